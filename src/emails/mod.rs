@@ -1,1 +1,54 @@
-//! .
+//! Emails: accepted, queued, delivered, read back.
+//!
+//! Life cycle: a request is parsed (`api/request.rs`), accepted in one transaction (`send.rs`),
+//! taken up by `delivery`, and climbs the ladder of [`LastEvent`] as its recipients' servers
+//! answer. Until its time it can be moved or called off (`change.rs`). Retention removes the
+//! content first and the row later.
+//!
+//! Reading order: `model.rs` (what an email is), `headers.rs`, `attachments.rs`, `tags.rs`,
+//! `schedule.rs` (the rules of the fields), `idempotency.rs`, `send.rs`, `read.rs`, `change.rs`,
+//! `retention.rs`, `store/` (rows), `api/` (endpoints).
+//!
+//! Invariants: the content is never held unsealed in the store; a recipient is in exactly one of
+//! the queue, a lease, or settled, and the email's row says which.
+
+pub mod api;
+pub mod attachments;
+pub mod headers;
+pub mod schedule;
+pub mod tags;
+
+mod change;
+mod excerpt;
+mod idempotency;
+mod model;
+mod read;
+mod retention;
+mod send;
+mod store;
+
+pub(crate) use change::settle_deleted;
+pub use idempotency::{Answer, Idempotency};
+pub use model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail};
+pub use read::WholeEmail;
+pub use retention::Retention;
+pub(crate) use send::bare;
+pub use send::{BatchError, Emails, SendError, Sender};
+pub use store::{DeliveryState, EmailRow, IdempotencyRow, RecipientRow};
+pub(crate) use store::{read_attachment, read_content};
+
+use crate::id::EmailId;
+
+/// Limits of an email that an operator may set.
+#[derive(Clone, Copy, Debug)]
+pub struct EmailLimits {
+    /// Bytes of all attachments, decoded.
+    pub attachment_bytes_max: usize,
+}
+
+/// Returns the `Message-ID` of an email without its brackets: the same in every attempt and for
+/// every recipient, so that a repeat can be told.
+pub(crate) fn message_id(id: EmailId, from: &str) -> String {
+    let domain = bare(from).rsplit_once('@').map_or("localhost", |(_, domain)| domain);
+    format!("{id}@{domain}")
+}

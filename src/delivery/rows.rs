@@ -1,0 +1,127 @@
+//! What delivery keeps on disk: the queue, leases, conversations, what was learned of a site, and
+//! the built-in mailbox.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::TimestampMs;
+use crate::id::{EmailId, TeamId};
+use crate::store::Row;
+
+/// Which mail goes first. The numbers are part of a key and can never change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Sent by a call: never behind a broadcast.
+    Transactional,
+    /// Sent by a broadcast.
+    Broadcast,
+}
+
+impl Class {
+    /// Returns the number in the key.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Transactional => 0,
+            Self::Broadcast => 1,
+        }
+    }
+
+    /// Reads the number in the key.
+    pub const fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::Transactional,
+            _ => Self::Broadcast,
+        }
+    }
+}
+
+/// A recipient group that waits for delivery.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueRow {
+    /// Whose email it is.
+    pub team: TeamId,
+    /// The recipients' domain, an A-label.
+    pub destination: String,
+    /// Conversations that have been charged to it.
+    pub attempts: u16,
+    /// When it was first due: what the expiry counts from.
+    pub first_due_ms: TimestampMs,
+    /// A conversation was cut off by a stop and may have delivered it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub possible_duplicate: bool,
+}
+impl Row for DueRow {}
+
+/// A recipient group whose delivery is under way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LeaseRow {
+    /// What it was in the queue.
+    pub due: DueRow,
+    /// Its class.
+    pub class: Class,
+    /// The boot that holds it. A lease of another boot is void.
+    pub epoch: u32,
+    /// When it was taken.
+    pub leased_ms: TimestampMs,
+}
+impl Row for LeaseRow {}
+
+/// One SMTP conversation about one recipient group.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AttemptRow {
+    /// When it ended.
+    pub at_ms: TimestampMs,
+    /// The recipient group.
+    pub group: u16,
+    /// Which attempt it was, from 1.
+    pub number: u16,
+    /// The host talked to; none when none was reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Its address and port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// TLS version and cipher; none in clear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<String>,
+    /// What became of it, in one line.
+    pub summary: String,
+    /// The conversation, without message content; at most 8 KiB.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub transcript: String,
+}
+impl Row for AttemptRow {}
+
+/// What was learned about a receiving site.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteRow {
+    /// Its name, for people.
+    pub name: String,
+    /// Until when STARTTLS is not tried, per host that broke it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken_tls: Vec<(String, TimestampMs)>,
+    /// Until when nothing is sent there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended_until_ms: Option<TimestampMs>,
+    /// The reply that suspended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_reply: Option<String>,
+}
+impl Row for SiteRow {}
+
+/// A message in the built-in mailbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapturedRow {
+    /// When it arrived.
+    pub received_ms: TimestampMs,
+    /// The return path.
+    pub sender: String,
+    /// The envelope's recipients.
+    pub recipients: Vec<String>,
+    /// The email it came from; none for a message another program handed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<EmailId>,
+    /// The message's size in bytes.
+    pub size: u64,
+}
+impl Row for CapturedRow {}

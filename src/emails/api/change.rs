@@ -1,0 +1,77 @@
+//! `PATCH /emails/{id}`, `POST /emails/{id}/cancel` and `DELETE /emails/{id}`.
+
+use salvo::oapi::{ToSchema, endpoint};
+use salvo::writing::Json;
+use serde::Deserialize;
+
+use super::request::parse_scheduled_at;
+use super::response::{DeletedEmail, EmailReference};
+use crate::api_keys::Caller;
+use crate::emails::Emails;
+use crate::emails::change::ChangeError;
+use crate::http::{ApiError, ApiResult, Body, FromBody, PathId, State};
+use crate::id::resource;
+
+/// Another time for a scheduled email.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateEmailRequest {
+    /// When to send, up to 30 days ahead: ISO 8601, or words such as `in 1 hour`.
+    #[salvo(schema(required = true))]
+    scheduled_at: Option<String>,
+}
+
+impl FromBody for UpdateEmailRequest {}
+
+/// Moves a scheduled email to another time.
+#[endpoint(tags("Emails"))]
+pub async fn update_email(
+    emails: State<Emails>,
+    caller: Caller,
+    id: PathId<resource::Email>,
+    update: Body<UpdateEmailRequest>,
+) -> ApiResult<Json<EmailReference>> {
+    let UpdateEmailRequest { scheduled_at } = update.into_inner();
+    let text = scheduled_at.ok_or_else(|| ApiError::missing_field("scheduled_at"))?;
+    let due_ms = parse_scheduled_at(&text, emails.now_ms())?;
+    emails.reschedule(caller.team, id.0, due_ms).await?;
+    Ok(Json(EmailReference::of(id.0)))
+}
+
+/// Calls off a scheduled email.
+#[endpoint(tags("Emails"))]
+pub async fn cancel_email(
+    emails: State<Emails>,
+    caller: Caller,
+    id: PathId<resource::Email>,
+) -> ApiResult<Json<EmailReference>> {
+    emails.cancel(caller.team, id.0).await?;
+    Ok(Json(EmailReference::of(id.0)))
+}
+
+/// Deletes an email. One that waits is called off; one under way finishes unseen.
+#[endpoint(tags("Emails"))]
+pub async fn delete_email(
+    emails: State<Emails>,
+    caller: Caller,
+    id: PathId<resource::Email>,
+) -> ApiResult<Json<DeletedEmail>> {
+    if emails.delete(caller.team, id.0).await? {
+        Ok(Json(DeletedEmail::of(id.0)))
+    } else {
+        Err(ApiError::not_found("Email"))
+    }
+}
+
+impl From<ChangeError> for ApiError {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::NotFound => Self::not_found("Email"),
+            ChangeError::NotScheduled(last_event) => Self::validation(format!(
+                "The email is not scheduled: its status is `{}`. Only scheduled emails can be changed or canceled.",
+                last_event.as_str()
+            )),
+            ChangeError::Store(error) => error.into(),
+        }
+    }
+}

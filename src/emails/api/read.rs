@@ -1,0 +1,72 @@
+//! `GET /emails`, `GET /emails/{id}` and the attachments.
+
+use salvo::oapi::endpoint;
+use salvo::writing::Json;
+
+use super::response::{AttachmentResponse, EmailResponse, EmailSummary};
+use crate::api_keys::Caller;
+use crate::emails::Emails;
+use crate::emails::read::AttachmentError;
+use crate::http::{ApiError, ApiResult, ErrorCode, List, ListQuery, PathId, State};
+use crate::id::resource;
+
+/// Lists emails, newest first.
+#[endpoint(tags("Emails"))]
+pub async fn list_emails(
+    emails: State<Emails>,
+    caller: Caller,
+    query: ListQuery<resource::Email>,
+) -> ApiResult<Json<List<EmailSummary>>> {
+    let page = emails.list(caller.team, query.0).await?;
+    Ok(Json(List::of(page, |(id, row)| EmailSummary::of(id, &row))))
+}
+
+/// Returns an email with its content, recipients and timeline.
+#[endpoint(tags("Emails"))]
+pub async fn get_email(
+    emails: State<Emails>,
+    caller: Caller,
+    id: PathId<resource::Email>,
+) -> ApiResult<Json<EmailResponse>> {
+    let email = emails.find(caller.team, id.0).await?.ok_or_else(|| ApiError::not_found("Email"))?;
+    Ok(Json(email.into()))
+}
+
+/// Lists the attachments of an email, without their content.
+#[endpoint(tags("Emails"))]
+pub async fn list_attachments(
+    emails: State<Emails>,
+    caller: Caller,
+    id: PathId<resource::Email>,
+    query: ListQuery<resource::Attachment>,
+) -> ApiResult<Json<List<AttachmentResponse>>> {
+    let attachments = emails.attachments(caller.team, id.0).await?;
+    let page = crate::store::page::page_of(attachments, query.0, |info| info.id)?;
+    Ok(Json(List::of(page, |info| AttachmentResponse::of(info, None))))
+}
+
+/// Returns an attachment with its content as base64.
+#[endpoint(tags("Emails"))]
+pub async fn get_attachment(
+    emails: State<Emails>,
+    caller: Caller,
+    id: PathId<resource::Email>,
+    attachment_id: PathId<resource::Attachment>,
+) -> ApiResult<Json<AttachmentResponse>> {
+    let (info, content) = emails.attachment(caller.team, id.0, attachment_id.0).await?;
+    Ok(Json(AttachmentResponse::of(info, Some(&content))))
+}
+
+impl From<AttachmentError> for ApiError {
+    fn from(error: AttachmentError) -> Self {
+        match error {
+            AttachmentError::EmailNotFound => Self::not_found("Email"),
+            AttachmentError::AttachmentNotFound => Self::not_found("Attachment"),
+            AttachmentError::Purged => Self::new(
+                ErrorCode::AttachmentsPurged,
+                "The attachments of this email have been removed by the retention period.",
+            ),
+            AttachmentError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Email requests: their wire types, and the rules that need no store.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use salvo::oapi::schema::OneOf;
+use salvo::oapi::{Array, BasicType, Components, Object, RefOr, Schema, ToSchema};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::address::Mailbox;
+use crate::clock::TimestampMs;
+use crate::emails::attachments::{self, AttachmentRequest};
+use crate::emails::headers::{self, RawHeaders};
+use crate::emails::model::{RECIPIENTS_MAX, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
+use crate::emails::schedule;
+use crate::emails::tags::{self, TagRequest};
+use crate::http::{ApiError, BodySize, FromBody};
+use crate::id::{Id, TopicId};
+
+/// An email to send.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SendEmailRequest {
+    /// The sender: `user@example.com` or `Name <user@example.com>`, of a verified domain.
+    #[salvo(schema(required = true))]
+    from: Option<String>,
+    /// The recipients. With `cc` and `bcc` at most 50.
+    #[salvo(schema(required = true))]
+    to: Option<OneOrMany>,
+    /// The subject, up to 998 characters.
+    #[salvo(schema(required = true))]
+    subject: Option<String>,
+    /// The html part. One of `html` and `text` is needed.
+    html: Option<String>,
+    /// The text part; made from the html when only that is given.
+    text: Option<String>,
+    /// Recipients in copy.
+    cc: Option<OneOrMany>,
+    /// Recipients in blind copy.
+    bcc: Option<OneOrMany>,
+    /// Where answers go.
+    reply_to: Option<OneOrMany>,
+    /// Header fields of your own: `X-…`, `In-Reply-To`, `References`, `Importance`, `Priority`,
+    /// `Comments`, `Keywords`, `Organization`, and the pair `List-Unsubscribe` and
+    /// `List-Unsubscribe-Post`.
+    headers: Option<RawHeaders>,
+    /// Files to attach, with their content.
+    attachments: Option<Vec<AttachmentRequest>>,
+    /// Labels of your own.
+    tags: Option<Vec<TagRequest>>,
+    /// When to send, up to 30 days ahead: ISO 8601, or words such as `in 1 hour`.
+    scheduled_at: Option<String>,
+    /// The topic a recipient can opt out of.
+    topic_id: Option<String>,
+    /// Not available on this server yet.
+    #[salvo(schema(value_type = Option<Object>))]
+    template: Option<serde_json::Value>,
+}
+
+impl FromBody for SendEmailRequest {
+    const SIZE: BodySize = BodySize::Email;
+}
+
+/// Up to 100 emails.
+#[derive(Debug)]
+pub struct SendBatchRequest(pub Vec<SendEmailRequest>);
+
+impl<'de> Deserialize<'de> for SendBatchRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Items;
+        impl<'de> Visitor<'de> for Items {
+            type Value = Vec<SendEmailRequest>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array of emails")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut items = Vec::new();
+                while let Some(item) = seq.next_element()? {
+                    items.push(item);
+                }
+                Ok(items)
+            }
+        }
+        deserializer.deserialize_any(Items).map(Self)
+    }
+}
+
+impl ToSchema for SendBatchRequest {
+    fn to_schema(components: &mut Components) -> RefOr<Schema> {
+        Array::new().items(SendEmailRequest::to_schema(components)).min_items(1).max_items(100).into()
+    }
+}
+
+impl FromBody for SendBatchRequest {
+    const SIZE: BodySize = BodySize::Email;
+}
+
+/// One address or several.
+#[derive(Debug)]
+pub(super) struct OneOrMany(Vec<String>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Addresses;
+        impl<'de> Visitor<'de> for Addresses {
+            type Value = Vec<String>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an address or an array of addresses")
+            }
+
+            fn visit_str<E>(self, one: &str) -> Result<Self::Value, E> {
+                Ok(vec![one.to_owned()])
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut addresses = Vec::new();
+                while let Some(address) = seq.next_element()? {
+                    addresses.push(address);
+                }
+                Ok(addresses)
+            }
+
+            // A list that PHP filtered arrives as an object whose keys are the old indexes.
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut addresses = Vec::new();
+                while let Some((index, address)) = map.next_entry::<String, String>()? {
+                    if index.parse::<u32>().is_err() {
+                        return Err(serde::de::Error::custom("expected an address or an array of addresses"));
+                    }
+                    addresses.push(address);
+                }
+                Ok(addresses)
+            }
+        }
+        deserializer.deserialize_any(Addresses).map(Self)
+    }
+}
+
+impl ToSchema for OneOrMany {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        let one = Object::with_type(BasicType::String);
+        let many = Array::new().items(Object::with_type(BasicType::String));
+        Schema::OneOf(OneOf::new().item(one).item(many)).into()
+    }
+}
+
+/// What a request is checked against.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// The present time.
+    pub now_ms: TimestampMs,
+    /// Bytes of all attachments of an email, decoded.
+    pub attachment_bytes_max: usize,
+}
+
+impl SendEmailRequest {
+    /// Checks every rule that needs no store.
+    ///
+    /// # Errors
+    /// The 422 of the first rule that is broken.
+    pub fn parse(self, rules: Rules) -> Result<SendEmail, ApiError> {
+        let Self {
+            from, to, subject, html, text, cc, bcc, reply_to, headers, attachments, tags, scheduled_at, topic_id,
+            template,
+        } = self;
+        if template.is_some() {
+            return Err(ApiError::validation(
+                "Invalid `template` field: templates are not available on this server; send `html` or `text`.",
+            ));
+        }
+        let from = from.ok_or_else(|| ApiError::missing_field("from"))?;
+        let to = to.ok_or_else(|| ApiError::missing_field("to"))?;
+        let subject = subject.ok_or_else(|| ApiError::missing_field("subject"))?;
+        if html.is_none() && text.is_none() {
+            return Err(ApiError::new(
+                crate::http::ErrorCode::MissingRequiredField,
+                "Missing `html` or `text` field.",
+            ));
+        }
+        let from = mailbox("from", &from)?;
+        let recipients = parse_recipients(to, cc, bcc)?;
+        let reply_to = parse_reply_to(reply_to)?;
+        check_subject(&subject)?;
+        let headers = match headers {
+            Some(raw) => headers::parse(raw.into_pairs()).map_err(|error| invalid("headers", error))?,
+            None => headers::CustomHeaders::default(),
+        };
+        let attachments = attachments::parse(attachments.unwrap_or_default(), rules.attachment_bytes_max)
+            .map_err(|error| invalid("attachments", error))?;
+        let tags = tags::parse(tags.unwrap_or_default()).map_err(|error| invalid("tags", error))?;
+        let scheduled_ms = match scheduled_at.as_deref() {
+            None | Some("") => None,
+            Some(text) => Some(parse_scheduled_at(text, rules.now_ms)?),
+        };
+        Ok(SendEmail {
+            from,
+            recipients,
+            reply_to,
+            subject,
+            html,
+            text,
+            headers,
+            attachments,
+            tags,
+            scheduled_ms,
+            topic: topic_id.as_deref().map(parse_topic_id).transpose()?,
+        })
+    }
+}
+
+/// Reads `scheduled_at`.
+///
+/// # Errors
+/// 422 that says what is accepted.
+pub(super) fn parse_scheduled_at(text: &str, now_ms: TimestampMs) -> Result<TimestampMs, ApiError> {
+    schedule::parse(text, now_ms).map_err(|error| invalid("scheduled_at", error))
+}
+
+fn parse_topic_id(text: &str) -> Result<TopicId, ApiError> {
+    Id::parse(text).ok_or_else(|| ApiError::validation("The `topic_id` must be a valid UUID."))
+}
+
+fn parse_recipients(
+    to: OneOrMany,
+    cc: Option<OneOrMany>,
+    bcc: Option<OneOrMany>,
+) -> Result<Vec<Recipient>, ApiError> {
+    let many = |field: Option<OneOrMany>| field.map_or_else(Vec::new, |OneOrMany(addresses)| addresses);
+    let (cc, bcc) = (many(cc), many(bcc));
+    let given = to.0.len() + cc.len() + bcc.len();
+    if to.0.is_empty() {
+        return Err(ApiError::missing_field("to"));
+    }
+    if given > RECIPIENTS_MAX {
+        return Err(ApiError::validation(format!(
+            "Invalid `to` field: `to`, `cc` and `bcc` together hold {given} recipients; at most {RECIPIENTS_MAX} are accepted."
+        )));
+    }
+    let mut recipients = Vec::with_capacity(given);
+    let mut seen = HashSet::with_capacity(given);
+    for (field, kind, addresses) in
+        [("to", RecipientKind::To, to.0), ("cc", RecipientKind::Cc, cc), ("bcc", RecipientKind::Bcc, bcc)]
+    {
+        for address in addresses {
+            let mailbox = mailbox(field, &address)?;
+            // A mailbox that is named twice receives the email once, where it is named first.
+            if seen.insert(mailbox.address().identity()) {
+                recipients.push(Recipient { kind, mailbox });
+            }
+        }
+    }
+    Ok(recipients)
+}
+
+fn parse_reply_to(reply_to: Option<OneOrMany>) -> Result<Vec<Mailbox>, ApiError> {
+    let addresses = reply_to.map_or_else(Vec::new, |OneOrMany(addresses)| addresses);
+    if addresses.len() > RECIPIENTS_MAX {
+        return Err(ApiError::validation(format!(
+            "Invalid `reply_to` field: at most {RECIPIENTS_MAX} addresses are accepted."
+        )));
+    }
+    addresses.iter().map(|address| mailbox("reply_to", address)).collect()
+}
+
+fn check_subject(subject: &str) -> Result<(), ApiError> {
+    if subject.is_empty() {
+        return Err(ApiError::missing_field("subject"));
+    }
+    if subject.chars().count() > SUBJECT_CHARS_MAX {
+        return Err(ApiError::validation(format!(
+            "Invalid `subject` field: at most {SUBJECT_CHARS_MAX} characters are accepted."
+        )));
+    }
+    if subject.chars().any(char::is_control) {
+        return Err(ApiError::validation(
+            "Invalid `subject` field: line breaks and other control characters are not accepted.",
+        ));
+    }
+    Ok(())
+}
+
+fn mailbox(field: &str, text: &str) -> Result<Mailbox, ApiError> {
+    Mailbox::parse(text).map_err(|error| {
+        ApiError::validation(format!(
+            "Invalid `{field}` field. The email address needs to follow the `email@example.com` or \
+             `Name <email@example.com>` format: {error}."
+        ))
+    })
+}
+
+fn invalid(field: &str, error: impl fmt::Display) -> ApiError {
+    ApiError::validation(format!("Invalid `{field}` field: {error}."))
+}

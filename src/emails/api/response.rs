@@ -1,0 +1,337 @@
+//! What the email endpoints answer.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use salvo::oapi::ToSchema;
+use serde::Serialize;
+
+use crate::clock::to_iso;
+use crate::emails::model::{AttachmentInfo, RecipientKind};
+use crate::emails::read::WholeEmail;
+use crate::emails::send::bare;
+use crate::emails::store::EmailRow;
+use crate::emails::{Answer, message_id};
+use crate::events::{Detail, Event};
+use crate::id::EmailId;
+
+/// The id of an accepted email.
+#[derive(Serialize, ToSchema)]
+pub struct SendEmailResponse {
+    /// The id.
+    pub id: String,
+}
+
+/// The ids of an accepted batch.
+#[derive(Serialize, ToSchema)]
+pub struct SendBatchResponse {
+    /// One entry for each accepted email, in the order of the request.
+    data: Vec<SendEmailResponse>,
+    /// The items that a permissive batch refused.
+    errors: Vec<BatchItemError>,
+}
+
+/// A refused item of a batch.
+#[derive(Serialize, ToSchema)]
+pub struct BatchItemError {
+    /// Its place in the request, from 0.
+    index: u32,
+    /// Why it was refused.
+    message: String,
+}
+
+impl From<Answer> for SendBatchResponse {
+    fn from(answer: Answer) -> Self {
+        let Answer { emails, refused } = answer;
+        Self {
+            data: emails.into_iter().map(|id| SendEmailResponse { id: id.to_string() }).collect(),
+            errors: refused.into_iter().map(|(index, message)| BatchItemError { index, message }).collect(),
+        }
+    }
+}
+
+/// An email that was changed.
+#[derive(Serialize, ToSchema)]
+pub struct EmailReference {
+    /// Always `email`.
+    object: &'static str,
+    /// The id.
+    id: String,
+}
+
+impl EmailReference {
+    pub(super) fn of(id: EmailId) -> Self {
+        Self { object: "email", id: id.to_string() }
+    }
+}
+
+/// An email that was deleted.
+#[derive(Serialize, ToSchema)]
+pub struct DeletedEmail {
+    /// Always `email`.
+    object: &'static str,
+    /// The id.
+    id: String,
+    /// Always true.
+    deleted: bool,
+}
+
+impl DeletedEmail {
+    pub(super) fn of(id: EmailId) -> Self {
+        Self { object: "email", id: id.to_string(), deleted: true }
+    }
+}
+
+/// An email as lists show it.
+#[derive(Serialize, ToSchema)]
+pub struct EmailSummary {
+    /// Always `email`.
+    object: &'static str,
+    /// The id.
+    id: String,
+    /// The `Message-ID` it goes out with.
+    message_id: String,
+    /// The sender.
+    from: String,
+    /// The recipients.
+    to: Vec<String>,
+    /// The recipients in copy.
+    cc: Option<Vec<String>>,
+    /// The recipients in blind copy.
+    bcc: Option<Vec<String>>,
+    /// Where answers go.
+    reply_to: Option<Vec<String>>,
+    /// The subject.
+    subject: String,
+    /// When it was accepted.
+    created_at: String,
+    /// When it was asked to go out.
+    scheduled_at: Option<String>,
+    /// The highest status any recipient reached.
+    last_event: &'static str,
+    /// The topic it was sent under.
+    topic_id: Option<String>,
+}
+
+impl EmailSummary {
+    pub(super) fn of(id: EmailId, row: &EmailRow) -> Self {
+        Self {
+            object: "email",
+            id: id.to_string(),
+            message_id: format!("<{}>", message_id(id, &row.from)),
+            from: row.from.clone(),
+            to: row.line(RecipientKind::To),
+            cc: some(row.line(RecipientKind::Cc)),
+            bcc: some(row.line(RecipientKind::Bcc)),
+            reply_to: some(row.reply_to.clone()),
+            subject: row.subject.clone(),
+            created_at: to_iso(row.created_ms),
+            scheduled_at: row.scheduled_ms.map(to_iso),
+            last_event: row.last_event.as_str(),
+            topic_id: row.topic.map(|id| id.to_string()),
+        }
+    }
+}
+
+/// An email with its content and its timeline.
+#[derive(Serialize, ToSchema)]
+pub struct EmailResponse {
+    #[serde(flatten)]
+    #[salvo(schema(inline = false))]
+    summary: EmailSummary,
+    /// The html part; null once retention has removed it.
+    html: Option<String>,
+    /// The text part; null once retention has removed it.
+    text: Option<String>,
+    /// The labels.
+    tags: Vec<TagResponse>,
+    /// The attached files, without their content.
+    attachments: Vec<AttachmentSummary>,
+    /// Each recipient with its own status.
+    recipients: Vec<RecipientResponse>,
+    /// What happened, oldest first.
+    events: Vec<EventResponse>,
+}
+
+/// A label.
+#[derive(Serialize, ToSchema)]
+pub struct TagResponse {
+    /// The name.
+    name: String,
+    /// The value.
+    value: String,
+}
+
+/// An attached file as the email shows it.
+#[derive(Serialize, ToSchema)]
+pub struct AttachmentSummary {
+    /// The id.
+    id: String,
+    /// The file name.
+    filename: String,
+    /// The size in bytes.
+    size: u64,
+    /// The media type.
+    content_type: String,
+}
+
+/// A recipient with its own status.
+#[derive(Serialize, ToSchema)]
+pub struct RecipientResponse {
+    /// The bare address.
+    email: String,
+    /// The status it reached.
+    last_event: &'static str,
+}
+
+/// Something that happened to the email.
+#[derive(Serialize, ToSchema)]
+pub struct EventResponse {
+    /// The event type.
+    #[serde(rename = "type")]
+    #[salvo(schema(rename = "type"))]
+    event_type: &'static str,
+    /// When it happened.
+    created_at: String,
+    /// The recipients it is about.
+    to: Vec<String>,
+    /// Of `email.bounced`: why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bounce: Option<BounceResponse>,
+    /// Of `email.failed`: why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<FailedResponse>,
+    /// What the recipient's server said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply: Option<String>,
+}
+
+/// Why an email bounced.
+#[derive(Serialize, ToSchema)]
+pub struct BounceResponse {
+    /// A sentence for people.
+    message: String,
+    /// `Permanent`, `Transient` or `Undetermined`.
+    #[serde(rename = "type")]
+    #[salvo(schema(rename = "type"))]
+    bounce_type: &'static str,
+    /// `General`, `NoEmail`, `MailboxFull` and so on.
+    #[serde(rename = "subType")]
+    sub_type: String,
+    /// What the recipient's server said, word for word.
+    #[serde(rename = "diagnosticCode")]
+    diagnostic_code: Vec<String>,
+}
+
+/// Why an email was given up.
+#[derive(Serialize, ToSchema)]
+pub struct FailedResponse {
+    /// The reason.
+    reason: String,
+}
+
+impl From<WholeEmail> for EmailResponse {
+    fn from(email: WholeEmail) -> Self {
+        let WholeEmail { id, row, content, events } = email;
+        let content = content.unwrap_or_default();
+        Self {
+            summary: EmailSummary::of(id, &row),
+            html: content.html,
+            text: content.text,
+            tags: row.tags.into_iter().map(|(name, value)| TagResponse { name, value }).collect(),
+            attachments: row.attachments.into_iter().map(AttachmentSummary::from).collect(),
+            recipients: row
+                .recipients
+                .into_iter()
+                .map(|recipient| RecipientResponse {
+                    email: bare(&recipient.mailbox).to_owned(),
+                    last_event: recipient.last_event.as_str(),
+                })
+                .collect(),
+            events: events.into_iter().map(EventResponse::from).collect(),
+        }
+    }
+}
+
+impl From<AttachmentInfo> for AttachmentSummary {
+    fn from(info: AttachmentInfo) -> Self {
+        let AttachmentInfo { id, filename, size, content_type } = info;
+        Self { id: id.to_string(), filename, size, content_type }
+    }
+}
+
+impl From<Event> for EventResponse {
+    fn from(event: Event) -> Self {
+        let Event { kind, at_ms, recipients, detail } = event;
+        let mut shown = Self {
+            event_type: kind.as_str(),
+            created_at: to_iso(at_ms),
+            to: recipients,
+            bounce: None,
+            failed: None,
+            reply: None,
+        };
+        match detail {
+            Detail::None => {}
+            Detail::Bounce(bounce) => {
+                shown.bounce = Some(BounceResponse {
+                    message: bounce.message,
+                    bounce_type: bounce.bounce_type.as_str(),
+                    sub_type: bounce.subtype,
+                    diagnostic_code: bounce.diagnostic,
+                });
+            }
+            Detail::Failed { reason, diagnostic } => {
+                shown.failed = Some(FailedResponse { reason });
+                shown.reply = diagnostic.into_iter().next_back();
+            }
+            Detail::Reply { reply } => shown.reply = Some(reply),
+        }
+        shown
+    }
+}
+
+/// An attached file as the attachment endpoints show it.
+#[derive(Serialize, ToSchema)]
+pub struct AttachmentResponse {
+    /// Always `attachment`.
+    object: &'static str,
+    /// The id.
+    id: String,
+    /// The file name.
+    filename: String,
+    /// The size in bytes.
+    size: u64,
+    /// The media type.
+    content_type: String,
+    /// Always `attachment`: inline images are not accepted.
+    content_disposition: &'static str,
+    /// Always null.
+    download_url: Option<String>,
+    /// Always null.
+    expires_at: Option<String>,
+    /// The file as base64; in the answer for one attachment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+}
+
+impl AttachmentResponse {
+    pub(super) fn of(info: AttachmentInfo, content: Option<&[u8]>) -> Self {
+        let AttachmentInfo { id, filename, size, content_type } = info;
+        Self {
+            object: "attachment",
+            id: id.to_string(),
+            filename,
+            size,
+            content_type,
+            content_disposition: "attachment",
+            download_url: None,
+            expires_at: None,
+            content: content.map(|content| STANDARD.encode(content)),
+        }
+    }
+}
+
+/// Absent lists read back as null.
+fn some(list: Vec<String>) -> Option<Vec<String>> {
+    (!list.is_empty()).then_some(list)
+}

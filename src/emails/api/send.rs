@@ -1,0 +1,204 @@
+//! `POST /emails` and `POST /emails/batch`.
+
+use salvo::extract::Metadata;
+use salvo::oapi::{
+    BasicType, Components, EndpointArgRegister, Object, Operation, Parameter, ParameterIn, Required, endpoint,
+};
+use salvo::writing::Json;
+use salvo::{Depot, Extractible, Request};
+
+use super::request::{Rules, SendBatchRequest, SendEmailRequest};
+use super::response::{SendBatchResponse, SendEmailResponse};
+use crate::api_keys::Caller;
+use crate::emails::idempotency::{IdempotentRequest, KEY_CHARS_MAX, KeyConflict, Route};
+use crate::emails::model::BATCH_MAX;
+use crate::emails::{BatchError, EmailLimits, Emails, SendError};
+use crate::http::{ApiError, ApiResult, Body, ErrorCode, State, canonical};
+
+/// Sends an email.
+///
+/// The answer leaves once the email is on disk; delivery goes on from there.
+#[endpoint(tags("Emails"))]
+pub async fn send_email(
+    emails: State<Emails>,
+    limits: State<EmailLimits>,
+    caller: Caller,
+    key: IdempotencyKey,
+    email: Body<SendEmailRequest>,
+) -> ApiResult<Json<SendEmailResponse>> {
+    let (request, raw) = email.into_parts();
+    let idempotent = key.request(Route::Send, &raw);
+    drop(raw);
+    let email = request.parse(limits.rules(emails.now_ms()))?;
+    let id = emails.send(caller.into(), email, idempotent).await?;
+    Ok(Json(SendEmailResponse { id: id.to_string() }))
+}
+
+/// Sends up to 100 emails.
+///
+/// A batch is accepted or refused as a whole. With `x-batch-validation: permissive` the valid
+/// emails are accepted and the others listed in `errors`.
+#[endpoint(tags("Emails"))]
+pub async fn send_batch(
+    emails: State<Emails>,
+    limits: State<EmailLimits>,
+    caller: Caller,
+    key: IdempotencyKey,
+    validation: BatchValidation,
+    batch: Body<SendBatchRequest>,
+) -> ApiResult<Json<SendBatchResponse>> {
+    let (SendBatchRequest(items), raw) = batch.into_parts();
+    let idempotent = key.request(Route::Batch, &raw);
+    drop(raw);
+    if items.is_empty() || items.len() > BATCH_MAX {
+        return Err(ApiError::validation(format!(
+            "Invalid batch: it holds {} emails; 1 to {BATCH_MAX} are accepted.",
+            items.len()
+        )));
+    }
+    let rules = limits.rules(emails.now_ms());
+    let mut accepted = Vec::with_capacity(items.len());
+    let mut places = Vec::with_capacity(items.len());
+    let mut refused = Vec::new();
+    for (index, item) in (0..).zip(items) {
+        match item.parse(rules) {
+            Ok(email) => {
+                accepted.push(email);
+                places.push(index);
+            }
+            Err(error) if validation == BatchValidation::Strict => return Err(at_index(index, error)),
+            Err(error) => refused.push((index, error.message)),
+        }
+    }
+    let answer = emails.send_all(caller.into(), accepted, refused, idempotent).await.map_err(|error| {
+        let BatchError { index, error } = error;
+        let place = places.get(index).copied().unwrap_or(0);
+        match error {
+            // These are about the request, not about one of its emails.
+            error @ (SendError::Key(_) | SendError::Store(_)) => error.into(),
+            error => at_index(place, error.into()),
+        }
+    })?;
+    Ok(Json(answer.into()))
+}
+
+fn at_index(index: u32, error: ApiError) -> ApiError {
+    error.prefixed(&format!("emails.{index}: "))
+}
+
+impl From<SendError> for ApiError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::DomainNotVerified(domain) => Self::new(
+                ErrorCode::Forbidden,
+                format!("The {domain} domain is not verified. Please, add and verify your domain."),
+            ),
+            SendError::KeyOfAnotherDomain => Self::new(
+                ErrorCode::RestrictedApiKey,
+                "This API key is restricted to another domain. Send from an address of that domain, or use another key.",
+            ),
+            SendError::TopicNotFound => Self::not_found("Topic"),
+            SendError::AllRecipientsSuppressed => {
+                Self::new(ErrorCode::AllRecipientsSuppressed, "All recipients are suppressed")
+            }
+            SendError::Key(KeyConflict::OtherPayload) => Self::new(
+                ErrorCode::InvalidIdempotentRequest,
+                "This idempotency key has been used on this endpoint within the last 24 hours with another payload. \
+                 Use a new key, or send the original payload.",
+            ),
+            SendError::Key(KeyConflict::Running) => Self::new(
+                ErrorCode::ConcurrentIdempotentRequests,
+                "The first request with this idempotency key is still running. Try again in a moment.",
+            ),
+            SendError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// The `Idempotency-Key` header.
+pub struct IdempotencyKey(Option<String>);
+
+impl IdempotencyKey {
+    /// Joins the key with what the body says. A body that got this far is JSON.
+    fn request(self, route: Route, raw: &[u8]) -> Option<IdempotentRequest> {
+        let key = self.0?;
+        let body_hash = canonical::hash(raw)?;
+        Some(IdempotentRequest::new(route, &key, body_hash))
+    }
+}
+
+impl<'ex> Extractible<'ex> for IdempotencyKey {
+    fn metadata() -> &'static Metadata {
+        static METADATA: Metadata = Metadata::new("IdempotencyKey");
+        &METADATA
+    }
+
+    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+        let Some(value) = req.headers().get("idempotency-key") else { return Ok(Self(None)) };
+        let key = String::from_utf8_lossy(value.as_bytes());
+        let length = key.chars().count();
+        if (1..=KEY_CHARS_MAX).contains(&length) {
+            Ok(Self(Some(key.into_owned())))
+        } else {
+            let message = format!("The `Idempotency-Key` header must be between 1 and {KEY_CHARS_MAX} characters.");
+            Err(ApiError::new(ErrorCode::InvalidIdempotencyKey, message))
+        }
+    }
+}
+
+impl EndpointArgRegister for IdempotencyKey {
+    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+        let schema = Object::with_type(BasicType::String).min_length(1).max_length(KEY_CHARS_MAX);
+        let about = "Makes a repeat within 24 hours answer as the first request did, without a second send.";
+        let parameter = Parameter::new("Idempotency-Key")
+            .parameter_in(ParameterIn::Header)
+            .required(Required::False)
+            .description(about)
+            .schema(schema);
+        operation.parameters.insert(parameter);
+    }
+}
+
+/// The `x-batch-validation` header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchValidation {
+    /// One invalid email refuses the batch.
+    Strict,
+    /// Valid emails are accepted.
+    Permissive,
+}
+
+impl<'ex> Extractible<'ex> for BatchValidation {
+    fn metadata() -> &'static Metadata {
+        static METADATA: Metadata = Metadata::new("BatchValidation");
+        &METADATA
+    }
+
+    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+        match req.headers().get("x-batch-validation").map(|value| value.as_bytes()) {
+            None | Some(b"strict") => Ok(Self::Strict),
+            Some(b"permissive") => Ok(Self::Permissive),
+            Some(_) => {
+                Err(ApiError::validation("The `x-batch-validation` header must be `strict` or `permissive`."))
+            }
+        }
+    }
+}
+
+impl EndpointArgRegister for BatchValidation {
+    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+        let schema = Object::with_type(BasicType::String).enum_values(["strict", "permissive"]);
+        let parameter = Parameter::new("x-batch-validation")
+            .parameter_in(ParameterIn::Header)
+            .required(Required::False)
+            .description("Whether one invalid email refuses the whole batch. `strict` unless given.")
+            .schema(schema);
+        operation.parameters.insert(parameter);
+    }
+}
+
+impl EmailLimits {
+    fn rules(&self, now_ms: i64) -> Rules {
+        Rules { now_ms, attachment_bytes_max: self.attachment_bytes_max }
+    }
+}

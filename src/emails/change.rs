@@ -1,0 +1,158 @@
+//! Changing an email that has not gone out: another time, called off, deleted. Each is one
+//! transaction with the queue, so that it wins or loses against a send that begins, never half.
+
+use super::model::LastEvent;
+use super::read::visible;
+use super::send::{Emails, bare};
+use super::store::{DeliveryState, EmailRow, delete_content};
+use crate::clock::TimestampMs;
+use crate::delivery::Class;
+use crate::events::{self, Detail, Event, Kind};
+use crate::id::{EmailId, TeamId};
+use crate::store::tables::{DUE, EMAILS};
+use crate::store::{Reads, StoreError, WriteTx};
+
+/// Why an email cannot be changed.
+#[derive(Debug)]
+pub enum ChangeError {
+    /// The team has no such email.
+    NotFound,
+    /// It is not scheduled, or its delivery has begun.
+    NotScheduled(LastEvent),
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl From<StoreError> for ChangeError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Emails {
+    /// Moves a scheduled email to another time.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub async fn reschedule(&self, team: TeamId, id: EmailId, due_ms: TimestampMs) -> Result<(), ChangeError> {
+        self.context
+            .store
+            .write(move |tx| {
+                let mut row = scheduled(tx, team, id)?;
+                for (old_ms, group) in waiting_groups(&row) {
+                    let Some(mut due) = tx.get(&DUE, &due_key(old_ms, id, group))? else { continue };
+                    due.first_due_ms = due_ms;
+                    tx.delete(&DUE, &due_key(old_ms, id, group))?;
+                    tx.put(&DUE, &due_key(due_ms, id, group), &due)?;
+                }
+                row.scheduled_ms = Some(due_ms);
+                for recipient in &mut row.recipients {
+                    recipient.state = DeliveryState::Waiting { due_ms };
+                }
+                tx.put(&EMAILS, &(team, id), &row)?;
+                Ok(())
+            })
+            .await?;
+        self.bell.ring();
+        Ok(())
+    }
+
+    /// Calls off a scheduled email.
+    ///
+    /// # Errors
+    /// [`ChangeError`].
+    pub async fn cancel(&self, team: TeamId, id: EmailId) -> Result<(), ChangeError> {
+        let context = self.context.clone();
+        self.context
+            .store
+            .write(move |tx| {
+                let mut row = scheduled(tx, team, id)?;
+                call_off(tx, id, &mut row)?;
+                let recipients = row.recipients.iter().map(|recipient| bare(&recipient.mailbox).to_owned()).collect();
+                let event =
+                    Event { kind: Kind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
+                events::record(tx, context.id(), team, id, event)?;
+                tx.put(&EMAILS, &(team, id), &row)?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Deletes an email: what waits is called off, what is under way finishes unseen, and the
+    /// content goes as soon as nothing needs it. `false` when the team has none of that id.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn delete(&self, team: TeamId, id: EmailId) -> Result<bool, StoreError> {
+        self.context
+            .store
+            .write(move |tx| {
+                let Some(mut row) = visible(tx, team, id)? else { return Ok(false) };
+                call_off(tx, id, &mut row)?;
+                row.hidden = true;
+                let under_way = row.recipients.iter().any(|recipient| recipient.state == DeliveryState::InFlight);
+                if !under_way {
+                    delete_content(tx, id)?;
+                }
+                tx.put(&EMAILS, &(team, id), &row)?;
+                Ok(true)
+            })
+            .await
+    }
+}
+
+/// Removes the content of a deleted email whose last delivery has ended.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn settle_deleted(tx: &WriteTx<'_>, id: EmailId, row: &EmailRow) -> Result<(), StoreError> {
+    let settled = row.recipients.iter().all(|recipient| recipient.state == DeliveryState::Settled);
+    if row.hidden && settled {
+        delete_content(tx, id)?;
+    }
+    Ok(())
+}
+
+/// Returns an email all of which still waits for its time.
+fn scheduled(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<EmailRow, ChangeError> {
+    let row = visible(tx, team, id)?.ok_or(ChangeError::NotFound)?;
+    if row.last_event == LastEvent::Scheduled { Ok(row) } else { Err(ChangeError::NotScheduled(row.last_event)) }
+}
+
+/// Takes what waits out of the queue.
+fn call_off(tx: &WriteTx<'_>, id: EmailId, row: &mut EmailRow) -> Result<(), StoreError> {
+    for (due_ms, group) in waiting_groups(row) {
+        tx.delete(&DUE, &due_key(due_ms, id, group))?;
+    }
+    let mut called_off = false;
+    for recipient in &mut row.recipients {
+        if matches!(recipient.state, DeliveryState::Waiting { .. }) {
+            recipient.state = DeliveryState::Settled;
+            recipient.last_event.climb(LastEvent::Canceled);
+            called_off = true;
+        }
+    }
+    if called_off {
+        row.last_event.climb(LastEvent::Canceled);
+    }
+    Ok(())
+}
+
+/// Returns the due time and number of each group that waits.
+fn waiting_groups(row: &EmailRow) -> Vec<(TimestampMs, u16)> {
+    let mut groups: Vec<(TimestampMs, u16)> = row
+        .recipients
+        .iter()
+        .filter_map(|recipient| match recipient.state {
+            DeliveryState::Waiting { due_ms } => Some((due_ms, recipient.group)),
+            DeliveryState::InFlight | DeliveryState::Settled => None,
+        })
+        .collect();
+    groups.sort_unstable();
+    groups.dedup();
+    groups
+}
+
+fn due_key(due_ms: TimestampMs, id: EmailId, group: u16) -> (u64, u8, EmailId, u16) {
+    (u64::try_from(due_ms).unwrap_or(0), Class::Transactional.number(), id, group)
+}

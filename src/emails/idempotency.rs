@@ -1,0 +1,256 @@
+//! Idempotency keys: the same request twice is one send.
+//!
+//! What was answered lies in a table ordered by expiry and, for the reading, in a map in memory
+//! that is filled after a start; only requests with a key wait for that. A request reserves its
+//! key before it is looked at and settles it after the commit; one that is refused frees it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
+
+use super::store::IdempotencyRow;
+use crate::clock::{DAY_MS, TimestampMs};
+use crate::context::Context;
+use crate::id::{EmailId, Id, IdempotencyId, TeamId};
+use crate::store::tables::IDEMPOTENCY;
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+
+/// The longest key, in characters.
+pub const KEY_CHARS_MAX: usize = 256;
+/// How long an answer is remembered.
+const LIFETIME_MS: i64 = DAY_MS;
+/// Rows read or removed in one transaction.
+const PAGE_ROWS: usize = 1_000;
+
+/// The calls that take a key; a key used with one means nothing to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// `POST /emails`.
+    Send,
+    /// `POST /emails/batch`.
+    Batch,
+}
+
+/// A key of a caller, with what the request says.
+#[derive(Clone, Debug)]
+pub struct IdempotentRequest {
+    key_hash: [u8; 32],
+    body_hash: [u8; 32],
+}
+
+impl IdempotentRequest {
+    /// Joins a key with the canonical hash of the request's body.
+    pub fn new(route: Route, key: &str, body_hash: [u8; 32]) -> Self {
+        let route = match route {
+            Route::Send => b"POST /emails\0".as_slice(),
+            Route::Batch => b"POST /emails/batch\0",
+        };
+        let key_hash = Sha256::new().chain_update(route).chain_update(key.as_bytes()).finalize().into();
+        Self { key_hash, body_hash }
+    }
+}
+
+/// What was answered to the first request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The emails, in the order of the request.
+    pub emails: Vec<EmailId>,
+    /// The items a permissive batch refused: index and message.
+    pub refused: Vec<(u32, String)>,
+}
+
+/// What a key says about a request.
+#[derive(Debug)]
+pub enum Reserved {
+    /// It is the first; go on, and settle.
+    First(Reservation),
+    /// It was answered before.
+    Replay(Answer),
+}
+
+/// Why a key refuses a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyConflict {
+    /// The key came with another payload.
+    OtherPayload,
+    /// The first request is still running.
+    Running,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Running { body_hash: [u8; 32] },
+    Done { body_hash: [u8; 32], expires_ms: TimestampMs, answer: Answer },
+}
+
+type Keys = HashMap<(TeamId, [u8; 32]), Entry>;
+
+/// The keys of the last day.
+pub struct Idempotency {
+    context: Context,
+    keys: Arc<Mutex<Keys>>,
+    loaded: watch::Sender<bool>,
+}
+
+impl Idempotency {
+    /// Returns an empty set of keys; [`Idempotency::load`] fills it.
+    pub fn new(context: Context) -> Self {
+        Self { context, keys: Arc::default(), loaded: watch::Sender::new(false) }
+    }
+
+    /// Reads the stored answers, a page at a time, and lets waiting requests go on.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn load(&self) -> Result<(), StoreError> {
+        let mut from = (u64::try_from(self.context.now_ms()).unwrap_or(0), Id::MIN);
+        loop {
+            let page = self.context.store.read::<_, StoreError>(move |tx| read_page(tx, from)).await?;
+            let full = page.len() == PAGE_ROWS;
+            let Some(last) = page.last().map(|(key, _)| *key) else { break };
+            let mut keys = lock(&self.keys);
+            for ((expires, _), row) in page {
+                let IdempotencyRow { team, key_hash, body_hash, answer, refused } = row;
+                let expires_ms = i64::try_from(expires).unwrap_or(i64::MAX);
+                let answer = Answer { emails: answer, refused };
+                keys.entry((team, key_hash)).or_insert(Entry::Done { body_hash, expires_ms, answer });
+            }
+            drop(keys);
+            if !full {
+                break;
+            }
+            from = (last.0, next_id(last.1));
+        }
+        self.loaded.send_replace(true);
+        Ok(())
+    }
+
+    /// Reserves the key of a request, or says what became of an earlier one.
+    ///
+    /// # Errors
+    /// [`KeyConflict`].
+    pub async fn reserve(&self, team: TeamId, request: &IdempotentRequest) -> Result<Reserved, KeyConflict> {
+        // The sender lives as long as this value, so that waiting ends only with the load.
+        let _ = self.loaded.subscribe().wait_for(|loaded| *loaded).await;
+        let now = self.context.now_ms();
+        let at = (team, request.key_hash);
+        let mut keys = lock(&self.keys);
+        match keys.get(&at) {
+            Some(Entry::Done { expires_ms, .. }) if *expires_ms <= now => {}
+            Some(Entry::Running { body_hash } | Entry::Done { body_hash, .. })
+                if *body_hash != request.body_hash =>
+            {
+                return Err(KeyConflict::OtherPayload);
+            }
+            Some(Entry::Running { .. }) => return Err(KeyConflict::Running),
+            Some(Entry::Done { answer, .. }) => return Ok(Reserved::Replay(answer.clone())),
+            None => {}
+        }
+        keys.insert(at, Entry::Running { body_hash: request.body_hash });
+        drop(keys);
+        Ok(Reserved::First(Reservation {
+            keys: Arc::clone(&self.keys),
+            team,
+            request: request.clone(),
+            expires_ms: now + LIFETIME_MS,
+            settled: false,
+        }))
+    }
+
+    /// Forgets the answers that have expired. Repeats until nothing is left, a page a commit.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn purge(&self) -> Result<(), StoreError> {
+        let now = self.context.now_ms();
+        lock(&self.keys).retain(|_, entry| !matches!(entry, Entry::Done { expires_ms, .. } if *expires_ms <= now));
+        let until = u64::try_from(now).unwrap_or(0);
+        loop {
+            let removed = self
+                .context
+                .store
+                .write_bulk::<_, StoreError>(move |tx| {
+                    tx.delete_range(&IDEMPOTENCY, &(0, Id::MIN), &(until, Id::MAX), PAGE_ROWS)
+                })
+                .await?;
+            if removed < PAGE_ROWS {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A key that is being used for the first time. Dropping it unsettled frees the key.
+#[derive(Debug)]
+pub struct Reservation {
+    keys: Arc<Mutex<Keys>>,
+    team: TeamId,
+    request: IdempotentRequest,
+    expires_ms: TimestampMs,
+    settled: bool,
+}
+
+/// What a reservation writes in the transaction of its emails.
+#[derive(Clone, Debug)]
+pub(super) struct ReservationRow {
+    key: (u64, IdempotencyId),
+    row: IdempotencyRow,
+}
+
+impl Reservation {
+    /// Returns the row that remembers `answer`.
+    pub(super) fn row(&self, id: IdempotencyId, answer: &Answer) -> ReservationRow {
+        let row = IdempotencyRow {
+            team: self.team,
+            key_hash: self.request.key_hash,
+            body_hash: self.request.body_hash,
+            answer: answer.emails.clone(),
+            refused: answer.refused.clone(),
+        };
+        ReservationRow { key: (u64::try_from(self.expires_ms).unwrap_or(0), id), row }
+    }
+
+    /// Remembers the answer, whose row has been committed.
+    pub(super) fn settle(mut self, answer: Answer) {
+        let entry = Entry::Done { body_hash: self.request.body_hash, expires_ms: self.expires_ms, answer };
+        lock(&self.keys).insert((self.team, self.request.key_hash), entry);
+        self.settled = true;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if !self.settled {
+            lock(&self.keys).remove(&(self.team, self.request.key_hash));
+        }
+    }
+}
+
+impl ReservationRow {
+    pub(super) fn put(&self, tx: &WriteTx<'_>) -> Result<(), StoreError> {
+        tx.put(&IDEMPOTENCY, &self.key, &self.row)
+    }
+}
+
+type StoredKey = (u64, IdempotencyId);
+
+fn read_page(tx: &impl Reads, from: StoredKey) -> Result<Vec<(StoredKey, IdempotencyRow)>, StoreError> {
+    let mut page = Vec::new();
+    tx.scan(&IDEMPOTENCY, &from, &(u64::MAX, Id::MAX), Order::Ascending, |key, row| {
+        page.push((key, row.decode()?));
+        if page.len() == PAGE_ROWS { STOP } else { NEXT }
+    })?;
+    Ok(page)
+}
+
+/// Returns the lowest id above `id`.
+fn next_id<R>(id: Id<R>) -> Id<R> {
+    let above = u128::from_be_bytes(*id.as_bytes()).saturating_add(1);
+    Id::from_bytes(above.to_be_bytes())
+}
+
+fn lock(keys: &Mutex<Keys>) -> MutexGuard<'_, Keys> {
+    keys.lock().unwrap_or_else(PoisonError::into_inner)
+}

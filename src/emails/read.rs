@@ -1,0 +1,126 @@
+//! Reading emails back: pages, one email with its timeline, attachments.
+
+use super::model::{AttachmentInfo, Content};
+use super::send::Emails;
+use super::store::{EmailRow, has_content, read_attachment, read_content};
+use crate::events::{self, Event};
+use crate::id::{AttachmentId, EmailId, TeamId};
+use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::tables::EMAILS;
+use crate::store::{Reads, StoreError};
+
+/// An email with everything that is kept of it.
+#[derive(Debug)]
+pub struct WholeEmail {
+    /// Its id.
+    pub id: EmailId,
+    /// What lists show.
+    pub row: EmailRow,
+    /// What it says; none once retention has removed it.
+    pub content: Option<Content>,
+    /// What happened to it, oldest first.
+    pub events: Vec<Event>,
+}
+
+/// Why an attachment is not there.
+#[derive(Debug)]
+pub enum AttachmentError {
+    /// The team has no such email.
+    EmailNotFound,
+    /// The email has no such attachment.
+    AttachmentNotFound,
+    /// Retention has removed the email's content.
+    Purged,
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl From<StoreError> for AttachmentError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Emails {
+    /// Returns a page of the team's emails, newest first.
+    ///
+    /// # Errors
+    /// [`PageError`].
+    pub async fn list(
+        &self,
+        team: TeamId,
+        query: PageQuery<EmailId>,
+    ) -> Result<Page<(EmailId, EmailRow)>, PageError> {
+        self.context
+            .store
+            .read(move |tx| {
+                page(tx, &EMAILS, team, query, |id, row| {
+                    let row = row.decode()?;
+                    Ok((!row.hidden).then_some((id, row)))
+                })
+            })
+            .await
+    }
+
+    /// Returns one email; `None` when the team has none of that id.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find(&self, team: TeamId, id: EmailId) -> Result<Option<WholeEmail>, StoreError> {
+        let keyring = self.context.keyring.clone();
+        self.context
+            .store
+            .read(move |tx| {
+                let Some(row) = visible(tx, team, id)? else { return Ok(None) };
+                let content = read_content(tx, &keyring, id)?;
+                let events = events::of_email(tx, id)?;
+                Ok(Some(WholeEmail { id, row, content, events }))
+            })
+            .await
+    }
+
+    /// Returns what is said of an email's attachments, in the order they were given.
+    ///
+    /// # Errors
+    /// [`AttachmentError`].
+    pub async fn attachments(&self, team: TeamId, id: EmailId) -> Result<Vec<AttachmentInfo>, AttachmentError> {
+        self.context
+            .store
+            .read(move |tx| {
+                let row = visible(tx, team, id)?.ok_or(AttachmentError::EmailNotFound)?;
+                if !has_content(tx, id)? {
+                    return Err(AttachmentError::Purged);
+                }
+                Ok(row.attachments)
+            })
+            .await
+    }
+
+    /// Returns an attachment with its bytes.
+    ///
+    /// # Errors
+    /// [`AttachmentError`].
+    pub async fn attachment(
+        &self,
+        team: TeamId,
+        id: EmailId,
+        attachment: AttachmentId,
+    ) -> Result<(AttachmentInfo, Vec<u8>), AttachmentError> {
+        let keyring = self.context.keyring.clone();
+        self.context
+            .store
+            .read(move |tx| {
+                let row = visible(tx, team, id)?.ok_or(AttachmentError::EmailNotFound)?;
+                let found = (0..).zip(row.attachments).find(|(_, info)| info.id == attachment);
+                let (number, info) = found.ok_or(AttachmentError::AttachmentNotFound)?;
+                let content = read_attachment(tx, &keyring, id, number)?.ok_or(AttachmentError::Purged)?;
+                Ok((info, content))
+            })
+            .await
+    }
+}
+
+/// Returns the email's row unless it has been deleted.
+pub(super) fn visible(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<Option<EmailRow>, StoreError> {
+    Ok(tx.get(&EMAILS, &(team, id))?.filter(|row| !row.hidden))
+}

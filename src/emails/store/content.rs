@@ -1,0 +1,161 @@
+//! The content of emails on disk: compressed, sealed, in chunks. Made before the transaction, so
+//! that the writer thread only copies bytes.
+
+use std::cell::RefCell;
+
+use crate::emails::model::Content;
+use crate::id::EmailId;
+use crate::store::tables::{ATTACHMENTS, EMAIL_BODIES};
+use crate::store::{Blob, Encoded, Keyring, NEXT, Order, Reads, StoreError, WriteTx};
+
+/// Bytes in one chunk. A read of one never holds more than this in a page run.
+const CHUNK_BYTES: usize = 256 << 10;
+/// The compression level: most of the gain at a fraction of the cost of higher ones.
+const ZSTD_LEVEL: i32 = 1;
+/// The largest content that is decompressed; the request's limit is far below.
+const CONTENT_BYTES_MAX: usize = 64 << 20;
+
+thread_local! {
+    /// Making a compressor costs more than compressing a typical email with it.
+    static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Something stored in chunks, ready to be written.
+#[derive(Clone, Debug)]
+pub(in crate::emails) struct StoredBlob {
+    chunks: Vec<Encoded<Blob>>,
+}
+
+impl StoredBlob {
+    fn of(bytes: Vec<u8>) -> Self {
+        if bytes.len() <= CHUNK_BYTES {
+            return Self { chunks: vec![Encoded::blob(bytes)] };
+        }
+        Self { chunks: bytes.chunks(CHUNK_BYTES).map(|chunk| Encoded::blob(chunk.to_vec())).collect() }
+    }
+
+    /// Returns how many bytes it takes on disk.
+    pub(in crate::emails) fn len(&self) -> usize {
+        self.chunks.iter().map(Encoded::len).sum()
+    }
+
+    /// Writes it as the content of an email.
+    pub(in crate::emails) fn put_content(&self, tx: &WriteTx<'_>, id: EmailId) -> Result<(), StoreError> {
+        for (number, chunk) in (0..).zip(&self.chunks) {
+            tx.put_encoded(&EMAIL_BODIES, &(id, number), chunk)?;
+        }
+        Ok(())
+    }
+
+    /// Writes it as an attachment of an email.
+    pub(in crate::emails) fn put_attachment(
+        &self,
+        tx: &WriteTx<'_>,
+        id: EmailId,
+        number: u16,
+    ) -> Result<(), StoreError> {
+        for (chunk_number, chunk) in (0..).zip(&self.chunks) {
+            tx.put_encoded(&ATTACHMENTS, &(id, number, chunk_number), chunk)?;
+        }
+        Ok(())
+    }
+}
+
+/// Compresses and seals the content of an email.
+pub(in crate::emails) fn seal_content(keyring: &Keyring, id: EmailId, content: &Content) -> StoredBlob {
+    let plain = rmp_serde::to_vec_named(content).expect("content writes into memory");
+    let packed = COMPRESSOR.with_borrow_mut(|slot| {
+        let compressor = match slot {
+            Some(compressor) => compressor,
+            None => slot.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL).expect("the level is one of zstd's")),
+        };
+        compressor.compress(&plain).expect("memory is there for the compressed content")
+    });
+    StoredBlob::of(keyring.seal(&content_place(id), &packed))
+}
+
+/// Seals an attachment. Files are mostly compressed already.
+pub(in crate::emails) fn seal_attachment(keyring: &Keyring, id: EmailId, number: u16, content: &[u8]) -> StoredBlob {
+    StoredBlob::of(keyring.seal(&attachment_place(id, number), content))
+}
+
+/// Returns the content of an email; `None` once retention has removed it.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn read_content(
+    tx: &impl Reads,
+    keyring: &Keyring,
+    id: EmailId,
+) -> Result<Option<Content>, StoreError> {
+    let mut sealed = Vec::new();
+    tx.scan(&EMAIL_BODIES, &(id, 0), &(id, u32::MAX), Order::Ascending, |_, chunk| {
+        sealed.extend_from_slice(&chunk.decode()?.0);
+        NEXT
+    })?;
+    if sealed.is_empty() {
+        return Ok(None);
+    }
+    let packed = keyring.open_sealed(&content_place(id), &sealed)?;
+    let corrupt = |what: &str| StoreError::Corrupt(format!("content of email {id}: {what}"));
+    let size = zstd::zstd_safe::get_frame_content_size(&packed)
+        .ok()
+        .flatten()
+        .and_then(|size| usize::try_from(size).ok())
+        .filter(|size| *size <= CONTENT_BYTES_MAX)
+        .ok_or_else(|| corrupt("no size"))?;
+    let plain = zstd::bulk::decompress(&packed, size).map_err(|error| corrupt(&error.to_string()))?;
+    rmp_serde::from_slice(&plain).map(Some).map_err(|error| corrupt(&error.to_string()))
+}
+
+/// Returns an attachment's bytes; `None` once retention has removed it.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn read_attachment(
+    tx: &impl Reads,
+    keyring: &Keyring,
+    id: EmailId,
+    number: u16,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut sealed = Vec::new();
+    tx.scan(&ATTACHMENTS, &(id, number, 0), &(id, number, u32::MAX), Order::Ascending, |_, chunk| {
+        sealed.extend_from_slice(&chunk.decode()?.0);
+        NEXT
+    })?;
+    if sealed.is_empty() {
+        return Ok(None);
+    }
+    keyring.open_sealed(&attachment_place(id, number), &sealed).map(Some)
+}
+
+/// Returns whether the content is still there.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::emails) fn has_content(tx: &impl Reads, id: EmailId) -> Result<bool, StoreError> {
+    tx.contains(&EMAIL_BODIES, &(id, 0))
+}
+
+/// Removes the content and the attachments of an email.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::emails) fn delete_content(tx: &WriteTx<'_>, id: EmailId) -> Result<(), StoreError> {
+    tx.delete_range(&EMAIL_BODIES, &(id, 0), &(id, u32::MAX), usize::MAX)?;
+    tx.delete_range(&ATTACHMENTS, &(id, 0, 0), &(id, u16::MAX, u32::MAX), usize::MAX)?;
+    Ok(())
+}
+
+fn content_place(id: EmailId) -> [u8; 17] {
+    let mut place = [b'c'; 17];
+    place[1..].copy_from_slice(id.as_bytes());
+    place
+}
+
+fn attachment_place(id: EmailId, number: u16) -> [u8; 19] {
+    let mut place = [b'a'; 19];
+    place[1..17].copy_from_slice(id.as_bytes());
+    place[17..].copy_from_slice(&number.to_be_bytes());
+    place
+}

@@ -1,0 +1,8 @@
+//! The rows of emails: the small meta row, the content, the attachments.
+
+mod content;
+mod rows;
+
+pub(crate) use content::{read_attachment, read_content};
+pub(super) use content::{StoredBlob, delete_content, has_content, seal_attachment, seal_content};
+pub use rows::{DeliveryState, EmailRow, IdempotencyRow, RecipientRow};

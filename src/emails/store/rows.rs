@@ -1,0 +1,96 @@
+//! Emails on disk: the small row that lists and states need. The content lies apart.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::TimestampMs;
+use crate::emails::model::{AttachmentInfo, LastEvent, RecipientKind};
+use crate::id::{ApiKeyId, DomainId, EmailId, TeamId, TopicId};
+use crate::store::Row;
+
+/// An email without its content.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EmailRow {
+    /// When it was accepted.
+    pub created_ms: TimestampMs,
+    /// The sender as it reads back.
+    pub from: String,
+    /// The sender's domain.
+    pub domain: DomainId,
+    /// The key it was sent with; none from the command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<ApiKeyId>,
+    /// Who receives it.
+    pub recipients: Vec<RecipientRow>,
+    /// Where answers go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reply_to: Vec<String>,
+    /// The subject.
+    pub subject: String,
+    /// The caller's labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<(String, String)>,
+    /// The topic it was sent under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<TopicId>,
+    /// When it was asked to go out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled_ms: Option<TimestampMs>,
+    /// The attached files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<AttachmentInfo>,
+    /// The highest rung any recipient reached.
+    pub last_event: LastEvent,
+    /// Deleted while a delivery was under way: gone from every read, its outcome still recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
+}
+impl Row for EmailRow {}
+
+/// A recipient and how far its delivery has come.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecipientRow {
+    /// Where it stands in the header.
+    pub kind: RecipientKind,
+    /// Who it is, as it reads back.
+    pub mailbox: String,
+    /// Which recipients share its transaction.
+    pub group: u16,
+    /// How far its delivery has come.
+    pub state: DeliveryState,
+    /// The rung it reached.
+    pub last_event: LastEvent,
+}
+
+/// How far the delivery to one recipient has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryState {
+    /// In the queue.
+    Waiting {
+        /// When it is due.
+        due_ms: TimestampMs,
+    },
+    /// A conversation is under way.
+    InFlight,
+    /// Delivered, given up or called off.
+    Settled,
+}
+
+/// What was answered to an idempotency key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct IdempotencyRow {
+    /// Whose key it is.
+    pub team: TeamId,
+    /// The hash of route and key.
+    #[serde(with = "serde_bytes")]
+    pub key_hash: [u8; 32],
+    /// The hash of the request's canonical JSON.
+    #[serde(with = "serde_bytes")]
+    pub body_hash: [u8; 32],
+    /// The emails of the answer, in order; none for an item a permissive batch refused.
+    pub answer: Vec<EmailId>,
+    /// The refused items of a permissive batch: index and message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<(u32, String)>,
+}
+impl Row for IdempotencyRow {}

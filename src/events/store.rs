@@ -1,0 +1,60 @@
+//! The rows of events.
+
+use serde::{Deserialize, Serialize};
+
+use super::model::{Detail, Event, Kind};
+use crate::clock::TimestampMs;
+use crate::id::{EmailId, EventId, Id, TeamId};
+use crate::store::tables::EVENTS;
+use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+
+/// An event on disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EventRow {
+    team: TeamId,
+    kind: Kind,
+    at_ms: TimestampMs,
+    recipients: Vec<String>,
+    #[serde(default = "none", skip_serializing_if = "is_none")]
+    detail: Detail,
+}
+impl Row for EventRow {}
+
+fn none() -> Detail {
+    Detail::None
+}
+
+fn is_none(detail: &Detail) -> bool {
+    *detail == Detail::None
+}
+
+/// Records an event in the transaction of the fact it tells.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn record(
+    tx: &WriteTx<'_>,
+    id: EventId,
+    team: TeamId,
+    email: EmailId,
+    event: Event,
+) -> Result<(), StoreError> {
+    let Event { kind, at_ms, recipients, detail } = event;
+    tx.put(&EVENTS, &(email, id), &EventRow { team, kind, at_ms, recipients, detail })
+}
+
+/// Returns the timeline of an email, oldest first.
+///
+/// The list is bounded by the email: at most 50 recipients, each with a handful of events.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn of_email(tx: &impl Reads, email: EmailId) -> Result<Vec<Event>, StoreError> {
+    let mut events = Vec::new();
+    tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |_, row| {
+        let EventRow { team: _, kind, at_ms, recipients, detail } = row.decode()?;
+        events.push(Event { kind, at_ms, recipients, detail });
+        NEXT
+    })?;
+    Ok(events)
+}

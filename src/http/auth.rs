@@ -1,0 +1,121 @@
+//! Who calls, may they, and how often: the checks between a matched route and its handler.
+
+use std::sync::Arc;
+
+use salvo::extract::Metadata;
+use salvo::http::Method;
+use salvo::http::header::AUTHORIZATION;
+use salvo::oapi::{Components, EndpointArgRegister, Operation};
+use salvo::{Depot, Extractible, FlowCtrl, Request, Response, handler};
+
+use super::error::{ApiError, ErrorCode};
+use super::rate_limit::{RateLimit, RateLimiter};
+use super::state::service;
+use crate::api_keys::{ApiKeys, Caller, Permission, Token};
+
+/// Checks the key (401, 403), its permission (403) and its rate (429), in that order.
+#[handler]
+pub(crate) async fn authenticate(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+    match admit(req, depot) {
+        Ok(caller) => {
+            depot.inject(caller);
+        }
+        Err(error) => {
+            error.render(req, res);
+            ctrl.skip_rest();
+        }
+    }
+}
+
+fn admit(req: &Request, depot: &mut Depot) -> Result<Caller, ApiError> {
+    let keys: Arc<ApiKeys> = service(depot)?;
+    let token = bearer(req).ok_or_else(missing_key)?;
+    let caller = Token::parse(token)
+        .and_then(|token| keys.authenticate(&token))
+        .ok_or_else(|| ApiError::new(ErrorCode::InvalidApiKey, "API key is invalid."))?;
+    if caller.permission == Permission::SendingAccess && !is_sending(req.method(), req.uri().path()) {
+        return Err(ApiError::new(ErrorCode::RestrictedApiKey, "This API key is restricted to only send emails"));
+    }
+    let limiter: Arc<RateLimiter> = service(depot)?;
+    match limiter.admit(caller.key) {
+        RateLimit::Admitted(state) => {
+            depot.inject(state);
+            Ok(caller)
+        }
+        RateLimit::Refused(state) => {
+            depot.inject(state);
+            let message = format!(
+                "Too many requests. You can only make {} requests per second. \
+                 The `ratelimit-*` headers of every answer say how many are left.",
+                state.limit
+            );
+            let retry_after_s = Some(state.reset_s);
+            Err(ApiError { retry_after_s, ..ApiError::new(ErrorCode::RateLimitExceeded, message) })
+        }
+    }
+}
+
+fn missing_key() -> ApiError {
+    ApiError::new(
+        ErrorCode::MissingApiKey,
+        "Missing API key in the authorization header. Send `Authorization: Bearer rm_…`. \
+         The API is described without a key at `/docs/openapi.json`.",
+    )
+}
+
+fn bearer(req: &Request) -> Option<&str> {
+    let value = req.headers().get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// Returns whether a sending key may make the call: what changes something under `/emails`, but
+/// neither the reads nor the deletion.
+fn is_sending(method: &Method, path: &str) -> bool {
+    let path = path.trim_start_matches('/');
+    let under_emails = path == "emails" || path.starts_with("emails/");
+    under_emails && (method == Method::POST || method == Method::PATCH)
+}
+
+impl<'ex> Extractible<'ex> for Caller {
+    fn metadata() -> &'static Metadata {
+        static METADATA: Metadata = Metadata::new("Caller");
+        &METADATA
+    }
+
+    async fn extract(_req: &'ex mut Request, depot: &'ex mut Depot) -> Result<Self, ApiError> {
+        depot.obtain::<Self>().copied().map_err(|_| missing_key())
+    }
+}
+
+impl EndpointArgRegister for Caller {
+    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+        let requirement = salvo::oapi::SecurityRequirement::new("bearer", Vec::<String>::new());
+        operation.securities.get_or_insert_default().push(requirement);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sending_key_sends_reschedules_and_cancels_and_nothing_else() {
+        for (method, path, allowed) in [
+            (Method::POST, "/emails", true),
+            (Method::POST, "//emails/", true),
+            (Method::POST, "/emails/batch", true),
+            (Method::PATCH, "/emails/1", true),
+            (Method::POST, "/emails/1/cancel", true),
+            (Method::GET, "/emails", false),
+            (Method::GET, "/emails/1", false),
+            (Method::GET, "/emails/1/attachments", false),
+            (Method::DELETE, "/emails/1", false),
+            (Method::POST, "/emailsx", false),
+            (Method::POST, "/domains", false),
+        ] {
+            assert_eq!(is_sending(&method, path), allowed, "{method} {path}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Request bodies: the one place for size, JSON, null, unknown, duplicate and missing fields.
+//!
+//! A request type derives `Deserialize` with `deny_unknown_fields` and makes every field an
+//! `Option`, so that `null` equals absent; its `parse` turns an absent required field into
+//! `missing_required_field`. Duplicate keys are refused by the derive itself.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use salvo::extract::Metadata;
+use salvo::oapi::{Components, Content, EndpointArgRegister, Operation, RequestBody as RequestBodyDoc, Required, ToSchema};
+use salvo::{Depot, Extractible, Request};
+use serde::de::DeserializeOwned;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::error::{ApiError, ErrorCode};
+use super::state::service;
+use super::tolerance::{self, Tolerant};
+
+/// The longest part of an error in a body that is repeated to the caller, in characters.
+const DETAIL_CHARS_MAX: usize = 300;
+
+/// What bodies may cost.
+#[derive(Debug)]
+pub struct BodyLimits {
+    /// Bytes of a body on the routes that take emails.
+    pub email_bytes_max: usize,
+    /// Bytes of a body on every other route.
+    pub other_bytes_max: usize,
+    /// Bytes of all bodies being read or worked on at once.
+    in_flight: Arc<Semaphore>,
+}
+
+impl BodyLimits {
+    /// Returns limits with a common budget of `in_flight_bytes_max`.
+    pub fn new(email_bytes_max: usize, other_bytes_max: usize, in_flight_bytes_max: usize) -> Self {
+        let in_flight = Arc::new(Semaphore::new(in_flight_bytes_max.min(Semaphore::MAX_PERMITS)));
+        Self { email_bytes_max, other_bytes_max, in_flight }
+    }
+}
+
+/// How large the body of a request type may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodySize {
+    /// Carries attachments.
+    Email,
+    /// Carries fields.
+    Other,
+}
+
+/// A type that is read from a request body.
+pub trait FromBody: DeserializeOwned + ToSchema + Send + 'static {
+    /// How large the body may be.
+    const SIZE: BodySize = BodySize::Other;
+}
+
+/// A request body that has been read and has the shape of `T`; its rules are checked by `T::parse`.
+pub struct Body<T> {
+    value: T,
+    raw: Vec<u8>,
+}
+
+impl<T> Body<T> {
+    /// Returns the value.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+
+    /// Returns the value and the bytes it was read from.
+    pub fn into_parts(self) -> (T, Vec<u8>) {
+        (self.value, self.raw)
+    }
+}
+
+impl<T> Deref for Body<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// Keeps a body's share of the budget until its request ends.
+struct BudgetShare {
+    _permits: Vec<OwnedSemaphorePermit>,
+}
+
+impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
+    fn metadata() -> &'static Metadata {
+        static METADATA: Metadata = Metadata::new("Body");
+        &METADATA
+    }
+
+    async fn extract(req: &'ex mut Request, depot: &'ex mut Depot) -> Result<Self, ApiError> {
+        let limits: Arc<BodyLimits> = service(depot)?;
+        let bytes_max = match T::SIZE {
+            BodySize::Email => limits.email_bytes_max,
+            BodySize::Other => limits.other_bytes_max,
+        };
+        let (raw, share) = read(req, bytes_max, &limits.in_flight).await?;
+        depot.inject(share);
+        let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
+        let value = parse(&raw, tolerated)?;
+        Ok(Self { value, raw })
+    }
+}
+
+async fn read(
+    req: &mut Request,
+    bytes_max: usize,
+    budget: &Arc<Semaphore>,
+) -> Result<(Vec<u8>, BudgetShare), ApiError> {
+    use salvo::http::body::Body as _;
+
+    let too_large = || {
+        let message = format!("The request body is larger than the {bytes_max} bytes this endpoint takes.");
+        ApiError::new(ErrorCode::PayloadTooLarge, message)
+    };
+    let mut body = req.take_body();
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > bytes_max {
+        return Err(too_large());
+    }
+    let mut raw = Vec::with_capacity(announced);
+    let mut permits = Vec::with_capacity(1);
+    while let Some(frame) = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx)).await {
+        let frame = frame.map_err(|error| {
+            ApiError::new(ErrorCode::MalformedJson, format!("The request body broke off: {error}."))
+        })?;
+        let Ok(bytes) = frame.into_data() else { continue };
+        if raw.len() + bytes.len() > bytes_max {
+            return Err(too_large());
+        }
+        let share = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let permit = Arc::clone(budget).try_acquire_many_owned(share).map_err(|_| {
+            ApiError::unavailable("The server has too many request bodies in hand. Try again in a moment.")
+        })?;
+        permits.push(permit);
+        raw.extend_from_slice(&bytes);
+    }
+    Ok((raw, BudgetShare { _permits: permits }))
+}
+
+/// Reads `raw` as a `T`, leaving out the top-level fields of `tolerated`.
+///
+/// # Errors
+/// 400 when `raw` is no JSON; 422 that names the field when it is not of `T`'s shape.
+pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, ApiError> {
+    let mut json = serde_json::Deserializer::from_slice(raw);
+    let mut track = serde_path_to_error::Track::new();
+    let value = {
+        let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
+        if tolerated.is_empty() {
+            T::deserialize(tracked)
+        } else {
+            T::deserialize(Tolerant::new(tracked, tolerated))
+        }
+    };
+    let value = value.map_err(|error| refuse(&error, &track.path().to_string()))?;
+    json.end().map_err(|error| refuse(&error, "."))?;
+    Ok(value)
+}
+
+fn refuse(error: &serde_json::Error, path: &str) -> ApiError {
+    use serde_json::error::Category;
+
+    let detail = detail(error);
+    match error.classify() {
+        Category::Data if path == "." || path.is_empty() => {
+            ApiError::validation(format!("Invalid request body: {detail}."))
+        }
+        Category::Data => ApiError::validation(format!("Invalid `{path}` field: {detail}.")),
+        Category::Syntax | Category::Eof | Category::Io => {
+            ApiError::new(ErrorCode::MalformedJson, format!("The request body is not valid JSON: {detail}."))
+        }
+    }
+}
+
+/// Returns the parser's sentence, without its position when that is all it adds, bounded.
+fn detail(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let sentence = match error.classify() {
+        serde_json::error::Category::Data => text.strip_suffix(&position).unwrap_or(&text),
+        _ => &text,
+    };
+    sentence.chars().filter(|c| !c.is_control()).take(DETAIL_CHARS_MAX).collect()
+}
+
+impl<T: FromBody> EndpointArgRegister for Body<T> {
+    fn register(components: &mut Components, operation: &mut Operation, _arg: &str) {
+        let content = Content::new(T::to_schema(components));
+        let body = RequestBodyDoc::new().required(Required::True).add_content("application/json", content);
+        operation.request_body = Some(body);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Sample {
+        name: Option<String>,
+        inner: Option<Inner>,
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Inner {
+        count: u32,
+    }
+
+    fn refused(raw: &str) -> (u16, String) {
+        let error = parse::<Sample>(raw.as_bytes(), &[]).unwrap_err();
+        (error.code.status(), error.message)
+    }
+
+    #[test]
+    fn null_equals_absent() {
+        let sample: Sample = parse(br#"{"name": null}"#, &[]).unwrap();
+
+        assert_eq!(sample, Sample { name: None, inner: None });
+    }
+
+    #[test]
+    fn every_refusal_names_the_field_and_what_would_be_accepted() {
+        for (raw, status, message) in [
+            (r#"{"nam": 1}"#, 422, "Invalid `nam` field: unknown field `nam`, expected `name` or `inner`."),
+            (r#"{"name": "a", "name": "b"}"#, 422, "Invalid `name` field: duplicate field `name`."),
+            (r#"{"name": 5}"#, 422, "Invalid `name` field: invalid type: integer `5`, expected a string."),
+            (
+                r#"{"inner": {"count": -1}}"#,
+                422,
+                "Invalid `inner.count` field: invalid value: integer `-1`, expected u32.",
+            ),
+            ("[]", 422, "Invalid request body: invalid length 0, expected struct Sample with 2 elements."),
+            ("", 400, "The request body is not valid JSON: EOF while parsing a value at line 1 column 0."),
+            (r#"{"name": "a"} x"#, 400, "The request body is not valid JSON: trailing characters at line 1 column 15."),
+        ] {
+            assert_eq!(refused(raw), (status, message.to_owned()), "{raw}");
+        }
+    }
+
+    #[test]
+    fn broken_and_hostile_bytes_are_malformed_json() {
+        let deep = "[".repeat(100_000);
+        for raw in [b"{\"name\": \"\xff\"}".as_slice(), b"{\"name\": \"a", b"\x00", deep.as_bytes()] {
+            let error = parse::<Sample>(raw, &[]).unwrap_err();
+
+            assert!(error.code.status() == 400 || error.code.status() == 422, "{error:?}");
+            assert!(error.message.len() < 500);
+        }
+    }
+
+    #[test]
+    fn tolerated_fields_are_left_out_and_others_still_refused() {
+        let sample: Sample = parse(br#"{"id": {"any": [1]}, "name": "a"}"#, &["id"]).unwrap();
+
+        assert_eq!(sample.name.as_deref(), Some("a"));
+        assert!(parse::<Sample>(br#"{"ids": 1}"#, &["id"]).is_err());
+        let list: Vec<Sample> = parse(br#"[{"id": 1, "name": "b"}]"#, &["id"]).unwrap();
+        assert_eq!(list[0].name.as_deref(), Some("b"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic_the_parser(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse::<Sample>(&raw, &["id"]);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What happens around every request, matched or not: its id, its span, the rate-limit headers,
+//! CORS, and the shape of the answers salvo would give itself.
+
+use std::sync::Arc;
+
+use salvo::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, ORIGIN, VARY,
+};
+use salvo::http::{HeaderValue, Method, StatusCode};
+use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait, handler};
+use tracing::Instrument as _;
+
+use super::error::{ApiError, ErrorCode};
+use super::rate_limit::{RateLimitState, RateLimiter};
+use super::state::Services;
+use crate::id::{Id, IdSource};
+
+/// Marks the ids of requests, which are kept in logs alone.
+enum RequestMark {}
+
+/// Gives a request its id, its services and the headers of its answer.
+pub(crate) struct Edge {
+    pub(crate) services: Arc<Services>,
+    pub(crate) limiter: Arc<RateLimiter>,
+    pub(crate) ids: IdSource,
+    pub(crate) cors: Cors,
+}
+
+#[async_trait]
+impl Handler for Edge {
+    async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+        let id: Id<RequestMark> = self.ids.draw();
+        let span = tracing::info_span!("request", request.id = %id, method = %req.method(), path = req.uri().path());
+        depot.inject(Arc::clone(&self.services));
+        self.cors.write_headers(req, res);
+        if self.cors.is_preflight(req) {
+            res.status_code(StatusCode::OK);
+            res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+            res.body("{}");
+            ctrl.skip_rest();
+        } else {
+            ctrl.call_next(req, depot, res).instrument(span).await;
+        }
+        let state = depot.obtain::<RateLimitState>().copied().unwrap_or_else(|_| self.limiter.untouched());
+        state.write_headers(res);
+        if let Ok(value) = HeaderValue::try_from(id.to_string()) {
+            res.headers_mut().insert("x-request-id", value);
+        }
+    }
+}
+
+/// Which origins' pages may call the API from a browser.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cors {
+    /// None: no header is sent.
+    Off,
+    /// Every origin.
+    Any,
+    /// These origins.
+    Origins(Vec<String>),
+}
+
+impl Cors {
+    /// Reads the setting: nothing, `*`, or origins separated by commas.
+    pub fn parse(setting: &str) -> Self {
+        let origins: Vec<String> = setting
+            .split(',')
+            .map(|origin| origin.trim().trim_end_matches('/').to_owned())
+            .filter(|origin| !origin.is_empty())
+            .collect();
+        if origins.is_empty() {
+            Self::Off
+        } else if origins.iter().any(|origin| origin == "*") {
+            Self::Any
+        } else {
+            Self::Origins(origins)
+        }
+    }
+
+    fn allows(&self, origin: &str) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Any => true,
+            Self::Origins(origins) => origins.iter().any(|allowed| allowed == origin),
+        }
+    }
+
+    fn is_preflight(&self, req: &Request) -> bool {
+        *self != Self::Off
+            && req.method() == Method::OPTIONS
+            && req.headers().contains_key(ORIGIN)
+            && req.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+    }
+
+    fn write_headers(&self, req: &Request, res: &mut Response) {
+        if *self == Self::Off {
+            return;
+        }
+        let headers = res.headers_mut();
+        headers.insert(VARY, HeaderValue::from_static("origin"));
+        let Some(origin) = req.headers().get(ORIGIN) else { return };
+        if !origin.to_str().is_ok_and(|origin| self.allows(origin)) {
+            return;
+        }
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        let exposed = "x-request-id, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset, ratelimit-policy";
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
+        if self.is_preflight(req) {
+            let allowed = "authorization, content-type, idempotency-key, x-batch-validation";
+            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
+            headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, PATCH, DELETE"));
+            headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+        }
+    }
+}
+
+/// Gives the answers that salvo would make itself the shape of every other error.
+#[handler]
+pub(crate) async fn shape_errors(req: &mut Request, _depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+    let status = res.status_code.unwrap_or(StatusCode::NOT_FOUND);
+    let error = match status {
+        StatusCode::NOT_FOUND => ApiError::new(ErrorCode::NotFound, "The requested endpoint does not exist."),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            ApiError::new(ErrorCode::MethodNotAllowed, "Method is not allowed for the requested path.")
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            ApiError::new(ErrorCode::PayloadTooLarge, "The request body is larger than this endpoint takes.")
+        }
+        StatusCode::SERVICE_UNAVAILABLE => ApiError::unavailable("The server is busy. Try again."),
+        status if status.is_client_error() => ApiError::validation("The request cannot be read."),
+        _ => ApiError::new(
+            ErrorCode::InternalServerError,
+            "Something went wrong on our side. The `x-request-id` header names this request in the log.",
+        ),
+    };
+    error.render(req, res);
+    ctrl.skip_rest();
+}

@@ -1,0 +1,261 @@
+//! The errors a client can see: one table of codes, one wire shape.
+
+use salvo::http::header::{CONTENT_TYPE, USER_AGENT};
+use salvo::http::{HeaderValue, StatusCode};
+use salvo::oapi::{
+    Components, Content, EndpointOutRegister, Operation, RefOr, Response as ResponseDoc, ToSchema,
+};
+use salvo::{Depot, Request, Response, Writer, async_trait};
+use serde::Serialize;
+use tracing::error;
+
+use crate::store::StoreError;
+use crate::store::page::PageError;
+
+macro_rules! error_codes {
+    ($($(#[doc = $when:literal])+ $variant:ident = $status:literal $name:literal;)+) => {
+        /// A code a client can see. The table is a public contract.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ErrorCode {
+            $( $(#[doc = $when])+ $variant, )+
+        }
+
+        impl ErrorCode {
+            /// Every code, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Returns the HTTP status.
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$variant => $status),+ }
+            }
+
+            /// Returns the name in the error body.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// Returns when the code is answered.
+            pub const fn when(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($when),+)),+ }
+            }
+        }
+    };
+}
+
+error_codes! {
+    /// The body is not JSON.
+    MalformedJson = 400 "validation_error";
+    /// The `Idempotency-Key` header is empty or longer than 256 characters.
+    InvalidIdempotencyKey = 400 "invalid_idempotency_key";
+    /// There is no bearer token.
+    MissingApiKey = 401 "missing_api_key";
+    /// The key is unknown, revoked or malformed.
+    InvalidApiKey = 403 "invalid_api_key";
+    /// The key may not do this.
+    RestrictedApiKey = 403 "restricted_api_key";
+    /// The sender's domain is not verified, or the resource is in a state that forbids the call.
+    Forbidden = 403 "validation_error";
+    /// The bounce or complaint rate crossed the enforcement thresholds.
+    SendingPaused = 403 "sending_paused";
+    /// The platform's aggregate rate in the region is recovering.
+    BroadcastsPaused = 403 "broadcasts_paused";
+    /// No active subscription; never on a self-hosted instance.
+    PlanRequired = 403 "plan_required";
+    /// A new contact would pass the plan's cap; never on a self-hosted instance.
+    PlanLimitReached = 403 "plan_limit_reached";
+    /// There is no such route or resource.
+    NotFound = 404 "not_found";
+    /// The route has no such method.
+    MethodNotAllowed = 405 "method_not_allowed";
+    /// The resource conflicts with another, or is in use.
+    Conflict = 409 "validation_error";
+    /// The idempotency key was used with another payload.
+    InvalidIdempotentRequest = 409 "invalid_idempotent_request";
+    /// The first request with the idempotency key is still running.
+    ConcurrentIdempotentRequests = 409 "concurrent_idempotent_requests";
+    /// Retention has removed the email's content.
+    AttachmentsPurged = 410 "attachments_purged";
+    /// The body is larger than the route takes.
+    PayloadTooLarge = 413 "payload_too_large";
+    /// The request breaks a rule; the message says which.
+    Validation = 422 "validation_error";
+    /// A required field of the body is absent.
+    MissingRequiredField = 422 "missing_required_field";
+    /// Every `to` recipient is suppressed or opted out of the topic.
+    AllRecipientsSuppressed = 422 "all_recipients_suppressed";
+    /// The audience needs more than 24 days of capacity.
+    BroadcastTooLarge = 422 "broadcast_too_large";
+    /// The key made too many requests within a second.
+    RateLimitExceeded = 429 "rate_limit_exceeded";
+    /// The day's quota is spent; never on a self-hosted instance.
+    DailyQuotaExceeded = 429 "daily_quota_exceeded";
+    /// The month's volume is spent; never on a self-hosted instance.
+    MonthlyQuotaExceeded = 429 "monthly_quota_exceeded";
+    /// Something failed that is not the caller's doing.
+    InternalServerError = 500 "internal_server_error";
+    /// The instance is out of a resource for the moment; try again.
+    ServiceUnavailable = 503 "service_unavailable";
+}
+
+/// An error as a client sees it: a code and a sentence to act on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiError {
+    /// The code.
+    pub code: ErrorCode,
+    /// What was wrong, which field, and what would be accepted.
+    pub message: String,
+    /// Seconds until the request is worth repeating.
+    pub retry_after_s: Option<u32>,
+}
+
+/// What an endpoint answers.
+pub type ApiResult<T> = Result<T, ApiError>;
+
+impl ApiError {
+    /// Returns an error of `code`.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), retry_after_s: None }
+    }
+
+    /// Returns a 422 `validation_error`.
+    pub fn validation(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Validation, message)
+    }
+
+    /// Returns the 422 of a required field that is absent.
+    pub fn missing_field(field: &str) -> Self {
+        Self::new(ErrorCode::MissingRequiredField, format!("Missing `{field}` field."))
+    }
+
+    /// Returns the 404 of a resource, named with a capital: `Email not found`.
+    pub fn not_found(thing: &str) -> Self {
+        Self::new(ErrorCode::NotFound, format!("{thing} not found"))
+    }
+
+    /// Returns the 503 of a resource that is spent for the moment.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self { retry_after_s: Some(1), ..Self::new(ErrorCode::ServiceUnavailable, message) }
+    }
+
+    /// Returns the same error with `prefix` before its message, as batches answer it.
+    #[must_use]
+    pub fn prefixed(self, prefix: &str) -> Self {
+        Self { message: format!("{prefix}{}", self.message), ..self }
+    }
+}
+
+/// Logs the cause and shows the client an opaque sentence.
+impl From<StoreError> for ApiError {
+    fn from(cause: StoreError) -> Self {
+        match cause {
+            StoreError::Closed => Self::unavailable("The server is shutting down. Try again."),
+            cause => {
+                error!(%cause, "a request failed: {cause}");
+                Self::new(
+                    ErrorCode::InternalServerError,
+                    "Something went wrong on our side. The `x-request-id` header names this request in the log.",
+                )
+            }
+        }
+    }
+}
+
+impl From<PageError> for ApiError {
+    fn from(error: PageError) -> Self {
+        match error {
+            PageError::UnknownCursor => {
+                Self::validation("Invalid cursor. `after` and `before` take the `id` of an item that this list returned.")
+            }
+            PageError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// The error body.
+#[derive(Serialize, ToSchema)]
+#[salvo(schema(name = "Error"))]
+pub(crate) struct ErrorBody {
+    /// The HTTP status.
+    #[serde(rename = "statusCode")]
+    status_code: u16,
+    /// The name of the error.
+    name: &'static str,
+    /// What was wrong and what would be accepted.
+    message: String,
+}
+
+#[derive(Serialize)]
+struct PhpErrorBody {
+    #[serde(flatten)]
+    body: ErrorBody,
+    error: ErrorBody,
+}
+
+impl ApiError {
+    fn body(&self) -> ErrorBody {
+        ErrorBody { status_code: self.code.status(), name: self.code.name(), message: self.message.clone() }
+    }
+
+    /// Writes the error into `res`.
+    pub(crate) fn render(&self, req: &Request, res: &mut Response) {
+        res.status_code(StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+        if let Some(seconds) = self.retry_after_s {
+            res.headers_mut().insert("retry-after", HeaderValue::from(seconds));
+        }
+        // The PHP SDK knows its own error names alone and takes any other body for success, unless
+        // it has an `error` key.
+        let bytes = if is_php_sdk(req) {
+            serde_json::to_vec(&PhpErrorBody { body: self.body(), error: self.body() })
+        } else {
+            serde_json::to_vec(&self.body())
+        };
+        res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+        res.body(bytes.expect("an error body is three plain fields"));
+    }
+}
+
+fn is_php_sdk(req: &Request) -> bool {
+    req.headers()
+        .get(USER_AGENT)
+        .and_then(|agent| agent.to_str().ok())
+        .is_some_and(|agent| agent.starts_with("resend-php/"))
+}
+
+#[async_trait]
+impl Writer for ApiError {
+    async fn write(self, req: &mut Request, _depot: &mut Depot, res: &mut Response) {
+        self.render(req, res);
+    }
+}
+
+impl EndpointOutRegister for ApiError {
+    fn register(components: &mut Components, operation: &mut Operation) {
+        for code in ErrorCode::ALL {
+            let status = code.status().to_string();
+            if operation.responses.contains_key(&status) {
+                continue;
+            }
+            let conditions: Vec<String> = ErrorCode::ALL
+                .iter()
+                .filter(|other| other.status() == code.status())
+                .map(|code| format!("`{}`: {}", code.name(), code.when().trim()))
+                .collect();
+            let content = Content::new(ErrorBody::to_schema(components));
+            let response = ResponseDoc::new(conditions.join("\n\n")).add_content("application/json", content);
+            operation.responses.insert(status, RefOr::Type(response));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_table_is_a_public_contract() {
+        let table: Vec<String> =
+            ErrorCode::ALL.iter().map(|code| format!("{} {}:{}", code.status(), code.name(), code.when())).collect();
+
+        insta::assert_snapshot!(table.join("\n"));
+    }
+}

@@ -1,0 +1,98 @@
+//! Lists: the query parameters every list takes and the shape every list answers.
+
+use salvo::extract::Metadata;
+use salvo::oapi::{
+    BasicType, Components, EndpointArgRegister, KnownFormat, Object, Operation, Parameter, ParameterIn, Required,
+    SchemaFormat, ToSchema,
+};
+use salvo::{Depot, Extractible, Request};
+use serde::Serialize;
+
+use super::error::ApiError;
+use crate::id::Id;
+use crate::store::page::{Cursor, Page, PageQuery};
+
+/// Rows on a page when the caller does not say.
+pub const LIMIT_DEFAULT: usize = 20;
+/// Rows on a page at most.
+pub const LIMIT_MAX: usize = 100;
+
+/// The page a caller asked for.
+pub struct ListQuery<R>(pub PageQuery<Id<R>>);
+
+impl<'ex, R: 'static> Extractible<'ex> for ListQuery<R> {
+    fn metadata() -> &'static Metadata {
+        static METADATA: Metadata = Metadata::new("ListQuery");
+        &METADATA
+    }
+
+    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+        let single = |name: &str| -> Result<Option<String>, ApiError> {
+            match req.queries().get_vec(name).map(Vec::as_slice) {
+                None | Some([]) => Ok(None),
+                Some([value]) => Ok(Some(value.clone())),
+                Some(_) => Err(ApiError::validation(format!("The `{name}` query parameter may be given once."))),
+            }
+        };
+        let limit = match single("limit")? {
+            None => LIMIT_DEFAULT,
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|limit| (1..=LIMIT_MAX).contains(limit))
+                .ok_or_else(|| ApiError::validation("The `limit` must be a number from 1 to 100."))?,
+        };
+        let id = |name: &str, text: &str| {
+            Id::parse(text).ok_or_else(|| ApiError::validation(format!("The `{name}` must be a valid UUID.")))
+        };
+        let cursor = match (single("after")?, single("before")?) {
+            (None, None) => Cursor::Newest,
+            (Some(after), None) => Cursor::After(id("after", &after)?),
+            (None, Some(before)) => Cursor::Before(id("before", &before)?),
+            (Some(_), Some(_)) => {
+                return Err(ApiError::validation("Use either `after` or `before`, not both at once."));
+            }
+        };
+        Ok(Self(PageQuery { limit, cursor }))
+    }
+}
+
+impl<R> EndpointArgRegister for ListQuery<R> {
+    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+        let limit = Object::with_type(BasicType::Integer)
+            .minimum(1)
+            .maximum(LIMIT_MAX as u32)
+            .default_value(serde_json::Value::from(LIMIT_DEFAULT));
+        let id = || Object::with_type(BasicType::String).format(SchemaFormat::KnownFormat(KnownFormat::Uuid));
+        for (name, schema, about) in [
+            ("limit", limit, "How many items, 1 to 100."),
+            ("after", id(), "The id of the last item of the current page: answers the next, older items."),
+            ("before", id(), "The id of the first item of the current page: answers the previous, newer items."),
+        ] {
+            let parameter = Parameter::new(name)
+                .parameter_in(ParameterIn::Query)
+                .required(Required::False)
+                .description(about)
+                .schema(schema);
+            operation.parameters.insert(parameter);
+        }
+    }
+}
+
+/// A list on the wire.
+#[derive(Serialize, ToSchema)]
+pub struct List<T: ToSchema + 'static> {
+    /// Always `list`.
+    object: &'static str,
+    /// Whether there are more items in the direction of the page.
+    has_more: bool,
+    /// The items, newest first.
+    data: Vec<T>,
+}
+
+impl<T: ToSchema + 'static> List<T> {
+    /// Shows a page.
+    pub fn of<Row>(page: Page<Row>, show: impl FnMut(Row) -> T) -> Self {
+        Self { object: "list", has_more: page.has_more, data: page.rows.into_iter().map(show).collect() }
+    }
+}

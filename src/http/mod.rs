@@ -1,0 +1,32 @@
+//! The HTTP edge: what every endpoint shares. salvo lives here and in the nouns' `api.rs` alone.
+//!
+//! A request passes `edge.rs` (id, span, headers, CORS), then the matched route's checks in order:
+//! `auth.rs` (key, permission, rate), `query.rs` (unknown parameters), the extractors of the
+//! handler (`path.rs`, `list.rs`, `body.rs`), the handler. Errors of every origin leave in one
+//! shape (`error.rs`). `router.rs` is the list of the whole surface; `openapi.rs` its description.
+
+pub mod body;
+pub mod canonical;
+pub mod error;
+pub mod router;
+
+mod auth;
+mod edge;
+mod list;
+mod openapi;
+mod path;
+mod query;
+mod rate_limit;
+mod respond;
+mod state;
+mod tolerance;
+
+pub use body::{Body, BodyLimits, BodySize, FromBody};
+pub use edge::Cors;
+pub use error::{ApiError, ApiResult, ErrorCode};
+pub use list::{List, ListQuery};
+pub use openapi::document;
+pub use path::PathId;
+pub use rate_limit::RateLimiter;
+pub use respond::Created;
+pub use state::{Services, State};

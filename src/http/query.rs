@@ -1,0 +1,73 @@
+//! Unknown query parameters are refused, on every route, by what the route's own description
+//! declares.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use salvo::oapi::{OpenApi, ParameterIn, PathItemType};
+use salvo::{Depot, FlowCtrl, Request, Response, handler};
+
+use super::error::ApiError;
+use super::state::service;
+
+/// The query parameters of each route, by method and matched path.
+pub(crate) struct QueryParameters(HashMap<(String, String), Vec<String>>);
+
+impl QueryParameters {
+    /// Reads the parameters off the API's description.
+    pub(crate) fn of(document: &OpenApi) -> Self {
+        let mut routes = HashMap::new();
+        for (path, item) in document.paths.iter() {
+            for (method, operation) in item.operations.iter() {
+                let names = operation
+                    .parameters
+                    .0
+                    .iter()
+                    .filter(|parameter| parameter.parameter_in == ParameterIn::Query)
+                    .map(|parameter| parameter.name.clone())
+                    .collect();
+                let path = path.trim_start_matches('/').to_owned();
+                routes.insert((method_name(method).to_owned(), path), names);
+            }
+        }
+        Self(routes)
+    }
+
+    fn first_unknown<'r>(&self, req: &'r Request) -> Option<(&'r str, &[String])> {
+        let key = (req.method().as_str().to_owned(), req.matched_path().to_owned());
+        let known = self.0.get(&key)?;
+        let unknown = req.queries().keys().find(|name| !known.contains(name))?;
+        Some((unknown.as_str(), known))
+    }
+}
+
+fn method_name(method: &PathItemType) -> &'static str {
+    match method {
+        PathItemType::Get => "GET",
+        PathItemType::Post => "POST",
+        PathItemType::Put => "PUT",
+        PathItemType::Delete => "DELETE",
+        PathItemType::Patch => "PATCH",
+        _ => "",
+    }
+}
+
+/// Refuses a request that carries a query parameter its route does not have.
+#[handler]
+pub(crate) async fn refuse_unknown(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+    if req.uri().query().is_none_or(str::is_empty) {
+        return;
+    }
+    let Ok(parameters) = service::<QueryParameters>(depot) else { return };
+    let parameters: Arc<QueryParameters> = parameters;
+    let Some((unknown, known)) = parameters.first_unknown(req) else { return };
+    let shown: String = unknown.chars().filter(|c| !c.is_control()).take(60).collect();
+    let accepted = if known.is_empty() {
+        "this endpoint takes none".to_owned()
+    } else {
+        format!("this endpoint takes `{}`", known.join("`, `"))
+    };
+    let error = ApiError::validation(format!("Unknown query parameter `{shown}`: {accepted}."));
+    error.render(req, res);
+    ctrl.skip_rest();
+}

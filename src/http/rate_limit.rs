@@ -1,0 +1,115 @@
+//! How many requests a key makes in a second, and the headers that say so.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use salvo::Response;
+use salvo::http::HeaderValue;
+
+use crate::clock::Clock;
+use crate::id::ApiKeyId;
+
+/// The window in milliseconds; `ratelimit-policy` names it in seconds.
+const WINDOW_MS: i64 = 1_000;
+
+/// What the headers of an answer say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimitState {
+    /// Requests a window; 0 when the limit is off.
+    pub limit: u32,
+    /// Requests left in this window.
+    pub remaining: u32,
+    /// Seconds until the window ends, rounded up.
+    pub reset_s: u32,
+}
+
+/// Whether a request may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateLimit {
+    /// It may.
+    Admitted(RateLimitState),
+    /// It came too soon.
+    Refused(RateLimitState),
+}
+
+/// Counts requests by key in windows of one second.
+pub struct RateLimiter {
+    limit: u32,
+    clock: Clock,
+    /// The window and the requests in it. One entry a key in use.
+    windows: Mutex<HashMap<ApiKeyId, (i64, u32)>>,
+}
+
+impl RateLimiter {
+    /// Returns a limiter of `limit` requests per second and key; 0 switches it off.
+    pub fn new(limit: u32, clock: Clock) -> Self {
+        Self { limit, clock, windows: Mutex::default() }
+    }
+
+    /// Counts a request of the key.
+    pub fn admit(&self, key: ApiKeyId) -> RateLimit {
+        if self.limit == 0 {
+            return RateLimit::Admitted(self.untouched());
+        }
+        let window = self.clock.now_ms().div_euclid(WINDOW_MS);
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let (since, used) = windows.entry(key).or_insert((window, 0));
+        if *since != window {
+            (*since, *used) = (window, 0);
+        }
+        if *used >= self.limit {
+            return RateLimit::Refused(RateLimitState { limit: self.limit, remaining: 0, reset_s: 1 });
+        }
+        *used += 1;
+        RateLimit::Admitted(RateLimitState { limit: self.limit, remaining: self.limit - *used, reset_s: 1 })
+    }
+
+    /// Returns what an answer without a key says: the limit, of which nothing is used.
+    pub fn untouched(&self) -> RateLimitState {
+        RateLimitState { limit: self.limit, remaining: self.limit, reset_s: 1 }
+    }
+}
+
+impl RateLimitState {
+    /// Writes the headers of the draft the SDKs read: plain integers and one policy.
+    pub(crate) fn write_headers(self, res: &mut Response) {
+        if self.limit == 0 {
+            return;
+        }
+        let headers = res.headers_mut();
+        headers.insert("ratelimit-limit", HeaderValue::from(self.limit));
+        headers.insert("ratelimit-remaining", HeaderValue::from(self.remaining));
+        headers.insert("ratelimit-reset", HeaderValue::from(self.reset_s));
+        let policy = HeaderValue::try_from(format!("{};w=1", self.limit));
+        headers.insert("ratelimit-policy", policy.expect("digits and ;w=1 are a header value"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::id::Id;
+
+    #[test]
+    fn a_key_gets_its_limit_a_second_and_another_key_its_own() {
+        let clock = Clock::manual(1_000_000);
+        let limiter = RateLimiter::new(2, clock.clone());
+
+        assert!(matches!(limiter.admit(Id::MIN), RateLimit::Admitted(state) if state.remaining == 1));
+        assert!(matches!(limiter.admit(Id::MIN), RateLimit::Admitted(state) if state.remaining == 0));
+        assert!(matches!(limiter.admit(Id::MIN), RateLimit::Refused(_)));
+        assert!(matches!(limiter.admit(Id::MAX), RateLimit::Admitted(_)));
+        clock.advance(Duration::from_secs(1));
+
+        assert!(matches!(limiter.admit(Id::MIN), RateLimit::Admitted(_)));
+    }
+
+    #[test]
+    fn a_limit_of_zero_is_off() {
+        let limiter = RateLimiter::new(0, Clock::manual(0));
+
+        assert!((0..1_000).all(|_| matches!(limiter.admit(Id::MIN), RateLimit::Admitted(_))));
+    }
+}

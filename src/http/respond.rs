@@ -1,0 +1,26 @@
+//! Successful answers.
+
+use salvo::http::StatusCode;
+use salvo::oapi::{Components, Content, EndpointOutRegister, Operation, RefOr, Response as ResponseDoc, ToSchema};
+use salvo::writing::Json;
+use salvo::{Depot, Request, Response, Writer, async_trait};
+use serde::Serialize;
+
+/// A 201 with a JSON object: what most creates answer.
+pub struct Created<T>(pub T);
+
+#[async_trait]
+impl<T: Serialize + Send> Writer for Created<T> {
+    async fn write(self, _req: &mut Request, _depot: &mut Depot, res: &mut Response) {
+        res.status_code(StatusCode::CREATED);
+        res.render(Json(self.0));
+    }
+}
+
+impl<T: ToSchema> EndpointOutRegister for Created<T> {
+    fn register(components: &mut Components, operation: &mut Operation) {
+        let content = Content::new(T::to_schema(components));
+        let response = ResponseDoc::new("Created").add_content("application/json", content);
+        operation.responses.insert("201", RefOr::Type(response));
+    }
+}

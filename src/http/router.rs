@@ -1,0 +1,80 @@
+//! Every route of the server. Reading it top to bottom is reading the product.
+
+use std::sync::Arc;
+
+use salvo::catcher::Catcher;
+use salvo::{Router, Service};
+
+use super::edge::{Cors, Edge};
+use super::query::{self, QueryParameters};
+use super::rate_limit::RateLimiter;
+use super::state::Services;
+use super::{auth, edge, openapi};
+use crate::id::IdSource;
+use crate::{api_keys, dashboard, domains, emails};
+
+/// The routes of the API, each behind a key.
+fn api() -> Router {
+    use api_keys::api as keys;
+    use domains::api as domains;
+    use emails::api as emails;
+
+    Router::new()
+        .push(Router::with_path("emails").post(emails::send_email).get(emails::list_emails))
+        .push(Router::with_path("emails/batch").post(emails::send_batch))
+        .push(
+            Router::with_path("emails/{id}")
+                .get(emails::get_email)
+                .patch(emails::update_email)
+                .delete(emails::delete_email),
+        )
+        .push(Router::with_path("emails/{id}/cancel").post(emails::cancel_email))
+        .push(Router::with_path("emails/{id}/attachments").get(emails::list_attachments))
+        .push(Router::with_path("emails/{id}/attachments/{attachment_id}").get(emails::get_attachment))
+        .push(Router::with_path("domains").post(domains::create_domain).get(domains::list_domains))
+        .push(
+            Router::with_path("domains/{id}")
+                .get(domains::get_domain)
+                .patch(domains::update_domain)
+                .delete(domains::delete_domain),
+        )
+        .push(Router::with_path("domains/{id}/verify").post(domains::verify_domain))
+        .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
+        .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
+}
+
+/// The routes that need no key.
+fn open() -> Router {
+    Router::new()
+        .push(Router::with_path("health").get(openapi::health))
+        .push(Router::with_path("docs/openapi.json").get(openapi::serve_document))
+        .push(Router::new().get(dashboard::to_dashboard))
+        .push(Router::with_path("dashboard").get(dashboard::to_dashboard))
+        .push(Router::with_path("dashboard/{**path}").get(dashboard::serve_file))
+}
+
+/// Joins the routes with the checks around them.
+pub fn service(services: Services, limiter: Arc<RateLimiter>, ids: IdSource, cors: Cors) -> Service {
+    let parameters = QueryParameters::of(&document());
+    let services = services.with(Arc::clone(&limiter)).with(Arc::new(parameters)).with(Arc::new(openapi::rendered()));
+    let keyed = api()
+        .push(Router::with_path("openapi.json").get(openapi::serve_document))
+        .hoop(auth::authenticate)
+        .hoop(query::refuse_unknown);
+    let edge = Edge { services: Arc::new(services), limiter, ids, cors };
+    // Literal paths come before those with parameters, whatever the order of the list.
+    Service::new(Router::new().push(open()).push(keyed))
+        .hoop(edge)
+        .catcher(Catcher::default().hoop(edge::shape_errors))
+}
+
+/// Returns the description of the API, made from the routes and their handlers' types.
+pub(super) fn document() -> salvo::oapi::OpenApi {
+    openapi::describe(&api())
+}
+
+/// Returns the router of the API, so that a test can hold its routes against the description.
+#[cfg(test)]
+pub(super) fn api_routes() -> Router {
+    api()
+}

@@ -1,0 +1,117 @@
+//! What can go wrong below the use cases. None of it is the caller's doing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A failure of the store during a transaction.
+#[derive(Clone, Debug)]
+pub enum StoreError {
+    /// The engine failed: the disk, the file, or a transaction.
+    Engine(Arc<redb::Error>),
+    /// Stored bytes are not what their table says.
+    Corrupt(String),
+    /// A command panicked; the group was replayed without it.
+    Panicked,
+    /// The store has been shut down.
+    Closed,
+}
+
+impl std::fmt::Display for StoreError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Engine(error) => write!(f, "store: {error}"),
+            Self::Corrupt(what) => write!(f, "store: corrupt data: {what}"),
+            Self::Panicked => f.write_str("store: a command panicked"),
+            Self::Closed => f.write_str("store: shut down"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+macro_rules! from_engine {
+    ($($error:ty),+ $(,)?) => { $(
+        impl From<$error> for StoreError {
+            fn from(error: $error) -> Self {
+                Self::Engine(Arc::new(error.into()))
+            }
+        }
+    )+ };
+}
+from_engine!(
+    redb::StorageError,
+    redb::TableError,
+    redb::TransactionError,
+    redb::CommitError,
+    redb::SetDurabilityError,
+);
+
+/// Why a store could not be opened; each sentence names what helps.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The directory could not be made or written.
+    Directory(PathBuf, std::io::Error),
+    /// Another process has the file open.
+    InUse(PathBuf),
+    /// The file was written by a newer program.
+    Newer { path: PathBuf, found: u32, known: u32 },
+    /// The file belongs to the other command (`dev` or `serve`).
+    OtherKind { path: PathBuf, found: super::Kind },
+    /// The master key does not fit or cannot be read.
+    MasterKey(PathBuf, String),
+    /// The snapshot before a migration could not be made.
+    Snapshot(PathBuf, std::io::Error),
+    /// The engine refused the file.
+    Engine(PathBuf, Box<redb::Error>),
+    /// A first transaction failed.
+    Store(StoreError),
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Directory(path, error) => write!(
+                f,
+                "cannot write to the data directory {} ({error}); choose another with --data-dir",
+                path.display()
+            ),
+            Self::InUse(path) => write!(
+                f,
+                "another Ringmail process has {} open; stop it, or choose another directory with --data-dir",
+                path.display()
+            ),
+            Self::Newer { path, found, known } => write!(
+                f,
+                "{} was written by a newer Ringmail (schema {found}; this program knows {known}); \
+                 run the newer program, or restore a backup into another --data-dir",
+                path.display()
+            ),
+            Self::OtherKind { path, found } => write!(
+                f,
+                "{} belongs to `ringmail {found}`; run that, or choose another directory with --data-dir",
+                path.display()
+            ),
+            Self::MasterKey(path, why) => write!(
+                f,
+                "the master key {} cannot be used ({why}); name the right file with --master-key-file",
+                path.display()
+            ),
+            Self::Snapshot(path, error) => write!(
+                f,
+                "cannot write the snapshot {} that goes before a migration ({error}); \
+                 free some space or make the directory writable, then start again",
+                path.display()
+            ),
+            Self::Engine(path, error) => write!(f, "cannot open {}: {error}", path.display()),
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}

@@ -1,0 +1,140 @@
+//! Keys: tuples of fixed-width parts, most general first, stored so that byte order is the order
+//! of the parts.
+
+use crate::id::Id;
+
+/// The widest key there is room for, in bytes.
+const KEY_BYTES_MAX: usize = 64;
+
+/// One part of a key. Its bytes sort as its values do and are always `WIDTH` long.
+pub trait KeyPart: Sized {
+    /// How many bytes the part takes.
+    const WIDTH: usize;
+    /// Writes the part into `out`, which is `WIDTH` long.
+    fn write(&self, out: &mut [u8]);
+    /// Reads the part from `bytes`, which is `WIDTH` long.
+    fn read(bytes: &[u8]) -> Self;
+}
+
+/// A whole key: one part, or a tuple of them.
+pub trait Key: Sized {
+    /// Returns the key's bytes.
+    fn to_bytes(&self) -> KeyBytes;
+    /// Reads a key back; `None` when the length is not this key's.
+    fn from_bytes(bytes: &[u8]) -> Option<Self>;
+}
+
+/// The bytes of a key, without an allocation.
+#[derive(Clone, Debug)]
+pub struct KeyBytes {
+    bytes: [u8; KEY_BYTES_MAX],
+    len: usize,
+}
+
+impl AsRef<[u8]> for KeyBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl KeyBytes {
+    fn empty() -> Self {
+        Self { bytes: [0; KEY_BYTES_MAX], len: 0 }
+    }
+
+    fn push<P: KeyPart>(&mut self, part: &P) {
+        part.write(&mut self.bytes[self.len..self.len + P::WIDTH]);
+        self.len += P::WIDTH;
+    }
+}
+
+macro_rules! integer_parts {
+    ($($integer:ty),+) => { $(
+        impl KeyPart for $integer {
+            const WIDTH: usize = size_of::<$integer>();
+            fn write(&self, out: &mut [u8]) {
+                out.copy_from_slice(&self.to_be_bytes());
+            }
+            fn read(bytes: &[u8]) -> Self {
+                let mut wide = [0; size_of::<$integer>()];
+                wide.copy_from_slice(bytes);
+                Self::from_be_bytes(wide)
+            }
+        }
+    )+ };
+}
+integer_parts!(u8, u16, u32, u64);
+
+impl<const N: usize> KeyPart for [u8; N] {
+    const WIDTH: usize = N;
+    fn write(&self, out: &mut [u8]) {
+        out.copy_from_slice(self);
+    }
+    fn read(bytes: &[u8]) -> Self {
+        let mut part = [0; N];
+        part.copy_from_slice(bytes);
+        part
+    }
+}
+
+impl<R> KeyPart for Id<R> {
+    const WIDTH: usize = 16;
+    fn write(&self, out: &mut [u8]) {
+        out.copy_from_slice(self.as_bytes());
+    }
+    fn read(bytes: &[u8]) -> Self {
+        Self::from_bytes(KeyPart::read(bytes))
+    }
+}
+
+macro_rules! tuple_keys {
+    ($(($($part:ident . $index:tt),+)),+ $(,)?) => { $(
+        impl<$($part: KeyPart),+> Key for ($($part,)+) {
+            fn to_bytes(&self) -> KeyBytes {
+                let mut bytes = KeyBytes::empty();
+                $( bytes.push(&self.$index); )+
+                bytes
+            }
+            fn from_bytes(bytes: &[u8]) -> Option<Self> {
+                if bytes.len() != 0 $( + $part::WIDTH )+ {
+                    return None;
+                }
+                let mut rest = bytes;
+                Some(($({
+                    let (part, tail) = rest.split_at($part::WIDTH);
+                    rest = tail;
+                    let _ = rest; // the last part leaves nothing to split
+                    $part::read(part)
+                },)+))
+            }
+        }
+    )+ };
+}
+tuple_keys!((A.0), (A.0, B.1), (A.0, B.1, C.2), (A.0, B.1, C.2, D.3));
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn stored_order_is_the_order_of_the_parts(
+            left in (any::<u64>(), any::<u8>(), any::<[u8; 16]>(), any::<u16>()),
+            right in (any::<u64>(), any::<u8>(), any::<[u8; 16]>(), any::<u16>()),
+        ) {
+            let bytes = (left.to_bytes(), right.to_bytes());
+
+            prop_assert_eq!(bytes.0.as_ref().cmp(bytes.1.as_ref()), left.cmp(&right));
+            prop_assert_eq!(Key::from_bytes(bytes.0.as_ref()), Some(left));
+        }
+
+        #[test]
+        fn a_key_of_another_length_is_refused(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+            let read = <(u64, u8, [u8; 16], u16)>::from_bytes(&bytes);
+
+            prop_assert_eq!(read.is_some(), bytes.len() == 27);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The store: one redb file behind two doors.
+//!
+//! [`Store::read`] gives a consistent view on a thread that may block; [`Store::write`] queues a
+//! command for the one writer thread and answers after the commit that contains it. Everything a
+//! fact implies is written by the command that writes the fact, so a kill at any line leaves
+//! either all of it or none.
+//!
+//! Reading order: `tables.rs` (every table), `key.rs` and `value.rs` (how keys and values lie on
+//! disk), `transaction.rs` (get, scan, put, delete), `writer.rs` (group commit), `seal.rs`
+//! (encryption at rest), `migrations/` (schema versions), `error.rs`.
+//!
+//! Invariants: no redb type leaves this folder; a row is read and written by its own noun's
+//! `store.rs` alone; nothing here knows what a row means.
+
+pub mod migrations;
+pub mod page;
+pub mod tables;
+
+mod error;
+mod key;
+mod seal;
+mod transaction;
+mod value;
+mod writer;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+use tracing::info;
+
+pub use error::{OpenError, StoreError};
+pub use key::{Key, KeyBytes, KeyPart};
+pub use seal::Keyring;
+pub use transaction::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored, Table, WriteTx};
+pub use value::{Blob, Encoded, Row, Value};
+pub use writer::WAITING_MAX;
+
+use writer::{Lane, Writer};
+
+use crate::blocking;
+
+/// The file's name inside the data directory.
+pub const FILE_NAME: &str = "ringmail.redb";
+/// Reads that run at once. Two cores gain nothing from more, and each pins its view of the file.
+const READS_MAX: usize = 16;
+
+/// Which command a store belongs to; neither opens the other's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// `ringmail serve`: real mail.
+    Serve,
+    /// `ringmail dev`: development and tests.
+    Dev,
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Serve => "serve",
+            Self::Dev => "dev",
+        })
+    }
+}
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// The data directory; made when it does not exist.
+    pub directory: PathBuf,
+    /// Which command opens it.
+    pub kind: Kind,
+    /// Bytes of pages kept in memory.
+    pub cache_bytes: usize,
+}
+
+/// The two doors of the store. Cheap to clone.
+#[derive(Clone)]
+pub struct Store(Arc<Doors>);
+
+struct Doors {
+    database: Mutex<Option<Arc<redb::Database>>>,
+    writer: Writer,
+    reads: Semaphore,
+    path: PathBuf,
+    epoch: u32,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("path", &self.0.path).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the store of a data directory, migrates it when it is older, and begins a new boot
+    /// epoch. Blocks; call it before the runtime serves anything.
+    ///
+    /// # Errors
+    /// [`OpenError`], whose sentence names what would help.
+    pub fn open(options: &OpenOptions) -> Result<Self, OpenError> {
+        let path = options.directory.join(FILE_NAME);
+        make_directory(&options.directory).map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
+        let database = open_database(&path, options.cache_bytes)?;
+        let database = Arc::new(migrations::bring_up_to_date(database, &path, options)?);
+        let epoch = migrations::begin_epoch(&database)?;
+        let counted = path.clone();
+        let writer = Writer::start(Arc::clone(&database), move || {
+            fs::metadata(&counted).map_or(0, |metadata| metadata.len())
+        });
+        let database = Mutex::new(Some(database));
+        Ok(Self(Arc::new(Doors { database, writer, reads: Semaphore::new(READS_MAX), path, epoch })))
+    }
+
+    /// Runs `work` over a consistent view of the store, on a thread that may block. Keep it under
+    /// 1,000 rows or 200 ms: a view that stays open stops the file from reusing space.
+    ///
+    /// # Errors
+    /// What `work` answers, and [`StoreError`] when the view cannot be opened.
+    pub async fn read<T, E>(&self, work: impl FnOnce(&ReadTx) -> Result<T, E> + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let Ok(_place) = self.0.reads.acquire().await else {
+            return Err(StoreError::Closed.into());
+        };
+        let store = self.clone();
+        blocking::run(move || store.read_now(work)).await
+    }
+
+    /// Runs `work` over a consistent view on the calling thread, which must be one that may block.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    pub fn read_now<T, E: From<StoreError>>(&self, work: impl FnOnce(&ReadTx) -> Result<T, E>) -> Result<T, E> {
+        let database = self.0.database.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(database) = database else { return Err(StoreError::Closed.into()) };
+        let tx = ReadTx::begin(&database)?;
+        work(&tx)
+    }
+
+    /// Applies `work` inside a write transaction and answers after the commit. `work` may run more
+    /// than once and must validate before it writes: failing after a write costs the whole group
+    /// a second run.
+    ///
+    /// # Errors
+    /// What `work` answers, and [`StoreError`] when the commit fails.
+    pub async fn write<T, E>(&self, work: impl Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.write_sized(1_024, work).await
+    }
+
+    /// As [`Store::write`], for a command that stores about `bytes` of payload.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub async fn write_sized<T, E>(
+        &self,
+        bytes: usize,
+        work: impl Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.0.writer.run(Lane::Foreground, bytes, work).await
+    }
+
+    /// As [`Store::write`], in the lane of our own bulk work, which never keeps a request waiting.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub async fn write_bulk<T, E>(&self, work: impl Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.0.writer.run(Lane::Bulk, 1_024, work).await
+    }
+
+    /// Returns the number of this boot, one higher at every start: what leases are held under.
+    pub fn epoch(&self) -> u32 {
+        self.0.epoch
+    }
+
+    /// Returns the file's path.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Commits what waits, makes the next open instant, and closes the file. Later calls of either
+    /// door answer [`StoreError::Closed`].
+    pub async fn close(&self) {
+        let store = self.clone();
+        blocking::run(move || {
+            store.0.writer.stop();
+            store.0.database.lock().unwrap_or_else(PoisonError::into_inner).take();
+        })
+        .await;
+    }
+}
+
+impl Drop for Doors {
+    fn drop(&mut self) {
+        self.writer.stop();
+    }
+}
+
+fn make_directory(directory: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+
+    if directory.is_dir() {
+        return Ok(());
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+fn open_database(path: &Path, cache_bytes: usize) -> Result<redb::Database, OpenError> {
+    let started = crate::clock::monotonic();
+    let announced = Mutex::new(Duration::ZERO);
+    let opened = redb::Database::builder()
+        .set_cache_size(cache_bytes)
+        .set_repair_callback(move |session| {
+            // A large file takes seconds; say so twice a second, not at every page.
+            let mut announced = announced.lock().unwrap_or_else(PoisonError::into_inner);
+            if started.elapsed() >= *announced + Duration::from_millis(500) {
+                *announced = started.elapsed();
+                info!("checking the store after a crash: {:.0} %", session.progress() * 100.0);
+            }
+        })
+        .create(path);
+    match opened {
+        Ok(database) => Ok(database),
+        Err(redb::DatabaseError::DatabaseAlreadyOpen) => Err(OpenError::InUse(path.into())),
+        Err(redb::DatabaseError::Storage(redb::StorageError::Io(error)))
+            if error.kind() == std::io::ErrorKind::PermissionDenied
+                || error.kind() == std::io::ErrorKind::ReadOnlyFilesystem =>
+        {
+            Err(OpenError::Directory(path.into(), error))
+        }
+        Err(error) => Err(OpenError::Engine(path.into(), Box::new(error.into()))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

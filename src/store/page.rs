@@ -1,0 +1,170 @@
+//! Pages: newest first, by id, from a cursor that the list itself returned.
+
+use super::key::Key;
+use super::transaction::{NEXT, Order, Reads, STOP, Stored, Table};
+use super::value::Value;
+use super::StoreError;
+use crate::id::{Id, TeamId};
+
+/// Where a page begins.
+#[derive(Debug)]
+pub enum Cursor<I> {
+    /// The newest row.
+    Newest,
+    /// The rows older than this one.
+    After(I),
+    /// The rows newer than this one.
+    Before(I),
+}
+
+/// What page is wanted.
+#[derive(Debug)]
+pub struct PageQuery<I> {
+    /// How many rows, at most.
+    pub limit: usize,
+    /// Where it begins.
+    pub cursor: Cursor<I>,
+}
+
+impl<I: Copy> Copy for Cursor<I> {}
+impl<I: Copy> Clone for Cursor<I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<I: Copy> Copy for PageQuery<I> {}
+impl<I: Copy> Clone for PageQuery<I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+/// One page, newest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// Whether there are more in the direction the page was read.
+    pub has_more: bool,
+}
+
+/// Why there is no page.
+#[derive(Debug)]
+pub enum PageError {
+    /// The cursor is no row of this list.
+    UnknownCursor,
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl From<StoreError> for PageError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Reads a page of a table keyed by team and id. `row` may leave a row out by answering `None`.
+/// The cost is that of the rows on the page, whatever the size of the table.
+///
+/// # Errors
+/// [`PageError::UnknownCursor`] when the cursor is not a row of the team; [`StoreError`].
+pub fn page<R, V: Value, T>(
+    tx: &impl Reads,
+    table: &Table<(TeamId, Id<R>), V>,
+    team: TeamId,
+    query: PageQuery<Id<R>>,
+    mut row: impl FnMut(Id<R>, Stored<'_, V>) -> Result<Option<T>, StoreError>,
+) -> Result<Page<T>, PageError>
+where
+    (TeamId, Id<R>): Key,
+{
+    let cursor = match query.cursor {
+        Cursor::Newest => None,
+        Cursor::After(id) | Cursor::Before(id) => Some(id),
+    };
+    if let Some(id) = cursor
+        && !tx.contains(table, &(team, id))?
+    {
+        return Err(PageError::UnknownCursor);
+    }
+    let (from, to, order) = match query.cursor {
+        Cursor::Newest => (Id::MIN, Id::MAX, Order::Descending),
+        Cursor::After(id) => (Id::MIN, id, Order::Descending),
+        Cursor::Before(id) => (id, Id::MAX, Order::Ascending),
+    };
+    let mut rows = Vec::with_capacity(query.limit);
+    let mut has_more = false;
+    tx.scan(table, &(team, from), &(team, to), order, |(_, id), stored| {
+        if cursor == Some(id) {
+            return NEXT;
+        }
+        let Some(shown) = row(id, stored)? else { return NEXT };
+        if rows.len() == query.limit {
+            has_more = true;
+            return STOP;
+        }
+        rows.push(shown);
+        NEXT
+    })?;
+    if order == Order::Ascending {
+        rows.reverse();
+    }
+    Ok(Page { rows, has_more })
+}
+
+/// Cuts a page out of a short list that lies in one row, in the list's own order.
+///
+/// # Errors
+/// [`PageError::UnknownCursor`] when the cursor is no item of the list.
+pub fn page_of<R, T>(
+    items: Vec<T>,
+    query: PageQuery<Id<R>>,
+    id: impl Fn(&T) -> Id<R>,
+) -> Result<Page<T>, PageError> {
+    let place = |cursor: Id<R>| items.iter().position(|item| id(item) == cursor).ok_or(PageError::UnknownCursor);
+    let (from, to, has_more) = match query.cursor {
+        Cursor::Newest => (0, query.limit.min(items.len()), items.len() > query.limit),
+        Cursor::After(cursor) => {
+            let from = place(cursor)? + 1;
+            (from, (from + query.limit).min(items.len()), items.len() > from + query.limit)
+        }
+        Cursor::Before(cursor) => {
+            let to = place(cursor)?;
+            (to.saturating_sub(query.limit), to, to > query.limit)
+        }
+    };
+    Ok(Page { rows: items.into_iter().skip(from).take(to - from).collect(), has_more })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::EmailId;
+
+    fn cut(query: PageQuery<EmailId>) -> (Vec<u8>, bool) {
+        let items: Vec<u8> = vec![1, 2, 3, 4, 5];
+        let page = page_of(items, query, |item| Id::from_bytes([*item; 16])).unwrap();
+        (page.rows, page.has_more)
+    }
+
+    #[test]
+    fn a_short_list_is_paged_both_ways() {
+        let at = |item: u8| Id::from_bytes([item; 16]);
+
+        assert_eq!(cut(PageQuery { limit: 2, cursor: Cursor::Newest }), (vec![1, 2], true));
+        assert_eq!(cut(PageQuery { limit: 5, cursor: Cursor::Newest }), (vec![1, 2, 3, 4, 5], false));
+        assert_eq!(cut(PageQuery { limit: 2, cursor: Cursor::After(at(3)) }), (vec![4, 5], false));
+        assert_eq!(cut(PageQuery { limit: 2, cursor: Cursor::After(at(2)) }), (vec![3, 4], true));
+        assert_eq!(cut(PageQuery { limit: 2, cursor: Cursor::Before(at(4)) }), (vec![2, 3], true));
+        assert_eq!(cut(PageQuery { limit: 2, cursor: Cursor::Before(at(3)) }), (vec![1, 2], false));
+    }
+
+    #[test]
+    fn a_cursor_from_elsewhere_is_refused() {
+        let query = PageQuery { limit: 2, cursor: Cursor::After(Id::from_bytes([9; 16])) };
+
+        let page = page_of(vec![1_u8], query, |item| EmailId::from_bytes([*item; 16]));
+
+        assert!(matches!(page, Err(PageError::UnknownCursor)));
+    }
+}

@@ -1,0 +1,188 @@
+//! Every table: its key, its value, who writes it and how it grows.
+//!
+//! Names end in a version: a new shape is a new table and a migration. Keys sort by their parts,
+//! most general first; an id is a UUIDv7, so a range over ids is a range over creation times.
+//! This is the one file of the store that names the nouns' rows.
+
+use serde::{Deserialize, Serialize};
+
+use super::key::{Key, KeyBytes};
+use super::transaction::Table;
+use super::value::{Blob, Row};
+use super::Kind;
+use crate::api_keys::{ApiKeyRow, ApiKeyUseRow};
+use crate::contacts::{ContactRow, TopicChoiceRow};
+use crate::delivery::{AttemptRow, CapturedRow, DueRow, LeaseRow, SiteRow};
+use crate::domains::{DomainRow, SenderDomainRow};
+use crate::emails::{EmailRow, IdempotencyRow};
+use crate::events::EventRow;
+use crate::id::{
+    ApiKeyId, AttemptId, CapturedId, ContactId, DomainId, EmailId, EventId, IdempotencyId, SuppressionId, TeamId,
+    TopicId, UserId,
+};
+use crate::suppressions::SuppressionRow;
+use crate::teams::TeamRow;
+use crate::topics::TopicRow;
+use crate::usage::UsageRow;
+use crate::users::{MembershipRow, UserRow};
+
+/// SHA-256 of a normalised address: what suppressions and contacts are found by.
+pub type AddressHash = [u8; 32];
+
+/// The schema version and kind of the file. One row, written at creation and by migrations.
+pub const META: Table<MetaKey, MetaRow> = Table::new("meta-1");
+/// The boot epoch. One row, raised at every start.
+pub const EPOCH: Table<MetaKey, EpochRow> = Table::new("epoch-1");
+
+/// Teams. Written by `teams`; a handful, kept for good.
+pub const TEAMS: Table<(TeamId,), TeamRow> = Table::new("teams-1");
+/// Users of the dashboard. Written by `users`; kept until deleted.
+pub const USERS: Table<(UserId,), UserRow> = Table::new("users-1");
+/// The user behind an address. Index of [`USERS`], written with it.
+pub const USER_ADDRESSES: Table<(AddressHash,), UserIdRow> = Table::new("user_addresses-1");
+/// Who belongs to a team, with the role. Written by `users`.
+pub const MEMBERSHIPS: Table<(TeamId, UserId), MembershipRow> = Table::new("memberships-1");
+
+/// API keys: hashes, never tokens. Written by `api_keys`; gone when deleted.
+pub const API_KEYS: Table<(TeamId, ApiKeyId), ApiKeyRow> = Table::new("api_keys-1");
+/// When a key was last used, to the minute. Written by `api_keys` in the background.
+pub const API_KEY_USES: Table<(TeamId, ApiKeyId), ApiKeyUseRow> = Table::new("api_key_uses-1");
+
+/// Sending domains with their sealed DKIM keys. Written by `domains`.
+pub const DOMAINS: Table<(TeamId, DomainId), DomainRow> = Table::new("domains-1");
+/// What a send needs of the domain behind a name (SHA-256 of the A-label form). Index of
+/// [`DOMAINS`], written with it: every send reads it, and it is far smaller than the domain's row.
+pub const SENDER_DOMAINS: Table<(TeamId, [u8; 32]), SenderDomainRow> = Table::new("sender_domains-1");
+
+/// Emails without their content. Written by `emails` at accept and by outcomes; one a send;
+/// removed by retention after `RINGMAIL_EMAIL_RETENTION_DAYS`.
+pub const EMAILS: Table<(TeamId, EmailId), EmailRow> = Table::new("emails-1");
+/// The content of an email: html, text and headers, compressed and sealed, in chunks of 256 KiB.
+/// Written once at accept; removed by retention after `RINGMAIL_CONTENT_RETENTION_DAYS`.
+pub const EMAIL_BODIES: Table<(EmailId, u32), Blob> = Table::new("email_bodies-1");
+/// Attachments by their number in the email, sealed, in chunks of 256 KiB. Lives as long as the body.
+pub const ATTACHMENTS: Table<(EmailId, u16, u32), Blob> = Table::new("attachments-1");
+/// What was answered to an idempotency key, by expiry. Written with the emails; a day of rows.
+pub const IDEMPOTENCY: Table<(u64, IdempotencyId), IdempotencyRow> = Table::new("idempotency-1");
+
+/// The queue: due time (ms), class (0 transactional, 1 broadcast), email, recipient group.
+/// Written by `emails` and `delivery`; a row leaves when it is leased.
+pub const DUE: Table<(u64, u8, EmailId, u16), DueRow> = Table::new("due-1");
+/// Recipient groups a delivery is under way for. Written by `delivery`; a row leaves with its outcome.
+pub const LEASES: Table<(EmailId, u16), LeaseRow> = Table::new("leases-1");
+/// SMTP conversations: what was said, to whom, under which TLS. Lives as long as its email's row.
+pub const ATTEMPTS: Table<(EmailId, AttemptId), AttemptRow> = Table::new("attempts-1");
+/// What was learned about a receiving site: broken TLS, a suspension. Keyed by SHA-256 of its name.
+pub const SITES: Table<([u8; 32],), SiteRow> = Table::new("sites-1");
+/// The built-in mailbox. Written in capture mode; lives as long as content does.
+pub const CAPTURED: Table<(CapturedId,), CapturedRow> = Table::new("captured-1");
+/// The raw messages of [`CAPTURED`], sealed, in chunks of 256 KiB.
+pub const CAPTURED_MESSAGES: Table<(CapturedId, u32), Blob> = Table::new("captured_messages-1");
+
+/// What happened to an email, oldest first. Written by `events::record` alone; lives as long as
+/// the email's row.
+pub const EVENTS: Table<(EmailId, EventId), EventRow> = Table::new("events-1");
+
+/// The suppression list. Written by outcomes and by `suppressions`.
+pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
+/// The entry behind an address. Index of [`SUPPRESSIONS`], written with it.
+pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> =
+    Table::new("suppression_addresses-1");
+/// Topics a recipient can opt out of. Written by `topics`.
+pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
+/// Contacts. Written by `contacts`.
+pub const CONTACTS: Table<(TeamId, ContactId), ContactRow> = Table::new("contacts-1");
+/// The contact behind an address. Index of [`CONTACTS`], written with it.
+pub const CONTACT_ADDRESSES: Table<(TeamId, AddressHash), ContactIdRow> = Table::new("contact_addresses-1");
+/// A contact's explicit choice about a topic. Written by `contacts`.
+pub const TOPIC_CHOICES: Table<(TeamId, ContactId, TopicId), TopicChoiceRow> = Table::new("topic_choices-1");
+
+/// Emails accepted, by team and UTC day (days since the epoch). Written at accept; one row a day.
+pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
+
+/// The name of every table, in the order of this file: what the documentation is checked against.
+pub const NAMES: &[&str] = &[
+    META.name(),
+    EPOCH.name(),
+    TEAMS.name(),
+    USERS.name(),
+    USER_ADDRESSES.name(),
+    MEMBERSHIPS.name(),
+    API_KEYS.name(),
+    API_KEY_USES.name(),
+    DOMAINS.name(),
+    SENDER_DOMAINS.name(),
+    EMAILS.name(),
+    EMAIL_BODIES.name(),
+    ATTACHMENTS.name(),
+    IDEMPOTENCY.name(),
+    DUE.name(),
+    LEASES.name(),
+    ATTEMPTS.name(),
+    SITES.name(),
+    CAPTURED.name(),
+    CAPTURED_MESSAGES.name(),
+    EVENTS.name(),
+    SUPPRESSIONS.name(),
+    SUPPRESSION_ADDRESSES.name(),
+    TOPICS.name(),
+    CONTACTS.name(),
+    CONTACT_ADDRESSES.name(),
+    TOPIC_CHOICES.name(),
+    USAGE.name(),
+];
+
+/// Names a row of the store's own tables. The numbers can never change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetaKey(u8);
+
+impl MetaKey {
+    /// The schema version and kind.
+    pub const SCHEMA: Self = Self(0);
+    /// The boot epoch.
+    pub const EPOCH: Self = Self(1);
+}
+
+impl Key for MetaKey {
+    fn to_bytes(&self) -> KeyBytes {
+        (self.0,).to_bytes()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        <(u8,)>::from_bytes(bytes).map(|(number,)| Self(number))
+    }
+}
+
+/// The schema version and kind of the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MetaRow {
+    /// The schema the rows follow.
+    pub schema: u32,
+    /// Which command the file belongs to.
+    pub kind: Kind,
+}
+impl Row for MetaRow {}
+
+/// The boot epoch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EpochRow {
+    /// How many times the store has been opened.
+    pub epoch: u32,
+}
+impl Row for EpochRow {}
+
+/// The id an index points at.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct IdRow<R> {
+    /// The id of the row in the indexed table.
+    pub id: crate::id::Id<R>,
+}
+impl<R> Row for IdRow<R> {}
+
+/// Points at a user.
+pub type UserIdRow = IdRow<crate::id::resource::User>;
+/// Points at a suppression.
+pub type SuppressionIdRow = IdRow<crate::id::resource::Suppression>;
+/// Points at a contact.
+pub type ContactIdRow = IdRow<crate::id::resource::Contact>;

@@ -1,0 +1,1 @@
+//! The doors of the store under ordinary use, refusals and kills.

@@ -1,0 +1,308 @@
+//! Transactions: typed get, scan, put and delete over the engine. The engine is redb; none of its
+//! types leave this folder, so that another ordered key-value engine can stand behind the same
+//! two types.
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+
+use redb::{ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError};
+
+use super::key::Key;
+use super::value::{Encoded, Value};
+use super::StoreError;
+
+type Bytes = &'static [u8];
+
+/// A table: its name on disk and the types of its keys and values.
+pub struct Table<K, V> {
+    name: &'static str,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K, V> Table<K, V> {
+    /// Declares a table. Every declaration stands in `tables.rs`.
+    pub(super) const fn new(name: &'static str) -> Self {
+        Self { name, types: PhantomData }
+    }
+
+    /// Returns the table's name on disk.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn definition(&self) -> TableDefinition<'static, Bytes, Bytes> {
+        TableDefinition::new(self.name)
+    }
+}
+
+/// Which end of a range a scan begins at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Lowest key first.
+    Ascending,
+    /// Highest key first: the newest, for keys that end in an id.
+    Descending,
+}
+
+/// A value a scan has reached and not yet decoded.
+pub struct Stored<'a, V> {
+    bytes: &'a [u8],
+    value: PhantomData<fn() -> V>,
+}
+
+impl<V: Value> Stored<'_, V> {
+    /// Decodes the value.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`].
+    pub fn decode(&self) -> Result<V, StoreError> {
+        V::from_bytes(self.bytes)
+    }
+}
+
+/// What a scan does after a row.
+pub type Step = Result<ControlFlow<()>, StoreError>;
+
+/// Goes on to the next row of a scan.
+pub const NEXT: Step = Ok(ControlFlow::Continue(()));
+/// Ends a scan.
+pub const STOP: Step = Ok(ControlFlow::Break(()));
+
+/// Reading, which both kinds of transaction can do.
+pub trait Reads {
+    /// Returns the value under `key`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be read or the value is corrupt.
+    fn get<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError>;
+
+    /// Calls `visit` with the rows whose keys lie in `from..=to`, until it stops.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be read, a key is corrupt, or `visit` fails.
+    fn scan<K: Key, V: Value>(
+        &self,
+        table: &Table<K, V>,
+        from: &K,
+        to: &K,
+        order: Order,
+        visit: impl FnMut(K, Stored<'_, V>) -> Step,
+    ) -> Result<(), StoreError>;
+
+    /// Returns whether there is a value under `key`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be read.
+    fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError>;
+}
+
+/// A consistent view of the store as of one commit.
+pub struct ReadTx {
+    transaction: redb::ReadTransaction,
+}
+
+impl ReadTx {
+    pub(super) fn begin(database: &redb::Database) -> Result<Self, StoreError> {
+        Ok(Self { transaction: database.begin_read()? })
+    }
+
+    /// Opens a table; `None` when nothing was ever written to it.
+    fn open<K, V>(
+        &self,
+        table: &Table<K, V>,
+    ) -> Result<Option<redb::ReadOnlyTable<Bytes, Bytes>>, StoreError> {
+        match self.transaction.open_table(table.definition()) {
+            Ok(open) => Ok(Some(open)),
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Reads for ReadTx {
+    fn get<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError> {
+        let Some(open) = self.open(table)? else { return Ok(None) };
+        get_in(&open, key)
+    }
+
+    fn scan<K: Key, V: Value>(
+        &self,
+        table: &Table<K, V>,
+        from: &K,
+        to: &K,
+        order: Order,
+        visit: impl FnMut(K, Stored<'_, V>) -> Step,
+    ) -> Result<(), StoreError> {
+        let Some(open) = self.open(table)? else { return Ok(()) };
+        scan_in(&open, from, to, order, visit)
+    }
+
+    fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
+        let Some(open) = self.open(table)? else { return Ok(false) };
+        Ok(open.get(key.to_bytes().as_ref())?.is_some())
+    }
+}
+
+type OpenTables<'t> = Vec<(&'static str, redb::Table<'t, Bytes, Bytes>)>;
+
+/// The one write transaction, shared by the commands of a group.
+///
+/// Tables stay open for the whole group: opening one costs more than a put.
+pub struct WriteTx<'t> {
+    transaction: &'t redb::WriteTransaction,
+    open: RefCell<OpenTables<'t>>,
+    writes: Cell<u64>,
+}
+
+impl<'t> WriteTx<'t> {
+    pub(super) fn new(transaction: &'t redb::WriteTransaction) -> Self {
+        Self { transaction, open: RefCell::new(Vec::with_capacity(16)), writes: Cell::new(0) }
+    }
+
+    /// Returns how many puts and deletes have been made: the mark of a command that failed late.
+    pub(super) fn writes(&self) -> u64 {
+        self.writes.get()
+    }
+
+    fn with_table<K, V, T>(
+        &self,
+        table: &Table<K, V>,
+        work: impl FnOnce(&mut redb::Table<'t, Bytes, Bytes>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut open = self.open.borrow_mut();
+        let index = match open.iter().position(|(name, _)| *name == table.name) {
+            Some(index) => index,
+            None => {
+                open.push((table.name, self.transaction.open_table(table.definition())?));
+                open.len() - 1
+            }
+        };
+        work(&mut open[index].1)
+    }
+
+    /// Stores `value` under `key`, in place of what was there.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be written.
+    pub fn put<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K, value: &V) -> Result<(), StoreError> {
+        self.put_bytes(table, key, &value.to_bytes())
+    }
+
+    /// Stores a value that was encoded ahead of the transaction.
+    ///
+    /// # Errors
+    /// As [`WriteTx::put`].
+    pub fn put_encoded<K: Key, V>(
+        &self,
+        table: &Table<K, V>,
+        key: &K,
+        value: &Encoded<V>,
+    ) -> Result<(), StoreError> {
+        self.put_bytes(table, key, &value.bytes)
+    }
+
+    fn put_bytes<K: Key, V>(&self, table: &Table<K, V>, key: &K, value: &[u8]) -> Result<(), StoreError> {
+        self.writes.set(self.writes.get() + 1);
+        self.with_table(table, |open| {
+            open.insert(key.to_bytes().as_ref(), value)?;
+            Ok(())
+        })
+    }
+
+    /// Removes what is under `key`; returns whether there was anything.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be written.
+    pub fn delete<K: Key, V>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
+        self.writes.set(self.writes.get() + 1);
+        self.with_table(table, |open| Ok(open.remove(key.to_bytes().as_ref())?.is_some()))
+    }
+
+    /// Removes up to `rows_max` rows whose keys lie in `from..=to`; returns how many there were.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be written.
+    pub fn delete_range<K: Key, V>(
+        &self,
+        table: &Table<K, V>,
+        from: &K,
+        to: &K,
+        rows_max: usize,
+    ) -> Result<usize, StoreError> {
+        self.writes.set(self.writes.get() + 1);
+        let (from, to) = (from.to_bytes(), to.to_bytes());
+        self.with_table(table, |open| {
+            let mut removed = 0;
+            let range = from.as_ref()..=to.as_ref();
+            let mut rows = open.extract_from_if::<&[u8], _>(range, |_, _| true)?;
+            while removed < rows_max {
+                match rows.next() {
+                    Some(row) => {
+                        row?;
+                        removed += 1;
+                    }
+                    None => break,
+                }
+            }
+            Ok(removed)
+        })
+    }
+}
+
+impl Reads for WriteTx<'_> {
+    fn get<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError> {
+        self.with_table(table, |open| get_in(open, key))
+    }
+
+    fn scan<K: Key, V: Value>(
+        &self,
+        table: &Table<K, V>,
+        from: &K,
+        to: &K,
+        order: Order,
+        visit: impl FnMut(K, Stored<'_, V>) -> Step,
+    ) -> Result<(), StoreError> {
+        self.with_table(table, |open| scan_in(open, from, to, order, visit))
+    }
+
+    fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
+        self.with_table(table, |open| Ok(open.get(key.to_bytes().as_ref())?.is_some()))
+    }
+}
+
+fn get_in<K: Key, V: Value>(
+    table: &impl redb::ReadableTable<Bytes, Bytes>,
+    key: &K,
+) -> Result<Option<V>, StoreError> {
+    match table.get(key.to_bytes().as_ref())? {
+        Some(value) => V::from_bytes(value.value()).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn scan_in<K: Key, V: Value>(
+    table: &impl redb::ReadableTable<Bytes, Bytes>,
+    from: &K,
+    to: &K,
+    order: Order,
+    mut visit: impl FnMut(K, Stored<'_, V>) -> Step,
+) -> Result<(), StoreError> {
+    let (from, to) = (from.to_bytes(), to.to_bytes());
+    if from.as_ref() > to.as_ref() {
+        return Ok(());
+    }
+    let mut rows = table.range::<&[u8]>(from.as_ref()..=to.as_ref())?;
+    loop {
+        let row = match order {
+            Order::Ascending => rows.next(),
+            Order::Descending => rows.next_back(),
+        };
+        let Some(row) = row else { return Ok(()) };
+        let (key, value) = row?;
+        let key = K::from_bytes(key.value()).ok_or_else(|| StoreError::Corrupt("key has another length".into()))?;
+        if visit(key, Stored { bytes: value.value(), value: PhantomData })?.is_break() {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The one writer: a thread that owns the write transaction and commits whatever waits as one
+//! group.
+//!
+//! No fixed window: while one commit is on its way to the disk the next group gathers by itself.
+//! A command is applied inside the group's transaction and answered after the commit. One that
+//! fails after it has written spoils the transaction, so the group is applied again without it;
+//! commands are therefore `Fn` and may run twice.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tracing::{error, info};
+
+use super::StoreError;
+use super::transaction::WriteTx;
+use crate::clock::monotonic;
+
+/// Commands that may wait per lane. At the pace of one commit per millisecond a full lane is a
+/// few tenths of a second of work; more would only hide an overload from callers.
+pub const WAITING_MAX: usize = 4_096;
+/// Foreground commands in one commit.
+const GROUP_MAX: usize = 512;
+/// Bulk commands that ride along in one commit, so that an accept never waits long behind them.
+const GROUP_BULK_MAX: usize = 64;
+/// Payload bytes in one commit.
+const GROUP_BYTES_MAX: usize = 4 << 20;
+/// How long the store is idle before one small commit makes the file quick to open after a crash.
+const IDLE_BEFORE_QUICK_REPAIR: Duration = Duration::from_millis(100);
+/// How often a busy store makes such a commit while its file is small.
+const QUICK_REPAIR_EVERY: Duration = Duration::from_secs(20);
+/// Above this the allocator state in every such commit costs more than the repair it saves.
+const QUICK_REPAIR_FILE_BYTES_MAX: u64 = 2 << 30;
+
+/// Which queue a command waits in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Somebody waits for the answer: accepts and every other request.
+    Foreground,
+    /// Work of our own: leases, outcomes, retention, imports.
+    Bulk,
+}
+
+/// A command that has been queued.
+trait Command: Send {
+    /// Applies the command; `Err` when it refused or failed, and the answer is kept inside.
+    fn apply(&mut self, tx: &WriteTx<'_>) -> Result<(), ()>;
+    /// Answers the caller: with the outcome of `apply` after the commit, or with `failure`.
+    fn answer(self: Box<Self>, failure: Option<StoreError>);
+}
+
+struct Waiting {
+    command: Box<dyn Command>,
+    bytes: usize,
+    /// Frees the command's place in the lane once it is answered.
+    _place: OwnedSemaphorePermit,
+}
+
+struct Typed<F, T, E> {
+    work: F,
+    outcome: Option<Result<T, E>>,
+    answer: oneshot::Sender<Result<T, E>>,
+}
+
+impl<F, T, E> Command for Typed<F, T, E>
+where
+    F: Fn(&WriteTx<'_>) -> Result<T, E> + Send,
+    T: Send,
+    E: From<StoreError> + Send,
+{
+    fn apply(&mut self, tx: &WriteTx<'_>) -> Result<(), ()> {
+        let outcome = (self.work)(tx);
+        let applied = if outcome.is_ok() { Ok(()) } else { Err(()) };
+        self.outcome = Some(outcome);
+        applied
+    }
+
+    fn answer(self: Box<Self>, failure: Option<StoreError>) {
+        let outcome = match (failure, self.outcome) {
+            (Some(failure), _) => Err(failure.into()),
+            (None, Some(outcome)) => outcome,
+            (None, None) => Err(StoreError::Closed.into()),
+        };
+        // The caller may have gone away; what was committed stays committed.
+        let _ = self.answer.send(outcome);
+    }
+}
+
+#[derive(Default)]
+struct Queues {
+    foreground: VecDeque<Waiting>,
+    bulk: VecDeque<Waiting>,
+    closed: bool,
+}
+
+struct Shared {
+    queues: Mutex<Queues>,
+    wake: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The sending side of the writer thread.
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    foreground: Arc<Semaphore>,
+    bulk: Arc<Semaphore>,
+    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the writer thread over `database`.
+    pub(super) fn start(database: Arc<redb::Database>, file_bytes: impl Fn() -> u64 + Send + 'static) -> Self {
+        let shared = Arc::new(Shared { queues: Mutex::default(), wake: Condvar::new() });
+        let gathering = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(move || Loop { database, shared: gathering, file_bytes, quick_at: monotonic(), unsettled: false }.run())
+            .expect("the operating system starts one more thread");
+        Self {
+            shared,
+            foreground: Arc::new(Semaphore::new(WAITING_MAX)),
+            bulk: Arc::new(Semaphore::new(WAITING_MAX)),
+            thread: Mutex::new(Some(thread)),
+        }
+    }
+
+    /// Queues a command and waits for the commit that contains it.
+    pub(super) async fn run<F, T, E>(&self, lane: Lane, bytes: usize, work: F) -> Result<T, E>
+    where
+        F: Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let places = match lane {
+            Lane::Foreground => &self.foreground,
+            Lane::Bulk => &self.bulk,
+        };
+        let Ok(place) = Arc::clone(places).acquire_owned().await else {
+            return Err(StoreError::Closed.into());
+        };
+        let (answer, answered) = oneshot::channel();
+        let command = Box::new(Typed { work, outcome: None, answer });
+        {
+            let mut queues = self.shared.lock();
+            if queues.closed {
+                return Err(StoreError::Closed.into());
+            }
+            let waiting = Waiting { command, bytes, _place: place };
+            match lane {
+                Lane::Foreground => queues.foreground.push_back(waiting),
+                Lane::Bulk => queues.bulk.push_back(waiting),
+            }
+        }
+        self.shared.wake.notify_one();
+        answered.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
+    }
+
+    /// Commits what waits, makes the file quick to open, and ends the thread.
+    pub(super) fn stop(&self) {
+        self.shared.lock().closed = true;
+        self.shared.wake.notify_one();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            error!("the store's writer thread had panicked");
+        }
+    }
+}
+
+enum Wake {
+    Group(Vec<Waiting>),
+    Idle,
+    Closed,
+}
+
+struct Loop<B> {
+    database: Arc<redb::Database>,
+    shared: Arc<Shared>,
+    file_bytes: B,
+    quick_at: Instant,
+    /// Whether commits were made since the last one that is quick to repair.
+    unsettled: bool,
+}
+
+impl<B: Fn() -> u64> Loop<B> {
+    fn run(mut self) {
+        loop {
+            match self.next() {
+                Wake::Group(group) => {
+                    self.commit_group(group);
+                    self.unsettled = true;
+                    if self.quick_at.elapsed() >= QUICK_REPAIR_EVERY
+                        && (self.file_bytes)() < QUICK_REPAIR_FILE_BYTES_MAX
+                    {
+                        self.settle();
+                    }
+                }
+                Wake::Idle => self.settle(),
+                Wake::Closed => {
+                    self.settle();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn next(&self) -> Wake {
+        let mut queues = self.shared.lock();
+        loop {
+            if !queues.foreground.is_empty() || !queues.bulk.is_empty() {
+                return Wake::Group(gather(&mut queues));
+            }
+            if queues.closed {
+                return Wake::Closed;
+            }
+            if self.unsettled {
+                let (waited, timeout) = self
+                    .shared
+                    .wake
+                    .wait_timeout(queues, IDLE_BEFORE_QUICK_REPAIR)
+                    .unwrap_or_else(PoisonError::into_inner);
+                queues = waited;
+                if timeout.timed_out() && queues.foreground.is_empty() && queues.bulk.is_empty() {
+                    return Wake::Idle;
+                }
+            } else {
+                queues = self.shared.wake.wait(queues).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+
+    /// Applies and commits a group, without those of its commands that spoil the transaction.
+    fn commit_group(&self, mut group: Vec<Waiting>) {
+        loop {
+            match self.attempt(&mut group) {
+                Ok(None) => {
+                    for waiting in group {
+                        waiting.command.answer(None);
+                    }
+                    return;
+                }
+                Ok(Some((index, failure))) => {
+                    group.remove(index).command.answer(failure);
+                }
+                Err(failure) => {
+                    error!(error = %failure, commands = group.len(), "commit failed: {failure}");
+                    for waiting in group {
+                        waiting.command.answer(Some(failure.clone()));
+                    }
+                    return;
+                }
+            }
+            if group.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Applies every command and commits; `Some` names the command that spoiled the transaction.
+    fn attempt(&self, group: &mut [Waiting]) -> Result<Option<(usize, Option<StoreError>)>, StoreError> {
+        let transaction = self.database.begin_write()?;
+        let spoiled = {
+            let tx = WriteTx::new(&transaction);
+            let mut spoiled = None;
+            for (index, waiting) in group.iter_mut().enumerate() {
+                let before = tx.writes();
+                match catch_unwind(AssertUnwindSafe(|| waiting.command.apply(&tx))) {
+                    Ok(Ok(())) => {}
+                    Ok(Err(())) if tx.writes() == before => {}
+                    Ok(Err(())) => {
+                        spoiled = Some((index, None));
+                        break;
+                    }
+                    Err(panic) => {
+                        let what = panic_message(panic.as_ref());
+                        error!("a store command panicked: {what}");
+                        spoiled = Some((index, Some(StoreError::Panicked)));
+                        break;
+                    }
+                }
+            }
+            spoiled
+        };
+        match spoiled {
+            Some(spoiled) => {
+                transaction.abort()?;
+                Ok(Some(spoiled))
+            }
+            None => {
+                transaction.commit()?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Makes one small commit whose file opens in milliseconds after a crash.
+    fn settle(&mut self) {
+        if !self.unsettled {
+            return;
+        }
+        let settled = self.database.begin_write().map_err(StoreError::from).and_then(|mut transaction| {
+            transaction.set_quick_repair(true);
+            transaction.commit().map_err(StoreError::from)
+        });
+        if let Err(error) = settled {
+            info!(%error, "the store could not be settled: {error}");
+        }
+        self.unsettled = false;
+        self.quick_at = monotonic();
+    }
+}
+
+fn gather(queues: &mut Queues) -> Vec<Waiting> {
+    let mut group = Vec::new();
+    let mut bytes = 0;
+    take_from(&mut queues.foreground, GROUP_MAX, &mut group, &mut bytes);
+    take_from(&mut queues.bulk, GROUP_BULK_MAX, &mut group, &mut bytes);
+    group
+}
+
+fn take_from(queue: &mut VecDeque<Waiting>, commands_max: usize, group: &mut Vec<Waiting>, bytes: &mut usize) {
+    for _ in 0..commands_max {
+        // One command of any size is always taken: a group is never empty.
+        if !group.is_empty() && *bytes >= GROUP_BYTES_MAX {
+            return;
+        }
+        let Some(waiting) = queue.pop_front() else { return };
+        *bytes += waiting.bytes;
+        group.push(waiting);
+    }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}

@@ -1,0 +1,106 @@
+//! The suppression list: addresses a team does not write to.
+//!
+//! An entry is found by the hash of its normalised address. Entries of origin `unsubscribe` count
+//! only for sends under a topic; the others always count. An address already listed keeps its row
+//! and its origin.
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::EmailAddress;
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::id::{EmailId, SuppressionId, TeamId};
+use crate::store::tables::{AddressHash, SUPPRESSION_ADDRESSES, SUPPRESSIONS, SuppressionIdRow};
+use crate::store::{Reads, Row, StoreError, WriteTx};
+
+/// Why an address is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A message to it bounced for good.
+    Bounce,
+    /// Its owner reported a message as spam.
+    Complaint,
+    /// The team listed it.
+    Manual,
+    /// An opt-out that outlived its contact.
+    Unsubscribe,
+}
+
+/// An entry on disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SuppressionRow {
+    /// The address; gone after an erasure, when only its hash goes on blocking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// The hash it is found by.
+    #[serde(with = "serde_bytes")]
+    pub hash: AddressHash,
+    /// Why it is listed.
+    pub origin: Origin,
+    /// The email that brought it here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<EmailId>,
+    /// When it was listed.
+    pub created_ms: TimestampMs,
+}
+impl Row for SuppressionRow {}
+
+/// What a send is, as far as suppressions of origin `unsubscribe` go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendKind {
+    /// No topic: opt-outs do not apply.
+    Transactional,
+    /// Under a topic.
+    Topic,
+}
+
+/// Returns the hash an address is found by: SHA-256 of its lower-cased whole.
+pub fn hash(address: &EmailAddress) -> AddressHash {
+    use sha2::Digest as _;
+
+    sha2::Sha256::digest(address.identity().as_bytes()).into()
+}
+
+/// Returns whether the team may not write to the address in a send of that kind.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn blocks(tx: &impl Reads, team: TeamId, address: &AddressHash, kind: SendKind) -> Result<bool, StoreError> {
+    let Some(index) = tx.get(&SUPPRESSION_ADDRESSES, &(team, *address))? else { return Ok(false) };
+    let Some(row) = tx.get(&SUPPRESSIONS, &(team, index.id))? else { return Ok(false) };
+    Ok(match row.origin {
+        Origin::Bounce | Origin::Complaint | Origin::Manual => true,
+        Origin::Unsubscribe => kind == SendKind::Topic,
+    })
+}
+
+/// Lists an address; one that is listed already keeps its row. Returns the entry's id and whether
+/// it is a new one.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn add(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    team: TeamId,
+    address: &EmailAddress,
+    origin: Origin,
+    source: Option<EmailId>,
+) -> Result<(SuppressionId, bool), StoreError> {
+    let hash = hash(address);
+    if let Some(index) = tx.get(&SUPPRESSION_ADDRESSES, &(team, hash))? {
+        return Ok((index.id, false));
+    }
+    let id = context.id();
+    let row = SuppressionRow {
+        email: Some(address.to_string()),
+        hash,
+        origin,
+        source,
+        created_ms: context.now_ms(),
+    };
+    tx.put(&SUPPRESSIONS, &(team, id), &row)?;
+    tx.put(&SUPPRESSION_ADDRESSES, &(team, hash), &SuppressionIdRow { id })?;
+    Ok((id, true))
+}

@@ -1,0 +1,10 @@
+//! Teams: whose rows are whose. Every other row is keyed by its team, and no call crosses from one
+//! to another.
+//!
+//! `model.rs` what a team is; `store.rs` its rows and the use cases over them.
+
+mod model;
+mod store;
+
+pub use model::{Team, TeamNameError};
+pub use store::{TeamRow, create, find, find_by_name, list};

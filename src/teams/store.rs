@@ -1,0 +1,74 @@
+//! The rows of teams. There are a handful, so that finding one by name reads them all.
+
+use serde::{Deserialize, Serialize};
+
+use super::model::{self, Team, TeamNameError};
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::id::{Id, TeamId};
+use crate::store::tables::TEAMS;
+use crate::store::{NEXT, Order, Reads, Row, StoreError};
+
+/// A team on disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TeamRow {
+    name: String,
+    created_ms: TimestampMs,
+}
+impl Row for TeamRow {}
+
+fn team(id: TeamId, row: TeamRow) -> Team {
+    let TeamRow { name, created_ms } = row;
+    Team { id, name, created_ms }
+}
+
+/// Returns every team, oldest first.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn list(tx: &impl Reads) -> Result<Vec<Team>, StoreError> {
+    let mut teams = Vec::new();
+    tx.scan(&TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
+        teams.push(team(id, row.decode()?));
+        NEXT
+    })?;
+    Ok(teams)
+}
+
+/// Returns the team of that id.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn find(tx: &impl Reads, id: TeamId) -> Result<Option<Team>, StoreError> {
+    Ok(tx.get(&TEAMS, &(id,))?.map(|row| team(id, row)))
+}
+
+/// Returns the team of that name.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn find_by_name(tx: &impl Reads, name: &str) -> Result<Option<Team>, StoreError> {
+    Ok(list(tx)?.into_iter().find(|team| team.name == name))
+}
+
+/// Makes a team.
+///
+/// # Errors
+/// The inner [`TeamNameError`] when the name is not one or is taken; [`StoreError`].
+pub async fn create(context: &Context, name: &str) -> Result<Result<Team, TeamNameError>, StoreError> {
+    let name = match model::name(name) {
+        Ok(name) => name,
+        Err(error) => return Ok(Err(error)),
+    };
+    let made = Team { id: context.id(), name, created_ms: context.now_ms() };
+    context
+        .store
+        .write(move |tx| {
+            if find_by_name(tx, &made.name)?.is_some() {
+                return Ok(Err(TeamNameError::Taken));
+            }
+            tx.put(&TEAMS, &(made.id,), &TeamRow { name: made.name.clone(), created_ms: made.created_ms })?;
+            Ok(Ok(made.clone()))
+        })
+        .await
+}
