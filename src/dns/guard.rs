@@ -1,0 +1,291 @@
+//! Which IP addresses may be dialled on somebody else's word.
+//!
+//! Names come from recipients and customers, so an address behind one may be anything: our own
+//! loopback, a metadata service, a neighbour in the private network. The guard looks at the
+//! resolved address, after every CNAME, and lets through global unicast alone. It knows nothing
+//! of mail, names or sockets.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::cidr::Cidr;
+
+/// Why an address is not dialled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// `0.0.0.0/8` and `::`.
+    Unspecified,
+    /// This machine.
+    Loopback,
+    /// RFC 1918.
+    Private,
+    /// RFC 6598, behind a carrier's NAT.
+    CarrierNat,
+    /// RFC 3927 and `fe80::/10`; cloud metadata services live here.
+    LinkLocal,
+    /// RFC 4193.
+    UniqueLocal,
+    /// The deprecated `fec0::/10`.
+    SiteLocal,
+    /// Multicast of either family.
+    Multicast,
+    /// Ranges for examples.
+    Documentation,
+    /// Ranges for measuring equipment.
+    Benchmarking,
+    /// An IPv4 address inside an IPv6 one: mapped, compatible, translated, NAT64, 6to4, Teredo.
+    EmbedsIpv4,
+    /// Set aside for protocols or never assigned.
+    Reserved,
+}
+
+impl Refusal {
+    /// Returns the reason as a fragment for logs and error messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unspecified => "unspecified address",
+            Self::Loopback => "loopback address",
+            Self::Private => "private address",
+            Self::CarrierNat => "carrier-grade NAT address",
+            Self::LinkLocal => "link-local address",
+            Self::UniqueLocal => "unique local address",
+            Self::SiteLocal => "site-local address",
+            Self::Multicast => "multicast address",
+            Self::Documentation => "documentation address",
+            Self::Benchmarking => "benchmarking address",
+            Self::EmbedsIpv4 => "IPv6 address with an IPv4 address inside",
+            Self::Reserved => "reserved address",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Decides which addresses may be dialled. The default allows global unicast and nothing else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Guard {
+    allowed: Vec<Cidr>,
+}
+
+impl Guard {
+    /// Returns a guard that also lets `allowed` through: an operator's private relay, or the
+    /// loopback of a test. An allowed IPv4 range does not open its IPv6 disguises.
+    pub fn allowing(allowed: Vec<Cidr>) -> Self {
+        Self { allowed }
+    }
+
+    /// Checks one resolved address.
+    ///
+    /// # Errors
+    ///
+    /// The kind of address that is refused.
+    pub fn check(&self, ip: IpAddr) -> Result<(), Refusal> {
+        match refusal(ip) {
+            Some(refusal) if !self.allowed.iter().any(|range| range.contains(ip)) => Err(refusal),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells whether `ip` may be dialled.
+    pub fn permits(&self, ip: IpAddr) -> bool {
+        self.check(ip).is_ok()
+    }
+}
+
+/// Returns why the public Internet does not route `ip`, or `None` when it does.
+fn refusal(ip: IpAddr) -> Option<Refusal> {
+    let refused = REFUSED
+        .iter()
+        .find(|(range, _)| range.contains(ip))
+        .map(|(_, refusal)| *refusal);
+    match ip {
+        IpAddr::V4(_) => refused,
+        // Only 2000::/3 was ever handed out (RFC 4291 §2.4); what lies outside waits for a
+        // meaning we cannot know yet.
+        IpAddr::V6(v6) => {
+            refused.or((v6.segments()[0] >> 13 != 0b001).then_some(Refusal::Reserved))
+        }
+    }
+}
+
+const fn v4(a: u8, b: u8, c: u8, d: u8, prefix_bits: u8) -> Cidr {
+    Cidr::v4(Ipv4Addr::new(a, b, c, d), prefix_bits)
+}
+
+const fn v6(head: [u16; 3], prefix_bits: u8) -> Cidr {
+    Cidr::v6(
+        Ipv6Addr::new(head[0], head[1], head[2], 0, 0, 0, 0, 0),
+        prefix_bits,
+    )
+}
+
+/// The IANA special-purpose registries (RFC 6890), narrower ranges first where they overlap.
+const REFUSED: &[(Cidr, Refusal)] = &[
+    (v4(0, 0, 0, 0, 8), Refusal::Unspecified),
+    (v4(10, 0, 0, 0, 8), Refusal::Private),
+    (v4(100, 64, 0, 0, 10), Refusal::CarrierNat),
+    (v4(127, 0, 0, 0, 8), Refusal::Loopback),
+    (v4(169, 254, 0, 0, 16), Refusal::LinkLocal),
+    (v4(172, 16, 0, 0, 12), Refusal::Private),
+    (v4(192, 0, 2, 0, 24), Refusal::Documentation),
+    (v4(192, 0, 0, 0, 24), Refusal::Reserved),
+    (v4(192, 31, 196, 0, 24), Refusal::Reserved), // AS112
+    (v4(192, 52, 193, 0, 24), Refusal::Reserved), // AMT
+    (v4(192, 88, 99, 0, 24), Refusal::Reserved),  // 6to4 relays, RFC 7526
+    (v4(192, 168, 0, 0, 16), Refusal::Private),
+    (v4(192, 175, 48, 0, 24), Refusal::Reserved), // AS112
+    (v4(198, 18, 0, 0, 15), Refusal::Benchmarking),
+    (v4(198, 51, 100, 0, 24), Refusal::Documentation),
+    (v4(203, 0, 113, 0, 24), Refusal::Documentation),
+    (v4(224, 0, 0, 0, 4), Refusal::Multicast),
+    (v4(240, 0, 0, 0, 4), Refusal::Reserved), // broadcast among them
+    (Cidr::v6(Ipv6Addr::UNSPECIFIED, 128), Refusal::Unspecified),
+    (Cidr::v6(Ipv6Addr::LOCALHOST, 128), Refusal::Loopback),
+    (v6([0, 0, 0], 96), Refusal::EmbedsIpv4), // compatible
+    (
+        Cidr::v6(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96),
+        Refusal::EmbedsIpv4,
+    ), // mapped
+    (
+        Cidr::v6(Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0), 96),
+        Refusal::EmbedsIpv4,
+    ), // translated, RFC 2765
+    (v6([0x64, 0xff9b, 0], 96), Refusal::EmbedsIpv4), // NAT64, RFC 6052
+    (v6([0x64, 0xff9b, 1], 48), Refusal::EmbedsIpv4), // NAT64, RFC 8215
+    (v6([0x2001, 0, 0], 32), Refusal::EmbedsIpv4), // Teredo
+    (v6([0x2001, 2, 0], 48), Refusal::Benchmarking),
+    (v6([0x2001, 0xdb8, 0], 32), Refusal::Documentation),
+    (v6([0x2001, 0, 0], 23), Refusal::Reserved), // protocol assignments, ORCHID among them
+    (v6([0x2002, 0, 0], 16), Refusal::EmbedsIpv4), // 6to4
+    (v6([0x2620, 0x4f, 0x8000], 48), Refusal::Reserved), // AS112
+    (v6([0x3ffe, 0, 0], 16), Refusal::Reserved), // 6bone, RFC 3701
+    (v6([0x3fff, 0, 0], 20), Refusal::Documentation), // RFC 9637
+    (v6([0xfc00, 0, 0], 7), Refusal::UniqueLocal),
+    (v6([0xfe80, 0, 0], 10), Refusal::LinkLocal),
+    (v6([0xfec0, 0, 0], 10), Refusal::SiteLocal),
+    (v6([0xff00, 0, 0], 8), Refusal::Multicast),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn every_kind_of_address_gets_its_verdict() {
+        for (address, want) in [
+            ("8.8.8.8", None),
+            ("1.1.1.1", None),
+            ("100.63.255.255", None),
+            ("100.128.0.0", None),
+            ("172.15.255.255", None),
+            ("172.32.0.0", None),
+            ("198.17.255.255", None),
+            ("198.20.0.0", None),
+            ("223.255.255.255", None),
+            ("2606:4700::1111", None),
+            ("2a00:1450:400c::1a", None),
+            ("2001:4860:4860::8888", None),
+            ("2001:200::1", None),
+            ("2003::1", None),
+            ("3fff:1000::1", None),
+            ("0.0.0.0", Some(Refusal::Unspecified)),
+            ("0.1.2.3", Some(Refusal::Unspecified)),
+            ("10.255.255.255", Some(Refusal::Private)),
+            ("100.64.0.1", Some(Refusal::CarrierNat)),
+            ("127.0.0.1", Some(Refusal::Loopback)),
+            ("127.255.255.254", Some(Refusal::Loopback)),
+            ("169.254.169.254", Some(Refusal::LinkLocal)),
+            ("172.31.255.255", Some(Refusal::Private)),
+            ("192.0.0.8", Some(Refusal::Reserved)),
+            ("192.0.2.1", Some(Refusal::Documentation)),
+            ("192.88.99.1", Some(Refusal::Reserved)),
+            ("192.168.0.1", Some(Refusal::Private)),
+            ("198.19.255.255", Some(Refusal::Benchmarking)),
+            ("198.51.100.7", Some(Refusal::Documentation)),
+            ("203.0.113.9", Some(Refusal::Documentation)),
+            ("224.0.0.1", Some(Refusal::Multicast)),
+            ("240.0.0.1", Some(Refusal::Reserved)),
+            ("255.255.255.255", Some(Refusal::Reserved)),
+            ("::", Some(Refusal::Unspecified)),
+            ("::1", Some(Refusal::Loopback)),
+            ("::8.8.8.8", Some(Refusal::EmbedsIpv4)),
+            ("::ffff:8.8.8.8", Some(Refusal::EmbedsIpv4)),
+            ("::ffff:127.0.0.1", Some(Refusal::EmbedsIpv4)),
+            ("::ffff:0:7f00:1", Some(Refusal::EmbedsIpv4)),
+            ("64:ff9b::a00:1", Some(Refusal::EmbedsIpv4)),
+            ("64:ff9b:1::a00:1", Some(Refusal::EmbedsIpv4)),
+            ("2001::1", Some(Refusal::EmbedsIpv4)),
+            ("2001:2::1", Some(Refusal::Benchmarking)),
+            ("2001:20::1", Some(Refusal::Reserved)),
+            ("2001:db8::1", Some(Refusal::Documentation)),
+            ("2002:7f00:1::", Some(Refusal::EmbedsIpv4)),
+            ("3ffe::1", Some(Refusal::Reserved)),
+            ("3fff::1", Some(Refusal::Documentation)),
+            ("100::1", Some(Refusal::Reserved)),
+            ("4000::1", Some(Refusal::Reserved)),
+            ("5f00::1", Some(Refusal::Reserved)),
+            ("fc00::1", Some(Refusal::UniqueLocal)),
+            ("fdff::1", Some(Refusal::UniqueLocal)),
+            ("fe80::1", Some(Refusal::LinkLocal)),
+            ("fec0::1", Some(Refusal::SiteLocal)),
+            ("ff02::1", Some(Refusal::Multicast)),
+        ] {
+            assert_eq!(Guard::default().check(ip(address)).err(), want, "{address}");
+        }
+    }
+
+    #[test]
+    fn the_allow_list_opens_its_ranges_and_nothing_else() {
+        let guard = Guard::allowing(vec![
+            "127.0.0.0/8".parse().unwrap(),
+            "fd00::/8".parse().unwrap(),
+        ]);
+
+        assert!(guard.permits(ip("127.0.0.53")));
+        assert!(guard.permits(ip("fd12::1")));
+        assert!(guard.permits(ip("8.8.8.8")));
+        assert!(!guard.permits(ip("10.0.0.1")));
+        assert!(!guard.permits(ip("::ffff:127.0.0.1")));
+        assert!(!guard.permits(ip("::1")));
+    }
+
+    proptest! {
+        #[test]
+        fn no_disguise_of_an_ipv4_address_is_let_through(bits: u32) {
+            let high = u128::from(bits);
+            for disguise in [
+                high,
+                0xffff << 32 | high,
+                0xffff << 48 | high,
+                0x0064_ff9b << 96 | high,
+                0x2002 << 112 | high << 80,
+                0x2001 << 112 | (high ^ 0xffff_ffff),
+            ] {
+                prop_assert!(!Guard::default().permits(IpAddr::V6(Ipv6Addr::from_bits(disguise))));
+            }
+        }
+
+        #[test]
+        fn the_standard_library_agrees_on_what_is_local(bits: u128) {
+            let v4 = Ipv4Addr::from_bits(bits as u32);
+            let v6 = Ipv6Addr::from_bits(bits);
+            if v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_multicast() || v4.is_documentation() {
+                prop_assert!(!Guard::default().permits(v4.into()));
+            }
+            if v6.is_multicast() || v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_loopback() {
+                prop_assert!(!Guard::default().permits(v6.into()));
+            }
+        }
+    }
+}

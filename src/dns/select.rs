@@ -1,0 +1,356 @@
+//! The rules of mail routing, second half: which of the addresses found to dial, and in which
+//! order. Pure.
+
+use std::net::IpAddr;
+
+use super::error::LookupError;
+use super::mx::{ADDRESSES_MAX, HOSTS_MAX, SplitMix64, Target, drop_from_own};
+use super::route::{Families, MxHost, RoutePolicy, Unroutable};
+
+/// Why no address of an MX set can be dialled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dead {
+    /// Nothing was found, and at least one lookup may go better later.
+    Temporary(String),
+    /// Everything was looked up and nothing is left.
+    Unroutable(Unroutable),
+}
+
+/// Chooses hosts and addresses from what the lookups of a plan's targets brought, in the plan's
+/// order. `policy` gives the guard, the address families, our own addresses and the seed.
+///
+/// # Errors
+///
+/// When not one address is left.
+pub fn select(
+    mut found: Vec<(Target, Result<Vec<IpAddr>, LookupError>)>,
+    policy: &RoutePolicy,
+) -> Result<Vec<MxHost>, Dead> {
+    let is_own = |ip: &IpAddr| policy.own.addresses.contains(ip);
+    drop_from_own(
+        &mut found,
+        |(_, addresses)| {
+            addresses
+                .as_ref()
+                .is_ok_and(|addresses| addresses.iter().any(is_own))
+        },
+        |(target, _)| target.preference,
+    );
+    if found.is_empty() {
+        return Err(Dead::Unroutable(Unroutable::OwnHost));
+    }
+
+    // Another stream than the plan's, or hosts and addresses would be shuffled alike.
+    let mut random = SplitMix64(!policy.seed);
+    let mut hosts = Vec::new();
+    let mut dead = Dead::Unroutable(Unroutable::NoAddresses);
+    for (target, addresses) in found {
+        let outcome = addresses.map_err(Dead::from).and_then(|addresses| {
+            dialable(addresses, policy, &mut random).map_err(Dead::Unroutable)
+        });
+        match outcome {
+            Ok(addresses) => hosts.push(MxHost {
+                name: target.name,
+                preference: target.preference,
+                addresses,
+            }),
+            Err(reason) => dead = to_report(dead, reason),
+        }
+    }
+    if hosts.is_empty() {
+        return Err(dead);
+    }
+    hosts.truncate(HOSTS_MAX);
+    share_addresses(&mut hosts);
+    Ok(hosts)
+}
+
+/// Filters the addresses of one host and puts them in dialling order: shuffled inside a family,
+/// the families taking turns.
+fn dialable(
+    addresses: Vec<IpAddr>,
+    policy: &RoutePolicy,
+    random: &mut SplitMix64,
+) -> Result<Vec<IpAddr>, Unroutable> {
+    if addresses.is_empty() {
+        return Err(Unroutable::NoAddresses);
+    }
+    let (mut v4, mut v6): (Vec<IpAddr>, Vec<IpAddr>) = addresses
+        .into_iter()
+        .filter(|ip| policy.guard.permits(*ip))
+        .partition(IpAddr::is_ipv4);
+    if v4.is_empty() && v6.is_empty() {
+        return Err(Unroutable::Guarded);
+    }
+    for family in [&mut v4, &mut v6] {
+        // Sorting first removes repetitions and the order of the answer.
+        family.sort_unstable();
+        family.dedup();
+        random.shuffle(family);
+    }
+    let (first, second) = match policy.families {
+        Families::V4Only => (v4, Vec::new()),
+        Families::V4First => (v4, v6),
+        Families::V6First => (v6, v4),
+    };
+    if first.is_empty() && second.is_empty() {
+        return Err(Unroutable::OtherFamily);
+    }
+    Ok(interleave(first, second))
+}
+
+fn interleave(first: Vec<IpAddr>, second: Vec<IpAddr>) -> Vec<IpAddr> {
+    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    let mut mixed = Vec::with_capacity(first.len() + second.len());
+    loop {
+        let before = mixed.len();
+        mixed.extend(first.next());
+        mixed.extend(second.next());
+        if mixed.len() == before {
+            return mixed;
+        }
+    }
+}
+
+/// Cuts to [`ADDRESSES_MAX`] in turns, so that a host with a long list leaves room for the next.
+fn share_addresses(hosts: &mut [MxHost]) {
+    let mut quotas = vec![0; hosts.len()];
+    let mut left = ADDRESSES_MAX;
+    loop {
+        let before = left;
+        for (quota, host) in quotas.iter_mut().zip(hosts.iter()) {
+            if left > 0 && *quota < host.addresses.len() {
+                *quota += 1;
+                left -= 1;
+            }
+        }
+        if left == before {
+            break;
+        }
+    }
+    for (quota, host) in quotas.into_iter().zip(hosts) {
+        host.addresses.truncate(quota);
+    }
+}
+
+/// Of two reasons, the one to report: what may pass comes before what will not, and what an
+/// operator can change before what only the domain's owner can.
+fn to_report(known: Dead, other: Dead) -> Dead {
+    let rank = |dead: &Dead| match dead {
+        Dead::Temporary(_) => 3,
+        Dead::Unroutable(Unroutable::OtherFamily) => 2,
+        Dead::Unroutable(Unroutable::Guarded) => 1,
+        Dead::Unroutable(Unroutable::NoAddresses | Unroutable::OwnHost) => 0,
+    };
+    if rank(&other) > rank(&known) {
+        other
+    } else {
+        known
+    }
+}
+
+impl From<LookupError> for Dead {
+    fn from(error: LookupError) -> Self {
+        match error {
+            LookupError::Temporary(reason) => Self::Temporary(reason),
+            LookupError::NoSuchName | LookupError::NoRecords => {
+                Self::Unroutable(Unroutable::NoAddresses)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dns::{Guard, OwnHost};
+    use proptest::prelude::*;
+
+    fn found(list: &[(u16, &str, &[&str])]) -> Vec<(Target, Result<Vec<IpAddr>, LookupError>)> {
+        list.iter()
+            .map(|(preference, name, addresses)| {
+                let addresses: Vec<IpAddr> =
+                    addresses.iter().map(|ip| ip.parse().unwrap()).collect();
+                let addresses = if addresses.is_empty() {
+                    Err(LookupError::NoRecords)
+                } else {
+                    Ok(addresses)
+                };
+                (
+                    Target {
+                        name: (*name).to_owned(),
+                        preference: *preference,
+                    },
+                    addresses,
+                )
+            })
+            .collect()
+    }
+
+    fn names(hosts: &[MxHost]) -> Vec<&str> {
+        hosts.iter().map(|host| host.name.as_str()).collect()
+    }
+
+    #[test]
+    fn families_take_turns_and_the_policy_picks_the_first() {
+        let hosts = || {
+            found(&[(
+                10,
+                "a.example",
+                &["8.8.8.1", "2a00::1", "8.8.8.2", "8.8.8.1"],
+            )])
+        };
+        let families = |families| {
+            let policy = RoutePolicy {
+                families,
+                ..RoutePolicy::default()
+            };
+            let hosts = select(hosts(), &policy).unwrap();
+            hosts[0]
+                .addresses
+                .iter()
+                .map(IpAddr::is_ipv4)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(families(Families::V4First), [true, false, true]);
+        assert_eq!(families(Families::V6First), [false, true, true]);
+        assert_eq!(families(Families::V4Only), [true, true]);
+    }
+
+    #[test]
+    fn the_reason_reported_is_the_most_hopeful_one() {
+        let temporary = || {
+            (
+                Target {
+                    name: "t.example".to_owned(),
+                    preference: 9,
+                },
+                Err(LookupError::Temporary("SERVFAIL".to_owned())),
+            )
+        };
+        let v4_only = RoutePolicy {
+            families: Families::V4Only,
+            ..RoutePolicy::default()
+        };
+        let dead = |mut list: Vec<_>, temporarily: bool| {
+            if temporarily {
+                list.push(temporary());
+            }
+            select(list, &v4_only).unwrap_err()
+        };
+
+        let empty: (u16, &str, &[&str]) = (10, "a.example", &[]);
+        let guarded: (u16, &str, &[&str]) = (10, "b.example", &["127.0.0.1", "10.0.0.1", "::1"]);
+        let other_family: (u16, &str, &[&str]) = (10, "c.example", &["2a00::1"]);
+        assert_eq!(
+            dead(found(&[empty]), false),
+            Dead::Unroutable(Unroutable::NoAddresses)
+        );
+        assert_eq!(
+            dead(found(&[empty, guarded]), false),
+            Dead::Unroutable(Unroutable::Guarded)
+        );
+        assert_eq!(
+            dead(found(&[guarded, other_family]), false),
+            Dead::Unroutable(Unroutable::OtherFamily)
+        );
+        assert_eq!(
+            dead(found(&[empty, guarded]), true),
+            Dead::Temporary("SERVFAIL".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_dead_host_does_not_hide_a_live_one_behind_it() {
+        let list = found(&[
+            (10, "dead.example", &[]),
+            (20, "inside.example", &["10.0.0.1"]),
+            (30, "live.example", &["8.8.8.8"]),
+        ]);
+        assert_eq!(
+            names(&select(list, &RoutePolicy::default()).unwrap()),
+            ["live.example"]
+        );
+    }
+
+    #[test]
+    fn our_own_address_takes_the_hosts_behind_it_along() {
+        let own = OwnHost {
+            addresses: vec!["8.8.8.8".parse().unwrap()],
+            ..OwnHost::default()
+        };
+        let policy = RoutePolicy {
+            own: own.into(),
+            ..RoutePolicy::default()
+        };
+        let list = found(&[
+            (5, "a.example", &["9.9.9.9"]),
+            (10, "b.example", &["8.8.8.8"]),
+            (20, "c.example", &["9.9.9.10"]),
+        ]);
+        assert_eq!(names(&select(list, &policy).unwrap()), ["a.example"]);
+
+        let list = found(&[
+            (10, "b.example", &["8.8.8.8"]),
+            (20, "c.example", &["9.9.9.10"]),
+        ]);
+        assert_eq!(
+            select(list, &policy),
+            Err(Dead::Unroutable(Unroutable::OwnHost))
+        );
+    }
+
+    #[test]
+    fn a_host_with_many_addresses_leaves_room_for_the_next() {
+        let many: Vec<String> = (1..=20).map(|last| format!("8.8.8.{last}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let list = found(&[
+            (10, "a.example", &many),
+            (20, "b.example", &["9.9.9.9"]),
+            (30, "c.example", &["9.9.9.8", "9.9.9.7"]),
+        ]);
+        let hosts = select(list, &RoutePolicy::default()).unwrap();
+        assert_eq!(
+            hosts
+                .iter()
+                .map(|host| host.addresses.len())
+                .collect::<Vec<_>>(),
+            [7, 1, 2]
+        );
+    }
+
+    fn any_ip() -> impl Strategy<Value = IpAddr> {
+        prop_oneof![
+            any::<u32>().prop_map(|bits| IpAddr::V4(bits.into())),
+            any::<u128>().prop_map(|bits| IpAddr::V6(bits.into())),
+            Just("127.0.0.1".parse().unwrap()),
+            Just("8.8.8.8".parse().unwrap()),
+            Just("2a00::1".parse().unwrap()),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_route_holds_permitted_addresses_within_its_bounds(
+            lists in proptest::collection::vec((0u16..4, proptest::collection::vec(any_ip(), 0..20)), 1..12),
+            seed: u64,
+        ) {
+            let mut list: Vec<_> = lists
+                .into_iter()
+                .enumerate()
+                .map(|(at, (preference, addresses))| (Target { name: format!("h{at}.example"), preference }, Ok(addresses)))
+                .collect();
+            list.sort_by_key(|(target, _)| target.preference);
+            let policy = RoutePolicy { seed, ..RoutePolicy::default() };
+            if let Ok(hosts) = select(list, &policy) {
+                prop_assert!(!hosts.is_empty() && hosts.len() <= HOSTS_MAX);
+                prop_assert!(hosts.iter().map(|host| host.addresses.len()).sum::<usize>() <= ADDRESSES_MAX);
+                prop_assert!(hosts.is_sorted_by_key(|host| host.preference));
+                for host in &hosts {
+                    prop_assert!(!host.addresses.is_empty());
+                    prop_assert!(host.addresses.iter().all(|ip| Guard::default().permits(*ip)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The receiving site behind an MX set: the unit that limits, back-off and reputation belong to.
+//!
+//! Thousands of domains share one provider's servers, so learning per domain would learn
+//! nothing. A site is named after what all hosts of the MX set have in common. A mixed set is
+//! its own site, named after the domain: otherwise a stranger could list a provider's host
+//! first and his own second, and have the provider suspended by what his own server says.
+
+use std::fmt;
+
+use super::host;
+
+/// A receiving site. Ordered and hashed by name: the key of a delivery lane.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Site {
+    /// A provider's short name, or a domain name. Names of providers hold no dot.
+    pub name: String,
+    /// Whose shaping rules fit, also when a mixed set keeps the site apart.
+    pub provider: Option<&'static str>,
+}
+
+impl Site {
+    /// Returns the site of `domain`, whose MX hosts are `hosts` with their preferences. Names are
+    /// normalized; the order of `hosts` does not matter.
+    pub fn of(domain: &str, hosts: &[(u16, String)]) -> Self {
+        // Ties are broken by name, so that a site does not change with the order of an answer.
+        let Some((_, first)) = hosts.iter().min() else {
+            return Self {
+                name: domain.to_owned(),
+                provider: provider(domain),
+            };
+        };
+        let label = rollup(first);
+        let unanimous = hosts.iter().all(|(_, host)| rollup(host) == label);
+        Self {
+            name: if unanimous {
+                label.to_owned()
+            } else {
+                domain.to_owned()
+            },
+            provider: provider(first),
+        }
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+fn rollup(host: &str) -> &str {
+    provider(host).unwrap_or_else(|| registrable(host))
+}
+
+fn provider(host: &str) -> Option<&'static str> {
+    PROVIDERS
+        .iter()
+        .find(|(suffix, _)| host::is_within(host, suffix))
+        .map(|(_, name)| *name)
+}
+
+/// Returns the part of `host` that somebody registered, as far as a guess without the public
+/// suffix list goes. A wrong guess merges or splits lanes and does no other harm.
+fn registrable(host: &str) -> &str {
+    let mut dots = host.rmatch_indices('.').map(|(at, _)| at);
+    let (Some(top), Some(second)) = (dots.next(), dots.next()) else {
+        return host;
+    };
+    let country = host.len() - top - 1 == 2;
+    let middle = &host[second + 1..top];
+    if country && SECOND_LEVEL.contains(&middle) {
+        return dots.next().map_or(host, |third| &host[third + 1..]);
+    }
+    &host[second + 1..]
+}
+
+/// Labels under a country code that are registries of their own.
+const SECOND_LEVEL: &[&str] = &[
+    "ac", "co", "com", "edu", "go", "gob", "gov", "gouv", "ltd", "me", "mil", "ne", "net", "nhs",
+    "nom", "or", "org", "plc", "sch",
+];
+
+/// MX host suffixes and the provider they belong to, narrower suffixes first.
+const PROVIDERS: &[(&str, &str)] = &[
+    ("google.com", "google"),
+    ("googlemail.com", "google"),
+    ("olc.protection.outlook.com", "outlook"),
+    ("hotmail.com", "outlook"),
+    ("protection.outlook.com", "office365"),
+    ("mx.microsoft", "office365"),
+    ("mail.yahoo.co.jp", "yahoo_japan"),
+    ("yahoodns.net", "yahoo"),
+    ("icloud.com", "apple"),
+    ("apple.com", "apple"),
+    ("prodigy.net", "att"),
+    ("comcast.net", "comcast"),
+    ("charter.net", "charter"),
+    ("cox.net", "cox"),
+    ("orange.fr", "orange"),
+    ("wanadoo.fr", "orange"),
+    ("free.fr", "free"),
+    ("sfr.fr", "sfr"),
+    ("laposte.net", "laposte"),
+    ("ovh.net", "ovh"),
+    ("gandi.net", "gandi"),
+    ("gmx.net", "united_internet"),
+    ("web.de", "united_internet"),
+    ("kundenserver.de", "united_internet"),
+    ("ionos.com", "united_internet"),
+    ("ionos.de", "united_internet"),
+    ("t-online.de", "t_online"),
+    ("libero.it", "libero"),
+    ("aruba.it", "aruba"),
+    ("seznam.cz", "seznam"),
+    ("wp.pl", "wp"),
+    ("onet.pl", "onet"),
+    ("yandex.net", "yandex"),
+    ("yandex.ru", "yandex"),
+    ("mail.ru", "mail_ru"),
+    ("qq.com", "tencent"),
+    ("netease.com", "netease"),
+    ("163.com", "netease"),
+    ("naver.com", "naver"),
+    ("daum.net", "kakao"),
+    ("zoho.com", "zoho"),
+    ("zoho.eu", "zoho"),
+    ("zoho.in", "zoho"),
+    ("protonmail.ch", "proton"),
+    ("messagingengine.com", "fastmail"),
+    ("emailsrv.com", "rackspace"),
+    ("secureserver.net", "godaddy"),
+    ("registrar-servers.com", "namecheap"),
+    ("privateemail.com", "namecheap"),
+    ("mx.cloudflare.net", "cloudflare"),
+    ("amazonaws.com", "amazon"),
+    ("awsapps.com", "amazon"),
+    ("pphosted.com", "proofpoint"),
+    ("ppe-hosted.com", "proofpoint"),
+    ("mimecast.com", "mimecast"),
+    ("barracudanetworks.com", "barracuda"),
+    ("messagelabs.com", "broadcom"),
+    ("iphmx.com", "cisco"),
+    ("trendmicro.com", "trend_micro"),
+    ("trendmicro.eu", "trend_micro"),
+    ("antispamcloud.com", "spamexperts"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Answer = &'static [(u16, &'static str)];
+
+    fn hosts(list: &[(u16, &str)]) -> Vec<(u16, String)> {
+        list.iter()
+            .map(|(preference, host)| (*preference, (*host).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn an_mx_set_rolls_up_to_what_its_hosts_share() {
+        let cases: &[(Answer, &str, Option<&str>)] = &[
+            (
+                &[
+                    (5, "gmail-smtp-in.l.google.com"),
+                    (10, "alt1.gmail-smtp-in.l.google.com"),
+                ],
+                "google",
+                Some("google"),
+            ),
+            (
+                &[(1, "aspmx.l.google.com"), (10, "aspmx2.googlemail.com")],
+                "google",
+                Some("google"),
+            ),
+            (
+                &[(2, "hotmail-com.olc.protection.outlook.com")],
+                "outlook",
+                Some("outlook"),
+            ),
+            (
+                &[(0, "contoso-com.mail.protection.outlook.com")],
+                "office365",
+                Some("office365"),
+            ),
+            (
+                &[(0, "contoso-com.p-v1.mx.microsoft")],
+                "office365",
+                Some("office365"),
+            ),
+            (
+                &[(1, "mta5.am0.yahoodns.net"), (1, "mta6.am0.yahoodns.net")],
+                "yahoo",
+                Some("yahoo"),
+            ),
+            (
+                &[(10, "mx01.mail.icloud.com"), (10, "mx02.mail.icloud.com")],
+                "apple",
+                Some("apple"),
+            ),
+            (
+                &[(10, "mx1.hoster.example"), (20, "mx2.hoster.example")],
+                "hoster.example",
+                None,
+            ),
+            (&[(10, "a.mail.hoster.co.uk")], "hoster.co.uk", None),
+            // Mixed sets stand alone, under the rules of the provider that is asked first.
+            (
+                &[(10, "aspmx.l.google.com"), (20, "mx.evil.example")],
+                "shop.example",
+                Some("google"),
+            ),
+            (
+                &[(10, "mx.a.example"), (10, "mx.b.example")],
+                "shop.example",
+                None,
+            ),
+            // A suffix is no suffix in the middle of a label.
+            (&[(10, "mx.google.com.evil.example")], "evil.example", None),
+            (&[(10, "mx.notgoogle.com")], "notgoogle.com", None),
+            (&[], "shop.example", None),
+        ];
+        for (set, name, provider) in cases {
+            let site = Site::of("shop.example", &hosts(set));
+            assert_eq!(
+                (site.name.as_str(), site.provider),
+                (*name, *provider),
+                "{set:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_registered_part_is_guessed() {
+        for (host, want) in [
+            ("mx.example.com", "example.com"),
+            ("example.com", "example.com"),
+            ("localhost", "localhost"),
+            ("a.b.co.uk", "b.co.uk"),
+            ("b.co.uk", "b.co.uk"),
+            ("co.uk", "co.uk"),
+            ("x.com.au", "x.com.au"),
+            ("mx.x.de", "x.de"),
+            ("a.com.example", "com.example"),
+        ] {
+            assert_eq!(registrable(host), want, "{host}");
+        }
+    }
+
+    #[test]
+    fn provider_suffixes_are_normalized_and_reachable() {
+        for (at, (suffix, name)) in PROVIDERS.iter().enumerate() {
+            assert_eq!(host::normalize(suffix).as_deref(), Some(*suffix));
+            assert!(!name.contains('.'));
+            let shadowed = PROVIDERS[..at]
+                .iter()
+                .any(|(earlier, _)| host::is_within(suffix, earlier));
+            assert!(!shadowed, "{suffix} can never match");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_site_does_not_depend_on_the_order_of_the_answer(
+            mut set in proptest::collection::vec((0u16..3, "[a-c]\\.(google\\.com|x\\.example|y\\.co\\.uk)"), 0..6)
+        ) {
+            let forward = Site::of("d.example", &set);
+            set.reverse();
+            prop_assert_eq!(forward, Site::of("d.example", &set));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! An authoritative DNS server on a loopback port: real zones from text, over UDP and TCP, that
+//! counts the questions it gets and misbehaves for names that ask for it.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hickory_server::Server;
+use hickory_server::net::runtime::Time;
+use hickory_server::net::xfer::Protocol;
+use hickory_server::proto::op::{Header, HeaderCounts, Metadata, ResponseCode};
+use hickory_server::proto::rr::rdata::NS;
+use hickory_server::proto::rr::{LowerName, Name, RData, Record, RecordType};
+use hickory_server::proto::serialize::txt::Parser;
+use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseInfo};
+use hickory_server::store::in_memory::InMemoryZoneHandler;
+use hickory_server::zone_handler::{AxfrPolicy, Catalog, MessageResponseBuilder, ZoneType};
+use tokio::net::{TcpListener, UdpSocket};
+
+type Asked = Arc<Mutex<HashMap<(String, RecordType, Protocol), usize>>>;
+
+/// A running server; it stops when dropped.
+pub(super) struct Authority {
+    pub(super) address: SocketAddr,
+    asked: Asked,
+    healed: Arc<Mutex<bool>>,
+    _server: Server<Front>,
+}
+
+impl Authority {
+    /// Serves `zone`, a zone file for `example.`.
+    pub(super) async fn serving(zone: &str) -> Self {
+        let (_, records) = Parser::new(zone, None, Some(Name::from_ascii("example.").unwrap()))
+            .parse()
+            .unwrap();
+        let origin = Name::from_ascii("example.").unwrap();
+        let handler: InMemoryZoneHandler =
+            InMemoryZoneHandler::new(origin.clone(), records, ZoneType::Primary, AxfrPolicy::Deny)
+                .unwrap();
+        let mut catalog = Catalog::new();
+        catalog.upsert(LowerName::new(&origin), vec![Arc::new(handler)]);
+
+        let asked = Asked::default();
+        let healed = Arc::default();
+        let front = Front {
+            catalog,
+            asked: Arc::clone(&asked),
+            healed: Arc::clone(&healed),
+        };
+        let mut server = Server::new(front);
+        let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = udp.local_addr().unwrap();
+        let tcp = TcpListener::bind(address).await.unwrap();
+        server.register_socket(udp);
+        server.register_listener(tcp, Duration::from_secs(5), 4_096);
+        Self {
+            address,
+            asked,
+            healed,
+            _server: server,
+        }
+    }
+
+    /// Returns how often `name` was asked for `kind`, over either protocol.
+    pub(super) fn asked(&self, name: &str, kind: RecordType) -> usize {
+        self.asked_over(name, kind, Protocol::Udp) + self.asked_over(name, kind, Protocol::Tcp)
+    }
+
+    pub(super) fn asked_over(&self, name: &str, kind: RecordType, protocol: Protocol) -> usize {
+        self.asked
+            .lock()
+            .unwrap()
+            .get(&(name.to_owned(), kind, protocol))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// Makes every misbehaving name answer from its zone from here on.
+    pub(super) fn heal(&self) {
+        *self.healed.lock().unwrap() = true;
+    }
+}
+
+/// Counts, misbehaves, or passes the question on to the zones.
+struct Front {
+    catalog: Catalog,
+    asked: Asked,
+    healed: Arc<Mutex<bool>>,
+}
+
+impl Front {
+    async fn answer<R: ResponseHandler, T: Time>(
+        &self,
+        request: &Request,
+        mut reply: R,
+    ) -> ResponseInfo {
+        let (name, kind) = {
+            let info = request.request_info().unwrap();
+            (
+                info.query
+                    .name()
+                    .to_string()
+                    .trim_end_matches('.')
+                    .to_owned(),
+                info.query.query_type(),
+            )
+        };
+        *self
+            .asked
+            .lock()
+            .unwrap()
+            .entry((name.clone(), kind, request.protocol()))
+            .or_default() += 1;
+
+        let healed = *self.healed.lock().unwrap();
+        let label = name.split('.').next().unwrap();
+        let code = match label {
+            _ if healed => None,
+            "servfail" => Some(ResponseCode::ServFail),
+            "refused" => Some(ResponseCode::Refused),
+            "no-aaaa" if kind == RecordType::AAAA => Some(ResponseCode::ServFail),
+            "silent" => return said_nothing(request),
+            "referral" => {
+                let referral = Record::from_rdata(
+                    Name::from_ascii("example.").unwrap(),
+                    300,
+                    RData::NS(NS(Name::from_ascii("ns.elsewhere.test.").unwrap())),
+                );
+                let meta = Metadata::response_from_request(&request.metadata);
+                let message = MessageResponseBuilder::from_message_request(request).build(
+                    meta,
+                    [],
+                    [&referral],
+                    [],
+                    [],
+                );
+                return reply.send_response(message).await.unwrap();
+            }
+            _ => None,
+        };
+        match code {
+            Some(code) => {
+                let message = MessageResponseBuilder::from_message_request(request)
+                    .error_msg(&request.metadata, code);
+                reply.send_response(message).await.unwrap()
+            }
+            None => self.catalog.handle_request::<R, T>(request, reply).await,
+        }
+    }
+}
+
+fn said_nothing(request: &Request) -> ResponseInfo {
+    let metadata = Metadata::response_from_request(&request.metadata);
+    ResponseInfo::from(Header {
+        metadata,
+        counts: HeaderCounts::default(),
+    })
+}
+
+// The trait is declared with an attribute macro whose crate we do not depend on; this is what
+// the macro would write.
+impl RequestHandler for Front {
+    fn handle_request<'front, 'request, 'answer, R, T>(
+        &'front self,
+        request: &'request Request,
+        reply: R,
+    ) -> Pin<Box<dyn Future<Output = ResponseInfo> + Send + 'answer>>
+    where
+        'front: 'answer,
+        'request: 'answer,
+        Self: 'answer,
+        R: ResponseHandler + 'answer,
+        T: Time + 'answer,
+    {
+        Box::pin(self.answer::<R, T>(request, reply))
+    }
+}
