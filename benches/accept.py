@@ -24,7 +24,9 @@ def run(options):
             if options.limits and kind == "email":
                 theirs.append(limit_run(options, in_flight))
             ours.append(one_run(options, kind, in_flight, f"accept-{kind}-{in_flight}-{number}"))
-        name = f"POST /emails, {in_flight} in flight" if kind == "email" else f"batches of {BATCH}, {in_flight} in flight"
+        name = (
+            f"POST /emails, {in_flight} in flight" if kind == "email" else f"batches of {BATCH}, {in_flight} in flight"
+        )
         limit_rates = [one["per_s"] for one in theirs]
         rates = [one["emails_per_s"] for one in ours]
         busy = max(one["busy_share"] for one in ours)

@@ -22,7 +22,7 @@ have() {
 # note_skipped REASON: one part of a suite is left out. Ends the script where CI is set.
 note_skipped() {
     if [ -n "${CI:-}" ]; then
-        echo "missing: $1" >&2
+        echo "missing: $1"
         exit 1
     fi
     echo "skipped: $1"

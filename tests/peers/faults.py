@@ -8,6 +8,7 @@ the fault ends after that many attempts, without it never does.
 
 import asyncio
 import dataclasses
+import functools
 import pathlib
 import re
 import ssl
@@ -76,7 +77,7 @@ def certificate(directory):
     pem = pathlib.Path(directory) / "peer.pem"
     key = pathlib.Path(directory) / "peer.key"
     if not pem.exists():
-        command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=peer.test".split()
+        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=peer.test"]
         subprocess.run([*command, "-keyout", key, "-out", pem], check=True, capture_output=True)
     return pem, key
 
@@ -185,8 +186,8 @@ class FaultyPeers:
         servers = []
         for address, habits in self.habits.items():
             context = None if habits.starttls == "none" else self.context
-            make = lambda address=address, habits=habits, context=context: Session(self, address, habits, context)
-            servers.append(await self.loop.create_server(make, address, self.port))
+            session = functools.partial(Session, self, address, habits, context)
+            servers.append(await self.loop.create_server(session, address, self.port))
         return servers
 
     def stop(self):

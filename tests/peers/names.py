@@ -2,7 +2,7 @@
 
 import threading
 
-from dnslib import QTYPE, RCODE, RR, A, CNAME, MX, TXT
+from dnslib import CNAME, MX, QTYPE, RCODE, RR, A
 from dnslib.server import DNSLogger, DNSServer
 
 TTL_S = 60
@@ -91,6 +91,3 @@ class Names:
                 if type(record).__name__ == kind:
                     reply.add_answer(RR(name, question.qtype, rdata=record, ttl=TTL_S))
         return reply
-
-
-__all__ = ["A", "CNAME", "MX", "TXT", "Names"]

@@ -10,6 +10,7 @@ import pathlib
 import pwd
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 
@@ -142,8 +143,6 @@ class Postfix:
             raise AssertionError(f"postfix {verb} failed: {done.stderr}{done.stdout}\n{self.log_tail()}")
 
     def _listens(self):
-        import socket
-
         with socket.socket() as probe:
             probe.settimeout(1)
             return probe.connect_ex((self.address, self.port)) == 0

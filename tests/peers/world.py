@@ -25,7 +25,6 @@ HABITS = {
     "127.0.0.20": Habits(byte_delay_s=0.05),
     "127.0.0.21": Habits(),  # the second choice of the routing cases
 }
-# RFC 8461 and RFC 7672 aside, STARTTLS behaviour is chosen by name in the cases.
 TLS, GARBAGE_TLS, REFUSED_TLS, INJECTING_TLS = "127.0.0.11", "127.0.0.12", "127.0.0.13", "127.0.0.14"
 NO_PIPELINING, SMALL, DRIPPING = "127.0.0.15", "127.0.0.16", "127.0.0.17"
 BLOCKING_ONCE, BUSY_ONCE, VERY_SLOW, SECOND = "127.0.0.18", "127.0.0.19", "127.0.0.20", "127.0.0.21"

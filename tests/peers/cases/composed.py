@@ -5,10 +5,11 @@ import email
 import email.policy
 import re
 
-from cases import case, equal
-from signatures import check_both_signatures, published_keys
 from server import DOMAIN
+from signatures import check_both_signatures, published_keys
 from world import POSTFIX
+
+from cases import case, equal
 
 LONG_LINE = "word " * 900
 DOTS = ".\n..\n.leading\n.\r\n\n.\nQUIT\nafter the lone dots\n"
@@ -73,7 +74,11 @@ def text_is_derived_from_html(world):
 def an_attachment_arrives_byte_for_byte(world):
     attachments = [
         {"filename": "bytes.bin", "content": base64.b64encode(BINARY).decode()},
-        {"filename": "résumé.txt", "content": base64.b64encode("Grüße".encode()).decode(), "content_type": "text/plain"},
+        {
+            "filename": "résumé.txt",
+            "content": base64.b64encode("Grüße".encode()).decode(),
+            "content_type": "text/plain",
+        },
     ]
 
     _, parsed = posted(world, subject="Attached", text="See attachment.\n", attachments=attachments)

@@ -1,11 +1,12 @@
 """Postfix as the receiver of both modes, and smtp-sink for many messages."""
 
-from cases import case, equal
 from deadline import wait_until
 from server import DOMAIN, SENDER, Relay, outcomes
 from signatures import check_both_signatures, published_keys
 from smtp_sink import SmtpSink
 from world import POSTFIX
+
+from cases import case, equal
 
 MANY = 600
 BATCH = 100

@@ -1,8 +1,9 @@
 """What the server makes of a receiver's replies: retries, failures, results per recipient."""
 
-from cases import case, equal
 from server import Refused, outcomes
 from world import PLAIN
+
+from cases import case, equal
 
 
 @case

@@ -1,7 +1,9 @@
 """From a domain to a host: MX order, implicit MX, null MX, aliases, failing lookups."""
 
-from cases import case, equal
+from names import MX
 from world import NOBODY, PLAIN, SECOND
+
+from cases import case, equal
 
 
 def delivered_at(world, to, seconds=60):
@@ -34,7 +36,7 @@ def a_dead_first_host_hands_over_to_the_second(world):
 @case
 def an_mx_name_without_an_address_hands_over_to_the_next(world):
     domain = f"{world.unique()}.test"
-    world.names.add(domain, mx(f"gone.{domain}.", 10))
+    world.names.add(domain, MX(f"gone.{domain}.", 10))
     world.names.mail_host(domain, SECOND, preference=20, host=f"b.{domain}")
 
     equal(delivered_at(world, f"ann@{domain}"), SECOND, "the host")
@@ -53,7 +55,7 @@ def a_domain_without_mx_is_its_own_mail_host(world):
 def a_broken_mx_never_falls_back_to_the_address_record(world):
     # RFC 5321 §5.1: where MX records exist, the domain's own address is not a mail host.
     domain = f"{world.unique()}.test"
-    world.names.add(domain, mx(f"gone.{domain}.", 10))
+    world.names.add(domain, MX(f"gone.{domain}.", 10))
     world.names.host(domain, PLAIN)
     to = f"ann@{domain}"
 
@@ -102,7 +104,7 @@ def a_failing_name_server_is_a_delay_and_then_a_delivery(world):
 def an_mx_that_is_an_alias_is_followed(world):
     # Forbidden by RFC 5321 §5.1 and common.
     domain = f"{world.unique()}.test"
-    world.names.add(domain, mx(f"alias.{domain}.", 10))
+    world.names.add(domain, MX(f"alias.{domain}.", 10))
     world.names.alias(f"alias.{domain}", f"real.{domain}")
     world.names.host(f"real.{domain}", PLAIN)
 
@@ -115,9 +117,3 @@ def a_domain_that_is_an_alias_is_followed(world):
     world.names.alias(domain, target)
 
     equal(delivered_at(world, f"ann@{domain}"), PLAIN, "the host")
-
-
-def mx(host, preference):
-    from names import MX
-
-    return MX(host, preference)

@@ -1,6 +1,5 @@
 """Greeting, STARTTLS, SIZE, speed: what a receiver's sessions are like."""
 
-from cases import case, equal
 from world import (
     BLOCKING_ONCE,
     BUSY_ONCE,
@@ -13,6 +12,8 @@ from world import (
     SMALL,
     TLS,
 )
+
+from cases import case, equal
 
 
 def delivered_over(world, address, seconds=60):

@@ -1,8 +1,9 @@
 """Stopping in the middle of a delivery: a session past DATA finishes, the rest is found again."""
 
-from cases import case, equal
 from deadline import wait_until
 from world import PLAIN, VERY_SLOW
+
+from cases import case, equal
 
 
 @case
