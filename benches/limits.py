@@ -1,0 +1,54 @@
+"""The limit programs, when LIMIT_PROGRAMS names a folder that holds them.
+
+Each does one path with nothing else in the way: `http server=salvo store=1` parses and stores
+an email per request in group commits, `smtp mode=send` signs and sends, `store mode=accept
+path=each` commits one email at a time.
+"""
+
+import json
+import os
+import socket
+import subprocess
+
+from deadline import wait_until
+from server import free_port
+
+
+class HttpProgram:
+    """`http`, serving from a file of its own until stopped."""
+
+    def __init__(self, folder, directory):
+        self.port = free_port()
+        directory.mkdir(parents=True, exist_ok=True)
+        self.process = subprocess.Popen(
+            [folder / "http", "server=salvo", f"port={self.port}", "store=1", f"dir={directory}"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        wait_until(self._listens, 10, "the limit program to listen")
+
+    def _listens(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def run_program(folder, name, *arguments, seconds, **variables):
+    """One bounded run of a program that prints one JSON line."""
+    done = subprocess.run(
+        [folder / name, *arguments], capture_output=True, text=True, timeout=seconds + 60, check=True,
+        env={**os.environ, **variables},
+    )  # fmt: skip
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def one_commit_rate(folder, directory, seconds):
+    """Emails per second with one durable commit each, one in flight, ordered keys only."""
+    directory.mkdir(parents=True, exist_ok=True)
+    result = run_program(
+        folder, "store", "mode=accept", f"dir={directory}", f"secs={seconds}", "store=redb", "path=each",
+        "conc=1", "idx=1", seconds=seconds,
+    )  # fmt: skip
+    return result["emails_s"]

@@ -1,0 +1,47 @@
+"""Runs the benches named on the command line; see benches/run."""
+
+import argparse
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "lib")]
+
+import accept  # noqa: E402
+import deliver  # noqa: E402
+import machine  # noqa: E402
+import pages  # noqa: E402
+from server import TARGET, binary  # noqa: E402
+
+BENCHES = {"accept": accept.run, "deliver": deliver.run, "pages": pages.run}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="benches/run")
+    parser.add_argument("bench", choices=[*BENCHES, "all"])
+    parser.add_argument("--runs", type=int, default=3, help="runs of each figure, of which the median is printed")
+    parser.add_argument("--seconds", type=int, default=5, help="length of one run")
+    parser.add_argument("--rows", default="10000,1000000", help="sizes of the stores that pages are read from")
+    parser.add_argument("--messages", type=int, default=15_000, help="messages of one delivery run")
+    options = parser.parse_args()
+    limits = os.environ.get("LIMIT_PROGRAMS")
+    options.limits = pathlib.Path(limits) if limits else None
+
+    TARGET.mkdir(exist_ok=True)
+    options.directory = pathlib.Path(tempfile.mkdtemp(prefix="bench-", dir=TARGET))
+    try:
+        print(machine.describe(options.directory))
+        print(f"binary: {binary('release').stat().st_size / 1e6:.1f} MB; medians of {options.runs} [min..max]")
+        for name, bench in BENCHES.items():
+            if options.bench in (name, "all"):
+                print(f"\n== {name}")
+                bench(options)
+    finally:
+        shutil.rmtree(options.directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

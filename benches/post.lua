@@ -1,0 +1,70 @@
+-- wrk: POST /emails, or /emails/batch with KIND=batch, from a pool of bodies made before the run.
+-- Environment: TOKEN, KIND=email|batch, PER (emails of a batch), BODY_BYTES (of one email's JSON).
+local kind = os.getenv("KIND") or "email"
+local per = tonumber(os.getenv("PER") or "100")
+local size = tonumber(os.getenv("BODY_BYTES") or "3000")
+local syllables = { "an", "be", "co", "de", "en", "fi", "go", "he", "in", "ju", "ka", "lo", "mi", "no", "or", "pe" }
+
+local function words(count)
+  local list = {}
+  for i = 1, count do
+    local word = ""
+    for _ = 1, math.random(1, 4) do word = word .. syllables[math.random(#syllables)] end
+    list[i] = word
+  end
+  return list
+end
+
+local vocabulary
+
+local function text(bytes)
+  local parts, length = {}, 0
+  while length < bytes do
+    local word = vocabulary[math.random(#vocabulary)]
+    parts[#parts + 1] = word
+    length = length + #word + 1
+  end
+  return table.concat(parts, " "):sub(1, bytes)
+end
+
+local function email()
+  local rest = 330
+  return string.format(
+    '{"from":"Acme <notify@mail.example.com>","to":["user%d@customer%d.example.net"],"subject":"%s",'
+      .. '"html":"<html><body><p>%s</p></body></html>","text":"%s","reply_to":["support@mail.example.com"],'
+      .. '"headers":{"X-Entity-Ref-ID":"%d"},"tags":[{"name":"category","value":"confirm"}]}',
+    math.random(200000), math.random(5000), text(40),
+    text(math.floor((size - rest) * 0.8)), text(math.floor((size - rest) * 0.2)), math.random(1000000))
+end
+
+local pool, at = {}, 0
+
+function init()
+  math.randomseed(7)
+  vocabulary = words(800)
+  wrk.method = "POST"
+  wrk.headers["Content-Type"] = "application/json"
+  wrk.headers["Authorization"] = "Bearer " .. os.getenv("TOKEN")
+  if kind == "batch" then
+    for i = 1, 8 do
+      local emails = {}
+      for n = 1, per do emails[n] = email() end
+      pool[i] = wrk.format(nil, "/emails/batch", nil, "[" .. table.concat(emails, ",") .. "]")
+    end
+  else
+    for i = 1, 400 do pool[i] = wrk.format(nil, "/emails", nil, email()) end
+  end
+end
+
+function request()
+  at = at % #pool + 1
+  return pool[at]
+end
+
+function done(summary, latency, _)
+  local errors = summary.errors
+  io.write(string.format(
+    'RESULT {"requests":%d,"seconds":%.4f,"p50_ms":%.3f,"p99_ms":%.3f,"max_ms":%.3f,"refused":%d,"broken":%d}\n',
+    summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3, latency:percentile(99) / 1e3,
+    latency.max / 1e3, errors.status, errors.connect + errors.read + errors.write + errors.timeout))
+end

@@ -1,0 +1,288 @@
+"""The server under test: where its binary is, how it is started, and its HTTP interface.
+
+Every flag and variable of the server that the Python suites and the benches use is spelled
+in this file alone.
+"""
+
+import dataclasses
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from deadline import wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+if not TARGET.is_absolute():
+    TARGET = ROOT / TARGET
+
+API_KEY = "rm_0123456789abcdefghijklmnopqrstuv"
+DOMAIN = "mail.example.com"
+SENDER = f"Ringmail tests <notify@{DOMAIN}>"
+
+START_SECONDS = 30
+STOP_SECONDS = 50  # The server itself allows sessions past DATA thirty seconds.
+
+
+@dataclasses.dataclass(frozen=True)
+class Capture:
+    """Every message is kept in the built-in mailbox."""
+
+    def arguments(self):
+        return ["--delivery", "capture"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Hold:
+    """Accept and queue, deliver nothing: what the benches fill a store with."""
+
+    def arguments(self):
+        return ["--hold"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Relay:
+    """Everything goes through one smarthost."""
+
+    url: str
+
+    def arguments(self):
+        return ["--delivery", "relay", "--relay", self.url]
+
+
+@dataclasses.dataclass(frozen=True)
+class Direct:
+    """MX hosts found by the given resolver, on loopback addresses and a port of our own."""
+
+    resolver: str
+    smtp_port: int
+    hostname: str = "mx.ringmail.test"
+
+    def arguments(self):
+        return [
+            "--delivery", "direct",
+            "--resolver", self.resolver,
+            "--smtp-port", str(self.smtp_port),
+            "--allow-address", "127.0.0.0/8",
+            "--hostname", self.hostname,
+        ]  # fmt: skip
+
+
+def binary(profile="debug"):
+    """The binary under test: `RINGMAIL_BIN`, else what cargo built for `profile`."""
+    given = os.environ.get("RINGMAIL_BIN")
+    return pathlib.Path(given) if given else TARGET / profile / "ringmail"
+
+
+def free_port(address="127.0.0.1"):
+    """A TCP port that nothing listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        return probe.getsockname()[1]
+
+
+class Refused(AssertionError):
+    """The server answered with an error where the suite expected success."""
+
+    def __init__(self, method, path, status, body):
+        super().__init__(f"{method} {path} answered {status}: {body}")
+        self.status = status
+        self.body = body
+
+
+class Api:
+    """One keep-alive connection to the HTTP interface. Not for sharing between threads."""
+
+    def __init__(self, port, key=API_KEY, timeout_s=30):
+        self.port, self.key, self.timeout_s = port, key, timeout_s
+        self.connection = None
+
+    def call(self, method, path, body=None, headers=None):
+        """Returns `(status, decoded body)`; a dropped connection raises `OSError`."""
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        sent = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        sent.update(headers or {})
+        if self.connection is None:
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout_s)
+            self.connection.connect()
+            self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            self.connection.request(method, path, data, sent)
+            answer = self.connection.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise ConnectionError(f"{method} {path}: {error!r}") from error
+        return answer.status, json.loads(text) if text else None
+
+    def ok(self, method, path, body=None, headers=None):
+        """The decoded body of a 2xx answer; anything else raises `Refused`."""
+        status, decoded = self.call(method, path, body, headers)
+        if not 200 <= status < 300:
+            raise Refused(method, path, status, decoded)
+        return decoded
+
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+
+class Server:
+    """One data directory and the process that serves it, started and ended any number of times."""
+
+    def __init__(self, directory, delivery, *, profile="debug", domains=(DOMAIN,), retry_delays=None, extra=()):
+        self.directory = pathlib.Path(directory)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.delivery = delivery
+        self.profile = profile
+        self.domains = domains
+        self.retry_delays = retry_delays
+        self.extra = list(extra)
+        self.port = free_port()
+        self.process = None
+        self.log_path = self.directory / "server.log"
+        self.local = threading.local()
+
+    @property
+    def data_dir(self):
+        return self.directory / "data"
+
+    @property
+    def store_path(self):
+        return self.data_dir / "ringmail.redb"
+
+    def arguments(self):
+        line = [str(binary(self.profile)), "dev", "--listen", f"127.0.0.1:{self.port}"]
+        line += ["--data-dir", str(self.data_dir), "--api-key", API_KEY]
+        for name in self.domains:
+            line += ["--domain", name]
+        return line + self.delivery.arguments() + self.extra
+
+    def environment(self):
+        # Nothing that the caller's shell pins may change what is tested.
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("RINGMAIL_")}
+        clean["RINGMAIL_RATE_LIMIT"] = "0"
+        if self.retry_delays:
+            clean["RINGMAIL_RETRY_DELAYS"] = self.retry_delays
+        return clean
+
+    def spawn(self):
+        """Starts the process and returns at once."""
+        assert self.process is None, "the server is running already"
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                self.arguments(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment(),
+                cwd=self.directory, start_new_session=True,
+            )  # fmt: skip
+
+    def start(self, pause_s=0.02):
+        """Starts the process and waits until it answers `GET /health` with 200."""
+        self.spawn()
+        wait_until(self.is_ready, START_SECONDS, lambda: f"the server to answer /health\n{self.log_tail()}", pause_s)
+        return self
+
+    def is_ready(self):
+        code = self.process.poll()
+        assert code is None, f"the server ended with {code} instead of serving\n{self.log_tail()}"
+        probe = Api(self.port, timeout_s=2)
+        try:
+            return probe.call("GET", "/health")[0] == 200
+        except (OSError, ValueError):
+            return False
+        finally:
+            probe.close()
+
+    def stop(self):
+        """Ends the process as an operator does (SIGTERM) and asserts that it ended well."""
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"the server did not stop within {STOP_SECONDS} s\n{self.log_tail()}") from None
+        self.process = None
+        assert code == 0, f"the server stopped with exit code {code}\n{self.log_tail()}"
+
+    def kill(self):
+        """Ends the process with SIGKILL. Returns the moment of the signal and reaps the process."""
+        at = time.monotonic()
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+        return at
+
+    def end(self):
+        """For clean-up paths: whatever still runs is gone afterwards."""
+        if self.process is not None:
+            self.kill()
+
+    def log_tail(self, lines=25):
+        try:
+            return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:])
+        except FileNotFoundError:
+            return "(no log)"
+
+    def status_kib(self, field):
+        """A size of `/proc/PID/status` in KiB, such as `VmHWM` (peak memory) or `VmRSS`."""
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1])
+        raise KeyError(field)
+
+    @property
+    def api(self):
+        """This thread's connection."""
+        if getattr(self.local, "api", None) is None:
+            self.local.api = Api(self.port)
+        return self.local.api
+
+    def send(self, to, **fields):
+        """Sends one email and returns its id. Subject and text are filled in when not given."""
+        email = {"from": SENDER, "to": to, "subject": "Delivery check", **fields}
+        if "text" not in email and "html" not in email:
+            email["text"] = "A message of the delivery suite.\n"
+        return self.api.ok("POST", "/emails", email)["id"]
+
+    def email(self, email_id):
+        return self.api.ok("GET", f"/emails/{email_id}")
+
+    def wait_for(self, email_id, events, seconds=30):
+        """Polls `GET /emails/{id}` until `last_event` is one of `events`; returns the email."""
+        wanted = {events} if isinstance(events, str) else set(events)
+        seen = {}
+
+        def reached():
+            seen.update(self.email(email_id))
+            return seen["last_event"] in wanted and dict(seen)
+
+        return wait_until(
+            reached, seconds, lambda: f"{' or '.join(sorted(wanted))}; last read: {describe(seen)}", pause_s=0.05
+        )
+
+    def wait_for_recipients(self, email_id, wanted, seconds=30):
+        """Polls until every recipient of `wanted` (address -> event) reads as given."""
+        seen = {}
+
+        def reached():
+            seen.update(self.email(email_id))
+            return outcomes(seen) == wanted and dict(seen)
+
+        return wait_until(reached, seconds, lambda: f"{wanted}; last read: {describe(seen)}", pause_s=0.05)
+
+
+def outcomes(email):
+    """Address -> last event, from the `recipients` of a read email."""
+    return {row["email"]: row["last_event"] for row in email.get("recipients", [])}
+
+
+def describe(email):
+    return {name: email.get(name) for name in ("id", "last_event", "recipients")}

@@ -1,0 +1,141 @@
+"""Composed messages that Postfix delivered to a maildir: intact, signed, and the same for everyone."""
+
+import base64
+import email
+import email.policy
+import re
+
+from server import DOMAIN
+from signatures import check_both_signatures, published_keys
+from world import POSTFIX
+
+from cases import case, equal
+
+LONG_LINE = "word " * 900
+DOTS = ".\n..\n.leading\n.\r\n\n.\nQUIT\nafter the lone dots\n"
+BINARY = bytes(range(256)) * 40
+
+
+def posted(world, **fields):
+    """Sends through Postfix in direct mode and reads the message back from its maildir."""
+    to = world.recipient(POSTFIX)
+    sent = world.direct.send([to], **fields)
+    world.direct.wait_for(sent, "delivered")
+    message = world.postfix.wait_for_message(to)
+    check_both_signatures(message.content, published_keys(world.direct, DOMAIN))
+    check_wire_form(message.content)
+    equal(len(world.postfix.messages(to)), 1, "messages in the maildir")
+    return message, email.message_from_bytes(message.content, policy=email.policy.default)
+
+
+def check_wire_form(content):
+    """RFC 5322 §2.1.1 and §2.3: no line over 998 octets, CRLF only, and ASCII throughout."""
+    assert max(len(line) for line in content.split(b"\r\n")) <= 998, "a line is too long"
+    assert not re.search(rb"\r(?!\n)", content), "a bare CR"
+    content.decode("ascii")
+    head = content.split(b"\r\n\r\n", 1)[0].lower()
+    for name in (b"date", b"message-id", b"mime-version", b"from", b"to", b"subject"):
+        equal(len(re.findall(rb"(?m)^" + name + rb":", head)), 1, f"headers named {name.decode()}")
+    assert not re.search(rb"(?m)^bcc:", head), "a Bcc header"
+
+
+def text_of(message, kind):
+    part = message.get_body((kind,))
+    return part.get_content().replace("\r\n", "\n")
+
+
+@case
+def a_plain_message_arrives_signed(world):
+    message, parsed = posted(world, subject="Plain", text="Hello.\n")
+
+    equal(text_of(parsed, "plain"), "Hello.\n", "text")
+    equal(parsed["subject"], "Plain", "subject")
+    assert re.fullmatch(r"<[^@<>]+@" + re.escape(DOMAIN) + ">", parsed["message-id"]), parsed["message-id"]
+    assert message.sender.endswith("." + DOMAIN) or message.sender.endswith("@" + DOMAIN), message.sender
+
+
+@case
+def a_multipart_message_arrives_signed(world):
+    _, parsed = posted(world, subject="Both", text="Hello.\n", html="<p>Hello.</p>\n")
+
+    equal(parsed.get_content_type(), "multipart/alternative", "type")
+    equal(text_of(parsed, "plain"), "Hello.\n", "text")
+    equal(text_of(parsed, "html"), "<p>Hello.</p>\n", "html")
+
+
+@case
+def text_is_derived_from_html(world):
+    _, parsed = posted(world, subject="Html alone", html="<h1>Title</h1><p>One <b>word</b>.</p>")
+
+    assert "One" in text_of(parsed, "plain") and "<" not in text_of(parsed, "plain")
+
+
+@case
+def an_attachment_arrives_byte_for_byte(world):
+    attachments = [
+        {"filename": "bytes.bin", "content": base64.b64encode(BINARY).decode()},
+        {
+            "filename": "résumé.txt",
+            "content": base64.b64encode("Grüße".encode()).decode(),
+            "content_type": "text/plain",
+        },
+    ]
+
+    _, parsed = posted(world, subject="Attached", text="See attachment.\n", attachments=attachments)
+
+    found = {part.get_filename(): part.get_payload(decode=True) for part in parsed.iter_attachments()}
+    equal(found, {"bytes.bin": BINARY, "résumé.txt": "Grüße".encode()}, "attachments")
+
+
+@case
+def long_lines_are_folded_and_unfold_to_the_same_text(world):
+    _, parsed = posted(world, subject="Long " * 60, text=LONG_LINE + "\nend\n", html=f"<p>{LONG_LINE}</p>")
+
+    equal(text_of(parsed, "plain"), LONG_LINE + "\nend\n", "text")
+    equal(parsed["subject"].split(), ["Long"] * 60, "subject")
+
+
+@case
+def utf8_text_subject_and_names_arrive(world):
+    text = "Grüße aus Köln — 東京で、Ελλάδα 🎉\n"
+
+    _, parsed = posted(world, **{"from": f"Jürgen Müller <jm@{DOMAIN}>", "subject": text.strip(), "text": text})
+
+    equal(text_of(parsed, "plain"), text, "text")
+    equal(parsed["subject"], text.strip(), "subject")
+    equal(parsed["from"].addresses[0].display_name, "Jürgen Müller", "sender")
+
+
+@case
+def lone_dots_never_end_the_message(world):
+    _, parsed = posted(world, subject="Dots", text=DOTS)
+
+    equal(text_of(parsed, "plain"), DOTS.replace("\r\n", "\n"), "text")
+
+
+@case
+def a_whitespace_tail_does_not_break_the_signature(world):
+    posted(world, subject="Tail", text="text\n  \n\t\n \n", html="<p>x</p>\n   \n")
+
+
+@case
+def an_allowed_header_arrives_once(world):
+    _, parsed = posted(world, subject="Headers", headers={"X-Entity-Ref-ID": "42", "Organization": "Example"})
+
+    equal(parsed.get_all("X-Entity-Ref-ID"), ["42"], "X-Entity-Ref-ID")
+    equal(parsed.get_all("Organization"), ["Example"], "Organization")
+
+
+@case
+def an_unsubscribe_pair_is_signed(world):
+    pair = {
+        "List-Unsubscribe": "<https://example.com/u/1>",
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    }
+
+    message, parsed = posted(world, subject="List", headers=pair)
+
+    equal(parsed["List-Unsubscribe"], pair["List-Unsubscribe"], "List-Unsubscribe")
+    # RFC 8058 §4: both headers must be covered by a signature.
+    signed = re.findall(rb"(?is)^DKIM-Signature:.*?h=([^;]+);", message.content)
+    assert b"list-unsubscribe-post" in signed[0].lower().replace(b"\r\n", b"").replace(b" ", b"").split(b":")

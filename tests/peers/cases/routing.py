@@ -1,0 +1,119 @@
+"""From a domain to a host: MX order, implicit MX, null MX, aliases, failing lookups."""
+
+from names import MX
+from world import NOBODY, PLAIN, SECOND
+
+from cases import case, equal
+
+
+def delivered_at(world, to, seconds=60):
+    """Sends one email and returns the address of the peer that took it."""
+    email = world.direct.send([to])
+    world.direct.wait_for(email, "delivered", seconds)
+    taken = world.faults.taken(to)
+    equal(len(taken), 1, "messages at the peers")
+    return taken[0].address
+
+
+@case
+def the_lowest_preference_is_tried_first(world):
+    domain = f"{world.unique()}.test"
+    world.names.mail_host(domain, SECOND, preference=20, host=f"b.{domain}")
+    world.names.mail_host(domain, PLAIN, preference=10, host=f"a.{domain}")
+
+    equal(delivered_at(world, f"ann@{domain}"), PLAIN, "the host")
+
+
+@case
+def a_dead_first_host_hands_over_to_the_second(world):
+    domain = f"{world.unique()}.test"
+    world.names.mail_host(domain, NOBODY, preference=10, host=f"a.{domain}")
+    world.names.mail_host(domain, SECOND, preference=20, host=f"b.{domain}")
+
+    equal(delivered_at(world, f"ann@{domain}"), SECOND, "the host")
+
+
+@case
+def an_mx_name_without_an_address_hands_over_to_the_next(world):
+    domain = f"{world.unique()}.test"
+    world.names.add(domain, MX(f"gone.{domain}.", 10))
+    world.names.mail_host(domain, SECOND, preference=20, host=f"b.{domain}")
+
+    equal(delivered_at(world, f"ann@{domain}"), SECOND, "the host")
+
+
+@case
+def a_domain_without_mx_is_its_own_mail_host(world):
+    # RFC 5321 §5.1: implicit MX.
+    domain = f"{world.unique()}.test"
+    world.names.host(domain, PLAIN)
+
+    equal(delivered_at(world, f"ann@{domain}"), PLAIN, "the host")
+
+
+@case
+def a_broken_mx_never_falls_back_to_the_address_record(world):
+    # RFC 5321 §5.1: where MX records exist, the domain's own address is not a mail host.
+    domain = f"{world.unique()}.test"
+    world.names.add(domain, MX(f"gone.{domain}.", 10))
+    world.names.host(domain, PLAIN)
+    to = f"ann@{domain}"
+
+    email = world.direct.send([to])
+
+    world.direct.wait_for(email, ["delivery_delayed", "bounced", "failed"])
+    equal(world.faults.received(to), [], "messages at the address record")
+
+
+@case
+def a_null_mx_bounces_without_an_address_lookup(world):
+    domain = f"{world.unique()}.test"
+    world.names.refuse_mail(domain)
+    world.names.host(domain, PLAIN)
+    to = f"ann@{domain}"
+
+    email = world.direct.send([to])
+
+    world.direct.wait_for(email, "bounced")
+    equal(world.faults.received(to), [], "messages at the address record")
+    assert "A" not in world.names.questions(domain), "the address was looked up"
+
+
+@case
+def an_unknown_domain_bounces(world):
+    email = world.direct.send([f"ann@{world.unique()}-nowhere.test"])
+
+    world.direct.wait_for(email, "bounced")
+
+
+@case
+def a_failing_name_server_is_a_delay_and_then_a_delivery(world):
+    domain = world.site(PLAIN)
+    world.names.break_name(domain)
+    to = f"ann@{domain}"
+
+    email = world.direct.send([to])
+
+    world.direct.wait_for(email, "delivery_delayed")
+    world.names.mend_name(domain)
+    world.direct.wait_for(email, "delivered", seconds=60)
+    equal(len(world.faults.taken(to)), 1, "messages at the peer")
+
+
+@case
+def an_mx_that_is_an_alias_is_followed(world):
+    # Forbidden by RFC 5321 §5.1 and common.
+    domain = f"{world.unique()}.test"
+    world.names.add(domain, MX(f"alias.{domain}.", 10))
+    world.names.alias(f"alias.{domain}", f"real.{domain}")
+    world.names.host(f"real.{domain}", PLAIN)
+
+    equal(delivered_at(world, f"ann@{domain}"), PLAIN, "the host")
+
+
+@case
+def a_domain_that_is_an_alias_is_followed(world):
+    target, domain = world.site(PLAIN), f"{world.unique()}.test"
+    world.names.alias(domain, target)
+
+    equal(delivered_at(world, f"ann@{domain}"), PLAIN, "the host")

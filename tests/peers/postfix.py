@@ -1,0 +1,200 @@
+"""A Postfix of our own: private configuration and queue, one loopback address, stopped at the end.
+
+Mail for every address but `unknown…@` is delivered to one maildir, from which the cases read
+it back byte for byte.
+"""
+
+import dataclasses
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+
+from deadline import wait_until
+from faults import certificate
+
+# The local part chooses the answer; anything else is delivered.
+ACCESS = """
+/^refused[.@]/ 550 5.7.1 Access denied
+/^greylisted[.@]/ 450 4.2.0 Greylisted, see http://postgrey.example/help
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Delivered:
+    """One file of the maildir, without the lines that Postfix put before the message."""
+
+    recipient: str
+    sender: str
+    received: str  # Postfix's own Received header, which tells TLS and ESMTP apart
+    content: bytes
+
+
+class Postfix:
+    def __init__(self, address, port):
+        self.address, self.port = address, port
+        # Not under target/: Postfix's unprivileged daemons must be able to walk to it.
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="ringmail-postfix-"))
+        self.config = self.directory / "etc"
+        self.maildir = self.directory / "mail" / "inbox"
+
+    @staticmethod
+    def missing():
+        """Why Postfix cannot be run here, or None."""
+        if os.geteuid() != 0:
+            return "Postfix starts only as root"
+        if shutil.which("postfix", path=search_path()) is None:
+            return "Postfix is not installed"
+        return None
+
+    def start(self):
+        self._configure()
+        self._postfix("check")
+        self._postfix("start")
+        wait_until(self._listens, 20, lambda: f"Postfix to listen\n{self.log_tail()}")
+        return self
+
+    def stop(self):
+        if (self.config / "main.cf").exists():
+            self._postfix("stop", check=False)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _configure(self):
+        owner = pwd.getpwnam("nobody")
+        self.directory.chmod(0o755)
+        for name in ("etc", "queue", "data", "mail", "log"):
+            (self.directory / name).mkdir()
+        os.chown(self.directory / "data", pwd.getpwnam("postfix").pw_uid, -1)
+        os.chown(self.directory / "mail", owner.pw_uid, owner.pw_gid)
+        pem, key = certificate(self.config)
+        (self.config / "access").write_text(ACCESS)
+        (self.config / "mailboxes").write_text("!/^unknown[.@]/ inbox/\n")
+        settings = {
+            "compatibility_level": "3.6",
+            "queue_directory": self.directory / "queue",
+            "data_directory": self.directory / "data",
+            "daemon_directory": default("daemon_directory"),
+            "command_directory": default("command_directory"),
+            "mail_owner": "postfix",
+            "setgid_group": "postdrop",
+            "myhostname": "postfix.test",
+            "mydestination": "",
+            "local_transport": "error:none",
+            "mynetworks": "127.0.0.0/8",
+            "inet_interfaces": "127.0.0.1",  # master.cf names the address, which no interface lists
+            "inet_protocols": "ipv4",
+            "alias_maps": "",
+            "disable_dns_lookups": "yes",
+            # Every address of every domain ends in the same maildir.
+            "virtual_mailbox_domains": "regexp:{{/./ ok}}",
+            "virtual_mailbox_maps": f"regexp:{self.config}/mailboxes",
+            "virtual_mailbox_base": self.directory / "mail",
+            "virtual_minimum_uid": "1",
+            "virtual_uid_maps": f"static:{owner.pw_uid}",
+            "virtual_gid_maps": f"static:{owner.pw_gid}",
+            "virtual_transport": "virtual",
+            "smtpd_recipient_restrictions": f"check_recipient_access regexp:{self.config}/access, permit_mynetworks, reject",
+            "smtpd_tls_security_level": "may",
+            "smtpd_tls_cert_file": pem,
+            "smtpd_tls_key_file": key,
+            "smtpd_tls_received_header": "yes",
+            "smtpd_peername_lookup": "no",
+            "smtpd_client_connection_count_limit": "0",
+            "local_header_rewrite_clients": "",  # a header that is missing stays missing
+            "message_size_limit": "60000000",
+            "mailbox_size_limit": "0",
+            "virtual_mailbox_limit": "0",
+            "maillog_file": self.directory / "log" / "mail.log",
+            "maillog_file_prefixes": self.directory,
+        }
+        (self.config / "main.cf").write_text("".join(f"{name} = {value}\n" for name, value in settings.items()))
+        (self.config / "master.cf").write_text(
+            f"{self.address}:{self.port} inet n - n - - smtpd\n"
+            "cleanup unix n - n - 0 cleanup\n"
+            "qmgr unix n - n 300 1 qmgr\n"
+            "tlsmgr unix - - n 1000? 1 tlsmgr\n"
+            "rewrite unix - - n - - trivial-rewrite\n"
+            "bounce unix - - n - 0 bounce\n"
+            "defer unix - - n - 0 bounce\n"
+            "trace unix - - n - 0 bounce\n"
+            "flush unix n - n 1000? 0 flush\n"
+            "proxymap unix - - n - - proxymap\n"
+            "error unix - - n - - error\n"
+            "retry unix - - n - - error\n"
+            "discard unix - - n - - discard\n"
+            "virtual unix - n n - - virtual\n"
+            "anvil unix - - n - 1 anvil\n"
+            "pickup unix n - n 60 1 pickup\n"
+            "postlog unix-dgram n - n - 1 postlogd\n"
+        )
+
+    def _postfix(self, verb, check=True):
+        # Under `script`, because Postfix says why it fails only to a terminal or to syslog.
+        done = subprocess.run(
+            ["script", "-qec", f"postfix -c {self.config} {verb}", "/dev/null"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+            env={**os.environ, "PATH": search_path(), "SHELL": "/bin/sh"},
+        )  # fmt: skip
+        if check and done.returncode != 0:
+            raise AssertionError(f"postfix {verb} failed: {done.stderr}{done.stdout}\n{self.log_tail()}")
+
+    def _listens(self):
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            return probe.connect_ex((self.address, self.port)) == 0
+
+    def log_tail(self, lines=20):
+        path = self.directory / "log" / "mail.log"
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else "(no log)"
+
+    def messages(self, recipient):
+        """Everything that was delivered to `recipient` so far."""
+        found = []
+        for folder in ("new", "cur"):
+            directory = self.maildir / folder
+            for path in sorted(directory.iterdir()) if directory.exists() else []:
+                one = read_delivered(path.read_bytes())
+                if one.recipient == recipient:
+                    found.append(one)
+        return found
+
+    def wait_for_message(self, recipient, seconds=20):
+        """The one message for `recipient`; its queue hop makes it later than the server's 250."""
+        return wait_until(
+            lambda: self.messages(recipient), seconds, lambda: f"mail for {recipient}\n{self.log_tail()}", pause_s=0.05
+        )[0]
+
+
+def read_delivered(data):
+    """Takes a maildir file apart: Return-Path, X-Original-To, Delivered-To and Received come first."""
+    text = data.replace(b"\r\n", b"\n")
+    fields = {}
+    while True:
+        found = re.match(rb"(Return-Path|X-Original-To|Delivered-To|Received):[ \t]*(.*(?:\n[ \t].*)*)\n", text)
+        if not found:
+            break
+        fields.setdefault(found[1].decode(), found[2].decode())
+        text = text[found.end() :]
+    return Delivered(
+        recipient=fields.get("X-Original-To", fields.get("Delivered-To", "")),
+        sender=fields.get("Return-Path", "").strip("<>"),
+        received=fields.get("Received", ""),
+        content=text.replace(b"\n", b"\r\n"),
+    )
+
+
+def search_path():
+    return os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+
+def default(name):
+    """A built-in default of this Postfix, such as where its daemons are."""
+    done = subprocess.run(
+        ["postconf", "-dh", name], capture_output=True, text=True, check=True,
+        env={**os.environ, "PATH": search_path()},
+    )  # fmt: skip
+    return done.stdout.strip()

@@ -1,0 +1,87 @@
+"""Everything the cases talk to, started once: the name server, the receivers, the servers under test."""
+
+import itertools
+import pathlib
+import threading
+
+from faults import FaultyPeers, Habits
+from names import Names
+from postfix import Postfix
+from server import Direct, Relay, Server, free_port
+
+POSTFIX = "127.0.0.2"
+PLAIN = "127.0.0.10"  # takes everything, offers PIPELINING, no STARTTLS
+HABITS = {
+    PLAIN: Habits(),
+    "127.0.0.11": Habits(starttls="good"),
+    "127.0.0.12": Habits(starttls="garbage"),
+    "127.0.0.13": Habits(starttls="refused"),
+    "127.0.0.14": Habits(starttls="injects"),
+    "127.0.0.15": Habits(pipelining=False),
+    "127.0.0.16": Habits(size_bytes=2_000),
+    "127.0.0.17": Habits(byte_delay_s=0.01),
+    "127.0.0.18": Habits(greeting="554 5.7.1 Your address is listed", greeting_times=1),
+    "127.0.0.19": Habits(greeting="421 4.3.2 Too busy", greeting_times=1),
+    "127.0.0.20": Habits(byte_delay_s=0.05),
+    "127.0.0.21": Habits(),  # the second choice of the routing cases
+}
+TLS, GARBAGE_TLS, REFUSED_TLS, INJECTING_TLS = "127.0.0.11", "127.0.0.12", "127.0.0.13", "127.0.0.14"
+NO_PIPELINING, SMALL, DRIPPING = "127.0.0.15", "127.0.0.16", "127.0.0.17"
+BLOCKING_ONCE, BUSY_ONCE, VERY_SLOW, SECOND = "127.0.0.18", "127.0.0.19", "127.0.0.20", "127.0.0.21"
+NOBODY = "127.0.0.99"  # nothing listens there
+
+RETRY_DELAYS = "1s,1s,2s,2s,3s,3s,5s,5s,5s,5s,5s,5s"
+
+
+class World:
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        self.numbers = itertools.count(1)
+        self.lock = threading.Lock()
+        self.port = free_port(POSTFIX)
+        self.names = Names()
+        self.faults = FaultyPeers(self.port, HABITS, self.directory)
+        self.postfix = Postfix(POSTFIX, self.port)
+        self.direct = self.server("direct", self.direct_mode())
+        self.relay = self.server("relay", Relay(f"smtp://{POSTFIX}:{self.port}"))
+
+    def direct_mode(self):
+        return Direct(self.names.address, self.port)
+
+    def server(self, name, delivery):
+        return Server(self.directory / name, delivery, retry_delays=RETRY_DELAYS)
+
+    def start(self):
+        self.postfix.start()
+        self.direct.start()
+        self.relay.start()
+        return self
+
+    def stop(self):
+        """Stops everything; the servers must end well, which is asserted last."""
+        try:
+            for server in (self.direct, self.relay):
+                server.stop()
+        finally:
+            for server in (self.direct, self.relay):
+                server.end()
+            self.postfix.stop()
+            self.faults.stop()
+            self.names.stop()
+
+    def unique(self):
+        with self.lock:
+            return f"n{next(self.numbers)}"
+
+    def site(self, address):
+        """A domain of its own whose only mail host is at `address`.
+
+        A site that answered 421 is throttled, so no two cases share one.
+        """
+        domain = f"{self.unique()}.test"
+        self.names.mail_host(domain, address)
+        return domain
+
+    def recipient(self, address, fault="ok"):
+        """A recipient at a new site; `fault` as in `faults.FAULTS`."""
+        return f"{fault}.{self.unique()}@{self.site(address)}"
