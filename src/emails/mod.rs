@@ -1,1 +1,6 @@
 //! .
+pub mod attachments;
+mod excerpt;
+pub mod headers;
+pub mod schedule;
+pub mod tags;
