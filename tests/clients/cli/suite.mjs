@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Suite, UNKNOWN_ID, UUID, assert, inHours, until } from '../node/check.mjs';
+import { NO_ENDPOINT, Suite, UNKNOWN_ID, UUID, assert, inHours, until } from '../node/check.mjs';
 
 const PROGRAM = join(process.env.CLIENT_DIR, 'node_modules/resend-cli/dist/cli.cjs');
 const FROM = 'Example Sender <sender@example.com>';
@@ -56,7 +56,8 @@ class CliSuite extends Suite {
 
   mustFail(statusCode, name, note, command, ...args) {
     try {
-      this.refused(statusCode, name, command, ...args);
+      const message = this.refused(statusCode, name, command, ...args);
+      if (statusCode === 404) assert.equal(message, NO_ENDPOINT);
       this.pass(`${command} must fail: ${statusCode} ${name} (${note})`);
     } catch (error) {
       this.fail(command, note, error);

@@ -14,7 +14,11 @@ import (
 	"github.com/resend/resend-go/v3"
 )
 
-const unknownID = "00000000-0000-7000-8000-000000000000"
+const (
+	unknownID = "00000000-0000-7000-8000-000000000000"
+	// What tells an endpoint that does not exist from a row that does not.
+	noEndpoint = "The requested endpoint does not exist."
+)
 
 var (
 	uuid      = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
@@ -151,7 +155,10 @@ func (s *suite) mustFail(status int, name, note, method string, args ...any) {
 			s.ok(fmt.Sprintf("%s must fail: %d %s (%s)", method, status, name, note))
 		}
 	}()
-	s.refused(status, name, method, args...)
+	message := s.refused(status, name, method, args...)
+	if status == 404 {
+		equal(message, noEndpoint)
+	}
 }
 
 type refusal struct {

@@ -42,7 +42,7 @@ func emails(s *suite) {
 }
 
 func sending(s *suite) {
-	noOptions := (*resend.SendEmailOptions)(nil)
+	noOptions := &resend.SendEmailOptions{}
 	for _, row := range []struct {
 		note  string
 		email *resend.SendEmailRequest

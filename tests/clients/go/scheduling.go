@@ -74,7 +74,7 @@ func batch(s *suite) {
 		}
 		return list
 	}
-	noOptions := (*resend.BatchSendEmailOptions)(nil)
+	noOptions := &resend.BatchSendEmailOptions{}
 	for method, args := range map[string][]any{
 		"Batch.Send": {emails("one", "two")}, "Batch.SendWithContext": {ctx, emails("one", "two")},
 		"Batch.SendWithOptions": {ctx, emails("one", "two"), noOptions},

@@ -38,6 +38,7 @@ export class Suite {
     for (const method of methods) {
       if (!this.called.has(method)) this.fail(method, 'coverage', 'the SDK has this method and no check calls it');
     }
+    console.log(`client ${this.name}: called ${methods.filter((method) => this.called.has(method)).length} of ${methods.length} methods`);
   }
 
   finish() {
@@ -61,6 +62,8 @@ export async function until(read, accept, timeout_ms = 15_000) {
 
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+// What tells an endpoint that does not exist from a row that does not.
+export const NO_ENDPOINT = 'The requested endpoint does not exist.';
 export const UNKNOWN_ID = '00000000-0000-7000-8000-000000000000';
 
 /** An instant `hours` from now, in whole milliseconds. */

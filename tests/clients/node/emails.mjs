@@ -92,6 +92,10 @@ async function reading(suite, sent) {
     const newer = await suite.data('emails.list', { limit: 1, before: ids[1] });
     assert.deepEqual(newer.data.map((row) => row.id), [ids[0]]);
   });
+  await suite.check('emails.list', 'a base URL that ends in a slash, which the SDK doubles', async () => {
+    const page = await suite.withBaseUrl(`${suite.client.baseUrl}/`).data('emails.list', { limit: 1 });
+    assert.equal(page.data.length, 1);
+  });
   await suite.check('emails.list', '20 rows when no limit is given', async () => {
     const page = await suite.data('emails.list');
     assert.deepEqual([page.data.length, page.has_more], [20, true]);

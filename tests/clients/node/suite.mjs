@@ -1,7 +1,7 @@
 // The official Node SDK, unchanged, against a running server.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { Suite, assert } from './check.mjs';
+import { NO_ENDPOINT, Suite, assert } from './check.mjs';
 import { apiKeys } from './api_keys.mjs';
 import { batch } from './batch.mjs';
 import { domains } from './domains.mjs';
@@ -25,6 +25,12 @@ class NodeSuite extends Suite {
   withKey(key) {
     const other = Object.create(this);
     other.client = new Resend(key);
+    return other;
+  }
+
+  withBaseUrl(baseUrl) {
+    const other = Object.create(this);
+    other.client = new Resend(this.client.key, { baseUrl });
     return other;
   }
 
@@ -58,7 +64,8 @@ class NodeSuite extends Suite {
   /** A method, or a use of one, that cannot succeed here. */
   async mustFail(statusCode, name, note, method, ...args) {
     try {
-      await this.refused(statusCode, name, method, ...args);
+      const error = await this.refused(statusCode, name, method, ...args);
+      if (statusCode === 404) assert.equal(error.message, NO_ENDPOINT);
       this.pass(`${method} must fail: ${statusCode} ${name} (${note})`);
     } catch (error) {
       this.fail(method, note, error);

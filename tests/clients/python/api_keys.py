@@ -1,6 +1,11 @@
 from check import TIMESTAMP, UNKNOWN_ID, UUID, assert_equal, assert_matches, in_hours, with_key
 
-MESSAGE = {"from": "sender@example.com", "to": "one@example.net", "subject": "keys", "text": "hello from the python suite"}
+MESSAGE = {
+    "from": "sender@example.com",
+    "to": "one@example.net",
+    "subject": "keys",
+    "text": "hello from the python suite",
+}
 
 
 def run(suite):
@@ -77,7 +82,9 @@ def sending_only(suite):
         home = next(row for row in suite.data("domains.list")["data"] if row["name"] == "example.com")
         away = suite.data("domains.create", {"name": name})
         for domain, works in ((home, True), (away, False)):
-            key = suite.data("api_keys.create", {"name": "python scoped", "permission": "sending_access", "domain_id": domain["id"]})
+            key = suite.data(
+                "api_keys.create", {"name": "python scoped", "permission": "sending_access", "domain_id": domain["id"]}
+            )
             with with_key(key["token"]):
                 if works:
                     suite.data("emails.send", MESSAGE)
@@ -86,13 +93,17 @@ def sending_only(suite):
             suite.data("api_keys.remove", key["id"])
         suite.data("domains.remove", away["id"])
 
-    suite.check("api_keys.create", "a sending-only key sends, moves and cancels, and reads nothing", sends_and_reads_nothing)
+    suite.check(
+        "api_keys.create", "a sending-only key sends, moves and cancels, and reads nothing", sends_and_reads_nothing
+    )
     suite.check("api_keys.create", "a key of one domain sends from that domain alone", one_domain)
 
 
 def refusals(suite):
     def created():
-        assert_equal(suite.refused(422, "missing_required_field", "api_keys.create", {}).message, "Missing `name` field.")
+        assert_equal(
+            suite.refused(422, "missing_required_field", "api_keys.create", {}).message, "Missing `name` field."
+        )
         suite.refused(422, "validation_error", "api_keys.create", {"name": "python", "permission": "everything"})
         suite.refused(404, "not_found", "api_keys.create", {"name": "python", "domain_id": UNKNOWN_ID})
 

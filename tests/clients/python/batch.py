@@ -5,8 +5,11 @@ from check import UUID, assert_equal, assert_matches
 
 def message(subject, **fields):
     return {
-        "from": "Example Sender <sender@example.com>", "to": ["one@example.net"], "subject": subject,
-        "text": "hello from the python suite", **fields,
+        "from": "Example Sender <sender@example.com>",
+        "to": ["one@example.net"],
+        "subject": subject,
+        "text": "hello from the python suite",
+        **fields,
     }
 
 
@@ -16,7 +19,9 @@ def run(suite):
         assert_equal((len(answer["data"]), answer["errors"]), (2, []))
         for row, subject in zip(answer["data"], ("batch one", "batch two")):
             assert_matches(UUID, row["id"])
-            email = suite.until(lambda: suite.data("emails.get", row["id"]), lambda read: read["last_event"] == "delivered")
+            email = suite.until(
+                lambda: suite.data("emails.get", row["id"]), lambda read: read["last_event"] == "delivered"
+            )
             assert_equal(email["subject"], subject)
 
     def idempotent():

@@ -11,6 +11,8 @@ from resend.exceptions import ResendError
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+# What tells an endpoint that does not exist from a row that does not.
+NO_ENDPOINT = "The requested endpoint does not exist."
 UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
 
 RESOURCES = {
@@ -84,7 +86,9 @@ class Suite:
     def must_fail(self, status, name, note, method, *args):
         """A method, or a use of one, that cannot succeed here."""
         try:
-            self.refused(status, name, method, *args)
+            error = self.refused(status, name, method, *args)
+            if status == 404:
+                assert_equal(error.message, NO_ENDPOINT)
         except Exception as error:
             self.fail(method + self.suffix, note, error)
         else:

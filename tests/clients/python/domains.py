@@ -8,14 +8,28 @@ def run(suite):
     created = {}
 
     def create():
-        created.update(suite.data("domains.create", {
-            "name": name, "region": "us-east-1", "custom_return_path": "bounce", "open_tracking": False, "click_tracking": False,
-        }))
+        created.update(
+            suite.data(
+                "domains.create",
+                {
+                    "name": name,
+                    "region": "us-east-1",
+                    "custom_return_path": "bounce",
+                    "open_tracking": False,
+                    "click_tracking": False,
+                },
+            )
+        )
         assert_matches(UUID, created["id"])
         assert_matches(TIMESTAMP, created["created_at"])
         expected = {
-            "object": "domain", "name": name, "status": "not_started", "region": "us-east-1",
-            "capabilities": {"sending": "enabled", "receiving": "disabled"}, "open_tracking": False, "click_tracking": False,
+            "object": "domain",
+            "name": name,
+            "status": "not_started",
+            "region": "us-east-1",
+            "capabilities": {"sending": "enabled", "receiving": "disabled"},
+            "open_tracking": False,
+            "click_tracking": False,
         }
         assert_equal({key: created[key] for key in expected}, expected)
         assert_records(created["records"])
@@ -28,7 +42,9 @@ def run(suite):
     def refused():
         again = suite.refused(403, "validation_error", "domains.create", {"name": name})
         assert_equal(again.message, f"The {name} domain has been registered already.")
-        assert_equal(suite.refused(422, "missing_required_field", "domains.create", {}).message, "Missing `name` field.")
+        assert_equal(
+            suite.refused(422, "missing_required_field", "domains.create", {}).message, "Missing `name` field."
+        )
 
     def listed():
         page = suite.data("domains.list")
@@ -48,10 +64,15 @@ def run(suite):
         assert_equal(suite.refused(404, "not_found", "domains.get", UNKNOWN_ID).message, "Domain not found")
 
     def update():
-        answer = suite.data("domains.update", {"id": domain_id, "open_tracking": True, "click_tracking": True, "tracking_subdomain": "links"})
+        answer = suite.data(
+            "domains.update",
+            {"id": domain_id, "open_tracking": True, "click_tracking": True, "tracking_subdomain": "links"},
+        )
         assert_equal((answer["object"], answer["id"]), ("domain", domain_id))
         domain = suite.data("domains.get", domain_id)
-        assert_equal((domain["open_tracking"], domain["click_tracking"], domain["tracking_subdomain"]), (True, True, "links"))
+        assert_equal(
+            (domain["open_tracking"], domain["click_tracking"], domain["tracking_subdomain"]), (True, True, "links")
+        )
         suite.data("domains.update", {"id": domain_id, "open_tracking": False})
         domain = suite.data("domains.get", domain_id)
         assert_equal((domain["open_tracking"], domain["click_tracking"]), (False, True))
@@ -72,8 +93,20 @@ def run(suite):
     suite.check("domains.update", "tracking on, then open tracking off", update)
     suite.check("domains.verify", "starts a check", verify)
     for row in (
-        (422, "validation_error", "the TLS mode is not set per domain", "domains.update", {"id": domain_id, "tls": "enforced"}),
-        (422, "validation_error", "a region this server does not offer", "domains.create", {"name": "eu.example.org", "region": "eu-west-1"}),
+        (
+            422,
+            "validation_error",
+            "the TLS mode is not set per domain",
+            "domains.update",
+            {"id": domain_id, "tls": "enforced"},
+        ),
+        (
+            422,
+            "validation_error",
+            "a region this server does not offer",
+            "domains.create",
+            {"name": "eu.example.org", "region": "eu-west-1"},
+        ),
         (404, "not_found", "no domain claims", "domains.Claims.create", {"name": "claim.example.org"}),
         (404, "not_found", "no domain claims", "domains.Claims.get", domain_id),
         (404, "not_found", "no domain claims", "domains.Claims.verify", domain_id),

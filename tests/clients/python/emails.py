@@ -35,14 +35,26 @@ def sending(suite):
     forms = {
         "text, one recipient as a string": {},
         "html, one recipient in a list": {"to": ["one@example.net"], "html": "<p>hello</p>", "text": None},
-        "html and text, several recipients": {"to": ["one@example.net", "Two <two@example.net>"], "html": "<p>hello</p>"},
-        "cc, bcc and reply_to as strings": {"cc": "cc@example.net", "bcc": "bcc@example.net", "reply_to": "reply@example.com"},
-        "cc, bcc and reply_to as lists": {"cc": ["a@example.net"], "bcc": ["b@example.net"], "reply_to": ["r@example.com", "s@example.com"]},
+        "html and text, several recipients": {
+            "to": ["one@example.net", "Two <two@example.net>"],
+            "html": "<p>hello</p>",
+        },
+        "cc, bcc and reply_to as strings": {
+            "cc": "cc@example.net",
+            "bcc": "bcc@example.net",
+            "reply_to": "reply@example.com",
+        },
+        "cc, bcc and reply_to as lists": {
+            "cc": ["a@example.net"],
+            "bcc": ["b@example.net"],
+            "reply_to": ["r@example.com", "s@example.com"],
+        },
         "headers": {"headers": {"X-Entity-Ref-ID": "python-1", "References": "<1@example.com>"}},
         "tags": {"tags": [{"name": "suite", "value": "python"}]},
         "50 recipients": {"to": many("to", 20), "cc": many("cc", 20), "bcc": many("bcc", 10)},
     }
     for note, form in forms.items():
+
         def body():
             assert_matches(UUID, suite.data("emails.send", message(note, **form))["id"])
 
@@ -65,16 +77,34 @@ def idempotency(suite):
 
 def reading(suite):
     def fields():
-        sent = suite.data("emails.send", message(
-            "fields", to=["one@example.net", "Two <two@example.net>"], bcc="bcc@example.net",
-            reply_to="reply@example.com", html="<p>hello</p>", tags=[{"name": "suite", "value": "python"}],
-        ))
-        email = suite.until(lambda: suite.data("emails.get", sent["id"]), lambda read: read["last_event"] == "delivered")
+        sent = suite.data(
+            "emails.send",
+            message(
+                "fields",
+                to=["one@example.net", "Two <two@example.net>"],
+                bcc="bcc@example.net",
+                reply_to="reply@example.com",
+                html="<p>hello</p>",
+                tags=[{"name": "suite", "value": "python"}],
+            ),
+        )
+        email = suite.until(
+            lambda: suite.data("emails.get", sent["id"]), lambda read: read["last_event"] == "delivered"
+        )
         assert_matches(TIMESTAMP, email["created_at"])
         expected = {
-            "object": "email", "id": sent["id"], "from": FROM, "to": ["one@example.net", "Two <two@example.net>"],
-            "cc": None, "bcc": ["bcc@example.net"], "reply_to": ["reply@example.com"], "subject": "fields",
-            "html": "<p>hello</p>", "text": TEXT, "scheduled_at": None, "tags": [{"name": "suite", "value": "python"}],
+            "object": "email",
+            "id": sent["id"],
+            "from": FROM,
+            "to": ["one@example.net", "Two <two@example.net>"],
+            "cc": None,
+            "bcc": ["bcc@example.net"],
+            "reply_to": ["reply@example.com"],
+            "subject": "fields",
+            "html": "<p>hello</p>",
+            "text": TEXT,
+            "scheduled_at": None,
+            "tags": [{"name": "suite", "value": "python"}],
         }
         assert_equal({key: email[key] for key in expected}, expected)
 
@@ -89,7 +119,9 @@ def reading(suite):
 
 def listing(suite):
     def pages():
-        third, second, first = reversed([suite.data("emails.send", message(name))["id"] for name in ("first", "second", "third")])
+        third, second, first = reversed(
+            [suite.data("emails.send", message(name))["id"] for name in ("first", "second", "third")]
+        )
         page = suite.data("emails.list", {"limit": 2})
         assert_equal((page["object"], page["has_more"]), ("list", True))
         assert_equal([row["id"] for row in page["data"]], [third, second])
@@ -115,11 +147,16 @@ def attachments(suite):
         "base64 with line breaks": base64.encodebytes(content * 40).decode(),
         "a list of integers": list(content),
     }.items():
+
         def round_trip():
-            sent = suite.data("emails.send", message("attachment", attachments=[{"filename": "bytes.bin", "content": form}]))
+            sent = suite.data(
+                "emails.send", message("attachment", attachments=[{"filename": "bytes.bin", "content": form}])
+            )
             (row,) = suite.data("emails.Attachments.list", sent["id"], {"limit": 1})["data"]
             expected = content if form != base64.encodebytes(content * 40).decode() else content * 40
-            assert_equal((row["filename"], row["size"], row["content_disposition"]), ("bytes.bin", len(expected), "attachment"))
+            assert_equal(
+                (row["filename"], row["size"], row["content_disposition"]), ("bytes.bin", len(expected), "attachment")
+            )
             assert_equal((row["download_url"], row["expires_at"]), (None, None))
             one = suite.data("emails.Attachments.get", sent["id"], row["id"])
             assert_equal((one["object"], one["id"]), ("attachment", row["id"]))
@@ -160,7 +197,12 @@ def scheduling(suite):
 
 
 def outcomes(suite):
-    for to, event in (("delivered@resend.dev", "delivered"), ("bounced@resend.dev", "bounced"), ("complained@ringmail.test", "complained")):
+    for to, event in (
+        ("delivered@resend.dev", "delivered"),
+        ("bounced@resend.dev", "bounced"),
+        ("complained@ringmail.test", "complained"),
+    ):
+
         def simulated():
             email_id = suite.data("emails.send", message(event, to=to))["id"]
             suite.until(lambda: suite.data("emails.get", email_id), lambda email: email["last_event"] == event)
@@ -168,7 +210,9 @@ def outcomes(suite):
         suite.check("emails.send", f"{to} becomes {event}", simulated)
 
     def suppressed():
-        error = suite.refused(422, "all_recipients_suppressed", "emails.send", message("suppressed", to="suppressed@resend.dev"))
+        error = suite.refused(
+            422, "all_recipients_suppressed", "emails.send", message("suppressed", to="suppressed@resend.dev")
+        )
         assert_equal(error.message, "All recipients are suppressed")
 
     suite.check("emails.send", "suppressed@resend.dev alone is refused", suppressed)
@@ -178,13 +222,20 @@ def refusals(suite):
     for note, status, name, pattern, params in (
         ("from is not an address", 422, "validation_error", "`from`", message("refused", **{"from": "not an address"})),
         ("to is not an address", 422, "validation_error", "`to`", message("refused", to=["one@example.net", "nobody"])),
-        ("an unverified domain", 403, "validation_error", "The example.org domain is not verified.", message("refused", **{"from": "sender@example.org"})),
+        (
+            "an unverified domain",
+            403,
+            "validation_error",
+            "The example.org domain is not verified.",
+            message("refused", **{"from": "sender@example.org"}),
+        ),
         ("51 recipients", 422, "validation_error", "50", message("refused", to=many("to", 51))),
         ("no from", 422, "missing_required_field", "Missing `from` field.", without("from")),
         ("no to", 422, "missing_required_field", "Missing `to` field.", without("to")),
         ("no subject", 422, "missing_required_field", "Missing `subject` field.", without("subject")),
         ("a field that does not exist", 422, "validation_error", "colour", message("refused", colour="blue")),
     ):
+
         def refused():
             assert_matches(pattern, suite.refused(status, name, "emails.send", params).message)
 
