@@ -5,7 +5,7 @@
 //! each time it is attempted, and a receiver that sees it twice can tell.
 //!
 //! A message lives as [`Message`] (borrowed parts) → [`compose`] (bytes without a signature) →
-//! [`dkim::sign`] (header lines to put in front) → the SMTP session.
+//! [`dkim::sign()`] (header lines to put in front) → the SMTP session.
 //!
 //! Files in reading order:
 //! - `message.rs`: what a message is made of, and why one may be refused;

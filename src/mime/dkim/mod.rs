@@ -1,6 +1,6 @@
 //! DKIM signatures (RFC 6376, RFC 8301, RFC 8463).
 //!
-//! A [`SigningKey`] is generated or unsealed by the domain that owns it; [`sign`] returns the
+//! A [`SigningKey`] is generated or unsealed by the domain that owns it; [`sign()`] returns the
 //! header lines to put in front of a composed message. The body is hashed once for all keys,
 //! and the signed header fields are brought into canonical form once.
 //!
