@@ -3,11 +3,11 @@
 
 use super::queue::Claimed;
 use super::return_path::ReturnPaths;
-use super::signing::SigningDomains;
 use super::smtp::Envelope;
 use crate::address::Mailbox;
 use crate::clock::TimestampMs;
 use crate::context::Context;
+use crate::domains::SigningKeyCache;
 use crate::emails::{self, EmailRow, RecipientKind, message_id};
 use crate::mime::dkim::{self, Signature};
 use crate::mime::{self, Attachment, Message, Party};
@@ -45,7 +45,7 @@ impl From<StoreError> for ComposeError {
 pub(super) fn compose(
     tx: &ReadTx,
     context: &Context,
-    signing: &SigningDomains,
+    signing: &SigningKeyCache,
     return_paths: &ReturnPaths,
     claimed: &Claimed,
 ) -> Result<Composed, ComposeError> {
@@ -86,12 +86,12 @@ pub(super) fn compose(
     let signatures: Vec<Signature<'_>> = domain
         .keys
         .iter()
-        .map(|key| Signature { domain: &domain.name, selector: &key.selector, key: &key.key })
+        .map(|(selector, key)| Signature { domain: &domain.domain, selector, key })
         .collect();
     let time_s = u64::try_from(context.now_ms() / 1000).unwrap_or(0);
     let signatures = dkim::sign(&bytes, &signatures, time_s).map_err(|error| invalid(&error))?;
     let envelope = Envelope {
-        sender: return_paths.address(id, claimed.key.group, &domain.return_path_host),
+        sender: return_paths.address(id, claimed.key.group, &domain.return_path),
         recipients: claimed.addresses(),
     };
     Ok(Composed { envelope, signatures, message: bytes })

@@ -31,14 +31,14 @@ fn api() -> Router {
         .push(Router::with_path("emails/{id}/cancel").post(emails::cancel_email))
         .push(Router::with_path("emails/{id}/attachments").get(emails::list_attachments))
         .push(Router::with_path("emails/{id}/attachments/{attachment_id}").get(emails::get_attachment))
-        .push(Router::with_path("domains").post(domains::create_domain).get(domains::list_domains))
+        //DOM .push(Router::with_path("domains").post(domains::create_domain).get(domains::list_domains))
         .push(
             Router::with_path("domains/{id}")
                 .get(domains::get_domain)
                 .patch(domains::update_domain)
                 .delete(domains::delete_domain),
         )
-        .push(Router::with_path("domains/{id}/verify").post(domains::verify_domain))
+        //DOM .push(Router::with_path("domains/{id}/verify").post(domains::verify_domain))
         .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
 }
