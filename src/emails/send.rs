@@ -112,6 +112,11 @@ impl Emails {
         Self { context, bell, idempotency, tasks }
     }
 
+    /// Returns the present time, which relative dates count from.
+    pub fn now_ms(&self) -> TimestampMs {
+        self.context.now_ms()
+    }
+
     /// Accepts one email and returns its id.
     ///
     /// # Errors

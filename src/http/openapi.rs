@@ -1,6 +1,6 @@
 //! The description of the API, made from the handlers' own types.
 
-use salvo::http::HeaderValue;
+use salvo::http::{HeaderValue, StatusCode};
 use salvo::http::header::CONTENT_TYPE;
 use salvo::oapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use salvo::oapi::{Info, License, OpenApi};
@@ -49,4 +49,10 @@ pub(super) async fn serve_document(depot: &mut Depot, res: &mut Response) {
 pub(super) async fn health(res: &mut Response) {
     res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
     res.body(r#"{"ok":true}"#);
+}
+
+/// Answers as for any path that does not exist.
+#[handler]
+pub(super) async fn unknown(res: &mut Response) {
+    res.status_code(StatusCode::NOT_FOUND);
 }

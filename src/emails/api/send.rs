@@ -4,6 +4,7 @@ use salvo::extract::Metadata;
 use salvo::oapi::{
     BasicType, Components, EndpointArgRegister, Object, Operation, Parameter, ParameterIn, Required, endpoint,
 };
+use salvo::Writer as _;
 use salvo::writing::Json;
 use salvo::{Depot, Extractible, Request};
 
