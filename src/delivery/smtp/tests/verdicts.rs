@@ -1,0 +1,304 @@
+//! Replies as providers send them, and what they must come to.
+
+use proptest::prelude::*;
+
+use crate::delivery::smtp::{
+    Action, BounceKind, Class, FailReason, Phase, Reply, SitePace, classify, parse_reply,
+};
+
+use Phase::{Auth, Body, Data, Ehlo, Greeting, Mail, Precheck, Rcpt};
+
+const GMAIL: &str = "gmail-smtp-in.l.google.com";
+const OUTLOOK: &str = "hotmail-com.olc.protection.outlook.com.";
+const YAHOO: &str = "mta5.am0.yahoodns.net";
+const OTHER: &str = "mx.example.test";
+
+fn reply(line: &str) -> Reply {
+    parse_reply(format!("{line}\r\n").as_bytes()).unwrap().0
+}
+
+#[test]
+fn refusals_mean_what_their_senders_mean() {
+    let phases = [Greeting, Ehlo, Auth, Precheck, Mail, Rcpt, Data, Body];
+    let lines = include_str!("fixtures/refusals.txt").lines();
+    let mut count = 0;
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let columns: Vec<&str> = line.splitn(4, " | ").collect();
+        let [name, host, class, text] = columns[..] else {
+            panic!("four columns: {line}");
+        };
+        let named = |phase: &&Phase| format!("{phase:?}") == name;
+        let phase = phases.iter().find(named).expect("the name of a phase");
+
+        let verdict = classify(*phase, &reply(&text.replace("\\n", "\r\n")), host);
+
+        assert_eq!(format!("{:?}", verdict.class), class, "{line}\n{verdict:?}");
+        count += 1;
+    }
+    assert_eq!(count, 120);
+}
+
+#[test]
+fn every_class_has_its_type_and_its_action() {
+    let fail = |reason| Action::Fail { reason };
+    let trickle = SitePace::Trickle { minutes: 90 };
+    let hold = Action::HoldSite {
+        pace: trickle,
+        delist: None,
+    };
+    let halve = Action::ThrottleSite {
+        pace: SitePace::Halve,
+    };
+    let suppress = Action::Bounce { suppress: true };
+    let full = Action::RetryLimited { hours: 24 };
+    let cases = [
+        (
+            "550 5.1.1 no",
+            Class::BadMailbox,
+            "Permanent",
+            "NoEmail",
+            suppress,
+        ),
+        (
+            "550 5.1.2 no",
+            Class::BadDomain,
+            "Permanent",
+            "NoEmail",
+            suppress,
+        ),
+        (
+            "552 5.2.2 full",
+            Class::MailboxFull,
+            "Transient",
+            "MailboxFull",
+            full,
+        ),
+        (
+            "452 4.2.2 full",
+            Class::MailboxFull,
+            "Transient",
+            "MailboxFull",
+            full,
+        ),
+        (
+            "450 4.2.1 later",
+            Class::Greylisted,
+            "Transient",
+            "General",
+            Action::RetryShort,
+        ),
+        (
+            "552 5.3.4 big",
+            Class::TooLarge,
+            "Transient",
+            "MessageTooLarge",
+            fail(FailReason::TooLarge),
+        ),
+        (
+            "554 5.7.1 spam",
+            Class::Content,
+            "Transient",
+            "ContentRejected",
+            fail(FailReason::Content),
+        ),
+        (
+            "554 5.7.1 attachment type",
+            Class::Attachment,
+            "Transient",
+            "AttachmentRejected",
+            fail(FailReason::Attachment),
+        ),
+        (
+            "550 5.7.26 no",
+            Class::Authentication,
+            "Transient",
+            "General",
+            fail(FailReason::Authentication),
+        ),
+        (
+            "550 5.7.708 no",
+            Class::Blocked,
+            "Transient",
+            "General",
+            hold,
+        ),
+        (
+            "421 4.3.2 busy",
+            Class::RateLimited,
+            "Transient",
+            "General",
+            halve,
+        ),
+        (
+            "421 4.7.28 rate",
+            Class::RateLimited,
+            "Transient",
+            "General",
+            Action::ThrottleSite { pace: trickle },
+        ),
+        (
+            "452 4.5.3 many",
+            Class::TooManyRecipients,
+            "Transient",
+            "General",
+            Action::SplitRecipients,
+        ),
+        (
+            "500 5.5.1 what",
+            Class::Protocol,
+            "Undetermined",
+            "Undetermined",
+            Action::RetryWithoutPipelining,
+        ),
+        (
+            "553 5.6.7 utf8",
+            Class::AddressUnsupported,
+            "Undetermined",
+            "Undetermined",
+            fail(FailReason::AddressUnsupported),
+        ),
+        (
+            "554 5.4.7 old",
+            Class::Expired,
+            "Transient",
+            "General",
+            fail(FailReason::Expired),
+        ),
+        (
+            "451 4.3.0 later",
+            Class::Temporary,
+            "Transient",
+            "General",
+            Action::Retry,
+        ),
+        (
+            "550 5.7.1 no",
+            Class::Unknown,
+            "Undetermined",
+            "Undetermined",
+            fail(FailReason::Rejected),
+        ),
+    ];
+    for (line, class, kind, subtype, action) in cases {
+        let verdict = classify(Rcpt, &reply(line), OTHER);
+
+        assert_eq!(
+            (
+                verdict.class,
+                verdict.kind.as_str(),
+                verdict.subtype,
+                verdict.action
+            ),
+            (class, kind, subtype, action),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_block_says_how_long_and_where_to_ask() {
+    let cases = [
+        (
+            OUTLOOK,
+            "550 5.7.1 on our block list (S3140)",
+            SitePace::Trickle { minutes: 90 },
+        ),
+        (
+            YAHOO,
+            "421 4.7.0 [TSS04] deferred",
+            SitePace::Stop { minutes: 120 },
+        ),
+        (
+            OTHER,
+            "554 5.7.1 blocked using zen.spamhaus.org",
+            SitePace::Trickle { minutes: 90 },
+        ),
+    ];
+    for (host, line, expected) in cases {
+        let Action::HoldSite { pace, delist } = classify(Mail, &reply(line), host).action else {
+            panic!("{line}");
+        };
+        assert_eq!(pace, expected, "{line}");
+        assert!(
+            delist.is_some_and(|url| url.starts_with("https://")),
+            "{line}"
+        );
+    }
+    let verdict = classify(Mail, &reply("421 4.7.0 [TSS05] deferred"), YAHOO);
+    let pace = SitePace::Trickle { minutes: 90 };
+    assert_eq!(verdict.action, Action::ThrottleSite { pace });
+}
+
+#[test]
+fn a_mailbox_that_receives_too_fast_is_not_suppressed() {
+    let verdict = classify(
+        Rcpt,
+        &reply("550 5.2.1 is receiving mail at a rate that"),
+        GMAIL,
+    );
+
+    assert_eq!(verdict.action, Action::Retry);
+}
+
+#[test]
+fn rejected_credentials_hold_the_smarthost() {
+    let verdict = classify(Auth, &reply("535 5.7.8 no"), OTHER);
+
+    assert!(
+        matches!(verdict.action, Action::HoldSite { .. }),
+        "{verdict:?}"
+    );
+}
+
+#[test]
+fn codes_that_contradict_themselves_are_read_mildly() {
+    for line in [
+        "450 5.1.1 no such user",
+        "550 4.1.1 no such user",
+        "450 no such user",
+    ] {
+        let verdict = classify(Rcpt, &reply(line), OTHER);
+
+        assert_eq!(verdict.kind, BounceKind::Transient, "{line}");
+        assert!(
+            matches!(verdict.action, Action::Retry | Action::RetryShort),
+            "{line}"
+        );
+    }
+}
+
+fn any_phase() -> impl Strategy<Value = Phase> {
+    prop_oneof![
+        Just(Greeting),
+        Just(Ehlo),
+        Just(Phase::StartTls),
+        Just(Auth),
+        Just(Precheck),
+        Just(Mail),
+        Just(Rcpt),
+        Just(Data),
+        Just(Body),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_refusal_breaks_the_rules_of_the_table(
+        phase in any_phase(),
+        code in 400u16..600,
+        enhanced in proptest::option::of((prop_oneof![Just(4u8), Just(5)], 0u16..9, 0u16..800)),
+        text in "\\PC{0,60}|(user unknown|over quota|spamhaus|\\[tss04\\]|too many recipients|dmarc|virus|greylist)",
+        host in "(mx\\.)?(google\\.com|outlook\\.com|yahoodns\\.net|x\\.test)\\.?",
+    ) {
+        let verdict = classify(phase, &Reply { code, enhanced, text }, &host);
+
+        let is_terminal = matches!(verdict.action, Action::Bounce { .. } | Action::Fail { .. });
+        if code < 500 {
+            prop_assert!(!is_terminal, "a 4xx ended a message: {:?}", verdict);
+        }
+        let is_bounce = matches!(verdict.action, Action::Bounce { suppress: true });
+        prop_assert_eq!(is_bounce, verdict.kind == BounceKind::Permanent);
+        prop_assert!(!is_bounce || phase >= Rcpt || phase == Precheck, "{:?} at {}", verdict, phase);
+        prop_assert!(!is_bounce || matches!(verdict.class, Class::BadMailbox | Class::BadDomain));
+    }
+}
