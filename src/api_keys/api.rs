@@ -1,7 +1,7 @@
 //! The endpoints under `/api-keys`.
 
 use salvo::oapi::{ToSchema, endpoint};
-use salvo::Writer as _;
+
 use salvo::writing::Json;
 use serde::{Deserialize, Serialize};
 

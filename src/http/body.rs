@@ -100,7 +100,7 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
             BodySize::Other => limits.other_bytes_max,
         };
         let (raw, share) = read(req, bytes_max, &limits.in_flight).await?;
-        depot.inject(share);
+        depot.insert_typed(share);
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
         let value = parse(&raw, tolerated)?;
         Ok(Self { value, raw })

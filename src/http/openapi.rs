@@ -19,7 +19,7 @@ pub(super) fn describe(router: &Router) -> OpenApi {
     let about = "Transactional email, domains and API keys. The request and response shapes are those of a widely \
                  used hosted email API, whose official SDKs work against this server.";
     let info = Info::new("Ringmail", API_VERSION).description(about).license(License::new("Apache-2.0"));
-    let bearer = SecurityScheme::from(Http::new(HttpAuthScheme::Bearer).description("An API key: `rm_…`."));
+    let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer).description("An API key: `rm_…`."));
     OpenApi::with_info(info).add_security_scheme("bearer", bearer).merge_router(router)
 }
 

@@ -150,6 +150,8 @@ pub struct Session {
     /// Transactions begun: what MAILMAX counts (RFC 9422 §4).
     pub(super) transactions: u32,
     pub(super) last_used_at: Instant,
+    /// One command at a time, whatever the server offers.
+    pub(super) plain: bool,
     opened_at: Instant,
     facts: SessionFacts,
 }
@@ -209,8 +211,14 @@ impl Session {
             transactions: 0,
             last_used_at: opened_at,
             opened_at,
+            plain: false,
             facts,
         }
+    }
+
+    /// Uses one command at a time from here on: for a server that offers PIPELINING (RFC 2920) and loses its place.
+    pub fn speak_plainly(&mut self) {
+        self.plain = true;
     }
 
     /// Returns what is known of the server.

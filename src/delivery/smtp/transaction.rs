@@ -1,5 +1,7 @@
 //! One message on an open session, and one result for each of its recipients.
 
+use std::fmt;
+
 use tokio::time::Instant;
 
 use super::Phase;
@@ -57,6 +59,19 @@ pub enum NotTried {
     OverRecipientLimit,
     /// The session had been closed before.
     SessionClosed,
+}
+
+impl fmt::Display for NotTried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closing => "the server is closing the connection",
+            Self::Lost => "the connection broke",
+            Self::TimedOut => "the server did not answer in time",
+            Self::Garbled => "the server's answer makes no sense",
+            Self::OverRecipientLimit => "the server takes fewer recipients at a time",
+            Self::SessionClosed => "the session had been closed",
+        })
+    }
 }
 
 /// What can be done with the connection.
@@ -174,7 +189,7 @@ impl Session {
         // Whatever happens short of a reply to the final dot, the server may hold half a transaction.
         self.state = ConnectionState::NeedsReset;
 
-        let data = if self.facts().capabilities.pipelining() {
+        let data = if self.facts().capabilities.pipelining() && !self.plain {
             self.envelope_at_once(plan, progress).await?
         } else {
             self.envelope_by_steps(plan, progress).await?
