@@ -52,6 +52,19 @@ pub enum Undecided {
     SessionClosed,
 }
 
+impl std::fmt::Display for Undecided {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Closing => "the server is closing the connection",
+            Self::Lost => "the connection broke",
+            Self::TimedOut => "the server did not answer in time",
+            Self::Garbled => "the server's answer makes no sense",
+            Self::OverRecipientLimit => "the server takes fewer recipients at a time",
+            Self::SessionClosed => "the session had been closed",
+        })
+    }
+}
+
 /// What can be done with the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionState {
