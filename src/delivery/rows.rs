@@ -46,11 +46,21 @@ pub struct DueRow {
     pub attempts: u16,
     /// When it was first due: what the expiry counts from.
     pub first_due_ms: TimestampMs,
+    /// How often its delay has been told.
+    #[serde(default)]
+    pub delays_told: u8,
     /// A conversation was cut off by a stop and may have delivered it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub possible_duplicate: bool,
 }
 impl Row for DueRow {}
+
+impl DueRow {
+    /// Returns the row of a group that has not been tried.
+    pub fn fresh(team: TeamId, destination: String, due_ms: TimestampMs) -> Self {
+        Self { team, destination, attempts: 0, first_due_ms: due_ms, delays_told: 0, possible_duplicate: false }
+    }
+}
 
 /// A recipient group whose delivery is under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -92,22 +102,25 @@ pub struct AttemptRow {
 }
 impl Row for AttemptRow {}
 
-/// What was learned about a receiving site.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SiteRow {
+/// What was learned about a receiving host: its STARTTLS does not work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceivingHostRow {
     /// Its name, for people.
     pub name: String,
-    /// Until when STARTTLS is not tried, per host that broke it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub broken_tls: Vec<(String, TimestampMs)>,
-    /// Until when nothing is sent there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub suspended_until_ms: Option<TimestampMs>,
-    /// The reply that suspended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_reply: Option<String>,
+    /// Until when STARTTLS is not tried.
+    pub broken_tls_until_ms: TimestampMs,
 }
-impl Row for SiteRow {}
+impl Row for ReceivingHostRow {}
+
+/// What was learned about a destination domain: that mail reached it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DestinationRow {
+    /// Its name, for people.
+    pub name: String,
+    /// When mail last reached it, to the day.
+    pub delivered_ms: TimestampMs,
+}
+impl Row for DestinationRow {}
 
 /// A message in the built-in mailbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

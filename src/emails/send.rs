@@ -374,7 +374,7 @@ impl AcceptGroup {
         let team = self.sender.team;
         let due_ms = row.scheduled_ms.unwrap_or(self.now);
         for (group, destination) in assign_groups(&mut row, domain) {
-            let due = DueRow { team, destination, attempts: 0, first_due_ms: due_ms, possible_duplicate: false };
+            let due = DueRow::fresh(team, destination, due_ms);
             tx.put(&DUE, &(u64::try_from(due_ms).unwrap_or(0), Class::Transactional.number(), email.id, group), &due)?;
         }
         tx.put(&EMAILS, &(team, email.id), &row)?;

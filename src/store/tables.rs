@@ -12,7 +12,7 @@ use super::value::{Blob, Row};
 use super::Kind;
 use crate::api_keys::{ApiKeyRow, ApiKeyUseRow};
 use crate::contacts::{ContactRow, TopicChoiceRow};
-use crate::delivery::{AttemptRow, CapturedRow, DueRow, LeaseRow, SiteRow};
+use crate::delivery::{AttemptRow, CapturedRow, DestinationRow, DueRow, LeaseRow, ReceivingHostRow};
 use crate::domains::{DomainRow, SenderDomainRow};
 use crate::emails::{EmailRow, IdempotencyRow};
 use crate::events::EventRow;
@@ -72,8 +72,12 @@ pub const DUE: Table<(u64, u8, EmailId, u16), DueRow> = Table::new("due-1");
 pub const LEASES: Table<(EmailId, u16), LeaseRow> = Table::new("leases-1");
 /// SMTP conversations: what was said, to whom, under which TLS. Lives as long as its email's row.
 pub const ATTEMPTS: Table<(EmailId, AttemptId), AttemptRow> = Table::new("attempts-1");
-/// What was learned about a receiving site: broken TLS, a suspension. Keyed by SHA-256 of its name.
-pub const SITES: Table<([u8; 32],), SiteRow> = Table::new("sites-1");
+/// Receiving hosts whose STARTTLS broke, by SHA-256 of their name. Written by `delivery`; removed
+/// some days after the break is forgotten.
+pub const RECEIVING_HOSTS: Table<([u8; 32],), ReceivingHostRow> = Table::new("receiving_hosts-1");
+/// Domains that mail reached, by SHA-256 of their name: one whose name vanishes gets a second look
+/// before its mail bounces. Written by `delivery` once a day a domain; removed after 30 days.
+pub const DESTINATIONS: Table<([u8; 32],), DestinationRow> = Table::new("destinations-1");
 /// The built-in mailbox. Written in capture mode; lives as long as content does.
 pub const CAPTURED: Table<(CapturedId,), CapturedRow> = Table::new("captured-1");
 /// The raw messages of [`CAPTURED`], sealed, in chunks of 256 KiB.
@@ -119,7 +123,8 @@ pub const NAMES: &[&str] = &[
     DUE.name(),
     LEASES.name(),
     ATTEMPTS.name(),
-    SITES.name(),
+    RECEIVING_HOSTS.name(),
+    DESTINATIONS.name(),
     CAPTURED.name(),
     CAPTURED_MESSAGES.name(),
     EVENTS.name(),

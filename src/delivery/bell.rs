@@ -1,0 +1,69 @@
+//! How the queue's writers wake the one who reads it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::queue::DueKey;
+
+/// Keys that wait for the dispatcher to take them; beyond this it reads the table instead.
+const PENDING_MAX: usize = 10_000;
+
+/// Tells the dispatcher that mail has become due. Cheap to clone.
+///
+/// A ring is a hint: the queue itself is the table, and the dispatcher finds there whatever a ring
+/// did not bring.
+#[derive(Clone, Debug, Default)]
+pub struct QueueBell(Arc<Bell>);
+
+#[derive(Debug, Default)]
+struct Bell {
+    notify: Notify,
+    pending: Mutex<Pending>,
+}
+
+/// What has been rung since the dispatcher last looked.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    /// Groups that are due, or will be.
+    pub(super) keys: Vec<DueKey>,
+    /// There were more than fit, or nobody knows which: read the table from its start.
+    pub(super) rescan: bool,
+}
+
+impl QueueBell {
+    /// Says that the table has changed in a way its reader has to find out.
+    pub fn ring(&self) {
+        self.lock().rescan = true;
+        self.0.notify.notify_one();
+    }
+
+    /// Says that these groups have been committed to the queue.
+    pub(crate) fn ring_for(&self, keys: Vec<DueKey>) {
+        let mut pending = self.lock();
+        if pending.keys.len() + keys.len() > PENDING_MAX {
+            pending.rescan = true;
+        } else {
+            pending.keys.extend(keys);
+        }
+        drop(pending);
+        self.0.notify.notify_one();
+    }
+
+    /// Wakes the dispatcher without news: a lane has room, or the time has been turned.
+    pub fn wake(&self) {
+        self.0.notify.notify_one();
+    }
+
+    pub(super) fn take(&self) -> Pending {
+        std::mem::take(&mut *self.lock())
+    }
+
+    pub(super) async fn heard(&self) {
+        self.0.notify.notified().await;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Pending> {
+        self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

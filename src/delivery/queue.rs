@@ -1,0 +1,191 @@
+//! The durable queue: which recipient groups are due, who holds a lease, what comes back.
+//!
+//! A group is in exactly one place: a row in the queue, a lease of this boot, or settled in its
+//! email's row. Each move is one transaction, so a kill leaves it where it was before or after.
+
+use super::rows::{Class, DueRow, LeaseRow};
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::emails::{DeliveryState, EmailRow, LastEvent, bare};
+use crate::events::{self, Detail, Event, Kind};
+use crate::id::{EmailId, Id};
+use crate::store::tables::{DUE, EMAILS, LEASES};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+
+/// Leases of an earlier boot put back in one transaction.
+const RECOVER_ROWS: usize = 500;
+
+/// The place of a recipient group in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct DueKey {
+    pub(crate) due_ms: TimestampMs,
+    pub(crate) class: Class,
+    pub(crate) email: EmailId,
+    pub(crate) group: u16,
+}
+
+impl DueKey {
+    /// Returns the key of the table.
+    pub(crate) fn parts(self) -> (u64, u8, EmailId, u16) {
+        (u64::try_from(self.due_ms).unwrap_or(0), self.class.number(), self.email, self.group)
+    }
+
+    fn from_parts((due_ms, class, email, group): (u64, u8, EmailId, u16)) -> Self {
+        let due_ms = i64::try_from(due_ms).unwrap_or(i64::MAX);
+        Self { due_ms, class: Class::from_number(class), email, group }
+    }
+
+    /// Returns the lowest key due at `due_ms`.
+    fn first_at(due_ms: TimestampMs) -> Self {
+        Self { due_ms, class: Class::Transactional, email: Id::MIN, group: 0 }
+    }
+}
+
+/// A stretch of the queue.
+#[derive(Debug, Default)]
+pub(super) struct DuePage {
+    /// What is due, in order.
+    pub(super) rows: Vec<(DueKey, DueRow)>,
+    /// There may be more that is due.
+    pub(super) more: bool,
+    /// When the first group that is not due yet will be.
+    pub(super) next_due_ms: Option<TimestampMs>,
+}
+
+/// Reads up to `rows_max` groups due at `now_ms`, from after `after`.
+pub(super) fn read_due(
+    tx: &impl Reads,
+    after: Option<DueKey>,
+    now_ms: TimestampMs,
+    rows_max: usize,
+) -> Result<DuePage, StoreError> {
+    let from = after.unwrap_or_else(|| DueKey::first_at(0)).parts();
+    let to = (u64::MAX, u8::MAX, Id::MAX, u16::MAX);
+    let mut page = DuePage::default();
+    tx.scan(&DUE, &from, &to, Order::Ascending, |key, row| {
+        let key = DueKey::from_parts(key);
+        if Some(key) == after {
+            return NEXT;
+        }
+        if key.due_ms > now_ms {
+            page.next_due_ms = Some(key.due_ms);
+            return STOP;
+        }
+        if page.rows.len() == rows_max {
+            page.more = true;
+            return STOP;
+        }
+        page.rows.push((key, row.decode()?));
+        NEXT
+    })?;
+    Ok(page)
+}
+
+/// A group under lease, with what its delivery needs.
+#[derive(Clone, Debug)]
+pub(super) struct Claimed {
+    pub(super) key: DueKey,
+    pub(super) due: DueRow,
+    pub(super) row: EmailRow,
+    /// Indexes into the row's recipients.
+    pub(super) recipients: Vec<usize>,
+}
+
+impl Claimed {
+    /// Returns the bare addresses of the group's recipients.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        self.recipients.iter().map(|index| bare(&self.row.recipients[*index].mailbox).to_owned()).collect()
+    }
+}
+
+/// Takes groups out of the queue and leases them to this boot. The first time an email is taken
+/// up, `email.sent` is recorded. A group that has left the queue meanwhile is left out.
+pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Result<Vec<Claimed>, StoreError> {
+    let now_ms = context.now_ms();
+    let mut claimed = Vec::with_capacity(keys.len());
+    for key in keys {
+        let Some(due) = tx.get(&DUE, &key.parts())? else { continue };
+        tx.delete(&DUE, &key.parts())?;
+        let Some(mut row) = tx.get(&EMAILS, &(due.team, key.email))? else { continue };
+        let waiting = DeliveryState::Waiting { due_ms: key.due_ms };
+        let recipients: Vec<usize> = (0..row.recipients.len())
+            .filter(|index| row.recipients[*index].group == key.group && row.recipients[*index].state == waiting)
+            .collect();
+        if recipients.is_empty() {
+            continue;
+        }
+        let mut newly_sent = Vec::new();
+        for index in &recipients {
+            let recipient = &mut row.recipients[*index];
+            recipient.state = DeliveryState::InFlight;
+            if recipient.last_event < LastEvent::Sent {
+                recipient.last_event = LastEvent::Sent;
+                newly_sent.push(bare(&recipient.mailbox).to_owned());
+            }
+        }
+        row.last_event.climb(LastEvent::Sent);
+        if !newly_sent.is_empty() {
+            let event = Event { kind: Kind::Sent, at_ms: now_ms, recipients: newly_sent, detail: Detail::None };
+            events::record(tx, context.id(), due.team, key.email, event)?;
+        }
+        let lease = LeaseRow { due, class: key.class, epoch: context.store.epoch(), leased_ms: now_ms };
+        tx.put(&LEASES, &(key.email, key.group), &lease)?;
+        tx.put(&EMAILS, &(lease.due.team, key.email), &row)?;
+        claimed.push(Claimed { key: *key, due: lease.due, row, recipients });
+    }
+    Ok(claimed)
+}
+
+/// Puts what an earlier boot held back into the queue, due at once and marked as a possible
+/// duplicate: its conversation may have ended well before the stop. Returns how many groups.
+pub(super) async fn recover(context: &Context) -> Result<usize, StoreError> {
+    let mut recovered = 0;
+    loop {
+        let recovering = context.clone();
+        let page = context.store.write_bulk(move |tx| recover_page(tx, &recovering)).await?;
+        recovered += page;
+        if page < RECOVER_ROWS {
+            return Ok(recovered);
+        }
+    }
+}
+
+fn recover_page(tx: &WriteTx<'_>, context: &Context) -> Result<usize, StoreError> {
+    let epoch = context.store.epoch();
+    let mut stale = Vec::new();
+    tx.scan(&LEASES, &(Id::MIN, 0), &(Id::MAX, u16::MAX), Order::Ascending, |key, lease| {
+        let lease = lease.decode()?;
+        if lease.epoch != epoch {
+            stale.push((key, lease));
+        }
+        if stale.len() == RECOVER_ROWS { STOP } else { NEXT }
+    })?;
+    for ((email, group), lease) in &stale {
+        tx.delete(&LEASES, &(*email, *group))?;
+        let Some(mut row) = tx.get(&EMAILS, &(lease.due.team, *email))? else { continue };
+        let due = DueRow { possible_duplicate: true, ..lease.due.clone() };
+        requeue(tx, &mut row, *email, *group, lease.class, context.now_ms(), &due)?;
+        tx.put(&EMAILS, &(lease.due.team, *email), &row)?;
+    }
+    Ok(stale.len())
+}
+
+/// Puts the recipients of a group that are in flight back into the queue. The caller stores the row.
+pub(super) fn requeue(
+    tx: &WriteTx<'_>,
+    row: &mut EmailRow,
+    email: EmailId,
+    group: u16,
+    class: Class,
+    due_ms: TimestampMs,
+    due: &DueRow,
+) -> Result<DueKey, StoreError> {
+    for recipient in &mut row.recipients {
+        if recipient.group == group && recipient.state == DeliveryState::InFlight {
+            recipient.state = DeliveryState::Waiting { due_ms };
+        }
+    }
+    let key = DueKey { due_ms, class, email, group };
+    tx.put(&DUE, &key.parts(), due)?;
+    Ok(key)
+}

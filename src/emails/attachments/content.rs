@@ -1,0 +1,147 @@
+//! The content of an attachment, decoded while the request is read.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use salvo::oapi::schema::OneOf;
+use salvo::oapi::{Array, BasicType, Components, Object, RefOr, Schema, ToSchema};
+use serde::{Deserialize, Deserializer, de};
+
+/// The bytes of an attachment, read from any of the three forms that the SDKs write.
+#[derive(Default, PartialEq, Eq)]
+pub struct Content(pub Vec<u8>);
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Content({} bytes)", self.0.len())
+    }
+}
+
+/// Padding may be left out, since its absence loses nothing; left-over bits must be zero, since otherwise something was cut off.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+fn decode_base64(text: &str) -> Result<Vec<u8>, &'static str> {
+    let decoded = if text.bytes().any(|b| b.is_ascii_whitespace()) {
+        // RFC 2045 §6.8: line breaks inside base64 mean nothing.
+        let dense: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
+        BASE64.decode(dense)
+    } else {
+        BASE64.decode(text)
+    };
+    decoded.map_err(|_| {
+        if text.starts_with("data:") {
+            "content is a data URL; give only the base64 after its comma"
+        } else {
+            "content is not base64; give the file encoded as standard base64, or an array of bytes"
+        }
+    })
+}
+
+const NOT_A_BUFFER: &str = "content is an object other than a serialized Buffer; give the file encoded as standard base64, or an array of bytes";
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> de::Visitor<'de> for ContentVisitor {
+    type Value = Content;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("base64 text, an array of bytes, or a serialized Buffer")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Content, E> {
+        decode_base64(text).map(Content).map_err(E::custom)
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, bytes: A) -> Result<Content, A::Error> {
+        ByteArrayVisitor
+            .visit_seq(bytes)
+            .map(|ByteArray(bytes)| Content(bytes))
+    }
+
+    /// `{"type": "Buffer", "data": [72, 105]}`: what `JSON.stringify` makes of a Node.js `Buffer`.
+    fn visit_map<A: de::MapAccess<'de>>(self, mut fields: A) -> Result<Content, A::Error> {
+        let (mut kind, mut data) = (None, None);
+        while let Some(field) = fields.next_key::<String>()? {
+            match field.as_str() {
+                "type" if kind.is_none() => kind = Some(fields.next_value::<String>()?),
+                "data" if data.is_none() => data = Some(fields.next_value::<ByteArray>()?),
+                "type" => return Err(de::Error::duplicate_field("type")),
+                "data" => return Err(de::Error::duplicate_field("data")),
+                _ => return Err(de::Error::custom(NOT_A_BUFFER)),
+            }
+        }
+        if kind.as_deref() != Some("Buffer") {
+            return Err(de::Error::custom(NOT_A_BUFFER));
+        }
+        let ByteArray(bytes) = data.ok_or_else(|| de::Error::missing_field("data"))?;
+        Ok(Content(bytes))
+    }
+}
+
+struct ByteArray(Vec<u8>);
+
+impl<'de> Deserialize<'de> for ByteArray {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ByteArrayVisitor)
+    }
+}
+
+struct ByteArrayVisitor;
+
+impl<'de> de::Visitor<'de> for ByteArrayVisitor {
+    type Value = ByteArray;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of integers from 0 to 255")
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut sequence: A) -> Result<ByteArray, A::Error> {
+        // Grows as bytes arrive: the body limit of the route bounds it.
+        let mut bytes = Vec::new();
+        while let Some(byte) = sequence.next_element::<u8>()? {
+            bytes.push(byte);
+        }
+        Ok(ByteArray(bytes))
+    }
+}
+
+impl ToSchema for Content {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        let byte = || {
+            Object::with_type(BasicType::Integer)
+                .minimum(0.0)
+                .maximum(255.0)
+        };
+        OneOf::new()
+            .description(
+                "The file: base64 text, an array of bytes, or a serialized Node.js `Buffer`.",
+            )
+            .item(
+                Object::with_type(BasicType::String)
+                    .description("Standard base64; line breaks are ignored."),
+            )
+            .item(Array::new().items(byte()))
+            .item(
+                Object::new()
+                    .property(
+                        "type",
+                        Object::with_type(BasicType::String).enum_values(["Buffer"]),
+                    )
+                    .required("type")
+                    .property("data", Array::new().items(byte()))
+                    .required("data"),
+            )
+            .into()
+    }
+}

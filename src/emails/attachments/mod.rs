@@ -1,0 +1,266 @@
+//! Attachments of an email: what a request may write, and the files that come of it.
+//!
+//! [`AttachmentRequest`] reads the JSON, its content straight to bytes; [`parse`] applies the rules and gives [`Attachment`]s.
+//! Content is only ever given inline: a `path` is refused, never fetched, and inline images by `content_id` are refused too.
+//! `content.rs` reads the three forms of content, `content_type.rs` holds the grammar and the table of MIME types.
+
+use std::fmt;
+
+use salvo::oapi::ToSchema;
+use serde::{Deserialize, Deserializer, de};
+
+use super::excerpt::excerpt;
+pub use content::Content;
+use content_type::{UNKNOWN_TYPE, canonical_type, extension_of_type, type_of_name};
+
+mod content;
+mod content_type;
+#[cfg(test)]
+mod tests;
+
+/// Decoded bytes of all attachments of one email, unless the operator sets another limit.
+pub const ATTACHMENTS_BYTES_MAX_DEFAULT: u64 = 40 * 1024 * 1024;
+/// Far more than any real email carries.
+pub const ATTACHMENTS_MAX: usize = 100;
+/// What common file systems take for one name.
+pub const FILENAME_CHARS_MAX: usize = 255;
+
+/// An entry of `attachments` as a request writes it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AttachmentRequest {
+    /// The file: base64 text, an array of bytes, or a serialized Node.js `Buffer`.
+    content: Option<Content>,
+    /// The name the recipient sees. Without one, a name is made from the content type.
+    #[serde(default, deserialize_with = "filename_or_false")]
+    filename: Option<String>,
+    /// The MIME type. Without one, it follows from the ending of the file name.
+    #[serde(alias = "contentType")]
+    content_type: Option<String>,
+    /// Not accepted: content is given inline.
+    #[salvo(schema(value_type = Option<String>))]
+    path: Option<de::IgnoredAny>,
+    /// Not accepted: inline images are not supported.
+    #[salvo(schema(value_type = Option<String>))]
+    content_id: Option<de::IgnoredAny>,
+    /// Not accepted: inline images are not supported.
+    #[salvo(schema(value_type = Option<String>))]
+    inline_content_id: Option<de::IgnoredAny>,
+}
+
+/// One file of an email. The name is a bare file name and the content type is well formed; neither holds a control character.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Attachment {
+    filename: String,
+    content_type: String,
+    content: Vec<u8>,
+}
+
+impl Attachment {
+    pub fn filename(&self) -> &str {
+        &self.filename
+    }
+
+    /// Returns the MIME type, in lower case, with any parameters as they were given.
+    pub fn content_type(&self) -> &str {
+        &self.content_type
+    }
+
+    pub fn content(&self) -> &[u8] {
+        &self.content
+    }
+
+    /// Returns file name, content type and content.
+    pub fn into_parts(self) -> (String, String, Vec<u8>) {
+        (self.filename, self.content_type, self.content)
+    }
+}
+
+/// Leaves the content out: it is the customer's, and large.
+impl fmt::Debug for Attachment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attachment")
+            .field("filename", &self.filename)
+            .field("content_type", &self.content_type)
+            .field("content_bytes", &self.content.len())
+            .finish()
+    }
+}
+
+/// Checks the attachments of one email, which may hold `bytes_max` decoded bytes together.
+///
+/// # Errors
+///
+/// Returns the first rule that an attachment, or all of them together, break.
+pub fn parse(
+    requests: Vec<AttachmentRequest>,
+    bytes_max: u64,
+) -> Result<Vec<Attachment>, AttachmentError> {
+    if requests.len() > ATTACHMENTS_MAX {
+        return Err(AttachmentError::TooMany);
+    }
+    let mut bytes: u64 = 0;
+    let mut attachments = Vec::with_capacity(requests.len());
+    for (index, request) in requests.into_iter().enumerate() {
+        let refuse = |fault| AttachmentError::Entry { index, fault };
+        let AttachmentRequest {
+            content,
+            filename,
+            content_type,
+            path,
+            content_id,
+            inline_content_id,
+        } = request;
+        if path.is_some() {
+            return Err(refuse(EntryFault::Path));
+        }
+        if content_id.is_some() || inline_content_id.is_some() {
+            return Err(refuse(EntryFault::ContentId));
+        }
+        let Content(content) = content.ok_or_else(|| refuse(EntryFault::NoContent))?;
+        bytes = bytes.saturating_add(content.len() as u64);
+        if bytes > bytes_max {
+            return Err(AttachmentError::TooLarge { bytes_max });
+        }
+
+        let filename = filename
+            .as_deref()
+            .map(base_name)
+            .transpose()
+            .map_err(refuse)?
+            .flatten();
+        let content_type = match content_type.as_deref().map(str::trim) {
+            None | Some("") => filename
+                .as_deref()
+                .and_then(type_of_name)
+                .unwrap_or(UNKNOWN_TYPE)
+                .to_owned(),
+            Some(given) => canonical_type(given)
+                .ok_or_else(|| refuse(EntryFault::ContentType(excerpt(given))))?,
+        };
+        let filename = filename.unwrap_or_else(|| match extension_of_type(&content_type) {
+            Some(extension) => format!("attachment-{}.{extension}", index + 1),
+            None => format!("attachment-{}", index + 1),
+        });
+        attachments.push(Attachment {
+            filename,
+            content_type,
+            content,
+        });
+    }
+    Ok(attachments)
+}
+
+/// Returns the last component of a name that may be a path of either kind, or nothing when none is left.
+fn base_name(name: &str) -> Result<Option<String>, EntryFault> {
+    // Direction overrides are refused because they let `exe.gpj` be shown as `jpg.exe`.
+    let is_refused =
+        |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    if name.chars().any(is_refused) {
+        return Err(EntryFault::FilenameCharacters);
+    }
+    let base = name.rsplit(['/', '\\']).next().unwrap_or_default().trim();
+    if base.chars().count() > FILENAME_CHARS_MAX {
+        return Err(EntryFault::FilenameTooLong);
+    }
+    Ok(if matches!(base, "" | "." | "..") {
+        None
+    } else {
+        Some(base.to_owned())
+    })
+}
+
+/// Why attachments are refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttachmentError {
+    TooMany,
+    TooLarge { bytes_max: u64 },
+    Entry { index: usize, fault: EntryFault },
+}
+
+/// What is wrong with one entry. Text inside is the caller's, shortened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryFault {
+    Path,
+    ContentId,
+    NoContent,
+    FilenameCharacters,
+    FilenameTooLong,
+    ContentType(String),
+}
+
+impl fmt::Display for AttachmentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => write!(f, "there are more than {ATTACHMENTS_MAX} attachments"),
+            Self::TooLarge { bytes_max } => {
+                write!(
+                    f,
+                    "the attachments are larger than {bytes_max} bytes together, the most that one email takes"
+                )
+            }
+            Self::Entry { index, fault } => write!(f, "entry {index} {fault}"),
+        }
+    }
+}
+
+impl fmt::Display for EntryFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path => f.write_str(
+                "has a `path`, and remote files are never fetched; give the file itself as base64 in `content`",
+            ),
+            Self::ContentId => f.write_str(
+                "has a `content_id`, and inline images are not supported; leave it out to attach the file, or link to an image on the web",
+            ),
+            Self::NoContent => f.write_str("has no `content`; give the file as base64"),
+            Self::FilenameCharacters => f.write_str(
+                "has a `filename` with a control or direction character; use visible characters only",
+            ),
+            Self::FilenameTooLong => write!(f, "has a `filename` longer than {FILENAME_CHARS_MAX} characters"),
+            Self::ContentType(given) => write!(
+                f,
+                "has the `content_type` `{given}`; give a type such as `application/pdf` or `text/calendar; method=REQUEST`, and no multipart type"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for AttachmentError {}
+
+/// Some SDKs write `false` for a file without a name.
+fn filename_or_false<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    struct FilenameVisitor;
+
+    impl de::Visitor<'_> for FilenameVisitor {
+        type Value = Option<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a file name")
+        }
+
+        fn visit_str<E: de::Error>(self, name: &str) -> Result<Option<String>, E> {
+            Ok(Some(name.to_owned()))
+        }
+
+        fn visit_string<E: de::Error>(self, name: String) -> Result<Option<String>, E> {
+            Ok(Some(name))
+        }
+
+        fn visit_bool<E: de::Error>(self, given: bool) -> Result<Option<String>, E> {
+            if given {
+                Err(E::invalid_type(de::Unexpected::Bool(true), &self))
+            } else {
+                Ok(None)
+            }
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Option<String>, E> {
+            Ok(None)
+        }
+    }
+
+    deserializer.deserialize_any(FilenameVisitor)
+}

@@ -1,0 +1,338 @@
+//! Custom headers of an email: which names a caller may set, and what their values may hold.
+//!
+//! [`RawHeaders`] reads the JSON (`raw.rs`), [`parse`] applies the rules and gives [`CustomHeaders`], the only form that reaches a message.
+//! Everything outside the allowlist is refused, never dropped: a header that silently went missing would be worse than an error.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::excerpt::excerpt;
+pub use raw::RawHeaders;
+
+mod raw;
+#[cfg(test)]
+mod tests;
+
+/// Far more than any real email sets.
+pub const HEADERS_MAX: usize = 50;
+/// All names and values together; several large hosts refuse a message whose header section passes 64 KiB.
+pub const HEADERS_BYTES_MAX: usize = 32 * 1024;
+/// Leaves room for `: ` on a line of 78 (RFC 5322 §2.1.1).
+pub const NAME_BYTES_MAX: usize = 76;
+/// A value is folded at its spaces, so it may be longer than one line: a `References` of some fifty message ids fits.
+pub const VALUE_BYTES_MAX: usize = 4096;
+/// RFC 5322 §2.1.1: a line has at most 998 octets, and a run without a space cannot be folded. With the longest name and `: ` before it, 920 always fit.
+pub const WORD_BYTES_MAX: usize = 920;
+
+const LIST_UNSUBSCRIBE: &str = "List-Unsubscribe";
+const LIST_UNSUBSCRIBE_POST: &str = "List-Unsubscribe-Post";
+/// RFC 8058 §3.1.
+const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
+
+/// Names outside `X-`, each with the form its value takes.
+const ALLOWED: [(&str, Form); 9] = [
+    ("In-Reply-To", Form::Ascii),
+    ("References", Form::Ascii),
+    ("Importance", Form::Ascii),
+    ("Priority", Form::Ascii),
+    ("Comments", Form::Text),
+    ("Keywords", Form::Text),
+    ("Organization", Form::Text),
+    (LIST_UNSUBSCRIBE, Form::UnsubscribeTargets),
+    (LIST_UNSUBSCRIBE_POST, Form::OneClick),
+];
+
+/// Prefixes that belong to this server and to a relay that obeys headers of its own.
+const RESERVED_PREFIXES: [&str; 2] = ["X-Ringmail-", "X-SES-"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Any text; what is beyond ASCII leaves as an encoded word.
+    Text,
+    /// A structured field: RFC 2047 §5 allows no encoded word inside it.
+    Ascii,
+    UnsubscribeTargets,
+    OneClick,
+}
+
+/// Headers that passed every rule, in the order they were given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Vec<(String, String)>", into = "Vec<(String, String)>")]
+pub struct CustomHeaders(Vec<(String, String)>);
+
+impl CustomHeaders {
+    /// Returns names and values. A name keeps the letter case it came with, a value has no space at either end.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Returns a value by its name in any letter case.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.iter()
+            .find(|(own, _)| own.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+
+    /// Returns whether the caller brought an unsubscribe pair, which then stands in place of a generated one.
+    pub fn has_unsubscribe_pair(&self) -> bool {
+        self.value(LIST_UNSUBSCRIBE_POST).is_some()
+    }
+
+    /// Returns whether there is no header at all.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl TryFrom<Vec<(String, String)>> for CustomHeaders {
+    type Error = HeaderError;
+
+    fn try_from(raw: Vec<(String, String)>) -> Result<Self, HeaderError> {
+        parse(raw)
+    }
+}
+
+impl From<CustomHeaders> for Vec<(String, String)> {
+    fn from(headers: CustomHeaders) -> Self {
+        headers.0
+    }
+}
+
+/// Checks the headers of one email against the allowlist and the limits of this file.
+///
+/// # Errors
+///
+/// Returns the first rule that a header, or all of them together, break.
+pub fn parse(raw: Vec<(String, String)>) -> Result<CustomHeaders, HeaderError> {
+    if raw.len() > HEADERS_MAX {
+        return Err(HeaderError::TooMany);
+    }
+    let mut headers: Vec<(String, String)> = Vec::with_capacity(raw.len());
+    let mut bytes = 0;
+    for (name, value) in raw {
+        let form = check_name(&name)?;
+        let value = check_value(&name, &value, form)?;
+        if headers
+            .iter()
+            .any(|(earlier, _)| earlier.eq_ignore_ascii_case(&name))
+        {
+            return Err(HeaderError::Duplicate(excerpt(&name)));
+        }
+        bytes += name.len() + value.len();
+        if bytes > HEADERS_BYTES_MAX {
+            return Err(HeaderError::TooLarge);
+        }
+        headers.push((name, value));
+    }
+
+    let headers = CustomHeaders(headers);
+    if headers.value(LIST_UNSUBSCRIBE).is_some() != headers.value(LIST_UNSUBSCRIBE_POST).is_some() {
+        return Err(HeaderError::Unpaired);
+    }
+    Ok(headers)
+}
+
+fn check_name(name: &str) -> Result<Form, HeaderError> {
+    // RFC 5322 §3.6.8: printable US-ASCII but the colon.
+    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_graphic() && b != b':') {
+        return Err(HeaderError::NameCharacters(excerpt(name)));
+    }
+    if name.len() > NAME_BYTES_MAX {
+        return Err(HeaderError::NameTooLong(excerpt(name)));
+    }
+    if RESERVED_PREFIXES
+        .iter()
+        .any(|prefix| starts_with_ignoring_case(name, prefix))
+    {
+        return Err(HeaderError::Reserved(excerpt(name)));
+    }
+    if name.len() > 2 && starts_with_ignoring_case(name, "X-") {
+        return Ok(Form::Text);
+    }
+    ALLOWED
+        .iter()
+        .find(|(allowed, _)| allowed.eq_ignore_ascii_case(name))
+        .map(|&(_, form)| form)
+        .ok_or_else(|| HeaderError::NotAllowed(excerpt(name)))
+}
+
+fn check_value(name: &str, value: &str, form: Form) -> Result<String, HeaderError> {
+    if value
+        .chars()
+        .any(|c| (c.is_control() && c != '\t') || matches!(c, '\u{2028}' | '\u{2029}'))
+    {
+        return Err(HeaderError::ControlCharacter(excerpt(name)));
+    }
+    let value = value.trim_matches([' ', '\t']);
+    // RFC 5322 §3.2.2: a line of nothing but spaces is an obsolete form that readers disagree about.
+    if value.is_empty() {
+        return Err(HeaderError::EmptyValue(excerpt(name)));
+    }
+    if value.len() > VALUE_BYTES_MAX
+        || value
+            .split([' ', '\t'])
+            .any(|word| word.len() > WORD_BYTES_MAX)
+    {
+        return Err(HeaderError::ValueTooLong(excerpt(name)));
+    }
+    if form != Form::Text && !value.is_ascii() {
+        return Err(HeaderError::NotAscii(excerpt(name)));
+    }
+    match form {
+        Form::UnsubscribeTargets => check_unsubscribe_targets(value)?,
+        Form::OneClick if value != ONE_CLICK => return Err(HeaderError::NotOneClick),
+        Form::Text | Form::Ascii | Form::OneClick => {}
+    }
+    Ok(value.to_owned())
+}
+
+/// RFC 2369 §2: targets in angle brackets, separated by commas. RFC 8058 §3.1 asks for an https one among them.
+fn check_unsubscribe_targets(value: &str) -> Result<(), HeaderError> {
+    let mut https = false;
+    let mut rest = value;
+    loop {
+        let (target, after) = rest
+            .trim_start_matches([' ', '\t'])
+            .strip_prefix('<')
+            .and_then(|text| text.split_once('>'))
+            .ok_or(HeaderError::UnsubscribeTarget)?;
+        if !target.bytes().all(|b| b.is_ascii_graphic() && b != b'<') {
+            return Err(HeaderError::UnsubscribeTarget);
+        }
+        if starts_with_ignoring_case(target, "https://") {
+            // The host may not be empty: `https:///path` would reach nobody.
+            if target["https://".len()..].starts_with(['/', '?', '#', ':'])
+                || target.len() == "https://".len()
+            {
+                return Err(HeaderError::UnsubscribeTarget);
+            }
+            https = true;
+        } else if !starts_with_ignoring_case(target, "mailto:") || !target.contains('@') {
+            return Err(HeaderError::UnsubscribeTarget);
+        }
+        rest = after.trim_start_matches([' ', '\t']);
+        if rest.is_empty() {
+            break;
+        }
+        rest = rest
+            .strip_prefix(',')
+            .ok_or(HeaderError::UnsubscribeTarget)?;
+    }
+    if https {
+        Ok(())
+    } else {
+        Err(HeaderError::UnsubscribeWithoutHttps)
+    }
+}
+
+fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
+    text.get(..prefix.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+}
+
+/// Why custom headers are refused. The text inside is the header's name, shortened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeaderError {
+    TooMany,
+    TooLarge,
+    NameCharacters(String),
+    NameTooLong(String),
+    Reserved(String),
+    NotAllowed(String),
+    Duplicate(String),
+    ControlCharacter(String),
+    EmptyValue(String),
+    ValueTooLong(String),
+    NotAscii(String),
+    UnsubscribeTarget,
+    UnsubscribeWithoutHttps,
+    NotOneClick,
+    Unpaired,
+}
+
+impl fmt::Display for HeaderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => write!(f, "there are more than {HEADERS_MAX} headers"),
+            Self::TooLarge => write!(
+                f,
+                "names and values together are larger than {} KiB",
+                HEADERS_BYTES_MAX / 1024
+            ),
+            Self::NameCharacters(name) => {
+                write!(
+                    f,
+                    "`{name}` is not a header name; use visible ASCII characters other than the colon"
+                )
+            }
+            Self::NameTooLong(name) => write!(
+                f,
+                "the name `{name}` is longer than {NAME_BYTES_MAX} characters"
+            ),
+            Self::Reserved(name) => write!(
+                f,
+                "`{name}` is reserved: names that start with {} or {} belong to the server; choose another X- name",
+                RESERVED_PREFIXES[0], RESERVED_PREFIXES[1]
+            ),
+            Self::NotAllowed(name) => {
+                write!(
+                    f,
+                    "`{name}` may not be set; names that start with X- are accepted, and "
+                )?;
+                for (at, (allowed, _)) in ALLOWED.iter().enumerate() {
+                    let separator = match at {
+                        0 => "",
+                        _ if at + 1 == ALLOWED.len() => " and ",
+                        _ => ", ",
+                    };
+                    write!(f, "{separator}{allowed}")?;
+                }
+                Ok(())
+            }
+            Self::Duplicate(name) => write!(
+                f,
+                "`{name}` is given twice (letter case makes no difference in header names); give each header once"
+            ),
+            Self::ControlCharacter(name) => write!(
+                f,
+                "the value of `{name}` holds a line break or another control character; write it on one line"
+            ),
+            Self::EmptyValue(name) => {
+                write!(
+                    f,
+                    "the value of `{name}` is empty; give it a value or leave the header out"
+                )
+            }
+            Self::ValueTooLong(name) => write!(
+                f,
+                "the value of `{name}` is too long; at most {VALUE_BYTES_MAX} bytes are accepted, and {WORD_BYTES_MAX} between two spaces"
+            ),
+            Self::NotAscii(name) => write!(f, "the value of `{name}` must be plain ASCII"),
+            Self::UnsubscribeTarget => write!(
+                f,
+                "{LIST_UNSUBSCRIBE} must hold targets such as `<https://example.com/unsubscribe>` or `<mailto:leave@example.com>`, separated by commas"
+            ),
+            Self::UnsubscribeWithoutHttps => {
+                write!(
+                    f,
+                    "{LIST_UNSUBSCRIBE} needs an https target, such as `<https://example.com/unsubscribe>`"
+                )
+            }
+            Self::NotOneClick => write!(
+                f,
+                "the value of {LIST_UNSUBSCRIBE_POST} must be `{ONE_CLICK}`"
+            ),
+            Self::Unpaired => {
+                write!(
+                    f,
+                    "{LIST_UNSUBSCRIBE} and {LIST_UNSUBSCRIBE_POST} must be given together or not at all"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for HeaderError {}

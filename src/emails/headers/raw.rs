@@ -1,0 +1,73 @@
+//! The JSON of `headers`, before any rule about names and values.
+
+use std::fmt;
+
+use salvo::oapi::{BasicType, Components, Object, RefOr, Schema, ToSchema};
+use serde::{Deserialize, Deserializer, de};
+
+use super::{HEADERS_MAX, HeaderError};
+use crate::emails::excerpt::excerpt;
+
+/// The `headers` of a request: a JSON object of strings in the order it was written.
+///
+/// `null` and an empty array count as no headers, because PHP cannot tell an empty map from an empty list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RawHeaders(pub Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for RawHeaders {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RawHeadersVisitor)
+    }
+}
+
+struct RawHeadersVisitor;
+
+impl<'de> de::Visitor<'de> for RawHeadersVisitor {
+    type Value = RawHeaders;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of header names and string values")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<RawHeaders, E> {
+        Ok(RawHeaders::default())
+    }
+
+    /// Does not quote the text, which may be of any length.
+    fn visit_str<E: de::Error>(self, _text: &str) -> Result<RawHeaders, E> {
+        Err(E::invalid_type(de::Unexpected::Other("a string"), &self))
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut entries: A) -> Result<RawHeaders, A::Error> {
+        match entries.next_element::<de::IgnoredAny>()? {
+            None => Ok(RawHeaders::default()),
+            Some(_) => Err(de::Error::invalid_type(de::Unexpected::Seq, &self)),
+        }
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut entries: A) -> Result<RawHeaders, A::Error> {
+        let mut headers: Vec<(String, String)> = Vec::new();
+        while let Some(name) = entries.next_key::<String>()? {
+            if headers.len() == HEADERS_MAX {
+                return Err(de::Error::custom(HeaderError::TooMany));
+            }
+            if headers
+                .iter()
+                .any(|(earlier, _)| earlier.eq_ignore_ascii_case(&name))
+            {
+                return Err(de::Error::custom(HeaderError::Duplicate(excerpt(&name))));
+            }
+            headers.push((name, entries.next_value()?));
+        }
+        Ok(RawHeaders(headers))
+    }
+}
+
+impl ToSchema for RawHeaders {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        Object::new()
+            .description("Custom headers: names that start with `X-`, a few standard names, and the unsubscribe pair.")
+            .additional_properties(Object::with_type(BasicType::String))
+            .into()
+    }
+}
