@@ -4,11 +4,12 @@
 //! line reads, shared by `ringmail serve` and `ringmail dev`; [`Settings::into_config`] checks what
 //! concerns more than one setting and gives the plain values the rest of the program reads.
 //!
-//! `settings.rs` the list of settings; `values.rs` how durations, addresses and names are written;
+//! `settings.rs` the list of settings; `dev.rs` those of `ringmail dev` alone; `values.rs` how durations, addresses and names are written;
 //! `relay.rs` the smarthost's URL; `hostname.rs` the name this machine goes by.
 //!
 //! Invariants: a [`Config`] needs no further checks; no secret is in a debug print.
 
+mod dev;
 mod hostname;
 mod relay;
 mod settings;
@@ -21,10 +22,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use dev::{DevSettings, DevSetup};
 pub use hostname::{Hostname, HostnameOrigin};
-pub use relay::{Credentials, RelayPassword, RelayTls, RelayUrl};
-pub use settings::{LogFormat, SERVE_DIRECTORY, DEV_DIRECTORY, Settings};
+pub use relay::{Credentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
+pub use settings::{DEV_DIRECTORY, LogFormat, SERVE_DIRECTORY, Settings};
 pub use values::{RelayRecords, parse_duration, parse_url};
+pub(crate) use values::wait;
 
 use crate::dns::Cidr;
 use crate::store::Kind;
@@ -60,15 +63,36 @@ pub enum Queue {
     Hold,
 }
 
+/// What an instance is run for.
+#[derive(Clone, Debug)]
+pub enum Purpose {
+    /// Real mail.
+    Serve,
+    /// Development and tests, with what is made ready for them.
+    Dev(DevSetup),
+}
+
+impl Purpose {
+    /// Returns which command's store this is.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Serve => Kind::Serve,
+            Self::Dev(_) => Kind::Dev,
+        }
+    }
+}
+
 /// The settings of an instance, checked.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Which command runs it.
-    pub kind: Kind,
+    /// What the instance is run for.
+    pub purpose: Purpose,
     /// Where HTTP is served; port 0 takes any free one.
     pub listen: SocketAddr,
     /// Where the store lies.
     pub data_dir: PathBuf,
+    /// Where the service manager wants the socket of the command line; the data directory when none.
+    pub runtime_dir: Option<PathBuf>,
     /// Where the key of everything encrypted at rest lies.
     pub master_key_file: PathBuf,
     /// The address the outside world reaches this server under; see [`Config::public_url`].
@@ -142,6 +166,8 @@ pub fn local_url(bound: SocketAddr) -> String {
 /// Why settings that are each in order do not go together. Each sentence names what helps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigError {
+    /// The smarthost's URL is none.
+    Relay(RelayUrlError),
     /// Rows would go before their content, and a purged attachment could not be told from none.
     RetentionOrder { content_days: u32, email_days: u32 },
     /// Relay delivery without a smarthost.
@@ -157,6 +183,7 @@ pub enum ConfigError {
 impl std::fmt::Display for ConfigError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Relay(error) => write!(f, "--relay (or RINGMAIL_RELAY) is no smarthost's URL: {error}"),
             Self::RetentionOrder { content_days, email_days } => write!(
                 f,
                 "emails cannot be kept for a shorter time than their content: raise --email-retention-days \

@@ -47,6 +47,29 @@ impl std::fmt::Debug for RelayPassword {
     }
 }
 
+/// A smarthost's URL that has not been read yet. It may hold a password, so that `Debug` hides it
+/// and a refusal never repeats it, as the command line's own would.
+#[derive(Clone)]
+pub(super) struct RelayText(String);
+
+impl RelayText {
+    pub(super) fn parse(&self) -> Result<RelayUrl, RelayUrlError> {
+        self.0.trim().parse()
+    }
+}
+
+impl From<&str> for RelayText {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl std::fmt::Debug for RelayText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RelayText(hidden)")
+    }
+}
+
 /// Who signs in at the smarthost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {

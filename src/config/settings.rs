@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum, value_parser};
 
-use super::relay::{RelayPassword, RelayUrl};
+use super::relay::{RelayPassword, RelayText, RelayUrl};
 use super::values::{self, RelayRecords};
-use super::{Config, ConfigError, Delivery, Hostname, Queue, hostname};
+use super::{Config, ConfigError, Delivery, Hostname, Purpose, Queue, hostname};
 use crate::address::DomainName;
 use crate::dns::Cidr;
 use crate::store::Kind;
@@ -24,6 +24,8 @@ const MASTER_KEY_NAME: &str = "master.key";
 const RELAY_PASSWORD_VARIABLE: &str = "RINGMAIL_RELAY_PASSWORD";
 /// The data directory that a service manager prepared.
 const STATE_DIRECTORY_VARIABLE: &str = "STATE_DIRECTORY";
+/// The directory for sockets that a service manager prepared.
+const RUNTIME_DIRECTORY_VARIABLE: &str = "RUNTIME_DIRECTORY";
 
 const MIB: usize = 1 << 20;
 
@@ -123,7 +125,7 @@ pub struct Settings {
     /// or smtps://…; the password better in RINGMAIL_RELAY_PASSWORD. TLS is required unless the
     /// host is this machine.
     #[arg(long, env = "RINGMAIL_RELAY", value_name = "URL", hide_env_values = true, help_heading = "Delivering")]
-    relay: Option<RelayUrl>,
+    relay: Option<RelayText>,
 
     /// The return-path records that the smarthost asks for: mx=10 HOST; spf=v=spf1 include:HOST ~all.
     #[arg(long, env = "RINGMAIL_RELAY_RECORDS", value_name = "RECORDS", help_heading = "Delivering")]
@@ -195,21 +197,34 @@ pub struct Settings {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surroundings {
     pub(super) state_directory: Option<PathBuf>,
+    pub(super) runtime_directory: Option<PathBuf>,
     pub(super) relay_password: Option<RelayPassword>,
     pub(super) machine_name: Option<String>,
 }
 
 impl Surroundings {
     fn read() -> Self {
-        // systemd separates several directories by colons; the first is the one to write to.
-        let state_directory = std::env::var(STATE_DIRECTORY_VARIABLE)
-            .ok()
-            .and_then(|list| list.split(':').next().map(PathBuf::from))
-            .filter(|path| !path.as_os_str().is_empty());
         let relay_password =
             std::env::var(RELAY_PASSWORD_VARIABLE).ok().filter(|text| !text.is_empty()).map(RelayPassword::new);
-        Self { state_directory, relay_password, machine_name: hostname::of_machine() }
+        Self {
+            state_directory: managed_directory(STATE_DIRECTORY_VARIABLE),
+            runtime_directory: managed_directory(RUNTIME_DIRECTORY_VARIABLE),
+            relay_password,
+            machine_name: hostname::of_machine(),
+        }
     }
+}
+
+/// Returns the directory that a service manager names in a variable. systemd separates several by
+/// colons; the first is the one to write to.
+fn managed_directory(variable: &str) -> Option<PathBuf> {
+    let list = std::env::var(variable).ok()?;
+    list.split(':').next().filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Returns the data directory that the service manager prepared, if there is one.
+pub(crate) fn state_directory() -> Option<PathBuf> {
+    managed_directory(STATE_DIRECTORY_VARIABLE)
 }
 
 impl Settings {
@@ -217,11 +232,15 @@ impl Settings {
     ///
     /// # Errors
     /// [`ConfigError`], whose sentence names what would help.
-    pub fn into_config(self, kind: Kind) -> Result<Config, ConfigError> {
-        self.into_config_within(kind, Surroundings::read())
+    pub fn into_config(self, purpose: Purpose) -> Result<Config, ConfigError> {
+        self.into_config_within(purpose, Surroundings::read())
     }
 
-    pub(super) fn into_config_within(self, kind: Kind, surroundings: Surroundings) -> Result<Config, ConfigError> {
+    pub(super) fn into_config_within(
+        self,
+        purpose: Purpose,
+        surroundings: Surroundings,
+    ) -> Result<Config, ConfigError> {
         let Self {
             listen,
             public_url,
@@ -252,7 +271,7 @@ impl Settings {
             log_format,
             log,
         } = self;
-        let Surroundings { state_directory, relay_password, machine_name } = surroundings;
+        let Surroundings { state_directory, runtime_directory, relay_password, machine_name } = surroundings;
         if email_retention_days < content_retention_days {
             return Err(ConfigError::RetentionOrder {
                 content_days: content_retention_days,
@@ -267,20 +286,22 @@ impl Settings {
         if all < site {
             return Err(ConfigError::Sessions { site, all });
         }
+        let relay = relay.map(|text| text.parse().map_err(ConfigError::Relay)).transpose()?;
         let delivery = match delivery {
             DeliveryMode::Capture => Delivery::Capture,
             DeliveryMode::Direct => Delivery::Direct,
             DeliveryMode::Relay => Delivery::Relay(with_password(relay.ok_or(ConfigError::NoRelay)?, relay_password)?),
         };
-        let data_dir = data_dir.unwrap_or_else(|| match kind {
+        let data_dir = data_dir.unwrap_or_else(|| match purpose.kind() {
             Kind::Serve => state_directory.unwrap_or_else(|| SERVE_DIRECTORY.into()),
             Kind::Dev => DEV_DIRECTORY.into(),
         });
         Ok(Config {
-            kind,
+            purpose,
             listen,
             master_key_file: master_key_file.unwrap_or_else(|| data_dir.join(MASTER_KEY_NAME)),
             data_dir,
+            runtime_dir: runtime_directory,
             public_url,
             hostname: Hostname::choose(hostname, machine_name.as_deref()),
             delivery,

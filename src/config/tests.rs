@@ -18,12 +18,12 @@ fn settings(line: &[&str]) -> Result<Settings, String> {
     Line::try_parse_from(line).map(|line| line.settings).map_err(|error| error.to_string())
 }
 
-fn config_within(line: &[&str], kind: Kind, surroundings: Surroundings) -> Result<Config, ConfigError> {
-    settings(line).unwrap().into_config_within(kind, surroundings)
+fn config_within(line: &[&str], purpose: Purpose, surroundings: Surroundings) -> Result<Config, ConfigError> {
+    settings(line).unwrap().into_config_within(purpose, surroundings)
 }
 
 fn config(line: &[&str]) -> Result<Config, ConfigError> {
-    config_within(line, Kind::Serve, Surroundings::default())
+    config_within(line, Purpose::Serve, Surroundings::default())
 }
 
 #[test]
@@ -56,9 +56,9 @@ fn without_arguments_every_setting_has_its_documented_default() {
 fn the_data_directory_is_the_flag_s_then_the_service_manager_s_then_the_command_s() {
     let managed = Surroundings { state_directory: Some("/var/lib/ringmail".into()), ..Surroundings::default() };
 
-    let given = config_within(&["--data-dir", "there"], Kind::Serve, managed.clone()).unwrap();
-    let served = config_within(&[], Kind::Serve, managed.clone()).unwrap();
-    let developed = config_within(&[], Kind::Dev, managed).unwrap();
+    let given = config_within(&["--data-dir", "there"], Purpose::Serve, managed.clone()).unwrap();
+    let served = config_within(&[], Purpose::Serve, managed.clone()).unwrap();
+    let developed = config_within(&[], Purpose::Dev(DevSetup::default()), managed).unwrap();
 
     assert_eq!(given.data_dir, PathBuf::from("there"));
     assert_eq!(served.master_key_file, PathBuf::from("/var/lib/ringmail/master.key"));
@@ -69,7 +69,7 @@ fn the_data_directory_is_the_flag_s_then_the_service_manager_s_then_the_command_
 fn a_machine_without_a_qualified_name_gets_one_that_says_so() {
     let named = |machine: &str, line: &[&str]| {
         let surroundings = Surroundings { machine_name: Some(machine.into()), ..Surroundings::default() };
-        let hostname = config_within(line, Kind::Serve, surroundings).unwrap().hostname;
+        let hostname = config_within(line, Purpose::Serve, surroundings).unwrap().hostname;
         (hostname.name.as_str().to_owned(), hostname.origin)
     };
 
@@ -86,6 +86,7 @@ fn settings_that_do_not_go_together_are_refused_in_a_sentence_that_names_the_fla
     for (line, wanted) in [
         (&["--email-retention-days", "7"][..], "--email-retention-days (7)"),
         (&["--delivery", "relay"], "--relay smtp://"),
+        (&["--relay", "mail.example.com"], "smtp:// or smtps://"),
         (&["--body-mb", "200"], "--body-budget-mb (128)"),
         (&["--sessions", "5"], "--sessions (5)"),
     ] {
@@ -111,7 +112,6 @@ fn a_value_out_of_range_or_of_another_form_is_refused() {
         ["--cache-mb", "7"],
         ["--content-retention-days", "0"],
         ["--delivery", "pigeon"],
-        ["--relay", "mail.example.com"],
         ["--relay-records", "mx=10"],
         ["--hostname", "laptop"],
         ["--resolver", "dns.example.com"],
@@ -214,7 +214,7 @@ fn the_password_of_the_environment_completes_a_user_alone() {
     let with = |url: &str| {
         let surroundings =
             Surroundings { relay_password: Some(RelayPassword::new("from-env")), ..Surroundings::default() };
-        match config_within(&["--delivery", "relay", "--relay", url], Kind::Serve, surroundings)?.delivery {
+        match config_within(&["--delivery", "relay", "--relay", url], Purpose::Serve, surroundings)?.delivery {
             Delivery::Relay(relay) => Ok(relay.credentials.unwrap().password.reveal().to_owned()),
             other => panic!("{other:?}"),
         }
