@@ -19,12 +19,12 @@ use super::lane::{Lanes, Ready};
 use super::queue::{self, Due, DueKey, DuePage, read_due};
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
-use super::signing::SigningDomains;
 use super::smtp::{Timeouts, TlsConfigs};
 use super::transport::{Destination, Servers, Transport};
 use super::{simulated, unsent, worker};
 use crate::clock::TimestampMs;
 use crate::context::Context;
+use crate::domains::SigningKeyCache;
 use crate::store::StoreError;
 
 /// Groups read from the table at a time.
@@ -77,7 +77,7 @@ pub struct Engine {
     pub(super) context: Context,
     pub(super) settings: Settings,
     pub(super) bell: QueueBell,
-    pub(super) signing: SigningDomains,
+    pub(super) signing: SigningKeyCache,
     pub(super) return_paths: ReturnPaths,
     lanes: Mutex<Lanes>,
     sessions: Arc<Semaphore>,
@@ -89,7 +89,7 @@ impl Engine {
     pub fn new(context: Context, settings: Settings, bell: QueueBell) -> Arc<Self> {
         let rest_min = settings.schedule.delays.first().copied().unwrap_or(Duration::from_secs(60));
         Arc::new(Self {
-            signing: SigningDomains::new(context.clone()),
+            signing: SigningKeyCache::new(context.keyring.clone()),
             return_paths: ReturnPaths::new(&context.keyring),
             lanes: Mutex::new(Lanes::new(settings.sessions_per_site, rest_min)),
             sessions: Arc::new(Semaphore::new(settings.sessions_max)),

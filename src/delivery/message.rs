@@ -3,11 +3,11 @@
 
 use super::queue::Claimed;
 use super::return_path::ReturnPaths;
-use super::signing::SigningDomains;
 use super::smtp::Envelope;
 use crate::address::Mailbox;
 use crate::clock::TimestampMs;
 use crate::context::Context;
+use crate::domains::SigningKeyCache;
 use crate::emails::{self, EmailRow, RecipientKind, message_id};
 use crate::mime::dkim::{self, Signature};
 use crate::mime::{self, Attachment, Message, Party};
@@ -45,7 +45,7 @@ impl From<StoreError> for ComposeError {
 pub(super) fn compose(
     tx: &ReadTx,
     context: &Context,
-    signing: &SigningDomains,
+    signing: &SigningKeyCache,
     return_paths: &ReturnPaths,
     claimed: &Claimed,
 ) -> Result<Composed, ComposeError> {
@@ -86,12 +86,12 @@ pub(super) fn compose(
     let signatures: Vec<Signature<'_>> = domain
         .keys
         .iter()
-        .map(|key| Signature { domain: &domain.name, selector: &key.selector, key: &key.key })
+        .map(|(selector, key)| Signature { domain: &domain.domain, selector, key })
         .collect();
     let time_s = u64::try_from(context.now_ms() / 1000).unwrap_or(0);
     let signatures = dkim::sign(&bytes, &signatures, time_s).map_err(|error| invalid(&error))?;
     let envelope = Envelope {
-        sender: return_paths.address(id, claimed.key.group, &domain.return_path_host),
+        sender: return_paths.address(id, claimed.key.group, &domain.return_path),
         recipients: claimed.addresses(),
     };
     Ok(Composed { envelope, signatures, message: bytes })
@@ -101,18 +101,27 @@ fn invalid(error: &dyn std::fmt::Display) -> ComposeError {
     ComposeError::Invalid(error.to_string())
 }
 
+/// A mailbox as a header line shows it.
+struct Shown {
+    name: Option<String>,
+    address: String,
+}
+
 /// The mailboxes of the header lines.
 struct Lines {
-    from: Mailbox,
-    to: Vec<Mailbox>,
-    cc: Vec<Mailbox>,
-    reply_to: Vec<Mailbox>,
+    from: Shown,
+    to: Vec<Shown>,
+    cc: Vec<Shown>,
+    reply_to: Vec<Shown>,
 }
 
 impl Lines {
     fn parse(row: &EmailRow) -> Result<Self, ComposeError> {
-        let one = |text: &str| Mailbox::parse(text).map_err(|error| invalid(&error));
-        let line = |kind: RecipientKind| -> Result<Vec<Mailbox>, ComposeError> {
+        let one = |text: &str| {
+            let mailbox = Mailbox::parse(text).map_err(|error| invalid(&error))?;
+            Ok(Shown { name: mailbox.name().map(ToOwned::to_owned), address: mailbox.address().to_string() })
+        };
+        let line = |kind: RecipientKind| -> Result<Vec<Shown>, ComposeError> {
             row.line(kind).iter().map(|text| one(text)).collect()
         };
         Ok(Self {
@@ -124,12 +133,12 @@ impl Lines {
     }
 }
 
-fn parties(mailboxes: &[Mailbox]) -> Vec<Party<'_>> {
-    mailboxes.iter().map(party).collect()
+fn parties(shown: &[Shown]) -> Vec<Party<'_>> {
+    shown.iter().map(party).collect()
 }
 
-fn party(mailbox: &Mailbox) -> Party<'_> {
-    Party { name: mailbox.name(), address: mailbox.address().as_str() }
+fn party(shown: &Shown) -> Party<'_> {
+    Party { name: shown.name.as_deref(), address: &shown.address }
 }
 
 /// The date of the message is the same in every attempt.

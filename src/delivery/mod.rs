@@ -25,7 +25,6 @@ mod retry;
 mod return_path;
 mod rows;
 mod settle;
-mod signing;
 pub mod simulated;
 mod transport;
 mod unsent;
