@@ -6,8 +6,8 @@
 //! response.
 //!
 //! Reading order: `request.rs` and `response.rs` (the two enums), `services.rs` (what requests are
-//! answered from), `execute/` (one file per noun), `socket.rs` (the server's end), `door.rs` (the
-//! verb's end), `dev.rs` (what a development instance has ready).
+//! answered from), `execute/` (one file per noun), `socket.rs` (the server's end), `door.rs` and
+//! `direct.rs` (the verb's end), `dev.rs` (what a development instance has ready).
 //!
 //! Invariants: the socket answers its own user and root alone; a line is bounded, every wait has
 //! an end; a response never holds a secret but the token of a key just made.
@@ -16,12 +16,13 @@ pub mod request;
 pub mod response;
 
 mod dev;
+mod direct;
 mod door;
 mod execute;
 mod services;
 mod socket;
 
-pub use dev::{DevReady, prepare};
+pub use dev::{DevReady, PrepareError, prepare};
 pub use door::{Door, DoorError};
 pub use execute::execute;
 pub use request::Request;

@@ -132,7 +132,7 @@ pub struct Config {
     /// Days the row and timeline of an email are kept; never fewer than its content.
     pub email_retention_days: u32,
     /// Bytes of an email's attachments, decoded.
-    pub attachment_bytes_max: usize,
+    pub attachment_bytes_max: u64,
     /// Bytes of a request body that carries emails.
     pub body_bytes_max: usize,
     /// Bytes of all request bodies in memory at once; at least one body.

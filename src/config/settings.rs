@@ -320,7 +320,7 @@ impl Settings {
             cache_bytes: cache_mb as usize * MIB,
             content_retention_days,
             email_retention_days,
-            attachment_bytes_max: attachment_mb as usize * MIB,
+            attachment_bytes_max: u64::from(attachment_mb) * MIB as u64,
             body_bytes_max: body * MIB,
             body_budget_bytes: budget * MIB,
             capture_smtp,
