@@ -1,7 +1,30 @@
 //! Ringmail: an email API, its delivery and its dashboard in one process and one file.
+//!
+//! The nouns of the API are folders: [`emails`], [`domains`], [`api_keys`], [`teams`], [`users`],
+//! [`contacts`], [`topics`], [`suppressions`], [`events`], [`usage`]. Around them: [`http`] (what
+//! every endpoint shares), [`store`] (the two doors of the one file), [`mime`] (messages and
+//! signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`].
+//! Small shared values: [`address`], [`id`], [`clock`], [`random`], [`context`].
 
 pub mod address;
+pub mod api_keys;
+pub mod blocking;
+pub mod clock;
+pub mod contacts;
+pub mod context;
+pub mod dashboard;
 pub mod delivery;
 pub mod dns;
+pub mod domains;
 pub mod emails;
+pub mod events;
+pub mod http;
+pub mod id;
 pub mod mime;
+pub mod random;
+pub mod store;
+pub mod suppressions;
+pub mod teams;
+pub mod topics;
+pub mod usage;
+pub mod users;

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::queue::DueKey;
+use super::queue::Due;
 
-/// Keys that wait for the dispatcher to take them; beyond this it reads the table instead.
+/// Groups that wait for the dispatcher to take them; beyond this it reads the table instead.
 const PENDING_MAX: usize = 10_000;
 
 /// Tells the dispatcher that mail has become due. Cheap to clone.
@@ -26,7 +26,7 @@ struct Bell {
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     /// Groups that are due, or will be.
-    pub(super) keys: Vec<DueKey>,
+    pub(super) due: Vec<Due>,
     /// There were more than fit, or nobody knows which: read the table from its start.
     pub(super) rescan: bool,
 }
@@ -39,12 +39,12 @@ impl QueueBell {
     }
 
     /// Says that these groups have been committed to the queue.
-    pub(crate) fn ring_for(&self, keys: Vec<DueKey>) {
+    pub(crate) fn ring_for(&self, due: Vec<Due>) {
         let mut pending = self.lock();
-        if pending.keys.len() + keys.len() > PENDING_MAX {
+        if pending.due.len() + due.len() > PENDING_MAX {
             pending.rescan = true;
         } else {
-            pending.keys.extend(keys);
+            pending.due.extend(due);
         }
         drop(pending);
         self.0.notify.notify_one();

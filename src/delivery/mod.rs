@@ -1,7 +1,38 @@
-//! Delivery: queue, route, conversation, outcome.
+//! Delivery: from a committed email to an outcome that is committed too.
+//!
+//! The queue is a table (`queue.rs`). The engine (`engine.rs`) reads what is due, asks the
+//! transport (`transport.rs`) for the destination's servers and puts the group into the lane of
+//! their site (`lane.rs`). A session task (`worker.rs`) leases a few groups, composes and signs
+//! each message (`message.rs`, `signing.rs`, `return_path.rs`), speaks SMTP (`smtp/`), reads what
+//! the replies mean (`outcome.rs`) and settles the group (`settle.rs`, `retry.rs`) in one
+//! transaction with its events. Groups without a conversation are settled by `unsent.rs`.
+//! `capture/` is the built-in mailbox; `simulated.rs` the recipients whose outcome is known.
+//!
+//! Invariants: the queue in memory is a part of the table and never more; a message leaves only
+//! under a committed lease; nothing the peer has accepted is forgotten but by a kill before the
+//! next commit, which the restart then repeats.
 
 pub mod smtp;
 
+mod bell;
+mod engine;
+mod lane;
+mod message;
+mod outcome;
+mod queue;
+mod receiving_host;
+mod retry;
+mod return_path;
 mod rows;
+mod settle;
+pub mod simulated;
+mod transport;
+mod unsent;
+mod worker;
 
-pub use rows::{AttemptRow, CapturedRow, Class, DueRow, LeaseRow, SiteRow};
+pub use bell::QueueBell;
+pub use engine::{Engine, Flow, Settings};
+pub(crate) use queue::{Due, DueKey};
+pub use retry::RetrySchedule;
+pub use rows::{AttemptRow, CapturedRow, Class, DestinationRow, DueRow, LeaseRow, ReceivingHostRow};
+pub use transport::{Direct, Relay, RelayResolver, Transport};

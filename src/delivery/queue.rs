@@ -41,11 +41,28 @@ impl DueKey {
     }
 }
 
+/// A recipient group that is in the queue, as far as choosing its lane needs to know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) key: DueKey,
+    /// The recipients' domain.
+    pub(crate) destination: String,
+    /// What its expiry counts from.
+    pub(crate) first_due_ms: TimestampMs,
+}
+
+impl Due {
+    /// Names a group by its place and its row.
+    pub(crate) fn new(key: DueKey, row: &DueRow) -> Self {
+        Self { key, destination: row.destination.clone(), first_due_ms: row.first_due_ms }
+    }
+}
+
 /// A stretch of the queue.
 #[derive(Debug, Default)]
 pub(super) struct DuePage {
     /// What is due, in order.
-    pub(super) rows: Vec<(DueKey, DueRow)>,
+    pub(super) rows: Vec<Due>,
     /// There may be more that is due.
     pub(super) more: bool,
     /// When the first group that is not due yet will be.
@@ -75,7 +92,7 @@ pub(super) fn read_due(
             page.more = true;
             return STOP;
         }
-        page.rows.push((key, row.decode()?));
+        page.rows.push(Due::new(key, &row.decode()?));
         NEXT
     })?;
     Ok(page)
@@ -179,7 +196,7 @@ pub(super) fn requeue(
     class: Class,
     due_ms: TimestampMs,
     due: &DueRow,
-) -> Result<DueKey, StoreError> {
+) -> Result<Due, StoreError> {
     for recipient in &mut row.recipients {
         if recipient.group == group && recipient.state == DeliveryState::InFlight {
             recipient.state = DeliveryState::Waiting { due_ms };
@@ -187,5 +204,5 @@ pub(super) fn requeue(
     }
     let key = DueKey { due_ms, class, email, group };
     tx.put(&DUE, &key.parts(), due)?;
-    Ok(key)
+    Ok(Due::new(key, due))
 }

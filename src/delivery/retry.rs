@@ -88,14 +88,7 @@ mod tests {
     const MINUTE_MS: i64 = 60_000;
 
     fn due() -> DueRow {
-        DueRow {
-            team: Id::MIN,
-            destination: "example.net".into(),
-            attempts: 0,
-            first_due_ms: 0,
-            delays_told: 0,
-            possible_duplicate: false,
-        }
+        DueRow::fresh(Id::MIN, "example.net".into(), 0)
     }
 
     fn schedule() -> RetrySchedule {

@@ -46,6 +46,9 @@ pub struct DueRow {
     pub attempts: u16,
     /// When it was first due: what the expiry counts from.
     pub first_due_ms: TimestampMs,
+    /// The next conversation uses one command at a time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plainly: bool,
     /// How often its delay has been told.
     #[serde(default)]
     pub delays_told: u8,
@@ -58,7 +61,7 @@ impl Row for DueRow {}
 impl DueRow {
     /// Returns the row of a group that has not been tried.
     pub fn fresh(team: TeamId, destination: String, due_ms: TimestampMs) -> Self {
-        Self { team, destination, attempts: 0, first_due_ms: due_ms, delays_told: 0, possible_duplicate: false }
+        Self { team, destination, attempts: 0, first_due_ms: due_ms, plainly: false, delays_told: 0, possible_duplicate: false }
     }
 }
 

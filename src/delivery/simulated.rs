@@ -1,10 +1,10 @@
 //! Recipients whose outcome is known beforehand: they exist in every mode, never touch the
 //! network and never reach the suppression list.
 
-use crate::address::EmailAddress;
-
 /// The domains of simulated recipients: the compatible API's, and our own.
 const DOMAINS: [&str; 2] = ["resend.dev", "ringmail.test"];
+/// Where their mail goes. It has no dot, so that no domain is called so.
+pub const DESTINATION: &str = "simulated";
 
 /// What becomes of a simulated recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +21,13 @@ pub enum Outcome {
     Delayed,
 }
 
-/// Returns the outcome of a simulated recipient; `None` for a real one. A `+label` is ignored.
-pub fn outcome(address: &EmailAddress) -> Option<Outcome> {
-    if !DOMAINS.contains(&address.domain().as_str()) {
+/// Returns the outcome of a bare address; `None` for a real one. A `+label` is ignored.
+pub fn outcome(address: &str) -> Option<Outcome> {
+    let (local, domain) = address.rsplit_once('@')?;
+    if !DOMAINS.contains(&domain) {
         return None;
     }
-    let local = address.local().split('+').next().unwrap_or_default();
+    let local = local.split('+').next().unwrap_or_default();
     match local.to_ascii_lowercase().as_str() {
         "delivered" => Some(Outcome::Delivered),
         "bounced" => Some(Outcome::Bounced),
@@ -34,5 +35,26 @@ pub fn outcome(address: &EmailAddress) -> Option<Outcome> {
         "suppressed" => Some(Outcome::Suppressed),
         "delayed" => Some(Outcome::Delayed),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_and_the_case_do_not_matter() {
+        for (address, expected) in [
+            ("delivered@resend.dev", Some(Outcome::Delivered)),
+            ("Bounced+order-7@ringmail.test", Some(Outcome::Bounced)),
+            ("complained+@resend.dev", Some(Outcome::Complained)),
+            ("suppressed@ringmail.test", Some(Outcome::Suppressed)),
+            ("delayed@resend.dev", Some(Outcome::Delayed)),
+            ("someone@resend.dev", None),
+            ("delivered@example.com", None),
+            ("delivered", None),
+        ] {
+            assert_eq!(outcome(address), expected, "{address}");
+        }
     }
 }

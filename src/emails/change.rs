@@ -6,7 +6,7 @@ use super::read::visible;
 use super::send::{Emails, bare};
 use super::store::{DeliveryState, EmailRow, delete_content};
 use crate::clock::TimestampMs;
-use crate::delivery::Class;
+use crate::delivery::{Class, DueKey};
 use crate::events::{self, Detail, Event, Kind};
 use crate::id::{EmailId, TeamId};
 use crate::store::tables::{DUE, EMAILS};
@@ -153,6 +153,6 @@ fn waiting_groups(row: &EmailRow) -> Vec<(TimestampMs, u16)> {
     groups
 }
 
-fn due_key(due_ms: TimestampMs, id: EmailId, group: u16) -> (u64, u8, EmailId, u16) {
-    (u64::try_from(due_ms).unwrap_or(0), Class::Transactional.number(), id, group)
+fn due_key(due_ms: TimestampMs, email: EmailId, group: u16) -> (u64, u8, EmailId, u16) {
+    DueKey { due_ms, class: Class::Transactional, email, group }.parts()
 }

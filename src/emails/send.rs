@@ -13,11 +13,10 @@ use tokio_util::task::TaskTracker;
 use super::idempotency::{Answer, Idempotency, IdempotentRequest, KeyConflict, Reservation, ReservationRow, Reserved};
 use super::model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail};
 use super::store::{DeliveryState, EmailRow, RecipientRow, StoredBlob, seal_attachment, seal_content};
-use crate::address::EmailAddress;
 use crate::api_keys::Caller;
 use crate::clock::TimestampMs;
 use crate::context::Context;
-use crate::delivery::{Class, DueRow, QueueBell, simulated};
+use crate::delivery::{Class, Due, DueKey, DueRow, QueueBell, simulated};
 use crate::domains::{self, SenderDomainRow};
 use crate::events::{self, Detail, Event, Kind};
 use crate::id::{ApiKeyId, DomainId, EmailId, TeamId};
@@ -185,8 +184,8 @@ impl Emails {
         let group = AcceptGroup { context: self.context.clone(), sender, now, prepared, key_row };
         let accepted = self.context.store.write_sized(bytes, move |tx| group.apply(tx)).await;
         match accepted {
-            Ok(()) => {
-                self.bell.ring();
+            Ok(queued) => {
+                self.bell.ring_for(queued);
                 Ok((answer, reservation))
             }
             Err(AcceptError::Item(error)) => Err(error),
@@ -212,7 +211,8 @@ struct Prepared {
     id: EmailId,
     row: EmailRow,
     sender_domain: String,
-    recipients: Vec<(AddressHash, EmailAddress)>,
+    /// What suppressions and contacts are found by, in the order of the row's recipients.
+    recipients: Vec<AddressHash>,
     content: StoredBlob,
     attachments: Vec<StoredBlob>,
 }
@@ -268,11 +268,8 @@ impl Prepared {
             row,
             sender_domain: from.address().domain().as_str().to_owned(),
             recipients: recipients
-                .into_iter()
-                .map(|recipient| {
-                    let address = recipient.mailbox.address().clone();
-                    (suppressions::hash(&address), address)
-                })
+                .iter()
+                .map(|recipient| suppressions::hash(recipient.mailbox.address()))
                 .collect(),
             content: seal_content(&context.keyring, id, &content),
             attachments: stored,
@@ -294,7 +291,8 @@ struct AcceptGroup {
 }
 
 impl AcceptGroup {
-    fn apply(&self, tx: &WriteTx<'_>) -> Result<(), AcceptError> {
+    /// Returns what became due, for the delivery engine.
+    fn apply(&self, tx: &WriteTx<'_>) -> Result<Vec<Due>, AcceptError> {
         // Every check of every email comes before the first write: a refusal costs nothing.
         let mut checked = Vec::with_capacity(self.prepared.len());
         for (index, email) in self.prepared.iter().enumerate() {
@@ -304,15 +302,16 @@ impl AcceptGroup {
             })?;
             checked.push((row, domain));
         }
+        let mut queued = Vec::with_capacity(self.prepared.len());
         for (email, (row, domain)) in self.prepared.iter().zip(checked) {
-            self.store(tx, email, row, domain)?;
+            self.store(tx, email, row, domain, &mut queued)?;
         }
         if let Some(key_row) = &self.key_row {
             key_row.put(tx)?;
         }
         let emails = self.prepared.len() as u64;
         usage::count(tx, self.sender.team, self.now, emails)?;
-        Ok(())
+        Ok(queued)
     }
 
     /// Checks an email against what the store holds; returns its row without the recipients that
@@ -332,8 +331,8 @@ impl AcceptGroup {
         let mut row = email.row.clone();
         row.domain = domain.id;
         row.recipients.clear();
-        for (recipient, (hash, address)) in email.row.recipients.iter().zip(&email.recipients) {
-            if self.may_receive(tx, hash, address, topic)? {
+        for (recipient, hash) in email.row.recipients.iter().zip(&email.recipients) {
+            if self.may_receive(tx, hash, bare(&recipient.mailbox), topic)? {
                 row.recipients.push(recipient.clone());
             }
         }
@@ -347,7 +346,7 @@ impl AcceptGroup {
         &self,
         tx: &WriteTx<'_>,
         hash: &AddressHash,
-        address: &EmailAddress,
+        address: &str,
         topic: Option<SendTopic>,
     ) -> Result<bool, StoreError> {
         if simulated::outcome(address) == Some(simulated::Outcome::Suppressed) {
@@ -370,12 +369,15 @@ impl AcceptGroup {
         email: &Prepared,
         mut row: EmailRow,
         domain: SenderDomainRow,
+        queued: &mut Vec<Due>,
     ) -> Result<(), StoreError> {
         let team = self.sender.team;
         let due_ms = row.scheduled_ms.unwrap_or(self.now);
         for (group, destination) in assign_groups(&mut row, domain) {
+            let key = DueKey { due_ms, class: Class::Transactional, email: email.id, group };
             let due = DueRow::fresh(team, destination, due_ms);
-            tx.put(&DUE, &(u64::try_from(due_ms).unwrap_or(0), Class::Transactional.number(), email.id, group), &due)?;
+            tx.put(&DUE, &key.parts(), &due)?;
+            queued.push(Due::new(key, &due));
         }
         tx.put(&EMAILS, &(team, email.id), &row)?;
         email.content.put_content(tx, email.id)?;
@@ -399,7 +401,7 @@ fn assign_groups(row: &mut EmailRow, domain: SenderDomainRow) -> Vec<(u16, Strin
     let personal = row.topic.is_some() || domain.tracked;
     let mut groups: Vec<(u16, String)> = Vec::new();
     for recipient in &mut row.recipients {
-        let destination = domain_of(&recipient.mailbox);
+        let destination = destination_of(&recipient.mailbox);
         let shared = groups.iter().find(|(_, other)| !personal && other == destination).map(|(group, _)| *group);
         recipient.group = shared.unwrap_or_else(|| {
             let group = u16::try_from(groups.len()).expect("an email has at most 50 recipients");
@@ -418,6 +420,11 @@ pub(crate) fn bare(mailbox: &str) -> &str {
     }
 }
 
-fn domain_of(mailbox: &str) -> &str {
-    bare(mailbox).rsplit_once('@').map_or("", |(_, domain)| domain)
+/// Returns where a recipient's mail goes: its domain, or nowhere for a simulated one.
+fn destination_of(mailbox: &str) -> &str {
+    let address = bare(mailbox);
+    if simulated::outcome(address).is_some() {
+        return simulated::DESTINATION;
+    }
+    address.rsplit_once('@').map_or("", |(_, domain)| domain)
 }

@@ -30,6 +30,7 @@ pub const FILENAME_CHARS_MAX: usize = 255;
 #[serde(deny_unknown_fields)]
 pub struct AttachmentRequest {
     /// The file: base64 text, an array of bytes, or a serialized Node.js `Buffer`.
+    #[salvo(schema(required = true, value_type = Content))]
     content: Option<Content>,
     /// The name the recipient sees. Without one, a name is made from the content type.
     #[serde(default, deserialize_with = "filename_or_false")]
@@ -37,14 +38,12 @@ pub struct AttachmentRequest {
     /// The MIME type. Without one, it follows from the ending of the file name.
     #[serde(alias = "contentType")]
     content_type: Option<String>,
-    /// Not accepted: content is given inline.
-    #[salvo(schema(value_type = Option<String>))]
+    // Read only to be refused with a sentence of their own, so the public description leaves them out.
+    #[salvo(schema(skip))]
     path: Option<de::IgnoredAny>,
-    /// Not accepted: inline images are not supported.
-    #[salvo(schema(value_type = Option<String>))]
+    #[salvo(schema(skip))]
     content_id: Option<de::IgnoredAny>,
-    /// Not accepted: inline images are not supported.
-    #[salvo(schema(value_type = Option<String>))]
+    #[salvo(schema(skip))]
     inline_content_id: Option<de::IgnoredAny>,
 }
 

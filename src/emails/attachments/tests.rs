@@ -356,6 +356,23 @@ fn the_schema_names_the_three_forms_of_content() {
     assert_eq!(forms, ["string", "array", "object"]);
 }
 
+#[test]
+fn the_schema_of_an_entry_asks_for_content_alone() {
+    let mut components = Components::new();
+    AttachmentRequest::to_schema(&mut components);
+    let components = serde_json::to_value(&components).unwrap();
+    let (_, entry) = components["schemas"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .find(|(name, _)| name.ends_with("AttachmentRequest"))
+        .unwrap();
+    assert_eq!(entry["required"], serde_json::json!(["content"]));
+    assert_eq!(entry["additionalProperties"], false);
+    let fields: Vec<_> = entry["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["content", "content_type", "filename"]);
+}
+
 proptest! {
     #[test]
     fn every_form_of_content_decodes_to_what_was_encoded(bytes in prop::collection::vec(any::<u8>(), 0..200), width in 1_usize..90) {

@@ -4,7 +4,7 @@
 //!
 //! - a day is `2026-08-05`, `today`, `tomorrow`, `Friday` (the next one, today included while the time is still ahead) or `next Friday` (the one of the week after, weeks beginning on Monday);
 //! - a time is `9am`, `9:30 pm`, `17:30`, `17:30:05.250` or `noon`. Without one, a date means its midnight and a word means this time of day;
-//! - a zone is an offset or one of the names in [`Zone::named`]. Without one it is UTC.
+//! - a zone is an offset such as `+02:00`, `UTC`, `GMT`, `CET`, `CEST`, `BST`, or an American name such as `ET`, `EST` or `EDT`. Without one it is UTC.
 //!
 //! Here are the grammar and the arithmetic of days; `zone.rs` turns wall clocks into instants.
 

@@ -94,3 +94,11 @@ pub struct IdempotencyRow {
     pub refused: Vec<(u32, String)>,
 }
 impl Row for IdempotencyRow {}
+
+impl EmailRow {
+    /// Returns the mailboxes of one header line, in their order.
+    pub fn line(&self, kind: RecipientKind) -> Vec<String> {
+        let of_kind = self.recipients.iter().filter(|recipient| recipient.kind == kind);
+        of_kind.map(|recipient| recipient.mailbox.clone()).collect()
+    }
+}

@@ -1,0 +1,25 @@
+//! Whatever text comes, parsing does not panic, and what it accepts is safe in a header and reads back as itself.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ringmail::address::{DomainName, EmailAddress, Mailbox};
+
+fuzz_target!(|text: &str| {
+    if let Ok(domain) = DomainName::parse(text) {
+        assert!(domain.as_str().bytes().all(|b| b.is_ascii_graphic()));
+        assert!(domain.as_str().len() <= 253);
+        assert_eq!(DomainName::parse(domain.as_str()), Ok(domain));
+    }
+    if let Ok(address) = EmailAddress::parse(text) {
+        let printed = address.to_string();
+        assert!(printed.len() <= 254 && !printed.chars().any(char::is_control));
+        assert!(!address.identity().chars().any(char::is_control));
+        assert_eq!(EmailAddress::parse(&printed), Ok(address));
+    }
+    if let Ok(mailbox) = Mailbox::parse(text) {
+        let printed = mailbox.to_string();
+        assert!(!printed.chars().any(char::is_control));
+        assert!(!mailbox.name().unwrap_or_default().contains('@'));
+        assert_eq!(Mailbox::parse(&printed), Ok(mailbox));
+    }
+});

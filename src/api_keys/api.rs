@@ -1,0 +1,176 @@
+//! The endpoints under `/api-keys`.
+
+use salvo::oapi::{ToSchema, endpoint};
+use salvo::writing::Json;
+use serde::{Deserialize, Serialize};
+
+use super::keys::{ApiKeys, CreateKeyError};
+use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, Permission};
+use crate::clock::to_iso;
+use crate::http::{ApiError, ApiResult, Body, Created, FromBody, List, ListQuery, PathId, State};
+use crate::id::{ApiKeyId, Id, resource};
+
+/// A key to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateApiKeyRequest {
+    /// The name, 1 to 80 characters.
+    #[salvo(schema(required = true))]
+    name: Option<String>,
+    /// `full_access` unless given, or `sending_access`.
+    permission: Option<String>,
+    /// The one domain the key may send from.
+    domain_id: Option<String>,
+}
+
+impl FromBody for CreateApiKeyRequest {}
+
+/// Another name for a key.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateApiKeyRequest {
+    /// The name, 1 to 80 characters.
+    #[salvo(schema(required = true))]
+    name: Option<String>,
+}
+
+impl FromBody for UpdateApiKeyRequest {}
+
+/// A new key. The token is in this answer and nowhere else.
+#[derive(Serialize, ToSchema)]
+pub struct CreateApiKeyResponse {
+    /// The id.
+    id: String,
+    /// The key value: `rm_` and 32 characters.
+    token: String,
+}
+
+/// A key, without its token.
+#[derive(Serialize, ToSchema)]
+pub struct ApiKeyResponse {
+    /// The id.
+    id: String,
+    /// The name.
+    name: String,
+    /// When it was made.
+    created_at: String,
+    /// When it was last used, to the minute.
+    last_used_at: Option<String>,
+}
+
+/// A key that was changed.
+#[derive(Serialize, ToSchema)]
+pub struct ApiKeyReference {
+    /// Always `api_key`.
+    object: &'static str,
+    /// The id.
+    id: String,
+}
+
+/// A key that was deleted.
+#[derive(Serialize, ToSchema)]
+pub struct DeletedApiKey {
+    /// Always `api_key`.
+    object: &'static str,
+    /// The id.
+    id: String,
+    /// Always true.
+    deleted: bool,
+}
+
+impl CreateApiKeyRequest {
+    fn parse(self) -> Result<NewKey, ApiError> {
+        let Self { name, permission, domain_id } = self;
+        let name = name.ok_or_else(|| ApiError::missing_field("name"))?;
+        let permission = match permission {
+            None => Permission::FullAccess,
+            Some(word) => Permission::parse(&word).ok_or_else(|| {
+                ApiError::validation("Invalid `permission` field: use `full_access` or `sending_access`.")
+            })?,
+        };
+        let domain = match domain_id {
+            None => None,
+            Some(text) => {
+                let invalid = || ApiError::validation("The `domain_id` must be a valid UUID.");
+                Some(Id::parse(&text).ok_or_else(invalid)?)
+            }
+        };
+        Ok(NewKey { name, permission, domain })
+    }
+}
+
+/// Creates an API key.
+#[endpoint(tags("API keys"))]
+pub async fn create_api_key(
+    keys: State<ApiKeys>,
+    caller: Caller,
+    key: Body<CreateApiKeyRequest>,
+) -> ApiResult<Created<CreateApiKeyResponse>> {
+    let new = key.into_inner().parse()?;
+    let (key, token) = keys.create(caller.team, new).await?;
+    Ok(Created(CreateApiKeyResponse { id: key.id.to_string(), token: token.reveal().to_owned() }))
+}
+
+/// Lists API keys, newest first.
+#[endpoint(tags("API keys"))]
+pub async fn list_api_keys(
+    keys: State<ApiKeys>,
+    caller: Caller,
+    query: ListQuery<resource::ApiKey>,
+) -> ApiResult<Json<List<ApiKeyResponse>>> {
+    let page = keys.list(caller.team, query.0).await?;
+    Ok(Json(List::of(page, ApiKeyResponse::from)))
+}
+
+/// Renames an API key.
+#[endpoint(tags("API keys"))]
+pub async fn update_api_key(
+    keys: State<ApiKeys>,
+    caller: Caller,
+    id: PathId<resource::ApiKey>,
+    update: Body<UpdateApiKeyRequest>,
+) -> ApiResult<Json<ApiKeyReference>> {
+    let name = update.into_inner().name.ok_or_else(|| ApiError::missing_field("name"))?;
+    if keys.rename(caller.team, id.0, &name).await? {
+        Ok(Json(ApiKeyReference { object: "api_key", id: id.0.to_string() }))
+    } else {
+        Err(not_found())
+    }
+}
+
+/// Revokes an API key: it stops at once.
+#[endpoint(tags("API keys"))]
+pub async fn delete_api_key(
+    keys: State<ApiKeys>,
+    caller: Caller,
+    id: PathId<resource::ApiKey>,
+) -> ApiResult<Json<DeletedApiKey>> {
+    if keys.delete(caller.team, id.0).await? { Ok(Json(deleted(id.0))) } else { Err(not_found()) }
+}
+
+fn deleted(id: ApiKeyId) -> DeletedApiKey {
+    DeletedApiKey { object: "api_key", id: id.to_string(), deleted: true }
+}
+
+fn not_found() -> ApiError {
+    ApiError::not_found("API key")
+}
+
+impl From<ApiKey> for ApiKeyResponse {
+    fn from(key: ApiKey) -> Self {
+        let ApiKey { id, team: _, name, permission: _, domain: _, created_ms, last_used_ms } = key;
+        Self { id: id.to_string(), name, created_at: to_iso(created_ms), last_used_at: last_used_ms.map(to_iso) }
+    }
+}
+
+impl From<CreateKeyError> for ApiError {
+    fn from(error: CreateKeyError) -> Self {
+        match error {
+            CreateKeyError::Name => Self::validation(format!(
+                "Invalid `name` field: it must have 1 to {NAME_CHARS_MAX} characters and no control characters."
+            )),
+            CreateKeyError::DomainNotFound => Self::not_found("Domain"),
+            CreateKeyError::Store(error) => error.into(),
+        }
+    }
+}

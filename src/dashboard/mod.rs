@@ -1,0 +1,49 @@
+//! The embedded dashboard: a plain status page for the time being.
+
+use rust_embed::RustEmbed;
+use salvo::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION};
+use salvo::http::{HeaderValue, StatusCode};
+use salvo::{Request, Response, handler};
+
+/// The files of the dashboard, inside the binary.
+#[derive(RustEmbed)]
+#[folder = "assets/dashboard/"]
+struct Files;
+
+/// Nothing from elsewhere, no inline script, no frame.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
+                      base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// Leads to the dashboard.
+#[handler]
+pub(crate) async fn to_dashboard(res: &mut Response) {
+    res.status_code(StatusCode::TEMPORARY_REDIRECT);
+    res.headers_mut().insert(LOCATION, HeaderValue::from_static("/dashboard/"));
+}
+
+/// Serves a file of the dashboard.
+#[handler]
+pub(crate) async fn serve_file(req: &mut Request, res: &mut Response) {
+    let path = req.params().get("path").map_or("", String::as_str);
+    let path = if path.is_empty() { "index.html" } else { path };
+    let Some(file) = Files::get(path) else {
+        res.status_code(StatusCode::NOT_FOUND);
+        return;
+    };
+    let headers = res.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type(path)));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    res.body(file.data.into_owned());
+}
+
+fn media_type(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "application/octet-stream",
+    }
+}

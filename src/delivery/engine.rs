@@ -1,0 +1,348 @@
+//! The engine: reads the queue, finds each destination's servers, fills the lanes and starts their
+//! sessions.
+//!
+//! One dispatcher task decides; session tasks (`worker.rs`) do. The table is the queue; what is in
+//! memory is a part of it that is about to go, and is found there again after any stop.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{Instrument as _, error, info, info_span, warn};
+
+use super::bell::QueueBell;
+use super::lane::{Lanes, Ready};
+use super::queue::{self, Due, DueKey, DuePage, read_due};
+use super::retry::RetrySchedule;
+use super::return_path::ReturnPaths;
+use super::smtp::{Timeouts, TlsConfigs};
+use super::transport::{Destination, Servers, Transport};
+use super::{simulated, unsent, worker};
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::domains::SigningKeyCache;
+use crate::store::StoreError;
+
+/// Groups read from the table at a time.
+const LOAD_ROWS: usize = 1_000;
+/// The table is read from its start this often, whatever the bell says.
+const RECONCILE_EVERY: Duration = Duration::from_secs(60);
+/// Destinations whose servers are remembered.
+const ROUTES_MAX: usize = 10_000;
+/// How long a destination's servers are remembered here; the resolver below keeps to the TTLs.
+const ROUTE_FRESH_MS: i64 = 60_000;
+/// Destinations looked up at once.
+const LOOKUPS_MAX: usize = 64;
+/// Groups settled without a conversation in one task.
+const UNSENT_MAX: usize = 50;
+/// How long a stop waits for conversations that have passed DATA.
+const STOP_WITHIN: Duration = Duration::from_secs(30);
+
+/// How the engine delivers.
+#[derive(Clone)]
+pub struct Settings {
+    /// The EHLO name.
+    pub hostname: String,
+    /// Where mail goes.
+    pub transport: Transport,
+    /// When what was deferred is tried again.
+    pub schedule: RetrySchedule,
+    /// Sessions at once, over all sites.
+    pub sessions_max: usize,
+    /// Sessions at once with one site.
+    pub sessions_per_site: usize,
+    /// How long each step of a conversation may take.
+    pub timeouts: Timeouts,
+    /// Certificates trusted beside the public ones.
+    pub tls: TlsConfigs,
+    /// Whether anything is delivered at all.
+    pub flow: Flow,
+}
+
+/// Whether the queue is drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// It is.
+    Open,
+    /// Mail is accepted and kept; nothing leaves.
+    Held,
+}
+
+/// The delivery engine.
+pub struct Engine {
+    pub(super) context: Context,
+    pub(super) settings: Settings,
+    pub(super) bell: QueueBell,
+    pub(super) signing: SigningKeyCache,
+    pub(super) return_paths: ReturnPaths,
+    lanes: Mutex<Lanes>,
+    sessions: Arc<Semaphore>,
+    tasks: TaskTracker,
+}
+
+impl Engine {
+    /// Returns an engine over the queue; [`Engine::run`] starts it.
+    pub fn new(context: Context, settings: Settings, bell: QueueBell) -> Arc<Self> {
+        let rest_min = settings.schedule.delays.first().copied().unwrap_or(Duration::from_secs(60));
+        Arc::new(Self {
+            signing: SigningKeyCache::new(context.keyring.clone()),
+            return_paths: ReturnPaths::new(&context.keyring),
+            lanes: Mutex::new(Lanes::new(settings.sessions_per_site, rest_min)),
+            sessions: Arc::new(Semaphore::new(settings.sessions_max)),
+            tasks: TaskTracker::new(),
+            context,
+            settings,
+            bell,
+        })
+    }
+
+    /// Delivers until `stop`, then lets the conversations under way come to their end.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the queue cannot be read.
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
+        let recovered = queue::recover(&self.context).await?;
+        if recovered > 0 {
+            info!(groups = recovered, "took up {recovered} deliveries that the last stop had cut off");
+        }
+        if self.settings.flow == Flow::Held {
+            stop.cancelled().await;
+            return Ok(());
+        }
+        let mut dispatcher = Dispatcher {
+            engine: Arc::clone(&self),
+            stop: stop.clone(),
+            cursor: None,
+            next_due_ms: None,
+            more: false,
+            routes: HashMap::new(),
+            lookups: JoinSet::new(),
+            waiting: Vec::new(),
+        };
+        let ended = dispatcher.run().await;
+        self.tasks.close();
+        if tokio::time::timeout(STOP_WITHIN, self.tasks.wait()).await.is_err() {
+            warn!("some deliveries were cut off by the stop; they are tried again after the next start");
+        }
+        ended
+    }
+
+    pub(super) fn lanes(&self) -> MutexGuard<'_, Lanes> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum RouteState {
+    /// These groups wait for the answer.
+    Asking(Vec<Due>),
+    /// The answer, and when it was given.
+    Known(TimestampMs, Arc<Servers>),
+}
+
+struct Dispatcher {
+    engine: Arc<Engine>,
+    stop: CancellationToken,
+    /// Up to where the table has been read.
+    cursor: Option<DueKey>,
+    next_due_ms: Option<TimestampMs>,
+    /// There is more in the table that is due.
+    more: bool,
+    routes: HashMap<String, RouteState>,
+    lookups: JoinSet<(String, Destination)>,
+    /// Destinations to look up when a look-up ends.
+    waiting: Vec<String>,
+}
+
+impl Dispatcher {
+    async fn run(&mut self) -> Result<(), StoreError> {
+        self.load().await?;
+        let mut reconcile = tokio::time::interval(RECONCILE_EVERY);
+        reconcile.tick().await;
+        loop {
+            self.start_sessions();
+            let wait = self.wait_for_time();
+            tokio::select! {
+                () = self.stop.cancelled() => return Ok(()),
+                () = self.engine.bell.heard() => self.hear().await?,
+                Some(answered) = self.lookups.join_next() => self.answered(answered),
+                () = tokio::time::sleep(wait) => self.load().await?,
+                _ = reconcile.tick() => {
+                    self.cursor = None;
+                    self.load().await?;
+                }
+            }
+        }
+    }
+
+    /// Takes what the bell brought; reads the table when it says so or when there is room again.
+    async fn hear(&mut self) -> Result<(), StoreError> {
+        let pending = self.engine.bell.take();
+        let now_ms = self.engine.context.now_ms();
+        for due in pending.due {
+            if due.key.due_ms > now_ms {
+                self.next_due_ms = Some(self.next_due_ms.map_or(due.key.due_ms, |next| next.min(due.key.due_ms)));
+            } else {
+                self.admit(due);
+            }
+        }
+        if pending.rescan {
+            self.cursor = None;
+        }
+        let is_due = self.next_due_ms.is_some_and(|next| next <= now_ms);
+        if pending.rescan || is_due || self.more {
+            self.load().await?;
+        }
+        Ok(())
+    }
+
+    /// Returns how long nothing becomes due by itself.
+    fn wait_for_time(&self) -> Duration {
+        let now_ms = self.engine.context.now_ms();
+        let rest_end = self.engine.lanes().next_rest_end(now_ms);
+        let next_ms = [self.next_due_ms, rest_end].into_iter().flatten().min();
+        let wait_ms = next_ms.map_or(i64::MAX, |next_ms| (next_ms - now_ms).max(1));
+        Duration::from_millis(u64::try_from(wait_ms).unwrap_or(u64::MAX)).min(RECONCILE_EVERY)
+    }
+
+    /// Reads what has become due, as far as there is room for it.
+    async fn load(&mut self) -> Result<(), StoreError> {
+        loop {
+            let room = self.engine.lanes().room();
+            if room < LOAD_ROWS {
+                self.more = true;
+                return Ok(());
+            }
+            let (after, now_ms) = (self.cursor, self.engine.context.now_ms());
+            let read = self.engine.context.store.read(move |tx| read_due(tx, after, now_ms, LOAD_ROWS));
+            let DuePage { rows, more, next_due_ms } = read.await?;
+            if let Some(last) = rows.last() {
+                self.cursor = Some(last.key);
+            }
+            for due in rows {
+                self.admit(due);
+            }
+            self.more = more;
+            if !more {
+                self.next_due_ms = next_due_ms;
+                return Ok(());
+            }
+            self.start_sessions();
+        }
+    }
+
+    /// Sends a group on its way, unless it is on it already.
+    fn admit(&mut self, due: Due) {
+        if !self.engine.lanes().know(due.key) {
+            return;
+        }
+        if due.destination == simulated::DESTINATION {
+            self.spawn_unsent(vec![due], unsent::Reason::Simulated);
+            return;
+        }
+        let name = if self.engine.settings.transport.is_single() { "" } else { due.destination.as_str() };
+        let now_ms = self.engine.context.now_ms();
+        match self.routes.get_mut(name) {
+            Some(RouteState::Known(at_ms, servers)) if now_ms - *at_ms < ROUTE_FRESH_MS => {
+                let ready = Ready { due, servers: Arc::clone(servers) };
+                self.engine.lanes().offer(ready);
+            }
+            Some(RouteState::Asking(waiting)) => waiting.push(due),
+            Some(RouteState::Known(..)) | None => {
+                let name = name.to_owned();
+                self.forget_routes(now_ms);
+                self.routes.insert(name.clone(), RouteState::Asking(vec![due]));
+                self.ask(name);
+            }
+        }
+    }
+
+    fn forget_routes(&mut self, now_ms: TimestampMs) {
+        if self.routes.len() < ROUTES_MAX {
+            return;
+        }
+        self.routes.retain(|_, route| match route {
+            RouteState::Asking(_) => true,
+            RouteState::Known(at_ms, _) => now_ms - *at_ms < ROUTE_FRESH_MS,
+        });
+        if self.routes.len() >= ROUTES_MAX {
+            self.routes.retain(|_, route| matches!(route, RouteState::Asking(_)));
+        }
+    }
+
+    fn ask(&mut self, name: String) {
+        if self.lookups.len() >= LOOKUPS_MAX {
+            self.waiting.push(name);
+            return;
+        }
+        let (transport, now_ms) = (self.engine.settings.transport.clone(), self.engine.context.now_ms());
+        self.lookups.spawn(async move {
+            let destination = transport.destination(&name, now_ms).await;
+            (name, destination)
+        });
+    }
+
+    /// Gives the groups of a destination to its lane, or settles them when it has none.
+    fn answered(&mut self, answered: Result<(String, Destination), tokio::task::JoinError>) {
+        if let Some(next) = self.waiting.pop() {
+            self.ask(next);
+        }
+        let (name, destination) = match answered {
+            Ok(answered) => answered,
+            Err(error) => {
+                // The groups stay in the table; the next reconciliation finds them.
+                error!(%error, "a look-up of a destination failed");
+                return;
+            }
+        };
+        let Some(RouteState::Asking(waiting)) = self.routes.remove(&name) else { return };
+        let reason = match destination {
+            Destination::Servers(servers) => {
+                let mut lanes = self.engine.lanes();
+                for due in waiting {
+                    lanes.offer(Ready { due, servers: Arc::clone(&servers) });
+                }
+                drop(lanes);
+                let now_ms = self.engine.context.now_ms();
+                self.routes.insert(name, RouteState::Known(now_ms, servers));
+                return;
+            }
+            Destination::Undeliverable { status, message } => unsent::Reason::Undeliverable { status, message },
+            Destination::Vanished => unsent::Reason::Vanished,
+            Destination::Unknown { reason } => unsent::Reason::Unknown { reason },
+        };
+        let mut waiting = waiting.into_iter().peekable();
+        while waiting.peek().is_some() {
+            let some = waiting.by_ref().take(UNSENT_MAX).collect();
+            self.spawn_unsent(some, reason.clone());
+        }
+    }
+
+    fn spawn_unsent(&self, groups: Vec<Due>, reason: unsent::Reason) {
+        let engine = Arc::clone(&self.engine);
+        self.engine.tasks.spawn(async move { unsent::settle_groups(&engine, groups, &reason).await });
+    }
+
+    fn start_sessions(&self) {
+        let now_ms = self.engine.context.now_ms();
+        let mut permits = Vec::new();
+        let reserved = self.engine.lanes().reserve_sessions(now_ms, || {
+            let permit = Arc::clone(&self.engine.sessions).try_acquire_owned().ok();
+            let got = permit.is_some();
+            permits.extend(permit);
+            got
+        });
+        for (site, permit) in reserved.into_iter().zip(permits) {
+            let span = info_span!("session", site = %site);
+            let (engine, stop) = (Arc::clone(&self.engine), self.stop.clone());
+            let session = async move {
+                worker::run(engine, &site, stop).await;
+                drop(permit);
+            };
+            self.engine.tasks.spawn(session.instrument(span));
+        }
+    }
+}

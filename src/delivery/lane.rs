@@ -1,0 +1,351 @@
+//! Lanes: what is ready, site by site, and how many sessions each site has.
+//!
+//! A lane holds names of recipient groups, never messages. One that is full leaves the rest in the
+//! table and remembers that there is more. A site that fails is left alone for a while, longer
+//! each time, and then probed with one group.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::queue::{Due, DueKey};
+use super::rows::Class;
+use super::transport::Servers;
+use crate::clock::TimestampMs;
+
+/// Groups that are ready in memory, over all lanes.
+pub(super) const READY_MAX: usize = 50_000;
+/// Groups that are ready in one lane.
+const LANE_READY_MAX: usize = 5_000;
+/// Groups a session takes at a time: their leases share a commit.
+const TAKE_MAX: usize = 8;
+/// The longest rest of a site that fails.
+const REST_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// A group that is ready, with where it goes.
+#[derive(Clone, Debug)]
+pub(super) struct Ready {
+    pub(super) due: Due,
+    pub(super) servers: Arc<Servers>,
+}
+
+/// What becomes of a group that is offered to the lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// It is in its lane.
+    Taken,
+    /// Its lane is full; it stays in the table alone.
+    Full,
+}
+
+#[derive(Default)]
+struct Lane {
+    transactional: VecDeque<Ready>,
+    broadcast: VecDeque<Ready>,
+    sessions: usize,
+    /// Sessions that are open and have nothing to do.
+    idle: usize,
+    /// Failures since the last success.
+    failures: u32,
+    rests_until_ms: TimestampMs,
+    /// There is more in the table.
+    overflowed: bool,
+    notify: Arc<Notify>,
+}
+
+impl Lane {
+    fn len(&self) -> usize {
+        self.transactional.len() + self.broadcast.len()
+    }
+
+    fn front(&self) -> Option<&Ready> {
+        self.transactional.front().or_else(|| self.broadcast.front())
+    }
+
+    /// Transactional mail never waits behind a broadcast.
+    fn pop(&mut self) -> Option<Ready> {
+        self.transactional.pop_front().or_else(|| self.broadcast.pop_front())
+    }
+}
+
+/// Every lane, and every group that is ready or being claimed.
+pub(super) struct Lanes {
+    lanes: HashMap<String, Lane>,
+    known: HashSet<DueKey>,
+    sessions_per_site: usize,
+    rest_min: Duration,
+}
+
+/// What a session takes next.
+pub(super) enum Take {
+    /// These, all for the same servers.
+    Groups(Vec<Ready>),
+    /// Nothing; wait for this.
+    Wait(Arc<Notify>),
+    /// Nothing, and the site rests.
+    Rest,
+}
+
+impl Lanes {
+    pub(super) fn new(sessions_per_site: usize, rest_min: Duration) -> Self {
+        Self { lanes: HashMap::new(), known: HashSet::new(), sessions_per_site, rest_min }
+    }
+
+    /// Returns how many more groups fit in memory.
+    pub(super) fn room(&self) -> usize {
+        READY_MAX.saturating_sub(self.known.len())
+    }
+
+    /// Marks a group as being in memory; `false` when it is already.
+    pub(super) fn know(&mut self, key: DueKey) -> bool {
+        self.known.insert(key)
+    }
+
+    /// Forgets groups that have left memory: the table no longer has them, or has to be asked again.
+    pub(super) fn forget(&mut self, keys: &[DueKey]) {
+        for key in keys {
+            self.known.remove(key);
+        }
+    }
+
+    /// Puts a known group into its lane.
+    pub(super) fn offer(&mut self, ready: Ready) -> Offer {
+        let lane = self.lanes.entry(ready.servers.site.clone()).or_default();
+        if lane.len() >= LANE_READY_MAX {
+            lane.overflowed = true;
+            self.known.remove(&ready.due.key);
+            return Offer::Full;
+        }
+        match ready.due.key.class {
+            Class::Transactional => lane.transactional.push_back(ready),
+            Class::Broadcast => lane.broadcast.push_back(ready),
+        }
+        if lane.idle > 0 {
+            lane.notify.notify_one();
+        }
+        Offer::Taken
+    }
+
+    /// Returns the sites that have work and may have one more session, and reserves it for each.
+    /// `permit` is asked once for each session.
+    pub(super) fn reserve_sessions(&mut self, now_ms: TimestampMs, mut permit: impl FnMut() -> bool) -> Vec<String> {
+        let mut reserved = Vec::new();
+        for (site, lane) in &mut self.lanes {
+            // One session probes a site that has failed.
+            let sessions_max = if lane.failures > 0 { 1 } else { self.sessions_per_site };
+            while lane.rests_until_ms <= now_ms && lane.sessions < sessions_max && lane.len() > lane.idle * TAKE_MAX {
+                // A new session is worth it when those that are busy have enough to take already.
+                if lane.sessions > 0 && lane.len() <= (lane.sessions - lane.idle) && lane.idle == 0 {
+                    break;
+                }
+                if !permit() {
+                    return reserved;
+                }
+                lane.sessions += 1;
+                reserved.push(site.clone());
+            }
+        }
+        reserved
+    }
+
+    /// Takes the next groups of a site. `fits` says whether a session that is open can take a
+    /// group; a group that does not fit stays for another.
+    pub(super) fn take(&mut self, site: &str, now_ms: TimestampMs, fits: impl Fn(&Servers) -> bool) -> Take {
+        let Some(lane) = self.lanes.get_mut(site) else { return Take::Rest };
+        if lane.rests_until_ms > now_ms {
+            return Take::Rest;
+        }
+        let mut groups: Vec<Ready> = Vec::new();
+        let take_max = if lane.failures > 0 { 1 } else { TAKE_MAX.min(lane.len().div_ceil(lane.sessions.max(1))) };
+        while groups.len() < take_max {
+            let fit = match (lane.front(), groups.first()) {
+                (None, _) => false,
+                (Some(next), None) => fits(&next.servers),
+                (Some(next), Some(first)) => next.servers == first.servers,
+            };
+            if !fit {
+                break;
+            }
+            groups.extend(lane.pop());
+        }
+        if groups.is_empty() { Take::Wait(Arc::clone(&lane.notify)) } else { Take::Groups(groups) }
+    }
+
+    /// Returns whether a lane that had overflowed has room again, and clears the mark.
+    pub(super) fn wants_more(&mut self, site: &str) -> bool {
+        let Some(lane) = self.lanes.get_mut(site) else { return false };
+        let wants = lane.overflowed && lane.len() < LANE_READY_MAX / 2;
+        lane.overflowed &= !wants;
+        wants
+    }
+
+    /// Counts an open session that waits for work, or that has found some.
+    pub(super) fn set_idle(&mut self, site: &str, idle: Idle) {
+        if let Some(lane) = self.lanes.get_mut(site) {
+            match idle {
+                Idle::Begins => lane.idle += 1,
+                Idle::Ends => lane.idle = lane.idle.saturating_sub(1),
+            }
+        }
+    }
+
+    /// Notes that the site took mail.
+    pub(super) fn succeeded(&mut self, site: &str) {
+        if let Some(lane) = self.lanes.get_mut(site) {
+            lane.failures = 0;
+            lane.rests_until_ms = 0;
+        }
+    }
+
+    /// Lets a site rest after a failure, and returns the groups that have expired meanwhile.
+    pub(super) fn failed(&mut self, site: &str, now_ms: TimestampMs, expire_after: Duration) -> Vec<Ready> {
+        let rest_min = self.rest_min;
+        let Some(lane) = self.lanes.get_mut(site) else { return Vec::new() };
+        // Sessions that fail together count once.
+        if lane.rests_until_ms <= now_ms {
+            lane.failures = lane.failures.saturating_add(1);
+            let rest = rest_min.saturating_mul(1 << (lane.failures - 1).min(10)).min(REST_MAX);
+            lane.rests_until_ms = now_ms + i64::try_from(rest.as_millis()).unwrap_or(i64::MAX);
+        }
+        let expire_ms = i64::try_from(expire_after.as_millis()).unwrap_or(i64::MAX);
+        let expired = |ready: &Ready| now_ms - ready.due.first_due_ms >= expire_ms;
+        let mut gone = Vec::new();
+        for queue in [&mut lane.transactional, &mut lane.broadcast] {
+            let (old, young) = std::mem::take(queue).into_iter().partition(expired);
+            *queue = young;
+            gone.extend::<Vec<Ready>>(old);
+        }
+        gone
+    }
+
+    /// Gives a session back; a lane without sessions or work is dropped unless it rests.
+    pub(super) fn session_ended(&mut self, site: &str, now_ms: TimestampMs) {
+        let Some(lane) = self.lanes.get_mut(site) else { return };
+        lane.sessions = lane.sessions.saturating_sub(1);
+        if lane.sessions == 0 && lane.len() == 0 && lane.rests_until_ms <= now_ms && !lane.overflowed {
+            self.lanes.remove(site);
+        }
+    }
+
+    /// Returns when the first resting site that has work may be tried again.
+    pub(super) fn next_rest_end(&self, now_ms: TimestampMs) -> Option<TimestampMs> {
+        self.lanes
+            .values()
+            .filter(|lane| lane.len() > 0 && lane.rests_until_ms > now_ms)
+            .map(|lane| lane.rests_until_ms)
+            .min()
+    }
+}
+
+/// Whether a session begins or ends to wait for work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Idle {
+    /// It begins.
+    Begins,
+    /// It ends.
+    Ends,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delivery::smtp::TlsPolicy;
+    use crate::id::{EmailId, Id};
+
+    fn servers(site: &str) -> Arc<Servers> {
+        Arc::new(Servers { site: site.into(), hosts: Vec::new(), tls: TlsPolicy::Never, credentials: None })
+    }
+
+    fn ready(site: &str, number: u8, class: Class) -> Ready {
+        let email: EmailId = Id::from_bytes([number; 16]);
+        let key = DueKey { due_ms: 0, class, email, group: 0 };
+        Ready { due: Due { key, destination: site.into(), first_due_ms: 0 }, servers: servers(site) }
+    }
+
+    fn lanes() -> Lanes {
+        Lanes::new(2, Duration::from_secs(60))
+    }
+
+    fn taken(take: Take) -> Vec<u8> {
+        match take {
+            Take::Groups(groups) => groups.iter().map(|ready| ready.due.key.email.as_bytes()[0]).collect(),
+            Take::Wait(_) | Take::Rest => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn transactional_mail_never_waits_behind_a_broadcast() {
+        let mut lanes = lanes();
+        lanes.offer(ready("a", 1, Class::Broadcast));
+        lanes.offer(ready("a", 2, Class::Transactional));
+
+        assert_eq!(taken(lanes.take("a", 0, |_| true)), [2, 1]);
+    }
+
+    #[test]
+    fn a_site_gets_no_more_sessions_than_its_share_and_another_gets_its_own() {
+        let mut lanes = lanes();
+        for number in 0..100 {
+            lanes.offer(ready("a", number, Class::Transactional));
+        }
+        lanes.offer(ready("b", 200, Class::Transactional));
+
+        let mut sites = lanes.reserve_sessions(0, || true);
+        sites.sort();
+
+        assert_eq!(sites, ["a", "a", "b"]);
+        assert!(lanes.reserve_sessions(0, || true).is_empty());
+    }
+
+    #[test]
+    fn a_site_that_fails_rests_longer_each_time_and_is_probed_with_one_group() {
+        let mut lanes = lanes();
+        for number in 0..10 {
+            lanes.offer(ready("a", number, Class::Transactional));
+        }
+        let forever = Duration::MAX;
+
+        lanes.failed("a", 0, forever);
+        assert!(lanes.reserve_sessions(59_999, || true).is_empty());
+        assert_eq!(lanes.next_rest_end(0), Some(60_000));
+        assert_eq!(lanes.reserve_sessions(60_000, || true), ["a"]);
+        assert_eq!(taken(lanes.take("a", 60_000, |_| true)).len(), 1);
+        lanes.failed("a", 60_000, forever);
+        assert_eq!(lanes.next_rest_end(60_000), Some(180_000));
+        lanes.succeeded("a");
+
+        assert_eq!(taken(lanes.take("a", 60_001, |_| true)).len(), 8);
+    }
+
+    #[test]
+    fn what_expired_while_a_site_failed_is_handed_back() {
+        let mut lanes = lanes();
+        lanes.offer(ready("a", 1, Class::Transactional));
+
+        let expired = lanes.failed("a", 48 * 3_600_000, Duration::from_secs(48 * 3600));
+
+        assert_eq!(expired.len(), 1);
+    }
+
+    #[test]
+    fn a_full_lane_leaves_the_rest_in_the_table_and_asks_for_more_later() {
+        let mut lanes = Lanes::new(1, Duration::from_secs(60));
+        let mut offers = Vec::new();
+        for number in 0..=LANE_READY_MAX {
+            let mut one = ready("a", 1, Class::Transactional);
+            one.due.key.due_ms = i64::try_from(number).unwrap();
+            assert!(lanes.know(one.due.key));
+            offers.push(lanes.offer(one));
+        }
+
+        assert_eq!(offers.last(), Some(&Offer::Full));
+        assert!(!lanes.wants_more("a"));
+        while lanes.lanes["a"].len() >= LANE_READY_MAX / 2 {
+            let _ = lanes.take("a", 0, |_| true);
+        }
+        assert!(lanes.wants_more("a"));
+        assert!(!lanes.wants_more("a"));
+    }
+}

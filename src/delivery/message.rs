@@ -1,0 +1,145 @@
+//! From a stored email to the bytes of its message: content read and opened, MIME composed,
+//! signatures made. Runs on threads that may block.
+
+use super::queue::Claimed;
+use super::return_path::ReturnPaths;
+use super::smtp::Envelope;
+use crate::address::Mailbox;
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::domains::SigningKeyCache;
+use crate::emails::{self, EmailRow, RecipientKind, message_id};
+use crate::mime::dkim::{self, Signature};
+use crate::mime::{self, Attachment, Message, Party};
+use crate::store::{ReadTx, StoreError};
+
+/// A message ready for its envelope.
+pub(super) struct Composed {
+    pub(super) envelope: Envelope,
+    /// The DKIM-Signature fields.
+    pub(super) signatures: Vec<u8>,
+    /// Everything after them.
+    pub(super) message: Vec<u8>,
+}
+
+/// Why a message cannot be made. None of these goes away by waiting.
+#[derive(Debug)]
+pub(super) enum ComposeError {
+    /// Retention or a deletion has removed the content.
+    ContentGone,
+    /// The sender's domain has been deleted.
+    DomainGone,
+    /// The parts do not make a message, which the API should have refused.
+    Invalid(String),
+    /// The store failed; this may go away.
+    Store(StoreError),
+}
+
+impl From<StoreError> for ComposeError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Composes and signs the message of a claimed group.
+pub(super) fn compose(
+    tx: &ReadTx,
+    context: &Context,
+    signing: &SigningKeyCache,
+    return_paths: &ReturnPaths,
+    claimed: &Claimed,
+) -> Result<Composed, ComposeError> {
+    let (row, id) = (&claimed.row, claimed.key.email);
+    let content = emails::read_content(tx, &context.keyring, id)?.ok_or(ComposeError::ContentGone)?;
+    let domain = signing.find(tx, claimed.due.team, row.domain)?.ok_or(ComposeError::DomainGone)?;
+    let mut files = Vec::with_capacity(row.attachments.len());
+    for (number, info) in (0..).zip(&row.attachments) {
+        let bytes = emails::read_attachment(tx, &context.keyring, id, number)?.ok_or(ComposeError::ContentGone)?;
+        files.push((info, bytes));
+    }
+    let lines = Lines::parse(row)?;
+    let attachments: Vec<Attachment<'_>> = files
+        .iter()
+        .map(|(info, bytes)| Attachment {
+            filename: Some(&info.filename),
+            content_type: Some(&info.content_type),
+            content: bytes,
+        })
+        .collect();
+    let headers: Vec<(&str, &str)> =
+        content.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let message_id = message_id(id, &row.from);
+    let message = Message {
+        from: party(&lines.from),
+        to: &parties(&lines.to),
+        cc: &parties(&lines.cc),
+        reply_to: &parties(&lines.reply_to),
+        subject: &row.subject,
+        date_ms: date_ms(row),
+        message_id: &message_id,
+        headers: &headers,
+        text: content.text.as_deref(),
+        html: content.html.as_deref(),
+        attachments: &attachments,
+    };
+    let bytes = mime::compose(&message, boundary_seed(claimed)).map_err(|error| invalid(&error))?;
+    let signatures: Vec<Signature<'_>> = domain
+        .keys
+        .iter()
+        .map(|(selector, key)| Signature { domain: &domain.domain, selector, key })
+        .collect();
+    let time_s = u64::try_from(context.now_ms() / 1000).unwrap_or(0);
+    let signatures = dkim::sign(&bytes, &signatures, time_s).map_err(|error| invalid(&error))?;
+    let envelope = Envelope {
+        sender: return_paths.address(id, claimed.key.group, &domain.return_path),
+        recipients: claimed.addresses(),
+    };
+    Ok(Composed { envelope, signatures, message: bytes })
+}
+
+fn invalid(error: &dyn std::fmt::Display) -> ComposeError {
+    ComposeError::Invalid(error.to_string())
+}
+
+/// The mailboxes of the header lines.
+struct Lines {
+    from: Mailbox,
+    to: Vec<Mailbox>,
+    cc: Vec<Mailbox>,
+    reply_to: Vec<Mailbox>,
+}
+
+impl Lines {
+    fn parse(row: &EmailRow) -> Result<Self, ComposeError> {
+        let one = |text: &str| Mailbox::parse(text).map_err(|error| invalid(&error));
+        let line = |kind: RecipientKind| -> Result<Vec<Mailbox>, ComposeError> {
+            row.line(kind).iter().map(|text| one(text)).collect()
+        };
+        Ok(Self {
+            from: one(&row.from)?,
+            to: line(RecipientKind::To)?,
+            cc: line(RecipientKind::Cc)?,
+            reply_to: row.reply_to.iter().map(|text| one(text)).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn parties(mailboxes: &[Mailbox]) -> Vec<Party<'_>> {
+    mailboxes.iter().map(party).collect()
+}
+
+fn party(mailbox: &Mailbox) -> Party<'_> {
+    Party { name: mailbox.name(), address: mailbox.address().as_str() }
+}
+
+/// The date of the message is the same in every attempt.
+fn date_ms(row: &EmailRow) -> TimestampMs {
+    row.scheduled_ms.map_or(row.created_ms, |scheduled_ms| scheduled_ms.max(row.created_ms))
+}
+
+/// Boundaries differ between emails and are the same in every attempt of one.
+fn boundary_seed(claimed: &Claimed) -> u64 {
+    let mut seed = [0; 8];
+    seed.copy_from_slice(&claimed.key.email.as_bytes()[8..]);
+    u64::from_be_bytes(seed)
+}

@@ -1,0 +1,261 @@
+//! Writing down what a conversation came to: the recipients' states, the events, the suppressions,
+//! the next attempt and the conversation itself, in one transaction.
+
+use super::outcome::{Charge, Deferral, Fate};
+use super::queue::{Claimed, Due, requeue};
+use super::retry::{Pace, RetrySchedule, tells_delay};
+use super::rows::{AttemptRow, DestinationRow, DueRow};
+use crate::address::EmailAddress;
+use crate::clock::{DAY_MS, TimestampMs};
+use crate::context::Context;
+use crate::emails::{self, DeliveryState, EmailRow, LastEvent, bare};
+use crate::events::{self, Bounce, Detail, Event, Kind};
+use crate::id::EmailId;
+use crate::random;
+use crate::store::tables::{ATTEMPTS, DESTINATIONS, EMAILS, LEASES};
+use crate::store::{Reads, StoreError, WriteTx};
+use crate::suppressions::{self, Origin};
+
+/// What an attempt came to.
+#[derive(Clone, Debug)]
+pub(super) struct Settlement {
+    pub(super) claimed: Claimed,
+    /// One fate for each of the claimed recipients, in their order.
+    pub(super) fates: Vec<Fate>,
+    /// The conversation; none when there was none.
+    pub(super) attempt: Option<AttemptRow>,
+    /// Whether the outcome is simulated, so that nobody joins the suppression list.
+    pub(super) simulated: bool,
+    /// Recipients that were delivered and then reported the message, which only simulation knows.
+    pub(super) complains: bool,
+}
+
+impl Settlement {
+    /// Returns a settlement with a fate for each recipient.
+    pub(super) fn new(claimed: Claimed, fates: Vec<Fate>, attempt: Option<AttemptRow>) -> Self {
+        Self { claimed, fates, attempt, simulated: false, complains: false }
+    }
+
+    /// Returns a settlement with one fate for everybody.
+    pub(super) fn alike(claimed: Claimed, fate: Fate, attempt: Option<AttemptRow>) -> Self {
+        let fates = vec![fate; claimed.recipients.len()];
+        Self::new(claimed, fates, attempt)
+    }
+}
+
+/// Settles a lease and returns what went back into the queue.
+pub(super) fn settle(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    schedule: &RetrySchedule,
+    settlement: &Settlement,
+) -> Result<Vec<Due>, StoreError> {
+    let Claimed { key, due, row: _, recipients } = &settlement.claimed;
+    let lease_key = (key.email, key.group);
+    // A lease that is not there, or not ours, has been settled or recovered by another boot.
+    let ours = tx.get(&LEASES, &lease_key)?.is_some_and(|lease| lease.epoch == context.store.epoch());
+    if !ours {
+        return Ok(Vec::new());
+    }
+    tx.delete(&LEASES, &lease_key)?;
+    let Some(row) = tx.get(&EMAILS, &(due.team, key.email))? else { return Ok(Vec::new()) };
+    let now_ms = context.now_ms();
+    let mut settling = Settling { tx, context, settlement, row, due: due.clone(), now_ms, delivered: Vec::new() };
+    let mut deferred = Vec::new();
+    for (index, fate) in recipients.iter().zip(&settlement.fates) {
+        match fate {
+            Fate::Delivered { reply } => settling.deliver(*index, reply),
+            Fate::Bounced { bounce, suppresses } => settling.bounce(*index, bounce, *suppresses)?,
+            Fate::Failed { reason, reply } => settling.fail(*index, reason, reply.as_deref())?,
+            Fate::Deferred(deferral) => deferred.push((*index, deferral)),
+        }
+    }
+    settling.tell_delivered()?;
+    let requeued = settling.defer(schedule, &deferred)?;
+    if let Some(attempt) = &settlement.attempt {
+        tx.put(&ATTEMPTS, &(key.email, context.id()), attempt)?;
+    }
+    let row = settling.row;
+    emails::settle_deleted(tx, key.email, &row)?;
+    tx.put(&EMAILS, &(due.team, key.email), &row)?;
+    Ok(requeued)
+}
+
+struct Settling<'a, 't> {
+    tx: &'a WriteTx<'t>,
+    context: &'a Context,
+    settlement: &'a Settlement,
+    row: EmailRow,
+    due: DueRow,
+    now_ms: TimestampMs,
+    /// Delivered recipients with the server's reply.
+    delivered: Vec<(String, String)>,
+}
+
+impl Settling<'_, '_> {
+    fn email(&self) -> EmailId {
+        self.settlement.claimed.key.email
+    }
+
+    fn address(&self, index: usize) -> String {
+        bare(&self.row.recipients[index].mailbox).to_owned()
+    }
+
+    fn climb(&mut self, index: usize, rung: LastEvent, state: DeliveryState) {
+        let recipient = &mut self.row.recipients[index];
+        recipient.state = state;
+        recipient.last_event.climb(rung);
+        self.row.last_event.climb(rung);
+    }
+
+    fn record(&self, kind: Kind, recipients: Vec<String>, detail: Detail) -> Result<(), StoreError> {
+        let event = Event { kind, at_ms: self.now_ms, recipients, detail };
+        events::record(self.tx, self.context.id(), self.due.team, self.email(), event)
+    }
+
+    fn deliver(&mut self, index: usize, reply: &str) {
+        self.climb(index, LastEvent::Delivered, DeliveryState::Settled);
+        self.delivered.push((self.address(index), reply.to_owned()));
+        if self.settlement.complains {
+            self.climb(index, LastEvent::Complained, DeliveryState::Settled);
+        }
+    }
+
+    /// Records one event for the recipients that one reply accepted.
+    fn tell_delivered(&mut self) -> Result<(), StoreError> {
+        let delivered = std::mem::take(&mut self.delivered);
+        for accepted in delivered.chunk_by(|left, right| left.1 == right.1) {
+            let recipients: Vec<String> = accepted.iter().map(|(address, _)| address.clone()).collect();
+            let Some((_, reply)) = accepted.first() else { continue };
+            self.record(Kind::Delivered, recipients.clone(), Detail::Reply { reply: reply.clone() })?;
+            if self.settlement.complains {
+                self.record(Kind::Complained, recipients, Detail::None)?;
+            }
+        }
+        if !delivered.is_empty() && !self.settlement.simulated {
+            self.remember_destination()?;
+        }
+        Ok(())
+    }
+
+    /// Remembers, once a day, that the destination takes mail.
+    fn remember_destination(&self) -> Result<(), StoreError> {
+        let key = (destination_hash(&self.due.destination),);
+        let day_ms = self.now_ms.div_euclid(DAY_MS) * DAY_MS;
+        let known = self.tx.get(&DESTINATIONS, &key)?;
+        if known.is_some_and(|known| known.delivered_ms == day_ms) {
+            return Ok(());
+        }
+        let row = DestinationRow { name: self.due.destination.clone(), delivered_ms: day_ms };
+        self.tx.put(&DESTINATIONS, &key, &row)
+    }
+
+    fn bounce(&mut self, index: usize, bounce: &Bounce, suppresses: bool) -> Result<(), StoreError> {
+        self.climb(index, LastEvent::Bounced, DeliveryState::Settled);
+        let address = self.address(index);
+        self.record(Kind::Bounced, vec![address.clone()], Detail::Bounce(bounce.clone()))?;
+        if !suppresses || self.settlement.simulated {
+            return Ok(());
+        }
+        let Ok(parsed) = EmailAddress::parse(&address) else { return Ok(()) };
+        let email = Some(self.email());
+        let (_, added) = suppressions::add(self.tx, self.context, self.due.team, &parsed, Origin::Bounce, email)?;
+        if added {
+            self.record(Kind::SuppressionAdded, vec![address], Detail::None)?;
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, index: usize, reason: &str, reply: Option<&str>) -> Result<(), StoreError> {
+        self.climb(index, LastEvent::Failed, DeliveryState::Settled);
+        let diagnostic = reply.map(ToOwned::to_owned).into_iter().collect();
+        let detail = Detail::Failed { reason: reason.to_owned(), diagnostic };
+        self.record(Kind::Failed, vec![self.address(index)], detail)
+    }
+
+    /// Puts the deferred back into the queue: those to be tried at once in a group of their own
+    /// when others have to wait.
+    fn defer(
+        &mut self,
+        schedule: &RetrySchedule,
+        deferred: &[(usize, &Deferral)],
+    ) -> Result<Vec<Due>, StoreError> {
+        let (at_once, later): (Vec<_>, Vec<_>) =
+            deferred.iter().copied().partition(|(_, deferral)| deferral.pace == Pace::AtOnce);
+        let mut requeued = Vec::new();
+        if !later.is_empty() {
+            let group = self.settlement.claimed.key.group;
+            requeued.extend(self.defer_group(schedule, group, &later)?);
+        }
+        if !at_once.is_empty() {
+            let group = if later.is_empty() { self.settlement.claimed.key.group } else { self.next_group() };
+            requeued.extend(self.defer_group(schedule, group, &at_once)?);
+        }
+        Ok(requeued)
+    }
+
+    fn next_group(&self) -> u16 {
+        self.row.recipients.iter().map(|recipient| recipient.group).max().map_or(0, |group| group + 1)
+    }
+
+    fn defer_group(
+        &mut self,
+        schedule: &RetrySchedule,
+        group: u16,
+        deferred: &[(usize, &Deferral)],
+    ) -> Result<Option<Due>, StoreError> {
+        let mut due = self.due.clone();
+        let counted = deferred.iter().any(|(_, deferral)| deferral.charge == Charge::Counted);
+        due.attempts = due.attempts.saturating_add(u16::from(counted));
+        let mut next_ms = None;
+        let mut waiting = Vec::new();
+        for (index, deferral) in deferred {
+            let next = schedule.next_attempt(deferral.pace, due.attempts, &due, self.now_ms, random::number());
+            match next.filter(|_| !self.is_over(deferral)) {
+                Some(at_ms) => {
+                    next_ms = Some(next_ms.map_or(at_ms, |known: TimestampMs| known.min(at_ms)));
+                    waiting.push((*index, *deferral));
+                }
+                None => self.fail(*index, "expired", deferral.reply.as_deref())?,
+            }
+        }
+        let Some(next_ms) = next_ms else { return Ok(None) };
+        due.plainly = due.plainly || waiting.iter().any(|(_, deferral)| deferral.plainly);
+        self.tell_delay(&mut due, &waiting)?;
+        for (index, _) in &waiting {
+            self.row.recipients[*index].group = group;
+        }
+        let (email, class) = (self.email(), self.settlement.claimed.key.class);
+        requeue(self.tx, &mut self.row, email, group, class, next_ms, &due).map(Some)
+    }
+
+    /// Returns whether a deferral with a limit of its own has reached it.
+    fn is_over(&self, deferral: &Deferral) -> bool {
+        let hours = deferral.hours_max.map(i64::from);
+        hours.is_some_and(|hours| self.now_ms - self.due.first_due_ms >= hours * 3_600_000)
+    }
+
+    fn tell_delay(&mut self, due: &mut DueRow, waiting: &[(usize, &Deferral)]) -> Result<(), StoreError> {
+        let told: Vec<(usize, &Deferral)> =
+            waiting.iter().copied().filter(|(_, deferral)| deferral.pace != Pace::AtOnce).collect();
+        let Some((_, first)) = told.first() else { return Ok(()) };
+        if !tells_delay(due.delays_told, due, self.now_ms) {
+            return Ok(());
+        }
+        due.delays_told += 1;
+        let reply = first.reply.clone();
+        let recipients: Vec<String> = told.iter().map(|(index, _)| self.address(*index)).collect();
+        for (index, _) in &told {
+            self.climb(*index, LastEvent::DeliveryDelayed, DeliveryState::InFlight);
+        }
+        let detail = reply.map_or(Detail::None, |reply| Detail::Reply { reply });
+        self.record(Kind::DeliveryDelayed, recipients, detail)
+    }
+}
+
+/// Returns the key a destination is remembered by.
+pub(super) fn destination_hash(name: &str) -> [u8; 32] {
+    use sha2::Digest as _;
+
+    sha2::Sha256::digest(name.as_bytes()).into()
+}

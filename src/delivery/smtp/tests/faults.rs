@@ -1,0 +1,275 @@
+//! Servers that break off, stall, or speak out of turn.
+
+use std::time::Duration;
+
+use super::peer::{PIPELINING, PLAIN, Peer, Step, greeting};
+use super::{MESSAGE, open_hasty, open_patiently, outcomes, to};
+use crate::delivery::smtp::{ConnectionState, Timeouts};
+
+use Step::{Close, Drip, Hear, HearMessage, Say, Swallow, WaitForEnd};
+
+const TWO: &[&str] = &["a@x.test", "b@x.test"];
+
+fn script(extensions: &'static str, after: impl IntoIterator<Item = Step>) -> Peer {
+    let mut script = greeting(extensions);
+    script.extend(after);
+    Peer::new(script)
+}
+
+/// Delivers one message to two recipients, and returns what came of them.
+async fn deliver_to_two(peer: &Peer) -> Vec<String> {
+    let mut session = open_hasty(peer.address).await;
+    let transaction = session.deliver(&to(TWO), &[MESSAGE]).await;
+
+    let is_closed = transaction.connection == ConnectionState::Closed;
+    assert_eq!(is_closed, !session.is_reusable());
+    outcomes(&transaction.recipients)
+}
+
+#[tokio::test]
+async fn every_way_to_break_off_decides_for_every_recipient() {
+    const GO: &str = "250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n";
+    let cases: Vec<(Vec<Step>, [&str; 2])> = vec![
+        // A 421 at each reply.
+        (
+            vec![Hear("DATA"), Say("421 4.7.0 no\r\n"), WaitForEnd],
+            ["untried MAIL Closing 421"; 2],
+        ),
+        (
+            vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n421 4.7.0 no\r\n"), WaitForEnd],
+            ["untried RCPT Closing 421"; 2],
+        ),
+        (
+            vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n421 4.7.0 no\r\n"), WaitForEnd],
+            ["refused RCPT 550", "untried RCPT Closing 421"],
+        ),
+        (
+            vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n250 ok\r\n421 no\r\n"), WaitForEnd],
+            ["refused RCPT 550", "untried DATA Closing 421"],
+        ),
+        (
+            vec![Hear("DATA"), Say(GO), HearMessage, Say("421 4.3.2 no\r\n"), WaitForEnd],
+            ["untried message Closing 421"; 2],
+        ),
+        // A hang-up at each reply.
+        (vec![Hear("DATA"), Close], ["untried MAIL Lost 0"; 2]),
+        (vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n"), Close], ["refused RCPT 550", "untried RCPT Lost 0"]),
+        (vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n"), Close], ["untried DATA Lost 0"; 2]),
+        (vec![Hear("DATA"), Say(GO), HearMessage, Close], ["ambiguous Lost"; 2]),
+        (vec![Hear("DATA"), Say(GO), HearMessage, Say("250-half"), Close], ["ambiguous Lost"; 2]),
+        // Silence at each reply.
+        (vec![Hear("DATA"), WaitForEnd], ["untried MAIL TimedOut 0"; 2]),
+        (vec![Hear("DATA"), Say("250 ok\r\n"), WaitForEnd], ["untried RCPT TimedOut 0"; 2]),
+        (vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n250 ok\r\n"), WaitForEnd], ["refused RCPT 550", "untried DATA TimedOut 0"]),
+        (vec![Hear("DATA"), Say(GO), HearMessage, WaitForEnd], ["ambiguous TimedOut"; 2]),
+        // Nonsense.
+        (vec![Hear("DATA"), Say("hello\r\n"), WaitForEnd], ["untried MAIL Garbled 0"; 2]),
+        (vec![Hear("DATA"), Say("354 go\r\n"), WaitForEnd], ["untried MAIL Garbled 0"; 2]),
+        (vec![Hear("DATA"), Say("250 ok\r\n354 go\r\n"), WaitForEnd], ["untried RCPT Garbled 0"; 2]),
+        (vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n250 ok\r\n"), WaitForEnd], ["untried DATA Garbled 0"; 2]),
+        (vec![Hear("DATA"), Say(GO), HearMessage, Say("354 again\r\n"), WaitForEnd], ["ambiguous Garbled"; 2]),
+        (vec![Hear("DATA"), Say(GO), HearMessage, Say("oops\r\n"), WaitForEnd], ["ambiguous Garbled"; 2]),
+        // A lone dot that is never answered changes nothing.
+        (vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n550 no\r\n354 go\r\n"), WaitForEnd], ["refused RCPT 550"; 2]),
+        (vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n550 no\r\n354 go\r\n"), Hear("."), Close], ["refused RCPT 550"; 2]),
+    ];
+    for (index, (after, expected)) in cases.into_iter().enumerate() {
+        let peer = script(PIPELINING, after);
+        let results = deliver_to_two(&peer).await;
+        peer.heard();
+
+        assert_eq!(results, expected, "case {index}");
+    }
+}
+
+#[tokio::test]
+async fn replies_may_arrive_in_any_pieces() {
+    let pause = Duration::from_millis(1);
+    let peer = script(
+        "250-mx\r\n250 PIPELINING\r\n",
+        [
+            Hear("DATA"),
+            Drip("250 ok\r\n250-a\r\n250 ok\r\n550-5.1.1 x\r\n", pause),
+            Say("550 5.1.1 y\r\n35"),
+            Say("4 go\r\n"),
+            HearMessage,
+            Drip("250 queued\r\n", pause),
+        ],
+    );
+
+    assert_eq!(deliver_to_two(&peer).await, ["accepted 250", "refused RCPT 550"]);
+}
+
+#[tokio::test]
+async fn a_drip_does_not_stretch_a_timeout() {
+    let peer = script(
+        PLAIN,
+        [Hear("MAIL"), Drip("250-one byte at a time and never an end to this line", Duration::from_millis(20))],
+    );
+
+    assert_eq!(deliver_to_two(&peer).await, ["untried MAIL TimedOut 0"; 2]);
+}
+
+#[tokio::test]
+async fn the_watchdog_ends_what_no_single_timeout_does() {
+    let peer = script(
+        PLAIN,
+        [Hear("MAIL"), Drip("250-one byte at a time and never an end to this line", Duration::from_millis(20))],
+    );
+    let timeouts = Timeouts {
+        transaction: Duration::from_millis(200),
+        ..Timeouts::default()
+    };
+    let mut session = open_patiently(peer.address, &timeouts).await.unwrap();
+
+    let transaction = session.deliver(&to(TWO), &[MESSAGE]).await;
+
+    assert_eq!(outcomes(&transaction.recipients), ["untried MAIL TimedOut 0"; 2]);
+    assert!(transaction.transcript.ends_with("-- timed out at MAIL\n"), "{}", transaction.transcript);
+}
+
+#[tokio::test]
+async fn an_early_reply_is_the_next_reply_and_not_lost() {
+    let peer = script(
+        "250-mx\r\n250 PIPELINING\r\n",
+        [
+            Hear("DATA"),
+            Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"),
+            HearMessage,
+            Say("250 queued\r\n421 4.4.2 that was enough\r\n"),
+            WaitForEnd,
+        ],
+    );
+    let mut session = open_hasty(peer.address).await;
+
+    let first = session.deliver(&to(TWO), &[MESSAGE]).await;
+    assert_eq!(outcomes(&first.recipients), ["accepted 250"; 2]);
+    assert!(!session.is_reusable());
+
+    let second = session.deliver(&to(TWO), &[MESSAGE]).await;
+    assert_eq!(outcomes(&second.recipients), ["untried precheck Closing 421"; 2]);
+    assert_eq!(second.connection, ConnectionState::Closed);
+
+    let third = session.deliver(&to(TWO), &[MESSAGE]).await;
+    assert_eq!(outcomes(&third.recipients), ["untried precheck SessionClosed 0"; 2]);
+    session.quit().await;
+    peer.heard();
+}
+
+#[tokio::test]
+async fn a_server_that_tires_of_a_reused_connection_costs_no_attempt() {
+    let after: [(Vec<Step>, &str); 2] = [
+        (vec![Hear("DATA"), Close], "untried precheck Lost 0"),
+        (vec![Hear("DATA"), Say("421 4.7.0 too many messages\r\n"), WaitForEnd], "untried precheck Closing 421"),
+    ];
+    for (after, expected) in after {
+        let mut steps = vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), HearMessage, Say("250 ok\r\n")];
+        steps.extend(after);
+        let peer = script(PIPELINING, steps);
+        let mut session = open_hasty(peer.address).await;
+
+        session.deliver(&to(TWO), &[MESSAGE]).await;
+        let second = session.deliver(&to(TWO), &[MESSAGE]).await;
+
+        assert_eq!(outcomes(&second.recipients), [expected; 2]);
+        peer.heard();
+    }
+}
+
+#[tokio::test]
+async fn an_idle_connection_that_was_closed_is_noticed_before_mail() {
+    let peer = script(
+        PIPELINING,
+        [Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), HearMessage, Say("250 ok\r\n"), Close],
+    );
+    let mut session = open_hasty(peer.address).await;
+
+    session.deliver(&to(TWO), &[MESSAGE]).await;
+    peer.heard();
+    let second = session.deliver(&to(TWO), &[MESSAGE]).await;
+
+    assert_eq!(outcomes(&second.recipients), ["untried precheck Lost 0"; 2]);
+    assert!(!second.transcript.contains("MAIL"), "{}", second.transcript);
+}
+
+#[tokio::test]
+async fn a_refused_rset_closes_the_session() {
+    let peer = script(PIPELINING, [Hear("DATA"), Say("550 no\r\n503 no\r\n503 no\r\n503 no\r\n"), Hear("RSET"), Say("421 no\r\n"), WaitForEnd]);
+    let mut session = open_hasty(peer.address).await;
+
+    session.deliver(&to(TWO), &[MESSAGE]).await;
+    session.reset().await;
+
+    assert!(!session.is_reusable());
+    peer.heard();
+}
+
+/// More than loopback holds between two sockets, so that writing must wait for the reader.
+fn large_message() -> Vec<u8> {
+    b"0123456789012345678901234567890123456789012345678901234567890123456789012345\r\n".repeat(300_000)
+}
+
+const LARGE: &str = "250-mx\r\n250 PIPELINING\r\n";
+
+#[tokio::test]
+async fn a_server_that_answers_in_the_middle_of_a_message_is_heard() {
+    let cases: [(&str, [&str; 2]); 3] = [
+        ("552 5.3.4 too much\r\n", ["refused message 552"; 2]),
+        ("421 4.3.2 shutting down\r\n", ["untried message Closing 421"; 2]),
+        ("250 fine already\r\n", ["untried message Lost 0"; 2]),
+    ];
+    for (answer, expected) in cases {
+        let peer = script(
+            LARGE,
+            [
+                Hear("DATA"),
+                Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"),
+                Swallow(10_000),
+                Say(answer),
+                WaitForEnd,
+            ],
+        );
+        let mut session = open_hasty(peer.address).await;
+
+        let transaction = session.deliver(&to(TWO), &[&large_message()]).await;
+
+        assert_eq!(transaction.connection, ConnectionState::Closed);
+        assert_eq!(outcomes(&transaction.recipients), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_never_left_whole_is_not_ambiguous() {
+    // The server stops reading.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut tcp, _) = listener.accept().unwrap();
+        tcp.write_all(b"220 hi\r\n").unwrap();
+        let mut space = [0; 4096];
+        tcp.read(&mut space).unwrap();
+        tcp.write_all(LARGE.as_bytes()).unwrap();
+        tcp.read(&mut space).unwrap();
+        tcp.write_all(b"250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n").unwrap();
+        tcp
+    });
+    let mut session = open_hasty(address).await;
+
+    let transaction = session.deliver(&to(TWO), &[&large_message()]).await;
+
+    assert_eq!(outcomes(&transaction.recipients), ["untried message TimedOut 0"; 2]);
+    drop(server.join().unwrap());
+}
+
+#[tokio::test]
+async fn endless_replies_end() {
+    let line = "250-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n";
+    let lines: &'static str = line.repeat(2000).leak();
+    let long: &'static str = "2".repeat(100_000).leak();
+    for flood in [lines, long] {
+        let peer = script(PLAIN, [Hear("MAIL"), Say(flood), WaitForEnd]);
+
+        assert_eq!(deliver_to_two(&peer).await, ["untried MAIL Garbled 0"; 2]);
+    }
+}

@@ -1,0 +1,177 @@
+//! TLS policies, and the client configurations behind them.
+
+use std::sync::Arc;
+
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, Error, ProtocolVersion, RootCertStore,
+    SignatureScheme,
+};
+
+/// What a connection does about TLS. Chosen for each host by whoever opens the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TlsPolicy {
+    /// Clear text, even when STARTTLS is offered: for a host whose TLS is known to be broken, and for loopback.
+    Never,
+    /// STARTTLS when it is offered, TLS 1.2 or later, any certificate (RFC 7435). A failure is
+    /// [`SessionError::TlsFailed`](super::SessionError::TlsFailed): falling back to clear text is the caller's choice
+    /// and takes a second connection.
+    Opportunistic,
+    /// STARTTLS or no session. MTA-STS in enforce mode is this with [`Verification::WebPki`].
+    Required { verify: Verification },
+    /// TLS from the first byte (RFC 8314 §3.3): a smarthost's port 465.
+    Implicit { verify: Verification },
+}
+
+/// What is asked of the server's certificate. DANE becomes a variant that carries the TLSA records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Verification {
+    /// Any certificate will do: the channel is encrypted, the peer is not authenticated.
+    Nothing,
+    /// A chain to a public root, valid for [`Endpoint::host`](super::Endpoint::host).
+    WebPki,
+}
+
+/// What a handshake came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFacts {
+    /// `TLSv1.2` or `TLSv1.3`.
+    pub version: &'static str,
+    /// The cipher suite's name in rustls' spelling, such as `TLS13_AES_256_GCM_SHA384`.
+    pub cipher: String,
+    /// Whether the certificate was verified.
+    pub verified: bool,
+}
+
+impl TlsFacts {
+    pub(super) fn of(connection: &ClientConnection, verification: Verification) -> Self {
+        Self {
+            version: match connection.protocol_version() {
+                Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",
+                Some(ProtocolVersion::TLSv1_2) => "TLSv1.2",
+                _ => "unknown",
+            },
+            cipher: connection
+                .negotiated_cipher_suite()
+                .map(|suite| format!("{:?}", suite.suite()))
+                .unwrap_or_default(),
+            verified: verification == Verification::WebPki,
+        }
+    }
+}
+
+/// The client configurations, made once and shared by all sessions. They are apart, so that a session ticket from an
+/// unverified handshake never resumes a verified one.
+#[derive(Clone, Debug)]
+pub struct TlsConfigs {
+    unverified: Arc<ClientConfig>,
+    verified: Arc<ClientConfig>,
+}
+
+impl TlsConfigs {
+    /// Builds both from the roots inside the binary.
+    pub fn new() -> Self {
+        Self::with_extra_roots([]).expect("no extra root can be malformed")
+    }
+
+    /// Builds both from the roots inside the binary and these, in DER.
+    ///
+    /// # Errors
+    ///
+    /// When one of them is not a certificate.
+    pub fn with_extra_roots(
+        extra: impl IntoIterator<Item = CertificateDer<'static>>,
+    ) -> Result<Self, Error> {
+        let mut roots = RootCertStore {
+            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+        };
+        for certificate in extra {
+            roots.add(certificate)?;
+        }
+        // The provider is named, not taken from the process, so that no order of start-up matters.
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let builder = || {
+            ClientConfig::builder_with_provider(Arc::clone(&provider))
+                .with_safe_default_protocol_versions()
+                .expect("the provider supports TLS 1.2 and 1.3")
+        };
+        let verified = builder()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let unverified = builder()
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate {
+                provider: Arc::clone(&provider),
+            }))
+            .with_no_client_auth();
+        Ok(Self {
+            unverified: Arc::new(unverified),
+            verified: Arc::new(verified),
+        })
+    }
+
+    pub(super) fn of(&self, verification: Verification) -> Arc<ClientConfig> {
+        Arc::clone(match verification {
+            Verification::Nothing => &self.unverified,
+            Verification::WebPki => &self.verified,
+        })
+    }
+}
+
+impl Default for TlsConfigs {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Accepts every certificate.
+///
+/// Opportunistic TLS protects against listening only. Many receivers have self-signed, expired or misnamed
+/// certificates, and refusing them would send the same mail in clear text.
+#[derive(Debug)]
+struct AnyCertificate {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}

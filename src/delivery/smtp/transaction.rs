@@ -1,0 +1,420 @@
+//! One message on an open session, and one result for each of its recipients.
+
+use tokio::time::Instant;
+
+use super::Phase;
+use super::body::DotStuffer;
+use super::conversation::{Broken, Cause, PARTING_WORDS};
+use super::envelope::{Envelope, Plan};
+use super::reply::{Reply, ReplyError};
+use super::session::{Session, SessionError};
+use super::stream::{Flushed, WRITE_BYTES};
+use super::transcript::Speaker;
+
+/// What came of one message.
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    /// In the order of [`Envelope::recipients`], one for each.
+    pub recipients: Vec<RecipientResult>,
+    pub connection: ConnectionState,
+    /// What was said, at most 8 KiB; on the first message of a session, from the connection on.
+    pub transcript: String,
+}
+
+/// What came of one recipient.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecipientResult {
+    /// The server has taken responsibility (RFC 5321 §6.1): the reply to the final dot.
+    Accepted { reply: Reply },
+    /// A refusal to be judged by [`classify`](super::classify()). At RCPT it is about this recipient; at MAIL, DATA
+    /// and the message it is about all that were still in the transaction.
+    Refused { phase: Phase, reply: Reply },
+    /// Nothing was decided about this recipient, who may be tried again without the risk of a duplicate.
+    ///
+    /// `phase` is where the transaction stood: before [`Phase::Mail`], no attempt was made. `reply`, where there is
+    /// one, is about the site: a 421, or the last words before the connection broke.
+    NotTried {
+        reason: NotTried,
+        phase: Phase,
+        reply: Option<Reply>,
+    },
+    /// The final dot may have reached the server, and no answer came back. RFC 5321 §4.5.3.2.6 and RFC 1047: trying
+    /// again may make a duplicate, not trying again may lose the message.
+    Ambiguous { reason: NotTried },
+}
+
+/// Why nothing was decided, or why it is not known what was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotTried {
+    /// The server is closing the connection.
+    Closing,
+    /// The connection broke.
+    Lost,
+    TimedOut,
+    /// The server's answer makes no sense.
+    Garbled,
+    /// More recipients than the server takes at a time: to go at once, in another transaction.
+    OverRecipientLimit,
+    /// The session had been closed before.
+    SessionClosed,
+}
+
+/// What can be done with the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionState {
+    Reusable,
+    /// RSET comes before the next message.
+    NeedsReset,
+    Closed,
+}
+
+/// What has been decided so far.
+struct Progress {
+    results: Vec<Option<RecipientResult>>,
+    /// The recipients that the server has accepted at RCPT.
+    accepted: Vec<usize>,
+}
+
+impl Progress {
+    /// Decides for everyone who is still open.
+    fn decide_open(&mut self, result: &RecipientResult) {
+        for open in self.results.iter_mut().filter(|result| result.is_none()) {
+            *open = Some(result.clone());
+        }
+    }
+
+    fn refuse_open(&mut self, phase: Phase, reply: Reply) {
+        self.decide_open(&RecipientResult::Refused { phase, reply });
+    }
+
+    fn is_open(&self) -> bool {
+        self.results.iter().any(Option::is_none)
+    }
+}
+
+/// How the message and its final dot left.
+enum Sent {
+    /// All of it: the reply to the final dot is next.
+    Whole,
+    /// The server interrupted. The final dot has not left.
+    Interrupted,
+    /// Writing failed. The final dot has not left.
+    Failed(Cause),
+    /// Writing failed after the final dot had been given to the connection.
+    Unknown(Cause),
+}
+
+impl Session {
+    /// Delivers one message, given in pieces that are written one after the other.
+    ///
+    /// Never fails: every end is a result for every recipient. Takes at most
+    /// [`Timeouts::transaction`](super::Timeouts::transaction).
+    pub async fn deliver(&mut self, envelope: &Envelope, message: &[&[u8]]) -> Transaction {
+        let message_bytes = message.iter().map(|piece| piece.len() as u64).sum();
+        let plan = Plan::new(envelope, message_bytes, &self.facts().capabilities);
+        let results = plan.recipients.iter().map(|planned| planned.as_ref().err().cloned());
+        let mut progress = Progress {
+            results: results.collect(),
+            accepted: Vec::new(),
+        };
+
+        if self.state == ConnectionState::Closed {
+            progress.decide_open(&RecipientResult::NotTried {
+                reason: NotTried::SessionClosed,
+                phase: Phase::Precheck,
+                reply: None,
+            });
+        }
+        if progress.is_open() {
+            let watchdog = self.timeouts.transaction;
+            self.conversation.set_watchdog(Some(watchdog));
+            let conversed = self.converse(&plan, message, message_bytes, &mut progress);
+            if let Err(broken) = conversed.await {
+                self.break_off(broken, &mut progress);
+            }
+            self.conversation.set_watchdog(None);
+            self.last_used_at = Instant::now();
+        }
+        Transaction {
+            recipients: progress.results.into_iter().flatten().collect(),
+            connection: self.state,
+            transcript: self.conversation.stream().transcript.take(),
+        }
+    }
+
+    /// Closes the session and decides for everyone whom nothing was decided about.
+    fn break_off(&mut self, mut broken: Broken, progress: &mut Progress) {
+        let note = SessionError::from(broken.clone()).to_string();
+        let stream = self.conversation.stream();
+        stream.transcript.record(Speaker::Note, note.as_bytes());
+        self.close();
+        // A server that tires of a connection after some messages shows it at the next MAIL. That says nothing about
+        // the message, which has not been looked at.
+        if self.transactions > 1
+            && broken.phase == Phase::Mail
+            && matches!(broken.cause, Cause::Closing(_) | Cause::Lost)
+        {
+            broken.phase = Phase::Precheck;
+        }
+        progress.decide_open(&not_tried(broken));
+    }
+
+    async fn converse(
+        &mut self,
+        plan: &Plan,
+        message: &[&[u8]],
+        message_bytes: u64,
+        progress: &mut Progress,
+    ) -> Result<(), Broken> {
+        self.make_ready().await?;
+        self.transactions += 1;
+        // Whatever happens short of a reply to the final dot, the server may hold half a transaction.
+        self.state = ConnectionState::NeedsReset;
+
+        let data = if self.facts().capabilities.pipelining() {
+            self.envelope_at_once(plan, progress).await?
+        } else {
+            self.envelope_by_steps(plan, progress).await?
+        };
+        let Some(data) = data else {
+            return Ok(());
+        };
+        if data.is_positive() {
+            // This leaves it open whether the server waits for a message.
+            return Err(garbled(Phase::Data));
+        }
+        if !data.is_intermediate() {
+            progress.refuse_open(Phase::Data, data);
+            return Ok(());
+        }
+        if progress.accepted.is_empty() {
+            return self.send_nothing().await;
+        }
+        let sent = self.send_message(message, message_bytes).await;
+        self.conclude(sent, progress).await
+    }
+
+    /// Sees to it that the server waits for MAIL.
+    async fn make_ready(&mut self) -> Result<(), Broken> {
+        let phase = Phase::Precheck;
+        // A server that gave up on an idle connection has said so, or has hung up, before this.
+        if self.conversation.stream().has_peer_spoken().await {
+            let reply = self.conversation.reply(phase, PARTING_WORDS).await?;
+            let cause = Cause::Closing(reply);
+            return Err(Broken { phase, cause });
+        }
+        self.reset().await;
+        if self.state == ConnectionState::Closed {
+            let cause = Cause::Lost;
+            return Err(Broken { phase, cause });
+        }
+        Ok(())
+    }
+
+    /// MAIL, RCPT and DATA in one write (RFC 2920 §3.1). Returns the reply to DATA.
+    async fn envelope_at_once(
+        &mut self,
+        plan: &Plan,
+        progress: &mut Progress,
+    ) -> Result<Option<Reply>, Broken> {
+        let stream = self.conversation.stream();
+        stream.queue(plan.mail.as_bytes());
+        for rcpt in plan.recipients.iter().flatten() {
+            stream.queue(rcpt.as_bytes());
+        }
+        stream.queue(b"DATA\r\n");
+        self.conversation.flush(Phase::Mail, self.timeouts.mail).await?;
+
+        let mail = self.conversation.reply(Phase::Mail, self.timeouts.mail).await?;
+        judge_mail(mail, progress)?;
+        for (index, _) in asked(plan) {
+            // Every command has its reply, also those that a refused MAIL has made pointless.
+            let rcpt = self.conversation.reply(Phase::Rcpt, self.timeouts.rcpt).await?;
+            judge_rcpt(index, rcpt, progress)?;
+        }
+        let data = self.conversation.reply(Phase::Data, self.timeouts.data).await?;
+        Ok(Some(data))
+    }
+
+    /// One command at a time. Returns the reply to DATA, or `None` where DATA had no one left to go to.
+    async fn envelope_by_steps(
+        &mut self,
+        plan: &Plan,
+        progress: &mut Progress,
+    ) -> Result<Option<Reply>, Broken> {
+        let conversation = &mut self.conversation;
+        let mail = conversation
+            .command(Phase::Mail, &plan.mail, self.timeouts.mail)
+            .await?;
+        judge_mail(mail, progress)?;
+        if !progress.is_open() {
+            return Ok(None);
+        }
+        for (index, rcpt) in asked(plan) {
+            let reply = conversation
+                .command(Phase::Rcpt, rcpt, self.timeouts.rcpt)
+                .await?;
+            judge_rcpt(index, reply, progress)?;
+        }
+        if progress.accepted.is_empty() {
+            return Ok(None);
+        }
+        let data = conversation
+            .command(Phase::Data, "DATA\r\n", self.timeouts.data)
+            .await?;
+        Ok(Some(data))
+    }
+
+    /// Answers a 354 that no recipient is behind.
+    ///
+    /// RFC 2920 §3.1: a client whose recipients were all refused sends an empty message; whatever the answer, it is
+    /// about no one.
+    async fn send_nothing(&mut self) -> Result<(), Broken> {
+        self.conversation
+            .command(Phase::Body, ".\r\n", self.timeouts.rset)
+            .await?;
+        Ok(())
+    }
+
+    /// Writes the message and the final dot, as few writes as its size allows.
+    async fn send_message(&mut self, message: &[&[u8]], message_bytes: u64) -> Sent {
+        let block = self.timeouts.block;
+        let end = Instant::now() + self.timeouts.body(message_bytes);
+        let conversation = &mut self.conversation;
+        let note = format!("{message_bytes} bytes of message");
+        conversation.stream().transcript.record(Speaker::Note, note.as_bytes());
+
+        let mut stuffer = DotStuffer::default();
+        for part in message.iter().flat_map(|piece| piece.chunks(WRITE_BYTES)) {
+            stuffer.push(part, conversation.stream().outbound());
+            if conversation.stream().outbound().len() < WRITE_BYTES {
+                continue;
+            }
+            let deadline = conversation.block_deadline(block, end);
+            match conversation.flush_block(deadline).await {
+                Ok(Flushed::All) => {}
+                Ok(Flushed::PeerSpoke) => return Sent::Interrupted,
+                Err(error) => return Sent::Failed(write_cause(&error)),
+            }
+        }
+        stuffer.finish(conversation.stream().outbound());
+        let deadline = conversation.block_deadline(block, end);
+        let result = conversation.flush_block(deadline).await;
+        // What the connection has not taken has not left, and the dot is the last of it.
+        let has_dot_left = !conversation.stream().has_outbound();
+        match result {
+            Ok(Flushed::All) => Sent::Whole,
+            Ok(Flushed::PeerSpoke) if has_dot_left => Sent::Unknown(Cause::Lost),
+            Ok(Flushed::PeerSpoke) => Sent::Interrupted,
+            Err(error) if has_dot_left => Sent::Unknown(write_cause(&error)),
+            Err(error) => Sent::Failed(write_cause(&error)),
+        }
+    }
+
+    /// Reads what the server makes of the message.
+    async fn conclude(&mut self, sent: Sent, progress: &mut Progress) -> Result<(), Broken> {
+        let phase = Phase::Body;
+        let is_whole = matches!(sent, Sent::Whole);
+        let may_have_arrived = matches!(sent, Sent::Whole | Sent::Unknown(_));
+        let limit = if is_whole {
+            self.timeouts.final_dot
+        } else {
+            PARTING_WORDS
+        };
+        match self.conversation.reply(phase, limit).await {
+            Ok(reply) if reply.is_transient() || reply.is_permanent() => {
+                progress.refuse_open(phase, reply);
+            }
+            Ok(reply) if reply.is_positive() && may_have_arrived => {
+                progress.decide_open(&RecipientResult::Accepted { reply });
+                self.state = ConnectionState::Reusable;
+            }
+            // A 421 to the final dot is an answer: the message was not taken.
+            Err(broken) if matches!(broken.cause, Cause::Closing(_)) => return Err(broken),
+            answer => {
+                let cause = match (sent, answer) {
+                    (Sent::Failed(cause) | Sent::Unknown(cause), _) => cause,
+                    (_, Err(broken)) => broken.cause,
+                    (_, Ok(_)) => Cause::Garbled(ReplyError::NotAReply),
+                };
+                if may_have_arrived {
+                    let reason = NotTried::from(&cause);
+                    progress.decide_open(&RecipientResult::Ambiguous { reason });
+                }
+                return Err(Broken { phase, cause });
+            }
+        }
+        if !is_whole {
+            self.close();
+        }
+        Ok(())
+    }
+}
+
+/// The recipients that are asked of the server, by their place in the envelope.
+fn asked(plan: &Plan) -> impl Iterator<Item = (usize, &str)> {
+    let recipients = plan.recipients.iter().enumerate();
+    recipients.filter_map(|(index, planned)| Some((index, planned.as_deref().ok()?)))
+}
+
+fn judge_mail(reply: Reply, progress: &mut Progress) -> Result<(), Broken> {
+    if reply.is_intermediate() {
+        return Err(garbled(Phase::Mail));
+    }
+    if !reply.is_positive() {
+        progress.refuse_open(Phase::Mail, reply);
+    }
+    Ok(())
+}
+
+fn judge_rcpt(index: usize, reply: Reply, progress: &mut Progress) -> Result<(), Broken> {
+    if reply.is_intermediate() {
+        return Err(garbled(Phase::Rcpt));
+    }
+    let result = &mut progress.results[index];
+    if result.is_some() {
+        // MAIL was refused: what follows from that is not about the recipient.
+        return Ok(());
+    }
+    if reply.is_positive() {
+        progress.accepted.push(index);
+    } else {
+        let phase = Phase::Rcpt;
+        *result = Some(RecipientResult::Refused { phase, reply });
+    }
+    Ok(())
+}
+
+fn garbled(phase: Phase) -> Broken {
+    let cause = Cause::Garbled(ReplyError::NotAReply);
+    Broken { phase, cause }
+}
+
+fn write_cause(error: &std::io::Error) -> Cause {
+    match error.kind() {
+        std::io::ErrorKind::TimedOut => Cause::TimedOut,
+        _ => Cause::Lost,
+    }
+}
+
+fn not_tried(broken: Broken) -> RecipientResult {
+    RecipientResult::NotTried {
+        reason: NotTried::from(&broken.cause),
+        phase: broken.phase,
+        reply: match broken.cause {
+            Cause::Closing(reply) => Some(reply),
+            Cause::TimedOut | Cause::Lost | Cause::Garbled(_) => None,
+        },
+    }
+}
+
+impl From<&Cause> for NotTried {
+    fn from(cause: &Cause) -> Self {
+        match cause {
+            Cause::Closing(_) => Self::Closing,
+            Cause::TimedOut => Self::TimedOut,
+            Cause::Lost => Self::Lost,
+            Cause::Garbled(_) => Self::Garbled,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Groups that are settled without a conversation: simulated recipients, and destinations that
+//! have no servers.
+
+use super::engine::Engine;
+use super::outcome::{Deferral, Fate, undeliverable};
+use super::queue::{Claimed, Due, DueKey, claim};
+use super::settle::{Settlement, destination_hash, settle};
+use super::simulated::{self, Outcome};
+use crate::clock::{DAY_MS, TimestampMs};
+use crate::events::{Bounce, BounceType};
+use crate::store::tables::DESTINATIONS;
+use crate::store::{Reads, StoreError, WriteTx};
+use tracing::error;
+
+/// A destination that took mail this recently is looked up once more before its name's absence
+/// counts.
+const REMEMBERED_MS: i64 = 30 * DAY_MS;
+
+/// Why there is no conversation.
+#[derive(Clone, Debug)]
+pub(super) enum Reason {
+    /// The recipients are simulated.
+    Simulated,
+    /// The destination takes no mail.
+    Undeliverable {
+        /// The enhanced status code.
+        status: &'static str,
+        /// Why.
+        message: String,
+    },
+    /// The destination's name does not exist.
+    Vanished,
+    /// The destination's servers cannot be found for the moment.
+    Unknown {
+        /// Why.
+        reason: String,
+    },
+    /// The groups expired while their site failed.
+    Expired,
+}
+
+/// Claims and settles groups in one transaction.
+pub(super) async fn settle_groups(engine: &Engine, groups: Vec<Due>, reason: &Reason) {
+    let keys: Vec<DueKey> = groups.into_iter().map(|due| due.key).collect();
+    let (context, schedule, reason) = (engine.context.clone(), engine.settings.schedule.clone(), reason.clone());
+    let claiming = keys.clone();
+    let settled = engine.context.store.write_bulk::<_, StoreError>(move |tx| {
+        let now_ms = context.now_ms();
+        let mut requeued = Vec::new();
+        for claimed in claim(tx, &context, &claiming)? {
+            let settlement = judge(tx, claimed, &reason, now_ms)?;
+            requeued.extend(settle(tx, &context, &schedule, &settlement)?);
+        }
+        Ok(requeued)
+    });
+    match settled.await {
+        Ok(requeued) => engine.bell.ring_for(requeued),
+        // The groups are still in the table; the next reconciliation finds them.
+        Err(error) => error!(%error, "some deliveries could not be settled: {error}"),
+    }
+    engine.lanes().forget(&keys);
+}
+
+fn judge(tx: &WriteTx<'_>, claimed: Claimed, reason: &Reason, now_ms: TimestampMs) -> Result<Settlement, StoreError> {
+    let fate = match reason {
+        Reason::Simulated => return Ok(simulate(claimed)),
+        Reason::Undeliverable { status, message } => undeliverable(message, status),
+        Reason::Vanished if claimed.due.attempts == 0 && took_mail(tx, &claimed, now_ms)? => {
+            let said = "5.1.2 the domain does not exist; it took mail lately, so it is looked up once more";
+            Fate::Deferred(Deferral::ordinary(Some(said.into())))
+        }
+        Reason::Vanished => undeliverable("The recipient's domain does not exist.", "5.1.2"),
+        Reason::Unknown { reason } => Fate::Deferred(Deferral::ordinary(Some(format!("4.4.3 {reason}")))),
+        Reason::Expired => Fate::Failed { reason: "expired".into(), reply: None },
+    };
+    Ok(Settlement::alike(claimed, fate, None))
+}
+
+fn took_mail(tx: &WriteTx<'_>, claimed: &Claimed, now_ms: TimestampMs) -> Result<bool, StoreError> {
+    let known = tx.get(&DESTINATIONS, &(destination_hash(&claimed.due.destination),))?;
+    Ok(known.is_some_and(|known| now_ms - known.delivered_ms < REMEMBERED_MS))
+}
+
+/// Gives each simulated recipient the outcome its name asks for. The recipients of a group share a
+/// destination, and so they are all simulated.
+fn simulate(claimed: Claimed) -> Settlement {
+    let outcomes: Vec<Option<Outcome>> =
+        claimed.addresses().iter().map(|address| simulated::outcome(address)).collect();
+    let first_attempt = claimed.due.attempts == 0;
+    let fates = outcomes.iter().map(|outcome| simulated_fate(*outcome, first_attempt)).collect();
+    let complains = outcomes.contains(&Some(Outcome::Complained));
+    Settlement { simulated: true, complains, ..Settlement::new(claimed, fates, None) }
+}
+
+fn simulated_fate(outcome: Option<Outcome>, first_attempt: bool) -> Fate {
+    match outcome {
+        Some(Outcome::Bounced) => {
+            let bounce = Bounce {
+                message: "The recipient's mail server refused the message.".into(),
+                bounce_type: BounceType::Permanent,
+                subtype: "General".into(),
+                diagnostic: vec!["550 5.1.1 simulated bounce".into()],
+            };
+            Fate::Bounced { bounce, suppresses: false }
+        }
+        Some(Outcome::Delayed) if first_attempt => {
+            Fate::Deferred(Deferral::ordinary(Some("451 4.7.1 simulated delay".into())))
+        }
+        Some(Outcome::Delivered | Outcome::Delayed | Outcome::Complained | Outcome::Suppressed) | None => {
+            Fate::Delivered { reply: "250 2.0.0 simulated delivery".into() }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Composition: the header section in a fixed order, then the parts.
+
+use super::body::{base64_bytes, write_base64, write_quoted_printable};
+use super::header::{
+    Folder, refuse_controls, write_addresses, write_custom, write_date, write_message_id,
+    write_parameter, write_text,
+};
+use super::media_type;
+use super::message::{Attachment, ComposeError, Field, Message};
+use super::text::text_from_html;
+
+/// A word of a subject that is longer is carried as encoded words, which fold.
+const SUBJECT_WORD_BYTES_MAX: usize = 75;
+
+/// What a reader sees first: the text, the html, or both as alternatives.
+enum Content<'a> {
+    Text(&'a str),
+    Html(&'a str),
+    Both {
+        text: std::borrow::Cow<'a, str>,
+        html: &'a str,
+    },
+}
+
+/// Composes a message.
+///
+/// The same message and seed give the same bytes. The seed separates this message's boundaries
+/// from those of a message quoted inside it; any number will do.
+///
+/// Cost: linear in the size of the parts, plus [`text_from_html`] when there is html alone.
+///
+/// # Errors
+/// Refuses what the API should have refused before: control characters, malformed addresses,
+/// reserved header names. See [`ComposeError`].
+pub fn compose(message: &Message<'_>, boundary_seed: u64) -> Result<Vec<u8>, ComposeError> {
+    let content = content(message);
+    let mut out = Vec::with_capacity(estimated_bytes(message, &content));
+    write_header_section(&mut out, message)?;
+
+    // RFC 2045 §6.7 and §6.8: neither encoding ever yields "=_", so no leaf holds a boundary.
+    let alternative = format!("=_{boundary_seed:016x}.1");
+    if message.attachments.is_empty() {
+        write_content(&mut out, &content, &alternative);
+        return Ok(out);
+    }
+
+    let mixed = format!("=_{boundary_seed:016x}.0");
+    write_multipart_type(&mut out, "multipart/mixed", &mixed);
+    write_delimiter(&mut out, &mixed);
+    write_content(&mut out, &content, &alternative);
+    for attachment in message.attachments {
+        write_delimiter(&mut out, &mixed);
+        write_attachment(&mut out, attachment)?;
+    }
+    write_close_delimiter(&mut out, &mixed);
+    Ok(out)
+}
+
+fn content<'a>(message: &Message<'a>) -> Content<'a> {
+    match (message.text, message.html) {
+        (Some(text), Some(html)) if !text.is_empty() => Content::Both {
+            text: text.into(),
+            html,
+        },
+        (Some(_), Some(html)) => Content::Html(html),
+        (None, Some(html)) => match text_from_html(html) {
+            // An empty alternative is worse than none: a reader of text would show it.
+            text if text.is_empty() => Content::Html(html),
+            text => Content::Both {
+                text: text.into(),
+                html,
+            },
+        },
+        (text, None) => Content::Text(text.unwrap_or_default()),
+    }
+}
+
+/// Returns enough for most messages, so that the buffer grows once at most.
+fn estimated_bytes(message: &Message<'_>, content: &Content<'_>) -> usize {
+    let leaves = match content {
+        Content::Text(leaf) | Content::Html(leaf) => leaf.len(),
+        Content::Both { text, html } => text.len() + html.len(),
+    };
+    let attachments: usize = message
+        .attachments
+        .iter()
+        .map(|attachment| base64_bytes(attachment.content.len()) + 512)
+        .sum();
+    leaves + leaves / 8 + attachments + 4096
+}
+
+fn write_header_section(out: &mut Vec<u8>, message: &Message<'_>) -> Result<(), ComposeError> {
+    write_date(out, message.date_ms)?;
+    write_addresses(out, "From", &[message.from])?;
+    if message.to.is_empty() && message.cc.is_empty() {
+        // RFC 5322 §3.6.3 leaves To optional; receivers' filters do not.
+        out.extend_from_slice(b"To: undisclosed-recipients:;\r\n");
+    }
+    for (name, parties) in [
+        ("To", message.to),
+        ("Cc", message.cc),
+        ("Reply-To", message.reply_to),
+    ] {
+        if !parties.is_empty() {
+            write_addresses(out, name, parties)?;
+        }
+    }
+    let mut folder = Folder::start(out, "Subject");
+    write_text(
+        &mut folder,
+        message.subject,
+        SUBJECT_WORD_BYTES_MAX,
+        Field::Subject,
+    )?;
+    folder.end();
+    write_message_id(out, message.message_id)?;
+    out.extend_from_slice(b"MIME-Version: 1.0\r\n");
+    for (name, value) in message.headers {
+        write_custom(out, name, value)?;
+    }
+    Ok(())
+}
+
+/// Writes the part that is read, its content fields first.
+fn write_content(out: &mut Vec<u8>, content: &Content<'_>, boundary: &str) {
+    match content {
+        Content::Text(text) => write_leaf(out, "text/plain", text),
+        Content::Html(html) => write_leaf(out, "text/html", html),
+        Content::Both { text, html } => {
+            // RFC 2046 §5.1.4: the plainest first, the best last.
+            write_multipart_type(out, "multipart/alternative", boundary);
+            write_delimiter(out, boundary);
+            write_leaf(out, "text/plain", text);
+            write_delimiter(out, boundary);
+            write_leaf(out, "text/html", html);
+            write_close_delimiter(out, boundary);
+        }
+    }
+}
+
+fn write_leaf(out: &mut Vec<u8>, essence: &str, text: &str) {
+    out.extend_from_slice(b"Content-Type: ");
+    out.extend_from_slice(essence.as_bytes());
+    out.extend_from_slice(b"; charset=utf-8\r\n");
+    out.extend_from_slice(b"Content-Transfer-Encoding: quoted-printable\r\n\r\n");
+    write_quoted_printable(out, text);
+}
+
+fn write_attachment(out: &mut Vec<u8>, attachment: &Attachment<'_>) -> Result<(), ComposeError> {
+    let filename = attachment.filename.filter(|name| !name.is_empty());
+    if let Some(filename) = filename {
+        refuse_controls(filename, Field::Filename)?;
+    }
+    let media_type = media_type::of_attachment(attachment);
+
+    let mut folder = Folder::start(out, "Content-Type");
+    folder.word(media_type.essence.as_bytes());
+    for (attribute, value) in &media_type.parameters {
+        write_parameter(&mut folder, attribute, value);
+    }
+    if let Some(filename) = filename {
+        // Older readers know the name from here alone.
+        write_parameter(&mut folder, "name", filename);
+    }
+    folder.end();
+
+    let mut folder = Folder::start(out, "Content-Disposition");
+    folder.word(b"attachment");
+    if let Some(filename) = filename {
+        write_parameter(&mut folder, "filename", filename);
+    }
+    folder.end();
+
+    out.extend_from_slice(b"Content-Transfer-Encoding: base64\r\n\r\n");
+    write_base64(out, attachment.content);
+    Ok(())
+}
+
+fn write_multipart_type(out: &mut Vec<u8>, essence: &str, boundary: &str) {
+    let mut folder = Folder::start(out, "Content-Type");
+    folder.word(essence.as_bytes());
+    write_parameter(&mut folder, "boundary", boundary);
+    folder.end();
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Every leaf ends in CRLF, and so does the head of a multipart: the delimiter needs no other.
+fn write_delimiter(out: &mut Vec<u8>, boundary: &str) {
+    out.extend_from_slice(b"--");
+    out.extend_from_slice(boundary.as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_close_delimiter(out: &mut Vec<u8>, boundary: &str) {
+    out.extend_from_slice(b"--");
+    out.extend_from_slice(boundary.as_bytes());
+    out.extend_from_slice(b"--\r\n");
+}

@@ -1,0 +1,375 @@
+//! The signature field: what it covers, and how it is written.
+
+use std::fmt;
+
+use aws_lc_rs::digest::{Context, Digest, SHA256};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::canon::{RawField, feed_relaxed_body, push_relaxed_field, split};
+use super::key::{KeyError, SigningKey};
+use crate::mime::header::Folder;
+
+/// Listed once more than they occur, so that a field added on the way breaks the signature
+/// (RFC 6376 §8.15): each of them changes what a person sees or how a reader takes the body.
+const OVERSIGNED: [&str; 12] = [
+    "From",
+    "To",
+    "Cc",
+    "Subject",
+    "Date",
+    "Message-ID",
+    "Reply-To",
+    "MIME-Version",
+    "Content-Type",
+    "Content-Transfer-Encoding",
+    "In-Reply-To",
+    "References",
+];
+
+/// Listed as often as they occur. RFC 8058 §4 requires it of the unsubscribe pair and the
+/// feedback loops of receivers of the last; a list server may add its own where we have none.
+const SIGNED_WHEN_PRESENT: [&str; 4] = [
+    "List-Unsubscribe",
+    "List-Unsubscribe-Post",
+    "List-Id",
+    "Feedback-ID",
+];
+
+/// The characters of `b=` on each line.
+const SIGNATURE_LINE_BYTES: usize = 72;
+
+/// One signature to make.
+#[derive(Debug, Clone, Copy)]
+pub struct Signature<'a> {
+    /// The domain that answers for the message (`d=`), as A-labels.
+    pub domain: &'a str,
+    /// Where below `_domainkey` of that domain the record stands (`s=`).
+    pub selector: &'a str,
+    pub key: &'a SigningKey,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignError {
+    /// The bytes are no message with CRLF line ends.
+    Malformed,
+    /// RFC 6376 §5.4: a message without `From` cannot be signed.
+    NoFrom,
+    /// The domain or the selector is not a sequence of DNS labels.
+    InvalidName,
+    Key(KeyError),
+}
+
+impl fmt::Display for SignError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed => f.write_str("message is malformed"),
+            Self::NoFrom => f.write_str("message has no From field"),
+            Self::InvalidName => f.write_str("signing domain or selector is not a DNS name"),
+            Self::Key(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SignError {}
+
+impl From<KeyError> for SignError {
+    fn from(error: KeyError) -> Self {
+        Self::Key(error)
+    }
+}
+
+/// Signs a message, and returns the `DKIM-Signature` fields to put in front of it, in the
+/// order of `signatures`. RSA goes first on the wire: old verifiers look at one signature.
+///
+/// Cost: one pass over the body and one RSA operation, about a quarter of a millisecond, per
+/// RSA key; an Ed25519 key adds a twentieth of that.
+pub fn sign(
+    message: &[u8],
+    signatures: &[Signature<'_>],
+    time_s: u64,
+) -> Result<Vec<u8>, SignError> {
+    let (fields, body) = split(message).ok_or(SignError::Malformed)?;
+    let covered = Covered::of(&fields)?;
+    let body_hash = STANDARD.encode(body_digest(body));
+
+    let mut out = Vec::with_capacity(signatures.len() * 1024);
+    for signature in signatures {
+        write_signature(&mut out, signature, &covered, &body_hash, time_s)?;
+    }
+    Ok(out)
+}
+
+fn body_digest(body: &[u8]) -> Digest {
+    let mut context = Context::new(&SHA256);
+    feed_relaxed_body(body, |slice| context.update(slice));
+    context.finish()
+}
+
+/// The header fields that every signature of a message covers.
+struct Covered {
+    /// The value of `h=`, name by name.
+    names: Vec<&'static str>,
+    /// The hash of the fields in the order of the names; each signature adds its own field.
+    context: Context,
+}
+
+impl Covered {
+    fn of(fields: &[RawField<'_>]) -> Result<Self, SignError> {
+        let mut names = Vec::with_capacity(32);
+        let mut canonical = Vec::with_capacity(2048);
+        let groups = [(&OVERSIGNED[..], 1), (&SIGNED_WHEN_PRESENT[..], 0)];
+        for (group, extra) in groups {
+            for name in group {
+                // RFC 6376 §5.4.2: of fields that repeat, the last one is signed first.
+                let occurring = fields
+                    .iter()
+                    .rev()
+                    .filter(|f| f.name.eq_ignore_ascii_case(name.as_bytes()));
+                let mut occurrences = 0;
+                for field in occurring {
+                    push_relaxed_field(&mut canonical, field);
+                    canonical.extend_from_slice(b"\r\n");
+                    occurrences += 1;
+                }
+                if *name == "From" && occurrences == 0 {
+                    return Err(SignError::NoFrom);
+                }
+                names.extend(std::iter::repeat_n(*name, occurrences + extra));
+            }
+        }
+        let mut context = Context::new(&SHA256);
+        context.update(&canonical);
+        Ok(Self { names, context })
+    }
+}
+
+fn write_signature(
+    out: &mut Vec<u8>,
+    signature: &Signature<'_>,
+    covered: &Covered,
+    body_hash: &str,
+    time_s: u64,
+) -> Result<(), SignError> {
+    let Signature {
+        domain,
+        selector,
+        key,
+    } = signature;
+    if !is_dns_name(domain) || !is_dns_name(selector) {
+        return Err(SignError::InvalidName);
+    }
+
+    let start = out.len();
+    let mut folder = Folder::start(out, "DKIM-Signature");
+    for tag in [
+        "v=1;".to_owned(),
+        format!("a={};", key.algorithm().tag()),
+        "c=relaxed/relaxed;".to_owned(),
+        format!("d={domain};"),
+        format!("s={selector};"),
+        format!("t={time_s};"),
+    ] {
+        folder.word(tag.as_bytes());
+    }
+    folder.word(b"h=");
+    for (index, name) in covered.names.iter().enumerate() {
+        let separator = if index + 1 < covered.names.len() {
+            ':'
+        } else {
+            ';'
+        };
+        folder.piece(format!("{name}{separator}").as_bytes());
+    }
+    folder.word(format!("bh={body_hash};").as_bytes());
+    folder.word(b"b=");
+
+    // RFC 6376 §3.7: the field is hashed as it is written, with the value of b= still empty
+    // and without the CRLF that will end it.
+    let digest = signed_digest(covered.context.clone(), &out[start..]);
+    let value = STANDARD.encode(key.sign_digest(&digest)?);
+    for line in value.as_bytes().chunks(SIGNATURE_LINE_BYTES) {
+        out.extend_from_slice(b"\r\n ");
+        out.extend_from_slice(line);
+    }
+    out.extend_from_slice(b"\r\n");
+    Ok(())
+}
+
+/// Adds the signature's own field to the hash of the fields it covers.
+fn signed_digest(mut context: Context, own_field: &[u8]) -> Digest {
+    let colon = own_field
+        .iter()
+        .position(|&byte| byte == b':')
+        .expect("the field begins with its name and a colon");
+    let field = RawField {
+        name: &own_field[..colon],
+        value: &own_field[colon + 1..],
+    };
+    let mut canonical = Vec::with_capacity(own_field.len());
+    push_relaxed_field(&mut canonical, &field);
+    context.update(&canonical);
+    context.finish()
+}
+
+/// Letters, digits, hyphens and underscores between dots. Nothing that could end the tag, or
+/// the line.
+fn is_dns_name(name: &str) -> bool {
+    name.len() <= 253
+        && name.split('.').all(|label| {
+            (1..=63).contains(&label.len())
+                && label
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::key::Algorithm;
+    use super::*;
+
+    /// RFC 8463 appendix A.2 and A.3, the field as far as it is signed.
+    const RFC_8463_FIELD: &str = "DKIM-Signature: v=1; a=ed25519-sha256; c=relaxed/relaxed;\r\n \
+        d=football.example.com; i=@football.example.com;\r\n \
+        q=dns/txt; s=brisbane; t=1528637909; h=from : to :\r\n \
+        subject : date : message-id : from : subject : date;\r\n \
+        bh=2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=;\r\n b=";
+    const RFC_8463_SIGNATURE: &str =
+        "/gCrinpcQOoIfuHNQIbq4pgh9kyIK3AQUdt9OdqQehSwhEIug4D11BusFa3bT3FY5OsU7ZbnKELq+eXdp1Q1Dw==";
+    const RFC_8463_MESSAGE: &str = "From: Joe SixPack <joe@football.example.com>\r\n\
+        To: Suzie Q <suzie@shopping.example.net>\r\n\
+        Subject: Is dinner ready?\r\n\
+        Date: Fri, 11 Jul 2003 21:00:37 -0700 (PDT)\r\n\
+        Message-ID: <20030712040037.46341.5F8J@football.example.com>\r\n\
+        \r\n\
+        Hi.\r\n\
+        \r\n\
+        We lost the game.  Are you hungry yet?\r\n\
+        \r\n\
+        Joe.\r\n";
+
+    /// RFC 8463 appendix A.1, in the wrapper of PKCS#8 (RFC 8410 §7).
+    fn rfc_8463_key() -> SigningKey {
+        let seed = STANDARD
+            .decode("nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=")
+            .unwrap();
+        let mut pkcs8 = vec![
+            0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22,
+            0x04, 0x20,
+        ];
+        pkcs8.extend_from_slice(&seed);
+        SigningKey::from_pkcs8(Algorithm::Ed25519Sha256, &pkcs8).unwrap()
+    }
+
+    #[test]
+    fn the_example_of_rfc_8463_is_reproduced() {
+        let key = rfc_8463_key();
+        assert_eq!(
+            key.public_record(),
+            "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+        );
+
+        let (fields, body) = split(RFC_8463_MESSAGE.as_bytes()).unwrap();
+        assert_eq!(
+            STANDARD.encode(body_digest(body)),
+            "2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8="
+        );
+
+        // The second from, subject and date of its h= name fields that are not there.
+        let mut canonical = Vec::new();
+        for name in ["from", "to", "subject", "date", "message-id"] {
+            let field = fields
+                .iter()
+                .find(|field| field.name.eq_ignore_ascii_case(name.as_bytes()));
+            push_relaxed_field(&mut canonical, field.unwrap());
+            canonical.extend_from_slice(b"\r\n");
+        }
+        let mut context = Context::new(&SHA256);
+        context.update(&canonical);
+        let digest = signed_digest(context, RFC_8463_FIELD.as_bytes());
+        assert_eq!(
+            STANDARD.encode(key.sign_digest(&digest).unwrap()),
+            RFC_8463_SIGNATURE
+        );
+    }
+
+    #[test]
+    fn the_field_lists_what_it_covers() {
+        let key = rfc_8463_key();
+        let message = "From: a@b.co\r\nTo: c@d.co\r\nFeedback-ID: x\r\nX-Other: y\r\n\r\nbody\r\n";
+        let signature = Signature {
+            domain: "b.co",
+            selector: "k1",
+            key: &key,
+        };
+
+        let field = String::from_utf8(
+            sign(message.as_bytes(), &[signature, signature], 1_700_000_000).unwrap(),
+        )
+        .unwrap();
+
+        assert_eq!(field.matches("DKIM-Signature: v=1;").count(), 2);
+        assert!(field.lines().all(|line| line.len() <= 76), "{field}");
+        let unfolded = field.replace("\r\n ", "");
+        for tag in [
+            "a=ed25519-sha256;",
+            "c=relaxed/relaxed;",
+            "d=b.co;",
+            "s=k1;",
+            "t=1700000000;",
+            "h=From:From:To:To:Cc:Subject:Date:Message-ID:Reply-To:MIME-Version:Content-Type:\
+             Content-Transfer-Encoding:In-Reply-To:References:Feedback-ID;",
+        ] {
+            assert!(unfolded.contains(tag), "{tag} in {unfolded}");
+        }
+        assert!(!unfolded.contains("l="), "{unfolded}");
+    }
+
+    #[test]
+    fn a_name_cannot_add_a_tag() {
+        let key = rfc_8463_key();
+        for (domain, selector) in [
+            ("b.co; l=0", "k1"),
+            ("b.co", "k1\r\nX: y"),
+            ("", "k1"),
+            ("b.co", ""),
+            ("b..co", "k1"),
+        ] {
+            assert_eq!(
+                sign(
+                    b"From: a@b.co\r\n\r\n",
+                    &[Signature {
+                        domain,
+                        selector,
+                        key: &key
+                    }],
+                    0
+                ),
+                Err(SignError::InvalidName),
+                "{domain:?} {selector:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_signed_is_refused() {
+        let key = rfc_8463_key();
+        let signature = Signature {
+            domain: "b.co",
+            selector: "k1",
+            key: &key,
+        };
+        for (message, expected) in [
+            ("To: a@b.co\r\n\r\n", SignError::NoFrom),
+            ("", SignError::NoFrom),
+            ("From: a@b.co\r\nbroken\r\n\r\n", SignError::Malformed),
+        ] {
+            assert_eq!(
+                sign(message.as_bytes(), &[signature], 0),
+                Err(expected),
+                "{message:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! The shape of composed messages.
+
+use super::set::samples;
+use crate::mime::{Attachment, ComposeError, Field, Message, Party, compose};
+use mail_parser::{MessageParser, MimeHeaders as _, PartType};
+use proptest::prelude::*;
+
+const BASE: Message<'_> = Message {
+    from: Party {
+        name: Some("Sender"),
+        address: "sender@example.com",
+    },
+    to: &[Party {
+        name: None,
+        address: "to@example.net",
+    }],
+    cc: &[],
+    reply_to: &[],
+    subject: "Hello",
+    date_ms: 1_767_225_600_000,
+    message_id: "id@example.com",
+    headers: &[],
+    text: None,
+    html: None,
+    attachments: &[],
+};
+
+fn composed(message: &Message<'_>) -> String {
+    String::from_utf8(compose(message, 7).unwrap()).unwrap()
+}
+
+/// Names of the header section's fields, and of the parts' after it.
+fn field_names(section: &str) -> Vec<&str> {
+    section
+        .split("\r\n")
+        .take_while(|line| !line.is_empty())
+        .filter(|line| !line.starts_with(' '))
+        .map(|line| line.split(':').next().unwrap())
+        .collect()
+}
+
+#[test]
+fn text_alone_is_a_single_part() {
+    let message = Message {
+        text: Some("Hi\n"),
+        cc: &[Party {
+            name: None,
+            address: "cc@example.net",
+        }],
+        reply_to: &[Party {
+            name: None,
+            address: "reply@example.net",
+        }],
+        headers: &[("X-Ref", "1")],
+        ..BASE
+    };
+    assert_eq!(
+        composed(&message),
+        "Date: Thu, 01 Jan 2026 00:00:00 +0000\r\n\
+         From: Sender <sender@example.com>\r\n\
+         To: to@example.net\r\n\
+         Cc: cc@example.net\r\n\
+         Reply-To: reply@example.net\r\n\
+         Subject: Hello\r\n\
+         Message-ID: <id@example.com>\r\n\
+         MIME-Version: 1.0\r\n\
+         X-Ref: 1\r\n\
+         Content-Type: text/plain; charset=utf-8\r\n\
+         Content-Transfer-Encoding: quoted-printable\r\n\
+         \r\n\
+         Hi\r\n"
+    );
+}
+
+#[test]
+fn attachments_stand_beside_the_alternatives() {
+    let message = Message {
+        text: Some("Hi"),
+        html: Some("<p>Hi</p>"),
+        attachments: &[Attachment {
+            filename: Some("a.csv"),
+            content_type: None,
+            content: b"a,b\n",
+        }],
+        ..BASE
+    };
+    let raw = composed(&message);
+    let (_, body) = raw.split_once("MIME-Version: 1.0\r\n").unwrap();
+    assert_eq!(
+        body,
+        "Content-Type: multipart/mixed; boundary=\"=_0000000000000007.0\"\r\n\
+         \r\n\
+         --=_0000000000000007.0\r\n\
+         Content-Type: multipart/alternative; boundary=\"=_0000000000000007.1\"\r\n\
+         \r\n\
+         --=_0000000000000007.1\r\n\
+         Content-Type: text/plain; charset=utf-8\r\n\
+         Content-Transfer-Encoding: quoted-printable\r\n\
+         \r\n\
+         Hi\r\n\
+         --=_0000000000000007.1\r\n\
+         Content-Type: text/html; charset=utf-8\r\n\
+         Content-Transfer-Encoding: quoted-printable\r\n\
+         \r\n\
+         <p>Hi</p>\r\n\
+         --=_0000000000000007.1--\r\n\
+         --=_0000000000000007.0\r\n\
+         Content-Type: text/csv; name=a.csv\r\n\
+         Content-Disposition: attachment; filename=a.csv\r\n\
+         Content-Transfer-Encoding: base64\r\n\
+         \r\n\
+         YSxiCg==\r\n\
+         --=_0000000000000007.0--\r\n"
+    );
+}
+
+#[test]
+fn html_alone_brings_its_text_unless_declined() {
+    for (text, html, parts) in [
+        (
+            None,
+            "<p>Hi <a href='https://a.co'>you</a></p>",
+            vec!["multipart/alternative", "text/plain", "text/html"],
+        ),
+        (Some(""), "<p>Hi</p>", vec!["text/html"]),
+        (None, "<img src=x>", vec!["text/html"]),
+        (
+            Some("Hi"),
+            "",
+            vec!["multipart/alternative", "text/plain", "text/html"],
+        ),
+    ] {
+        let raw = composed(&Message {
+            text,
+            html: Some(html),
+            ..BASE
+        });
+        let types: Vec<&str> = raw
+            .lines()
+            .filter_map(|line| line.strip_prefix("Content-Type: "))
+            .map(|line| line.split(';').next().unwrap())
+            .collect();
+        assert_eq!(types, parts, "{html}");
+        if html.contains("https://a.co") {
+            assert!(raw.contains("Hi you (https://a.co)\r\n"), "{raw}");
+        }
+    }
+}
+
+#[test]
+fn every_sample_reads_back() {
+    for sample in samples() {
+        let raw = sample.with_message(|message| compose(message, 1).unwrap());
+        let parsed = MessageParser::new().parse(&raw).expect(sample.name);
+        assert_eq!(
+            parsed.subject().unwrap_or_default(),
+            sample.subject,
+            "{}",
+            sample.name
+        );
+        assert_eq!(
+            parsed.from().unwrap().first().unwrap().name(),
+            sample.from_name
+        );
+        if let Some(text) = &sample.text {
+            let expected = text.trim_end().replace('\n', "\r\n");
+            let found = parsed.body_text(0).unwrap_or_default();
+            assert_eq!(found.trim_end(), expected, "{}", sample.name);
+        }
+        if let Some(html) = &sample.html {
+            assert_eq!(
+                parsed.body_html(0).unwrap(),
+                html.as_str(),
+                "{}",
+                sample.name
+            );
+        }
+        assert_eq!(
+            parsed.attachment_count(),
+            sample.attachments.len(),
+            "{}",
+            sample.name
+        );
+        for (part, (filename, _, content)) in parsed.attachments().zip(&sample.attachments) {
+            assert_eq!(part.attachment_name(), filename.as_deref());
+            let found = match &part.body {
+                PartType::Text(text) => text.as_bytes(),
+                PartType::Binary(bytes) => bytes,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(found, content);
+        }
+    }
+}
+
+#[test]
+fn control_characters_are_refused_wherever_they_stand() {
+    fn party<'a>(name: &'a str, address: &'a str) -> Party<'a> {
+        Party {
+            name: Some(name),
+            address,
+        }
+    }
+    fn file(filename: &str) -> Attachment<'_> {
+        Attachment {
+            filename: Some(filename),
+            content_type: None,
+            content: b"",
+        }
+    }
+    for bad in [
+        "x\r\nBcc: a@b.co",
+        "x\nBcc: a@b.co",
+        "x\rBcc: a@b.co",
+        "x\0",
+        "x\u{1}",
+    ] {
+        let address = format!("{bad}@example.com");
+        for (message, field) in [
+            (
+                Message {
+                    subject: bad,
+                    ..BASE
+                },
+                Field::Subject,
+            ),
+            (
+                Message {
+                    from: party(bad, "a@b.co"),
+                    ..BASE
+                },
+                Field::DisplayName,
+            ),
+            (
+                Message {
+                    to: &[party(bad, "a@b.co")],
+                    ..BASE
+                },
+                Field::DisplayName,
+            ),
+            (
+                Message {
+                    cc: &[party("x", &address)],
+                    ..BASE
+                },
+                Field::Address,
+            ),
+            (
+                Message {
+                    reply_to: &[party("x", &address)],
+                    ..BASE
+                },
+                Field::Address,
+            ),
+            (
+                Message {
+                    message_id: &address,
+                    ..BASE
+                },
+                Field::MessageId,
+            ),
+            (
+                Message {
+                    headers: &[("X-A", bad)],
+                    ..BASE
+                },
+                Field::HeaderValue,
+            ),
+            (
+                Message {
+                    headers: &[(bad, "x")],
+                    ..BASE
+                },
+                Field::HeaderName,
+            ),
+            (
+                Message {
+                    attachments: &[file(bad)],
+                    ..BASE
+                },
+                Field::Filename,
+            ),
+        ] {
+            assert_eq!(
+                compose(&message, 0),
+                Err(ComposeError::ControlCharacter(field))
+            );
+        }
+    }
+}
+
+#[test]
+fn only_a_local_part_needs_smtputf8() {
+    let to = |address| {
+        [Party {
+            name: Some("Zoë"),
+            address,
+        }]
+    };
+    assert!(
+        !Message {
+            to: &to("zoe@example.net"),
+            ..BASE
+        }
+        .needs_smtputf8()
+    );
+    let message = Message {
+        to: &to("zoë@example.net"),
+        text: Some("é"),
+        ..BASE
+    };
+    assert!(message.needs_smtputf8());
+    assert!(composed(&message).contains("<zoë@example.net>\r\n"));
+}
+
+fn assert_invariants(raw: &[u8]) {
+    assert!(raw.is_ascii());
+    let text = std::str::from_utf8(raw).unwrap();
+    assert!(text.ends_with("\r\n"));
+    for line in text.strip_suffix("\r\n").unwrap().split("\r\n") {
+        assert!(!line.contains(['\r', '\n', '\0']), "{line:?}");
+        assert!(line.len() <= 998, "{line:?}");
+        assert!(line.is_empty() || !line.trim().is_empty(), "{line:?}");
+    }
+    assert!(!text.to_ascii_lowercase().contains("\r\nbcc:"));
+}
+
+#[test]
+fn the_invariants_hold_for_every_sample() {
+    for sample in samples() {
+        let raw = sample.with_message(|message| compose(message, 1).unwrap());
+        assert_invariants(&raw);
+        assert_eq!(
+            raw,
+            sample.with_message(|message| compose(message, 1).unwrap())
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_value_escapes_its_place(
+        name in "\\PC{0,80}|[a-z\r\n:]{0,10}",
+        subject in "\\PC{0,300}|(Bcc: x|\r|\n|\t| |x){0,10}",
+        value in "\\PC{0,1200}|(Bcc: x|\r|\n|\t| |x){0,10}",
+        filename in "\\PC{0,200}|(Bcc: x|\r|\n|\"|;|x){0,10}",
+        content_type in "(text/plain|[a-z/;=\"\r\n ]{0,30}|\\PC{0,20})",
+        text in prop::option::of("(?s)(.|\r\n|\n\\.\n| \n|--=_0000000000000007\\.0){0,200}"),
+        html in prop::option::of("(?s)(.|<p>|\r| \n){0,200}"),
+        content in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let message = Message {
+            to: &[Party { name: Some(&name), address: "to@example.net" }],
+            subject: &subject,
+            headers: &[("X-Value", &value)],
+            text: text.as_deref(),
+            html: html.as_deref(),
+            attachments: &[Attachment {
+                filename: Some(&filename),
+                content_type: Some(&content_type),
+                content: &content,
+            }],
+            ..BASE
+        };
+        let Ok(raw) = compose(&message, 7) else {
+            return Ok(());
+        };
+        assert_invariants(&raw);
+        let section = std::str::from_utf8(&raw).unwrap();
+        prop_assert_eq!(
+            field_names(section),
+            ["Date", "From", "To", "Subject", "Message-ID", "MIME-Version", "X-Value", "Content-Type"]
+        );
+
+        let parsed = MessageParser::new().parse(&raw).unwrap();
+        prop_assert_eq!(parsed.attachment_count(), 1);
+        let part = parsed.attachment(0).unwrap();
+        if !filename.is_empty() {
+            prop_assert_eq!(part.attachment_name(), Some(filename.as_str()));
+        }
+        prop_assert_eq!(part.raw_len() as usize > 0, true);
+        if let PartType::Binary(bytes) = &part.body {
+            prop_assert_eq!(bytes.as_ref(), content.as_slice());
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The messages that every reader and verifier is shown.
+
+use crate::mime::{Attachment, Message, Party};
+
+/// A message, without the fields that are the same for all.
+#[derive(Default)]
+pub(super) struct Sample {
+    pub(super) name: &'static str,
+    pub(super) from_name: Option<&'static str>,
+    pub(super) to: Vec<(Option<String>, String)>,
+    pub(super) subject: String,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) text: Option<String>,
+    pub(super) html: Option<String>,
+    pub(super) attachments: Vec<(Option<String>, Option<&'static str>, Vec<u8>)>,
+}
+
+/// The domain in whose name the samples are sent and signed.
+pub(super) const DOMAIN: &str = "mail.example.com";
+pub(super) const DATE_MS: i64 = 1_767_225_600_000;
+
+impl Sample {
+    fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            to: vec![(None, "someone@example.net".to_owned())],
+            subject: "A subject".to_owned(),
+            ..Self::default()
+        }
+    }
+
+    fn text(mut self, text: impl Into<String>) -> Self {
+        self.text = Some(text.into());
+        self
+    }
+
+    fn html(mut self, html: impl Into<String>) -> Self {
+        self.html = Some(html.into());
+        self
+    }
+
+    /// Lends the sample as a message.
+    pub(super) fn with_message<T>(&self, read: impl FnOnce(&Message<'_>) -> T) -> T {
+        let to: Vec<Party<'_>> = self
+            .to
+            .iter()
+            .map(|(name, address)| Party {
+                name: name.as_deref(),
+                address,
+            })
+            .collect();
+        let headers: Vec<(&str, &str)> = self
+            .headers
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        let attachments: Vec<Attachment<'_>> = self
+            .attachments
+            .iter()
+            .map(|(filename, content_type, content)| Attachment {
+                filename: filename.as_deref(),
+                content_type: *content_type,
+                content,
+            })
+            .collect();
+        read(&Message {
+            from: Party {
+                name: self.from_name,
+                address: "sender@mail.example.com",
+            },
+            to: &to,
+            cc: &[],
+            reply_to: &[],
+            subject: &self.subject,
+            date_ms: DATE_MS,
+            message_id: "0199b0a1-7c00-7000-8000-000000000001@mail.example.com",
+            headers: &headers,
+            text: self.text.as_deref(),
+            html: self.html.as_deref(),
+            attachments: &attachments,
+        })
+    }
+}
+
+pub(super) fn samples() -> Vec<Sample> {
+    let bytes: Vec<u8> = (0..=255).cycle().take(5000).collect();
+    vec![
+        Sample::new("plain").text("Hello.\n\nA second paragraph.\n"),
+        Sample::new("multipart")
+            .text("Hello")
+            .html("<p>Hello <b>you</b></p>"),
+        Sample::new("html-alone")
+            .html("<p>Hello</p><p><a href=\"https://example.com/\">Go</a></p>"),
+        Sample {
+            attachments: vec![
+                (Some("bytes.bin".to_owned()), None, bytes),
+                (
+                    Some("Bericht für März – 報告.pdf".to_owned()),
+                    Some("application/pdf"),
+                    b"%PDF".to_vec(),
+                ),
+                (Some("empty.txt".to_owned()), None, Vec::new()),
+                (
+                    None,
+                    Some("text/calendar; method=REQUEST"),
+                    b"BEGIN:VCALENDAR\r\n".to_vec(),
+                ),
+            ],
+            ..Sample::new("attachments")
+                .text("See below")
+                .html("<p>See below</p>")
+        },
+        Sample::new("long-lines")
+            .text("x".repeat(5000))
+            .html(format!(
+                "<p>{}</p><p>{}</p>",
+                "word ".repeat(2000),
+                "y".repeat(3000)
+            )),
+        Sample::new("whitespace-tail").text("Hello\n   \n \t \n  "),
+        Sample::new("whitespace-inside").text("a  b\t c \n\n\n   \nd \t\n e"),
+        Sample::new("blank-tail").text("Hello\n\n\n\n"),
+        Sample::new("empty").text(""),
+        Sample::new("spaces-alone").text("  \n \t "),
+        Sample::new("dots").text(".\n..\n.hidden\nFrom here\n."),
+        Sample {
+            from_name: Some("Grüße, \"Köln\""),
+            to: vec![
+                (Some("Zoë".to_owned()), "zoe@example.net".to_owned()),
+                (Some("山田太郎".to_owned()), "yamada@example.net".to_owned()),
+            ],
+            subject: "🎉 שלום — 您的订单已发货，感谢您的惠顾，欢迎再次光临我们的商店 🎉".to_owned(),
+            ..Sample::new("utf-8")
+                .text("Grüße\n日本語\n🎉")
+                .html("<p>Grüße 日本語 🎉</p>")
+        },
+        Sample {
+            to: (0..50)
+                .map(|n| {
+                    (
+                        Some(format!("Recipient {n}")),
+                        format!("r{n}@department{n}.example.net"),
+                    )
+                })
+                .collect(),
+            ..Sample::new("fifty-recipients").text("All")
+        },
+        Sample {
+            subject: "A list of things".to_owned(),
+            headers: vec![
+                (
+                    "List-Unsubscribe",
+                    format!(
+                        "<https://example.com/u/{}>, <mailto:u@example.com>",
+                        "t".repeat(120)
+                    ),
+                ),
+                (
+                    "List-Unsubscribe-Post",
+                    "List-Unsubscribe=One-Click".to_owned(),
+                ),
+                ("List-Id", "Nouveautés <news.mail.example.com>".to_owned()),
+                ("Feedback-ID", "b1:t1:broadcast:ringmail".to_owned()),
+                ("X-Long", "word ".repeat(300)),
+                ("X-Note", "señal".to_owned()),
+                ("References", "<a@example.com> ".repeat(30)),
+                ("In-Reply-To", "<a@example.com>".to_owned()),
+            ],
+            ..Sample::new("list").text("News").html("<p>News</p>")
+        },
+        Sample {
+            subject: String::new(),
+            ..Sample::new("no-subject").text("x")
+        },
+        Sample {
+            to: Vec::new(),
+            ..Sample::new("no-recipient").text("x")
+        },
+    ]
+}

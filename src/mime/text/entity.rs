@@ -1,0 +1,273 @@
+//! Character references: by number, and by the names that mail uses.
+
+use std::borrow::Cow;
+
+/// Longer than any name below; bounds the look ahead at each ampersand.
+const NAME_BYTES_MAX: usize = 8;
+
+/// What stands at an ampersand.
+pub(super) enum Reference {
+    /// A character, and the bytes of the reference including the ampersand.
+    Char(char, usize),
+    /// An ampersand that means itself.
+    Literal,
+}
+
+/// Reads the reference at the start of `text`, which begins with an ampersand.
+pub(super) fn read(text: &str) -> Reference {
+    let body = &text[1..];
+    if let Some(number) = body.strip_prefix('#') {
+        return read_number(number);
+    }
+    let name_bytes = body
+        .bytes()
+        .take(NAME_BYTES_MAX + 1)
+        .take_while(u8::is_ascii_alphanumeric)
+        .count();
+    let (name, after) = body.split_at(name_bytes);
+    // Without the semicolon only the oldest names count, which writers still leave bare.
+    let bare = matches!(name, "amp" | "lt" | "gt" | "quot" | "nbsp" | "copy" | "reg");
+    match named(name) {
+        Some(c) if after.starts_with(';') => Reference::Char(c, name_bytes + 2),
+        Some(c) if bare => Reference::Char(c, name_bytes + 1),
+        _ => Reference::Literal,
+    }
+}
+
+fn read_number(text: &str) -> Reference {
+    let (digits, radix, prefix_bytes) = match text.strip_prefix(['x', 'X']) {
+        Some(digits) => (digits, 16, "&#x".len()),
+        None => (text, 10, "&#".len()),
+    };
+    let digit_bytes = digits
+        .bytes()
+        .take_while(|&byte| char::from(byte).is_digit(radix))
+        .count();
+    if digit_bytes == 0 {
+        return Reference::Literal;
+    }
+    let semicolon_bytes = usize::from(digits[digit_bytes..].starts_with(';'));
+    // More digits than a number holds name no character either.
+    let c = u32::from_str_radix(&digits[..digit_bytes], radix)
+        .ok()
+        .and_then(|number| windows_1252(number).or_else(|| char::from_u32(number)))
+        .filter(|&c| c != '\0')
+        .unwrap_or(char::REPLACEMENT_CHARACTER);
+    Reference::Char(c, prefix_bytes + digit_bytes + semicolon_bytes)
+}
+
+/// The HTML standard §13.2.5.80: numbers from 128 to 159 are read as windows-1252.
+fn windows_1252(number: u32) -> Option<char> {
+    const HIGH: [char; 32] = [
+        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž',
+        '\u{8f}', '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}',
+        'ž', 'Ÿ',
+    ];
+    let index = usize::try_from(number.checked_sub(128)?).ok()?;
+    HIGH.get(index).copied()
+}
+
+/// Decodes the references of an attribute. The semicolon is required: a query string such as
+/// `?a=1&copy=2` holds no copyright sign.
+pub(super) fn decode_attribute(value: &str) -> Cow<'_, str> {
+    if !value.contains('&') {
+        return Cow::Borrowed(value);
+    }
+    let mut out = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        match read(rest) {
+            Reference::Char(c, bytes) if rest[..bytes].ends_with(';') => {
+                out.push(c);
+                rest = &rest[bytes..];
+            }
+            _ => {
+                out.push('&');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Latin letters, punctuation and the signs of prices and buttons. A name outside the list is
+/// left as it was written.
+fn named(name: &str) -> Option<char> {
+    Some(match name {
+        "amp" | "AMP" => '&',
+        "lt" | "LT" => '<',
+        "gt" | "GT" => '>',
+        "quot" | "QUOT" => '"',
+        "apos" => '\'',
+        "nbsp" => '\u{a0}',
+        "ensp" => '\u{2002}',
+        "emsp" => '\u{2003}',
+        "thinsp" => '\u{2009}',
+        "zwnj" => '\u{200c}',
+        "zwj" => '\u{200d}',
+        "shy" => '\u{ad}',
+        "lrm" => '\u{200e}',
+        "rlm" => '\u{200f}',
+        "ndash" => '–',
+        "mdash" => '—',
+        "hellip" => '…',
+        "bull" => '•',
+        "middot" => '·',
+        "lsquo" => '‘',
+        "rsquo" => '’',
+        "sbquo" => '‚',
+        "ldquo" => '“',
+        "rdquo" => '”',
+        "bdquo" => '„',
+        "laquo" => '«',
+        "raquo" => '»',
+        "lsaquo" => '‹',
+        "rsaquo" => '›',
+        "iexcl" => '¡',
+        "iquest" => '¿',
+        "copy" | "COPY" => '©',
+        "reg" | "REG" => '®',
+        "trade" => '™',
+        "euro" => '€',
+        "pound" => '£',
+        "yen" => '¥',
+        "cent" => '¢',
+        "curren" => '¤',
+        "sect" => '§',
+        "para" => '¶',
+        "dagger" => '†',
+        "deg" => '°',
+        "micro" => 'µ',
+        "times" => '×',
+        "divide" => '÷',
+        "plusmn" => '±',
+        "minus" => '−',
+        "ne" => '≠',
+        "le" => '≤',
+        "ge" => '≥',
+        "infin" => '∞',
+        "frac12" => '½',
+        "frac14" => '¼',
+        "frac34" => '¾',
+        "sup1" => '¹',
+        "sup2" => '²',
+        "sup3" => '³',
+        "ordf" => 'ª',
+        "ordm" => 'º',
+        "not" => '¬',
+        "brvbar" => '¦',
+        "larr" => '←',
+        "uarr" => '↑',
+        "rarr" => '→',
+        "darr" => '↓',
+        "check" => '✓',
+        "star" => '☆',
+        "starf" => '★',
+        "hearts" => '♥',
+        "Agrave" => 'À',
+        "Aacute" => 'Á',
+        "Acirc" => 'Â',
+        "Atilde" => 'Ã',
+        "Auml" => 'Ä',
+        "Aring" => 'Å',
+        "AElig" => 'Æ',
+        "Ccedil" => 'Ç',
+        "Egrave" => 'È',
+        "Eacute" => 'É',
+        "Ecirc" => 'Ê',
+        "Euml" => 'Ë',
+        "Igrave" => 'Ì',
+        "Iacute" => 'Í',
+        "Icirc" => 'Î',
+        "Iuml" => 'Ï',
+        "ETH" => 'Ð',
+        "Ntilde" => 'Ñ',
+        "Ograve" => 'Ò',
+        "Oacute" => 'Ó',
+        "Ocirc" => 'Ô',
+        "Otilde" => 'Õ',
+        "Ouml" => 'Ö',
+        "Oslash" => 'Ø',
+        "OElig" => 'Œ',
+        "Scaron" => 'Š',
+        "Ugrave" => 'Ù',
+        "Uacute" => 'Ú',
+        "Ucirc" => 'Û',
+        "Uuml" => 'Ü',
+        "Yacute" => 'Ý',
+        "THORN" => 'Þ',
+        "szlig" => 'ß',
+        "agrave" => 'à',
+        "aacute" => 'á',
+        "acirc" => 'â',
+        "atilde" => 'ã',
+        "auml" => 'ä',
+        "aring" => 'å',
+        "aelig" => 'æ',
+        "ccedil" => 'ç',
+        "egrave" => 'è',
+        "eacute" => 'é',
+        "ecirc" => 'ê',
+        "euml" => 'ë',
+        "igrave" => 'ì',
+        "iacute" => 'í',
+        "icirc" => 'î',
+        "iuml" => 'ï',
+        "eth" => 'ð',
+        "ntilde" => 'ñ',
+        "ograve" => 'ò',
+        "oacute" => 'ó',
+        "ocirc" => 'ô',
+        "otilde" => 'õ',
+        "ouml" => 'ö',
+        "oslash" => 'ø',
+        "oelig" => 'œ',
+        "scaron" => 'š',
+        "ugrave" => 'ù',
+        "uacute" => 'ú',
+        "ucirc" => 'û',
+        "uuml" => 'ü',
+        "yacute" => 'ý',
+        "yuml" => 'ÿ',
+        "thorn" => 'þ',
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_read_by_name_and_by_number() {
+        for (text, expected) in [
+            ("&amp;", Some(('&', 5))),
+            ("&ampx", None),
+            ("&amp x", Some(('&', 4))),
+            ("&eacute;t", Some(('é', 8))),
+            ("&eacute t", None),
+            ("&unknown;", None),
+            ("&", None),
+            ("&;", None),
+            ("&#65;", Some(('A', 5))),
+            ("&#65b", Some(('A', 4))),
+            ("&#x41;", Some(('A', 6))),
+            ("&#XFFFFFFFFFF;", Some(('\u{fffd}', 14))),
+            ("&#0;", Some(('\u{fffd}', 4))),
+            ("&#xD800;", Some(('\u{fffd}', 8))),
+            ("&#150;", Some(('–', 6))),
+            ("&#;", None),
+            ("&#x;", None),
+        ] {
+            let found = match read(text) {
+                Reference::Char(c, bytes) => Some((c, bytes)),
+                Reference::Literal => None,
+            };
+            assert_eq!(found, expected, "{text}");
+        }
+        assert_eq!(decode_attribute("?a=1&copy=2&amp;b&x"), "?a=1&copy=2&b&x");
+    }
+}

@@ -1,0 +1,333 @@
+//! The text part of an email that has html alone.
+//!
+//! One pass over the markup, in time and space linear in its length: no tree is built, so
+//! there is no depth to exhaust, and what is malformed costs no more than what is not. The
+//! html comes from a customer and is composed for each of perhaps many recipients.
+//!
+//! Links stay readable (`label (https://…)`), lists keep their markers and quotations theirs,
+//! tables become lines without borders, and what a reader of the html would not see is left
+//! out. Lines are not wrapped: mail readers do that to the width of their window.
+//!
+//! - `markup.rs`: html to tags and text;
+//! - `entity.rs`: character references;
+//! - `layout.rs`: text to lines;
+//! - `link.rs`: which targets are worth showing, and how.
+
+mod entity;
+mod layout;
+mod link;
+mod markup;
+
+use layout::{Gap, Layout};
+use link::Link;
+use markup::{Scanner, Tag, Token};
+
+/// Returns the text that a reader of the html would read, without white space at its ends.
+///
+/// Empty when there is nothing but images without descriptions. At most 256 KiB: the rest of
+/// a longer text is dropped.
+pub fn text_from_html(html: &str) -> String {
+    let mut reader = Reader::default();
+    let mut tokens = Scanner::new(html);
+    while let Some(token) = tokens.next() {
+        match token {
+            Token::Text(text) => reader.layout.text(text),
+            Token::Open(tag) if tag.is_hidden() => skip(&mut tokens, &tag),
+            Token::Open(tag) => reader.open(&tag),
+            Token::Close(name) => reader.close(name),
+        }
+        if reader.layout.is_full() {
+            break;
+        }
+    }
+    reader.end_link();
+    reader.layout.finish()
+}
+
+/// Passes over an element that is not shown, up to its own end tag.
+fn skip(tokens: &mut Scanner<'_>, hidden: &Tag<'_>) {
+    if hidden.is_void() {
+        return;
+    }
+    // A paragraph ends where the next one begins: it is never inside another.
+    let nests = !hidden.is("p");
+    let mut depth = 1_usize;
+    for token in tokens {
+        match token {
+            Token::Open(tag) if nests && tag.is(hidden.name) => depth += 1,
+            Token::Close(name) if name.eq_ignore_ascii_case(hidden.name) => {
+                depth -= 1;
+                if depth == 0 {
+                    return;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What an element does to the lines around it.
+enum Role {
+    Inline,
+    /// Begins and ends a line.
+    Line,
+    /// Stands apart from what is around it.
+    Block,
+    Cell,
+    List,
+    Item,
+    Quote,
+    Preformatted,
+    Break,
+    Rule,
+    Anchor,
+    Image,
+}
+
+fn role(name: &str) -> Role {
+    let mut lower = [0; 12];
+    let Some(lower) = lower.get_mut(..name.len()) else {
+        return Role::Inline;
+    };
+    lower.copy_from_slice(name.as_bytes());
+    lower.make_ascii_lowercase();
+    match &*lower {
+        b"a" => Role::Anchor,
+        b"img" => Role::Image,
+        b"br" => Role::Break,
+        b"hr" => Role::Rule,
+        b"p" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" | b"table" | b"dl" | b"figure"
+        | b"fieldset" | b"form" => Role::Block,
+        b"div" | b"tr" | b"section" | b"article" | b"header" | b"footer" | b"main" | b"nav"
+        | b"aside" | b"address" | b"center" | b"dt" | b"dd" | b"caption" | b"figcaption"
+        | b"details" | b"summary" | b"legend" | b"body" => Role::Line,
+        b"td" | b"th" => Role::Cell,
+        b"ul" | b"ol" => Role::List,
+        b"li" => Role::Item,
+        b"blockquote" => Role::Quote,
+        b"pre" => Role::Preformatted,
+        _ => Role::Inline,
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    layout: Layout,
+    /// The link whose label is being read. Links do not nest: a second one ends the first.
+    link: Option<Link>,
+}
+
+impl Reader {
+    fn open(&mut self, tag: &Tag<'_>) {
+        match role(tag.name) {
+            Role::Inline => {}
+            Role::Line => self.layout.gap(Gap::Line),
+            Role::Block => self.layout.gap(Gap::Blank),
+            Role::Cell => self.layout.gap(Gap::Cell),
+            Role::List => self.layout.begin_list(tag.is("ol")),
+            Role::Item => self.layout.begin_item(),
+            Role::Quote => self.layout.begin_quote(),
+            Role::Preformatted => self.layout.begin_preformatted(),
+            Role::Break => self.layout.break_line(),
+            Role::Rule => {
+                self.layout.gap(Gap::Blank);
+                self.layout.text("----------");
+                self.layout.gap(Gap::Blank);
+            }
+            Role::Anchor => {
+                self.end_link();
+                self.link = tag
+                    .attribute("href")
+                    .and_then(|href| Link::new(&href, self.layout.written_bytes()));
+            }
+            Role::Image => {
+                if let Some(description) = tag.attribute("alt") {
+                    self.layout.decoded_text(&description);
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, name: &str) {
+        match role(name) {
+            Role::Inline | Role::Cell | Role::Break | Role::Rule | Role::Image => {}
+            Role::Line | Role::Item => self.layout.gap(Gap::Line),
+            Role::Block => self.layout.gap(Gap::Blank),
+            Role::List => self.layout.end_list(),
+            Role::Quote => self.layout.end_quote(),
+            Role::Preformatted => self.layout.end_preformatted(),
+            Role::Anchor => self.end_link(),
+        }
+    }
+
+    fn end_link(&mut self) {
+        let Some(link) = self.link.take() else {
+            return;
+        };
+        let label = self.layout.written_since(link.label_start());
+        if label.trim().is_empty() {
+            self.layout.decoded_text(link.target());
+        } else if !link.is_shown_by(label) {
+            self.layout.append(&format!(" ({})", link.target()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_email_reads_as_a_person_would_type_it() {
+        for (html, expected) in [
+            ("", ""),
+            ("plain", "plain"),
+            ("  a \n b\t<b>c</b> ", "a b c"),
+            ("<p>One</p><p>Two</p>", "One\n\nTwo"),
+            (
+                "<h1>Title</h1>\n<div>a</div>\n<div>b</div>",
+                "Title\n\na\nb",
+            ),
+            ("a<br>b<br><br><br>c", "a\nb\n\nc"),
+            (
+                "x &amp; y &lt;z&gt; &nbsp; &eacute;&#8364;&#x1F600;",
+                "x & y <z> é€😀",
+            ),
+            (
+                "<ul><li>a</li><li>b<ul><li>c</ul></ul><p>d",
+                "- a\n- b\n  - c\n\nd",
+            ),
+            ("<ol><li>a<br>more<li>b</ol>", "1. a\n  more\n2. b"),
+            ("<blockquote>a<br>b</blockquote>c", "> a\n> b\n\nc"),
+            ("<pre>a\n  b\n</pre>c", "a\n  b\n\nc"),
+            ("a<hr>b", "a\n\n----------\n\nb"),
+            (
+                "<table><tr><td>Tea</td><td>2 €</td></tr><tr><th>Sum</th><td>2 €</td></tr></table>",
+                "Tea  2 €\nSum  2 €",
+            ),
+            ("<img src=x alt='Our logo'><img src=y>", "Our logo"),
+            ("3 < 4 > 2 <3", "3 < 4 > 2 <3"),
+        ] {
+            assert_eq!(text_from_html(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn a_link_shows_its_target_once() {
+        for (html, expected) in [
+            (
+                "<a href='https://a.co/x?b=1&amp;c=2'>Go</a>!",
+                "Go (https://a.co/x?b=1&c=2)!",
+            ),
+            ("<a href=https://a.co/>a.co</a>", "a.co"),
+            ("<a href=\"https://a.co\">HTTPS://A.co</a>", "HTTPS://A.co"),
+            (
+                "<a href='mailto:me@a.co?subject=x'>Write</a>",
+                "Write (me@a.co)",
+            ),
+            ("<a href='mailto:me@a.co'>me@a.co</a>", "me@a.co"),
+            ("<a href='https://a.co'><img src=x></a>", "https://a.co"),
+            (
+                "<a href='https://a.co'><img alt=Logo></a>",
+                "Logo (https://a.co)",
+            ),
+            (
+                "<a href='https://a.co'><div>Button</div></a>after",
+                "Button (https://a.co)\nafter",
+            ),
+            (
+                "<a href='#top'>Up</a> <a href='javascript:x()'>Run</a> <a>no</a>",
+                "Up Run no",
+            ),
+            (
+                "<a href='https://a.co'>one<a href='https://b.co'>two",
+                "one (https://a.co)two (https://b.co)",
+            ),
+            (
+                "<a href='https://a.co/a b\"'>x</a>",
+                "x (https://a.co/a%20b%22)",
+            ),
+        ] {
+            assert_eq!(text_from_html(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_shown_is_not_read() {
+        for (html, expected) in [
+            (
+                "<style>p{color:red}</style><script>if (a < b) {}</script><p>x",
+                "x",
+            ),
+            ("<head><title>T</title></head><body>x</body>", "x"),
+            (
+                "<!-- a > b --><!DOCTYPE html><?xml ?>x<!--[if mso]><p>y</p><![endif]-->",
+                "x",
+            ),
+            (
+                "<div style='color:red; DISPLAY : none'>a<div>b</div>c</div>x",
+                "x",
+            ),
+            (
+                "<span hidden>a</span><p style=\"display:none !important\">b</p>x",
+                "x",
+            ),
+            ("<img hidden alt=a>x", "x"),
+            ("x&#847;&zwnj;&nbsp;&zwnj;&nbsp;&#8203;y", "x y"),
+            ("<svg><text>a</text></svg>x<template><p>b</template>", "x"),
+            ("<SCRIPT>a</SCRIPTX></script >x", "x"),
+        ] {
+            assert_eq!(text_from_html(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn broken_markup_ends_quietly() {
+        for (html, expected) in [
+            ("a<", "a<"),
+            ("a</", "a"),
+            ("a<b", "a"),
+            ("a<a href='", "a"),
+            ("a<!--", "a"),
+            ("a<!-->b", "ab"),
+            ("a</>b", "ab"),
+            ("a<script>b", "a"),
+            ("</ul></li></blockquote></pre>a", "a"),
+            ("<a title=it's href=https://a.co>x</a>", "x (https://a.co)"),
+        ] {
+            assert_eq!(text_from_html(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn depth_and_length_cost_no_more_than_their_bytes() {
+        for html in [
+            "<div>".repeat(100_000),
+            "<ul><li>x".repeat(50_000),
+            "<blockquote>x".repeat(50_000),
+            "<a href=https://a.co>".repeat(50_000),
+            "<div hidden>".repeat(50_000),
+            "<script>".repeat(50_000),
+            "<!--".repeat(100_000),
+            "&".repeat(500_000),
+            "<".repeat(500_000),
+            "<a b='".repeat(50_000),
+            "x".repeat(1_000_000),
+        ] {
+            assert!(text_from_html(&html).len() <= layout::TEXT_BYTES_MAX);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_input_ends_as_trimmed_text(
+            html in "(<[a-z/!]{0,3}|[a-z <>\"'=&;#-]|<li>|<pre>|<a href='https://a.co'>|\\PC|\n){0,60}"
+        ) {
+            let text = text_from_html(&html);
+            prop_assert_eq!(text.trim(), text.as_str());
+            prop_assert!(!text.chars().any(|c| c.is_ascii_control() && c != '\n' && c != '\t'));
+            prop_assert!(!text.contains("\n\n\n"));
+        }
+    }
+}

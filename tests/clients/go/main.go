@@ -1,0 +1,32 @@
+// The official Go SDK, unchanged, against a running server.
+//
+// Key and address come from RESEND_API_KEY and RESEND_BASE_URL, as the SDK documents.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	s := newSuite(os.Getenv("RESEND_API_KEY"))
+	emails(s)
+	scheduling(s)
+	refusals(s)
+	batch(s)
+	domains(s)
+	apiKeys(s)
+	methods, called := s.methods(), 0
+	for _, method := range methods {
+		if s.counts.called[method] {
+			called++
+		} else {
+			s.fail(method, "coverage", "the SDK has this method and no check calls it")
+		}
+	}
+	fmt.Printf("client go: called %d of %d methods\n", called, len(methods))
+	fmt.Printf("client go: %d passed, %d failed\n", s.counts.passed, s.counts.failed)
+	if s.counts.failed > 0 {
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,70 @@
+// What every JavaScript suite shares: checks that print one line each, the
+// count at the end, and waiting for a condition with a deadline.
+import { strict as assert } from 'node:assert';
+
+export { assert };
+
+export class Suite {
+  constructor(name) {
+    this.name = name;
+    this.passed = 0;
+    this.failed = 0;
+    this.called = new Set();
+  }
+
+  /** Runs one check. `method` is what it is about, `note` what it shows. */
+  async check(method, note, body) {
+    try {
+      await body();
+      this.pass(`${method} ok (${note})`);
+    } catch (error) {
+      this.fail(method, note, error);
+    }
+  }
+
+  pass(text) {
+    this.passed += 1;
+    console.log(`client ${this.name}: ${text}`);
+  }
+
+  fail(method, note, error) {
+    this.failed += 1;
+    const reason = (error?.message ?? String(error)).replace(/\n+/g, '\n    ');
+    console.log(`client ${this.name}: ${method} FAILED (${note}): ${reason}`);
+  }
+
+  /** Fails for every method of the SDK that no check called. */
+  cover(methods) {
+    for (const method of methods) {
+      if (!this.called.has(method)) this.fail(method, 'coverage', 'the SDK has this method and no check calls it');
+    }
+    console.log(`client ${this.name}: called ${methods.filter((method) => this.called.has(method)).length} of ${methods.length} methods`);
+  }
+
+  finish() {
+    console.log(`client ${this.name}: ${this.passed} passed, ${this.failed} failed`);
+    process.exitCode = this.failed === 0 ? 0 : 1;
+  }
+}
+
+/** Polls `read` until `accept` likes its result; the last result is the error. */
+export async function until(read, accept, timeout_ms = 15_000) {
+  const deadline = Date.now() + timeout_ms;
+  for (;;) {
+    const value = await read();
+    if (accept(value)) return value;
+    if (Date.now() > deadline) {
+      throw new Error(`not within ${timeout_ms} ms; last seen: ${JSON.stringify(value)}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+// What tells an endpoint that does not exist from a row that does not.
+export const NO_ENDPOINT = 'The requested endpoint does not exist.';
+export const UNKNOWN_ID = '00000000-0000-7000-8000-000000000000';
+
+/** An instant `hours` from now, in whole milliseconds. */
+export const inHours = (hours) => new Date(Date.now() + hours * 3_600_000).toISOString();

@@ -1,0 +1,94 @@
+// The official Node SDK, unchanged, against a running server.
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { NO_ENDPOINT, Suite, assert } from './check.mjs';
+import { apiKeys } from './api_keys.mjs';
+import { batch } from './batch.mjs';
+import { domains } from './domains.mjs';
+import { emails } from './emails.mjs';
+
+const { Resend } = createRequire(join(process.env.CLIENT_DIR, '/'))('resend');
+
+// Declared private in the SDK's types.
+const PRIVATE = new Set([
+  'emails.receiving.forwardPassthrough',
+  'emails.receiving.forwardWrapped',
+  'emails.receiving.downloadRaw',
+]);
+
+class NodeSuite extends Suite {
+  constructor() {
+    super('node');
+    this.client = new Resend(); // Key and address come from RESEND_API_KEY and RESEND_BASE_URL.
+  }
+
+  withKey(key) {
+    const other = Object.create(this);
+    other.client = new Resend(key);
+    return other;
+  }
+
+  withBaseUrl(baseUrl) {
+    const other = Object.create(this);
+    other.client = new Resend(this.client.key, { baseUrl });
+    return other;
+  }
+
+  /** Calls a method by its path and answers the SDK's {data, error, headers}. */
+  async call(method, ...args) {
+    this.called.add(method);
+    const path = method.split('.');
+    const name = path.pop();
+    const resource = path.reduce((object, part) => object[part], this.client);
+    return resource[name](...args);
+  }
+
+  /** The data of a call that must succeed. */
+  async data(method, ...args) {
+    const { data, error } = await this.call(method, ...args);
+    assert.equal(error, null, `refused: ${JSON.stringify(error)}`);
+    assert.equal(Object.hasOwn(data, 'statusCode'), false, 'a success never carries statusCode');
+    return data;
+  }
+
+  /** The error of a call that must be refused, with its exact shape. */
+  async refused(statusCode, name, method, ...args) {
+    const { data, error } = await this.call(method, ...args);
+    assert.equal(data, null, `accepted: ${JSON.stringify(data)}`);
+    assert.deepEqual([error.statusCode, error.name], [statusCode, name], JSON.stringify(error));
+    assert.deepEqual(Object.keys(error).sort(), ['message', 'name', 'statusCode']);
+    assert.ok(error.message.length > 0);
+    return error;
+  }
+
+  /** A method, or a use of one, that cannot succeed here. */
+  async mustFail(statusCode, name, note, method, ...args) {
+    try {
+      const error = await this.refused(statusCode, name, method, ...args);
+      if (statusCode === 404) assert.equal(error.message, NO_ENDPOINT);
+      this.pass(`${method} must fail: ${statusCode} ${name} (${note})`);
+    } catch (error) {
+      this.fail(method, note, error);
+    }
+  }
+}
+
+/** Every public method under `resource`, its sub-objects included. */
+function methodsOf(resource, path) {
+  const own = Object.getOwnPropertyNames(Object.getPrototypeOf(resource))
+    .filter((name) => name !== 'constructor' && typeof resource[name] === 'function')
+    .map((name) => `${path}.${name}`)
+    .filter((method) => !PRIVATE.has(method));
+  const nested = Object.entries(resource)
+    .filter(([name, value]) => name !== 'resend' && value !== null && typeof value === 'object')
+    .flatMap(([name, value]) => methodsOf(value, `${path}.${name}`));
+  return [...own, ...nested];
+}
+
+const suite = new NodeSuite();
+await emails(suite);
+await batch(suite);
+await domains(suite);
+await apiKeys(suite);
+suite.cover(['emails', 'batch', 'domains', 'apiKeys'].flatMap((name) => methodsOf(suite.client[name], name)));
+suite.finish();

@@ -1,0 +1,31 @@
+"""The official Python SDK, unchanged, against a running server.
+
+Key and address come from RESEND_API_KEY and RESEND_API_URL, as the SDK documents.
+"""
+
+import sys
+
+import resend
+
+import api_keys
+import batch
+import domains
+import emails
+from check import RESOURCES, Suite, methods_of
+
+assert resend.default_async_http_client is not None, "httpx is missing: the asyncio methods need it"
+
+for suffix in ("", "_async"):
+    suite = Suite(suffix)
+    emails.run(suite)
+    batch.run(suite)
+    domains.run(suite)
+    api_keys.run(suite)
+
+methods = {method for name, resource in RESOURCES.items() for method in methods_of(resource, name)}
+for method in sorted(methods - Suite.called):
+    Suite.fail(method, "coverage", "the SDK has this method and no check calls it")
+
+print(f"client python: called {len(methods & Suite.called)} of {len(methods)} methods")
+print(f"client python: {Suite.passed} passed, {Suite.failed} failed")
+sys.exit(Suite.failed > 0)

@@ -1,0 +1,215 @@
+//! Checks that print one line each, and calls that record the method they make.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::error::Error as StdError;
+use std::fmt::Debug;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use resend_rs::types::{Email, EmailEvent};
+use resend_rs::{Error, Resend};
+
+pub(crate) type Failure = Box<dyn StdError>;
+pub(crate) type Checked<T = ()> = Result<T, Failure>;
+
+/// What tells an endpoint that does not exist from a row that does not.
+const NO_ENDPOINT: &str = "The requested endpoint does not exist.";
+pub(crate) const UNKNOWN_ID: &str = "00000000-0000-7000-8000-000000000000";
+
+const DEADLINE: Duration = Duration::from_secs(15);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Calls a method of the SDK and records that it was called.
+macro_rules! call {
+    ($suite:expr, $client:expr, $service:ident.$method:ident($($argument:expr),* $(,)?)) => {{
+        $suite.called(concat!(stringify!($service), ".", stringify!($method)));
+        $client.$service.$method($($argument),*).await
+    }};
+}
+
+/// Ends a check with a sentence unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($sentence:tt)+) => {
+        if !$condition {
+            return Err(format!($($sentence)+).into());
+        }
+    };
+}
+
+#[derive(Default)]
+pub(crate) struct Suite {
+    passed: Cell<u32>,
+    failed: Cell<u32>,
+    methods: RefCell<BTreeSet<&'static str>>,
+}
+
+impl Suite {
+    pub(crate) fn called(&self, method: &'static str) {
+        self.methods.borrow_mut().insert(method);
+    }
+
+    pub(crate) async fn check(
+        &self,
+        method: &str,
+        note: &str,
+        body: impl Future<Output = Checked>,
+    ) {
+        match body.await {
+            Ok(()) => self.pass(&format!("{method} ok ({note})")),
+            Err(error) => self.fail(method, note, &error.to_string()),
+        }
+    }
+
+    /// A method, or a use of one, that the server refuses.
+    pub(crate) fn must_fail<T: Debug>(
+        &self,
+        method: &str,
+        note: &str,
+        status: u16,
+        name: &str,
+        result: Result<T, Error>,
+    ) {
+        let checked = refused(status, name, result).and_then(|message| {
+            ensure!(
+                status != 404 || message == NO_ENDPOINT,
+                "{message:?} is about a row"
+            );
+            Ok(())
+        });
+        match checked {
+            Ok(()) => self.pass(&format!("{method} must fail: {status} {name} ({note})")),
+            Err(error) => self.fail(method, note, &error.to_string()),
+        }
+    }
+
+    /// A method whose answer the SDK's own types cannot hold.
+    pub(crate) fn must_not_decode<T: Debug>(
+        &self,
+        method: &str,
+        note: &str,
+        result: Result<T, Error>,
+    ) {
+        match result {
+            Err(Error::Http(error)) if error.is_decode() => {
+                self.pass(&format!("{method} must fail: not decoded ({note})"));
+            }
+            other => self.fail(method, note, &format!("not a failure to decode: {other:?}")),
+        }
+    }
+
+    pub(crate) fn pass(&self, text: &str) {
+        self.passed.set(self.passed.get() + 1);
+        println!("client rust: {text}");
+    }
+
+    pub(crate) fn fail(&self, method: &str, note: &str, reason: &str) {
+        self.failed.set(self.failed.get() + 1);
+        println!("client rust: {method} FAILED ({note}): {reason}");
+    }
+
+    /// Fails for every method of the SDK that no check called.
+    pub(crate) fn cover(&self, methods: &[String]) {
+        let mut called = 0;
+        for method in methods {
+            if self.methods.borrow().contains(method.as_str()) {
+                called += 1;
+            } else {
+                self.fail(
+                    method,
+                    "coverage",
+                    "the SDK has this method and no check calls it",
+                );
+            }
+        }
+        println!("client rust: called {called} of {} methods", methods.len());
+    }
+
+    pub(crate) fn finish(&self) -> ExitCode {
+        println!(
+            "client rust: {} passed, {} failed",
+            self.passed.get(),
+            self.failed.get()
+        );
+        ExitCode::from(u8::from(self.failed.get() > 0))
+    }
+
+    /// Polls an email until it has reached `event`.
+    pub(crate) async fn reaches(
+        &self,
+        client: &Resend,
+        id: &str,
+        event: EmailEvent,
+    ) -> Checked<Email> {
+        let polling = async {
+            loop {
+                let email = call!(self, client, emails.get(id))?;
+                if email.last_event == event {
+                    return Ok(email);
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, polling)
+            .await
+            .map_err(|_| format!("not {event:?} within {DEADLINE:?}"))?
+    }
+}
+
+/// The message of a refusal, once its status and name are the expected ones.
+pub(crate) fn refused<T: Debug>(
+    status: u16,
+    name: &str,
+    result: Result<T, Error>,
+) -> Checked<String> {
+    match result {
+        Ok(value) => Err(format!("accepted: {value:?}").into()),
+        Err(Error::Resend(error)) if error.status_code == status && error.name == name => {
+            Ok(error.message)
+        }
+        Err(error) => Err(format!("not {status} {name}: {error:?}").into()),
+    }
+}
+
+pub(crate) fn same<T: PartialEq + Debug>(seen: T, expected: T) -> Checked {
+    ensure!(seen == expected, "{seen:?} is not {expected:?}");
+    Ok(())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a client has no clock but the system's"
+)]
+pub(crate) fn in_hours(hours: i64) -> String {
+    let instant = chrono::Utc::now() + chrono::TimeDelta::hours(hours);
+    instant.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+/// Every public method of the services under test, as `service.method`.
+pub(crate) fn sdk_methods() -> Checked<Vec<String>> {
+    let folder = std::env::var("RESEND_RS_SOURCE")?;
+    let mut methods = Vec::new();
+    for service in ["emails", "batch", "domains", "api_keys", "receiving"] {
+        let source =
+            std::fs::read_to_string(Path::new(&folder).join(service).with_extension("rs"))?;
+        // The service's own block is the first `impl …Svc {`; it ends at the next brace in column 0.
+        let block = source
+            .split_once("Svc {\n")
+            .and_then(|(_, rest)| rest.split_once("\n}"))
+            .ok_or_else(|| format!("{service}.rs has no service"))?
+            .0;
+        let found = block.lines().filter_map(|line| {
+            let signature = line.strip_prefix("    pub ")?;
+            let name = signature
+                .strip_prefix("async ")
+                .unwrap_or(signature)
+                .strip_prefix("fn ")?;
+            Some(format!("{service}.{}", &name[..name.find(['<', '('])?]))
+        });
+        let before = methods.len();
+        methods.extend(found);
+        ensure!(methods.len() > before, "{service}.rs has no methods");
+    }
+    Ok(methods)
+}

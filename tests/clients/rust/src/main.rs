@@ -1,0 +1,37 @@
+//! The official Rust SDK, unchanged, against a running server.
+//!
+//! Key and address come from `RESEND_API_KEY` and `RESEND_BASE_URL`, as the SDK
+//! documents. Rust has no reflection, so `call!` records the method it names, and
+//! [`check::sdk_methods`] reads the names of all methods from the SDK's source.
+
+#[macro_use]
+mod check;
+mod api_keys;
+mod batch;
+mod domains;
+mod emails;
+mod must_fail;
+
+use std::process::ExitCode;
+
+use resend_rs::Resend;
+
+use crate::check::Suite;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let suite = Suite::default();
+    let client = Resend::default();
+
+    emails::run(&suite, &client).await;
+    must_fail::run(&suite, &client).await;
+    batch::run(&suite, &client).await;
+    domains::run(&suite, &client).await;
+    api_keys::run(&suite, &client).await;
+
+    match check::sdk_methods() {
+        Ok(methods) => suite.cover(&methods),
+        Err(error) => suite.fail("coverage", "the SDK's source", &error.to_string()),
+    }
+    suite.finish()
+}
