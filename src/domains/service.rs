@@ -140,7 +140,8 @@ impl Domains {
             return Ok(id);
         }
         let (id, mut row) = self.draft(team, NewDomain::named(name)).await?;
-        decide::assume(&mut row, &records::all(&row, &self.settings));
+        let current = records::all(&row, &self.settings);
+        decide::assume(&mut row, &current);
         self.insert(team, id, row).await?;
         Ok(id)
     }
