@@ -1,6 +1,7 @@
 //! The endpoints under `/api-keys`.
 
 use salvo::oapi::{ToSchema, endpoint};
+
 use salvo::writing::Json;
 use serde::{Deserialize, Serialize};
 

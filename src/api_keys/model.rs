@@ -9,7 +9,7 @@ use crate::random;
 /// What every token begins with.
 pub const TOKEN_PREFIX: &str = "rm_";
 /// The longest name of a key, in characters.
-pub const NAME_CHARS_MAX: usize = 80;
+pub(super) const NAME_CHARS_MAX: usize = 80;
 const TOKEN_RANDOM_BYTES: usize = 24;
 const TOKEN_CHARS: usize = TOKEN_PREFIX.len() + 32;
 

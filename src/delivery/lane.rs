@@ -215,7 +215,7 @@ impl Lanes {
         for queue in [&mut lane.transactional, &mut lane.broadcast] {
             let (old, young) = std::mem::take(queue).into_iter().partition(expired);
             *queue = young;
-            gone.extend::<Vec<Ready>>(old);
+            gone.extend::<VecDeque<Ready>>(old);
         }
         gone
     }

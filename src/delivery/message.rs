@@ -101,18 +101,27 @@ fn invalid(error: &dyn std::fmt::Display) -> ComposeError {
     ComposeError::Invalid(error.to_string())
 }
 
+/// A mailbox as a header line shows it.
+struct Shown {
+    name: Option<String>,
+    address: String,
+}
+
 /// The mailboxes of the header lines.
 struct Lines {
-    from: Mailbox,
-    to: Vec<Mailbox>,
-    cc: Vec<Mailbox>,
-    reply_to: Vec<Mailbox>,
+    from: Shown,
+    to: Vec<Shown>,
+    cc: Vec<Shown>,
+    reply_to: Vec<Shown>,
 }
 
 impl Lines {
     fn parse(row: &EmailRow) -> Result<Self, ComposeError> {
-        let one = |text: &str| Mailbox::parse(text).map_err(|error| invalid(&error));
-        let line = |kind: RecipientKind| -> Result<Vec<Mailbox>, ComposeError> {
+        let one = |text: &str| {
+            let mailbox = Mailbox::parse(text).map_err(|error| invalid(&error))?;
+            Ok(Shown { name: mailbox.name().map(ToOwned::to_owned), address: mailbox.address().to_string() })
+        };
+        let line = |kind: RecipientKind| -> Result<Vec<Shown>, ComposeError> {
             row.line(kind).iter().map(|text| one(text)).collect()
         };
         Ok(Self {
@@ -124,12 +133,12 @@ impl Lines {
     }
 }
 
-fn parties(mailboxes: &[Mailbox]) -> Vec<Party<'_>> {
-    mailboxes.iter().map(party).collect()
+fn parties(shown: &[Shown]) -> Vec<Party<'_>> {
+    shown.iter().map(party).collect()
 }
 
-fn party(mailbox: &Mailbox) -> Party<'_> {
-    Party { name: mailbox.name(), address: mailbox.address().as_str() }
+fn party(shown: &Shown) -> Party<'_> {
+    Party { name: shown.name.as_deref(), address: &shown.address }
 }
 
 /// The date of the message is the same in every attempt.

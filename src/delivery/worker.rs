@@ -231,15 +231,18 @@ impl Worker<'_> {
             source: None,
             credentials: servers.credentials.clone(),
         };
-        let addresses = servers.hosts.iter().flat_map(|host| host.addresses.iter().map(move |ip| (&host.name, *ip)));
         let mut last = None;
-        for (host, address) in addresses.take(ADDRESSES_TRIED_MAX) {
-            match self.connect(host, address, servers.tls, &identity).await {
-                Ok(session) => {
-                    self.open = Some(Open { session, host: host.clone() });
-                    return Ok(());
+        let mut tries = ADDRESSES_TRIED_MAX;
+        for host in &servers.hosts {
+            for address in host.addresses.iter().take(tries) {
+                tries -= 1;
+                match self.connect(&host.name, *address, servers.tls, &identity).await {
+                    Ok(session) => {
+                        self.open = Some(Open { session, host: host.name.clone() });
+                        return Ok(());
+                    }
+                    Err((failed, endpoint)) => last = Some((failed, Some(endpoint))),
                 }
-                Err((failed, endpoint)) => last = Some((failed, Some(endpoint))),
             }
         }
         Err(last.unwrap_or_else(|| {

@@ -37,7 +37,7 @@ impl Emails {
     pub async fn reschedule(&self, team: TeamId, id: EmailId, due_ms: TimestampMs) -> Result<(), ChangeError> {
         self.context
             .store
-            .write(move |tx| {
+            .write::<_, ChangeError>(move |tx| {
                 let mut row = scheduled(tx, team, id)?;
                 for (old_ms, group) in waiting_groups(&row) {
                     let Some(mut due) = tx.get(&DUE, &due_key(old_ms, id, group))? else { continue };

@@ -43,7 +43,7 @@ use crate::id::EmailId;
 #[derive(Clone, Copy, Debug)]
 pub struct EmailLimits {
     /// Bytes of all attachments, decoded.
-    pub attachment_bytes_max: usize,
+    pub attachment_bytes_max: u64,
 }
 
 /// Returns the `Message-ID` of an email without its brackets: the same in every attempt and for

@@ -112,6 +112,11 @@ impl Emails {
         Self { context, bell, idempotency, tasks }
     }
 
+    /// Returns the present time, which relative dates count from.
+    pub fn now_ms(&self) -> TimestampMs {
+        self.context.now_ms()
+    }
+
     /// Accepts one email and returns its id.
     ///
     /// # Errors
@@ -203,7 +208,7 @@ impl Emails {
 
 fn content_bytes(email: &SendEmail) -> usize {
     let parts = email.html.as_deref().map_or(0, str::len) + email.text.as_deref().map_or(0, str::len);
-    parts + email.attachments.iter().map(|attachment| attachment.content.len()).sum::<usize>()
+    parts + email.attachments.iter().map(|attachment| attachment.content().len()).sum::<usize>()
 }
 
 /// An email ready for its transaction.
@@ -225,18 +230,18 @@ impl Prepared {
         let id = context.id();
         let scheduled_ms = scheduled_ms.filter(|due| *due > now);
         let last_event = if scheduled_ms.is_some() { LastEvent::Scheduled } else { LastEvent::Queued };
-        let content = Content { html, text, headers: headers.into_pairs() };
+        let content = Content { html, text, headers: headers.into() };
         let stored = (0..)
             .zip(&attachments)
-            .map(|(number, attachment)| seal_attachment(&context.keyring, id, number, &attachment.content))
+            .map(|(number, attachment)| seal_attachment(&context.keyring, id, number, attachment.content()))
             .collect();
         let infos = attachments
-            .into_iter()
+            .iter()
             .map(|attachment| AttachmentInfo {
                 id: context.id(),
-                size: attachment.content.len() as u64,
-                filename: attachment.filename,
-                content_type: attachment.content_type,
+                filename: attachment.filename().to_owned(),
+                size: attachment.content().len() as u64,
+                content_type: attachment.content_type().to_owned(),
             })
             .collect();
         let due_ms = scheduled_ms.unwrap_or(now);
@@ -256,7 +261,7 @@ impl Prepared {
             recipients: recipients.iter().map(waiting).collect(),
             reply_to: reply_to.iter().map(ToString::to_string).collect(),
             subject,
-            tags: tags.into_iter().map(|tag| (tag.name, tag.value)).collect(),
+            tags: tags.iter().map(|tag| (tag.name().to_owned(), tag.value().to_owned())).collect(),
             topic,
             scheduled_ms,
             attachments: infos,

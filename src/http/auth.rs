@@ -18,7 +18,7 @@ use crate::api_keys::{ApiKeys, Caller, Permission, Token};
 pub(crate) async fn authenticate(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
     match admit(req, depot) {
         Ok(caller) => {
-            depot.inject(caller);
+            depot.insert_typed(caller);
         }
         Err(error) => {
             error.render(req, res);
@@ -39,11 +39,11 @@ fn admit(req: &Request, depot: &mut Depot) -> Result<Caller, ApiError> {
     let limiter: Arc<RateLimiter> = service(depot)?;
     match limiter.admit(caller.key) {
         RateLimit::Admitted(state) => {
-            depot.inject(state);
+            depot.insert_typed(state);
             Ok(caller)
         }
         RateLimit::Refused(state) => {
-            depot.inject(state);
+            depot.insert_typed(state);
             let message = format!(
                 "Too many requests. You can only make {} requests per second. \
                  The `ratelimit-*` headers of every answer say how many are left.",
@@ -85,7 +85,7 @@ impl<'ex> Extractible<'ex> for Caller {
     }
 
     async fn extract(_req: &'ex mut Request, depot: &'ex mut Depot) -> Result<Self, ApiError> {
-        depot.obtain::<Self>().copied().map_err(|_| missing_key())
+        depot.get_typed::<Self>().copied().map_err(|_| missing_key())
     }
 }
 

@@ -19,6 +19,8 @@ use super::tolerance::{self, Tolerant};
 
 /// The longest part of an error in a body that is repeated to the caller, in characters.
 const DETAIL_CHARS_MAX: usize = 300;
+/// The longest path of a field that is repeated to the caller, in characters.
+const PATH_CHARS_MAX: usize = 100;
 
 /// What bodies may cost.
 #[derive(Debug)]
@@ -98,7 +100,7 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
             BodySize::Other => limits.other_bytes_max,
         };
         let (raw, share) = read(req, bytes_max, &limits.in_flight).await?;
-        depot.inject(share);
+        depot.insert_typed(share);
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
         let value = parse(&raw, tolerated)?;
         Ok(Self { value, raw })
@@ -169,7 +171,10 @@ fn refuse(error: &serde_json::Error, path: &str) -> ApiError {
         Category::Data if path == "." || path.is_empty() => {
             ApiError::validation(format!("Invalid request body: {detail}."))
         }
-        Category::Data => ApiError::validation(format!("Invalid `{path}` field: {detail}.")),
+        Category::Data => {
+            let path: String = path.chars().filter(|c| !c.is_control()).take(PATH_CHARS_MAX).collect();
+            ApiError::validation(format!("Invalid `{path}` field: {detail}."))
+        }
         Category::Syntax | Category::Eof | Category::Io => {
             ApiError::new(ErrorCode::MalformedJson, format!("The request body is not valid JSON: {detail}."))
         }

@@ -32,7 +32,7 @@ impl Handler for Edge {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let id: Id<RequestMark> = self.ids.draw();
         let span = tracing::info_span!("request", request.id = %id, method = %req.method(), path = req.uri().path());
-        depot.inject(Arc::clone(&self.services));
+        depot.insert_typed(Arc::clone(&self.services));
         self.cors.write_headers(req, res);
         if self.cors.is_preflight(req) {
             res.status_code(StatusCode::OK);
@@ -42,7 +42,7 @@ impl Handler for Edge {
         } else {
             ctrl.call_next(req, depot, res).instrument(span).await;
         }
-        let state = depot.obtain::<RateLimitState>().copied().unwrap_or_else(|_| self.limiter.untouched());
+        let state = depot.get_typed::<RateLimitState>().copied().unwrap_or_else(|_| self.limiter.untouched());
         state.write_headers(res);
         if let Ok(value) = HeaderValue::try_from(id.to_string()) {
             res.headers_mut().insert("x-request-id", value);

@@ -70,7 +70,7 @@ impl<R> EndpointArgRegister for ListQuery<R> {
             ("before", id(), "The id of the first item of the current page: answers the previous, newer items."),
         ] {
             let parameter = Parameter::new(name)
-                .parameter_in(ParameterIn::Query)
+                .location(ParameterIn::Query)
                 .required(Required::False)
                 .description(about)
                 .schema(schema);

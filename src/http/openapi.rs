@@ -1,6 +1,6 @@
 //! The description of the API, made from the handlers' own types.
 
-use salvo::http::HeaderValue;
+use salvo::http::{HeaderValue, StatusCode};
 use salvo::http::header::CONTENT_TYPE;
 use salvo::oapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use salvo::oapi::{Info, License, OpenApi};
@@ -19,7 +19,7 @@ pub(super) fn describe(router: &Router) -> OpenApi {
     let about = "Transactional email, domains and API keys. The request and response shapes are those of a widely \
                  used hosted email API, whose official SDKs work against this server.";
     let info = Info::new("Ringmail", API_VERSION).description(about).license(License::new("Apache-2.0"));
-    let bearer = SecurityScheme::from(Http::new(HttpAuthScheme::Bearer).description("An API key: `rm_…`."));
+    let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer).description("An API key: `rm_…`."));
     OpenApi::with_info(info).add_security_scheme("bearer", bearer).merge_router(router)
 }
 
@@ -49,4 +49,10 @@ pub(super) async fn serve_document(depot: &mut Depot, res: &mut Response) {
 pub(super) async fn health(res: &mut Response) {
     res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
     res.body(r#"{"ok":true}"#);
+}
+
+/// Answers as for any path that does not exist.
+#[handler]
+pub(super) async fn unknown(res: &mut Response) {
+    res.status_code(StatusCode::NOT_FOUND);
 }

@@ -34,7 +34,7 @@ impl<R> EndpointArgRegister for PathId<R> {
     fn register(_components: &mut Components, operation: &mut Operation, arg: &str) {
         let schema = Object::with_type(BasicType::String).format(SchemaFormat::KnownFormat(KnownFormat::Uuid));
         let parameter =
-            Parameter::new(arg).parameter_in(ParameterIn::Path).required(Required::True).schema(schema);
+            Parameter::new(arg).location(ParameterIn::Path).required(Required::True).schema(schema);
         operation.parameters.insert(parameter);
     }
 }

@@ -21,8 +21,7 @@ impl QueryParameters {
             for (method, operation) in item.operations.iter() {
                 let names = operation
                     .parameters
-                    .0
-                    .iter()
+                    .iter_inline()
                     .filter(|parameter| parameter.parameter_in == ParameterIn::Query)
                     .map(|parameter| parameter.name.clone())
                     .collect();

@@ -13,7 +13,8 @@ use super::{auth, edge, openapi};
 use crate::id::IdSource;
 use crate::{api_keys, dashboard, domains, emails};
 
-/// The routes of the API, each behind a key.
+/// The routes of the API, each behind a key. A literal path stands before one with a parameter
+/// that would match it.
 fn api() -> Router {
     use api_keys::api as keys;
     use domains::api as domains;
@@ -43,6 +44,16 @@ fn api() -> Router {
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
 }
 
+/// Paths of the compatible API that this server does not have and that a path with a parameter
+/// would otherwise match: they are unknown like any other.
+fn absent() -> Router {
+    let mut router = Router::new();
+    for path in ["emails/metrics", "emails/receiving", "emails/receiving/{**rest}", "domains/claim"] {
+        router = router.push(Router::with_path(path).goal(openapi::unknown));
+    }
+    router
+}
+
 /// The routes that need no key.
 fn open() -> Router {
     Router::new()
@@ -62,8 +73,7 @@ pub fn service(services: Services, limiter: Arc<RateLimiter>, ids: IdSource, cor
         .hoop(auth::authenticate)
         .hoop(query::refuse_unknown);
     let edge = Edge { services: Arc::new(services), limiter, ids, cors };
-    // Literal paths come before those with parameters, whatever the order of the list.
-    Service::new(Router::new().push(open()).push(keyed))
+    Service::new(Router::new().push(absent()).push(open()).push(keyed))
         .hoop(edge)
         .catcher(Catcher::default().hoop(edge::shape_errors))
 }

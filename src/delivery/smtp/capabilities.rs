@@ -44,7 +44,8 @@ impl Capabilities {
             }
             _ => line.trim().to_string(),
         };
-        let announced = EhloResponse::parse(&mut format!("250-x\r\n250 {line}\r\n").as_bytes().iter());
+        let announced =
+            EhloResponse::parse(&mut format!("250-x\r\n250 {line}\r\n").as_bytes().iter());
         if let Ok(announced) = announced {
             self.extensions |= announced.capabilities;
             self.auth_mechanisms |= announced.auth_mechanisms;
@@ -142,7 +143,8 @@ mod tests {
 
     #[test]
     fn a_line_that_makes_no_sense_costs_only_itself() {
-        let raw = b"250-mx\n250-SIZE many\n250-\n250-LIMITS RCPTMAX= MAILMAX=0 RCPTMAX\n250-AUTH=PLAIN\n\
+        let raw =
+            b"250-mx\n250-SIZE many\n250-\n250-LIMITS RCPTMAX= MAILMAX=0 RCPTMAX\n250-AUTH=PLAIN\n\
             250-\xff\xfe\n250-MT-PRIORITY NONSENSE\n250-FUTURERELEASE x y\n250 PIPELINING\n";
 
         let announced = Capabilities::parse(raw);

@@ -155,7 +155,11 @@ impl Class {
             Self::Greylisted => (Transient, "General", Action::RetryShort),
             Self::TooLarge => (Transient, "MessageTooLarge", fail(FailReason::TooLarge)),
             Self::Content => (Transient, "ContentRejected", fail(FailReason::Content)),
-            Self::Attachment => (Transient, "AttachmentRejected", fail(FailReason::Attachment)),
+            Self::Attachment => (
+                Transient,
+                "AttachmentRejected",
+                fail(FailReason::Attachment),
+            ),
             Self::Authentication => (Transient, "General", fail(FailReason::Authentication)),
             Self::Blocked => {
                 let (pace, delist) = (TRICKLE, None);
@@ -167,9 +171,11 @@ impl Class {
             }
             Self::TooManyRecipients => (Transient, "General", Action::SplitRecipients),
             Self::Protocol => (Undetermined, "Undetermined", Action::RetryWithoutPipelining),
-            Self::AddressUnsupported => {
-                (Undetermined, "Undetermined", fail(FailReason::AddressUnsupported))
-            }
+            Self::AddressUnsupported => (
+                Undetermined,
+                "Undetermined",
+                fail(FailReason::AddressUnsupported),
+            ),
             Self::Expired => (Transient, "General", fail(FailReason::Expired)),
             Self::Temporary => (Transient, "General", Action::Retry),
             Self::Unknown => (Undetermined, "Undetermined", fail(FailReason::Rejected)),
@@ -238,7 +244,9 @@ impl Refusal {
     fn find(&self) -> Finding {
         let by_detail = self.detail.and_then(|detail| self.by_detail(detail));
         // RFC 3463 §3: detail 0 of any subject, and 7.1, say no more than "refused". There the words decide.
-        let is_vague = self.detail.is_none_or(|detail| matches!(detail, (_, 0) | (7, 1)));
+        let is_vague = self
+            .detail
+            .is_none_or(|detail| matches!(detail, (_, 0) | (7, 1)));
         let words = rules::words(&self.text).filter(|_| is_vague);
         match (words, by_detail) {
             // For the moment, what matters is how soon to try again: a code that speaks of that knows better than

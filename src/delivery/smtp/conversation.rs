@@ -32,12 +32,14 @@ pub(super) enum Cause {
 pub(super) struct Conversation {
     pub(super) client: SmtpClient<SmtpStream>,
     raw: Vec<u8>,
+    /// How long a reply is awaited from a server that has stopped listening. What there is has usually arrived.
+    parting: Duration,
     /// The end of the current transaction, whatever its phases may still be allowed.
     watchdog: Option<Instant>,
 }
 
 impl Conversation {
-    pub(super) fn new(stream: SmtpStream) -> Self {
+    pub(super) fn new(stream: SmtpStream, parting: Duration) -> Self {
         Self {
             client: SmtpClient {
                 stream,
@@ -45,6 +47,7 @@ impl Conversation {
                 timeout: Duration::ZERO,
             },
             raw: Vec::new(),
+            parting,
             watchdog: None,
         }
     }
@@ -87,7 +90,7 @@ impl Conversation {
         let cause = match timeout_at(deadline, self.stream().flush()).await {
             Ok(Ok(())) => return Ok(()),
             // The server may have said why it hung up. That answer is worth more than the broken pipe.
-            Ok(Err(_)) => self.parting_words(limit).await,
+            Ok(Err(_)) => self.parting_words(phase).await,
             Err(_) => Cause::TimedOut,
         };
         Err(Broken { phase, cause })
@@ -124,9 +127,13 @@ impl Conversation {
         Err(Broken { phase, cause })
     }
 
-    /// Reads a last reply from a connection that can no longer be written to.
-    async fn parting_words(&mut self, limit: Duration) -> Cause {
-        match self.reply(Phase::Connect, limit.min(PARTING_WORDS)).await {
+    /// Waits for a last reply from a server that has stopped listening.
+    pub(super) async fn parting_reply(&mut self, phase: Phase) -> Result<Reply, Broken> {
+        self.reply(phase, self.parting).await
+    }
+
+    async fn parting_words(&mut self, phase: Phase) -> Cause {
+        match self.parting_reply(phase).await {
             Ok(reply) if !reply.is_positive() => Cause::Closing(reply),
             Err(Broken {
                 cause: Cause::Closing(reply),
@@ -136,6 +143,3 @@ impl Conversation {
         }
     }
 }
-
-/// How long a reply is awaited from a server that has stopped listening. What there is has usually arrived before.
-pub(super) const PARTING_WORDS: Duration = Duration::from_secs(5);

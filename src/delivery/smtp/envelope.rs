@@ -88,12 +88,9 @@ fn mail_command(
         let text = format!("{message_bytes} bytes, and the server takes {size_max}");
         return Err(Reply::local(552, (5, 3, 4), text));
     }
-    let sender = match path(&envelope.sender) {
-        Some(sender) => sender,
-        None => {
-            let text = "the return path cannot be written as a command".to_string();
-            return Err(Reply::local(553, (5, 1, 7), text));
-        }
+    let Some(sender) = path(&envelope.sender) else {
+        let text = "the return path cannot be written as a command".to_string();
+        return Err(Reply::local(553, (5, 1, 7), text));
     };
     let needs_utf8 = !sender.is_ascii();
     if needs_utf8 && !capabilities.smtputf8() {
@@ -121,10 +118,7 @@ fn mail_command(
     Ok(format!("MAIL FROM:<{sender}>{parameters}\r\n"))
 }
 
-fn rcpt_path<'a>(
-    recipient: &'a str,
-    capabilities: &Capabilities,
-) -> Result<Cow<'a, str>, Reply> {
+fn rcpt_path<'a>(recipient: &'a str, capabilities: &Capabilities) -> Result<Cow<'a, str>, Reply> {
     match path(recipient) {
         Some(path) if path.is_empty() => Err(bad_recipient()),
         Some(path) if path.is_ascii() || capabilities.smtputf8() => Ok(path),
@@ -190,7 +184,10 @@ mod tests {
 
     fn refusal(result: &Result<String, RecipientResult>) -> Option<(u8, u16, u16)> {
         match result {
-            Err(RecipientResult::Refused { phase: Phase::Precheck, reply }) => reply.enhanced,
+            Err(RecipientResult::Refused {
+                phase: Phase::Precheck,
+                reply,
+            }) => reply.enhanced,
             _ => None,
         }
     }
@@ -200,10 +197,30 @@ mod tests {
         let cases = [
             ("", "a@x.test", "", "MAIL FROM:<>\r\n"),
             ("b@y.test", "a@x.test", "", "MAIL FROM:<b@y.test>\r\n"),
-            ("b@y.test", "a@x.test", "250 SIZE\r\n", "MAIL FROM:<b@y.test> SIZE=70\r\n"),
-            ("b@y.test", "a@x.test", "250 SIZE 70\r\n", "MAIL FROM:<b@y.test> SIZE=70\r\n"),
-            ("b@y.test", "a@x.test", "250 SMTPUTF8\r\n", "MAIL FROM:<b@y.test>\r\n"),
-            ("b@y.test", "é@x.test", "250 SMTPUTF8\r\n", "MAIL FROM:<b@y.test> SMTPUTF8\r\n"),
+            (
+                "b@y.test",
+                "a@x.test",
+                "250 SIZE\r\n",
+                "MAIL FROM:<b@y.test> SIZE=70\r\n",
+            ),
+            (
+                "b@y.test",
+                "a@x.test",
+                "250 SIZE 70\r\n",
+                "MAIL FROM:<b@y.test> SIZE=70\r\n",
+            ),
+            (
+                "b@y.test",
+                "a@x.test",
+                "250 SMTPUTF8\r\n",
+                "MAIL FROM:<b@y.test>\r\n",
+            ),
+            (
+                "b@y.test",
+                "é@x.test",
+                "250 SMTPUTF8\r\n",
+                "MAIL FROM:<b@y.test> SMTPUTF8\r\n",
+            ),
             (
                 "é@y.test",
                 "a@x.test",
@@ -231,9 +248,17 @@ mod tests {
 
     #[test]
     fn a_message_over_the_announced_size_is_not_offered() {
-        let plan = Plan::new(&envelope("", &["a@x.test", "b@x.test"]), 71, &announced("250 SIZE 70\r\n"));
+        let plan = Plan::new(
+            &envelope("", &["a@x.test", "b@x.test"]),
+            71,
+            &announced("250 SIZE 70\r\n"),
+        );
 
-        assert!(plan.recipients.iter().all(|result| refusal(result) == Some((5, 3, 4))));
+        assert!(
+            plan.recipients
+                .iter()
+                .all(|result| refusal(result) == Some((5, 3, 4)))
+        );
     }
 
     #[test]
@@ -256,15 +281,26 @@ mod tests {
         assert!(plan.recipients[1].is_ok());
         assert!(matches!(
             plan.recipients[2],
-            Err(RecipientResult::NotTried { reason: NotTried::OverRecipientLimit, .. })
+            Err(RecipientResult::NotTried {
+                reason: NotTried::OverRecipientLimit,
+                ..
+            })
         ));
     }
 
     #[test]
     fn an_address_cannot_end_its_command() {
         let cases = [
-            "", "a@x.test> SIZE=1", "a@x.test\r\nDATA", "a@x.test\0", "<a@x.test>", "a b@x.test",
-            "\"a@x.test", "\"a\\\"@x.test", "a\u{85}@x.test", "a@\u{fffd}.test",
+            "",
+            "a@x.test> SIZE=1",
+            "a@x.test\r\nDATA",
+            "a@x.test\0",
+            "<a@x.test>",
+            "a b@x.test",
+            "\"a@x.test",
+            "\"a\\\"@x.test",
+            "a\u{85}@x.test",
+            "a@\u{fffd}.test",
         ];
         for address in cases {
             let plan = Plan::new(&envelope("", &[address]), 1, &announced("250 SMTPUTF8\r\n"));
@@ -274,7 +310,10 @@ mod tests {
         let plan = Plan::new(&envelope("a\n@x.test", &["a@x.test"]), 1, &announced(""));
         assert_eq!(refusal(&plan.recipients[0]), Some((5, 1, 7)));
         let plan = Plan::new(&envelope("", &["\"a> b\"@x.test"]), 1, &announced(""));
-        assert_eq!(plan.recipients[0].as_deref(), Ok("RCPT TO:<\"a> b\"@x.test>\r\n"));
+        assert_eq!(
+            plan.recipients[0].as_deref(),
+            Ok("RCPT TO:<\"a> b\"@x.test>\r\n")
+        );
     }
 
     proptest! {

@@ -12,18 +12,19 @@
 //!
 //! Files, in reading order:
 //!
-//! - [`reply`]: replies parsed from raw bytes, with every bound on them;
-//! - [`transcript`]: the record of a conversation, at most 8 KiB of it;
-//! - [`stream`]: TCP or TLS under one buffered adapter that gives out one reply line at a time;
-//! - [`tls`]: the TLS policies and the two client configurations;
-//! - [`timeouts`]: how long each phase may take;
-//! - [`conversation`]: commands and replies over the adapter, each with a deadline;
-//! - [`capabilities`]: what EHLO announced;
-//! - [`session`]: from the connection to the first MAIL, and the state of a connection between messages;
-//! - [`envelope`]: sender and recipients as command lines, and what is refused before a byte is sent;
-//! - [`body`]: dot-stuffing;
-//! - [`transaction`]: one message, and one result for each recipient;
-//! - [`classify`](mod@classify) and [`rules`]: from a reply to a verdict.
+//! 1. [`reply`]: replies parsed from raw bytes, with every bound on them;
+//! 2. [`transcript`]: the record of a conversation, at most 8 KiB of it;
+//! 3. [`stream`]: TCP or TLS under one buffered adapter that gives out one reply line at a time;
+//! 4. [`tls`]: the TLS policies and the two client configurations;
+//! 5. [`timeouts`]: how long each phase may take;
+//! 6. [`conversation`]: commands and replies over the adapter, each with a deadline;
+//! 7. [`capabilities`]: what EHLO announced;
+//! 8. [`session`]: what a session is, and the state of a connection between messages;
+//! 9. [`opening`]: from the connection to the first MAIL;
+//! 10. [`envelope`]: sender and recipients as command lines, and what is refused before a byte is sent;
+//! 11. [`body`](mod@body): the dot-stuffing;
+//! 12. [`transaction`]: one message, and one result for each recipient;
+//! 13. [`classify`](mod@classify) and [`rules`]: from a reply to a verdict.
 //!
 //! # Invariants
 //!
@@ -53,6 +54,7 @@ pub mod capabilities;
 pub mod classify;
 mod conversation;
 pub mod envelope;
+mod opening;
 pub mod reply;
 mod rules;
 pub mod session;
@@ -66,7 +68,7 @@ mod transcript;
 
 pub use classify::{Action, BounceKind, Class, FailReason, SitePace, Verdict, classify};
 pub use envelope::Envelope;
-pub use reply::{Reply, ReplyError, parse_reply};
+pub use reply::{EnhancedCode, Reply, ReplyError, parse_reply};
 pub use session::{
     Credentials, Endpoint, FailedSession, Hello, Identity, Session, SessionError, SessionFacts,
 };

@@ -13,20 +13,23 @@ pub const REPLY_LINES_MAX: usize = 512;
 /// Bytes of text kept of one reply.
 pub const REPLY_TEXT_BYTES_MAX: usize = 2 * 1024;
 
+/// Class, subject and detail of RFC 3463, with all digits: Microsoft's `5.7.708` has three in its detail.
+pub type EnhancedCode = (u8, u16, u16);
+
 /// One reply: code, enhanced status code and text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// 200 to 599.
     pub code: u16,
-    /// Class, subject and detail of RFC 3463, with all digits: Microsoft's `5.7.708` has three in its detail.
-    pub enhanced: Option<(u8, u16, u16)>,
+    /// `None` where the server sends none.
+    pub enhanced: Option<EnhancedCode>,
     /// The lines joined with spaces, without codes, valid UTF-8, at most [`REPLY_TEXT_BYTES_MAX`] bytes.
     pub text: String,
 }
 
 impl Reply {
     /// Returns a reply of this side's own making, for what is refused without asking the server.
-    pub(super) fn local(code: u16, enhanced: (u8, u16, u16), text: String) -> Self {
+    pub(super) fn local(code: u16, enhanced: EnhancedCode, text: String) -> Self {
         Self {
             code,
             enhanced: Some(enhanced),
@@ -179,7 +182,7 @@ fn assemble(raw: &[u8], code: u16) -> Reply {
 }
 
 /// Splits an enhanced status code from the start of a line: RFC 2034 §4, with the `#` some gateways put before it.
-fn split_enhanced(text: &[u8]) -> Option<((u8, u16, u16), &[u8])> {
+fn split_enhanced(text: &[u8]) -> Option<(EnhancedCode, &[u8])> {
     let text = text.trim_ascii_start();
     let text = text.strip_prefix(b"#").unwrap_or(text);
     let [class @ (b'2' | b'4' | b'5'), b'.', rest @ ..] = text else {
@@ -200,7 +203,10 @@ fn split_enhanced(text: &[u8]) -> Option<((u8, u16, u16), &[u8])> {
 
 /// Splits one to three digits from the start.
 fn split_number(bytes: &[u8]) -> Option<(u16, &[u8])> {
-    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = bytes
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     if !(1..=3).contains(&digits) {
         return None;
     }
@@ -241,7 +247,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    type Expected = (u16, Option<(u8, u16, u16)>, &'static str);
+    type Expected = (u16, Option<EnhancedCode>, &'static str);
 
     #[test]
     fn replies_are_read_as_servers_write_them() {
@@ -347,7 +353,10 @@ mod tests {
         long.resize(REPLY_BYTES_MAX - 1, b'x');
         assert_eq!(parse_reply(&long), Err(ReplyError::Incomplete));
         long.push(b'\n');
-        assert_eq!(parse_reply(&long).unwrap().0.text.len(), REPLY_TEXT_BYTES_MAX);
+        assert_eq!(
+            parse_reply(&long).unwrap().0.text.len(),
+            REPLY_TEXT_BYTES_MAX
+        );
         long.insert(4, b'x');
         assert_eq!(parse_reply(&long), Err(ReplyError::TooLong));
         long.pop();

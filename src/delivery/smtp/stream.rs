@@ -79,10 +79,7 @@ pub(super) struct SmtpStream {
 
 impl SmtpStream {
     /// Connects, from `source` when it is given.
-    pub(super) async fn connect(
-        address: SocketAddr,
-        source: Option<IpAddr>,
-    ) -> io::Result<Self> {
+    pub(super) async fn connect(address: SocketAddr, source: Option<IpAddr>) -> io::Result<Self> {
         let socket = match address {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
             SocketAddr::V6(_) => TcpSocket::new_v6()?,

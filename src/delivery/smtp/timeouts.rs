@@ -23,6 +23,7 @@ pub struct Timeouts {
     pub data_rate_min_bytes_per_second: u64,
     pub final_dot: Duration,
     pub rset: Duration,
+    /// For what changes nothing any more: the reply to QUIT, the last words of a server that has hung up.
     pub quit: Duration,
     /// The watchdog: from MAIL to the reply to the final dot.
     pub transaction: Duration,

@@ -1,10 +1,12 @@
 //! One message on an open session, and one result for each of its recipients.
 
+use std::fmt;
+
 use tokio::time::Instant;
 
 use super::Phase;
 use super::body::DotStuffer;
-use super::conversation::{Broken, Cause, PARTING_WORDS};
+use super::conversation::{Broken, Cause};
 use super::envelope::{Envelope, Plan};
 use super::reply::{Reply, ReplyError};
 use super::session::{Session, SessionError};
@@ -57,6 +59,19 @@ pub enum NotTried {
     OverRecipientLimit,
     /// The session had been closed before.
     SessionClosed,
+}
+
+impl fmt::Display for NotTried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closing => "the server is closing the connection",
+            Self::Lost => "the connection broke",
+            Self::TimedOut => "the server did not answer in time",
+            Self::Garbled => "the server's answer makes no sense",
+            Self::OverRecipientLimit => "the server takes fewer recipients at a time",
+            Self::SessionClosed => "the session had been closed",
+        })
+    }
 }
 
 /// What can be done with the connection.
@@ -112,7 +127,10 @@ impl Session {
     pub async fn deliver(&mut self, envelope: &Envelope, message: &[&[u8]]) -> Transaction {
         let message_bytes = message.iter().map(|piece| piece.len() as u64).sum();
         let plan = Plan::new(envelope, message_bytes, &self.facts().capabilities);
-        let results = plan.recipients.iter().map(|planned| planned.as_ref().err().cloned());
+        let results = plan
+            .recipients
+            .iter()
+            .map(|planned| planned.as_ref().err().cloned());
         let mut progress = Progress {
             results: results.collect(),
             accepted: Vec::new(),
@@ -171,7 +189,7 @@ impl Session {
         // Whatever happens short of a reply to the final dot, the server may hold half a transaction.
         self.state = ConnectionState::NeedsReset;
 
-        let data = if self.facts().capabilities.pipelining() {
+        let data = if self.facts().capabilities.pipelining() && !self.plain {
             self.envelope_at_once(plan, progress).await?
         } else {
             self.envelope_by_steps(plan, progress).await?
@@ -199,7 +217,7 @@ impl Session {
         let phase = Phase::Precheck;
         // A server that gave up on an idle connection has said so, or has hung up, before this.
         if self.conversation.stream().has_peer_spoken().await {
-            let reply = self.conversation.reply(phase, PARTING_WORDS).await?;
+            let reply = self.conversation.parting_reply(phase).await?;
             let cause = Cause::Closing(reply);
             return Err(Broken { phase, cause });
         }
@@ -223,16 +241,27 @@ impl Session {
             stream.queue(rcpt.as_bytes());
         }
         stream.queue(b"DATA\r\n");
-        self.conversation.flush(Phase::Mail, self.timeouts.mail).await?;
+        self.conversation
+            .flush(Phase::Mail, self.timeouts.mail)
+            .await?;
 
-        let mail = self.conversation.reply(Phase::Mail, self.timeouts.mail).await?;
+        let mail = self
+            .conversation
+            .reply(Phase::Mail, self.timeouts.mail)
+            .await?;
         judge_mail(mail, progress)?;
         for (index, _) in asked(plan) {
             // Every command has its reply, also those that a refused MAIL has made pointless.
-            let rcpt = self.conversation.reply(Phase::Rcpt, self.timeouts.rcpt).await?;
+            let rcpt = self
+                .conversation
+                .reply(Phase::Rcpt, self.timeouts.rcpt)
+                .await?;
             judge_rcpt(index, rcpt, progress)?;
         }
-        let data = self.conversation.reply(Phase::Data, self.timeouts.data).await?;
+        let data = self
+            .conversation
+            .reply(Phase::Data, self.timeouts.data)
+            .await?;
         Ok(Some(data))
     }
 
@@ -282,7 +311,10 @@ impl Session {
         let end = Instant::now() + self.timeouts.body(message_bytes);
         let conversation = &mut self.conversation;
         let note = format!("{message_bytes} bytes of message");
-        conversation.stream().transcript.record(Speaker::Note, note.as_bytes());
+        conversation
+            .stream()
+            .transcript
+            .record(Speaker::Note, note.as_bytes());
 
         let mut stuffer = DotStuffer::default();
         for part in message.iter().flat_map(|piece| piece.chunks(WRITE_BYTES)) {
@@ -296,6 +328,10 @@ impl Session {
                 Ok(Flushed::PeerSpoke) => return Sent::Interrupted,
                 Err(error) => return Sent::Failed(write_cause(&error)),
             }
+        }
+        // A reply that is there before the final dot is no reply to it.
+        if conversation.stream().has_peer_spoken().await {
+            return Sent::Interrupted;
         }
         stuffer.finish(conversation.stream().outbound());
         let deadline = conversation.block_deadline(block, end);
@@ -316,12 +352,12 @@ impl Session {
         let phase = Phase::Body;
         let is_whole = matches!(sent, Sent::Whole);
         let may_have_arrived = matches!(sent, Sent::Whole | Sent::Unknown(_));
-        let limit = if is_whole {
-            self.timeouts.final_dot
-        } else {
-            PARTING_WORDS
+        let final_dot = self.timeouts.final_dot;
+        let answer = match is_whole {
+            true => self.conversation.reply(phase, final_dot).await,
+            false => self.conversation.parting_reply(phase).await,
         };
-        match self.conversation.reply(phase, limit).await {
+        match answer {
             Ok(reply) if reply.is_transient() || reply.is_permanent() => {
                 progress.refuse_open(phase, reply);
             }

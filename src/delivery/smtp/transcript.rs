@@ -109,7 +109,10 @@ mod tests {
         let mut transcript = Transcript::default();
 
         for line in 0..10_000 {
-            transcript.record(Speaker::Server, format!("250-{line}\u{7f}\x1b\r\n").as_bytes());
+            transcript.record(
+                Speaker::Server,
+                format!("250-{line}\u{7f}\x1b\r\n").as_bytes(),
+            );
         }
         transcript.record(Speaker::Server, &[b'x'; 100_000]);
         let text = transcript.take();

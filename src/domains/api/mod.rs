@@ -5,6 +5,7 @@
 mod request;
 mod response;
 
+use salvo::Writer;
 use salvo::oapi::endpoint;
 use salvo::writing::Json;
 

@@ -8,8 +8,8 @@ use crate::domains::model::{DomainChanges, Label, NewDomain, Patch};
 use crate::http::{ApiError, ApiResult, FromBody};
 
 /// A domain to send from.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CreateDomainRequest {
     /// The name, such as `example.com` or `mail.example.com`.
     #[salvo(schema(required = true))]
@@ -33,8 +33,8 @@ pub struct CreateDomainRequest {
 impl FromBody for CreateDomainRequest {}
 
 /// What a domain is used for.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CapabilitiesRequest {
     /// Only `enabled`.
     sending: Option<String>,
@@ -43,14 +43,15 @@ pub struct CapabilitiesRequest {
 }
 
 /// What changes about a domain.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct UpdateDomainRequest {
     /// Whether opens are recorded.
     open_tracking: Option<bool>,
     /// Whether clicks are recorded.
     click_tracking: Option<bool>,
     /// The label of the subdomain that tracked links lead to; null or an empty text for none.
+    #[serde(default)]
     #[salvo(schema(value_type = Option<String>))]
     tracking_subdomain: Patch<String>,
     /// Refused: TLS is not set per domain.

@@ -1,6 +1,7 @@
 //! `PATCH /emails/{id}`, `POST /emails/{id}/cancel` and `DELETE /emails/{id}`.
 
 use salvo::oapi::{ToSchema, endpoint};
+
 use salvo::writing::Json;
 use serde::Deserialize;
 

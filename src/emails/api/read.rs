@@ -1,6 +1,7 @@
 //! `GET /emails`, `GET /emails/{id}` and the attachments.
 
 use salvo::oapi::endpoint;
+
 use salvo::writing::Json;
 
 use super::response::{AttachmentResponse, EmailResponse, EmailSummary};

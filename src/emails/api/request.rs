@@ -19,8 +19,8 @@ use crate::http::{ApiError, BodySize, FromBody};
 use crate::id::{Id, TopicId};
 
 /// An email to send.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct SendEmailRequest {
     /// The sender: `user@example.com` or `Name <user@example.com>`, of a verified domain.
     #[salvo(schema(required = true))]
@@ -154,7 +154,7 @@ pub struct Rules {
     /// The present time.
     pub now_ms: TimestampMs,
     /// Bytes of all attachments of an email, decoded.
-    pub attachment_bytes_max: usize,
+    pub attachment_bytes_max: u64,
 }
 
 impl SendEmailRequest {
@@ -186,7 +186,7 @@ impl SendEmailRequest {
         let reply_to = parse_reply_to(reply_to)?;
         check_subject(&subject)?;
         let headers = match headers {
-            Some(raw) => headers::parse(raw.into_pairs()).map_err(|error| invalid("headers", error))?,
+            Some(raw) => headers::parse(raw.0).map_err(|error| invalid("headers", error))?,
             None => headers::CustomHeaders::default(),
         };
         let attachments = attachments::parse(attachments.unwrap_or_default(), rules.attachment_bytes_max)

@@ -16,14 +16,14 @@ use crate::id::EmailId;
 
 /// The id of an accepted email.
 #[derive(Serialize, ToSchema)]
-pub struct SendEmailResponse {
+pub(super) struct SendEmailResponse {
     /// The id.
     pub id: String,
 }
 
 /// The ids of an accepted batch.
 #[derive(Serialize, ToSchema)]
-pub struct SendBatchResponse {
+pub(super) struct SendBatchResponse {
     /// One entry for each accepted email, in the order of the request.
     data: Vec<SendEmailResponse>,
     /// The items that a permissive batch refused.
@@ -32,7 +32,7 @@ pub struct SendBatchResponse {
 
 /// A refused item of a batch.
 #[derive(Serialize, ToSchema)]
-pub struct BatchItemError {
+pub(super) struct BatchItemError {
     /// Its place in the request, from 0.
     index: u32,
     /// Why it was refused.
@@ -51,7 +51,7 @@ impl From<Answer> for SendBatchResponse {
 
 /// An email that was changed.
 #[derive(Serialize, ToSchema)]
-pub struct EmailReference {
+pub(super) struct EmailReference {
     /// Always `email`.
     object: &'static str,
     /// The id.
@@ -66,7 +66,7 @@ impl EmailReference {
 
 /// An email that was deleted.
 #[derive(Serialize, ToSchema)]
-pub struct DeletedEmail {
+pub(super) struct DeletedEmail {
     /// Always `email`.
     object: &'static str,
     /// The id.
@@ -83,7 +83,7 @@ impl DeletedEmail {
 
 /// An email as lists show it.
 #[derive(Serialize, ToSchema)]
-pub struct EmailSummary {
+pub(super) struct EmailSummary {
     /// Always `email`.
     object: &'static str,
     /// The id.
@@ -134,7 +134,7 @@ impl EmailSummary {
 
 /// An email with its content and its timeline.
 #[derive(Serialize, ToSchema)]
-pub struct EmailResponse {
+pub(super) struct EmailResponse {
     #[serde(flatten)]
     #[salvo(schema(inline = false))]
     summary: EmailSummary,
@@ -154,7 +154,7 @@ pub struct EmailResponse {
 
 /// A label.
 #[derive(Serialize, ToSchema)]
-pub struct TagResponse {
+pub(super) struct TagResponse {
     /// The name.
     name: String,
     /// The value.
@@ -163,7 +163,7 @@ pub struct TagResponse {
 
 /// An attached file as the email shows it.
 #[derive(Serialize, ToSchema)]
-pub struct AttachmentSummary {
+pub(super) struct AttachmentSummary {
     /// The id.
     id: String,
     /// The file name.
@@ -176,7 +176,7 @@ pub struct AttachmentSummary {
 
 /// A recipient with its own status.
 #[derive(Serialize, ToSchema)]
-pub struct RecipientResponse {
+pub(super) struct RecipientResponse {
     /// The bare address.
     email: String,
     /// The status it reached.
@@ -185,7 +185,7 @@ pub struct RecipientResponse {
 
 /// Something that happened to the email.
 #[derive(Serialize, ToSchema)]
-pub struct EventResponse {
+pub(super) struct EventResponse {
     /// The event type.
     #[serde(rename = "type")]
     #[salvo(schema(rename = "type"))]
@@ -207,7 +207,7 @@ pub struct EventResponse {
 
 /// Why an email bounced.
 #[derive(Serialize, ToSchema)]
-pub struct BounceResponse {
+pub(super) struct BounceResponse {
     /// A sentence for people.
     message: String,
     /// `Permanent`, `Transient` or `Undetermined`.
@@ -224,7 +224,7 @@ pub struct BounceResponse {
 
 /// Why an email was given up.
 #[derive(Serialize, ToSchema)]
-pub struct FailedResponse {
+pub(super) struct FailedResponse {
     /// The reason.
     reason: String,
 }
@@ -292,7 +292,7 @@ impl From<Event> for EventResponse {
 
 /// An attached file as the attachment endpoints show it.
 #[derive(Serialize, ToSchema)]
-pub struct AttachmentResponse {
+pub(super) struct AttachmentResponse {
     /// Always `attachment`.
     object: &'static str,
     /// The id.

@@ -4,6 +4,7 @@ use salvo::extract::Metadata;
 use salvo::oapi::{
     BasicType, Components, EndpointArgRegister, Object, Operation, Parameter, ParameterIn, Required, endpoint,
 };
+
 use salvo::writing::Json;
 use salvo::{Depot, Extractible, Request};
 
@@ -151,7 +152,7 @@ impl EndpointArgRegister for IdempotencyKey {
         let schema = Object::with_type(BasicType::String).min_length(1).max_length(KEY_CHARS_MAX);
         let about = "Makes a repeat within 24 hours answer as the first request did, without a second send.";
         let parameter = Parameter::new("Idempotency-Key")
-            .parameter_in(ParameterIn::Header)
+            .location(ParameterIn::Header)
             .required(Required::False)
             .description(about)
             .schema(schema);
@@ -189,7 +190,7 @@ impl EndpointArgRegister for BatchValidation {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
         let schema = Object::with_type(BasicType::String).enum_values(["strict", "permissive"]);
         let parameter = Parameter::new("x-batch-validation")
-            .parameter_in(ParameterIn::Header)
+            .location(ParameterIn::Header)
             .required(Required::False)
             .description("Whether one invalid email refuses the whole batch. `strict` unless given.")
             .schema(schema);

@@ -11,7 +11,7 @@ use tracing::info;
 
 use super::tables::{META, MetaKey, MetaRow};
 use super::transaction::{ReadTx, Reads as _, WriteTx};
-use super::{Kind, OpenError, OpenOptions, StoreError};
+use super::{OpenError, OpenOptions, StoreError};
 
 /// The schema this program writes.
 pub const SCHEMA_VERSION: u32 = 1;

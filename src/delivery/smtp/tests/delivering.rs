@@ -29,7 +29,9 @@ async fn a_pipelined_message_leaves_in_two_writes_and_the_session_stays_open() {
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let first = session.deliver(&to(&["a@x.test"]), &[b"Subject: hi\r\n", &MESSAGE[13..]]).await;
+    let first = session
+        .deliver(&to(&["a@x.test"]), &[b"Subject: hi\r\n", &MESSAGE[13..]])
+        .await;
     let second = session.deliver(&to(&["b@x.test"]), &[MESSAGE]).await;
 
     assert_eq!(outcomes(&first.recipients), ["accepted 250"]);
@@ -37,11 +39,15 @@ async fn a_pipelined_message_leaves_in_two_writes_and_the_session_stays_open() {
     assert_eq!(second.connection, ConnectionState::Reusable);
     assert_eq!(session.transactions(), 2);
     assert!(session.is_reusable());
-    assert!(first.transcript.starts_with("-- connected to mx.example.test at 127.0.0.1:"));
+    assert!(
+        first
+            .transcript
+            .starts_with("-- connected to mx.example.test at 127.0.0.1:")
+    );
     assert_eq!(
         second.transcript,
-        "C: MAIL FROM:<b+1@bounce.example.test> SIZE=27\nC: RCPT TO:<b@x.test>\nC: DATA\n\
-         S: 250 ok\nS: 250 ok\nS: 354 go\n-- 27 bytes of message\nS: 250 2.0.0 queued as 2\n"
+        "C: MAIL FROM:<b+1@bounce.example.test> SIZE=26\nC: RCPT TO:<b@x.test>\nC: DATA\n\
+         S: 250 ok\nS: 250 ok\nS: 354 go\n-- 26 bytes of message\nS: 250 2.0.0 queued as 2\n"
     );
     drop(session);
     let heard = peer.heard();
@@ -68,9 +74,14 @@ async fn without_pipelining_each_command_waits_for_its_reply() {
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
+    let transaction = session
+        .deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE])
+        .await;
 
-    assert_eq!(outcomes(&transaction.recipients), ["accepted 250", "accepted 250"]);
+    assert_eq!(
+        outcomes(&transaction.recipients),
+        ["accepted 250", "accepted 250"]
+    );
 }
 
 #[tokio::test]
@@ -97,7 +108,10 @@ async fn one_bad_recipient_does_not_cost_the_good_ones() {
                 Say("354 go\r\n"),
             ]
         };
-        let peer = script(extensions, replies.into_iter().chain([HearMessage, Say("250 ok\r\n")]));
+        let peer = script(
+            extensions,
+            replies.into_iter().chain([HearMessage, Say("250 ok\r\n")]),
+        );
         let mut session = open(peer.address).await.unwrap();
 
         let envelope = to(&["a@x.test", "b@x.test", "c@x.test", "d@x.test"]);
@@ -105,7 +119,12 @@ async fn one_bad_recipient_does_not_cost_the_good_ones() {
 
         assert_eq!(
             outcomes(&transaction.recipients),
-            ["accepted 250", "refused RCPT 550", "refused RCPT 452", "accepted 250"]
+            [
+                "accepted 250",
+                "refused RCPT 550",
+                "refused RCPT 452",
+                "accepted 250"
+            ]
         );
         assert_eq!(transaction.connection, ConnectionState::Reusable);
     }
@@ -130,8 +149,13 @@ async fn a_354_with_no_recipient_behind_it_gets_a_lone_dot() {
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let first = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
-    assert_eq!(outcomes(&first.recipients), ["refused RCPT 550", "refused RCPT 550"]);
+    let first = session
+        .deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE])
+        .await;
+    assert_eq!(
+        outcomes(&first.recipients),
+        ["refused RCPT 550", "refused RCPT 550"]
+    );
     assert_eq!(first.connection, ConnectionState::NeedsReset);
 
     let second = session.deliver(&to(&["c@x.test"]), &[MESSAGE]).await;
@@ -146,16 +170,23 @@ async fn a_refused_sender_refuses_everyone_and_the_rest_of_the_batch_means_nothi
         PIPELINING,
         [
             Hear("DATA"),
-            Say("550 5.7.1 go away\r\n503 5.5.1 MAIL first\r\n503 5.5.1 MAIL first\r\n503 5.5.1 RCPT first\r\n"),
+            Say(
+                "550 5.7.1 go away\r\n503 5.5.1 MAIL first\r\n503 5.5.1 MAIL first\r\n503 5.5.1 RCPT first\r\n",
+            ),
             Hear("RSET"),
             Say("250 ok\r\n"),
         ],
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
+    let transaction = session
+        .deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE])
+        .await;
 
-    assert_eq!(outcomes(&transaction.recipients), ["refused MAIL 550", "refused MAIL 550"]);
+    assert_eq!(
+        outcomes(&transaction.recipients),
+        ["refused MAIL 550", "refused MAIL 550"]
+    );
     assert!(session.is_reusable());
     session.reset().await;
     assert!(session.is_reusable());
@@ -165,8 +196,21 @@ async fn a_refused_sender_refuses_everyone_and_the_rest_of_the_batch_means_nothi
 
 #[tokio::test]
 async fn without_pipelining_a_refusal_ends_the_transaction_early() {
-    let peer = script(PLAIN, [Hear("MAIL"), Say("550 no\r\n"), Hear("RSET"), Say("250 ok\r\n"),
-        Hear("MAIL"), Say("250 ok\r\n"), Hear("RCPT"), Say("550 no\r\n"), Hear("RSET"), Say("250 ok\r\n")]);
+    let peer = script(
+        PLAIN,
+        [
+            Hear("MAIL"),
+            Say("550 no\r\n"),
+            Hear("RSET"),
+            Say("250 ok\r\n"),
+            Hear("MAIL"),
+            Say("250 ok\r\n"),
+            Hear("RCPT"),
+            Say("550 no\r\n"),
+            Hear("RSET"),
+            Say("250 ok\r\n"),
+        ],
+    );
     let mut session = open(peer.address).await.unwrap();
 
     let first = session.deliver(&to(&["a@x.test"]), &[MESSAGE]).await;
@@ -196,11 +240,21 @@ async fn refusals_at_data_and_at_the_final_dot_are_about_accepted_recipients_onl
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let first = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
-    let second = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
+    let first = session
+        .deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE])
+        .await;
+    let second = session
+        .deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE])
+        .await;
 
-    assert_eq!(outcomes(&first.recipients), ["refused RCPT 550", "refused DATA 451"]);
-    assert_eq!(outcomes(&second.recipients), ["refused message 554", "refused RCPT 550"]);
+    assert_eq!(
+        outcomes(&first.recipients),
+        ["refused RCPT 550", "refused DATA 451"]
+    );
+    assert_eq!(
+        outcomes(&second.recipients),
+        ["refused message 554", "refused RCPT 550"]
+    );
     assert_eq!(second.connection, ConnectionState::NeedsReset);
 }
 
@@ -224,11 +278,18 @@ async fn what_cannot_be_asked_is_refused_without_a_word() {
 async fn announced_limits_on_recipients_and_messages_are_kept() {
     let peer = script(
         "250-mx\r\n250-PIPELINING\r\n250 LIMITS RCPTMAX=1 MAILMAX=1\r\n",
-        [Hear("DATA"), Say("250 ok\r\n250 ok\r\n354 go\r\n"), HearMessage, Say("250 ok\r\n")],
+        [
+            Hear("DATA"),
+            Say("250 ok\r\n250 ok\r\n354 go\r\n"),
+            HearMessage,
+            Say("250 ok\r\n"),
+        ],
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
+    let transaction = session
+        .deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE])
+        .await;
 
     assert_eq!(
         outcomes(&transaction.recipients),
@@ -242,7 +303,12 @@ async fn announced_limits_on_recipients_and_messages_are_kept() {
 async fn a_large_message_arrives_whole() {
     let peer = script(
         "250-mx\r\n250 PIPELINING\r\n",
-        [Hear("DATA"), Say("250 ok\r\n250 ok\r\n354 go\r\n"), HearMessage, Say("250 ok\r\n")],
+        [
+            Hear("DATA"),
+            Say("250 ok\r\n250 ok\r\n354 go\r\n"),
+            HearMessage,
+            Say("250 ok\r\n"),
+        ],
     );
     let mut session = open(peer.address).await.unwrap();
     let line = ".0123456789 and so on until the line is of a fair length\r\n";

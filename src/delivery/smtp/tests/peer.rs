@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub(super) enum Step {
     Swallow(usize),
     /// Handshakes with the test certificate.
     Tls,
+    /// Neither reads nor closes until the other end of the channel is dropped.
+    Stall(Receiver<()>),
     /// Reads until the client has gone.
     WaitForEnd,
     /// Closes, and goes on with the next connection.
@@ -42,10 +45,21 @@ pub(super) struct Peer {
 impl Peer {
     pub(super) fn new(script: impl IntoIterator<Item = Step> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
-        let address = listener.local_addr().expect("a bound listener has an address");
+        let address = listener
+            .local_addr()
+            .expect("a bound listener has an address");
         let script: Vec<Step> = script.into_iter().collect();
         let thread = std::thread::spawn(move || play(&listener, script));
         Self { address, thread }
+    }
+
+    /// Waits for the end of the script, and for the runtime to have seen what it did to the connection.
+    pub(super) async fn has_ended(&self) {
+        while !self.thread.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        // With nothing else to run, each yield lets the runtime look at its sockets.
+        tokio::task::yield_now().await;
     }
 
     /// Waits for the end of the script and returns what was heard, line by line.
@@ -99,7 +113,8 @@ struct Connection {
 impl Connection {
     fn accept(listener: &TcpListener) -> Self {
         let (tcp, _) = listener.accept().expect("a client connects");
-        tcp.set_read_timeout(Some(PATIENCE)).expect("a limit above zero");
+        tcp.set_read_timeout(Some(PATIENCE))
+            .expect("a limit above zero");
         tcp.set_nodelay(true).expect("a fresh connection");
         Self {
             link: Link::Tcp(tcp),
@@ -109,11 +124,13 @@ impl Connection {
 
     /// Returns the bytes up to and including `end`.
     fn read_until(&mut self, end: &[u8]) -> io::Result<Vec<u8>> {
+        let mut seen = 0;
         loop {
-            let found = self.pending.windows(end.len()).position(|window| window == end);
-            if let Some(start) = found {
-                return Ok(self.pending.drain(..start + end.len()).collect());
+            let fresh = self.pending[seen..].windows(end.len());
+            if let Some(start) = fresh.into_iter().position(|window| window == end) {
+                return Ok(self.pending.drain(..seen + start + end.len()).collect());
             }
+            seen = self.pending.len().saturating_sub(end.len());
             self.fill()?;
         }
     }
@@ -137,7 +154,8 @@ impl Connection {
         let Link::Tcp(tcp) = self.link else {
             panic!("a script starts TLS once");
         };
-        let server = ServerConnection::new(Arc::new(server_config())).expect("a usable certificate");
+        let server =
+            ServerConnection::new(Arc::new(server_config())).expect("a usable certificate");
         Self {
             link: Link::Tls(Box::new(StreamOwned::new(server, tcp))),
             pending: Vec::new(),
@@ -161,7 +179,9 @@ fn play(listener: &TcpListener, script: Vec<Step>) -> Vec<String> {
     let mut heard = Vec::new();
     let mut connection = None;
     for step in script {
-        let mut open = connection.take().unwrap_or_else(|| Connection::accept(listener));
+        let mut open = connection
+            .take()
+            .unwrap_or_else(|| Connection::accept(listener));
         match step {
             // A client that has gone is what some scripts are about; what it did is asserted on its own side.
             Step::Say(text) => drop(open.say(text.as_bytes())),
@@ -178,7 +198,9 @@ fn play(listener: &TcpListener, script: Vec<Step>) -> Vec<String> {
                 }
             },
             Step::HearMessage => {
-                let message = open.read_until(b"\r\n.\r\n").expect("a message with its final dot");
+                let message = open
+                    .read_until(b"\r\n.\r\n")
+                    .expect("a message with its final dot");
                 heard.push(String::from_utf8_lossy(&message).into_owned());
             }
             Step::Swallow(count) => {
@@ -187,6 +209,7 @@ fn play(listener: &TcpListener, script: Vec<Step>) -> Vec<String> {
                 }
                 open.pending.clear();
             }
+            Step::Stall(end) => drop(end.recv()),
             Step::Tls => open = open.start_tls(),
             Step::WaitForEnd => while open.fill().is_ok() {},
             Step::Close => {
@@ -205,17 +228,23 @@ fn play(listener: &TcpListener, script: Vec<Step>) -> Vec<String> {
 
 fn drip(open: &mut Connection, text: &str, pause: Duration) {
     let tcp = open.link.tcp();
-    tcp.set_read_timeout(Some(pause)).expect("a pause above zero");
+    tcp.set_read_timeout(Some(pause))
+        .expect("a pause above zero");
     for byte in text.bytes() {
         if open.say(&[byte]).is_err() {
             break;
         }
         // The pause: reading finds nothing until the client gives up.
         match open.fill() {
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                ) => {}
             _ => break,
         }
     }
     let tcp = open.link.tcp();
-    tcp.set_read_timeout(Some(PATIENCE)).expect("a limit above zero");
+    tcp.set_read_timeout(Some(PATIENCE))
+        .expect("a limit above zero");
 }

@@ -1,0 +1,174 @@
+//! What a conversation means for a recipient. Pure.
+
+use super::retry::Pace;
+use super::smtp::{
+    Action, BounceKind, FailReason, NotTried, Phase, RecipientResult, Reply, Transaction, classify,
+};
+use crate::events::{Bounce, BounceType};
+
+/// What became of one recipient in one attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// A server has taken responsibility.
+    Delivered {
+        /// What it said.
+        reply: String,
+    },
+    /// Refused for good because of the recipient.
+    Bounced {
+        /// Why.
+        bounce: Bounce,
+        /// Whether the address joins the suppression list.
+        suppresses: bool,
+    },
+    /// Given up for a reason that is not the recipient's.
+    Failed {
+        /// Why, in one word.
+        reason: String,
+        /// What the other side said.
+        reply: Option<String>,
+    },
+    /// To be tried again.
+    Deferred(Deferral),
+}
+
+/// How a recipient is tried again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Deferral {
+    /// Which delay applies.
+    pub(super) pace: Pace,
+    /// Whether the attempt counts.
+    pub(super) charge: Charge,
+    /// What the other side said, or what went wrong.
+    pub(super) reply: Option<String>,
+    /// Given up after this many hours, sooner than the schedule says.
+    pub(super) hours_max: Option<u32>,
+    /// The next conversation uses one command at a time.
+    pub(super) plainly: bool,
+}
+
+/// Whether an attempt counts against the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Charge {
+    /// It was made.
+    Counted,
+    /// It did not get as far as the message.
+    Free,
+}
+
+/// What a conversation means for the whole site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SiteMood {
+    /// It takes mail.
+    Fine,
+    /// It asks for less: the lane waits before the next session.
+    Strained,
+}
+
+impl Deferral {
+    /// Returns an ordinary deferral.
+    pub(super) fn ordinary(reply: Option<String>) -> Self {
+        Self { pace: Pace::Ordinary, charge: Charge::Counted, reply, hours_max: None, plainly: false }
+    }
+
+    /// Returns the deferral of what was never tried.
+    pub(super) fn free(reply: Option<String>) -> Self {
+        Self { charge: Charge::Free, ..Self::ordinary(reply) }
+    }
+
+    /// Returns the deferral of what goes on at once in another transaction.
+    pub(super) fn at_once(reply: Option<String>) -> Self {
+        Self { pace: Pace::AtOnce, ..Self::free(reply) }
+    }
+}
+
+/// Reads a transaction: one fate a recipient, in its order, and the mood of the site. `plainly`
+/// says that it already used one command at a time.
+pub(super) fn read_transaction(transaction: &Transaction, host: &str, plainly: bool) -> (Vec<Fate>, SiteMood) {
+    let mut mood = SiteMood::Fine;
+    let mut fates = Vec::with_capacity(transaction.recipients.len());
+    for result in &transaction.recipients {
+        let (fate, seen) = read_result(result, host, plainly);
+        if seen == SiteMood::Strained {
+            mood = SiteMood::Strained;
+        }
+        fates.push(fate);
+    }
+    (fates, mood)
+}
+
+fn read_result(result: &RecipientResult, host: &str, plainly: bool) -> (Fate, SiteMood) {
+    match result {
+        RecipientResult::Accepted { reply } => (Fate::Delivered { reply: reply.to_string() }, SiteMood::Fine),
+        RecipientResult::Refused { phase, reply } => read_refusal(*phase, reply, host, plainly),
+        RecipientResult::NotTried { reason: NotTried::OverRecipientLimit, .. } => {
+            (Fate::Deferred(Deferral::at_once(None)), SiteMood::Fine)
+        }
+        RecipientResult::NotTried { phase, reply, reason } => {
+            let said = reply.as_ref().map_or_else(|| format!("{reason} at {phase}"), Reply::to_string);
+            // RFC 5321 §3.8: a server may close at any time. A message whose envelope it never saw
+            // is not charged.
+            let deferral =
+                if *phase < Phase::Mail { Deferral::free(Some(said)) } else { Deferral::ordinary(Some(said)) };
+            (Fate::Deferred(deferral), SiteMood::Strained)
+        }
+        RecipientResult::Ambiguous { reason } => {
+            let said = format!("no reply to the message ({reason}); it may have arrived");
+            (Fate::Deferred(Deferral::ordinary(Some(said))), SiteMood::Strained)
+        }
+    }
+}
+
+/// Reads a refusal by its text and code.
+pub(super) fn read_refusal(phase: Phase, reply: &Reply, host: &str, plainly: bool) -> (Fate, SiteMood) {
+    let verdict = classify(phase, reply, host);
+    let said = reply.to_string();
+    let deferred = |deferral| (Fate::Deferred(deferral), SiteMood::Fine);
+    match verdict.action {
+        Action::Bounce { suppress } => {
+            let bounce = Bounce {
+                message: format!("The recipient's mail server refused the message at {phase}."),
+                bounce_type: bounce_type(verdict.kind),
+                subtype: verdict.subtype.to_owned(),
+                diagnostic: vec![said],
+            };
+            (Fate::Bounced { bounce, suppresses: suppress }, SiteMood::Fine)
+        }
+        Action::Fail { reason } => {
+            (Fate::Failed { reason: reason.as_str().to_owned(), reply: Some(said) }, SiteMood::Fine)
+        }
+        Action::Retry => deferred(Deferral::ordinary(Some(said))),
+        Action::RetryShort => deferred(Deferral { pace: Pace::Short, ..Deferral::ordinary(Some(said)) }),
+        Action::RetryLimited { hours } => {
+            deferred(Deferral { hours_max: Some(hours), ..Deferral::ordinary(Some(said)) })
+        }
+        Action::HoldSite { .. } | Action::ThrottleSite { .. } => {
+            (Fate::Deferred(Deferral::ordinary(Some(said))), SiteMood::Strained)
+        }
+        Action::SplitRecipients => deferred(Deferral::at_once(Some(said))),
+        Action::RetryWithoutPipelining if plainly => {
+            let reason = FailReason::Rejected.as_str().to_owned();
+            (Fate::Failed { reason, reply: Some(said) }, SiteMood::Fine)
+        }
+        Action::RetryWithoutPipelining => deferred(Deferral { plainly: true, ..Deferral::ordinary(Some(said)) }),
+    }
+}
+
+fn bounce_type(kind: BounceKind) -> BounceType {
+    match kind {
+        BounceKind::Permanent => BounceType::Permanent,
+        BounceKind::Transient => BounceType::Transient,
+        BounceKind::Undetermined => BounceType::Undetermined,
+    }
+}
+
+/// Returns the bounce of a destination that takes no mail: no such domain, a null MX.
+pub(super) fn undeliverable(message: &str, status: &str) -> Fate {
+    let bounce = Bounce {
+        message: message.to_owned(),
+        bounce_type: BounceType::Permanent,
+        subtype: "NoEmail".to_owned(),
+        diagnostic: vec![format!("{status} {message}")],
+    };
+    Fate::Bounced { bounce, suppresses: true }
+}
