@@ -26,10 +26,11 @@ pub use dev::{DevSettings, DevSetup};
 pub use hostname::{Hostname, HostnameOrigin};
 pub use relay::{Credentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
 pub use settings::{DEV_DIRECTORY, LogFormat, SERVE_DIRECTORY, Settings};
-pub use values::{RelayRecords, parse_duration, parse_url};
+pub use values::{parse_duration, parse_url};
 pub(crate) use values::wait;
 
 use crate::dns::Cidr;
+use crate::domains::{DomainSettings, RelayRecords};
 use crate::store::Kind;
 
 /// Where accepted emails go.
@@ -151,6 +152,19 @@ impl Config {
     pub fn public_url(&self, bound: SocketAddr) -> String {
         self.public_url.clone().unwrap_or_else(|| local_url(bound))
     }
+
+    /// Returns what domains show of these settings, for a server that is bound to an address.
+    pub fn domain_settings(&self, bound: SocketAddr) -> DomainSettings {
+        let public_url = self.public_url(bound);
+        DomainSettings {
+            hostname: self.hostname.name.as_str().to_owned(),
+            regions: self.regions.clone(),
+            relay_records: self.relay_records.clone(),
+            // Nobody but this machine follows a link to loopback; tests do, and are on it.
+            links_allowed: self.purpose.kind() == Kind::Dev || !is_loopback(&public_url),
+            public_url,
+        }
+    }
 }
 
 /// Returns the URL under which this machine reaches a bound address.
@@ -161,6 +175,15 @@ pub fn local_url(bound: SocketAddr) -> String {
         ip => ip,
     };
     format!("http://{}", SocketAddr::new(ip, bound.port()))
+}
+
+fn is_loopback(url: &str) -> bool {
+    let authority = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next().unwrap_or_default();
+    if let Ok(address) = authority.parse::<SocketAddr>() {
+        return address.ip().is_loopback();
+    }
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    host == "localhost" || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// Why settings that are each in order do not go together. Each sentence names what helps.

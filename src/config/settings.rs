@@ -8,10 +8,11 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum, value_parser};
 
 use super::relay::{RelayPassword, RelayText, RelayUrl};
-use super::values::{self, RelayRecords};
+use super::values;
 use super::{Config, ConfigError, Delivery, Hostname, Purpose, Queue, hostname};
 use crate::address::DomainName;
 use crate::dns::Cidr;
+use crate::domains::RelayRecords;
 use crate::store::Kind;
 
 /// Where `ringmail serve` keeps its data unless told otherwise.
@@ -127,8 +128,9 @@ pub struct Settings {
     #[arg(long, env = "RINGMAIL_RELAY", value_name = "URL", hide_env_values = true, help_heading = "Delivering")]
     relay: Option<RelayText>,
 
-    /// The return-path records that the smarthost asks for: mx=10 HOST; spf=v=spf1 include:HOST ~all.
-    #[arg(long, env = "RINGMAIL_RELAY_RECORDS", value_name = "RECORDS", help_heading = "Delivering")]
+    /// The return-path records that the smarthost asks for: mx=10 HOST; spf=include:HOST.
+    #[arg(long, env = "RINGMAIL_RELAY_RECORDS", value_name = "RECORDS", value_parser = values::relay_records,
+          help_heading = "Delivering")]
     relay_records: Option<RelayRecords>,
 
     /// The name this machine goes by in mail, which resolves to its address and back [default: the

@@ -226,13 +226,17 @@ fn the_password_of_the_environment_completes_a_user_alone() {
 }
 
 #[test]
-fn relay_records_name_an_mx_and_an_spf_value() {
-    let records: RelayRecords = "mx=10 bounce.example.net; spf=v=spf1 include:example.net ~all".parse().unwrap();
+fn links_to_loopback_are_for_development_alone() {
+    for (line, purpose, allowed) in [
+        (&[][..], Purpose::Serve, false),
+        (&["--public-url", "http://localhost:8787"], Purpose::Serve, false),
+        (&["--public-url", "http://[::1]"], Purpose::Serve, false),
+        (&["--public-url", "https://mail.example.com/base"], Purpose::Serve, true),
+        (&[], Purpose::Dev(DevSetup::default()), true),
+    ] {
+        let config = config_within(line, purpose, Surroundings::default()).unwrap();
 
-    assert_eq!((records.mx.0, records.mx.1.as_str()), (10, "bounce.example.net"));
-    assert_eq!(records.spf, "v=spf1 include:example.net ~all");
-    for text in ["", "mx=10 a.example", "spf=v=spf1 ~all", "mx=a.example; spf=v=spf1", "mx=1 a.example; spf=v=spf12"] {
-        assert!(text.parse::<RelayRecords>().is_err(), "{text}");
+        assert_eq!(config.domain_settings(config.listen).links_allowed, allowed, "{line:?}");
     }
 }
 
@@ -242,7 +246,6 @@ proptest! {
         let _ = parse_duration(&text);
         let _ = text.parse::<RelayUrl>();
         let _ = format!("smtp://{text}").parse::<RelayUrl>();
-        let _ = text.parse::<RelayRecords>();
         let _ = parse_url(&text);
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::address::DomainName;
 use crate::dns::Cidr;
+use crate::domains::RelayRecords;
 
 /// The port of DNS (RFC 1035 §4.2).
 const DNS_PORT: u16 = 53;
@@ -151,6 +152,11 @@ pub(super) fn cors_origin(text: &str) -> Result<String, String> {
     if path { Err(wrong()) } else { Ok(url) }
 }
 
+/// Reads the return-path records that a smarthost asks for.
+pub(super) fn relay_records(text: &str) -> Result<RelayRecords, String> {
+    RelayRecords::parse(text).map_err(|error| error.to_string())
+}
+
 /// Reads the name of a region.
 pub(super) fn region(text: &str) -> Result<String, String> {
     let text = text.trim();
@@ -160,52 +166,5 @@ pub(super) fn region(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err(format!("`{text}` is no region; write small letters, digits and hyphens, as in us-east-1"))
-    }
-}
-
-/// The return-path records that a smarthost asks for, in place of those that name this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RelayRecords {
-    /// Preference and host of the MX record; bounces go there.
-    pub mx: (u16, DomainName),
-    /// The value of the SPF record.
-    pub spf: String,
-}
-
-impl FromStr for RelayRecords {
-    type Err = String;
-
-    /// Reads `mx=10 HOST; spf=v=spf1 …`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("`{text}` are no records; write mx=10 HOST; spf=v=spf1 include:HOST ~all, as your relay asks");
-        let (mut mx, mut spf) = (None, None);
-        for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
-            match part.split_once('=') {
-                Some(("mx", value)) if mx.is_none() => {
-                    let (preference, host) = value.trim().split_once(' ').ok_or_else(wrong)?;
-                    let preference = preference.parse().map_err(|_| wrong())?;
-                    mx = Some((preference, DomainName::parse(host.trim()).map_err(|_| wrong())?));
-                }
-                // RFC 7208 §4.5: the version is a term of its own. §3.4 wants records short; one
-                // string of a TXT record holds 255 bytes.
-                Some(("spf", value)) if spf.is_none() => {
-                    let value = value.trim();
-                    let formed = (value == "v=spf1" || value.starts_with("v=spf1 "))
-                        && value.len() <= 255
-                        && value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
-                        && !value.contains('"');
-                    spf = Some(value.to_owned()).filter(|_| formed);
-                    if spf.is_none() {
-                        return Err(wrong());
-                    }
-                }
-                _ => return Err(wrong()),
-            }
-        }
-        match (mx, spf) {
-            (Some(mx), Some(spf)) => Ok(Self { mx, spf }),
-            _ => Err(wrong()),
-        }
     }
 }
