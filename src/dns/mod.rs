@@ -52,4 +52,5 @@ pub use records::{Expected, Live, Verdict, compare_cname, compare_mx};
 pub use resolver::{Resolver, Timings};
 pub use route::{Families, Freshness, MxHost, OwnHost, Route, RoutePolicy, Unroutable};
 pub use site::Site;
+pub(crate) use site::registrable;
 pub use txt::compare_txt;

@@ -60,8 +60,9 @@ fn provider(host: &str) -> Option<&'static str> {
 }
 
 /// Returns the part of `host` that somebody registered, as far as a guess without the public
-/// suffix list goes. A wrong guess merges or splits lanes and does no other harm.
-fn registrable(host: &str) -> &str {
+/// suffix list goes. A wrong guess merges or splits lanes, or prints the names of a domain's
+/// records relative to another parent.
+pub(crate) fn registrable(host: &str) -> &str {
     let mut dots = host.rmatch_indices('.').map(|(at, _)| at);
     let (Some(top), Some(second)) = (dots.next(), dots.next()) else {
         return host;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::model::{DomainStatus, RecordKind, RecordState, RecordStatus};
+use super::model::{DomainStatus, RecordKind, RecordState};
 use crate::clock::TimestampMs;
 use crate::id::{DomainId, TeamId};
 use crate::store::tables::{DOMAINS, SENDER_DOMAINS};
@@ -37,6 +37,12 @@ pub struct DomainRow {
     /// When the records were last looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_ms: Option<TimestampMs>,
+    /// Since when a required record is being sought: verification was asked for, or one was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sought_ms: Option<TimestampMs>,
+    /// Whether its records count as found without a look, as `ringmail dev --domain` declares.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub assumed: bool,
     /// When it was added.
     pub created_ms: TimestampMs,
 }
@@ -59,7 +65,12 @@ impl DomainRow {
     pub fn ed25519_published(&self) -> bool {
         self.records
             .iter()
-            .any(|record| record.kind == RecordKind::DkimEd25519 && record.status == RecordStatus::Verified)
+            .any(|record| record.kind == RecordKind::DkimEd25519 && record.status.counts_as_found())
+    }
+
+    /// Returns the host that bounces of its mail return to.
+    pub fn return_path_host(&self) -> String {
+        format!("{}.{}", self.return_path, self.name)
     }
 }
 
@@ -72,6 +83,9 @@ pub struct SenderDomainRow {
     pub verified: bool,
     /// Whether links or opens are tracked, so that each recipient gets a message of their own.
     pub tracked: bool,
+    /// Whether the Ed25519 key signs beside the RSA key.
+    #[serde(default)]
+    pub ed25519: bool,
 }
 impl Row for SenderDomainRow {}
 
@@ -113,6 +127,7 @@ pub(super) fn put(tx: &WriteTx<'_>, team: TeamId, id: DomainId, row: &DomainRow)
         id,
         verified: row.status == DomainStatus::Verified,
         tracked: row.open_tracking || row.click_tracking,
+        ed25519: row.ed25519_published(),
     };
     tx.put(&DOMAINS, &(team, id), row)?;
     tx.put(&SENDER_DOMAINS, &(team, name_hash(&row.name)), &sender)

@@ -11,12 +11,13 @@ use super::rate_limit::RateLimiter;
 use super::state::Services;
 use super::{auth, edge, openapi};
 use crate::id::IdSource;
-use crate::{api_keys, dashboard, emails};
+use crate::{api_keys, dashboard, domains, emails};
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
 /// that would match it.
 fn api() -> Router {
     use api_keys::api as keys;
+    use domains::api as domains;
     use emails::api as emails;
 
     Router::new()
@@ -31,6 +32,14 @@ fn api() -> Router {
         .push(Router::with_path("emails/{id}/cancel").post(emails::cancel_email))
         .push(Router::with_path("emails/{id}/attachments").get(emails::list_attachments))
         .push(Router::with_path("emails/{id}/attachments/{attachment_id}").get(emails::get_attachment))
+        .push(Router::with_path("domains").post(domains::create_domain).get(domains::list_domains))
+        .push(
+            Router::with_path("domains/{id}")
+                .get(domains::get_domain)
+                .patch(domains::update_domain)
+                .delete(domains::delete_domain),
+        )
+        .push(Router::with_path("domains/{id}/verify").post(domains::verify_domain))
         .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
 }

@@ -1,0 +1,266 @@
+//! Domain requests: their wire types, and the rules that need neither store nor settings.
+
+use salvo::oapi::ToSchema;
+use serde::{Deserialize, Deserializer};
+
+use crate::address::DomainName;
+use crate::domains::model::{DomainChanges, Label, NewDomain, Patch};
+use crate::http::{ApiError, ApiResult, FromBody};
+
+/// A domain to send from.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateDomainRequest {
+    /// The name, such as `example.com` or `mail.example.com`.
+    #[salvo(schema(required = true))]
+    name: Option<String>,
+    /// One of the regions this server offers; the first of them by default.
+    region: Option<String>,
+    /// The label of the subdomain that bounces return to; `send` by default.
+    custom_return_path: Option<String>,
+    /// Whether opens are recorded; not by default.
+    open_tracking: Option<bool>,
+    /// Whether clicks are recorded; not by default.
+    click_tracking: Option<bool>,
+    /// The label of the subdomain that tracked links lead to.
+    tracking_subdomain: Option<String>,
+    /// Only `opportunistic`.
+    tls: Option<String>,
+    /// Only sending `enabled` and receiving `disabled`.
+    capabilities: Option<CapabilitiesRequest>,
+}
+
+impl FromBody for CreateDomainRequest {}
+
+/// What a domain is used for.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CapabilitiesRequest {
+    /// Only `enabled`.
+    sending: Option<String>,
+    /// Only `disabled`.
+    receiving: Option<String>,
+}
+
+/// What changes about a domain.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateDomainRequest {
+    /// Whether opens are recorded.
+    open_tracking: Option<bool>,
+    /// Whether clicks are recorded.
+    click_tracking: Option<bool>,
+    /// The label of the subdomain that tracked links lead to; null or an empty text for none.
+    #[serde(default)]
+    #[salvo(schema(value_type = Option<String>))]
+    tracking_subdomain: Patch<String>,
+    /// Refused: TLS is not set per domain.
+    tls: Option<String>,
+    /// Refused: what a domain is used for does not change.
+    capabilities: Option<CapabilitiesRequest>,
+}
+
+impl FromBody for UpdateDomainRequest {}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
+    /// Reads a field that is there; one that is absent stays at its default.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map_or(Self::Clear, Self::Set))
+    }
+}
+
+impl CreateDomainRequest {
+    /// Checks the fields.
+    pub(super) fn parse(self) -> ApiResult<NewDomain> {
+        let Self {
+            name,
+            region,
+            custom_return_path,
+            open_tracking,
+            click_tracking,
+            tracking_subdomain,
+            tls,
+            capabilities,
+        } = self;
+        let name = name.ok_or_else(|| ApiError::missing_field("name"))?;
+        let name = DomainName::parse(&name)
+            .map_err(|error| ApiError::validation(format!("Invalid `name` field: {error}.")))?;
+        let label = |field, text: Option<String>| text.map(|text| parse_label(field, &text)).transpose();
+        if tls.is_some_and(|tls| tls != "opportunistic") {
+            return Err(ApiError::validation(
+                "Invalid `tls` field: only `opportunistic` is available. Mail is encrypted wherever the receiving \
+                 server offers it.",
+            ));
+        }
+        if let Some(CapabilitiesRequest { sending, receiving }) = capabilities {
+            expect_word("capabilities.sending", sending.as_deref(), "enabled", "domains are for sending")?;
+            expect_word("capabilities.receiving", receiving.as_deref(), "disabled", "this server receives no mail")?;
+        }
+        Ok(NewDomain {
+            name,
+            region,
+            return_path: label("custom_return_path", custom_return_path)?,
+            open_tracking: open_tracking.unwrap_or(false),
+            click_tracking: click_tracking.unwrap_or(false),
+            tracking_subdomain: label("tracking_subdomain", tracking_subdomain.filter(|text| !text.is_empty()))?,
+        })
+    }
+}
+
+impl UpdateDomainRequest {
+    /// Checks the fields.
+    pub(super) fn parse(self) -> ApiResult<DomainChanges> {
+        let Self { open_tracking, click_tracking, tracking_subdomain, tls, capabilities } = self;
+        if tls.is_some() {
+            return Err(ApiError::validation(
+                "The `tls` field cannot be changed: TLS is always `opportunistic`, so mail is encrypted wherever the \
+                 receiving server offers it. Leave the field out.",
+            ));
+        }
+        if capabilities.is_some() {
+            return Err(ApiError::validation(
+                "The `capabilities` field cannot be changed: every domain sends and none receives. \
+                 Leave the field out.",
+            ));
+        }
+        let tracking_subdomain = match tracking_subdomain {
+            Patch::Keep => Patch::Keep,
+            Patch::Clear => Patch::Clear,
+            Patch::Set(text) if text.is_empty() => Patch::Clear,
+            Patch::Set(text) => Patch::Set(parse_label("tracking_subdomain", &text)?),
+        };
+        Ok(DomainChanges { open_tracking, click_tracking, tracking_subdomain })
+    }
+}
+
+fn parse_label(field: &str, text: &str) -> ApiResult<Label> {
+    Label::parse(text).ok_or_else(|| {
+        ApiError::validation(format!(
+            "Invalid `{field}` field: it must be one label of a host name, 1 to 63 letters, digits and inner hyphens, \
+             such as `links`."
+        ))
+    })
+}
+
+fn expect_word(field: &str, given: Option<&str>, word: &str, why: &str) -> ApiResult<()> {
+    match given {
+        Some(given) if given != word => {
+            Err(ApiError::validation(format!("Invalid `{field}` field: only `{word}` is available, as {why}.")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::body::parse;
+
+    fn create(body: &str) -> Result<NewDomain, (u16, String)> {
+        let parsed = parse::<CreateDomainRequest>(body.as_bytes(), &[]).and_then(CreateDomainRequest::parse);
+        parsed.map_err(|error| (error.code.status(), error.message))
+    }
+
+    fn update(body: &str) -> Result<DomainChanges, (u16, String)> {
+        let parsed = parse::<UpdateDomainRequest>(body.as_bytes(), &["id"]).and_then(UpdateDomainRequest::parse);
+        parsed.map_err(|error| (error.code.status(), error.message))
+    }
+
+    #[test]
+    fn a_domain_takes_the_fields_of_the_compatible_api() {
+        let name = DomainName::parse("mail.example.org").unwrap();
+        let label = |text| Label::parse(text);
+        for (body, expected) in [
+            (r#"{"name": "Mail.Example.org."}"#, NewDomain::named(name.clone())),
+            (
+                r#"{"name": "mail.example.org", "region": null, "custom_return_path": null, "open_tracking": null,
+                    "click_tracking": null, "tracking_subdomain": "", "tls": null, "capabilities": null}"#,
+                NewDomain::named(name.clone()),
+            ),
+            (
+                r#"{"name": "mail.example.org", "region": "eu-west-1", "custom_return_path": "Bounce",
+                    "open_tracking": true, "click_tracking": true, "tracking_subdomain": "links",
+                    "tls": "opportunistic", "capabilities": {"sending": "enabled", "receiving": "disabled"}}"#,
+                NewDomain {
+                    name,
+                    region: Some("eu-west-1".into()),
+                    return_path: label("bounce"),
+                    open_tracking: true,
+                    click_tracking: true,
+                    tracking_subdomain: label("links"),
+                },
+            ),
+        ] {
+            assert_eq!(create(body), Ok(expected), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_field_and_what_would_be_accepted() {
+        for (body, message) in [
+            ("{}", "Missing `name` field."),
+            (r#"{"name": null}"#, "Missing `name` field."),
+            (
+                r#"{"name": "localhost"}"#,
+                "Invalid `name` field: the domain has no dot; use a full domain name such as `example.com`.",
+            ),
+            (
+                r#"{"name": "a.example", "tls": "enforced"}"#,
+                "Invalid `tls` field: only `opportunistic` is available. Mail is encrypted wherever the receiving \
+                 server offers it.",
+            ),
+            (
+                r#"{"name": "a.example", "capabilities": {"receiving": "enabled"}}"#,
+                "Invalid `capabilities.receiving` field: only `disabled` is available, as this server receives no mail.",
+            ),
+            (
+                r#"{"name": "a.example", "capabilities": {"sending": "disabled"}}"#,
+                "Invalid `capabilities.sending` field: only `enabled` is available, as domains are for sending.",
+            ),
+            (
+                r#"{"name": "a.example", "custom_return_path": "a.b"}"#,
+                "Invalid `custom_return_path` field: it must be one label of a host name, 1 to 63 letters, digits and \
+                 inner hyphens, such as `links`.",
+            ),
+        ] {
+            assert_eq!(create(body), Err((422, message.to_owned())), "{body}");
+        }
+        assert!(create(r#"{"name": "a.example", "nam": 1}"#).is_err());
+    }
+
+    #[test]
+    fn an_update_tells_absent_from_null() {
+        let changes = DomainChanges::default();
+        for (body, expected) in [
+            ("{}", changes.clone()),
+            (r#"{"id": "x", "tls": null, "capabilities": null, "open_tracking": null}"#, changes.clone()),
+            (
+                r#"{"open_tracking": false, "click_tracking": true}"#,
+                DomainChanges { open_tracking: Some(false), click_tracking: Some(true), ..changes.clone() },
+            ),
+            (r#"{"tracking_subdomain": null}"#, DomainChanges { tracking_subdomain: Patch::Clear, ..changes.clone() }),
+            (r#"{"tracking_subdomain": ""}"#, DomainChanges { tracking_subdomain: Patch::Clear, ..changes.clone() }),
+            (
+                r#"{"tracking_subdomain": "links"}"#,
+                DomainChanges { tracking_subdomain: Patch::Set(Label::parse("links").unwrap()), ..changes },
+            ),
+        ] {
+            assert_eq!(update(body), Ok(expected), "{body}");
+        }
+    }
+
+    #[test]
+    fn an_update_refuses_what_does_not_change() {
+        for body in [
+            r#"{"tls": "opportunistic"}"#,
+            r#"{"tls": "enforced"}"#,
+            r#"{"capabilities": {}}"#,
+            r#"{"capabilities": {"sending": "enabled", "receiving": "disabled"}}"#,
+            r#"{"tracking_subdomain": "a.b"}"#,
+            r#"{"region": "eu-west-1"}"#,
+            r#"{"name": "other.example"}"#,
+        ] {
+            assert_eq!(update(body).map_err(|(status, _)| status), Err(422), "{body}");
+        }
+    }
+}

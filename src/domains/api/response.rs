@@ -1,0 +1,184 @@
+//! What the domain endpoints answer.
+
+use salvo::oapi::ToSchema;
+use serde::Serialize;
+
+use crate::clock::to_iso;
+use crate::domains::model::{Domain, DomainWithRecords, Live, RecordStatus};
+use crate::domains::records::RecordView;
+use crate::id::DomainId;
+
+/// A domain as lists show it.
+#[derive(Serialize, ToSchema)]
+#[salvo(schema(name = "Domain"))]
+pub struct DomainResponse {
+    /// Always `domain`.
+    object: &'static str,
+    /// The id.
+    id: String,
+    /// The name.
+    name: String,
+    /// `not_started`, `pending`, `verified` or `failed`. Only a verified domain may be sent from.
+    status: &'static str,
+    /// When it was added.
+    created_at: String,
+    /// The region it was added under.
+    region: String,
+    /// Whether opens are recorded.
+    open_tracking: bool,
+    /// Whether clicks are recorded.
+    click_tracking: bool,
+    /// The label of the subdomain that tracked links lead to.
+    tracking_subdomain: Option<String>,
+    /// What it is used for.
+    capabilities: CapabilitiesResponse,
+}
+
+/// What a domain is used for.
+#[derive(Serialize, ToSchema)]
+#[salvo(schema(name = "DomainCapabilities"))]
+pub struct CapabilitiesResponse {
+    /// Always `enabled`.
+    sending: &'static str,
+    /// Always `disabled`.
+    receiving: &'static str,
+}
+
+impl From<Domain> for DomainResponse {
+    fn from(domain: Domain) -> Self {
+        let Domain { id, name, status, created_ms, region, open_tracking, click_tracking, tracking_subdomain } = domain;
+        Self {
+            object: "domain",
+            id: id.to_string(),
+            name,
+            status: status.as_str(),
+            created_at: to_iso(created_ms),
+            region,
+            open_tracking,
+            click_tracking,
+            tracking_subdomain,
+            capabilities: CapabilitiesResponse { sending: "enabled", receiving: "disabled" },
+        }
+    }
+}
+
+/// A domain with the records to publish.
+#[derive(Serialize, ToSchema)]
+#[salvo(schema(name = "DomainWithRecords"))]
+pub struct DomainWithRecordsResponse {
+    #[serde(flatten)]
+    domain: DomainResponse,
+    /// The records that sending, signing and tracking use. The return path's two (`SPF`) and the
+    /// RSA key (the first `DKIM`) are what `verified` needs.
+    records: Vec<RecordResponse>,
+    /// Records that are advice: the DMARC policy.
+    recommended_records: Vec<RecordResponse>,
+}
+
+impl From<DomainWithRecords> for DomainWithRecordsResponse {
+    fn from(domain: DomainWithRecords) -> Self {
+        let DomainWithRecords { domain, records, recommended } = domain;
+        Self {
+            domain: domain.into(),
+            records: records.into_iter().map(RecordResponse::from).collect(),
+            recommended_records: recommended.into_iter().map(RecordResponse::from).collect(),
+        }
+    }
+}
+
+/// A DNS record and what the last check saw of it.
+#[derive(Serialize, ToSchema)]
+#[salvo(schema(name = "DomainRecord"))]
+pub struct RecordResponse {
+    /// What it is for: `SPF`, `DKIM`, `Tracking` or `DMARC`.
+    record: &'static str,
+    /// The name, relative to the registered domain.
+    name: String,
+    /// `TXT`, `MX` or `CNAME`.
+    #[serde(rename = "type")]
+    dns_type: &'static str,
+    /// Always `Auto`: any lifetime will do.
+    ttl: &'static str,
+    /// `not_started`, `pending`, `verified`, `failed` or `temporary_failure`.
+    status: &'static str,
+    /// The value.
+    value: String,
+    /// The preference of an MX.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<u16>,
+    /// What the name servers answered: `found`, `missing`, `mismatch` or `unknown`. Absent before
+    /// the first check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<&'static str>,
+    /// One line that says what is wrong and where.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+    /// The parent domain that the DMARC policy comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inherited_from: Option<String>,
+    /// The DMARC policy in force: `none`, `quarantine` or `reject`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<String>,
+}
+
+impl From<RecordView> for RecordResponse {
+    fn from(view: RecordView) -> Self {
+        let RecordView {
+            record,
+            name,
+            dns_type,
+            value,
+            priority,
+            status,
+            live,
+            detail,
+            inherited_from,
+            policy,
+        } = view;
+        Self {
+            record,
+            name,
+            dns_type,
+            ttl: "Auto",
+            status: status.as_str(),
+            value,
+            priority,
+            live: live.map(Live::as_str),
+            detail: detail.filter(|_| status != RecordStatus::Verified),
+            inherited_from,
+            policy,
+        }
+    }
+}
+
+/// A domain that was changed.
+#[derive(Serialize, ToSchema)]
+pub struct DomainReference {
+    /// Always `domain`.
+    object: &'static str,
+    /// The id.
+    id: String,
+}
+
+impl DomainReference {
+    pub(super) fn of(id: DomainId) -> Self {
+        Self { object: "domain", id: id.to_string() }
+    }
+}
+
+/// A domain that was deleted.
+#[derive(Serialize, ToSchema)]
+pub struct DeletedDomain {
+    /// Always `domain`.
+    object: &'static str,
+    /// The id.
+    id: String,
+    /// Always true.
+    deleted: bool,
+}
+
+impl DeletedDomain {
+    pub(super) fn of(id: DomainId) -> Self {
+        Self { object: "domain", id: id.to_string(), deleted: true }
+    }
+}

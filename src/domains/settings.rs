@@ -1,0 +1,185 @@
+//! What an operator sets that domains show: the hosts their records point at, the regions, and
+//! whether links can work.
+
+use std::fmt;
+
+use crate::address::DomainName;
+
+/// Characters of the SPF text at most: one string of a TXT record (RFC 1035 §3.3).
+const SPF_CHARS_MAX: usize = 255;
+/// The preference of the return path's MX when nothing else is said.
+const MX_PRIORITY: u16 = 10;
+
+/// The settings of the instance that concern domains.
+#[derive(Clone, Debug)]
+pub struct DomainSettings {
+    /// The host that mail leaves from and bounces return to.
+    pub hostname: String,
+    /// The regions that are offered, the first of them the default. Never empty.
+    pub regions: Vec<String>,
+    /// The return path's records when mail leaves through a relay that takes the bounces.
+    pub relay_records: Option<RelayRecords>,
+    /// The base of every generated link.
+    pub public_url: String,
+    /// Whether recipients can open links to the public address, so that tracking may be switched on.
+    pub links_allowed: bool,
+}
+
+/// What the return path's records say; `RINGMAIL_RELAY_RECORDS` gives them for a relay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelayRecords {
+    /// The preference of the MX.
+    pub mx_priority: u16,
+    /// The host that takes bounces.
+    pub mx_host: String,
+    /// The SPF text.
+    pub spf: String,
+}
+
+/// Why a text describes no records of a relay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RelayRecordsError {
+    /// A part has no `=`, or is neither `mx` nor `spf`, or is repeated.
+    Part(String),
+    /// `mx` is missing, or is no host name.
+    Mx,
+    /// `spf` is missing, or is no SPF text.
+    Spf,
+}
+
+impl fmt::Display for RelayRecordsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Part(part) => write!(f, "`{part}` is neither one `mx=…` nor one `spf=…`")?,
+            Self::Mx => f.write_str("`mx` must be a host name, with or without a priority before it")?,
+            Self::Spf => write!(f, "`spf` must be SPF terms of at most {SPF_CHARS_MAX} printable characters")?,
+        }
+        f.write_str("; write `mx=10 feedback.example.net; spf=include:example.net`")
+    }
+}
+
+impl std::error::Error for RelayRecordsError {}
+
+impl RelayRecords {
+    /// Returns the records of an instance that sends, and takes bounces, itself.
+    pub(super) fn own(hostname: &str) -> Self {
+        Self { mx_priority: MX_PRIORITY, mx_host: hostname.to_owned(), spf: format!("v=spf1 a:{hostname} ~all") }
+    }
+
+    /// Reads `mx=10 feedback.example.net; spf=include:example.net`. The priority may be left out,
+    /// and `spf` may be a whole text that begins with `v=spf1`.
+    ///
+    /// # Errors
+    /// [`RelayRecordsError`], whose sentence shows the form.
+    pub fn parse(text: &str) -> Result<Self, RelayRecordsError> {
+        let (mut mx, mut spf) = (None, None);
+        for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+            let refuse = || RelayRecordsError::Part(part.chars().filter(|c| !c.is_control()).take(60).collect());
+            let (name, value) = part.split_once('=').ok_or_else(refuse)?;
+            let slot = match name.trim() {
+                "mx" => &mut mx,
+                "spf" => &mut spf,
+                _ => return Err(refuse()),
+            };
+            if slot.replace(value.trim()).is_some() {
+                return Err(refuse());
+            }
+        }
+        let (mx_priority, mx_host) = parse_mx(mx.unwrap_or_default()).ok_or(RelayRecordsError::Mx)?;
+        let spf = parse_spf(spf.unwrap_or_default()).ok_or(RelayRecordsError::Spf)?;
+        Ok(Self { mx_priority, mx_host, spf })
+    }
+}
+
+fn parse_mx(text: &str) -> Option<(u16, String)> {
+    let (priority, host) = match text.split_once(char::is_whitespace) {
+        Some((priority, host)) => (priority.parse().ok()?, host.trim()),
+        None => (MX_PRIORITY, text),
+    };
+    Some((priority, DomainName::parse(host).ok()?.as_str().to_owned()))
+}
+
+fn parse_spf(text: &str) -> Option<String> {
+    let printable = text.bytes().all(|byte| byte == b' ' || (byte.is_ascii_graphic() && byte != b'"'));
+    if text.is_empty() || !printable {
+        return None;
+    }
+    let whole = text.get(..6).is_some_and(|version| version.eq_ignore_ascii_case("v=spf1"));
+    let spf = if whole { text.to_owned() } else { format!("v=spf1 {text} ~all") };
+    (spf.len() <= SPF_CHARS_MAX).then_some(spf)
+}
+
+impl DomainSettings {
+    /// Returns what the return path's records say.
+    pub(super) fn return_path(&self) -> RelayRecords {
+        self.relay_records.clone().unwrap_or_else(|| RelayRecords::own(&self.hostname))
+    }
+
+    /// Returns the host that a tracking subdomain is an alias of: the public address's when that is
+    /// a name, else the instance's own.
+    pub(super) fn tracking_target(&self) -> String {
+        host_of(&self.public_url).unwrap_or_else(|| self.hostname.clone())
+    }
+}
+
+/// Returns the host of a URL when it is a domain name.
+fn host_of(url: &str) -> Option<String> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    DomainName::parse(host).ok().map(|name| name.as_str().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(mx_priority: u16, mx_host: &str, spf: &str) -> RelayRecords {
+        RelayRecords { mx_priority, mx_host: mx_host.into(), spf: spf.into() }
+    }
+
+    #[test]
+    fn a_relay_s_records_are_read_from_one_line() {
+        for (text, expected) in [
+            (
+                "mx=feedback.example.net;spf=include:example.net",
+                Ok(records(10, "feedback.example.net", "v=spf1 include:example.net ~all")),
+            ),
+            (
+                " spf = v=spf1 include:example.net -all ; mx = 20  Feedback.Example.net. ;",
+                Ok(records(20, "feedback.example.net", "v=spf1 include:example.net -all")),
+            ),
+            ("", Err(RelayRecordsError::Mx)),
+            ("mx=feedback.example.net", Err(RelayRecordsError::Spf)),
+            ("mx=ten feedback.example.net; spf=a", Err(RelayRecordsError::Mx)),
+            ("mx=not a host; spf=a", Err(RelayRecordsError::Mx)),
+            ("mx=a.example; spf=\"a\"", Err(RelayRecordsError::Spf)),
+            ("mx=a.example; spf=a; spf=b", Err(RelayRecordsError::Part("spf=b".into()))),
+            ("mx=a.example; txt=b", Err(RelayRecordsError::Part("txt=b".into()))),
+            ("mx", Err(RelayRecordsError::Part("mx".into()))),
+        ] {
+            assert_eq!(RelayRecords::parse(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tracking_host_points_at_the_public_address_when_that_is_a_name() {
+        for (public_url, target) in [
+            ("https://mail.example.org", "mail.example.org"),
+            ("https://Mail.Example.org:8443/base?x#y", "mail.example.org"),
+            ("http://127.0.0.1:8787", "mx.example.net"),
+            ("http://[::1]:8787", "mx.example.net"),
+            ("http://localhost:8787", "mx.example.net"),
+            ("", "mx.example.net"),
+        ] {
+            let settings = DomainSettings {
+                hostname: "mx.example.net".into(),
+                regions: vec!["us-east-1".into()],
+                relay_records: None,
+                public_url: public_url.into(),
+                links_allowed: true,
+            };
+            assert_eq!(settings.tracking_target(), target, "{public_url}");
+        }
+    }
+}

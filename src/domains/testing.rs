@@ -1,0 +1,55 @@
+//! What the tests of domains share: a row, the settings of an instance, a store.
+
+use super::model::DomainStatus;
+use super::settings::DomainSettings;
+use super::store::{DkimKeyRow, DomainRow};
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::id::IdSource;
+use crate::store::{Keyring, Kind, OpenOptions, Store};
+
+/// A row whose keys are placeholders.
+pub(super) fn row(name: &str) -> DomainRow {
+    let key = |suffix: &str, record: &str| DkimKeyRow {
+        selector: format!("one-{suffix}"),
+        record: record.into(),
+        sealed: Vec::new(),
+    };
+    DomainRow {
+        name: name.into(),
+        region: "us-east-1".into(),
+        status: DomainStatus::NotStarted,
+        return_path: "send".into(),
+        open_tracking: false,
+        click_tracking: false,
+        tracking_subdomain: None,
+        rsa: key("rsa", "v=DKIM1; k=rsa; p=AAAA"),
+        ed25519: key("ed", "v=DKIM1; k=ed25519; p=BBBB"),
+        records: Vec::new(),
+        checked_ms: None,
+        sought_ms: None,
+        assumed: false,
+        created_ms: 0,
+    }
+}
+
+pub(super) fn settings() -> DomainSettings {
+    DomainSettings {
+        hostname: "mx.ringmail.example".into(),
+        regions: vec!["us-east-1".into(), "eu-west-1".into()],
+        relay_records: None,
+        public_url: "https://app.ringmail.example/".into(),
+        links_allowed: true,
+    }
+}
+
+/// A store of its own, at a time that stands still, gone with the directory.
+pub(super) fn context() -> (tempfile::TempDir, Context) {
+    let directory = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(1_767_604_353_456);
+    let options = OpenOptions { directory: directory.path().into(), kind: Kind::Dev, cache_bytes: 1 << 20 };
+    let store = Store::open(&options).unwrap();
+    let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
+    let context = Context { store, clock: clock.clone(), ids: IdSource::new(clock), keyring };
+    (directory, context)
+}
