@@ -29,6 +29,8 @@ mod signing;
 mod store;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod verify;
 mod worker;
 

@@ -11,7 +11,7 @@ use crate::id::DomainId;
 /// A domain as lists show it.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "Domain"))]
-pub struct DomainResponse {
+pub(super) struct DomainResponse {
     /// Always `domain`.
     object: &'static str,
     /// The id.
@@ -37,7 +37,7 @@ pub struct DomainResponse {
 /// What a domain is used for.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "DomainCapabilities"))]
-pub struct CapabilitiesResponse {
+pub(super) struct CapabilitiesResponse {
     /// Always `enabled`.
     sending: &'static str,
     /// Always `disabled`.
@@ -65,7 +65,7 @@ impl From<Domain> for DomainResponse {
 /// A domain with the records to publish.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "DomainWithRecords"))]
-pub struct DomainWithRecordsResponse {
+pub(super) struct DomainWithRecordsResponse {
     #[serde(flatten)]
     domain: DomainResponse,
     /// The records that sending, signing and tracking use. The return path's two (`SPF`) and the
@@ -89,7 +89,7 @@ impl From<DomainWithRecords> for DomainWithRecordsResponse {
 /// A DNS record and what the last check saw of it.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "DomainRecord"))]
-pub struct RecordResponse {
+pub(super) struct RecordResponse {
     /// What it is for: `SPF`, `DKIM`, `Tracking` or `DMARC`.
     record: &'static str,
     /// The name, relative to the registered domain.
@@ -153,7 +153,7 @@ impl From<RecordView> for RecordResponse {
 
 /// A domain that was changed.
 #[derive(Serialize, ToSchema)]
-pub struct DomainReference {
+pub(super) struct DomainReference {
     /// Always `domain`.
     object: &'static str,
     /// The id.
@@ -168,7 +168,7 @@ impl DomainReference {
 
 /// A domain that was deleted.
 #[derive(Serialize, ToSchema)]
-pub struct DeletedDomain {
+pub(super) struct DeletedDomain {
     /// Always `domain`.
     object: &'static str,
     /// The id.
