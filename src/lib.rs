@@ -7,9 +7,11 @@
 //! Small shared values: [`address`], [`id`], [`clock`], [`random`], [`context`].
 
 pub mod address;
+pub mod admin;
 pub mod api_keys;
 pub mod blocking;
 pub mod clock;
+pub mod config;
 pub mod contacts;
 pub mod context;
 pub mod dashboard;

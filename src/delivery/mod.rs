@@ -16,6 +16,7 @@ pub mod smtp;
 
 mod bell;
 mod engine;
+mod forget;
 mod lane;
 mod message;
 mod outcome;
@@ -32,6 +33,7 @@ mod worker;
 
 pub use bell::QueueBell;
 pub use engine::{Engine, Flow, Settings};
+pub use forget::forget_old;
 pub(crate) use queue::{Due, DueKey};
 pub use retry::RetrySchedule;
 pub use rows::{AttemptRow, CapturedRow, Class, DestinationRow, DueRow, LeaseRow, ReceivingHostRow};

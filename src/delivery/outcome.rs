@@ -2,7 +2,7 @@
 
 use super::retry::Pace;
 use super::smtp::{
-    Action, BounceKind, FailReason, NotTried, Phase, RecipientResult, Reply, Transaction, classify,
+    Action, BounceKind, FailReason, Phase, RecipientResult, Reply, Transaction, Undecided, classify,
 };
 use crate::events::{Bounce, BounceType};
 
@@ -45,6 +45,17 @@ pub(super) struct Deferral {
     pub(super) hours_max: Option<u32>,
     /// The next conversation uses one command at a time.
     pub(super) plainly: bool,
+    /// The next conversation is about this recipient alone.
+    pub(super) company: Company,
+}
+
+/// Who shares the next transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Company {
+    /// Those of the group that are deferred too.
+    Group,
+    /// Nobody.
+    Alone,
 }
 
 /// Whether an attempt counts against the schedule.
@@ -68,7 +79,7 @@ pub(super) enum SiteMood {
 impl Deferral {
     /// Returns an ordinary deferral.
     pub(super) fn ordinary(reply: Option<String>) -> Self {
-        Self { pace: Pace::Ordinary, charge: Charge::Counted, reply, hours_max: None, plainly: false }
+        Self { pace: Pace::Ordinary, charge: Charge::Counted, reply, hours_max: None, plainly: false, company: Company::Group }
     }
 
     /// Returns the deferral of what was never tried.
@@ -87,8 +98,9 @@ impl Deferral {
 pub(super) fn read_transaction(transaction: &Transaction, host: &str, plainly: bool) -> (Vec<Fate>, SiteMood) {
     let mut mood = SiteMood::Fine;
     let mut fates = Vec::with_capacity(transaction.recipients.len());
-    for result in &transaction.recipients {
+    for (index, result) in transaction.recipients.iter().enumerate() {
         let (fate, seen) = read_result(result, host, plainly);
+        let fate = reconsider(fate, result, index, transaction.recipients.len());
         if seen == SiteMood::Strained {
             mood = SiteMood::Strained;
         }
@@ -97,11 +109,29 @@ pub(super) fn read_transaction(transaction: &Transaction, host: &str, plainly: b
     (fates, mood)
 }
 
+/// Takes the other recipients of the transaction into account.
+fn reconsider(fate: Fate, result: &RecipientResult, index: usize, recipients: usize) -> Fate {
+    let after_rcpt = matches!(result, RecipientResult::Refused { phase, .. } if *phase > Phase::Rcpt);
+    match fate {
+        // There is no smaller transaction than the one that a first recipient is refused in.
+        Fate::Deferred(deferral) if deferral.pace == Pace::AtOnce && index == 0 => {
+            Fate::Deferred(Deferral::ordinary(deferral.reply))
+        }
+        // A server that names a bad mailbox only after it has seen the message does not say whose:
+        // each recipient is asked for alone before anybody bounces.
+        Fate::Bounced { bounce, .. } if after_rcpt && recipients > 1 => {
+            let alone = Deferral::at_once(bounce.diagnostic.into_iter().next());
+            Fate::Deferred(Deferral { company: Company::Alone, ..alone })
+        }
+        fate => fate,
+    }
+}
+
 fn read_result(result: &RecipientResult, host: &str, plainly: bool) -> (Fate, SiteMood) {
     match result {
         RecipientResult::Accepted { reply } => (Fate::Delivered { reply: reply.to_string() }, SiteMood::Fine),
         RecipientResult::Refused { phase, reply } => read_refusal(*phase, reply, host, plainly),
-        RecipientResult::NotTried { reason: NotTried::OverRecipientLimit, .. } => {
+        RecipientResult::NotTried { reason: Undecided::OverRecipientLimit, .. } => {
             (Fate::Deferred(Deferral::at_once(None)), SiteMood::Fine)
         }
         RecipientResult::NotTried { phase, reply, reason } => {

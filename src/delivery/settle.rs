@@ -1,7 +1,7 @@
 //! Writing down what a conversation came to: the recipients' states, the events, the suppressions,
 //! the next attempt and the conversation itself, in one transaction.
 
-use super::outcome::{Charge, Deferral, Fate};
+use super::outcome::{Charge, Company, Deferral, Fate};
 use super::queue::{Claimed, Due, requeue};
 use super::retry::{Pace, RetrySchedule, tells_delay};
 use super::rows::{AttemptRow, DestinationRow, DueRow};
@@ -173,8 +173,8 @@ impl Settling<'_, '_> {
         self.record(Kind::Failed, vec![self.address(index)], detail)
     }
 
-    /// Puts the deferred back into the queue: those to be tried at once in a group of their own
-    /// when others have to wait.
+    /// Puts the deferred back into the queue: those to be tried at once in groups of their own, so
+    /// that they do not wait with the others.
     fn defer(
         &mut self,
         schedule: &RetrySchedule,
@@ -183,13 +183,19 @@ impl Settling<'_, '_> {
         let (at_once, later): (Vec<_>, Vec<_>) =
             deferred.iter().copied().partition(|(_, deferral)| deferral.pace == Pace::AtOnce);
         let mut requeued = Vec::new();
-        if !later.is_empty() {
-            let group = self.settlement.claimed.key.group;
-            requeued.extend(self.defer_group(schedule, group, &later)?);
+        let (alone, together): (Vec<_>, Vec<_>) =
+            at_once.into_iter().partition(|(_, deferral)| deferral.company == Company::Alone);
+        if !together.is_empty() {
+            let group = self.next_group();
+            requeued.extend(self.defer_group(schedule, group, &together)?);
         }
-        if !at_once.is_empty() {
-            let group = if later.is_empty() { self.settlement.claimed.key.group } else { self.next_group() };
-            requeued.extend(self.defer_group(schedule, group, &at_once)?);
+        for one in alone {
+            let group = self.next_group();
+            requeued.extend(self.defer_group(schedule, group, &[one])?);
+        }
+        // Last, because everybody of the group who is still in flight goes with it.
+        if !later.is_empty() {
+            requeued.extend(self.defer_group(schedule, self.settlement.claimed.key.group, &later)?);
         }
         Ok(requeued)
     }

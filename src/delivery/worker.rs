@@ -163,10 +163,11 @@ impl Worker<'_> {
                 return Next::Continue;
             }
         };
-        let Some(open) = &mut self.open else { return Next::End };
         if claimed.due.plainly {
-            open.session.speak_plainly();
+            let plain = |open: Open| Open { session: open.session.without_pipelining(), ..open };
+            self.open = self.open.take().map(plain);
         }
+        let Some(open) = &mut self.open else { return Next::End };
         let pieces = [composed.signatures.as_slice(), composed.message.as_slice()];
         let transaction = open.session.deliver(&composed.envelope, &pieces).await;
         let host = open.host.clone();

@@ -7,7 +7,7 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::id::{Id, TeamId};
 use crate::store::tables::TEAMS;
-use crate::store::{NEXT, Order, Reads, Row, StoreError};
+use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
 
 /// A team on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -51,6 +51,12 @@ pub fn find_by_name(tx: &impl Reads, name: &str) -> Result<Option<Team>, StoreEr
     Ok(list(tx)?.into_iter().find(|team| team.name == name))
 }
 
+/// Writes a team.
+pub(super) fn put(tx: &WriteTx<'_>, team: &Team) -> Result<(), StoreError> {
+    let Team { id, name, created_ms } = team;
+    tx.put(&TEAMS, &(*id,), &TeamRow { name: name.clone(), created_ms: *created_ms })
+}
+
 /// Makes a team.
 ///
 /// # Errors
@@ -67,7 +73,7 @@ pub async fn create(context: &Context, name: &str) -> Result<Result<Team, TeamNa
             if find_by_name(tx, &made.name)?.is_some() {
                 return Ok(Err(TeamNameError::Taken));
             }
-            tx.put(&TEAMS, &(made.id,), &TeamRow { name: made.name.clone(), created_ms: made.created_ms })?;
+            put(tx, &made)?;
             Ok(Ok(made.clone()))
         })
         .await

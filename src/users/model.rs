@@ -48,3 +48,14 @@ pub struct User {
     /// When it was made.
     pub created_ms: TimestampMs,
 }
+
+/// A user as a member of a team.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The user.
+    pub user: User,
+    /// What it may do in the team.
+    pub role: Role,
+    /// Since when it belongs to the team.
+    pub since_ms: TimestampMs,
+}

@@ -1,10 +1,14 @@
-//! The rows of users.
+//! The rows of users, and the index that finds one by address.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-use super::model::Role;
+use super::model::{Role, User};
+use crate::address::EmailAddress;
 use crate::clock::TimestampMs;
-use crate::store::Row;
+use crate::id::UserId;
+use crate::store::tables::{AddressHash, USER_ADDRESSES, USERS, UserIdRow};
+use crate::store::{Reads, Row, StoreError, WriteTx};
 
 /// A user on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,3 +29,35 @@ pub struct MembershipRow {
     pub created_ms: TimestampMs,
 }
 impl Row for MembershipRow {}
+
+fn hash(address: &EmailAddress) -> AddressHash {
+    Sha256::digest(address.identity().as_bytes()).into()
+}
+
+/// Returns the user of that id.
+pub(super) fn find(tx: &impl Reads, id: UserId) -> Result<Option<User>, StoreError> {
+    let row = tx.get(&USERS, &(id,))?;
+    Ok(row.map(|UserRow { email, created_ms }| User { id, email, created_ms }))
+}
+
+/// Returns the user of that address, in whatever letter case.
+pub(super) fn find_by_address(tx: &impl Reads, address: &EmailAddress) -> Result<Option<User>, StoreError> {
+    match tx.get(&USER_ADDRESSES, &(hash(address),))? {
+        Some(UserIdRow { id }) => find(tx, id),
+        None => Ok(None),
+    }
+}
+
+/// Writes a user and its index.
+pub(super) fn put(tx: &WriteTx<'_>, address: &EmailAddress, user: &User) -> Result<(), StoreError> {
+    let User { id, email, created_ms } = user;
+    tx.put(&USERS, &(*id,), &UserRow { email: email.clone(), created_ms: *created_ms })?;
+    tx.put(&USER_ADDRESSES, &(hash(address),), &UserIdRow { id: *id })
+}
+
+/// Removes a user and its index.
+pub(super) fn delete(tx: &WriteTx<'_>, address: &EmailAddress, id: UserId) -> Result<(), StoreError> {
+    tx.delete(&USER_ADDRESSES, &(hash(address),))?;
+    tx.delete(&USERS, &(id,))?;
+    Ok(())
+}

@@ -6,8 +6,8 @@ use mail_send::smtp::message::Parameters;
 
 use super::Phase;
 use super::capabilities::Capabilities;
+use super::outcome::{RecipientResult, Undecided};
 use super::reply::Reply;
-use super::transaction::{NotTried, RecipientResult};
 
 /// Recipients of one transaction where the server announces no limit: what every server must take (RFC 5321
 /// §4.5.3.1.8).
@@ -59,7 +59,7 @@ impl Plan {
                 };
                 if accepted >= rcpt_max {
                     return Err(RecipientResult::NotTried {
-                        reason: NotTried::OverRecipientLimit,
+                        reason: Undecided::OverRecipientLimit,
                         phase: Phase::Precheck,
                         reply: None,
                     });
@@ -282,7 +282,7 @@ mod tests {
         assert!(matches!(
             plan.recipients[2],
             Err(RecipientResult::NotTried {
-                reason: NotTried::OverRecipientLimit,
+                reason: Undecided::OverRecipientLimit,
                 ..
             })
         ));

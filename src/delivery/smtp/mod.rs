@@ -3,7 +3,7 @@
 //! A [`Session`] is opened to one address, carries any number of messages one after the other, and ends with QUIT
 //! or with the first thing that cannot be explained. It knows nothing of the store, of the queue or of routing:
 //! whoever holds it chooses the host, the TLS policy and when to stop, and turns each [`RecipientResult`] into an
-//! outcome with the help of [`classify`].
+//! outcome with the help of [`classify()`].
 //!
 //! ```text
 //! connect -> greeting -> EHLO (else HELO) -> STARTTLS -> EHLO -> AUTH -> { MAIL RCPT.. DATA message }.. -> QUIT
@@ -12,19 +12,20 @@
 //!
 //! Files, in reading order:
 //!
-//! 1. [`reply`]: replies parsed from raw bytes, with every bound on them;
-//! 2. [`transcript`]: the record of a conversation, at most 8 KiB of it;
-//! 3. [`stream`]: TCP or TLS under one buffered adapter that gives out one reply line at a time;
-//! 4. [`tls`]: the TLS policies and the two client configurations;
-//! 5. [`timeouts`]: how long each phase may take;
-//! 6. [`conversation`]: commands and replies over the adapter, each with a deadline;
-//! 7. [`capabilities`]: what EHLO announced;
-//! 8. [`session`]: what a session is, and the state of a connection between messages;
-//! 9. [`opening`]: from the connection to the first MAIL;
-//! 10. [`envelope`]: sender and recipients as command lines, and what is refused before a byte is sent;
-//! 11. [`body`](mod@body): the dot-stuffing;
-//! 12. [`transaction`]: one message, and one result for each recipient;
-//! 13. [`classify`](mod@classify) and [`rules`]: from a reply to a verdict.
+//! 1. `reply`: replies parsed from raw bytes, with every bound on them;
+//! 2. `transcript`: the record of a conversation, at most 8 KiB of it;
+//! 3. `stream`: TCP or TLS under one buffered adapter that gives out one reply line at a time;
+//! 4. `tls`: the TLS policies and the two client configurations;
+//! 5. `timeouts`: how long each phase may take;
+//! 6. `conversation`: commands and replies over the adapter, each with a deadline;
+//! 7. `capabilities`: what EHLO announced;
+//! 8. `session`: what a session is, and the state of a connection between messages;
+//! 9. `opening`: from the connection to the first MAIL;
+//! 10. `envelope`: sender and recipients as command lines, and what is refused before a byte is sent;
+//! 11. `body`: the dot-stuffing;
+//! 12. `outcome`: one result for each recipient;
+//! 13. `transaction`: one message on an open session;
+//! 14. `classify` and `rules`: from a reply to a verdict.
 //!
 //! # Invariants
 //!
@@ -45,8 +46,7 @@
 //! - drops the replies already received when a pipelined batch breaks off, waits for the rest of a batch behind a
 //!   421, and knows one timeout for the whole batch;
 //! - fails on replies over 4 KiB, and reads the enhanced code `5.7.708` as `5.7.255`;
-//! - ends every message with a CRLF of its own, so that one that ends in CRLF, as ours do, gains an empty line and
-//!   with it another DKIM body;
+//! - ends every message with a CRLF of its own, so that one that ends in CRLF, as ours do, gains an empty line;
 //! - stuffs dots within one slice, while a message here is several, and lets a bare CR or LF through.
 
 pub mod body;
@@ -55,6 +55,7 @@ pub mod classify;
 mod conversation;
 pub mod envelope;
 mod opening;
+pub mod outcome;
 pub mod reply;
 mod rules;
 pub mod session;
@@ -63,18 +64,18 @@ mod stream;
 mod tests;
 pub mod timeouts;
 pub mod tls;
-pub mod transaction;
+mod transaction;
 mod transcript;
 
 pub use classify::{Action, BounceKind, Class, FailReason, SitePace, Verdict, classify};
 pub use envelope::Envelope;
+pub use outcome::{ConnectionState, RecipientResult, Transaction, Undecided};
 pub use reply::{EnhancedCode, Reply, ReplyError, parse_reply};
 pub use session::{
     Credentials, Endpoint, FailedSession, Hello, Identity, Session, SessionError, SessionFacts,
 };
 pub use timeouts::Timeouts;
 pub use tls::{TlsConfigs, TlsFacts, TlsPolicy, Verification};
-pub use transaction::{ConnectionState, NotTried, RecipientResult, Transaction};
 
 /// A step of the conversation, in the order in which they happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

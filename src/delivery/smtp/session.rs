@@ -9,10 +9,11 @@ use super::Phase;
 use super::capabilities::Capabilities;
 use super::conversation::{Broken, Cause, Conversation};
 use super::opening::Opening;
+use super::outcome::ConnectionState;
 use super::reply::{Reply, ReplyError};
 use super::timeouts::Timeouts;
 use super::tls::{TlsConfigs, TlsFacts, TlsPolicy};
-use super::transaction::ConnectionState;
+use super::transcript::Speaker;
 
 /// Where a session goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,13 +148,19 @@ pub struct Session {
     pub(super) conversation: Conversation,
     pub(super) timeouts: Timeouts,
     pub(super) state: ConnectionState,
+    pipelining: Pipelining,
     /// Transactions begun: what MAILMAX counts (RFC 9422 §4).
     pub(super) transactions: u32,
     pub(super) last_used_at: Instant,
-    /// One command at a time, whatever the server offers.
-    pub(super) plain: bool,
     opened_at: Instant,
     facts: SessionFacts,
+}
+
+/// Whether commands go out in groups.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pipelining {
+    WhenOffered,
+    Never,
 }
 
 impl fmt::Debug for Session {
@@ -186,19 +193,24 @@ impl Session {
             timeouts,
             tls,
         };
-        let failed = match opening.open(Hello::Ehlo).await {
+        let first = match opening.open(Hello::Ehlo).await {
             Err(failed) if opening.may_say_helo(&failed.error) => failed,
             result => return result,
         };
         // RFC 5321 §3.2: a client whose EHLO is refused falls back to HELO. On a second connection, since many
         // servers do not recover on the first.
-        opening
-            .open(Hello::Helo)
-            .await
-            .map_err(|second| FailedSession {
+        match opening.open(Hello::Helo).await {
+            Ok(mut session) => {
+                let note = format!("on an earlier connection: {}", first.error);
+                let transcript = &mut session.conversation.stream().transcript;
+                transcript.record(Speaker::Note, note.as_bytes());
+                Ok(session)
+            }
+            Err(second) => Err(FailedSession {
                 error: second.error,
-                transcript: failed.transcript + &second.transcript,
-            })
+                transcript: first.transcript + &second.transcript,
+            }),
+        }
     }
 
     /// Takes over a connection on which MAIL may follow.
@@ -208,17 +220,23 @@ impl Session {
             conversation,
             timeouts,
             state: ConnectionState::Reusable,
+            pipelining: Pipelining::WhenOffered,
             transactions: 0,
             last_used_at: opened_at,
             opened_at,
-            plain: false,
             facts,
         }
     }
 
-    /// Uses one command at a time from here on: for a server that offers PIPELINING (RFC 2920) and loses its place.
-    pub fn speak_plainly(&mut self) {
-        self.plain = true;
+    /// Sends one command at a time, whatever was announced: for a message that ended in
+    /// [`Action::RetryWithoutPipelining`](super::Action::RetryWithoutPipelining).
+    pub fn without_pipelining(self) -> Self {
+        let pipelining = Pipelining::Never;
+        Self { pipelining, ..self }
+    }
+
+    pub(super) fn may_pipeline(&self) -> bool {
+        self.pipelining == Pipelining::WhenOffered && self.facts.capabilities.pipelining()
     }
 
     /// Returns what is known of the server.

@@ -1,87 +1,16 @@
 //! One message on an open session, and one result for each of its recipients.
 
-use std::fmt;
-
 use tokio::time::Instant;
 
 use super::Phase;
 use super::body::DotStuffer;
 use super::conversation::{Broken, Cause};
 use super::envelope::{Envelope, Plan};
+use super::outcome::{ConnectionState, RecipientResult, Transaction, Undecided};
 use super::reply::{Reply, ReplyError};
 use super::session::{Session, SessionError};
 use super::stream::{Flushed, WRITE_BYTES};
 use super::transcript::Speaker;
-
-/// What came of one message.
-#[derive(Clone, Debug)]
-pub struct Transaction {
-    /// In the order of [`Envelope::recipients`], one for each.
-    pub recipients: Vec<RecipientResult>,
-    pub connection: ConnectionState,
-    /// What was said, at most 8 KiB; on the first message of a session, from the connection on.
-    pub transcript: String,
-}
-
-/// What came of one recipient.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RecipientResult {
-    /// The server has taken responsibility (RFC 5321 §6.1): the reply to the final dot.
-    Accepted { reply: Reply },
-    /// A refusal to be judged by [`classify`](super::classify()). At RCPT it is about this recipient; at MAIL, DATA
-    /// and the message it is about all that were still in the transaction.
-    Refused { phase: Phase, reply: Reply },
-    /// Nothing was decided about this recipient, who may be tried again without the risk of a duplicate.
-    ///
-    /// `phase` is where the transaction stood: before [`Phase::Mail`], no attempt was made. `reply`, where there is
-    /// one, is about the site: a 421, or the last words before the connection broke.
-    NotTried {
-        reason: NotTried,
-        phase: Phase,
-        reply: Option<Reply>,
-    },
-    /// The final dot may have reached the server, and no answer came back. RFC 5321 §4.5.3.2.6 and RFC 1047: trying
-    /// again may make a duplicate, not trying again may lose the message.
-    Ambiguous { reason: NotTried },
-}
-
-/// Why nothing was decided, or why it is not known what was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotTried {
-    /// The server is closing the connection.
-    Closing,
-    /// The connection broke.
-    Lost,
-    TimedOut,
-    /// The server's answer makes no sense.
-    Garbled,
-    /// More recipients than the server takes at a time: to go at once, in another transaction.
-    OverRecipientLimit,
-    /// The session had been closed before.
-    SessionClosed,
-}
-
-impl fmt::Display for NotTried {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Closing => "the server is closing the connection",
-            Self::Lost => "the connection broke",
-            Self::TimedOut => "the server did not answer in time",
-            Self::Garbled => "the server's answer makes no sense",
-            Self::OverRecipientLimit => "the server takes fewer recipients at a time",
-            Self::SessionClosed => "the session had been closed",
-        })
-    }
-}
-
-/// What can be done with the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionState {
-    Reusable,
-    /// RSET comes before the next message.
-    NeedsReset,
-    Closed,
-}
 
 /// What has been decided so far.
 struct Progress {
@@ -122,8 +51,8 @@ enum Sent {
 impl Session {
     /// Delivers one message, given in pieces that are written one after the other.
     ///
-    /// Never fails: every end is a result for every recipient. Takes at most
-    /// [`Timeouts::transaction`](super::Timeouts::transaction).
+    /// Never fails: every end is a result for every recipient. Takes no longer than
+    /// [`Timeouts::transaction`](super::Timeouts::transaction), after a RSET where one is due.
     pub async fn deliver(&mut self, envelope: &Envelope, message: &[&[u8]]) -> Transaction {
         let message_bytes = message.iter().map(|piece| piece.len() as u64).sum();
         let plan = Plan::new(envelope, message_bytes, &self.facts().capabilities);
@@ -138,7 +67,7 @@ impl Session {
 
         if self.state == ConnectionState::Closed {
             progress.decide_open(&RecipientResult::NotTried {
-                reason: NotTried::SessionClosed,
+                reason: Undecided::SessionClosed,
                 phase: Phase::Precheck,
                 reply: None,
             });
@@ -174,7 +103,7 @@ impl Session {
         {
             broken.phase = Phase::Precheck;
         }
-        progress.decide_open(&not_tried(broken));
+        progress.decide_open(&broken.into());
     }
 
     async fn converse(
@@ -189,7 +118,7 @@ impl Session {
         // Whatever happens short of a reply to the final dot, the server may hold half a transaction.
         self.state = ConnectionState::NeedsReset;
 
-        let data = if self.facts().capabilities.pipelining() && !self.plain {
+        let data = if self.may_pipeline() {
             self.envelope_at_once(plan, progress).await?
         } else {
             self.envelope_by_steps(plan, progress).await?
@@ -374,7 +303,7 @@ impl Session {
                     (_, Ok(_)) => Cause::Garbled(ReplyError::NotAReply),
                 };
                 if may_have_arrived {
-                    let reason = NotTried::from(&cause);
+                    let reason = Undecided::from(&cause);
                     progress.decide_open(&RecipientResult::Ambiguous { reason });
                 }
                 return Err(Broken { phase, cause });
@@ -430,27 +359,5 @@ fn write_cause(error: &std::io::Error) -> Cause {
     match error.kind() {
         std::io::ErrorKind::TimedOut => Cause::TimedOut,
         _ => Cause::Lost,
-    }
-}
-
-fn not_tried(broken: Broken) -> RecipientResult {
-    RecipientResult::NotTried {
-        reason: NotTried::from(&broken.cause),
-        phase: broken.phase,
-        reply: match broken.cause {
-            Cause::Closing(reply) => Some(reply),
-            Cause::TimedOut | Cause::Lost | Cause::Garbled(_) => None,
-        },
-    }
-}
-
-impl From<&Cause> for NotTried {
-    fn from(cause: &Cause) -> Self {
-        match cause {
-            Cause::Closing(_) => Self::Closing,
-            Cause::TimedOut => Self::TimedOut,
-            Cause::Lost => Self::Lost,
-            Cause::Garbled(_) => Self::Garbled,
-        }
     }
 }

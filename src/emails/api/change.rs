@@ -2,6 +2,7 @@
 
 use salvo::oapi::{ToSchema, endpoint};
 
+use salvo::Writer;
 use salvo::writing::Json;
 use serde::Deserialize;
 

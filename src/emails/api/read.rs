@@ -2,6 +2,7 @@
 
 use salvo::oapi::endpoint;
 
+use salvo::Writer;
 use salvo::writing::Json;
 
 use super::response::{AttachmentResponse, EmailResponse, EmailSummary};

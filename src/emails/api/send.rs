@@ -5,6 +5,7 @@ use salvo::oapi::{
     BasicType, Components, EndpointArgRegister, Object, Operation, Parameter, ParameterIn, Required, endpoint,
 };
 
+use salvo::Writer;
 use salvo::writing::Json;
 use salvo::{Depot, Extractible, Request};
 

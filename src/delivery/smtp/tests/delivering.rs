@@ -85,6 +85,29 @@ async fn without_pipelining_each_command_waits_for_its_reply() {
 }
 
 #[tokio::test]
+async fn pipelining_can_be_left_out_where_it_is_offered() {
+    let peer = script(
+        PIPELINING,
+        [
+            Hear("MAIL"),
+            Say("250 ok\r\n"),
+            Hear("RCPT"),
+            Say("250 ok\r\n"),
+            Hear("DATA"),
+            Say("354 go\r\n"),
+            HearMessage,
+            Say("250 queued\r\n"),
+        ],
+    );
+    let mut session = open(peer.address).await.unwrap().without_pipelining();
+
+    let transaction = session.deliver(&to(&["a@x.test"]), &[MESSAGE]).await;
+
+    assert_eq!(outcomes(&transaction.recipients), ["accepted 250"]);
+    assert!(transaction.transcript.contains("S: 250 ok\nC: RCPT"));
+}
+
+#[tokio::test]
 async fn one_bad_recipient_does_not_cost_the_good_ones() {
     for extensions in [PIPELINING, PLAIN] {
         let replies = if extensions == PIPELINING {

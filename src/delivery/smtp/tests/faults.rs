@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::task::JoinSet;
+
 use super::peer::{PIPELINING, PLAIN, Peer, Step, greeting};
 use super::{MESSAGE, open_hasty, open_patiently, outcomes, to};
 use crate::delivery::smtp::{ConnectionState, Timeouts};
@@ -177,11 +179,16 @@ async fn every_way_to_break_off_decides_for_every_recipient() {
             ["refused RCPT 550"; 2],
         ),
     ];
+    // Together, since the servers that stay silent take their time.
+    let mut deliveries = JoinSet::new();
     for (index, (after, expected)) in cases.into_iter().enumerate() {
-        let peer = script(PIPELINING, after);
-        let results = deliver_to_two(&peer).await;
-        peer.heard();
-
+        deliveries.spawn(async move {
+            let peer = script(PIPELINING, after);
+            let results = deliver_to_two(&peer).await;
+            (index, results, expected)
+        });
+    }
+    for (index, results, expected) in deliveries.join_all().await {
         assert_eq!(results, expected, "case {index}");
     }
 }

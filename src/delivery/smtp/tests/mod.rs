@@ -38,7 +38,7 @@ fn identity() -> Identity {
 
 /// Limits that a broken server reaches soon, and a working one on loopback never.
 fn short_timeouts() -> Timeouts {
-    let limit = Duration::from_millis(300);
+    let limit = Duration::from_secs(1);
     Timeouts {
         connect: limit,
         greeting: limit,

@@ -1,0 +1,85 @@
+//! A store that no server holds, opened for one verb.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_util::task::TaskTracker;
+
+use super::services::Services;
+use crate::api_keys::ApiKeys;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::context::Context;
+use crate::delivery::QueueBell;
+use crate::dns::Resolver;
+use crate::domains::{DomainSettings, Domains};
+use crate::emails::{EmailLimits, Emails, Idempotency};
+use crate::id::IdSource;
+use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
+
+/// Why a store cannot be opened for a verb.
+#[derive(Debug)]
+pub enum DirectError {
+    /// There is no store.
+    NoStore(PathBuf),
+    /// The store refused; a process that holds it is one of the reasons.
+    Open(OpenError),
+}
+
+/// An opened store with everything that requests are answered from. Nothing is delivered and
+/// nothing checked in the background: the next server finds in the store whatever is left to do.
+pub(super) struct Direct {
+    pub(super) services: Services,
+    tasks: TaskTracker,
+}
+
+impl Direct {
+    /// Opens the store of a data directory. Blocks.
+    ///
+    /// # Errors
+    /// [`DirectError`].
+    pub(super) fn open(config: &Config) -> Result<Self, DirectError> {
+        let path = config.data_dir.join(FILE_NAME);
+        if !path.is_file() {
+            return Err(DirectError::NoStore(path));
+        }
+        let kind = config.purpose.kind();
+        let options = OpenOptions { directory: config.data_dir.clone(), kind, cache_bytes: config.cache_bytes };
+        let store = Store::open(&options).map_err(DirectError::Open)?;
+        // A store without its key was left by a first start that was cut off, or its key was moved:
+        // a key made here would hide the second.
+        if !config.master_key_file.is_file() {
+            let why = "it is not there".to_owned();
+            return Err(DirectError::Open(OpenError::MasterKey(config.master_key_file.clone(), why)));
+        }
+        let keyring = Keyring::open(&config.master_key_file).map_err(DirectError::Open)?;
+        let clock = Clock::System;
+        let context = Context { store, ids: IdSource::new(clock.clone()), clock, keyring };
+        let api_keys = ApiKeys::load(context.clone()).map_err(|error| DirectError::Open(error.into()))?;
+        // Nothing is looked up: checks are a running server's.
+        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 53));
+        let resolver = Resolver::with_servers(&[nowhere]).expect("one server is enough for a resolver");
+        let domains = Domains::new(context.clone(), resolver, config.domain_settings(config.listen), Arc::clone(&api_keys));
+        let idempotency = Arc::new(Idempotency::new(context.clone()));
+        let tasks = TaskTracker::new();
+        let emails = Emails::new(context.clone(), QueueBell::default(), idempotency, tasks.clone());
+        let services = Services {
+            context,
+            kind,
+            api: None,
+            api_keys,
+            emails: Arc::new(emails),
+            email_limits: EmailLimits { attachment_bytes_max: config.attachment_bytes_max },
+            domains,
+        };
+        Ok(Self { services, tasks })
+    }
+
+    /// Finishes what was begun and closes the store.
+    pub(super) async fn close(self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.services.context.store.close().await;
+    }
+}

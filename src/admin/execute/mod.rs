@@ -1,0 +1,84 @@
+//! Answering requests. Parsing happens here, as in every noun's `api`; the use cases are theirs.
+
+mod domains;
+mod emails;
+mod keys;
+mod teams;
+mod users;
+
+use super::request::Request;
+use super::response::{Refusal, Response, ServerView};
+use super::services::Services;
+use crate::clock::{self, TimestampMs};
+use crate::id::Id;
+use crate::store::StoreError;
+use crate::store::page::{Cursor, PageError, PageQuery};
+
+/// Rows of one page of a list.
+const PAGE_ROWS: usize = 100;
+/// Names that a refusal lists.
+const NAMES_LISTED_MAX: usize = 10;
+
+type Answer = Result<Response, Refusal>;
+
+/// Answers a request.
+pub async fn execute(services: &Services, request: Request) -> Response {
+    answer(services, request).await.unwrap_or_else(Response::Refused)
+}
+
+async fn answer(services: &Services, request: Request) -> Answer {
+    match request {
+        Request::Ping => {
+            let version = env!("CARGO_PKG_VERSION").to_owned();
+            Ok(Response::Server(ServerView { version, api: services.api.clone() }))
+        }
+        Request::TeamCreate { name } => teams::create(services, &name).await,
+        Request::TeamList => teams::list(services).await,
+        Request::KeyCreate { team, name, permission, domain } => {
+            keys::create(services, team, name, permission, domain).await
+        }
+        Request::KeyList { team, after } => keys::list(services, team, after).await,
+        Request::KeyRename { team, key, name } => keys::rename(services, team, &key, &name).await,
+        Request::KeyRevoke { team, key } => keys::revoke(services, team, &key).await,
+        Request::UserCreate { team, email, role } => users::create(services, team, &email, role).await,
+        Request::UserList { team, after } => users::list(services, team, after).await,
+        Request::UserRole { team, email, role } => users::change_role(services, team, &email, role).await,
+        Request::UserRemove { team, email } => users::remove(services, team, &email).await,
+        Request::DomainAdd { team, name, trust } => domains::add(services, team, &name, trust).await,
+        Request::DomainList { team, after } => domains::list(services, team, after).await,
+        Request::DomainShow { team, domain } => domains::show(services, team, &domain).await,
+        Request::DomainCheck { team, domain } => domains::check(services, team, &domain).await,
+        Request::DomainRemove { team, domain } => domains::remove(services, team, &domain).await,
+        Request::Send { team, from, to, subject, html, text } => {
+            emails::send(services, team, emails::NewEmail { from, to, subject, html, text }).await
+        }
+        Request::EmailShow { team, email } => emails::show(services, team, email).await,
+    }
+}
+
+/// Returns the query of the page that follows a row.
+fn page_after<R>(after: Option<Id<R>>) -> PageQuery<Id<R>> {
+    PageQuery { limit: PAGE_ROWS, cursor: after.map_or(Cursor::Newest, Cursor::After) }
+}
+
+fn time(ms: TimestampMs) -> String {
+    clock::to_iso(ms)
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Closed => Self::failed("the server is shutting down; try again once it runs"),
+            error => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<PageError> for Refusal {
+    fn from(error: PageError) -> Self {
+        match error {
+            PageError::UnknownCursor => Self::conflict("the list changed while it was read; try again"),
+            PageError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Teams, and which one a request means.
+
+use super::super::response::{Refusal, Response, Rows, TeamView};
+use super::super::services::Services;
+use super::{Answer, NAMES_LISTED_MAX, time};
+use crate::id::TeamId;
+use crate::store::StoreError;
+use crate::teams::{self, Team, TeamNameError};
+
+pub(super) async fn create(services: &Services, name: &str) -> Answer {
+    match teams::create(&services.context, name).await? {
+        Ok(team) => Ok(Response::Team(view(team))),
+        Err(error @ TeamNameError::Invalid) => Err(Refusal::invalid(error.to_string())),
+        Err(error @ TeamNameError::Taken) => Err(Refusal::conflict(error.to_string())),
+    }
+}
+
+pub(super) async fn list(services: &Services) -> Answer {
+    let data = all(services).await?.into_iter().map(view).collect();
+    Ok(Response::Teams(Rows { data, has_more: false }))
+}
+
+/// Returns the team of that name, or the only one there is.
+pub(super) async fn chosen(services: &Services, name: Option<String>) -> Result<TeamId, Refusal> {
+    let teams = all(services).await?;
+    let names = |teams: &[Team]| {
+        let mut names: Vec<&str> = teams.iter().take(NAMES_LISTED_MAX).map(|team| team.name.as_str()).collect();
+        if teams.len() > NAMES_LISTED_MAX {
+            names.push("…");
+        }
+        names.join(", ")
+    };
+    match (name, teams.as_slice()) {
+        (_, []) => Err(Refusal::not_found("there is no team; make one with `ringmail team create NAME`")),
+        (Some(name), teams) => teams.iter().find(|team| team.name == name).map(|team| team.id).ok_or_else(|| {
+            Refusal::not_found(format!("there is no team `{name}`; there are: {}", names(teams)))
+        }),
+        (None, [team]) => Ok(team.id),
+        (None, teams) => {
+            Err(Refusal::invalid(format!("there are several teams; choose one with --team: {}", names(teams))))
+        }
+    }
+}
+
+async fn all(services: &Services) -> Result<Vec<Team>, StoreError> {
+    services.context.store.read(|tx| teams::list(tx)).await
+}
+
+fn view(team: Team) -> TeamView {
+    let Team { id, name, created_ms } = team;
+    TeamView { id, name, created_at: time(created_ms) }
+}

@@ -1,0 +1,40 @@
+//! What the command line asks of an instance, running or not.
+//!
+//! One store has one process. A verb that finds the store's file locked talks to that process over
+//! a UNIX socket beside the store; one that finds it free opens the store itself and runs the very
+//! same [`execute`]. Either way a request is one line of JSON's worth of meaning, and so is its
+//! response.
+//!
+//! Reading order: `request.rs` and `response.rs` (the two enums), `services.rs` (what requests are
+//! answered from), `execute/` (one file per noun), `socket.rs` (the server's end), `door.rs` and
+//! `direct.rs` (the verb's end), `dev.rs` (what a development instance has ready).
+//!
+//! Invariants: the socket answers its own user and root alone; a line is bounded, every wait has
+//! an end; a response never holds a secret but the token of a key just made.
+
+pub mod request;
+pub mod response;
+
+mod dev;
+mod direct;
+mod door;
+mod execute;
+mod services;
+mod socket;
+
+pub use dev::{DevReady, PrepareError, prepare};
+pub use door::{Door, DoorError};
+pub use execute::execute;
+pub use request::Request;
+pub use response::{Reason, Response};
+pub use services::Services;
+pub use socket::{AdminListener, serve};
+
+use std::time::Duration;
+
+/// The socket's name inside the data directory.
+const SOCKET_NAME: &str = "ringmail.sock";
+/// The longest request or response, in bytes. A page of 100 rows is a tenth of it.
+const LINE_BYTES_MAX: usize = 1 << 20;
+/// How long a request may take. The slowest looks for DNS records.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

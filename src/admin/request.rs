@@ -1,0 +1,142 @@
+//! What can be asked.
+
+use serde::{Deserialize, Serialize};
+
+use crate::api_keys::Permission;
+use crate::id::{ApiKeyId, DomainId, EmailId, UserId};
+use crate::users::Role;
+
+/// A request. `team` is a team's name, and may be left out where there is one team.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "verb", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Answers what server this is.
+    Ping,
+    /// Makes a team.
+    TeamCreate {
+        /// Its name.
+        name: String,
+    },
+    /// Lists the teams.
+    TeamList,
+    /// Makes an API key.
+    KeyCreate {
+        team: Option<String>,
+        /// Its name.
+        name: String,
+        /// What it may do.
+        permission: Permission,
+        /// The name or the id of the one domain it may send from.
+        domain: Option<String>,
+    },
+    /// Lists a page of keys.
+    KeyList {
+        team: Option<String>,
+        /// The last key of the page before.
+        after: Option<ApiKeyId>,
+    },
+    /// Renames a key.
+    KeyRename {
+        team: Option<String>,
+        /// Its name or its id.
+        key: String,
+        /// The name it gets.
+        name: String,
+    },
+    /// Revokes a key.
+    KeyRevoke {
+        team: Option<String>,
+        /// Its name or its id.
+        key: String,
+    },
+    /// Adds a user to a team.
+    UserCreate {
+        team: Option<String>,
+        /// Its address.
+        email: String,
+        /// Its role; owner of a team without one and member of any other when left out.
+        role: Option<Role>,
+    },
+    /// Lists a page of a team's users.
+    UserList {
+        team: Option<String>,
+        /// The last user of the page before.
+        after: Option<UserId>,
+    },
+    /// Changes the role of a user in a team.
+    UserRole {
+        team: Option<String>,
+        /// Its address.
+        email: String,
+        /// The role it gets.
+        role: Role,
+    },
+    /// Takes a user out of a team.
+    UserRemove {
+        team: Option<String>,
+        /// Its address.
+        email: String,
+    },
+    /// Adds a domain.
+    DomainAdd {
+        team: Option<String>,
+        /// Its name.
+        name: String,
+        /// Whether it counts as verified without a look at the DNS.
+        trust: DomainTrust,
+    },
+    /// Lists a page of domains.
+    DomainList {
+        team: Option<String>,
+        /// The last domain of the page before.
+        after: Option<DomainId>,
+    },
+    /// Shows a domain and its records.
+    DomainShow {
+        team: Option<String>,
+        /// Its name or its id.
+        domain: String,
+    },
+    /// Looks for a domain's records.
+    DomainCheck {
+        team: Option<String>,
+        /// Its name or its id.
+        domain: String,
+    },
+    /// Removes a domain.
+    DomainRemove {
+        team: Option<String>,
+        /// Its name or its id.
+        domain: String,
+    },
+    /// Sends an email.
+    Send {
+        team: Option<String>,
+        /// The sender; an address of the newest verified domain when left out.
+        from: Option<String>,
+        /// The recipients.
+        to: Vec<String>,
+        /// The subject.
+        subject: String,
+        /// The html part.
+        html: Option<String>,
+        /// The text part.
+        text: Option<String>,
+    },
+    /// Shows an email and its timeline.
+    EmailShow {
+        team: Option<String>,
+        /// Its id.
+        email: EmailId,
+    },
+}
+
+/// Whether a domain has to show its records before it is sent from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DomainTrust {
+    /// It does.
+    Records,
+    /// It does not: for development instances alone.
+    Given,
+}

@@ -1,0 +1,341 @@
+//! The one place that wires: opens the store, joins the parts, serves, stops in order.
+//!
+//! A stop goes: no new connections; requests under way finish, within a deadline; deliveries under
+//! way finish, within theirs; workers end; what is remembered in memory alone is written; the last
+//! commit; the file is closed.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use salvo::conn::{Acceptor, TcpListener};
+use salvo::{Listener, Server};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::info;
+
+use crate::admin::{self, AdminListener};
+use crate::api_keys::ApiKeys;
+use crate::clock::Clock;
+use crate::config::{Config, Delivery, Queue, RelayTls};
+use crate::context::Context;
+use crate::delivery::capture::{CaptureListener, Mailbox};
+use crate::delivery::smtp::{Timeouts, TlsConfigs, TlsPolicy, Verification};
+use crate::delivery::{self, Direct, Engine, Flow, QueueBell, Relay, RelayResolver, RetrySchedule, Transport};
+use crate::dns::{DnsError, Guard, OwnHost, Resolver, RoutePolicy};
+use crate::domains::{DomainSettings, Domains};
+use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
+use crate::http::{self, BodyLimits, Cors, RateLimiter};
+use crate::id::IdSource;
+use crate::store::{Keyring, OpenError, OpenOptions, Store, StoreError};
+use crate::workers::{Supervisor, WorkerError, every};
+use crate::{blocking, teams};
+
+/// The team that a fresh store begins with.
+pub const FIRST_TEAM: &str = "Default";
+/// Bytes of a request body that carries no emails.
+const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
+/// How long requests under way may take after the stop.
+const REQUESTS_END_WITHIN: Duration = Duration::from_secs(10);
+/// How often uses of API keys are written down.
+const KEY_USES_EVERY: Duration = Duration::from_secs(10);
+/// How often retention and expired idempotency keys are looked at.
+const RETENTION_EVERY: Duration = Duration::from_secs(3600);
+
+/// Why an instance does not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The store cannot be opened.
+    Store(OpenError),
+    /// An address cannot be listened on.
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The flag that names another.
+        flag: &'static str,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The DNS resolver cannot be set up.
+    Resolver(DnsError),
+    /// The UNIX socket of the command line cannot be made.
+    AdminSocket(std::io::Error),
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::Listen { address, flag, error } if error.kind() == std::io::ErrorKind::AddrInUse => {
+                write!(f, "{address} is in use by another program; choose another address with {flag}")
+            }
+            Self::Listen { address, flag, error } => {
+                write!(f, "cannot listen on {address} ({error}); choose another address with {flag}")
+            }
+            Self::Resolver(error) => {
+                write!(f, "cannot set up DNS lookups ({error}); name a DNS server with --resolver")
+            }
+            Self::AdminSocket(error) => {
+                write!(f, "cannot make the socket of the command line ({error}); choose another --data-dir")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl From<OpenError> for StartError {
+    fn from(error: OpenError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<StoreError> for StartError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// An instance that is bound and wired, and not yet serving.
+pub struct App {
+    http: salvo::conn::tcp::TcpAcceptor,
+    address: SocketAddr,
+    admin: AdminListener,
+    capture: (CaptureListener, Arc<Mailbox>),
+    capture_address: SocketAddr,
+    parts: Parts,
+    service: salvo::Service,
+}
+
+/// What outlives the listeners.
+struct Parts {
+    context: Context,
+    services: admin::Services,
+    idempotency: Arc<Idempotency>,
+    engine: Arc<Engine>,
+    bell: QueueBell,
+    retention: Retention,
+    requests: TaskTracker,
+}
+
+impl App {
+    /// Opens the store, binds the listeners and joins the parts.
+    ///
+    /// # Errors
+    /// [`StartError`], whose sentence names what would help.
+    pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
+        let options = OpenOptions {
+            directory: config.data_dir.clone(),
+            kind: config.purpose.kind(),
+            cache_bytes: config.cache_bytes,
+        };
+        let key_file = config.master_key_file.clone();
+        let (store, keyring) =
+            blocking::run(move || Ok::<_, OpenError>((Store::open(&options)?, Keyring::open(&key_file)?))).await?;
+        let context = Context { store, ids: IdSource::new(clock.clone()), clock, keyring };
+        ensure_team(&context).await?;
+
+        let http = bind_http(config.listen).await?;
+        let address = local_address(&http).unwrap_or(config.listen);
+        let mailbox = Arc::new(Mailbox::new(context.clone()));
+        let capture = Mailbox::bind(config.capture_smtp).await.map_err(|error| StartError::Listen {
+            address: config.capture_smtp,
+            flag: "--capture-smtp",
+            error,
+        })?;
+        let capture_address = capture.local_addr();
+        let admin = AdminListener::bind(&config).map_err(StartError::AdminSocket)?;
+
+        let resolver = resolver(&config)?;
+        let bell = QueueBell::default();
+        let settings = delivery_settings(&config, &resolver, capture_address);
+        let engine = Engine::new(context.clone(), settings, bell.clone());
+        let idempotency = Arc::new(Idempotency::new(context.clone()));
+        let requests = TaskTracker::new();
+        let emails = Arc::new(Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone()));
+        let api_keys = ApiKeys::load(context.clone())?;
+        let domains = Domains::new(context.clone(), Arc::clone(&resolver), domain_settings(&config, address));
+        let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max as u64 };
+        let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
+        let body_limits =
+            BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
+        let services = http::Services::default()
+            .with(Arc::clone(&emails))
+            .with(Arc::clone(&api_keys))
+            .with(Arc::clone(&domains))
+            .with(Arc::new(email_limits))
+            .with(Arc::new(body_limits));
+        let cors = Cors::parse(&config.cors_origins.join(","));
+        let service = http::router::service(services, limiter, context.ids.clone(), cors);
+        let services = admin::Services {
+            context: context.clone(),
+            kind: config.purpose.kind(),
+            api: Some(crate::config::local_url(address)),
+            api_keys,
+            emails,
+            email_limits,
+            domains,
+        };
+        let retention =
+            Retention { content_days: config.content_retention_days, email_days: config.email_retention_days };
+        let parts = Parts { context, services, idempotency, engine, bell, retention, requests };
+        Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
+    }
+
+    /// Returns the address of the API.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the address of the built-in mailbox.
+    pub fn capture_address(&self) -> SocketAddr {
+        self.capture_address
+    }
+
+    /// Returns what the command line's requests are answered from.
+    pub fn services(&self) -> &admin::Services {
+        &self.parts.services
+    }
+
+    /// Returns what wakes the delivery engine after the time has been turned by hand.
+    pub fn bell(&self) -> QueueBell {
+        self.parts.bell.clone()
+    }
+
+    /// Serves until `stop`, then stops in order.
+    ///
+    /// # Errors
+    /// [`WorkerError`] when a worker keeps failing; everything has been stopped then too.
+    pub async fn serve(self, stop: CancellationToken) -> Result<(), WorkerError> {
+        let Self { http, address, admin, capture, capture_address: _, parts, service } = self;
+        let work = CancellationToken::new();
+        let mut workers = start_workers(&parts, work.clone());
+        let listeners = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        let (capture, mailbox) = capture;
+        tasks.spawn(Mailbox::serve(capture, mailbox, listeners.clone()));
+        tasks.spawn(admin::serve(admin, parts.services.clone(), listeners.clone()));
+
+        let server = Server::new(http);
+        let handle = server.handle();
+        let serving = tasks.spawn(server.serve(service));
+        info!("serving on {address}");
+
+        let failed = tokio::select! {
+            () = stop.cancelled() => None,
+            ended = workers.wait() => ended.err(),
+        };
+        handle.stop_graceful(REQUESTS_END_WITHIN);
+        // The deadline is the server's own; a panic in it has been logged.
+        let _ = serving.await;
+        parts.requests.close();
+        parts.requests.wait().await;
+        work.cancel();
+        let ended = workers.wait().await;
+        // The mailbox goes last: deliveries under way may be on their way to it.
+        listeners.cancel();
+        tasks.close();
+        tasks.wait().await;
+        if let Err(error) = parts.services.api_keys.flush_uses().await {
+            info!(%error, "the last uses of API keys could not be written: {error}");
+        }
+        parts.context.store.close().await;
+        failed.map_or(ended, Err)
+    }
+}
+
+fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
+    let mut workers = Supervisor::new(stop);
+    let engine = Arc::clone(&parts.engine);
+    workers.start("delivery", move |stop| Arc::clone(&engine).run(stop));
+    let domains = Arc::clone(&parts.services.domains);
+    workers.start("domains", move |stop| Arc::clone(&domains).run(stop));
+    let (idempotency, retention, context) = (Arc::clone(&parts.idempotency), parts.retention, parts.context.clone());
+    workers.start("retention", move |stop| {
+        let (idempotency, context) = (Arc::clone(&idempotency), context.clone());
+        async move {
+            idempotency.load().await?;
+            every(RETENTION_EVERY, stop, || async {
+                idempotency.purge().await?;
+                delivery::forget_old(&context).await?;
+                retention.apply(&context).await
+            })
+            .await
+        }
+    });
+    let keys = Arc::clone(&parts.services.api_keys);
+    workers.start("api key uses", move |stop| {
+        let keys = Arc::clone(&keys);
+        async move { every(KEY_USES_EVERY, stop, || keys.flush_uses()).await }
+    });
+    workers
+}
+
+async fn ensure_team(context: &Context) -> Result<(), StoreError> {
+    if context.store.read::<_, StoreError>(|tx| teams::list(tx)).await?.is_empty() {
+        // Nobody else writes yet, and the name is one: there is no refusal to expect.
+        let _ = teams::create(context, FIRST_TEAM).await?;
+    }
+    Ok(())
+}
+
+async fn bind_http(address: SocketAddr) -> Result<salvo::conn::tcp::TcpAcceptor, StartError> {
+    let refuse = |error| StartError::Listen { address, flag: "--listen", error };
+    let listener = std::net::TcpListener::bind(address).map_err(refuse)?;
+    drop(listener);
+    TcpListener::new(address).try_bind().await.map_err(|error| refuse(std::io::Error::other(error)))
+}
+
+fn local_address(acceptor: &salvo::conn::tcp::TcpAcceptor) -> Option<SocketAddr> {
+    acceptor.holdings().first().and_then(|holding| holding.local_addr.clone().into_std())
+}
+
+fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {
+    let resolver =
+        if config.resolvers.is_empty() { Resolver::system() } else { Resolver::with_servers(&config.resolvers) };
+    resolver.map(Arc::new).map_err(StartError::Resolver)
+}
+
+fn delivery_settings(config: &Config, resolver: &Arc<Resolver>, capture: SocketAddr) -> delivery::Settings {
+    let hostname = config.hostname.as_str().to_owned();
+    let transport = match &config.delivery {
+        Delivery::Capture => Transport::Capture { address: capture },
+        Delivery::Direct => Transport::Direct(Direct {
+            resolver: Arc::clone(resolver),
+            policy: RoutePolicy {
+                guard: Arc::new(Guard::allowing(config.allowed_addresses.clone())),
+                own: Arc::new(OwnHost { names: vec![hostname.clone()], addresses: Vec::new() }),
+                ..RoutePolicy::default()
+            },
+            port: config.smtp_port,
+        }),
+        Delivery::Relay(relay) => Transport::Relay(Relay {
+            host: relay.host().to_owned(),
+            port: relay.port(),
+            tls: match relay.tls() {
+                RelayTls::Never => TlsPolicy::Never,
+                RelayTls::Opportunistic => TlsPolicy::Opportunistic,
+                RelayTls::Required => TlsPolicy::Required { verify: Verification::WebPki },
+                RelayTls::Implicit => TlsPolicy::Implicit { verify: Verification::WebPki },
+            },
+            credentials: relay.credentials().map(|credentials| delivery::smtp::Credentials::Password {
+                username: credentials.username().to_owned(),
+                password: credentials.password().reveal().to_owned(),
+            }),
+            resolver: RelayResolver(Arc::clone(resolver)),
+        }),
+    };
+    delivery::Settings {
+        hostname,
+        transport,
+        schedule: RetrySchedule { delays: config.retry_delays.clone(), expire_after: config.expire_after },
+        sessions_max: config.sessions_max,
+        sessions_per_site: config.site_sessions_max,
+        timeouts: Timeouts::default(),
+        tls: TlsConfigs::new(),
+        flow: match config.queue {
+            Queue::Run => Flow::Open,
+            Queue::Hold => Flow::Held,
+        },
+    }
+}

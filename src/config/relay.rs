@@ -1,0 +1,282 @@
+//! The smarthost's URL: `smtp://user:password@host:port?tls=…` or `smtps://…`.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use crate::address::DomainName;
+
+/// RFC 6409 §3.1: the port of message submission.
+const SUBMISSION_PORT: u16 = 587;
+/// RFC 8314 §3.3: submission inside TLS from the first byte.
+const SUBMISSIONS_PORT: u16 = 465;
+/// RFC 4616 §2 bounds neither; servers refuse far shorter ones than this.
+const CREDENTIAL_BYTES_MAX: usize = 255;
+
+/// How the conversation with the smarthost is protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelayTls {
+    /// TLS from the first byte (`smtps`).
+    Implicit,
+    /// STARTTLS with a certificate that verifies, or nothing is sent.
+    Required,
+    /// STARTTLS where it is offered, whatever the certificate.
+    Opportunistic,
+    /// Clear text.
+    Never,
+}
+
+/// A password; `Debug` hides it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RelayPassword(String);
+
+impl RelayPassword {
+    /// Wraps a password.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the password, for the one place that says it to the smarthost.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for RelayPassword {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RelayPassword(hidden)")
+    }
+}
+
+/// A smarthost's URL that has not been read yet. It may hold a password, so that `Debug` hides it
+/// and a refusal never repeats it, as the command line's own would.
+#[derive(Clone)]
+pub(super) struct RelayText(String);
+
+impl RelayText {
+    pub(super) fn parse(&self) -> Result<RelayUrl, RelayUrlError> {
+        self.0.trim().parse()
+    }
+}
+
+impl From<&str> for RelayText {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl std::fmt::Debug for RelayText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RelayText(hidden)")
+    }
+}
+
+/// Who signs in at the smarthost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user.
+    pub user: String,
+    /// The password.
+    pub password: RelayPassword,
+}
+
+/// Where the smarthost is and how to talk to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelayUrl {
+    /// A host name in lower-case A-labels or an IP address without brackets: what is dialled and
+    /// what the certificate is checked against.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// How the conversation is protected.
+    pub tls: RelayTls,
+    /// Who signs in; nobody when absent.
+    pub credentials: Option<Credentials>,
+}
+
+/// Prints everything but the credentials.
+impl std::fmt::Display for RelayUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let scheme = if self.tls == RelayTls::Implicit { "smtps" } else { "smtp" };
+        if self.host.contains(':') {
+            write!(f, "{scheme}://[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{scheme}://{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// Why a text is no smarthost's URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelayUrlError {
+    /// It begins with neither `smtp://` nor `smtps://`.
+    Scheme,
+    /// The host is neither a name nor an address.
+    Host,
+    /// The port is no number from 1 to 65535.
+    Port,
+    /// Something other than `?tls=…` follows the port.
+    Rest,
+    /// `tls` has another value, or stands beside `smtps`.
+    Tls,
+    /// The user or the password is empty, too long, or badly percent-encoded.
+    Credentials,
+    /// A password would cross the network in clear text.
+    ClearPassword,
+}
+
+impl std::fmt::Display for RelayUrlError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Scheme => "it must begin with smtp:// or smtps://",
+            Self::Host => "the host must be a name, an IPv4 address, or an IPv6 address in brackets",
+            Self::Port => "the port must be a number from 1 to 65535",
+            Self::Rest => "nothing but ?tls=required, ?tls=opportunistic or ?tls=never may follow the port",
+            Self::Tls => "tls must be required, opportunistic or never, and smtps:// takes none of them",
+            Self::Credentials => {
+                "user and password must be 1 to 255 bytes without control characters; \
+                 write % : @ and / in them as %25 %3A %40 and %2F"
+            }
+            Self::ClearPassword => {
+                "a password may cross the network in TLS alone: use ?tls=required or smtps://, or a relay on loopback"
+            }
+        })
+    }
+}
+
+impl std::error::Error for RelayUrlError {}
+
+impl FromStr for RelayUrl {
+    type Err = RelayUrlError;
+
+    fn from_str(text: &str) -> Result<Self, RelayUrlError> {
+        let (implicit, rest) = match (text.strip_prefix("smtps://"), text.strip_prefix("smtp://")) {
+            (Some(rest), _) => (true, rest),
+            (None, Some(rest)) => (false, rest),
+            (None, None) => return Err(RelayUrlError::Scheme),
+        };
+        let (authority, query) = match rest.split_once('?') {
+            Some((authority, query)) => (authority, Some(query)),
+            None => (rest, None),
+        };
+        let authority = authority.strip_suffix('/').unwrap_or(authority);
+        if authority.contains(['/', '#']) {
+            return Err(RelayUrlError::Rest);
+        }
+        let (credentials, place) = match authority.rsplit_once('@') {
+            Some((credentials, place)) => (Some(parse_credentials(credentials)?), place),
+            None => (None, authority),
+        };
+        let (host, port) = split_port(place)?;
+        let (host, loopback) = parse_host(host)?;
+        let port = match port {
+            Some(port) => parse_port(port)?,
+            None if implicit => SUBMISSIONS_PORT,
+            None => SUBMISSION_PORT,
+        };
+        let tls = parse_tls(implicit, query, loopback)?;
+        // RFC 4954 §4: no plain-text password without encryption.
+        if credentials.is_some() && !loopback && matches!(tls, RelayTls::Opportunistic | RelayTls::Never) {
+            return Err(RelayUrlError::ClearPassword);
+        }
+        Ok(Self { host, port, tls, credentials })
+    }
+}
+
+fn split_port(place: &str) -> Result<(&str, Option<&str>), RelayUrlError> {
+    if let Some(bracketed) = place.strip_prefix('[') {
+        let (host, rest) = bracketed.split_once(']').ok_or(RelayUrlError::Host)?;
+        if !host.contains(':') {
+            return Err(RelayUrlError::Host);
+        }
+        return match rest.strip_prefix(':') {
+            Some(port) => Ok((host, Some(port))),
+            None if rest.is_empty() => Ok((host, None)),
+            None => Err(RelayUrlError::Port),
+        };
+    }
+    match place.split_once(':') {
+        Some((host, port)) => Ok((host, Some(port))),
+        None => Ok((place, None)),
+    }
+}
+
+fn parse_host(text: &str) -> Result<(String, bool), RelayUrlError> {
+    if let Ok(ip) = text.parse::<IpAddr>() {
+        return Ok((ip.to_string(), ip.is_loopback()));
+    }
+    if text.eq_ignore_ascii_case("localhost") {
+        return Ok(("localhost".to_owned(), true));
+    }
+    // A smarthost inside a private network often has a name of one label.
+    let single = !text.is_empty()
+        && text.len() <= 63
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+        && !text.bytes().all(|byte| byte.is_ascii_digit());
+    if single {
+        return Ok((text.to_ascii_lowercase(), false));
+    }
+    let name = DomainName::parse(text).map_err(|_| RelayUrlError::Host)?;
+    Ok((name.as_str().to_owned(), false))
+}
+
+fn parse_port(text: &str) -> Result<u16, RelayUrlError> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse::<u16>() {
+        Ok(port) if digits && port > 0 => Ok(port),
+        _ => Err(RelayUrlError::Port),
+    }
+}
+
+fn parse_tls(implicit: bool, query: Option<&str>, loopback: bool) -> Result<RelayTls, RelayUrlError> {
+    let asked = match query {
+        None => None,
+        Some(query) => Some(query.strip_prefix("tls=").ok_or(RelayUrlError::Rest)?),
+    };
+    match asked {
+        Some(_) if implicit => Err(RelayUrlError::Tls),
+        None if implicit => Ok(RelayTls::Implicit),
+        Some("required") => Ok(RelayTls::Required),
+        Some("opportunistic") => Ok(RelayTls::Opportunistic),
+        Some("never") => Ok(RelayTls::Never),
+        Some(_) => Err(RelayUrlError::Tls),
+        None if loopback => Ok(RelayTls::Opportunistic),
+        None => Ok(RelayTls::Required),
+    }
+}
+
+fn parse_credentials(text: &str) -> Result<Credentials, RelayUrlError> {
+    let (user, password) = text.split_once(':').unwrap_or((text, ""));
+    let user = decode(user)?;
+    if user.is_empty() {
+        return Err(RelayUrlError::Credentials);
+    }
+    Ok(Credentials { user, password: RelayPassword(decode(password)?) })
+}
+
+/// Undoes percent-encoding (RFC 3986 §2.1).
+fn decode(text: &str) -> Result<String, RelayUrlError> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        if first != b'%' {
+            bytes.push(first);
+            rest = tail;
+            continue;
+        }
+        let (pair, tail) = tail.split_at_checked(2).ok_or(RelayUrlError::Credentials)?;
+        let pair = std::str::from_utf8(pair).map_err(|_| RelayUrlError::Credentials)?;
+        if !pair.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(RelayUrlError::Credentials);
+        }
+        bytes.push(u8::from_str_radix(pair, 16).map_err(|_| RelayUrlError::Credentials)?);
+        rest = tail;
+    }
+    let decoded = String::from_utf8(bytes).map_err(|_| RelayUrlError::Credentials)?;
+    // A control character would end the command the credential is said in.
+    if decoded.len() > CREDENTIAL_BYTES_MAX || decoded.chars().any(char::is_control) {
+        return Err(RelayUrlError::Credentials);
+    }
+    Ok(decoded)
+}

@@ -1,0 +1,345 @@
+//! The list of settings. Each is a flag and a `RINGMAIL_` variable; the flag wins.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::BoolishValueParser;
+use clap::{Args, ValueEnum, value_parser};
+
+use super::relay::{RelayPassword, RelayText, RelayUrl};
+use super::values;
+use super::{Config, ConfigError, Delivery, Hostname, Purpose, Queue, hostname};
+use crate::address::DomainName;
+use crate::dns::Cidr;
+use crate::domains::RelayRecords;
+use crate::store::Kind;
+
+/// Where `ringmail serve` keeps its data unless told otherwise.
+pub const SERVE_DIRECTORY: &str = "./ringmail-data";
+/// Where `ringmail dev` keeps its data unless told otherwise.
+pub const DEV_DIRECTORY: &str = "./ringmail-dev";
+/// The master key's name inside the data directory.
+const MASTER_KEY_NAME: &str = "master.key";
+/// The relay's password, which is read from here alone: a flag shows in the list of processes.
+const RELAY_PASSWORD_VARIABLE: &str = "RINGMAIL_RELAY_PASSWORD";
+/// The data directory that a service manager prepared.
+const STATE_DIRECTORY_VARIABLE: &str = "STATE_DIRECTORY";
+/// The directory for sockets that a service manager prepared.
+const RUNTIME_DIRECTORY_VARIABLE: &str = "RUNTIME_DIRECTORY";
+
+const MIB: usize = 1 << 20;
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DeliveryMode {
+    /// Keep every email in the built-in mailbox; nothing leaves the machine.
+    Capture,
+    /// Deliver to the hosts of each recipient's domain.
+    Direct,
+    /// Hand everything to the smarthost that --relay names.
+    Relay,
+}
+
+/// The settings as they are given.
+#[derive(Args, Clone, Debug)]
+pub struct Settings {
+    /// Where the API and the dashboard are served; port 0 takes any free one.
+    #[arg(long, env = "RINGMAIL_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8787",
+          value_parser = values::listen_address, help_heading = "Serving")]
+    listen: SocketAddr,
+
+    /// The address the outside world reaches this server under [default: http:// and --listen].
+    #[arg(long, env = "RINGMAIL_PUBLIC_URL", value_name = "URL", value_parser = values::parse_url,
+          help_heading = "Serving")]
+    public_url: Option<String>,
+
+    /// Requests per second and API key, up to 1000000; 0 is no limit.
+    #[arg(long, env = "RINGMAIL_RATE_LIMIT", value_name = "N", default_value_t = 100,
+          value_parser = value_parser!(u32).range(0..=1_000_000), help_heading = "Serving")]
+    rate_limit: u32,
+
+    /// Origins whose web pages may call the API, or * for any [default: none].
+    #[arg(long, env = "RINGMAIL_CORS_ORIGINS", value_name = "ORIGIN", value_delimiter = ',',
+          value_parser = values::cors_origin, help_heading = "Serving")]
+    cors_origins: Vec<String>,
+
+    /// Regions that a domain can be added under; the first is the default.
+    #[arg(long, env = "RINGMAIL_REGIONS", value_name = "REGION", value_delimiter = ',',
+          default_value = "us-east-1", value_parser = values::region, help_heading = "Serving")]
+    regions: Vec<String>,
+
+    /// The largest request that carries emails, in MiB: 1 to 512.
+    #[arg(long, env = "RINGMAIL_BODY_MB", value_name = "MIB", default_value_t = 56,
+          value_parser = value_parser!(u32).range(1..=512), help_heading = "Serving")]
+    body_mb: u32,
+
+    /// Memory for all request bodies at once, in MiB: 1 to 65536; above it requests answer 503.
+    #[arg(long, env = "RINGMAIL_BODY_BUDGET_MB", value_name = "MIB", default_value_t = 128,
+          value_parser = value_parser!(u32).range(1..=65_536), help_heading = "Serving")]
+    body_budget_mb: u32,
+
+    /// The attachments of one email together, decoded, in MiB: 1 to 256.
+    #[arg(long, env = "RINGMAIL_ATTACHMENT_MB", value_name = "MIB", default_value_t = 40,
+          value_parser = value_parser!(u32).range(1..=256), help_heading = "Serving")]
+    attachment_mb: u32,
+
+    /// Where the one data file lies [default: STATE_DIRECTORY, else ./ringmail-data; ringmail dev:
+    /// ./ringmail-dev].
+    #[arg(long, env = "RINGMAIL_DATA_DIR", value_name = "DIR", help_heading = "Storing")]
+    data_dir: Option<PathBuf>,
+
+    /// The key that encrypts message content and signing keys on disk; made when there is none
+    /// [default: master.key in the data directory].
+    #[arg(long, env = "RINGMAIL_MASTER_KEY_FILE", value_name = "FILE", help_heading = "Storing")]
+    master_key_file: Option<PathBuf>,
+
+    /// Memory for the data file's pages, in MiB: 8 to 65536.
+    #[arg(long, env = "RINGMAIL_CACHE_MB", value_name = "MIB", default_value_t = 64,
+          value_parser = value_parser!(u32).range(8..=65_536), help_heading = "Storing")]
+    cache_mb: u32,
+
+    /// Days that content and attachments are kept: 1 to 36500.
+    #[arg(long, env = "RINGMAIL_CONTENT_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
+          value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
+    content_retention_days: u32,
+
+    /// Days that emails and their timelines are kept: 1 to 36500, no fewer than their content.
+    #[arg(long, env = "RINGMAIL_EMAIL_RETENTION_DAYS", value_name = "DAYS", default_value_t = 365,
+          value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
+    email_retention_days: u32,
+
+    /// Where accepted emails go.
+    #[arg(long, env = "RINGMAIL_DELIVERY", value_name = "MODE", value_enum, default_value = "capture",
+          help_heading = "Delivering")]
+    delivery: DeliveryMode,
+
+    /// The smarthost of relay delivery: smtp://[USER[:PASSWORD]@]HOST[:PORT][?tls=required|opportunistic|never]
+    /// or smtps://…; the password better in RINGMAIL_RELAY_PASSWORD. TLS is required unless the
+    /// host is this machine.
+    #[arg(long, env = "RINGMAIL_RELAY", value_name = "URL", hide_env_values = true, help_heading = "Delivering")]
+    relay: Option<RelayText>,
+
+    /// The return-path records that the smarthost asks for: mx=10 HOST; spf=include:HOST.
+    #[arg(long, env = "RINGMAIL_RELAY_RECORDS", value_name = "RECORDS", value_parser = values::relay_records,
+          help_heading = "Delivering")]
+    relay_records: Option<RelayRecords>,
+
+    /// The name this machine goes by in mail, which resolves to its address and back [default: the
+    /// machine's host name where it is fully qualified, else localhost.localdomain].
+    #[arg(long, env = "RINGMAIL_HOSTNAME", value_name = "NAME", value_parser = values::host_name,
+          help_heading = "Delivering")]
+    hostname: Option<DomainName>,
+
+    /// DNS servers [default: those of the system].
+    #[arg(long, env = "RINGMAIL_RESOLVER", value_name = "ADDRESS", value_delimiter = ',',
+          value_parser = values::dns_server, help_heading = "Delivering")]
+    resolver: Vec<SocketAddr>,
+
+    /// The port of receiving hosts in direct delivery.
+    #[arg(long, env = "RINGMAIL_SMTP_PORT", value_name = "PORT", default_value_t = 25,
+          value_parser = value_parser!(u16).range(1..), help_heading = "Delivering")]
+    smtp_port: u16,
+
+    /// A range of private addresses that direct delivery may dial all the same; may be repeated.
+    #[arg(long, env = "RINGMAIL_ALLOW_ADDRESS", value_name = "CIDR", value_delimiter = ',',
+          value_parser = values::cidr, help_heading = "Delivering")]
+    allow_address: Vec<Cidr>,
+
+    /// The waits between attempts, each 100ms to 5d; the last one repeats.
+    #[arg(long, env = "RINGMAIL_RETRY_DELAYS", value_name = "DURATION", value_delimiter = ',',
+          default_value = "1m,3m,5m,10m,20m,40m,1h,2h,4h", value_parser = values::retry_delay,
+          help_heading = "Delivering")]
+    retry_delays: Vec<Duration>,
+
+    /// How long an email is tried: 1s to 5d.
+    #[arg(long, env = "RINGMAIL_EXPIRE_AFTER", value_name = "DURATION", default_value = "48h",
+          value_parser = values::expire_after, help_heading = "Delivering")]
+    expire_after: Duration,
+
+    /// SMTP sessions at once with one receiving site: 1 to 100.
+    #[arg(long, env = "RINGMAIL_CONCURRENCY", value_name = "N", default_value_t = 10,
+          value_parser = value_parser!(u16).range(1..=100), help_heading = "Delivering")]
+    concurrency: u16,
+
+    /// SMTP sessions at once in all: 1 to 5000.
+    #[arg(long, env = "RINGMAIL_SESSIONS", value_name = "N", default_value_t = 200,
+          value_parser = value_parser!(u16).range(1..=5_000), help_heading = "Delivering")]
+    sessions: u16,
+
+    /// Accept and queue emails, and deliver none until a start without this flag.
+    #[arg(long, env = "RINGMAIL_HOLD", value_parser = BoolishValueParser::new(), help_heading = "Delivering")]
+    hold: bool,
+
+    /// Where the built-in mailbox takes mail; port 0 takes any free one.
+    #[arg(long, env = "RINGMAIL_CAPTURE_SMTP", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0",
+          value_parser = values::listen_address, help_heading = "Delivering")]
+    capture_smtp: SocketAddr,
+
+    /// How log lines are written, to standard error.
+    #[arg(long, env = "RINGMAIL_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value = "text",
+          help_heading = "Logging")]
+    log_format: LogFormat,
+
+    /// Which log lines are written: error, warn, info, debug or trace, also by part, as in
+    /// info,ringmail::delivery=debug.
+    #[arg(long, env = "RINGMAIL_LOG", value_name = "FILTER", default_value = "info", help_heading = "Logging")]
+    log: String,
+}
+
+/// What the machine and the service manager say, read once so that the rest can be tested.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Surroundings {
+    pub(super) state_directory: Option<PathBuf>,
+    pub(super) runtime_directory: Option<PathBuf>,
+    pub(super) relay_password: Option<RelayPassword>,
+    pub(super) machine_name: Option<String>,
+}
+
+impl Surroundings {
+    fn read() -> Self {
+        let relay_password =
+            std::env::var(RELAY_PASSWORD_VARIABLE).ok().filter(|text| !text.is_empty()).map(RelayPassword::new);
+        Self {
+            state_directory: managed_directory(STATE_DIRECTORY_VARIABLE),
+            runtime_directory: managed_directory(RUNTIME_DIRECTORY_VARIABLE),
+            relay_password,
+            machine_name: hostname::of_machine(),
+        }
+    }
+}
+
+/// Returns the directory that a service manager names in a variable. systemd separates several by
+/// colons; the first is the one to write to.
+fn managed_directory(variable: &str) -> Option<PathBuf> {
+    let list = std::env::var(variable).ok()?;
+    list.split(':').next().filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Returns the data directory that the service manager prepared, if there is one.
+pub(crate) fn state_directory() -> Option<PathBuf> {
+    managed_directory(STATE_DIRECTORY_VARIABLE)
+}
+
+impl Settings {
+    /// Checks what concerns more than one setting and fills in what depends on the machine.
+    ///
+    /// # Errors
+    /// [`ConfigError`], whose sentence names what would help.
+    pub fn into_config(self, purpose: Purpose) -> Result<Config, ConfigError> {
+        self.into_config_within(purpose, Surroundings::read())
+    }
+
+    pub(super) fn into_config_within(
+        self,
+        purpose: Purpose,
+        surroundings: Surroundings,
+    ) -> Result<Config, ConfigError> {
+        let Self {
+            listen,
+            public_url,
+            rate_limit,
+            cors_origins,
+            regions,
+            body_mb,
+            body_budget_mb,
+            attachment_mb,
+            data_dir,
+            master_key_file,
+            cache_mb,
+            content_retention_days,
+            email_retention_days,
+            delivery,
+            relay,
+            relay_records,
+            hostname,
+            resolver,
+            smtp_port,
+            allow_address,
+            retry_delays,
+            expire_after,
+            concurrency,
+            sessions,
+            hold,
+            capture_smtp,
+            log_format,
+            log,
+        } = self;
+        let Surroundings { state_directory, runtime_directory, relay_password, machine_name } = surroundings;
+        if email_retention_days < content_retention_days {
+            return Err(ConfigError::RetentionOrder {
+                content_days: content_retention_days,
+                email_days: email_retention_days,
+            });
+        }
+        let (body, budget) = (body_mb as usize, body_budget_mb as usize);
+        if budget < body {
+            return Err(ConfigError::BodyBudget { body_mb: body, budget_mb: budget });
+        }
+        let (site, all) = (usize::from(concurrency), usize::from(sessions));
+        if all < site {
+            return Err(ConfigError::Sessions { site, all });
+        }
+        let relay = relay.map(|text| text.parse().map_err(ConfigError::Relay)).transpose()?;
+        let delivery = match delivery {
+            DeliveryMode::Capture => Delivery::Capture,
+            DeliveryMode::Direct => Delivery::Direct,
+            DeliveryMode::Relay => Delivery::Relay(with_password(relay.ok_or(ConfigError::NoRelay)?, relay_password)?),
+        };
+        let data_dir = data_dir.unwrap_or_else(|| match purpose.kind() {
+            Kind::Serve => state_directory.unwrap_or_else(|| SERVE_DIRECTORY.into()),
+            Kind::Dev => DEV_DIRECTORY.into(),
+        });
+        Ok(Config {
+            purpose,
+            listen,
+            master_key_file: master_key_file.unwrap_or_else(|| data_dir.join(MASTER_KEY_NAME)),
+            data_dir,
+            runtime_dir: runtime_directory,
+            public_url,
+            hostname: Hostname::choose(hostname, machine_name.as_deref()),
+            delivery,
+            relay_records,
+            resolvers: resolver,
+            smtp_port,
+            allowed_addresses: allow_address,
+            retry_delays,
+            expire_after,
+            queue: if hold { Queue::Hold } else { Queue::Run },
+            site_sessions_max: site,
+            sessions_max: all,
+            rate_limit,
+            cors_origins,
+            regions,
+            cache_bytes: cache_mb as usize * MIB,
+            content_retention_days,
+            email_retention_days,
+            attachment_bytes_max: u64::from(attachment_mb) * MIB as u64,
+            body_bytes_max: body * MIB,
+            body_budget_bytes: budget * MIB,
+            capture_smtp,
+            log_format,
+            log_filter: log,
+        })
+    }
+}
+
+/// Fills in the password of the environment where the URL names a user alone.
+fn with_password(mut relay: RelayUrl, password: Option<RelayPassword>) -> Result<RelayUrl, ConfigError> {
+    match (&mut relay.credentials, password) {
+        (Some(credentials), Some(password)) if credentials.password.reveal().is_empty() => {
+            credentials.password = password;
+        }
+        (None, Some(_)) => return Err(ConfigError::PasswordWithoutUser),
+        _ => {}
+    }
+    Ok(relay)
+}

@@ -1,0 +1,258 @@
+use std::time::Duration;
+
+use clap::Parser;
+use proptest::prelude::*;
+
+use super::settings::Surroundings;
+use super::*;
+
+#[derive(Parser, Debug)]
+struct Line {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Reads the settings of a command line. The tests set no variable: they share one process.
+fn settings(line: &[&str]) -> Result<Settings, String> {
+    let line = std::iter::once("ringmail").chain(line.iter().copied());
+    Line::try_parse_from(line).map(|line| line.settings).map_err(|error| error.to_string())
+}
+
+fn config_within(line: &[&str], purpose: Purpose, surroundings: Surroundings) -> Result<Config, ConfigError> {
+    settings(line).unwrap().into_config_within(purpose, surroundings)
+}
+
+fn config(line: &[&str]) -> Result<Config, ConfigError> {
+    config_within(line, Purpose::Serve, Surroundings::default())
+}
+
+#[test]
+fn without_arguments_every_setting_has_its_documented_default() {
+    let config = config(&[]).unwrap();
+
+    assert_eq!(config.listen.to_string(), "127.0.0.1:8787");
+    assert_eq!(config.data_dir, PathBuf::from("./ringmail-data"));
+    assert_eq!(config.master_key_file, PathBuf::from("./ringmail-data/master.key"));
+    assert_eq!(config.public_url(config.listen), "http://127.0.0.1:8787");
+    assert_eq!(config.delivery, Delivery::Capture);
+    assert_eq!(config.smtp_port, 25);
+    assert_eq!(config.expire_after, Duration::from_secs(48 * 3600));
+    let minutes: Vec<u64> = config.retry_delays.iter().map(|delay| delay.as_secs() / 60).collect();
+    assert_eq!(minutes, [1, 3, 5, 10, 20, 40, 60, 120, 240]);
+    assert_eq!(config.queue, Queue::Run);
+    assert_eq!((config.site_sessions_max, config.sessions_max), (10, 200));
+    assert_eq!(config.rate_limit, 100);
+    assert_eq!(config.cors_origins, Vec::<String>::new());
+    assert_eq!(config.regions, ["us-east-1"]);
+    assert_eq!(config.cache_bytes, 64 << 20);
+    assert_eq!((config.content_retention_days, config.email_retention_days), (30, 365));
+    assert_eq!(config.attachment_bytes_max, 40 << 20);
+    assert_eq!((config.body_bytes_max, config.body_budget_bytes), (56 << 20, 128 << 20));
+    assert_eq!(config.capture_smtp.to_string(), "127.0.0.1:0");
+    assert_eq!((config.log_format, config.log_filter.as_str()), (LogFormat::Text, "info"));
+}
+
+#[test]
+fn the_data_directory_is_the_flag_s_then_the_service_manager_s_then_the_command_s() {
+    let managed = Surroundings { state_directory: Some("/var/lib/ringmail".into()), ..Surroundings::default() };
+
+    let given = config_within(&["--data-dir", "there"], Purpose::Serve, managed.clone()).unwrap();
+    let served = config_within(&[], Purpose::Serve, managed.clone()).unwrap();
+    let developed = config_within(&[], Purpose::Dev(DevSetup::default()), managed).unwrap();
+
+    assert_eq!(given.data_dir, PathBuf::from("there"));
+    assert_eq!(served.master_key_file, PathBuf::from("/var/lib/ringmail/master.key"));
+    assert_eq!(developed.data_dir, PathBuf::from("./ringmail-dev"));
+}
+
+#[test]
+fn a_machine_without_a_qualified_name_gets_one_that_says_so() {
+    let named = |machine: &str, line: &[&str]| {
+        let surroundings = Surroundings { machine_name: Some(machine.into()), ..Surroundings::default() };
+        let hostname = config_within(line, Purpose::Serve, surroundings).unwrap().hostname;
+        (hostname.name.as_str().to_owned(), hostname.origin)
+    };
+
+    assert_eq!(named("mx.example.com\n", &[]), ("mx.example.com".into(), HostnameOrigin::Machine));
+    assert_eq!(named("laptop\n", &[]), ("localhost.localdomain".into(), HostnameOrigin::Fallback));
+    assert_eq!(
+        named("laptop\n", &["--hostname", "MX.Example.com"]),
+        ("mx.example.com".into(), HostnameOrigin::Setting)
+    );
+}
+
+#[test]
+fn settings_that_do_not_go_together_are_refused_in_a_sentence_that_names_the_flag() {
+    for (line, wanted) in [
+        (&["--email-retention-days", "7"][..], "--email-retention-days (7)"),
+        (&["--delivery", "relay"], "--relay smtp://"),
+        (&["--relay", "mail.example.com"], "smtp:// or smtps://"),
+        (&["--body-mb", "200"], "--body-budget-mb (128)"),
+        (&["--sessions", "5"], "--sessions (5)"),
+    ] {
+        let sentence = config(line).unwrap_err().to_string();
+
+        assert!(sentence.contains(wanted), "{line:?}: {sentence}");
+    }
+}
+
+#[test]
+fn a_value_out_of_range_or_of_another_form_is_refused() {
+    for line in [
+        ["--listen", "8787"],
+        ["--listen", "example.com:80"],
+        ["--public-url", "example.com"],
+        ["--public-url", "https://example.com/?x=1"],
+        ["--rate-limit", "-1"],
+        ["--rate-limit", "1000001"],
+        ["--cors-origins", "https://example.com/page"],
+        ["--regions", "EU West"],
+        ["--body-mb", "0"],
+        ["--attachment-mb", "257"],
+        ["--cache-mb", "7"],
+        ["--content-retention-days", "0"],
+        ["--delivery", "pigeon"],
+        ["--relay-records", "mx=10"],
+        ["--hostname", "laptop"],
+        ["--resolver", "dns.example.com"],
+        ["--smtp-port", "0"],
+        ["--smtp-port", "65536"],
+        ["--allow-address", "10.0.0.0/33"],
+        ["--retry-delays", "1m,99ms"],
+        ["--retry-delays", ""],
+        ["--expire-after", "6d"],
+        ["--expire-after", "0s"],
+        ["--concurrency", "0"],
+        ["--sessions", "5001"],
+        ["--log-format", "xml"],
+    ] {
+        assert!(settings(&line).is_err(), "{line:?}");
+    }
+}
+
+#[test]
+fn lists_are_separated_by_commas_or_repeated() {
+    let config = config(&[
+        "--resolver", "127.0.0.1:5353,9.9.9.9,2620:fe::fe,[2620:fe::fe]",
+        "--allow-address", "127.0.0.0/8", "--allow-address", "10.0.0.0/8,fd00::/8",
+        "--cors-origins", "https://a.example/,https://b.example:8443",
+    ])
+    .unwrap();
+
+    let resolvers: Vec<String> = config.resolvers.iter().map(ToString::to_string).collect();
+    assert_eq!(resolvers, ["127.0.0.1:5353", "9.9.9.9:53", "[2620:fe::fe]:53", "[2620:fe::fe]:53"]);
+    assert_eq!(config.allowed_addresses.len(), 3);
+    assert_eq!(config.cors_origins, ["https://a.example", "https://b.example:8443"]);
+}
+
+#[test]
+fn the_public_url_is_the_setting_or_the_way_this_machine_reaches_itself() {
+    let default = config(&[]).unwrap();
+    let given = config(&["--public-url", "https://mail.example.com/"]).unwrap();
+
+    assert_eq!(default.public_url("0.0.0.0:80".parse().unwrap()), "http://127.0.0.1:80");
+    assert_eq!(default.public_url("[::]:80".parse().unwrap()), "http://[::1]:80");
+    assert_eq!(given.public_url("0.0.0.0:80".parse().unwrap()), "https://mail.example.com");
+}
+
+#[test]
+fn durations_are_numbers_with_units() {
+    for (text, ms) in [("90s", 90_000), ("1h30m", 5_400_000), ("250ms", 250), ("2d", 172_800_000), ("0s", 0)] {
+        assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
+    }
+    for text in ["", "s", "5", "5x", "-5s", "1.5h", "5 s", "99999999999999999999s", "18446744073709551615d"] {
+        assert!(parse_duration(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_relay_url_says_host_port_and_protection() {
+    for (text, host, port, tls) in [
+        ("smtp://mail.example.com", "mail.example.com", 587, RelayTls::Required),
+        ("smtp://mail.example.com:2525/", "mail.example.com", 2525, RelayTls::Required),
+        ("smtps://MAIL.example.com", "mail.example.com", 465, RelayTls::Implicit),
+        ("smtp://127.0.0.1:25", "127.0.0.1", 25, RelayTls::Opportunistic),
+        ("smtp://[::1]:25", "::1", 25, RelayTls::Opportunistic),
+        ("smtp://localhost:25", "localhost", 25, RelayTls::Opportunistic),
+        ("smtp://localhost:25?tls=required", "localhost", 25, RelayTls::Required),
+        ("smtp://10.0.0.1:25?tls=never", "10.0.0.1", 25, RelayTls::Never),
+        ("smtp://postfix:25?tls=opportunistic", "postfix", 25, RelayTls::Opportunistic),
+    ] {
+        let relay: RelayUrl = text.parse().unwrap();
+
+        assert_eq!((relay.host.as_str(), relay.port, relay.tls, relay.credentials), (host, port, tls, None), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_relay_url_is_refused() {
+    for text in [
+        "", "mail.example.com", "http://mail.example.com", "smtp://", "smtp://:25", "smtp://host:0", "smtp://host:+25",
+        "smtp://host:65536", "smtp://::1:25", "smtp://[10.0.0.1]:25", "smtp://[::1", "smtp://[::1]25", "smtp://host/x",
+        "smtp://host#x", "smtp://host?x=1", "smtp://host?tls=", "smtp://host?tls=required&x", "smtps://host?tls=never",
+        "smtp://@host", "smtp://:password@host", "smtp://user:%zz@host", "smtp://user:%0d%0a@host", "smtp://user:%@host",
+        "smtp://user:password@mail.example.com?tls=never", "smtp://user@mail.example.com?tls=opportunistic",
+        "smtp://ho st", "smtp://1234",
+    ] {
+        assert!(text.parse::<RelayUrl>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn credentials_are_decoded_and_never_printed() {
+    let relay: RelayUrl = "smtp://user%40example.com:pa%3Ass@mail.example.com".parse().unwrap();
+
+    let credentials = relay.credentials.clone().unwrap();
+    assert_eq!((credentials.user.as_str(), credentials.password.reveal()), ("user@example.com", "pa:ss"));
+    assert!(!format!("{relay:?} {relay}").contains("pa:ss"));
+    let line = ["--delivery", "relay", "--relay", "smtp://u:hunter2@mail.example.com"];
+    assert!(!format!("{:?} {:?}", settings(&line).unwrap(), config(&line).unwrap()).contains("hunter2"));
+}
+
+#[test]
+fn the_password_of_the_environment_completes_a_user_alone() {
+    let with = |url: &str| {
+        let surroundings =
+            Surroundings { relay_password: Some(RelayPassword::new("from-env")), ..Surroundings::default() };
+        match config_within(&["--delivery", "relay", "--relay", url], Purpose::Serve, surroundings)?.delivery {
+            Delivery::Relay(relay) => Ok(relay.credentials.unwrap().password.reveal().to_owned()),
+            other => panic!("{other:?}"),
+        }
+    };
+
+    assert_eq!(with("smtp://user@mail.example.com"), Ok("from-env".to_owned()));
+    assert_eq!(with("smtp://user:own@mail.example.com"), Ok("own".to_owned()));
+    assert_eq!(with("smtp://mail.example.com"), Err(ConfigError::PasswordWithoutUser));
+}
+
+#[test]
+fn links_to_loopback_are_for_development_alone() {
+    for (line, purpose, allowed) in [
+        (&[][..], Purpose::Serve, false),
+        (&["--public-url", "http://localhost:8787"], Purpose::Serve, false),
+        (&["--public-url", "http://[::1]"], Purpose::Serve, false),
+        (&["--public-url", "https://mail.example.com/base"], Purpose::Serve, true),
+        (&[], Purpose::Dev(DevSetup::default()), true),
+    ] {
+        let config = config_within(line, purpose, Surroundings::default()).unwrap();
+
+        assert_eq!(config.domain_settings(config.listen).links_allowed, allowed, "{line:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics_a_parser(text in ".{0,60}") {
+        let _ = parse_duration(&text);
+        let _ = text.parse::<RelayUrl>();
+        let _ = format!("smtp://{text}").parse::<RelayUrl>();
+        let _ = parse_url(&text);
+    }
+
+    #[test]
+    fn a_duration_reads_back_as_it_is_spelled(ms in 0_u64..1_000_000_000_000) {
+        let duration = Duration::from_millis(ms);
+
+        prop_assert_eq!(parse_duration(&super::values::spell(duration)), Ok(duration));
+    }
+}

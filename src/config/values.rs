@@ -1,0 +1,170 @@
+//! How settings are written: durations, addresses, names, lists.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::address::DomainName;
+use crate::dns::Cidr;
+use crate::domains::RelayRecords;
+
+/// The port of DNS (RFC 1035 §4.2).
+const DNS_PORT: u16 = 53;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// The shortest and the longest wait between two attempts.
+const RETRY_DELAY_RANGE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(5 * 24 * 60 * 60);
+/// How long an email may be tried.
+const EXPIRE_RANGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(5 * 24 * 60 * 60);
+
+/// Reads a duration: numbers with the units `ms`, `s`, `m`, `h` and `d`, as in `90s` or `1h30m`.
+///
+/// # Errors
+/// A sentence that says how a duration is written.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no duration; write a number and a unit (ms, s, m, h, d), as in 90s or 1h30m");
+    let mut total = Duration::ZERO;
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(wrong());
+    }
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, tail) = rest.split_at(digits);
+        let number: u64 = number.parse().map_err(|_| wrong())?;
+        let letters = tail.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (unit, tail) = tail.split_at(letters);
+        let unit_ms: u64 = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return Err(wrong()),
+        };
+        let part = number.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(wrong)?;
+        total = total.checked_add(part).ok_or_else(wrong)?;
+        rest = tail;
+    }
+    Ok(total)
+}
+
+/// Writes a duration as [`parse_duration`] reads it, for messages.
+pub(super) fn spell(duration: Duration) -> String {
+    let ms = duration.as_millis();
+    for (unit, unit_ms) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)] {
+        if ms >= unit_ms && ms.is_multiple_of(unit_ms) {
+            return format!("{}{unit}", ms / unit_ms);
+        }
+    }
+    format!("{ms}ms")
+}
+
+fn within(duration: Duration, range: &RangeInclusive<Duration>) -> Result<Duration, String> {
+    if range.contains(&duration) {
+        return Ok(duration);
+    }
+    Err(format!("{} is not between {} and {}", spell(duration), spell(*range.start()), spell(*range.end())))
+}
+
+/// Reads one delay of the retry schedule.
+pub(super) fn retry_delay(text: &str) -> Result<Duration, String> {
+    within(parse_duration(text)?, &RETRY_DELAY_RANGE)
+}
+
+/// Reads how long an email is tried.
+pub(super) fn expire_after(text: &str) -> Result<Duration, String> {
+    within(parse_duration(text)?, &EXPIRE_RANGE)
+}
+
+/// Reads how long a command waits: up to a day.
+///
+/// # Errors
+/// A sentence that says what is accepted.
+pub(crate) fn wait(text: &str) -> Result<Duration, String> {
+    within(parse_duration(text)?, &(Duration::ZERO..=DAY))
+}
+
+/// Reads an address to listen on: an IP address or `localhost`, and a port.
+pub(super) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let wrong = || format!("`{text}` is no address to listen on; write ADDRESS:PORT, as in 127.0.0.1:8787");
+    if let Ok(address) = SocketAddr::from_str(text) {
+        return Ok(address);
+    }
+    let (host, _) = text.rsplit_once(':').ok_or_else(wrong)?;
+    if host != "localhost" {
+        return Err(wrong());
+    }
+    // The system knows whether localhost is 127.0.0.1 or ::1 here; nothing is asked over a network.
+    let addresses: Vec<SocketAddr> = text.to_socket_addrs().map_err(|_| wrong())?.collect();
+    let first_v4 = addresses.iter().find(|address| address.is_ipv4());
+    first_v4.or(addresses.first()).copied().filter(|address| address.ip().is_loopback()).ok_or_else(wrong)
+}
+
+/// Reads the address of a DNS server: an IP address with or without a port.
+pub(super) fn dns_server(text: &str) -> Result<SocketAddr, String> {
+    let text = text.trim();
+    if let Ok(address) = SocketAddr::from_str(text) {
+        return Ok(address);
+    }
+    match IpAddr::from_str(text.trim_start_matches('[').trim_end_matches(']')) {
+        Ok(ip) => Ok(SocketAddr::new(ip, DNS_PORT)),
+        Err(_) => Err(format!("`{text}` is no DNS server; write an IP address, with a port where it is not 53")),
+    }
+}
+
+/// Reads an address range.
+pub(super) fn cidr(text: &str) -> Result<Cidr, String> {
+    text.parse().map_err(|_| format!("`{text}` is no address range; write one as in 10.0.0.0/8 or fd00::/8"))
+}
+
+/// Reads a host name of at least two labels.
+pub(super) fn host_name(text: &str) -> Result<DomainName, String> {
+    DomainName::parse(text)
+        .map_err(|error| format!("`{text}` is no fully qualified host name, as in mail.example.com: {error}"))
+}
+
+/// Reads the base of a URL: scheme, host, and neither query nor fragment. The slash at its end is
+/// dropped.
+///
+/// # Errors
+/// A sentence that says how it is written.
+pub fn parse_url(text: &str) -> Result<String, String> {
+    let wrong = || format!("`{text}` is no base URL; write one as in https://mail.example.com");
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).ok_or_else(wrong)?;
+    let host = rest.split('/').next().unwrap_or_default();
+    let allowed = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\'' | '<' | '>' | '\\' | '?' | '#' | '@' | '`');
+    if host.is_empty() || host.starts_with(':') || !rest.chars().all(allowed) {
+        return Err(wrong());
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+/// Reads an origin whose pages may call the API.
+pub(super) fn cors_origin(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text == "*" {
+        return Ok(text.to_owned());
+    }
+    let wrong = || format!("`{text}` is no origin; write one as in https://app.example.com, or * for any");
+    let url = parse_url(text).map_err(|_| wrong())?;
+    let path = url.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+    if path { Err(wrong()) } else { Ok(url) }
+}
+
+/// Reads the return-path records that a smarthost asks for.
+pub(super) fn relay_records(text: &str) -> Result<RelayRecords, String> {
+    RelayRecords::parse(text).map_err(|error| error.to_string())
+}
+
+/// Reads the name of a region.
+pub(super) fn region(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    let formed = (1..=32).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if formed {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("`{text}` is no region; write small letters, digits and hyphens, as in us-east-1"))
+    }
+}

@@ -1,0 +1,138 @@
+//! Starts workers, starts them again when they fail, and gives up when they keep failing.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, error, info_span};
+
+/// Failures in a row after which the process stops.
+const FAILURES_MAX: u32 = 5;
+/// The wait before the first restart; it doubles.
+const RESTART_AFTER: Duration = Duration::from_millis(200);
+/// A worker that ran this long has recovered: its failures are forgotten.
+const RECOVERED_AFTER: Duration = Duration::from_secs(60);
+
+/// A worker that kept failing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerError {
+    /// Its name.
+    pub worker: &'static str,
+}
+
+impl Display for WorkerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the worker `{}` kept failing; the log says why", self.worker)
+    }
+}
+
+impl std::error::Error for WorkerError {}
+
+/// The workers of one instance.
+pub struct Supervisor {
+    stop: CancellationToken,
+    workers: JoinSet<Result<(), WorkerError>>,
+}
+
+impl Supervisor {
+    /// Returns a supervisor whose workers stop with `stop`.
+    pub fn new(stop: CancellationToken) -> Self {
+        Self { stop, workers: JoinSet::new() }
+    }
+
+    /// Starts a worker. `run` is called again after a failure.
+    pub fn start<F, E>(
+        &mut self,
+        worker: &'static str,
+        run: impl Fn(CancellationToken) -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Display + Send + 'static,
+    {
+        let stop = self.stop.clone();
+        let supervised = async move { supervise(worker, &run, stop).await };
+        self.workers.spawn(supervised.instrument(info_span!("worker", name = worker)));
+    }
+
+    /// Waits until every worker has stopped, or one keeps failing.
+    ///
+    /// # Errors
+    /// [`WorkerError`]; the others go on until the stop token ends them.
+    pub async fn wait(&mut self) -> Result<(), WorkerError> {
+        while let Some(ended) = self.workers.join_next().await {
+            // The supervising task itself neither panics nor is cancelled.
+            ended.unwrap_or(Ok(()))?;
+        }
+        Ok(())
+    }
+}
+
+async fn supervise<F, E>(
+    worker: &'static str,
+    run: &(impl Fn(CancellationToken) -> F + Sync),
+    stop: CancellationToken,
+) -> Result<(), WorkerError>
+where
+    F: Future<Output = Result<(), E>> + Send + 'static,
+    E: Display + Send + 'static,
+{
+    let mut failures = 0;
+    loop {
+        let started = crate::clock::monotonic();
+        let mut task = JoinSet::new();
+        task.spawn(run(stop.clone()).in_current_span());
+        match task.join_next().await {
+            Some(Ok(Ok(()))) | None => return Ok(()),
+            Some(Ok(Err(failure))) => error!("worker `{worker}` failed: {failure}"),
+            Some(Err(panic)) => error!("worker `{worker}` panicked: {panic}"),
+        }
+        if stop.is_cancelled() {
+            return Ok(());
+        }
+        failures = if started.elapsed() >= RECOVERED_AFTER { 1 } else { failures + 1 };
+        if failures >= FAILURES_MAX {
+            return Err(WorkerError { worker });
+        }
+        tokio::select! {
+            () = tokio::time::sleep(RESTART_AFTER * 2_u32.pow(failures)) => {}
+            () = stop.cancelled() => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_that_panics_once_is_started_again() {
+        let runs = Arc::new(AtomicU32::new(0));
+        let mut supervisor = Supervisor::new(CancellationToken::new());
+        let counted = Arc::clone(&runs);
+
+        supervisor.start("once", move |_| {
+            let first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+            async move {
+                assert!(!first, "the first run fails");
+                Ok::<(), String>(())
+            }
+        });
+
+        assert_eq!(supervisor.wait().await, Ok(()));
+        assert_eq!(runs.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_that_keeps_failing_is_given_up() {
+        let mut supervisor = Supervisor::new(CancellationToken::new());
+
+        supervisor.start("always", |_| async { Err::<(), _>("no") });
+
+        assert_eq!(supervisor.wait().await, Err(WorkerError { worker: "always" }));
+    }
+}
