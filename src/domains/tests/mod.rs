@@ -101,6 +101,7 @@ async fn publish(records: &[ExpectedRecord], more: &str) -> Authority {
 
 /// Splits a text into the strings of a TXT record (RFC 1035 §3.3).
 fn strings(value: &str) -> String {
-    let chunks: Vec<String> = value.as_bytes().chunks(255).map(|chunk| format!("{:?}", str::from_utf8(chunk).unwrap())).collect();
+    let chunks: Vec<String> =
+        value.as_bytes().chunks(255).map(|chunk| format!("{:?}", str::from_utf8(chunk).unwrap())).collect();
     chunks.join(" ")
 }

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::api_keys::{NewKey, Permission};
+use crate::domains::error::{CreateDomainError, DomainRule, UpdateDomainError};
 use crate::domains::model::{DomainChanges, Label, Patch};
-use crate::domains::service::{CreateDomainError, DomainRule, UpdateDomainError};
 use crate::domains::signing::signing_keys;
-use crate::domains::{find_sender, exists};
+use crate::domains::{exists, find_sender};
 use crate::store::page::{Cursor, PageQuery};
 
 #[tokio::test]
@@ -20,7 +20,8 @@ async fn a_new_domain_shows_its_records_and_may_not_be_sent_from() {
     assert_eq!((shown.domain.name.as_str(), shown.domain.status), ("mail.shop.example", DomainStatus::NotStarted));
     assert_eq!(shown.domain.region, "us-east-1");
     let row = instance.row(created.domain.id);
-    let rows: Vec<String> = shown.records.iter().map(|row| format!("{} {} {}", row.record, row.dns_type, row.name)).collect();
+    let rows: Vec<String> =
+        shown.records.iter().map(|row| format!("{} {} {}", row.record, row.dns_type, row.name)).collect();
     assert_eq!(
         rows,
         [
@@ -81,10 +82,7 @@ async fn a_domain_that_cannot_work_is_refused() {
         (NewDomain { region: Some("mars-1".into()), ..new("a.example") }, "Region([\"us-east-1\", \"eu-west-1\"])"),
         (NewDomain { open_tracking: true, ..new("a.example") }, "Rule(TrackingUnreachable)"),
         (NewDomain { click_tracking: true, ..new("a.example") }, "Rule(TrackingUnreachable)"),
-        (
-            NewDomain { return_path: links(), tracking_subdomain: links(), ..new("a.example") },
-            "Rule(SameLabel)",
-        ),
+        (NewDomain { return_path: links(), tracking_subdomain: links(), ..new("a.example") }, "Rule(SameLabel)"),
         (NewDomain { tracking_subdomain: Label::parse("send"), ..new("a.example") }, "Rule(SameLabel)"),
         (new(&long), "Rule(NameTooLong)"),
         (new("a.b"), "NameTooShort"),

@@ -192,7 +192,8 @@ async fn the_worker_checks_what_is_asked_for_and_stops_when_told() {
     tokio::time::timeout(Duration::from_secs(10), verified).await.unwrap();
 
     stop.cancel();
-    tokio::time::timeout(Duration::from_secs(10), worker.join_all()).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(10), worker.join_all()).await.unwrap();
+    assert!(ended[0].is_ok());
 }
 
 #[tokio::test]
