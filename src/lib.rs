@@ -9,6 +9,7 @@
 pub mod address;
 pub mod admin;
 pub mod api_keys;
+pub mod app;
 pub mod blocking;
 pub mod clock;
 pub mod config;
@@ -30,3 +31,4 @@ pub mod teams;
 pub mod topics;
 pub mod usage;
 pub mod users;
+pub mod workers;
