@@ -11,6 +11,7 @@ pub mod admin;
 #[path = "/tmp/app_stub.rs"]
 pub mod app;
 pub mod api_keys;
+pub mod app;
 pub mod blocking;
 pub mod cli;
 pub mod clock;
@@ -33,3 +34,4 @@ pub mod teams;
 pub mod topics;
 pub mod usage;
 pub mod users;
+pub mod workers;

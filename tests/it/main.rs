@@ -1,0 +1,4 @@
+//! The product through its front door, one binary. Folders mirror the API.
+
+mod emails;
+mod support;
