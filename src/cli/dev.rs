@@ -1,7 +1,7 @@
 //! `ringmail dev`: a server for development and tests.
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 
 use super::failure::Failure;
 use super::output::Output;
@@ -10,6 +10,15 @@ use crate::config::{Config, Delivery, DevSettings, Purpose, Queue, Settings, loc
 
 /// The domain of the example where no domain was asked for.
 const EXAMPLE_DOMAIN: &str = "example.com";
+
+/// The email of the call to try, in the order people write it.
+#[derive(Serialize)]
+struct Example {
+    from: String,
+    to: String,
+    subject: &'static str,
+    html: &'static str,
+}
 
 #[derive(Args)]
 pub(super) struct DevArgs {
@@ -37,12 +46,13 @@ fn menu(config: &Config, ready: Ready) -> Menu {
     };
     let key_line = key.clone().unwrap_or_default();
     let domain = domain.unwrap_or_else(|| EXAMPLE_DOMAIN.to_owned());
-    let email = json!({
-        "from": format!("hello@{domain}"),
-        "to": format!("you@{domain}"),
-        "subject": "Hello",
-        "text": "It works.",
-    });
+    let email = Example {
+        from: format!("hello@{domain}"),
+        to: format!("you@{domain}"),
+        subject: "Hello",
+        html: "<p>It works.</p>",
+    };
+    let email = serde_json::to_string(&email).expect("four texts are JSON");
     let try_line = format!(
         "curl {api}/emails -H 'Authorization: Bearer {key_line}' -H 'Content-Type: application/json' -d '{email}'"
     );

@@ -13,7 +13,7 @@ use super::output::{Output, print_json, print_line};
 use crate::admin::{self, DevReady};
 use crate::app::{App, StartError};
 use crate::clock::Clock;
-use crate::config::{Config, HostnameOrigin, Purpose};
+use crate::config::{Config, Delivery, HostnameOrigin, Purpose};
 
 /// What a server has ready when it begins to take requests.
 pub(super) struct Ready {
@@ -76,7 +76,7 @@ impl Menu {
 /// When it cannot start, or a part of it keeps failing.
 pub(super) fn run(config: Config, output: Output, menu: fn(&Config, Ready) -> Menu) -> Result<(), Failure> {
     logging::for_server(&config)?;
-    if config.hostname.origin == HostnameOrigin::Fallback {
+    if config.hostname.origin == HostnameOrigin::Fallback && config.delivery != Delivery::Capture {
         tracing::warn!(
             "this machine has no fully qualified host name: mail says {}, which other servers may refuse; \
              set one with --hostname",
