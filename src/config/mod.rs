@@ -27,6 +27,7 @@ pub use hostname::{Hostname, HostnameOrigin};
 pub use relay::{Credentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
 pub use settings::{DEV_DIRECTORY, LogFormat, SERVE_DIRECTORY, Settings};
 pub use values::{parse_duration, parse_url};
+pub(crate) use settings::state_directory;
 pub(crate) use values::wait;
 
 use crate::dns::Cidr;
