@@ -8,8 +8,6 @@
 
 pub mod address;
 pub mod admin;
-#[path = "/tmp/app_stub.rs"]
-pub mod app;
 pub mod api_keys;
 pub mod app;
 pub mod blocking;
