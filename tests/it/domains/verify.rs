@@ -1,8 +1,9 @@
 //! `POST /domains/{id}/verify`, against a name server of our own.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hickory_server::proto::rr::RecordType;
+use ringmail::clock::monotonic;
 use serde_json::{Value, json};
 
 use super::{create, path, redacted};
@@ -11,7 +12,7 @@ use crate::support::{NameServer, TestServer, email};
 /// Waits until a domain is as `condition` says, and returns it.
 #[track_caller]
 fn wait_until(server: &TestServer, domain: &Value, condition: impl Fn(&Value) -> bool) -> Value {
-    let started = Instant::now();
+    let started = monotonic();
     loop {
         let domain = server.get(&path(domain)).ok(200);
         if condition(&domain) {
@@ -70,8 +71,9 @@ fn what_is_missing_or_wrong_is_said_record_by_record() {
 /// As [`redacted`], with the selectors inside the details too.
 fn redacted_names(mut domain: Value, created: &Value) -> Value {
     for number in [2, 3] {
-        let selector = created["records"][number]["name"].as_str().unwrap().split_once('.').unwrap().0;
-        let detail = domain["records"][number]["detail"].as_str().unwrap().replace(selector, "[selector]");
+        let name = created["records"][number]["name"].as_str().expect("a name");
+        let (selector, _) = name.split_once('.').expect("a key's name has labels");
+        let detail = domain["records"][number]["detail"].as_str().expect("a detail").replace(selector, "[selector]");
         domain["records"][number]["detail"] = json!(detail);
     }
     redacted(domain)

@@ -26,19 +26,20 @@ pub(crate) struct NameServer {
 impl NameServer {
     /// Starts a server of an empty zone.
     pub(crate) fn start() -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let origin = Name::from_ascii("example.").unwrap();
-        let (_, records) = Parser::new(START, None, Some(origin.clone())).parse().unwrap();
-        let zone = InMemoryZoneHandler::new(origin.clone(), records, ZoneType::Primary, AxfrPolicy::Deny).unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let (_, records) = Parser::new(START, None, Some(origin())).parse().expect("the first records are a zone");
+        let zone = InMemoryZoneHandler::new(origin(), records, ZoneType::Primary, AxfrPolicy::Deny).expect("a zone");
         let zone = Arc::new(zone);
         let mut catalog = Catalog::new();
-        catalog.upsert(LowerName::new(&origin), vec![Arc::clone(&zone) as _]);
+        catalog.upsert(LowerName::new(&origin()), vec![Arc::clone(&zone) as _]);
         let (address, server) = runtime.block_on(async {
             let mut server = Server::new(catalog);
-            let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-            let address = udp.local_addr().unwrap();
+            let udp = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+            let address = udp.local_addr().expect("a bound socket");
             server.register_socket(udp);
-            server.register_listener(TcpListener::bind(address).await.unwrap(), Duration::from_secs(5), 4_096);
+            let tcp = TcpListener::bind(address).await.expect("the same port");
+            server.register_listener(tcp, Duration::from_secs(5), 4_096);
             (address, server)
         });
         Self { address, zone, _server: server, runtime }
@@ -64,8 +65,8 @@ impl NameServer {
 
     /// Adds one line of a zone file.
     pub(crate) fn add(&self, line: &str) {
-        let origin = Name::from_ascii("example.").unwrap();
-        let (_, sets) = Parser::new(format!("{START}{line}"), None, Some(origin)).parse().unwrap();
+        let (_, sets) =
+            Parser::new(format!("{START}{line}"), None, Some(origin())).parse().expect("a zone file's line");
         let records = sets.into_values().flat_map(|set| set.records_without_rrsigs().cloned().collect::<Vec<_>>());
         for record in records.filter(|record| record.record_type() != RecordType::SOA) {
             self.runtime.block_on(self.zone.upsert(record, 0));
@@ -74,13 +75,18 @@ impl NameServer {
 
     /// Takes every record of a name and type away.
     pub(crate) fn remove(&self, name: &str, record_type: RecordType) {
-        let key = RrKey::new(LowerName::new(&Name::from_ascii(name).unwrap()), record_type);
+        let key = RrKey::new(LowerName::new(&Name::from_ascii(name).expect("a name")), record_type);
         self.runtime.block_on(async { self.zone.records_mut().await.remove(&key) }).expect("it was published");
     }
 }
 
+fn origin() -> Name {
+    Name::from_ascii("example.").expect("a name")
+}
+
 /// Splits a text into the strings of a TXT record (RFC 1035 §3.3).
 fn strings(value: &str) -> String {
-    let chunks = value.as_bytes().chunks(255).map(|chunk| format!("{:?}", str::from_utf8(chunk).unwrap()));
+    let chunks =
+        value.as_bytes().chunks(255).map(|chunk| format!("{:?}", str::from_utf8(chunk).expect("records are ASCII")));
     chunks.collect::<Vec<_>>().join(" ")
 }
