@@ -23,9 +23,9 @@ use crate::id::{DomainId, Id, TeamId};
 use crate::store::tables::DOMAINS;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
 
-/// How often the queue is looked at when nothing rings: the pause between two looks at one domain
-/// is a minute.
-const TICK: Duration = Duration::from_secs(20);
+/// How often the queue and the time of the next sweep are looked at when nothing rings. It costs a
+/// lock and a comparison.
+const TICK: Duration = Duration::from_secs(1);
 /// The time between two sweeps.
 const SWEEP_EVERY_MS: i64 = 15 * 60 * 1000;
 /// Domains that a sweep checks, the stalest first.
