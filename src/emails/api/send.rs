@@ -126,7 +126,7 @@ impl From<SendError> for ApiError {
 }
 
 /// The `Idempotency-Key` header.
-pub struct IdempotencyKey(Option<String>);
+pub(super) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
     /// Joins the key with what the body says. A body that got this far is JSON.
@@ -171,7 +171,7 @@ impl EndpointArgRegister for IdempotencyKey {
 
 /// The `x-batch-validation` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchValidation {
+pub(super) enum BatchValidation {
     /// One invalid email refuses the batch.
     Strict,
     /// Valid emails are accepted.
