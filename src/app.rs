@@ -23,7 +23,7 @@ use crate::delivery::capture::{CaptureListener, Mailbox};
 use crate::delivery::smtp::{Timeouts, TlsConfigs, TlsPolicy, Verification};
 use crate::delivery::{self, Direct, Engine, Flow, QueueBell, Relay, RelayResolver, RetrySchedule, Transport};
 use crate::dns::{DnsError, Guard, OwnHost, Resolver, RoutePolicy};
-use crate::domains::{DomainSettings, Domains};
+use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::http::{self, BodyLimits, Cors, RateLimiter};
 use crate::id::IdSource;
@@ -152,7 +152,7 @@ impl App {
         let requests = TaskTracker::new();
         let emails = Arc::new(Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone()));
         let api_keys = ApiKeys::load(context.clone())?;
-        let settings = domain_settings(&config, address);
+        let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max as u64 };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
@@ -328,18 +328,5 @@ fn delivery_settings(config: &Config, resolver: &Arc<Resolver>, capture: SocketA
             Queue::Run => Flow::Open,
             Queue::Hold => Flow::Held,
         },
-    }
-}
-
-fn domain_settings(config: &Config, bound: SocketAddr) -> DomainSettings {
-    let public_url = config.public_url(bound);
-    // Links to a loopback address work for nobody else; in capture mode nobody else gets them.
-    let links_allowed = config.delivery == Delivery::Capture || config.public_url.is_some();
-    DomainSettings {
-        hostname: config.hostname.name.as_str().to_owned(),
-        regions: config.regions.clone(),
-        relay_records: config.relay_records.clone(),
-        public_url,
-        links_allowed,
     }
 }
