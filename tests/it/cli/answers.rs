@@ -6,7 +6,7 @@ use super::program::Place;
 
 /// Returns the names of an object's fields, sorted.
 fn fields(value: &Value) -> Vec<&str> {
-    let mut fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut fields: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
     fields.sort_unstable();
     fields
 }

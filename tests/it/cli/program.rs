@@ -3,8 +3,9 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use ringmail::clock::monotonic;
 use serde_json::Value;
 
 /// How long a program may take over anything.
@@ -122,7 +123,7 @@ fn finish(mut child: Child) -> Ran {
 }
 
 fn wait(child: &mut Child) -> i32 {
-    let started = Instant::now();
+    let started = monotonic();
     loop {
         if let Some(status) = child.try_wait().expect("the program can be waited for") {
             return status.code().unwrap_or(-1);
