@@ -5,11 +5,13 @@
 //! commit; the file is closed.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use salvo::conn::{Acceptor, TcpListener};
-use salvo::{Listener, Server};
+use salvo::Server;
+use salvo::conn::tcp::TcpAcceptor;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::info;
@@ -27,7 +29,7 @@ use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::http::{self, BodyLimits, Cors, RateLimiter};
 use crate::id::IdSource;
-use crate::store::{Keyring, OpenError, OpenOptions, Store, StoreError};
+use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
 use crate::workers::{Supervisor, WorkerError, every};
 use crate::{blocking, teams};
 
@@ -96,7 +98,7 @@ impl From<StoreError> for StartError {
 
 /// An instance that is bound and wired, and not yet serving.
 pub struct App {
-    http: salvo::conn::tcp::TcpAcceptor,
+    http: TcpAcceptor,
     address: SocketAddr,
     admin: AdminListener,
     capture: (CaptureListener, Arc<Mailbox>),
@@ -128,13 +130,11 @@ impl App {
             cache_bytes: config.cache_bytes,
         };
         let key_file = config.master_key_file.clone();
-        let (store, keyring) =
-            blocking::run(move || Ok::<_, OpenError>((Store::open(&options)?, Keyring::open(&key_file)?))).await?;
+        let (store, keyring) = blocking::run(move || open(&options, &key_file)).await?;
         let context = Context { store, ids: IdSource::new(clock.clone()), clock, keyring };
         teams::ensure_any(&context).await?;
 
-        let http = bind_http(config.listen).await?;
-        let address = local_address(&http).unwrap_or(config.listen);
+        let (http, address) = bind_http(config.listen).await?;
         let mailbox = Arc::new(Mailbox::new(context.clone()));
         let capture = Mailbox::bind(config.capture_smtp).await.map_err(|error| StartError::Listen {
             address: config.capture_smtp,
@@ -270,15 +270,25 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
     workers
 }
 
-async fn bind_http(address: SocketAddr) -> Result<salvo::conn::tcp::TcpAcceptor, StartError> {
-    let refuse = |error| StartError::Listen { address, flag: "--listen", error };
-    let listener = std::net::TcpListener::bind(address).map_err(refuse)?;
-    drop(listener);
-    TcpListener::new(address).try_bind().await.map_err(|error| refuse(std::io::Error::other(error)))
+/// Opens the store and its key. The key comes first, so that a start that is cut off between the
+/// two leaves a key without a store, which the next start uses, and never a store without a key.
+fn open(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), OpenError> {
+    let path = options.directory.join(FILE_NAME);
+    if path.is_file() {
+        let keyring = Keyring::open_existing(key_file)?;
+        return Ok((Store::open(options)?, keyring));
+    }
+    crate::store::make_directory(&options.directory)
+        .map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
+    let keyring = Keyring::open(key_file)?;
+    Ok((Store::open(options)?, keyring))
 }
 
-fn local_address(acceptor: &salvo::conn::tcp::TcpAcceptor) -> Option<SocketAddr> {
-    acceptor.holdings().first().and_then(|holding| holding.local_addr.clone().into_std())
+async fn bind_http(address: SocketAddr) -> Result<(TcpAcceptor, SocketAddr), StartError> {
+    let refuse = |error| StartError::Listen { address, flag: "--listen", error };
+    let listener = TcpListener::bind(address).await.map_err(refuse)?;
+    let bound = listener.local_addr().map_err(refuse)?;
+    Ok((listener.try_into().map_err(refuse)?, bound))
 }
 
 fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {

@@ -233,7 +233,7 @@ impl Drop for Doors {
     }
 }
 
-fn make_directory(directory: &Path) -> std::io::Result<()> {
+pub(crate) fn make_directory(directory: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
 
     if directory.is_dir() {
