@@ -31,8 +31,6 @@ use crate::store::{Keyring, OpenError, OpenOptions, Store, StoreError};
 use crate::workers::{Supervisor, WorkerError, every};
 use crate::{blocking, teams};
 
-/// The team that a fresh store begins with.
-pub const FIRST_TEAM: &str = "Default";
 /// Bytes of a request body that carries no emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
 /// How long requests under way may take after the stop.
@@ -133,7 +131,7 @@ impl App {
         let (store, keyring) =
             blocking::run(move || Ok::<_, OpenError>((Store::open(&options)?, Keyring::open(&key_file)?))).await?;
         let context = Context { store, ids: IdSource::new(clock.clone()), clock, keyring };
-        ensure_team(&context).await?;
+        teams::ensure_any(&context).await?;
 
         let http = bind_http(config.listen).await?;
         let address = local_address(&http).unwrap_or(config.listen);
@@ -144,7 +142,7 @@ impl App {
             error,
         })?;
         let capture_address = capture.local_addr();
-        let admin = AdminListener::bind(&config).map_err(StartError::AdminSocket)?;
+        let admin = AdminListener::bind(&config.data_dir, config.runtime_dir.as_deref()).map_err(StartError::AdminSocket)?;
 
         let resolver = resolver(&config)?;
         let bell = QueueBell::default();
@@ -154,7 +152,8 @@ impl App {
         let requests = TaskTracker::new();
         let emails = Arc::new(Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone()));
         let api_keys = ApiKeys::load(context.clone())?;
-        let domains = Domains::new(context.clone(), Arc::clone(&resolver), domain_settings(&config, address));
+        let settings = domain_settings(&config, address);
+        let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max as u64 };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
         let body_limits =
@@ -271,14 +270,6 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
     workers
 }
 
-async fn ensure_team(context: &Context) -> Result<(), StoreError> {
-    if context.store.read::<_, StoreError>(|tx| teams::list(tx)).await?.is_empty() {
-        // Nobody else writes yet, and the name is one: there is no refusal to expect.
-        let _ = teams::create(context, FIRST_TEAM).await?;
-    }
-    Ok(())
-}
-
 async fn bind_http(address: SocketAddr) -> Result<salvo::conn::tcp::TcpAcceptor, StartError> {
     let refuse = |error| StartError::Listen { address, flag: "--listen", error };
     let listener = std::net::TcpListener::bind(address).map_err(refuse)?;
@@ -297,7 +288,7 @@ fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {
 }
 
 fn delivery_settings(config: &Config, resolver: &Arc<Resolver>, capture: SocketAddr) -> delivery::Settings {
-    let hostname = config.hostname.as_str().to_owned();
+    let hostname = config.hostname.name.as_str().to_owned();
     let transport = match &config.delivery {
         Delivery::Capture => Transport::Capture { address: capture },
         Delivery::Direct => Transport::Direct(Direct {
@@ -310,17 +301,17 @@ fn delivery_settings(config: &Config, resolver: &Arc<Resolver>, capture: SocketA
             port: config.smtp_port,
         }),
         Delivery::Relay(relay) => Transport::Relay(Relay {
-            host: relay.host().to_owned(),
-            port: relay.port(),
-            tls: match relay.tls() {
+            host: relay.host.clone(),
+            port: relay.port,
+            tls: match relay.tls {
                 RelayTls::Never => TlsPolicy::Never,
                 RelayTls::Opportunistic => TlsPolicy::Opportunistic,
                 RelayTls::Required => TlsPolicy::Required { verify: Verification::WebPki },
                 RelayTls::Implicit => TlsPolicy::Implicit { verify: Verification::WebPki },
             },
-            credentials: relay.credentials().map(|credentials| delivery::smtp::Credentials::Password {
-                username: credentials.username().to_owned(),
-                password: credentials.password().reveal().to_owned(),
+            credentials: relay.credentials.as_ref().map(|credentials| delivery::smtp::Credentials::Password {
+                username: credentials.user.clone(),
+                password: credentials.password.reveal().to_owned(),
             }),
             resolver: RelayResolver(Arc::clone(resolver)),
         }),
@@ -337,5 +328,18 @@ fn delivery_settings(config: &Config, resolver: &Arc<Resolver>, capture: SocketA
             Queue::Run => Flow::Open,
             Queue::Hold => Flow::Held,
         },
+    }
+}
+
+fn domain_settings(config: &Config, bound: SocketAddr) -> DomainSettings {
+    let public_url = config.public_url(bound);
+    // Links to a loopback address work for nobody else; in capture mode nobody else gets them.
+    let links_allowed = config.delivery == Delivery::Capture || config.public_url.is_some();
+    DomainSettings {
+        hostname: config.hostname.name.as_str().to_owned(),
+        regions: config.regions.clone(),
+        relay_records: config.relay_records.clone(),
+        public_url,
+        links_allowed,
     }
 }

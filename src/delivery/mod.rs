@@ -12,6 +12,7 @@
 //! under a committed lease; nothing the peer has accepted is forgotten but by a kill before the
 //! next commit, which the restart then repeats.
 
+pub mod capture;
 pub mod smtp;
 
 mod bell;

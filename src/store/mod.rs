@@ -6,9 +6,9 @@
 //! either all of it or none.
 //!
 //! Reading order: `tables.rs` (every table), `key.rs` and `value.rs` (how keys and values lie on
-//! disk), `transaction.rs` (get, scan, put, delete), `page.rs` (lists), `writer.rs` (group commit),
-//! `seal.rs` (encryption at rest), `file.rs` (opening and repair), `migrations/` (schema versions),
-//! `error.rs`.
+//! disk), `transaction.rs` (get, scan, put, delete), `page.rs` (lists), `chunks.rs` (values too
+//! large for one row), `writer.rs` (group commit), `seal.rs` (encryption at rest), `file.rs`
+//! (opening and repair), `migrations/` (schema versions), `error.rs`.
 //!
 //! Invariants: no redb type leaves this folder; a row is read and written by its own noun's
 //! `store.rs` alone; nothing here knows what a row means.
@@ -17,6 +17,7 @@ pub mod migrations;
 pub mod page;
 pub mod tables;
 
+mod chunks;
 mod error;
 mod file;
 mod key;
@@ -31,6 +32,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
+pub use chunks::{Chunks, read_chunks};
 pub use error::{OpenError, StoreError};
 pub use key::{Key, KeyBytes, KeyPart};
 pub use seal::Keyring;
@@ -196,7 +198,23 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.0.writer.run(Lane::Bulk, 1_024, work).await
+        self.write_bulk_sized(1_024, work).await
+    }
+
+    /// As [`Store::write_bulk`], for a command that stores about `bytes` of payload.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub async fn write_bulk_sized<T, E>(
+        &self,
+        bytes: usize,
+        work: impl Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.0.writer.run(Lane::Bulk, bytes, work).await
     }
 
     /// Returns the number of this boot, one higher at every start: what leases are held under.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use redb::{ReadableDatabase, ReadableTable as _, TableDefinition, TableError};
 
 use super::key::Key;
-use super::value::{Encoded, Value};
+use super::value::{Blob, Encoded, Value};
 use super::StoreError;
 
 type Bytes = &'static [u8];
@@ -59,6 +59,13 @@ impl<V: Value> Stored<'_, V> {
     /// [`StoreError::Corrupt`].
     pub fn decode(&self) -> Result<V, StoreError> {
         V::from_bytes(self.bytes)
+    }
+}
+
+impl<'a> Stored<'a, Blob> {
+    /// Returns the bytes of a blob without copying them.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 }
 
