@@ -34,6 +34,7 @@ use tokio::sync::Semaphore;
 
 pub use chunks::{Chunks, read_chunks};
 pub use error::{OpenError, StoreError};
+pub(crate) use file::make_directory;
 pub use key::{Key, KeyBytes, KeyPart};
 pub use seal::Keyring;
 pub use transaction::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored, Table, WriteTx};
