@@ -9,7 +9,9 @@
 pub mod address;
 pub mod admin;
 pub mod api_keys;
+pub mod app;
 pub mod blocking;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod contacts;
@@ -30,3 +32,4 @@ pub mod teams;
 pub mod topics;
 pub mod usage;
 pub mod users;
+pub mod workers;

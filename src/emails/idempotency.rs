@@ -18,7 +18,7 @@ use crate::store::tables::IDEMPOTENCY;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 
 /// The longest key, in characters.
-pub const KEY_CHARS_MAX: usize = 256;
+pub(super) const KEY_CHARS_MAX: usize = 256;
 /// How long an answer is remembered.
 const LIFETIME_MS: i64 = DAY_MS;
 /// Rows read or removed in one transaction.
@@ -127,36 +127,40 @@ impl Idempotency {
         Ok(())
     }
 
+    /// Returns what was answered to an earlier request with the same key and payload.
+    ///
+    /// # Errors
+    /// [`KeyConflict`].
+    pub async fn replay(&self, team: TeamId, request: &IdempotentRequest) -> Result<Option<Answer>, KeyConflict> {
+        self.wait_until_loaded().await;
+        answered(&lock(&self.keys), team, request, self.context.now_ms())
+    }
+
     /// Reserves the key of a request, or says what became of an earlier one.
     ///
     /// # Errors
     /// [`KeyConflict`].
     pub async fn reserve(&self, team: TeamId, request: &IdempotentRequest) -> Result<Reserved, KeyConflict> {
-        // The sender lives as long as this value, so that waiting ends only with the load.
-        let _ = self.loaded.subscribe().wait_for(|loaded| *loaded).await;
-        let now = self.context.now_ms();
-        let at = (team, request.key_hash);
+        self.wait_until_loaded().await;
+        let now_ms = self.context.now_ms();
         let mut keys = lock(&self.keys);
-        match keys.get(&at) {
-            Some(Entry::Done { expires_ms, .. }) if *expires_ms <= now => {}
-            Some(Entry::Running { body_hash } | Entry::Done { body_hash, .. })
-                if *body_hash != request.body_hash =>
-            {
-                return Err(KeyConflict::OtherPayload);
-            }
-            Some(Entry::Running { .. }) => return Err(KeyConflict::Running),
-            Some(Entry::Done { answer, .. }) => return Ok(Reserved::Replay(answer.clone())),
-            None => {}
+        if let Some(answer) = answered(&keys, team, request, now_ms)? {
+            return Ok(Reserved::Replay(answer));
         }
-        keys.insert(at, Entry::Running { body_hash: request.body_hash });
+        keys.insert((team, request.key_hash), Entry::Running { body_hash: request.body_hash });
         drop(keys);
         Ok(Reserved::First(Reservation {
             keys: Arc::clone(&self.keys),
             team,
             request: request.clone(),
-            expires_ms: now + LIFETIME_MS,
+            expires_ms: now_ms + LIFETIME_MS,
             settled: false,
         }))
+    }
+
+    async fn wait_until_loaded(&self) {
+        // The sender lives as long as this value, so that waiting ends only with the load.
+        let _ = self.loaded.subscribe().wait_for(|loaded| *loaded).await;
     }
 
     /// Forgets the answers that have expired. Repeats until nothing is left, a page a commit.
@@ -231,6 +235,24 @@ impl Drop for Reservation {
 impl ReservationRow {
     pub(super) fn put(&self, tx: &WriteTx<'_>) -> Result<(), StoreError> {
         tx.put(&IDEMPOTENCY, &self.key, &self.row)
+    }
+}
+
+/// Returns the answer that is remembered for a request, unless it has expired.
+fn answered(
+    keys: &Keys,
+    team: TeamId,
+    request: &IdempotentRequest,
+    now_ms: TimestampMs,
+) -> Result<Option<Answer>, KeyConflict> {
+    match keys.get(&(team, request.key_hash)) {
+        None => Ok(None),
+        Some(Entry::Done { expires_ms, .. }) if *expires_ms <= now_ms => Ok(None),
+        Some(Entry::Running { body_hash } | Entry::Done { body_hash, .. }) if *body_hash != request.body_hash => {
+            Err(KeyConflict::OtherPayload)
+        }
+        Some(Entry::Running { .. }) => Err(KeyConflict::Running),
+        Some(Entry::Done { answer, .. }) => Ok(Some(answer.clone())),
     }
 }
 

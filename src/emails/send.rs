@@ -117,6 +117,22 @@ impl Emails {
         self.context.now_ms()
     }
 
+    /// Returns what was answered to an earlier request with the same key and payload: before any
+    /// rule is looked at, because the rules may have come to say something else since.
+    ///
+    /// # Errors
+    /// [`SendError::Key`] when the key came with another payload, or its first request still runs.
+    pub async fn replay(
+        &self,
+        team: TeamId,
+        request: Option<&IdempotentRequest>,
+    ) -> Result<Option<Answer>, SendError> {
+        match request {
+            Some(request) => Ok(self.idempotency.replay(team, request).await?),
+            None => Ok(None),
+        }
+    }
+
     /// Accepts one email and returns its id.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ mod query;
 mod rate_limit;
 mod respond;
 mod state;
-mod tolerance;
+pub(crate) mod tolerance;
 
 pub use body::{Body, BodyLimits, BodySize, FromBody};
 pub use edge::Cors;

@@ -1,0 +1,6 @@
+//! The product through its front door, one binary. Folders mirror the API.
+
+mod cli;
+mod domains;
+mod emails;
+mod support;

@@ -7,12 +7,13 @@ use salvo::oapi::schema::OneOf;
 use salvo::oapi::{Array, BasicType, Components, Object, RefOr, Schema, ToSchema};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use crate::address::Mailbox;
 use crate::clock::TimestampMs;
 use crate::emails::attachments::{self, AttachmentRequest};
 use crate::emails::headers::{self, RawHeaders};
-use crate::emails::model::{RECIPIENTS_MAX, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
+use crate::emails::model::{BATCH_MAX, RECIPIENTS_MAX, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
 use crate::emails::schedule;
 use crate::emails::tags::{self, TagRequest};
 use crate::http::{ApiError, BodySize, FromBody};
@@ -62,15 +63,15 @@ impl FromBody for SendEmailRequest {
     const SIZE: BodySize = BodySize::Email;
 }
 
-/// Up to 100 emails.
+/// Up to 100 emails, each read by itself, so that one of the wrong shape is named by its place.
 #[derive(Debug)]
-pub struct SendBatchRequest(pub Vec<SendEmailRequest>);
+pub struct SendBatchRequest(pub Vec<Box<RawValue>>);
 
 impl<'de> Deserialize<'de> for SendBatchRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Items;
         impl<'de> Visitor<'de> for Items {
-            type Value = Vec<SendEmailRequest>;
+            type Value = Vec<Box<RawValue>>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an array of emails")
@@ -84,13 +85,13 @@ impl<'de> Deserialize<'de> for SendBatchRequest {
                 Ok(items)
             }
         }
-        deserializer.deserialize_any(Items).map(Self)
+        deserializer.deserialize_seq(Items).map(Self)
     }
 }
 
 impl ToSchema for SendBatchRequest {
     fn to_schema(components: &mut Components) -> RefOr<Schema> {
-        Array::new().items(SendEmailRequest::to_schema(components)).min_items(1).max_items(100).into()
+        Array::new().items(SendEmailRequest::to_schema(components)).min_items(1).max_items(BATCH_MAX).into()
     }
 }
 

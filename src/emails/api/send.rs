@@ -15,7 +15,8 @@ use crate::api_keys::Caller;
 use crate::emails::idempotency::{IdempotentRequest, KEY_CHARS_MAX, KeyConflict, Route};
 use crate::emails::model::BATCH_MAX;
 use crate::emails::{BatchError, EmailLimits, Emails, SendError};
-use crate::http::{ApiError, ApiResult, Body, ErrorCode, State, canonical};
+use crate::http::tolerance::ITEM_ECHOES;
+use crate::http::{ApiError, ApiResult, Body, ErrorCode, State, body, canonical};
 
 /// Sends an email.
 ///
@@ -31,6 +32,9 @@ pub async fn send_email(
     let (request, raw) = email.into_parts();
     let idempotent = key.request(Route::Send, &raw);
     drop(raw);
+    if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
+        return Ok(Json(answer.into()));
+    }
     let email = request.parse(limits.rules(emails.now_ms()))?;
     let id = emails.send(caller.into(), email, idempotent).await?;
     Ok(Json(SendEmailResponse { id: id.to_string() }))
@@ -52,6 +56,9 @@ pub async fn send_batch(
     let (SendBatchRequest(items), raw) = batch.into_parts();
     let idempotent = key.request(Route::Batch, &raw);
     drop(raw);
+    if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
+        return Ok(Json(answer.into()));
+    }
     if items.is_empty() || items.len() > BATCH_MAX {
         return Err(ApiError::validation(format!(
             "Invalid batch: it holds {} emails; 1 to {BATCH_MAX} are accepted.",
@@ -63,7 +70,8 @@ pub async fn send_batch(
     let mut places = Vec::with_capacity(items.len());
     let mut refused = Vec::new();
     for (index, item) in (0..).zip(items) {
-        match item.parse(rules) {
+        let email = body::parse::<SendEmailRequest>(item.get().as_bytes(), ITEM_ECHOES).and_then(|email| email.parse(rules));
+        match email {
             Ok(email) => {
                 accepted.push(email);
                 places.push(index);
@@ -118,7 +126,7 @@ impl From<SendError> for ApiError {
 }
 
 /// The `Idempotency-Key` header.
-pub struct IdempotencyKey(Option<String>);
+pub(super) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
     /// Joins the key with what the body says. A body that got this far is JSON.
@@ -163,7 +171,7 @@ impl EndpointArgRegister for IdempotencyKey {
 
 /// The `x-batch-validation` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchValidation {
+pub(super) enum BatchValidation {
     /// One invalid email refuses the batch.
     Strict,
     /// Valid emails are accepted.

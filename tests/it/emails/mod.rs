@@ -1,0 +1,3 @@
+//! `/emails`.
+
+mod send;

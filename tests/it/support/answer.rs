@@ -1,0 +1,48 @@
+//! What the server answered.
+
+use serde_json::Value;
+
+/// An answer: status, headers and JSON.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) json: Value,
+}
+
+impl Answer {
+    /// Reads an answer off the wire. Every answer of the API is a JSON object.
+    pub(crate) fn read(response: ureq::http::Response<ureq::Body>) -> Self {
+        let status = response.status().as_u16();
+        let headers = response
+            .headers()
+            .iter()
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect();
+        let text = response.into_body().read_to_string().expect("the answer is text");
+        let json: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"));
+        assert!(json.is_object(), "every answer is an object: {text}");
+        Self { status, headers, json }
+    }
+
+    /// Returns the value of a header.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the JSON after checking that the call succeeded with `status`.
+    #[track_caller]
+    pub(crate) fn ok(self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.json);
+        self.json
+    }
+
+    /// Checks status, name and message of an error.
+    #[track_caller]
+    pub(crate) fn refused(self, status: u16, name: &str, message: &str) {
+        let expected = serde_json::json!({ "statusCode": status, "name": name, "message": message });
+        assert_eq!(self.json, expected);
+        assert_eq!(self.status, status);
+        assert_eq!(self.header("content-type"), Some("application/json; charset=utf-8"));
+    }
+}
