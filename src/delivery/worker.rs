@@ -112,7 +112,7 @@ impl Worker<'_> {
         let keys: Vec<DueKey> = groups.iter().map(|ready| ready.due.key).collect();
         let (context, claiming) = (self.engine.context.clone(), keys.clone());
         let claimed = self.engine.context.store.write_bulk(move |tx| claim(tx, &context, &claiming)).await;
-        self.engine.lanes().forget(&keys);
+        self.engine.forget(&keys);
         let claimed: Vec<Claimed> = match claimed {
             Ok(claimed) => claimed,
             Err(error) => {
