@@ -91,7 +91,7 @@ pub(super) async fn run(verb: DomainVerb, output: Output) -> Result<(), Failure>
     match verb {
         DomainVerb::Add(AddArgs { name, verified, team, place }) => {
             let trust = if verified { DomainTrust::Given } else { DomainTrust::Records };
-            let domain = domain(place.ask(Request::DomainAdd { team: team.team, name, trust }).await?)?;
+            let domain = shown(place, Request::DomainAdd { team: team.team, name, trust }).await?;
             output.print(&domain, text)?;
             if output == Output::Text && trust == DomainTrust::Records {
                 eprintln!("Publish these records, then run `ringmail domain check {}`.", domain.name);
@@ -100,7 +100,7 @@ pub(super) async fn run(verb: DomainVerb, output: Output) -> Result<(), Failure>
         }
         DomainVerb::List(ListArgs { team, place }) => list(team, place, output).await,
         DomainVerb::Show(DomainArgs { domain: wanted, team, place }) => {
-            let domain = domain(place.ask(Request::DomainShow { team: team.team, domain: wanted }).await?)?;
+            let domain = shown(place, Request::DomainShow { team: team.team, domain: wanted }).await?;
             output.print(&domain, text)
         }
         DomainVerb::Check(args) => check(args, output).await,
@@ -111,6 +111,21 @@ pub(super) async fn run(verb: DomainVerb, output: Output) -> Result<(), Failure>
             }
         }
     }
+}
+
+/// Asks for a domain whose records are about to be printed.
+async fn shown(place: PlaceArgs, request: Request) -> Result<DomainView, Failure> {
+    let mut door = place.open().await?;
+    let response = ask(&mut door, request).await;
+    if response.is_ok() && !door.is_running() {
+        // Its own settings are not known here, and a wrong name would be published.
+        eprintln!(
+            "No server is running: the records name the host of this shell's settings; \
+             set RINGMAIL_HOSTNAME and RINGMAIL_RELAY_RECORDS as the server has them."
+        );
+    }
+    door.close().await;
+    domain(response?)
 }
 
 fn domain(response: Response) -> Result<DomainView, Failure> {

@@ -120,6 +120,7 @@ fn a_store_of_the_other_command_is_one_sentence() {
 #[test]
 fn a_newer_file_is_refused_and_left_as_it_was() {
     let place = Place::new();
+    assert_eq!(place.serve(&["serve", "--data-dir", "data"]).stop(), 0);
     let options = OpenOptions { directory: place.path("data"), kind: Kind::Serve, cache_bytes: 8 << 20 };
     let newer = MetaRow { schema: SCHEMA_VERSION + 1, kind: Kind::Serve };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -129,10 +130,12 @@ fn a_newer_file_is_refused_and_left_as_it_was() {
         store.close().await;
     });
 
-    let ran = place.run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"]);
+    let found = format!("schema {}", SCHEMA_VERSION + 1);
+    for verb in [&["serve", "--listen", "127.0.0.1:0"][..], &["key", "list"]] {
+        let arguments: Vec<&str> = verb.iter().copied().chain(["--data-dir", "data"]).collect();
 
-    ran.failed(1, &["newer Ringmail", "--data-dir"]);
-    ran.failed(1, &[&format!("schema {}", SCHEMA_VERSION + 1)]);
+        place.run(&arguments).failed(1, &["newer Ringmail", &found, "--data-dir"]);
+    }
 }
 
 #[test]
