@@ -1,4 +1,7 @@
 //! The product through its front door, one binary. Folders mirror the API.
 
+mod api_keys;
 mod emails;
+mod http;
+mod isolation;
 mod support;

@@ -1,3 +1,13 @@
 //! `/emails`.
 
+mod attachments;
+mod batch;
+mod cancel;
+mod delete;
+mod get;
+mod list;
+mod recipients;
+mod scheduled;
 mod send;
+mod simulated;
+mod update;
