@@ -248,13 +248,7 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
     let engine = Arc::clone(&parts.engine);
     workers.start("delivery", move |stop| Arc::clone(&engine).run(stop));
     let domains = Arc::clone(&parts.services.domains);
-    workers.start("domains", move |stop| {
-        let domains = Arc::clone(&domains);
-        async move {
-            domains.run(stop).await;
-            Ok::<_, StoreError>(())
-        }
-    });
+    workers.start("domains", move |stop| Arc::clone(&domains).run(stop));
     let (idempotency, retention, context) = (Arc::clone(&parts.idempotency), parts.retention, parts.context.clone());
     workers.start("retention", move |stop| {
         let (idempotency, context) = (Arc::clone(&idempotency), context.clone());

@@ -11,6 +11,7 @@ pub mod admin;
 pub mod api_keys;
 pub mod app;
 pub mod blocking;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod contacts;

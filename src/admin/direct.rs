@@ -13,14 +13,14 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::delivery::QueueBell;
 use crate::dns::Resolver;
-use crate::domains::{DomainSettings, Domains};
+use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency};
 use crate::id::IdSource;
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
 
 /// Why a store cannot be opened for a verb.
 #[derive(Debug)]
-pub enum DirectError {
+pub(super) enum DirectError {
     /// There is no store.
     NoStore(PathBuf),
     /// The store refused; a process that holds it is one of the reasons.

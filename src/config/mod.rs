@@ -27,6 +27,7 @@ pub use hostname::{Hostname, HostnameOrigin};
 pub use relay::{Credentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
 pub use settings::{DEV_DIRECTORY, LogFormat, SERVE_DIRECTORY, Settings};
 pub use values::{parse_duration, parse_url};
+pub(crate) use settings::state_directory;
 pub(crate) use values::wait;
 
 use crate::dns::Cidr;
@@ -160,8 +161,8 @@ impl Config {
             hostname: self.hostname.name.as_str().to_owned(),
             regions: self.regions.clone(),
             relay_records: self.relay_records.clone(),
-            // Nobody but this machine follows a link to loopback; tests do, and are on it.
-            links_allowed: self.purpose.kind() == Kind::Dev || !is_loopback(&public_url),
+            // Links to a loopback address work for nobody else; in capture mode nobody else gets them.
+            links_allowed: self.delivery == Delivery::Capture || self.public_url.is_some(),
             public_url,
         }
     }
@@ -175,15 +176,6 @@ pub fn local_url(bound: SocketAddr) -> String {
         ip => ip,
     };
     format!("http://{}", SocketAddr::new(ip, bound.port()))
-}
-
-fn is_loopback(url: &str) -> bool {
-    let authority = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next().unwrap_or_default();
-    if let Ok(address) = authority.parse::<SocketAddr>() {
-        return address.ip().is_loopback();
-    }
-    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-    host == "localhost" || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// Why settings that are each in order do not go together. Each sentence names what helps.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, Parser as _, ValueEnum, value_parser};
 
 use super::relay::{RelayPassword, RelayText, RelayUrl};
 use super::values;
@@ -229,7 +229,34 @@ pub(crate) fn state_directory() -> Option<PathBuf> {
     managed_directory(STATE_DIRECTORY_VARIABLE)
 }
 
+/// Settings without a command line of their own, read from the environment.
+#[derive(clap::Parser)]
+struct Environment {
+    #[command(flatten)]
+    settings: Settings,
+}
+
 impl Settings {
+    /// Reads the settings as a server started here without flags would.
+    ///
+    /// # Errors
+    /// The sentence of the first variable that is not in order.
+    pub fn from_environment() -> Result<Self, clap::Error> {
+        Environment::try_parse_from(["ringmail"]).map(|environment| environment.settings)
+    }
+
+    /// Returns the same settings over another data directory and, where one is named, another
+    /// master key.
+    #[must_use]
+    pub fn over(self, data_dir: PathBuf, master_key_file: Option<PathBuf>) -> Self {
+        Self { data_dir: Some(data_dir), master_key_file: master_key_file.or(self.master_key_file), ..self }
+    }
+
+    /// Returns the address that is listened on.
+    pub fn listen(&self) -> SocketAddr {
+        self.listen
+    }
+
     /// Checks what concerns more than one setting and fills in what depends on the machine.
     ///
     /// # Errors

@@ -226,15 +226,13 @@ fn the_password_of_the_environment_completes_a_user_alone() {
 }
 
 #[test]
-fn links_to_loopback_are_for_development_alone() {
-    for (line, purpose, allowed) in [
-        (&[][..], Purpose::Serve, false),
-        (&["--public-url", "http://localhost:8787"], Purpose::Serve, false),
-        (&["--public-url", "http://[::1]"], Purpose::Serve, false),
-        (&["--public-url", "https://mail.example.com/base"], Purpose::Serve, true),
-        (&[], Purpose::Dev(DevSetup::default()), true),
+fn links_are_allowed_where_whoever_gets_them_can_open_them() {
+    for (line, allowed) in [
+        (&[][..], true),
+        (&["--delivery", "direct"], false),
+        (&["--delivery", "direct", "--public-url", "https://mail.example.com"], true),
     ] {
-        let config = config_within(line, purpose, Surroundings::default()).unwrap();
+        let config = config(line).unwrap();
 
         assert_eq!(config.domain_settings(config.listen).links_allowed, allowed, "{line:?}");
     }

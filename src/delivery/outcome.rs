@@ -202,3 +202,108 @@ pub(super) fn undeliverable(message: &str, status: &str) -> Fate {
     };
     Fate::Bounced { bounce, suppresses: true }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delivery::smtp::ConnectionState;
+
+    fn reply(code: u16, text: &str) -> Reply {
+        let (reply, _) = crate::delivery::smtp::parse_reply(format!("{code} {text}\r\n").as_bytes()).unwrap();
+        reply
+    }
+
+    fn refused(phase: Phase, code: u16, text: &str) -> RecipientResult {
+        RecipientResult::Refused { phase, reply: reply(code, text) }
+    }
+
+    fn fates(recipients: Vec<RecipientResult>) -> (Vec<Fate>, SiteMood) {
+        let transaction = Transaction { recipients, connection: ConnectionState::Reusable, transcript: String::new() };
+        read_transaction(&transaction, "mx.example.net", false)
+    }
+
+    fn deferral(fate: &Fate) -> &Deferral {
+        match fate {
+            Fate::Deferred(deferral) => deferral,
+            other => panic!("deferred is expected, and this is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_recipient_has_a_fate_of_its_own() {
+        let (fates, mood) = fates(vec![
+            RecipientResult::Accepted { reply: reply(250, "2.0.0 queued") },
+            refused(Phase::Rcpt, 550, "5.1.1 no such user"),
+            refused(Phase::Rcpt, 450, "4.2.1 try later"),
+            refused(Phase::Rcpt, 550, "5.7.1 message content rejected as spam"),
+        ]);
+
+        assert_eq!(mood, SiteMood::Fine);
+        assert!(matches!(&fates[0], Fate::Delivered { reply } if reply.contains("queued")));
+        assert!(matches!(&fates[1], Fate::Bounced { suppresses: true, bounce } if bounce.subtype == "NoEmail"));
+        assert_eq!(deferral(&fates[2]).charge, Charge::Counted);
+        assert!(matches!(&fates[3], Fate::Failed { .. }));
+    }
+
+    #[test]
+    fn a_bad_mailbox_named_after_the_message_is_asked_for_alone_before_it_bounces() {
+        let late = || refused(Phase::Body, 550, "5.1.1 no such user");
+
+        let (several, _) = fates(vec![late(), late()]);
+        let (single, _) = fates(vec![late()]);
+
+        assert!(several.iter().all(|fate| deferral(fate).company == Company::Alone));
+        assert!(matches!(single[0], Fate::Bounced { .. }));
+    }
+
+    #[test]
+    fn too_many_recipients_go_on_at_once_but_the_first_has_to_wait() {
+        let over = || refused(Phase::Rcpt, 452, "4.5.3 too many recipients");
+
+        let (fates, _) = fates(vec![over(), over()]);
+
+        assert_eq!(deferral(&fates[0]).pace, Pace::Ordinary);
+        assert_eq!(deferral(&fates[1]).pace, Pace::AtOnce);
+        assert_eq!(deferral(&fates[1]).charge, Charge::Free);
+    }
+
+    #[test]
+    fn a_server_that_closes_strains_the_site_and_charges_only_what_it_saw() {
+        let closing = |phase| RecipientResult::NotTried {
+            reason: Undecided::Closing,
+            phase,
+            reply: Some(reply(421, "4.3.2 going down")),
+        };
+
+        let (before, mood) = fates(vec![closing(Phase::Precheck)]);
+        let (during, _) = fates(vec![closing(Phase::Data)]);
+
+        assert_eq!(mood, SiteMood::Strained);
+        assert_eq!(deferral(&before[0]).charge, Charge::Free);
+        assert_eq!(deferral(&during[0]).charge, Charge::Counted);
+    }
+
+    #[test]
+    fn a_command_not_understood_is_tried_plainly_once() {
+        let not_understood = [refused(Phase::Mail, 503, "5.5.1 bad sequence of commands")];
+        let transaction = Transaction {
+            recipients: not_understood.to_vec(),
+            connection: ConnectionState::Reusable,
+            transcript: String::new(),
+        };
+
+        let (first, _) = read_transaction(&transaction, "mx.example.net", false);
+        let (second, _) = read_transaction(&transaction, "mx.example.net", true);
+
+        assert!(deferral(&first[0]).plainly);
+        assert!(matches!(second[0], Fate::Failed { .. }));
+    }
+
+    #[test]
+    fn no_reply_to_the_message_is_tried_again() {
+        let (fates, mood) = fates(vec![RecipientResult::Ambiguous { reason: Undecided::Lost }]);
+
+        assert_eq!(mood, SiteMood::Strained);
+        assert!(deferral(&fates[0]).reply.as_deref().unwrap().contains("may have arrived"));
+    }
+}

@@ -12,16 +12,18 @@ use crate::store::Keyring;
 
 /// RFC 4648 §6 in lower case: local parts meet software that folds case.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+const NAME_BYTES: usize = 18;
 const MAC_BYTES: usize = 5;
+const TAG: &str = "b+";
 
-/// Writes return paths.
+/// Writes return paths, and reads those it has written.
 #[derive(Clone)]
 pub(super) struct ReturnPaths {
     mac: Hmac<Sha256>,
 }
 
 impl ReturnPaths {
-    /// Returns a writer whose MACs are made with the instance's keys.
+    /// Returns return paths whose MACs are made with the instance's keys.
     pub(super) fn new(keyring: &Keyring) -> Self {
         let key = keyring.derive(b"return path");
         Self { mac: Hmac::new_from_slice(&key).expect("HMAC takes a key of any length") }
@@ -29,11 +31,29 @@ impl ReturnPaths {
 
     /// Returns the return path of a recipient group.
     pub(super) fn address(&self, email: EmailId, group: u16, host: &str) -> String {
-        let mut name = [0; 18];
+        let mut name = [0; NAME_BYTES];
         name[..16].copy_from_slice(email.as_bytes());
         name[16..].copy_from_slice(&group.to_be_bytes());
         let tag = self.mac.clone().chain_update(name).finalize().into_bytes();
-        format!("b+{}.{}@{host}", base32(&name), base32(&tag[..MAC_BYTES]))
+        format!("{TAG}{}.{}@{host}", base32(&name), base32(&tag[..MAC_BYTES]))
+    }
+
+    /// Returns the email and the recipient group that a return path names; `None` for every address
+    /// that was not written with the instance's keys.
+    pub(super) fn read(&self, address: &str) -> Option<(EmailId, u16)> {
+        let (local, _host) = address.rsplit_once('@')?;
+        let (tag, rest) = local.split_at_checked(TAG.len())?;
+        if !tag.eq_ignore_ascii_case(TAG) {
+            return None;
+        }
+        let (name, mac) = rest.split_once('.')?;
+        let name: [u8; NAME_BYTES] = from_base32(name)?;
+        let mac: [u8; MAC_BYTES] = from_base32(mac)?;
+        // The comparison takes the same time wherever the first difference is.
+        self.mac.clone().chain_update(name).verify_truncated_left(&mac).ok()?;
+        let (id, group) = name.split_at(16);
+        let id = EmailId::from_bytes(id.try_into().ok()?);
+        Some((id, u16::from_be_bytes(group.try_into().ok()?)))
     }
 }
 
@@ -54,10 +74,38 @@ fn base32(bytes: &[u8]) -> String {
     text
 }
 
+/// Reads what [`base32`] writes, in either case. Each value has one form: the bits that pad the last
+/// letter are zero.
+fn from_base32<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != (N * 8).div_ceil(5) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    let mut unwritten = bytes.iter_mut();
+    let (mut buffer, mut bits) = (0_u32, 0);
+    for letter in text.bytes() {
+        let value = ALPHABET.iter().position(|known| *known == letter.to_ascii_lowercase())?;
+        buffer = (buffer << 5 | u32::try_from(value).ok()?) & 0x0fff;
+        bits += 5;
+        if bits >= 8 {
+            bits -= 8;
+            *unwritten.next()? = (buffer >> bits & 0xff) as u8;
+        }
+    }
+    (buffer & ((1 << bits) - 1) == 0).then_some(bytes)
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::id::Id;
+
+    fn paths() -> ReturnPaths {
+        let directory = tempfile::tempdir().unwrap();
+        ReturnPaths::new(&Keyring::open(&directory.path().join("master.key")).unwrap())
+    }
 
     #[test]
     fn base32_is_that_of_the_standard() {
@@ -69,8 +117,7 @@ mod tests {
 
     #[test]
     fn the_local_part_fits_and_differs_by_group() {
-        let directory = tempfile::tempdir().unwrap();
-        let paths = ReturnPaths::new(&Keyring::open(&directory.path().join("master.key")).unwrap());
+        let paths = paths();
 
         let first = paths.address(Id::MIN, 0, "send.example.com");
         let second = paths.address(Id::MIN, 1, "send.example.com");
@@ -79,5 +126,61 @@ mod tests {
         assert!(first.split('@').next().unwrap().len() <= 64);
         assert_ne!(first, second);
         assert_eq!(first, paths.address(Id::MIN, 0, "send.example.com"));
+    }
+
+    #[test]
+    fn what_another_instance_or_nobody_wrote_names_no_email() {
+        let (ours, theirs) = (paths(), paths());
+        let address = ours.address(Id::MAX, 7, "send.example.com");
+
+        assert_eq!(ours.read(&address), Some((Id::MAX, 7)));
+        assert_eq!(ours.read(&address.to_uppercase()), Some((Id::MAX, 7)));
+        assert_eq!(theirs.read(&address), None);
+        for other in [
+            "",
+            "@",
+            "b+@send.example.com",
+            "b+.@send.example.com",
+            "b\u{e9}@send.example.com",
+            "postmaster@send.example.com",
+            &address.replace("b+", "c+"),
+            &address.replace('.', ""),
+            &address.replace('@', "a@"),
+            &address.replace('@', ""),
+        ] {
+            assert_eq!(ours.read(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_padding_bit_gives_no_second_form() {
+        // 18 bytes are 28 letters and four bits: the last letter has one bit that means nothing.
+        assert_eq!(from_base32(&base32(&[0; 18])), Some([0; 18]));
+        assert_eq!(from_base32::<18>(&format!("{}b", "a".repeat(28))), None);
+    }
+
+    proptest! {
+        #[test]
+        fn every_return_path_reads_back(id: [u8; 16], group: u16) {
+            let paths = paths();
+            let address = paths.address(EmailId::from_bytes(id), group, "send.example.com");
+
+            prop_assert_eq!(paths.read(&address), Some((EmailId::from_bytes(id), group)));
+        }
+
+        #[test]
+        fn a_changed_letter_breaks_the_proof(at in 2_usize..39, letter in "[a-z2-7.]") {
+            let paths = paths();
+            let address = paths.address(Id::MIN, 0, "send.example.com");
+            let mut forged = address.clone();
+            forged.replace_range(at..=at, &letter);
+
+            prop_assert_eq!(paths.read(&forged).is_some(), forged == address);
+        }
+
+        #[test]
+        fn no_address_panics_the_reader(address in "(b\\+)?.{0,30}(\\.[a-z2-7]{8})?@.{0,10}") {
+            prop_assert_eq!(paths().read(&address), None);
+        }
     }
 }

@@ -270,7 +270,9 @@ impl Worker<'_> {
             Ok(session) => return Ok(session),
             Err(failed) => failed,
         };
-        let broken = matches!(failed.error, SessionError::TlsFailed { .. });
+        // RFC 7435 §3: opportunistic security is better than clear text and never in the way of mail.
+        // Who can inject text can hide STARTTLS as well, so that falling back gives nothing away.
+        let broken = matches!(failed.error, SessionError::TlsFailed { .. } | SessionError::Injected);
         if !broken || endpoint.tls != TlsPolicy::Opportunistic {
             return Err((failed, endpoint));
         }

@@ -42,7 +42,7 @@ mod txt;
 mod upstream;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use cidr::{Cidr, CidrError};
 pub use dmarc::{Dmarc, compare_dmarc};

@@ -60,7 +60,12 @@ pub(super) fn ask(row: &mut DomainRow, now_ms: TimestampMs) {
 
 /// Applies what a check found. `current` are the records the domain should publish as it stands,
 /// so that a finding about a record that was changed during the check is left out.
-pub(super) fn apply(row: &mut DomainRow, current: &[ExpectedRecord], findings: &[Finding], now_ms: TimestampMs) -> Change {
+pub(super) fn apply(
+    row: &mut DomainRow,
+    current: &[ExpectedRecord],
+    findings: &[Finding],
+    now_ms: TimestampMs,
+) -> Change {
     let before = row.status;
     row.records = current
         .iter()

@@ -9,8 +9,8 @@
 //!
 //! Reading order: `model.rs` (what a domain is), `settings.rs` (what the operator sets),
 //! `store.rs` (rows), `records.rs` (what a domain should publish), `signing.rs` (keys),
-//! `decide.rs` (what a check changes), `verify.rs` (the check), `service.rs` (the use cases),
-//! `queue.rs` and `worker.rs` (checks in the background), `api/` (endpoints).
+//! `decide.rs` (what a check changes), `verify.rs` (the check), `service.rs` and `error.rs` (the
+//! use cases), `queue.rs` and `worker.rs` (checks in the background), `api/` (endpoints).
 //!
 //! Invariants: the same name in two teams has two rows with keys and selectors of their own; a
 //! private key is in the store only under the master key's seal, bound to its domain and
@@ -20,6 +20,7 @@
 pub mod api;
 
 mod decide;
+mod error;
 mod model;
 mod queue;
 mod records;
@@ -29,15 +30,18 @@ mod signing;
 mod store;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod verify;
 mod worker;
 
+pub use error::{CreateDomainError, DomainRule, UpdateDomainError};
 pub use model::{
     Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, Live, NewDomain, Patch, RecordKind, RecordState,
     RecordStatus,
 };
 pub use records::RecordView;
-pub use service::{CreateDomainError, DomainRule, Domains, UpdateDomainError};
+pub use service::Domains;
 pub use settings::{DomainSettings, RelayRecords, RelayRecordsError};
 pub use signing::{SigningKeyCache, SigningKeys, signing_keys};
 pub use store::{DkimKeyRow, DomainRow, SenderDomainRow, exists, find, find_sender};

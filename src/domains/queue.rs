@@ -35,7 +35,11 @@ impl CheckQueue {
     /// Takes the domain that has been due longest.
     pub(super) fn pop(&self, now_ms: TimestampMs) -> Option<(TeamId, DomainId)> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let (key, _) = waiting.iter().map(|(key, due_ms)| (*key, *due_ms)).filter(|(_, due_ms)| *due_ms <= now_ms).min_by_key(|(_, due_ms)| *due_ms)?;
+        let (key, _) = waiting
+            .iter()
+            .map(|(key, due_ms)| (*key, *due_ms))
+            .filter(|(_, due_ms)| *due_ms <= now_ms)
+            .min_by_key(|(_, due_ms)| *due_ms)?;
         waiting.remove(&key);
         Some(key)
     }

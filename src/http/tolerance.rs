@@ -1,5 +1,6 @@
 //! Fields that official SDKs echo into bodies where they mean nothing: left out, route by route,
-//! while every other unknown field is refused.
+//! while every other unknown field is refused. And an object is an object: the positional arrays
+//! that derived types also read are no form of this API.
 
 use std::fmt;
 
@@ -40,7 +41,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tolerant<'_, D> {
     type Error = D::Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.inner.deserialize_any(Filter { visitor, fields: self.fields })
+        self.inner.deserialize_any(Filter { visitor, fields: self.fields, shape: Shape::Any })
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -49,7 +50,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tolerant<'_, D> {
         names: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.inner.deserialize_struct(name, names, Filter { visitor, fields: self.fields })
+        self.inner.deserialize_struct(name, names, Filter { visitor, fields: self.fields, shape: Shape::Object })
     }
 
     forward_to_deserialize_any! {
@@ -58,23 +59,40 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tolerant<'_, D> {
     }
 }
 
+/// What a value may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Any,
+    Object,
+}
+
 struct Filter<'t, V> {
     visitor: V,
     fields: &'t [&'t str],
+    shape: Shape,
 }
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Filter<'_, V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.visitor.expecting(f)
+        match self.shape {
+            Shape::Any => self.visitor.expecting(f),
+            Shape::Object => f.write_str("an object"),
+        }
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        if self.fields.is_empty() {
+            return self.visitor.visit_map(map);
+        }
         self.visitor.visit_map(FilteredMap { map, fields: self.fields })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {
+        if self.shape == Shape::Object {
+            return Err(serde::de::Error::invalid_type(serde::de::Unexpected::Seq, &self));
+        }
         self.visitor.visit_seq(FilteredSeq { seq, fields: self.fields })
     }
 

@@ -6,8 +6,9 @@
 //! either all of it or none.
 //!
 //! Reading order: `tables.rs` (every table), `key.rs` and `value.rs` (how keys and values lie on
-//! disk), `transaction.rs` (get, scan, put, delete), `writer.rs` (group commit), `seal.rs`
-//! (encryption at rest), `migrations/` (schema versions), `error.rs`.
+//! disk), `transaction.rs` (get, scan, put, delete), `writer.rs` (group commit), `page.rs`,
+//! `chunks.rs` (values too large for one row), `seal.rs` (encryption at rest), `migrations/` (schema
+//! versions), `error.rs`.
 //!
 //! Invariants: no redb type leaves this folder; a row is read and written by its own noun's
 //! `store.rs` alone; nothing here knows what a row means.
@@ -16,6 +17,7 @@ pub mod migrations;
 pub mod page;
 pub mod tables;
 
+mod chunks;
 mod error;
 mod key;
 mod seal;
@@ -32,6 +34,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use tracing::info;
 
+pub use chunks::{Chunks, read_chunks};
 pub use error::{OpenError, StoreError};
 pub use key::{Key, KeyBytes, KeyPart};
 pub use seal::Keyring;
@@ -183,7 +186,23 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.0.writer.run(Lane::Bulk, 1_024, work).await
+        self.write_bulk_sized(1_024, work).await
+    }
+
+    /// As [`Store::write_bulk`], for a command that stores about `bytes` of payload.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub async fn write_bulk_sized<T, E>(
+        &self,
+        bytes: usize,
+        work: impl Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.0.writer.run(Lane::Bulk, bytes, work).await
     }
 
     /// Returns the number of this boot, one higher at every start: what leases are held under.

@@ -73,17 +73,41 @@ pub fn page<R, V: Value, T>(
     table: &Table<(TeamId, Id<R>), V>,
     team: TeamId,
     query: PageQuery<Id<R>>,
-    mut row: impl FnMut(Id<R>, Stored<'_, V>) -> Result<Option<T>, StoreError>,
+    row: impl FnMut(Id<R>, Stored<'_, V>) -> Result<Option<T>, StoreError>,
 ) -> Result<Page<T>, PageError>
 where
     (TeamId, Id<R>): Key,
 {
+    page_between(tx, table, |id| (team, id), |(_, id)| id, query, row)
+}
+
+/// As [`page`], of a table keyed by id alone.
+///
+/// # Errors
+/// As [`page`].
+pub fn page_by_id<R, V: Value, T>(
+    tx: &impl Reads,
+    table: &Table<(Id<R>,), V>,
+    query: PageQuery<Id<R>>,
+    row: impl FnMut(Id<R>, Stored<'_, V>) -> Result<Option<T>, StoreError>,
+) -> Result<Page<T>, PageError> {
+    page_between(tx, table, |id| (id,), |(id,)| id, query, row)
+}
+
+fn page_between<R, K: Key, V: Value, T>(
+    tx: &impl Reads,
+    table: &Table<K, V>,
+    key: impl Fn(Id<R>) -> K,
+    id: impl Fn(K) -> Id<R>,
+    query: PageQuery<Id<R>>,
+    mut row: impl FnMut(Id<R>, Stored<'_, V>) -> Result<Option<T>, StoreError>,
+) -> Result<Page<T>, PageError> {
     let cursor = match query.cursor {
         Cursor::Newest => None,
         Cursor::After(id) | Cursor::Before(id) => Some(id),
     };
-    if let Some(id) = cursor
-        && !tx.contains(table, &(team, id))?
+    if let Some(cursor) = cursor
+        && !tx.contains(table, &key(cursor))?
     {
         return Err(PageError::UnknownCursor);
     }
@@ -94,7 +118,8 @@ where
     };
     let mut rows = Vec::with_capacity(query.limit);
     let mut has_more = false;
-    tx.scan(table, &(team, from), &(team, to), order, |(_, id), stored| {
+    tx.scan(table, &key(from), &key(to), order, |at, stored| {
+        let id = id(at);
         if cursor == Some(id) {
             return NEXT;
         }

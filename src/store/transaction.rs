@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use redb::{ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError};
 
 use super::key::Key;
-use super::value::{Encoded, Value};
+use super::value::{Blob, Encoded, Value};
 use super::StoreError;
 
 type Bytes = &'static [u8];
@@ -58,6 +58,13 @@ impl<V: Value> Stored<'_, V> {
     /// [`StoreError::Corrupt`].
     pub fn decode(&self) -> Result<V, StoreError> {
         V::from_bytes(self.bytes)
+    }
+}
+
+impl<'a> Stored<'a, Blob> {
+    /// Returns the bytes of a blob without copying them.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 }
 

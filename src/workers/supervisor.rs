@@ -33,13 +33,14 @@ impl std::error::Error for WorkerError {}
 /// The workers of one instance.
 pub struct Supervisor {
     stop: CancellationToken,
+    restart_after: Duration,
     workers: JoinSet<Result<(), WorkerError>>,
 }
 
 impl Supervisor {
     /// Returns a supervisor whose workers stop with `stop`.
     pub fn new(stop: CancellationToken) -> Self {
-        Self { stop, workers: JoinSet::new() }
+        Self { stop, restart_after: RESTART_AFTER, workers: JoinSet::new() }
     }
 
     /// Starts a worker. `run` is called again after a failure.
@@ -51,8 +52,8 @@ impl Supervisor {
         F: Future<Output = Result<(), E>> + Send + 'static,
         E: Display + Send + 'static,
     {
-        let stop = self.stop.clone();
-        let supervised = async move { supervise(worker, &run, stop).await };
+        let (stop, restart_after) = (self.stop.clone(), self.restart_after);
+        let supervised = async move { supervise(worker, &run, stop, restart_after).await };
         self.workers.spawn(supervised.instrument(info_span!("worker", name = worker)));
     }
 
@@ -73,6 +74,7 @@ async fn supervise<F, E>(
     worker: &'static str,
     run: &(impl Fn(CancellationToken) -> F + Sync),
     stop: CancellationToken,
+    restart_after: Duration,
 ) -> Result<(), WorkerError>
 where
     F: Future<Output = Result<(), E>> + Send + 'static,
@@ -96,7 +98,7 @@ where
             return Err(WorkerError { worker });
         }
         tokio::select! {
-            () = tokio::time::sleep(RESTART_AFTER * 2_u32.pow(failures)) => {}
+            () = tokio::time::sleep(restart_after * 2_u32.pow(failures)) => {}
             () = stop.cancelled() => return Ok(()),
         }
     }
@@ -109,10 +111,14 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    fn supervisor() -> Supervisor {
+        Supervisor { restart_after: Duration::from_millis(1), ..Supervisor::new(CancellationToken::new()) }
+    }
+
+    #[tokio::test]
     async fn a_worker_that_panics_once_is_started_again() {
         let runs = Arc::new(AtomicU32::new(0));
-        let mut supervisor = Supervisor::new(CancellationToken::new());
+        let mut supervisor = supervisor();
         let counted = Arc::clone(&runs);
 
         supervisor.start("once", move |_| {
@@ -127,9 +133,9 @@ mod tests {
         assert_eq!(runs.load(Ordering::SeqCst), 2);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_worker_that_keeps_failing_is_given_up() {
-        let mut supervisor = Supervisor::new(CancellationToken::new());
+        let mut supervisor = supervisor();
 
         supervisor.start("always", |_| async { Err::<(), _>("no") });
 

@@ -203,6 +203,7 @@ class Server:
         """Ends the process as an operator does (SIGTERM) and asserts that it ended well."""
         if self.process is None:
             return
+        self.api.close()
         self.process.send_signal(signal.SIGTERM)
         try:
             code = self.process.wait(STOP_SECONDS)
@@ -214,6 +215,7 @@ class Server:
 
     def kill(self):
         """Ends the process with SIGKILL. Returns the moment of the signal and reaps the process."""
+        self.api.close()
         at = time.monotonic()
         self.process.kill()
         self.process.wait()

@@ -5,7 +5,7 @@ import re
 
 import dkim
 
-SIGNATURE = re.compile(rb"(?im)^DKIM-Signature:.*(?:\r\n[ \t].*)*")
+SIGNATURE = re.compile(rb"(?im)^DKIM-Signature:[^\r\n]*(?:\r\n[ \t][^\r\n]*)*")
 SIGNED_ALWAYS = {b"from", b"to", b"subject", b"date", b"message-id", b"mime-version", b"content-type"}
 
 

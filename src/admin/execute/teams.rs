@@ -43,7 +43,7 @@ pub(super) async fn chosen(services: &Services, name: Option<String>) -> Result<
 }
 
 async fn all(services: &Services) -> Result<Vec<Team>, StoreError> {
-    services.context.store.read(|tx| teams::list(tx)).await
+    services.context.store.read(teams::list).await
 }
 
 fn view(team: Team) -> TeamView {

@@ -1,7 +1,39 @@
-//! stub
-use crate::context::Context; use std::net::SocketAddr; use std::sync::Arc; use tokio_util::sync::CancellationToken;
-pub struct Mailbox; pub struct CaptureListener(tokio::net::TcpListener);
-impl CaptureListener { pub fn local_addr(&self) -> SocketAddr { self.0.local_addr().unwrap() } }
-impl Mailbox { pub fn new(_: Context) -> Self { Self }
- pub async fn bind(a: SocketAddr) -> std::io::Result<CaptureListener> { tokio::net::TcpListener::bind(a).await.map(CaptureListener) }
- pub async fn serve(l: CaptureListener, _: Arc<Self>, stop: CancellationToken) { let _l = l; stop.cancelled().await; } }
+//! The built-in mailbox: a small SMTP server that keeps what it is given.
+//!
+//! In capture mode the engine delivers into it over loopback, through a conversation like any other
+//! server's, so that what is tried in development is what happens in service. Other programs may
+//! send to it too. A message is kept byte for byte with its envelope, sealed, until retention or
+//! [`Mailbox::delete_all`] removes it.
+//!
+//! Reading order: `conversation.rs` (commands and replies, without a socket), `message.rs` (the bytes
+//! after DATA), `session.rs` (one connection), `listener.rs` (all of them), `mailbox.rs` (rows).
+//!
+//! Invariants: the 250 after a message leaves when its commit has been made, and only then; every
+//! recipient is accepted, and nothing is ever relayed; a message ends at CRLF.CRLF and at no other
+//! bytes, so that none can carry a second one; all that a peer makes us hold is bounded.
+
+mod conversation;
+mod listener;
+mod mailbox;
+mod message;
+mod session;
+#[cfg(test)]
+mod tests;
+
+pub use listener::CaptureListener;
+pub use mailbox::Mailbox;
+pub(crate) use mailbox::purge;
+
+/// Bytes of a message: what `SIZE` announces (RFC 1870 §3).
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
+/// Recipients of a message: what every server must take (RFC 5321 §4.5.3.1.8).
+const RECIPIENTS_MAX: usize = 100;
+/// Bytes of a command line. RFC 5321 §4.5.3.1.4 asks for 512, and the parameters of MAIL come on top.
+const LINE_BYTES_MAX: usize = 4_096;
+/// Commands refused in one session before it is closed.
+const ERRORS_MAX: u32 = 20;
+/// Sessions at once.
+const SESSIONS_MAX: usize = 200;
+/// Bytes of large messages under way, over all sessions: several of the largest, and no more than a
+/// small machine has to spare.
+const UNDER_WAY_BYTES_MAX: usize = 256 << 20;

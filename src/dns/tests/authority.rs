@@ -23,8 +23,8 @@ use tokio::net::{TcpListener, UdpSocket};
 type Asked = Arc<Mutex<HashMap<(String, RecordType, Protocol), usize>>>;
 
 /// A running server; it stops when dropped.
-pub(super) struct Authority {
-    pub(super) address: SocketAddr,
+pub(crate) struct Authority {
+    pub(crate) address: SocketAddr,
     asked: Asked,
     healed: Arc<Mutex<bool>>,
     _server: Server<Front>,
@@ -32,7 +32,7 @@ pub(super) struct Authority {
 
 impl Authority {
     /// Serves `zone`, a zone file for `example.`.
-    pub(super) async fn serving(zone: &str) -> Self {
+    pub(crate) async fn serving(zone: &str) -> Self {
         let (_, records) = Parser::new(zone, None, Some(Name::from_ascii("example.").unwrap()))
             .parse()
             .unwrap();

@@ -3,7 +3,7 @@
 //! `authority.rs` is the server, `routing.rs` and `memory.rs` drive the resolver against it,
 //! `unbound.rs` repeats the important cases against a recursive server of another make.
 
-mod authority;
+pub(crate) mod authority;
 mod memory;
 mod routing;
 mod unbound;

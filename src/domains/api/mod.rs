@@ -11,7 +11,8 @@ use salvo::writing::Json;
 
 use self::request::{CreateDomainRequest, UpdateDomainRequest};
 use self::response::{DeletedDomain, DomainReference, DomainResponse, DomainWithRecordsResponse};
-use super::service::{CreateDomainError, DomainRule, Domains, UpdateDomainError};
+use super::error::{CreateDomainError, DomainRule, UpdateDomainError};
+use super::service::Domains;
 use crate::api_keys::Caller;
 use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, State};
 use crate::id::resource;

@@ -10,7 +10,7 @@ use crate::http::{ApiError, ApiResult, FromBody};
 /// A domain to send from.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CreateDomainRequest {
+pub(super) struct CreateDomainRequest {
     /// The name, such as `example.com` or `mail.example.com`.
     #[salvo(schema(required = true))]
     name: Option<String>,
@@ -35,7 +35,7 @@ impl FromBody for CreateDomainRequest {}
 /// What a domain is used for.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CapabilitiesRequest {
+pub(super) struct CapabilitiesRequest {
     /// Only `enabled`.
     sending: Option<String>,
     /// Only `disabled`.
@@ -45,7 +45,7 @@ pub struct CapabilitiesRequest {
 /// What changes about a domain.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UpdateDomainRequest {
+pub(super) struct UpdateDomainRequest {
     /// Whether opens are recorded.
     open_tracking: Option<bool>,
     /// Whether clicks are recorded.

@@ -11,7 +11,7 @@ use crate::id::DomainId;
 /// A domain as lists show it.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "Domain"))]
-pub struct DomainResponse {
+pub(super) struct DomainResponse {
     /// Always `domain`.
     object: &'static str,
     /// The id.
@@ -37,7 +37,7 @@ pub struct DomainResponse {
 /// What a domain is used for.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "DomainCapabilities"))]
-pub struct CapabilitiesResponse {
+pub(super) struct CapabilitiesResponse {
     /// Always `enabled`.
     sending: &'static str,
     /// Always `disabled`.
@@ -65,7 +65,7 @@ impl From<Domain> for DomainResponse {
 /// A domain with the records to publish.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "DomainWithRecords"))]
-pub struct DomainWithRecordsResponse {
+pub(super) struct DomainWithRecordsResponse {
     #[serde(flatten)]
     domain: DomainResponse,
     /// The records that sending, signing and tracking use. The return path's two (`SPF`) and the
@@ -89,7 +89,7 @@ impl From<DomainWithRecords> for DomainWithRecordsResponse {
 /// A DNS record and what the last check saw of it.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "DomainRecord"))]
-pub struct RecordResponse {
+pub(super) struct RecordResponse {
     /// What it is for: `SPF`, `DKIM`, `Tracking` or `DMARC`.
     record: &'static str,
     /// The name, relative to the registered domain.
@@ -123,18 +123,7 @@ pub struct RecordResponse {
 
 impl From<RecordView> for RecordResponse {
     fn from(view: RecordView) -> Self {
-        let RecordView {
-            record,
-            name,
-            dns_type,
-            value,
-            priority,
-            status,
-            live,
-            detail,
-            inherited_from,
-            policy,
-        } = view;
+        let RecordView { record, name, dns_type, value, priority, status, live, detail, inherited_from, policy } = view;
         Self {
             record,
             name,
@@ -153,7 +142,7 @@ impl From<RecordView> for RecordResponse {
 
 /// A domain that was changed.
 #[derive(Serialize, ToSchema)]
-pub struct DomainReference {
+pub(super) struct DomainReference {
     /// Always `domain`.
     object: &'static str,
     /// The id.
@@ -168,7 +157,7 @@ impl DomainReference {
 
 /// A domain that was deleted.
 #[derive(Serialize, ToSchema)]
-pub struct DeletedDomain {
+pub(super) struct DeletedDomain {
     /// Always `domain`.
     object: &'static str,
     /// The id.
@@ -180,5 +169,93 @@ pub struct DeletedDomain {
 impl DeletedDomain {
     pub(super) fn of(id: DomainId) -> Self {
         Self { object: "domain", id: id.to_string(), deleted: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domains::model::{DomainStatus, RecordKind, RecordState};
+    use crate::domains::records;
+    use crate::domains::store::DomainRow;
+    use crate::domains::testing::{row, settings};
+
+    #[test]
+    fn a_domain_has_the_wire_form_of_the_compatible_api() {
+        let state = |kind, status, live| RecordState { live: Some(live), ..RecordState::unseen(kind, status) };
+        let row = DomainRow {
+            records: vec![
+                RecordState {
+                    detail: Some("one line".into()),
+                    ..state(RecordKind::ReturnPathMx, RecordStatus::Failed, Live::Mismatch)
+                },
+                state(RecordKind::DkimRsa, RecordStatus::Verified, Live::Found),
+                RecordState {
+                    policy: Some("none".into()),
+                    inherited_from: Some("example.org".into()),
+                    ..state(RecordKind::Dmarc, RecordStatus::Verified, Live::Found)
+                },
+            ],
+            ..row("mail.example.org")
+        };
+        let view = |record| records::view(record, &row);
+        let domain = DomainWithRecords {
+            domain: Domain {
+                id: DomainId::from_bytes([1; 16]),
+                name: row.name.clone(),
+                status: DomainStatus::Failed,
+                created_ms: 1_767_604_353_456,
+                region: "us-east-1".into(),
+                open_tracking: false,
+                click_tracking: false,
+                tracking_subdomain: None,
+            },
+            records: records::expected(&row, &settings()).into_iter().map(view).collect(),
+            recommended: vec![view(records::dmarc_advice(&row))],
+        };
+
+        let wire = serde_json::to_value(DomainWithRecordsResponse::from(domain)).unwrap();
+
+        let key = |name, value| json!({"record": "DKIM", "name": name, "type": "TXT", "ttl": "Auto", "value": value});
+        let with = |mut record: serde_json::Value, more: serde_json::Value| {
+            record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            record
+        };
+        assert_eq!(
+            wire,
+            json!({
+                "object": "domain",
+                "id": "01010101-0101-0101-0101-010101010101",
+                "name": "mail.example.org",
+                "status": "failed",
+                "created_at": "2026-01-05T09:12:33.456Z",
+                "region": "us-east-1",
+                "open_tracking": false,
+                "click_tracking": false,
+                "tracking_subdomain": null,
+                "capabilities": {"sending": "enabled", "receiving": "disabled"},
+                "records": [
+                    {
+                        "record": "SPF", "name": "send.mail", "type": "MX", "ttl": "Auto", "status": "failed",
+                        "value": "mx.ringmail.example", "priority": 10, "live": "mismatch", "detail": "one line",
+                    },
+                    {
+                        "record": "SPF", "name": "send.mail", "type": "TXT", "ttl": "Auto", "status": "not_started",
+                        "value": "v=spf1 a:mx.ringmail.example ~all",
+                    },
+                    with(
+                        key("one-rsa._domainkey.mail", "v=DKIM1; k=rsa; p=AAAA"),
+                        json!({"status": "verified", "live": "found"}),
+                    ),
+                    with(key("one-ed._domainkey.mail", "v=DKIM1; k=ed25519; p=BBBB"), json!({"status": "not_started"})),
+                ],
+                "recommended_records": [{
+                    "record": "DMARC", "name": "_dmarc.mail", "type": "TXT", "ttl": "Auto", "status": "verified",
+                    "value": "v=DMARC1; p=none;", "live": "found", "policy": "none", "inherited_from": "example.org",
+                }],
+            })
+        );
     }
 }

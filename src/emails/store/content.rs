@@ -6,10 +6,8 @@ use std::cell::RefCell;
 use crate::emails::model::Content;
 use crate::id::EmailId;
 use crate::store::tables::{ATTACHMENTS, EMAIL_BODIES};
-use crate::store::{Blob, Encoded, Keyring, NEXT, Order, Reads, StoreError, WriteTx};
+use crate::store::{Chunks, Keyring, Reads, StoreError, WriteTx, read_chunks};
 
-/// Bytes in one chunk. A read of one never holds more than this in a page run.
-const CHUNK_BYTES: usize = 256 << 10;
 /// The compression level: most of the gain at a fraction of the cost of higher ones.
 const ZSTD_LEVEL: i32 = 1;
 /// The largest content that is decompressed; the request's limit is far below.
@@ -20,31 +18,19 @@ thread_local! {
     static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Something stored in chunks, ready to be written.
+/// Content or an attachment, sealed and ready to be written.
 #[derive(Clone, Debug)]
-pub(in crate::emails) struct StoredBlob {
-    chunks: Vec<Encoded<Blob>>,
-}
+pub(in crate::emails) struct StoredBlob(Chunks);
 
 impl StoredBlob {
-    fn of(bytes: Vec<u8>) -> Self {
-        if bytes.len() <= CHUNK_BYTES {
-            return Self { chunks: vec![Encoded::blob(bytes)] };
-        }
-        Self { chunks: bytes.chunks(CHUNK_BYTES).map(|chunk| Encoded::blob(chunk.to_vec())).collect() }
-    }
-
     /// Returns how many bytes it takes on disk.
     pub(in crate::emails) fn len(&self) -> usize {
-        self.chunks.iter().map(Encoded::len).sum()
+        self.0.bytes()
     }
 
     /// Writes it as the content of an email.
     pub(in crate::emails) fn put_content(&self, tx: &WriteTx<'_>, id: EmailId) -> Result<(), StoreError> {
-        for (number, chunk) in (0..).zip(&self.chunks) {
-            tx.put_encoded(&EMAIL_BODIES, &(id, number), chunk)?;
-        }
-        Ok(())
+        self.0.put(tx, &EMAIL_BODIES, |chunk| (id, chunk))
     }
 
     /// Writes it as an attachment of an email.
@@ -54,10 +40,7 @@ impl StoredBlob {
         id: EmailId,
         number: u16,
     ) -> Result<(), StoreError> {
-        for (chunk_number, chunk) in (0..).zip(&self.chunks) {
-            tx.put_encoded(&ATTACHMENTS, &(id, number, chunk_number), chunk)?;
-        }
-        Ok(())
+        self.0.put(tx, &ATTACHMENTS, |chunk| (id, number, chunk))
     }
 }
 
@@ -71,12 +54,12 @@ pub(in crate::emails) fn seal_content(keyring: &Keyring, id: EmailId, content: &
         };
         compressor.compress(&plain).expect("memory is there for the compressed content")
     });
-    StoredBlob::of(keyring.seal(&content_place(id), &packed))
+    StoredBlob(Chunks::of(keyring.seal(&content_place(id), &packed)))
 }
 
 /// Seals an attachment. Files are mostly compressed already.
 pub(in crate::emails) fn seal_attachment(keyring: &Keyring, id: EmailId, number: u16, content: &[u8]) -> StoredBlob {
-    StoredBlob::of(keyring.seal(&attachment_place(id, number), content))
+    StoredBlob(Chunks::of(keyring.seal(&attachment_place(id, number), content)))
 }
 
 /// Returns the content of an email; `None` once retention has removed it.
@@ -88,14 +71,7 @@ pub(crate) fn read_content(
     keyring: &Keyring,
     id: EmailId,
 ) -> Result<Option<Content>, StoreError> {
-    let mut sealed = Vec::new();
-    tx.scan(&EMAIL_BODIES, &(id, 0), &(id, u32::MAX), Order::Ascending, |_, chunk| {
-        sealed.extend_from_slice(&chunk.decode()?.0);
-        NEXT
-    })?;
-    if sealed.is_empty() {
-        return Ok(None);
-    }
+    let Some(sealed) = read_chunks(tx, &EMAIL_BODIES, |chunk| (id, chunk))? else { return Ok(None) };
     let packed = keyring.open_sealed(&content_place(id), &sealed)?;
     let corrupt = |what: &str| StoreError::Corrupt(format!("content of email {id}: {what}"));
     let size = zstd::zstd_safe::get_frame_content_size(&packed)
@@ -118,14 +94,8 @@ pub(crate) fn read_attachment(
     id: EmailId,
     number: u16,
 ) -> Result<Option<Vec<u8>>, StoreError> {
-    let mut sealed = Vec::new();
-    tx.scan(&ATTACHMENTS, &(id, number, 0), &(id, number, u32::MAX), Order::Ascending, |_, chunk| {
-        sealed.extend_from_slice(&chunk.decode()?.0);
-        NEXT
-    })?;
-    if sealed.is_empty() {
-        return Ok(None);
-    }
+    let sealed = read_chunks(tx, &ATTACHMENTS, |chunk| (id, number, chunk))?;
+    let Some(sealed) = sealed else { return Ok(None) };
     keyring.open_sealed(&attachment_place(id, number), &sealed).map(Some)
 }
 

@@ -41,7 +41,9 @@ def check_wire_form(content):
 
 def text_of(message, kind):
     part = message.get_body((kind,))
-    return part.get_content().replace("\r\n", "\n")
+    text = part.get_content().replace("\r\n", "\n")
+    # RFC 2046 §5.1.1: the line break before a boundary belongs to the boundary, not to the part.
+    return text if text.endswith("\n") else text + "\n"
 
 
 @case

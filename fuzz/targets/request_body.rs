@@ -1,0 +1,24 @@
+//! Bodies of `POST /emails` and `POST /emails/batch`, through to the last rule that needs no store.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ringmail::emails::api::request::{Rules, SendBatchRequest, SendEmailRequest};
+use ringmail::http::{body, canonical};
+
+const RULES: Rules = Rules { now_ms: 1_767_603_600_000, attachment_bytes_max: 1 << 20 };
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(request) = body::parse::<SendEmailRequest>(bytes, &["created_at"]) {
+        // What has the shape of a request is JSON, so that an idempotency key can be kept for it.
+        assert!(canonical::hash(bytes).is_some());
+        if let Err(error) = request.parse(RULES) {
+            assert!(error.message.len() < 2_000, "{}", error.message);
+        }
+    }
+    if let Ok(SendBatchRequest(items)) = body::parse(bytes, &[]) {
+        for item in items {
+            let _ = item.parse(RULES);
+        }
+    }
+});

@@ -1,0 +1,222 @@
+//! `ringmail domain`: sending domains and the DNS records they need.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::failure::Failure;
+use super::output::{Output, table};
+use super::place::{PlaceArgs, TeamArgs, ask, unexpected};
+use crate::admin::request::DomainTrust;
+use crate::admin::response::{DomainView, RecordView};
+use crate::admin::{Door, Request, Response};
+use crate::clock::monotonic;
+use crate::config;
+
+/// The pause between two looks at a check under way.
+const CHECK_PAUSE: Duration = Duration::from_millis(200);
+
+#[derive(Subcommand)]
+pub(super) enum DomainVerb {
+    /// Add a domain and print the DNS records it needs.
+    Add(AddArgs),
+    /// List the domains.
+    List(ListArgs),
+    /// Show a domain and its DNS records.
+    Show(DomainArgs),
+    /// Look for a domain's DNS records and show what is there.
+    Check(CheckArgs),
+    /// Remove a domain, and the API keys that may send from it alone.
+    Remove(DomainArgs),
+}
+
+#[derive(Args)]
+pub(super) struct AddArgs {
+    /// Its name.
+    name: String,
+
+    /// Count it as verified without DNS records; of `ringmail dev` alone.
+    #[arg(long)]
+    verified: bool,
+
+    #[command(flatten)]
+    team: TeamArgs,
+
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+#[derive(Args)]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    team: TeamArgs,
+
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+#[derive(Args)]
+pub(super) struct DomainArgs {
+    /// Its name or its id.
+    domain: String,
+
+    #[command(flatten)]
+    team: TeamArgs,
+
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+#[derive(Args)]
+pub(super) struct CheckArgs {
+    /// Its name or its id.
+    domain: String,
+
+    /// How long the result is waited for.
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = config::wait)]
+    wait: Duration,
+
+    #[command(flatten)]
+    team: TeamArgs,
+
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// What the server or the store refuses.
+pub(super) async fn run(verb: DomainVerb, output: Output) -> Result<(), Failure> {
+    match verb {
+        DomainVerb::Add(AddArgs { name, verified, team, place }) => {
+            let trust = if verified { DomainTrust::Given } else { DomainTrust::Records };
+            let domain = domain(place.ask(Request::DomainAdd { team: team.team, name, trust }).await?)?;
+            output.print(&domain, text)?;
+            if output == Output::Text && trust == DomainTrust::Records {
+                eprintln!("Publish these records, then run `ringmail domain check {}`.", domain.name);
+            }
+            Ok(())
+        }
+        DomainVerb::List(ListArgs { team, place }) => list(team, place, output).await,
+        DomainVerb::Show(DomainArgs { domain: wanted, team, place }) => {
+            let domain = domain(place.ask(Request::DomainShow { team: team.team, domain: wanted }).await?)?;
+            output.print(&domain, text)
+        }
+        DomainVerb::Check(args) => check(args, output).await,
+        DomainVerb::Remove(DomainArgs { domain, team, place }) => {
+            match place.ask(Request::DomainRemove { team: team.team, domain }).await? {
+                Response::Removed(removed) => output.print(&removed, |removed| removed.id.to_string()),
+                other => Err(unexpected(&other)),
+            }
+        }
+    }
+}
+
+fn domain(response: Response) -> Result<DomainView, Failure> {
+    match response {
+        Response::Domain(domain) => Ok(domain),
+        other => Err(unexpected(&other)),
+    }
+}
+
+async fn list(team: TeamArgs, place: PlaceArgs, output: Output) -> Result<(), Failure> {
+    let mut door = place.open().await?;
+    let mut rows: Vec<DomainView> = Vec::new();
+    loop {
+        let after = rows.last().map(|domain| domain.id);
+        match ask(&mut door, Request::DomainList { team: team.team.clone(), after }).await? {
+            Response::Domains(page) => {
+                rows.extend(page.data);
+                if !page.has_more {
+                    break;
+                }
+            }
+            other => return Err(unexpected(&other)),
+        }
+    }
+    door.close().await;
+    let nothing = "There is no domain; add one with `ringmail domain add NAME`.";
+    output.print_rows(&rows, nothing, &["ID", "NAME", "STATUS", "CREATED"], |domain| {
+        vec![domain.id.to_string(), domain.name.clone(), domain.status.clone(), domain.created_at.clone()]
+    })
+}
+
+async fn check(args: CheckArgs, output: Output) -> Result<(), Failure> {
+    let CheckArgs { domain: wanted, wait, team, place } = args;
+    let mut door = place.open().await?;
+    let show = Request::DomainShow { team: team.team.clone(), domain: wanted.clone() };
+    let before = domain(ask(&mut door, show.clone()).await?)?;
+    let asked = Request::DomainCheck { team: team.team, domain: wanted };
+    let pending = domain(ask(&mut door, asked).await?)?;
+    let is_running = door.is_running();
+    let checked = if is_running { settled(&mut door, &show, &before, wait).await? } else { None };
+    door.close().await;
+    match checked {
+        Some(domain) => output.print(&domain, text),
+        None => {
+            output.print(&pending, text)?;
+            if is_running {
+                return Err(Failure::failed("the records have not been looked for in time; run `ringmail domain show`"));
+            }
+            eprintln!("No server is running: the records are looked for once one does.");
+            Ok(())
+        }
+    }
+}
+
+/// Waits for a look at the records that is later than what was known; none when it takes too long.
+async fn settled(
+    door: &mut Door,
+    show: &Request,
+    before: &DomainView,
+    wait: Duration,
+) -> Result<Option<DomainView>, Failure> {
+    let started = monotonic();
+    loop {
+        let domain = domain(ask(door, show.clone()).await?)?;
+        if domain.checked_at != before.checked_at {
+            return Ok(Some(domain));
+        }
+        if started.elapsed() >= wait {
+            return Ok(None);
+        }
+        tokio::time::sleep(CHECK_PAUSE).await;
+    }
+}
+
+fn text(domain: &DomainView) -> String {
+    let mut text = format!("{}  {}  {}", domain.id, domain.name, domain.status);
+    if !domain.records.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(&records(&domain.records));
+    }
+    if !domain.recommended_records.is_empty() {
+        text.push_str("\n\nRecommended\n");
+        text.push_str(&records(&domain.recommended_records));
+    }
+    text
+}
+
+fn records(records: &[RecordView]) -> String {
+    let heading = ["RECORD", "TYPE", "NAME", "PRIORITY", "STATUS", "LIVE", "VALUE"];
+    let cells = |record: &RecordView| {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        vec![
+            record.record.clone(),
+            record.dns_type.clone(),
+            record.name.clone(),
+            or_dash(record.priority.map(|priority| priority.to_string())),
+            record.status.clone(),
+            or_dash(record.live.clone()),
+            record.value.clone(),
+        ]
+    };
+    let mut text = table(&heading, records.iter().map(cells));
+    for record in records {
+        if let Some(detail) = &record.detail {
+            text.push_str(&format!("\n{detail}"));
+        }
+    }
+    text
+}

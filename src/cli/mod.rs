@@ -1,0 +1,137 @@
+//! The command line: one file per verb.
+//!
+//! `serve` and `dev` run the server (`server.rs`). The other verbs ask a running server, or the
+//! store itself where none runs (`place.rs`), and print what they learn (`output.rs`). What can go
+//! wrong ends in `failure.rs`.
+//!
+//! Invariants: standard output holds data alone, words go to standard error; `--json` prints one
+//! JSON value; the exit codes of [`failure::Exit`] are a public contract; no verb ever asks
+//! anything of the terminal.
+
+mod dev;
+mod domain;
+mod failure;
+mod key;
+mod logging;
+mod openapi;
+mod output;
+mod place;
+mod ready;
+mod send;
+mod serve;
+mod server;
+mod team;
+mod user;
+
+use std::future::Future;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+use output::Output;
+
+/// An email API with its delivery, in one program and one file.
+#[derive(Parser)]
+#[command(name = "ringmail", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+struct CommandLine {
+    /// Print JSON instead of text.
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 conflict, 5 server unreachable.";
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run the server.
+    Serve(serve::ServeArgs),
+    /// Run a server for development and tests: emails are captured, a key and domains are ready.
+    Dev(dev::DevArgs),
+    /// Send a test email and follow it.
+    Send(send::SendArgs),
+    /// Tell whether a server is ready, or wait until it is.
+    Ready(ready::ReadyArgs),
+    /// API keys.
+    #[command(subcommand)]
+    Key(key::KeyVerb),
+    /// Teams.
+    #[command(subcommand)]
+    Team(team::TeamVerb),
+    /// Users of the dashboard and their roles.
+    #[command(subcommand)]
+    User(user::UserVerb),
+    /// Sending domains and their DNS records.
+    #[command(subcommand)]
+    Domain(domain::DomainVerb),
+    /// Print the OpenAPI description of the API.
+    Openapi,
+}
+
+/// Runs the verb that the command line names and returns its exit code.
+pub fn main() -> ExitCode {
+    let CommandLine { json, verb } = CommandLine::parse();
+    let output = if json { Output::Json } else { Output::Text };
+    // Every TLS connection of the process uses the one provider.
+    if tokio_rustls::rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
+        unreachable!("nothing has installed a TLS provider before the first line of the program");
+    }
+    match run(verb, output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(verb: Verb, output: Output) -> Result<(), Failure> {
+    match verb {
+        Verb::Serve(args) => serve::run(args, output),
+        Verb::Dev(args) => dev::run(args, output),
+        Verb::Send(args) => wait_for(send::run(args, output)),
+        Verb::Ready(args) => wait_for(ready::run(args, output)),
+        Verb::Key(verb) => wait_for(key::run(verb, output)),
+        Verb::Team(verb) => wait_for(team::run(verb, output)),
+        Verb::User(verb) => wait_for(user::run(verb, output)),
+        Verb::Domain(verb) => wait_for(domain::run(verb, output)),
+        Verb::Openapi => openapi::run(),
+    }
+}
+
+/// Runs a verb that asks and ends. One thread does, beside those of blocking work.
+fn wait_for(verb: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    logging::for_verbs();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("the runtime could not be started: {error}")))?;
+    runtime.block_on(verb)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn every_setting_has_a_variable_and_a_description() {
+        let line = CommandLine::command();
+        for verb in ["serve", "dev"] {
+            let verb = line.find_subcommand(verb).unwrap();
+            for argument in verb.get_arguments().filter(|argument| argument.get_long() != Some("json")) {
+                let name = argument.get_id();
+                let variable = argument.get_env().map(|variable| variable.to_string_lossy());
+
+                assert!(variable.is_some_and(|variable| variable.starts_with("RINGMAIL_")), "{name} has no variable");
+                assert!(argument.get_help().is_some(), "{name} has no description");
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `ringmail team`: teams.
+
+use clap::{Args, Subcommand};
+
+use super::failure::Failure;
+use super::output::Output;
+use super::place::{PlaceArgs, unexpected};
+use crate::admin::{Request, Response};
+
+#[derive(Subcommand)]
+pub(super) enum TeamVerb {
+    /// Make a team.
+    Create(CreateArgs),
+    /// List the teams.
+    List(PlaceArgs),
+}
+
+#[derive(Args)]
+pub(super) struct CreateArgs {
+    /// Its name, unique in the instance.
+    name: String,
+
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// What the server or the store refuses.
+pub(super) async fn run(verb: TeamVerb, output: Output) -> Result<(), Failure> {
+    match verb {
+        TeamVerb::Create(CreateArgs { name, place }) => match place.ask(Request::TeamCreate { name }).await? {
+            Response::Team(team) => output.print(&team, |team| team.id.to_string()),
+            other => Err(unexpected(&other)),
+        },
+        TeamVerb::List(place) => match place.ask(Request::TeamList).await? {
+            Response::Teams(teams) => {
+                output.print_rows(&teams.data, "There is no team.", &["ID", "NAME", "CREATED"], |team| {
+                    vec![team.id.to_string(), team.name.clone(), team.created_at.clone()]
+                })
+            }
+            other => Err(unexpected(&other)),
+        },
+    }
+}

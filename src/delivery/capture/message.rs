@@ -1,0 +1,217 @@
+//! The bytes after DATA, up to the line that is a dot.
+
+use std::slice::Iter;
+
+use smtp_proto::request::receiver::DataReceiver;
+
+use super::MESSAGE_BYTES_MAX;
+
+/// How much of a refused message is read, in the hope of its end.
+const READ_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;
+/// The end of a refused message that is kept, so that its last line can still be told.
+const TAIL_BYTES: usize = 4;
+
+/// Receives one message, without the dots that were put in on the way.
+pub(super) struct Message {
+    receiver: DataReceiver,
+    bytes: Vec<u8>,
+    /// What has been received, kept or not.
+    received_bytes: usize,
+    refused: Option<Refused>,
+}
+
+/// Why a message is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It is larger than was announced.
+    TooLarge,
+    /// The messages under way take all the room there is.
+    NoRoom,
+}
+
+/// What became of the bytes given to [`Message::receive`].
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Received {
+    /// They are all read, and more belong to the message.
+    Part,
+    /// The message is complete.
+    Whole(Vec<u8>),
+    /// The message is complete, and not kept.
+    Refused(Refused),
+    /// Where the message ends cannot be told: nothing that follows may be read.
+    Lost(Option<Refused>),
+}
+
+impl Message {
+    pub(super) fn new() -> Self {
+        let mut receiver = DataReceiver::new();
+        // RFC 5321 §4.1.1.4: the CRLF of the DATA command begins the first line, which may be a dot.
+        let mut begun = Vec::with_capacity(2);
+        receiver.ingest(&mut b"\r\n".iter(), &mut begun);
+        Self { receiver, bytes: Vec::new(), received_bytes: 0, refused: None }
+    }
+
+    /// Returns how many bytes are held.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Gives up the message: the rest is read and not kept.
+    pub(super) fn refuse(&mut self, why: Refused) {
+        self.refused.get_or_insert(why);
+        self.forget();
+    }
+
+    /// Reads what belongs to the message from `input`.
+    pub(super) fn receive(&mut self, input: &mut Iter<'_, u8>) -> Received {
+        let before = input.len();
+        let whole = self.receiver.ingest(input, &mut self.bytes);
+        self.received_bytes += before - input.len();
+        if self.refused.is_none() && self.bytes.len() > MESSAGE_BYTES_MAX {
+            self.refused = Some(Refused::TooLarge);
+        }
+        // The receiver takes CR CR LF after a dot for its line's end. A sender may have meant a line
+        // of its message, and what follows for the rest of it.
+        let ends_cleanly = self.bytes.is_empty() || self.bytes.ends_with(b"\r\n");
+        if whole && !ends_cleanly || !whole && self.received_bytes > READ_BYTES_MAX {
+            return Received::Lost(self.refused);
+        }
+        match (self.refused, whole) {
+            (None, true) => Received::Whole(std::mem::take(&mut self.bytes)),
+            (None, false) => Received::Part,
+            (Some(why), true) => Received::Refused(why),
+            (Some(_), false) => {
+                self.forget();
+                Received::Part
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        let tail = self.bytes.split_off(self.bytes.len().saturating_sub(TAIL_BYTES));
+        self.bytes = tail;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::delivery::smtp::body::DotStuffer;
+
+    /// Receives `wire` in pieces of `piece` bytes; returns what became of it and what is left over.
+    fn receive(wire: &[u8], piece: usize) -> (Received, Vec<u8>) {
+        let mut message = Message::new();
+        let mut rest = wire;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(piece.min(rest.len()));
+            let mut input = now.iter();
+            let received = message.receive(&mut input);
+            if received != Received::Part {
+                return (received, [input.as_slice(), later].concat());
+            }
+            rest = later;
+        }
+        (Received::Part, Vec::new())
+    }
+
+    #[test]
+    fn a_message_ends_at_its_dot_and_loses_the_dots_put_in() {
+        for (wire, message) in [
+            (".\r\n", ""),
+            ("\r\n.\r\n", "\r\n"),
+            ("a\r\n.\r\n", "a\r\n"),
+            ("..\r\n.\r\n", ".\r\n"),
+            ("..a\r\n..\r\n...\r\na.\r\n.\r\n", ".a\r\n.\r\n..\r\na.\r\n"),
+        ] {
+            for piece in 1..=wire.len() {
+                let (received, left) = receive(format!("{wire}QUIT").as_bytes(), piece);
+
+                assert_eq!(received, Received::Whole(message.into()), "{wire:?} by {piece}");
+                assert_eq!(left, b"QUIT");
+            }
+        }
+    }
+
+    #[test]
+    fn no_other_bytes_end_a_message() {
+        for not_the_end in ["\n.\n", "\n.\r\n", "\r\n.\n", "\r.\r", "\r.\r\n", "\r\n.\r", "\n\r.\r\n", "\r\n.\0\r\n"] {
+            let wire = format!("a{not_the_end}MAIL FROM:<b@x.test>\r\n.\r\nQUIT");
+            for piece in 1..=wire.len() {
+                let (received, left) = receive(wire.as_bytes(), piece);
+
+                assert_eq!(left, b"QUIT", "{not_the_end:?} by {piece}");
+                let Received::Whole(message) = received else { panic!("{not_the_end:?}: {received:?}") };
+                assert!(message.windows(4).any(|bytes| bytes == b"MAIL"));
+            }
+        }
+    }
+
+    #[test]
+    fn an_end_that_another_server_would_not_see_is_no_end() {
+        for wire in ["a\r\n.\r\r\nMAIL", ".\r\r\nMAIL", "a\r\n.\r\r\r\nMAIL"] {
+            for piece in 1..=wire.len() {
+                assert_eq!(receive(wire.as_bytes(), piece), (Received::Lost(None), b"MAIL".into()), "{wire:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refused_message_is_read_to_its_end_and_not_held() {
+        let mut message = Message::new();
+        assert_eq!(message.receive(&mut b"Subject: a\r\n\r\n".iter()), Received::Part);
+
+        message.refuse(Refused::NoRoom);
+
+        let mut input = b"b\r\n.\r".iter();
+        assert_eq!(message.receive(&mut input), Received::Part);
+        assert!(message.held_bytes() <= TAIL_BYTES);
+        let mut input = b"\nQUIT".iter();
+        assert_eq!(message.receive(&mut input), Received::Refused(Refused::NoRoom));
+        assert_eq!(input.as_slice(), b"QUIT");
+    }
+
+    #[test]
+    fn a_message_without_an_end_is_given_up() {
+        let block = vec![b'a'; 1 << 20];
+        let mut message = Message::new();
+
+        let parts = (0..1_000).take_while(|_| message.receive(&mut block.iter()) == Received::Part).count();
+
+        assert_eq!(parts, READ_BYTES_MAX >> 20);
+        assert_eq!(message.receive(&mut block.iter()), Received::Lost(Some(Refused::TooLarge)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_the_client_stuffs_comes_out_as_it_was(
+            lines in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..6), 0..12),
+            piece in 1_usize..64,
+        ) {
+            // Every CR and LF inside a line becomes a dot: they are what the client never sends.
+            let mut message = Vec::new();
+            for line in lines {
+                message.extend(line.into_iter().map(|byte| if b"\r\n".contains(&byte) { b'.' } else { byte }));
+                message.extend_from_slice(b"\r\n");
+            }
+            let mut wire = Vec::new();
+            let mut stuffer = DotStuffer::default();
+            stuffer.push(&message, &mut wire);
+            stuffer.finish(&mut wire);
+
+            let (received, left) = receive(&wire, piece);
+
+            prop_assert_eq!(received, Received::Whole(message));
+            prop_assert!(left.is_empty());
+        }
+
+        #[test]
+        fn the_pieces_it_comes_in_make_no_difference(
+            wire in proptest::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'.'), Just(b'a')], 0..40),
+            piece in 1_usize..8,
+        ) {
+            prop_assert_eq!(receive(&wire, piece), receive(&wire, wire.len().max(1)));
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The mailbox through its front door: a real listener on loopback over a real store.
+
+mod conversing;
+mod keeping;
+mod listening;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{CaptureListener, Mailbox};
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::delivery::rows::CapturedRow;
+use crate::id::{CapturedId, IdSource};
+use crate::store::page::{Cursor, PageQuery};
+use crate::store::{Keyring, Kind, OpenOptions, Store};
+
+/// How long a test waits for what happens at once.
+const WITHIN: Duration = Duration::from_secs(20);
+/// What comes before the message.
+const BEGIN: &str = "EHLO client.test\r\nMAIL FROM:<a@x.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\n";
+
+/// A mailbox that is served.
+struct Server {
+    context: Context,
+    mailbox: Arc<Mailbox>,
+    address: SocketAddr,
+    stop: CancellationToken,
+    serving: JoinHandle<()>,
+    _directory: tempfile::TempDir,
+}
+
+impl Server {
+    async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    async fn start_with(change: impl FnOnce(&mut CaptureListener)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = OpenOptions { directory: directory.path().into(), kind: Kind::Dev, cache_bytes: 8 << 20 };
+        let clock = Clock::manual(1_767_604_353_456);
+        let context = Context {
+            store: Store::open(&options).unwrap(),
+            ids: IdSource::new(clock.clone()),
+            clock,
+            keyring: Keyring::open(&directory.path().join("master.key")).unwrap(),
+        };
+        let mailbox = Arc::new(Mailbox::new(context.clone()));
+        let mut listener = Mailbox::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        change(&mut listener);
+        let address = listener.local_addr();
+        let stop = CancellationToken::new();
+        let serving = TaskTracker::new().spawn(Mailbox::serve(listener, Arc::clone(&mailbox), stop.clone()));
+        Self { context, mailbox, address, stop, serving, _directory: directory }
+    }
+
+    async fn connect(&self) -> Client {
+        let mut client = Client { stream: TcpStream::connect(self.address).await.unwrap(), unread: Vec::new() };
+        assert_eq!(client.reply().await, "220 localhost ESMTP Ringmail mailbox, nothing leaves from here");
+        client
+    }
+
+    /// Connects, sends `wire` at once and returns every reply until the server closes.
+    async fn replies_to(&self, wire: &str) -> String {
+        let mut client = self.connect().await;
+        client.send(wire).await;
+        client.rest().await
+    }
+
+    /// Returns the whole mailbox, newest first.
+    async fn all(&self) -> Vec<(CapturedId, CapturedRow)> {
+        let page = self.mailbox.list(PageQuery { limit: 10_000, cursor: Cursor::Newest }).await.unwrap();
+        assert!(!page.has_more);
+        page.rows
+    }
+
+    /// Returns the bytes of the messages, newest first.
+    async fn messages(&self) -> Vec<Vec<u8>> {
+        let mut messages = Vec::new();
+        for (id, _) in self.all().await {
+            messages.push(self.mailbox.message(id).await.unwrap().unwrap().1);
+        }
+        messages
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        tokio::time::timeout(WITHIN, self.serving).await.expect("the mailbox stops").unwrap();
+    }
+}
+
+/// The other side of a conversation.
+struct Client {
+    stream: TcpStream,
+    unread: Vec<u8>,
+}
+
+impl Client {
+    async fn send(&mut self, wire: impl AsRef<[u8]>) {
+        self.stream.write_all(wire.as_ref()).await.unwrap();
+    }
+
+    /// Sends a command and returns the last line of its reply.
+    async fn command(&mut self, command: &str) -> String {
+        self.send(format!("{command}\r\n")).await;
+        self.reply().await
+    }
+
+    /// Returns the last line of the next reply.
+    async fn reply(&mut self) -> String {
+        loop {
+            let line = self.line().await;
+            if line.as_bytes().get(3) != Some(&b'-') {
+                return line;
+            }
+        }
+    }
+
+    async fn line(&mut self) -> String {
+        loop {
+            if let Some(end) = self.unread.windows(2).position(|pair| pair == b"\r\n") {
+                let line = self.unread.drain(..end + 2).collect::<Vec<u8>>();
+                return String::from_utf8(line[..end].to_vec()).unwrap();
+            }
+            assert!(self.read().await > 0, "the server closed");
+        }
+    }
+
+    /// Returns what comes until the server closes.
+    async fn rest(&mut self) -> String {
+        while self.read().await > 0 {}
+        String::from_utf8(std::mem::take(&mut self.unread)).unwrap()
+    }
+
+    async fn read(&mut self) -> usize {
+        tokio::time::timeout(WITHIN, self.stream.read_buf(&mut self.unread)).await.expect("the server answers").unwrap()
+    }
+}
+
+/// Returns the codes of some replies, last lines only.
+fn codes(replies: &str) -> Vec<&str> {
+    replies.lines().filter(|line| line.as_bytes().get(3) != Some(&b'-')).map(|line| &line[..3]).collect()
+}

@@ -1,0 +1,107 @@
+//! The use cases over a real store, and the checks against a real name server in this process.
+
+mod use_cases;
+mod verification;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::model::{DomainStatus, DomainWithRecords, Live, NewDomain, RecordKind, RecordStatus};
+use super::records::{self, ExpectedRecord};
+use super::service::Domains;
+use super::settings::DomainSettings;
+use super::store::{self, DomainRow};
+use super::testing::{context, settings};
+use crate::address::DomainName;
+use crate::api_keys::ApiKeys;
+use crate::context::Context;
+use crate::dns::tests::authority::Authority;
+use crate::dns::{Expected, Resolver, Timings};
+use crate::id::{DomainId, Id, TeamId};
+
+const TEAM: TeamId = Id::MIN;
+const OTHER_TEAM: TeamId = Id::MAX;
+
+/// An instance: a store, and domains whose checks ask one name server.
+struct Instance {
+    _directory: tempfile::TempDir,
+    context: Context,
+    keys: Arc<ApiKeys>,
+    domains: Arc<Domains>,
+}
+
+impl Instance {
+    /// An instance whose checks find nobody to ask.
+    fn start() -> Self {
+        Self::with_settings(settings())
+    }
+
+    fn with_settings(settings: DomainSettings) -> Self {
+        let (directory, context) = context();
+        let keys = ApiKeys::load(context.clone()).unwrap();
+        let domains = Domains::new(context.clone(), nobody(), settings, Arc::clone(&keys));
+        Self { _directory: directory, context, keys, domains }
+    }
+
+    /// The same store after a restart, with checks that ask `server`.
+    fn restarted(&self, server: SocketAddr) -> Arc<Domains> {
+        Domains::new(self.context.clone(), resolver(server), settings(), Arc::clone(&self.keys))
+    }
+
+    async fn add(&self, name: &str) -> DomainId {
+        self.domains.create(TEAM, NewDomain::named(domain_name(name))).await.unwrap().domain.id
+    }
+
+    async fn shown(&self, id: DomainId) -> DomainWithRecords {
+        self.domains.find(TEAM, id).await.unwrap().unwrap()
+    }
+
+    fn row(&self, id: DomainId) -> DomainRow {
+        self.context.store.read_now(|tx| store::find(tx, TEAM, id)).unwrap().unwrap()
+    }
+
+    /// The records that a domain should publish, under their complete names.
+    fn expected(&self, id: DomainId) -> Vec<ExpectedRecord> {
+        records::expected(&self.row(id), &settings())
+    }
+
+    async fn store_row(&self, id: DomainId, row: DomainRow) {
+        self.context.store.write(move |tx| store::put(tx, TEAM, id, &row)).await.unwrap();
+    }
+}
+
+fn domain_name(text: &str) -> DomainName {
+    DomainName::parse(text).unwrap()
+}
+
+/// A port where nothing listens.
+fn nobody() -> Resolver {
+    resolver("127.0.0.1:9".parse().unwrap())
+}
+
+fn resolver(server: SocketAddr) -> Resolver {
+    let timings = Timings { timeout: Duration::from_millis(500), tries: 1, ..Timings::default() };
+    Resolver::with_timings(&[server], &timings).unwrap()
+}
+
+/// Serves these records, and `more` lines, in the zone `example.`.
+async fn publish(records: &[ExpectedRecord], more: &str) -> Authority {
+    let mut zone = String::from("$TTL 300\n@ IN SOA ns.example. hostmaster.example. 1 3600 600 86400 1800\n");
+    for ExpectedRecord { expected, .. } in records {
+        zone.push_str(&match expected {
+            Expected::Mx { name, priority, host } => format!("{name}. IN MX {priority} {host}.\n"),
+            Expected::Cname { name, target } => format!("{name}. IN CNAME {target}.\n"),
+            Expected::Txt { name, value } => format!("{name}. IN TXT {}\n", strings(value)),
+        });
+    }
+    zone.push_str(more);
+    Authority::serving(&zone).await
+}
+
+/// Splits a text into the strings of a TXT record (RFC 1035 §3.3).
+fn strings(value: &str) -> String {
+    let chunks: Vec<String> =
+        value.as_bytes().chunks(255).map(|chunk| format!("{:?}", str::from_utf8(chunk).unwrap())).collect();
+    chunks.join(" ")
+}

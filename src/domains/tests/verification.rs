@@ -1,0 +1,210 @@
+//! Asking, finding, losing and finding again.
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::domains::find_sender;
+use crate::domains::signing::signing_keys;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+async fn status(instance: &Instance, id: DomainId) -> DomainStatus {
+    instance.shown(id).await.domain.status
+}
+
+/// Checks again, some time later.
+async fn look_later(instance: &Instance, domains: &Arc<Domains>, later: Duration) {
+    instance.context.clock.advance(later);
+    domains.check_due().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_domain_whose_records_are_published_is_verified_and_signs_with_both_keys() {
+    let instance = Instance::start();
+    let id = instance.add("shop.example").await;
+    let authority = publish(&instance.expected(id), "_dmarc IN TXT \"v=DMARC1; p=reject\"\n").await;
+    let domains = instance.restarted(authority.address);
+
+    assert!(domains.request_verification(TEAM, id).await.unwrap());
+    assert_eq!(status(&instance, id).await, DomainStatus::Pending);
+    domains.check_due().await.unwrap();
+
+    let shown = instance.shown(id).await;
+    assert_eq!(shown.domain.status, DomainStatus::Verified);
+    assert!(shown.records.iter().all(|row| row.status == RecordStatus::Verified && row.detail.is_none()));
+    let keys = instance.context.store.read_now(|tx| signing_keys(tx, &instance.context.keyring, TEAM, id));
+    assert_eq!(keys.unwrap().unwrap().keys.len(), 2);
+    let sender = instance.context.store.read_now(|tx| find_sender(tx, TEAM, "shop.example")).unwrap().unwrap();
+    assert!(sender.verified && sender.ed25519);
+}
+
+#[tokio::test]
+async fn an_inherited_policy_is_shown_with_its_parent() {
+    let instance = Instance::start();
+    let id = instance.add("mail.shop.example").await;
+    let authority = publish(&[], "_dmarc.shop IN TXT \"v=DMARC1; p=quarantine; sp=reject\"\n").await;
+    let domains = instance.restarted(authority.address);
+
+    domains.request_verification(TEAM, id).await.unwrap();
+    domains.check_due().await.unwrap();
+
+    let advice = instance.shown(id).await.recommended.remove(0);
+    assert_eq!((advice.status, advice.live), (RecordStatus::Verified, Some(Live::Found)));
+    assert_eq!(advice.policy.as_deref(), Some("reject"));
+    assert_eq!(advice.inherited_from.as_deref(), Some("shop.example"));
+    assert_eq!(advice.name, "_dmarc.mail");
+}
+
+#[tokio::test]
+async fn missing_records_are_sought_for_three_days_and_say_where_they_should_be() {
+    let instance = Instance::start();
+    let id = instance.add("mail.shop.example").await;
+    let authority = publish(&[], "").await;
+    let domains = instance.restarted(authority.address);
+
+    domains.request_verification(TEAM, id).await.unwrap();
+    domains.check_due().await.unwrap();
+    assert_eq!(status(&instance, id).await, DomainStatus::Pending);
+    let mx = instance.shown(id).await.records.remove(0);
+    assert_eq!((mx.status, mx.live), (RecordStatus::NotStarted, Some(Live::Missing)));
+    assert_eq!(mx.detail.as_deref(), Some("send.mail.shop.example: No MX record is published at this name."));
+
+    look_later(&instance, &domains, 71 * HOUR).await;
+    assert_eq!(status(&instance, id).await, DomainStatus::Pending);
+    look_later(&instance, &domains, HOUR).await;
+    assert_eq!(status(&instance, id).await, DomainStatus::Failed);
+
+    let authority = publish(&instance.expected(id), "").await;
+    let domains = instance.restarted(authority.address);
+    domains.check_due().await.unwrap();
+    assert_eq!(status(&instance, id).await, DomainStatus::Failed, "given up until somebody asks");
+    domains.request_verification(TEAM, id).await.unwrap();
+    domains.check_due().await.unwrap();
+    assert_eq!(status(&instance, id).await, DomainStatus::Verified);
+}
+
+#[tokio::test]
+async fn a_fresh_search_repeats_within_a_minute() {
+    let instance = Instance::start();
+    let id = instance.add("shop.example").await;
+    let authority = publish(&[], "").await;
+    let domains = instance.restarted(authority.address);
+    domains.request_verification(TEAM, id).await.unwrap();
+    domains.check_due().await.unwrap();
+    let first = instance.row(id).checked_ms;
+
+    look_later(&instance, &domains, Duration::from_secs(59)).await;
+    assert_eq!(instance.row(id).checked_ms, first);
+    look_later(&instance, &domains, Duration::from_secs(1)).await;
+    assert!(instance.row(id).checked_ms > first);
+}
+
+#[tokio::test]
+async fn silence_takes_nothing_away_and_a_lost_record_does_until_it_is_back() {
+    let instance = Instance::start();
+    let id = instance.add("shop.example").await;
+    let expected = instance.expected(id);
+    let complete = publish(&expected, "").await;
+    let domains = instance.restarted(complete.address);
+    domains.request_verification(TEAM, id).await.unwrap();
+    domains.check_due().await.unwrap();
+
+    let silent = instance.restarted("127.0.0.1:9".parse().unwrap());
+    look_later(&instance, &silent, HOUR).await;
+    let shown = instance.shown(id).await;
+    assert_eq!(shown.domain.status, DomainStatus::Verified);
+    assert_eq!((shown.records[2].status, shown.records[2].live), (RecordStatus::TemporaryFailure, Some(Live::Unknown)));
+    assert!(instance.row(id).ed25519_published());
+
+    let without_spf: Vec<ExpectedRecord> =
+        expected.iter().filter(|record| record.kind != RecordKind::ReturnPathSpf).cloned().collect();
+    let authority = publish(&without_spf, "").await;
+    let lacking = instance.restarted(authority.address);
+    look_later(&instance, &lacking, HOUR).await;
+    assert_eq!(status(&instance, id).await, DomainStatus::Failed);
+
+    let healed = instance.restarted(complete.address);
+    look_later(&instance, &healed, HOUR).await;
+    assert_eq!(status(&instance, id).await, DomainStatus::Verified);
+}
+
+#[tokio::test]
+async fn asking_again_about_a_verified_domain_never_stops_its_mail() {
+    let instance = Instance::start();
+    let id = instance.add("shop.example").await;
+    let authority = publish(&instance.expected(id), "").await;
+    let domains = instance.restarted(authority.address);
+    domains.request_verification(TEAM, id).await.unwrap();
+    domains.check_due().await.unwrap();
+    let first = instance.row(id).checked_ms;
+    instance.context.clock.advance(Duration::from_secs(1));
+
+    domains.request_verification(TEAM, id).await.unwrap();
+    assert_eq!(status(&instance, id).await, DomainStatus::Verified);
+    domains.check_due().await.unwrap();
+    assert!(instance.row(id).checked_ms > first, "it was checked all the same");
+}
+
+#[tokio::test]
+async fn a_sweep_takes_the_hundred_stalest_and_the_next_one_the_rest() {
+    let instance = Instance::start();
+    let authority = publish(&[], "").await;
+    let domains = instance.restarted(authority.address);
+    let now_ms = instance.context.now_ms();
+    let mut ids = Vec::new();
+    for number in 0..130_i64 {
+        let id = instance.context.id();
+        let row = DomainRow {
+            status: DomainStatus::Verified,
+            checked_ms: Some(now_ms - HOUR.as_millis() as i64 + number),
+            ..super::super::testing::row(&format!("d{number}.example"))
+        };
+        instance.store_row(id, row).await;
+        ids.push(id);
+    }
+    let demoted = |ids: &[DomainId]| ids.iter().filter(|id| instance.row(**id).status == DomainStatus::Failed).count();
+
+    domains.check_due().await.unwrap();
+    assert_eq!((demoted(&ids[..100]), demoted(&ids[100..])), (100, 0));
+    domains.check_due().await.unwrap();
+    assert_eq!(demoted(&ids), 100, "the next sweep is a quarter of an hour away");
+    look_later(&instance, &domains, Duration::from_secs(15 * 60)).await;
+    assert_eq!(demoted(&ids), 130);
+}
+
+#[tokio::test]
+async fn the_worker_checks_what_is_asked_for_and_stops_when_told() {
+    let instance = Instance::start();
+    let id = instance.add("shop.example").await;
+    let authority = publish(&instance.expected(id), "").await;
+    let domains = instance.restarted(authority.address);
+    let stop = CancellationToken::new();
+    let mut worker = JoinSet::new();
+    worker.spawn(Arc::clone(&domains).run(stop.clone()));
+
+    domains.request_verification(TEAM, id).await.unwrap();
+    let verified = async {
+        while status(&instance, id).await != DomainStatus::Verified {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), verified).await.unwrap();
+
+    stop.cancel();
+    let ended = tokio::time::timeout(Duration::from_secs(10), worker.join_all()).await.unwrap();
+    assert!(ended[0].is_ok());
+}
+
+#[tokio::test]
+async fn what_waited_before_a_restart_is_found_again() {
+    let instance = Instance::start();
+    let id = instance.add("shop.example").await;
+    instance.domains.request_verification(TEAM, id).await.unwrap();
+    let authority = publish(&instance.expected(id), "").await;
+
+    let domains = instance.restarted(authority.address);
+    domains.check_due().await.unwrap();
+
+    assert_eq!(status(&instance, id).await, DomainStatus::Verified);
+}

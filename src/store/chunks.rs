@@ -1,0 +1,102 @@
+//! Bytes of any length in rows of bounded size: bodies, attachments and captured messages.
+//!
+//! A chunked value lies under consecutive numbers from 0, the last part of its key. It is cut
+//! ahead of the transaction, so that the writer thread only copies bytes.
+
+use super::key::Key;
+use super::transaction::{NEXT, Order, Reads, Table, WriteTx};
+use super::value::{Blob, Encoded};
+use super::StoreError;
+
+/// Bytes in one chunk. A read of one never holds more than this in a page run.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Bytes cut into chunks, ready to be written.
+#[derive(Clone, Debug)]
+pub struct Chunks {
+    chunks: Vec<Encoded<Blob>>,
+}
+
+impl Chunks {
+    /// Cuts `bytes`. What fits into one chunk is not copied; no bytes are one empty chunk.
+    pub fn of(bytes: Vec<u8>) -> Self {
+        if bytes.len() <= CHUNK_BYTES {
+            return Self { chunks: vec![Encoded::blob(bytes)] };
+        }
+        Self { chunks: bytes.chunks(CHUNK_BYTES).map(|chunk| Encoded::blob(chunk.to_vec())).collect() }
+    }
+
+    /// Returns how many bytes all chunks take on disk.
+    pub fn bytes(&self) -> usize {
+        self.chunks.iter().map(Encoded::len).sum()
+    }
+
+    /// Writes the chunks; `key` returns the key of the chunk of a number.
+    ///
+    /// # Errors
+    /// As [`WriteTx::put`].
+    pub fn put<K: Key>(
+        &self,
+        tx: &WriteTx<'_>,
+        table: &Table<K, Blob>,
+        key: impl Fn(u32) -> K,
+    ) -> Result<(), StoreError> {
+        for (number, chunk) in (0..).zip(&self.chunks) {
+            tx.put_encoded(table, &key(number), chunk)?;
+        }
+        Ok(())
+    }
+}
+
+/// Joins the chunks under `key`; `None` when there are none.
+///
+/// # Errors
+/// [`StoreError`] when the file cannot be read.
+pub fn read_chunks<K: Key>(
+    tx: &impl Reads,
+    table: &Table<K, Blob>,
+    key: impl Fn(u32) -> K,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut joined = None;
+    tx.scan(table, &key(0), &key(u32::MAX), Order::Ascending, |_, chunk| {
+        joined.get_or_insert_with(Vec::new).extend_from_slice(chunk.bytes());
+        NEXT
+    })?;
+    Ok(joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::Id;
+    use crate::store::tables::CAPTURED_MESSAGES;
+    use crate::store::{Kind, OpenOptions, Store};
+
+    #[tokio::test]
+    async fn bytes_of_any_length_come_back_as_they_were() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&OpenOptions {
+            directory: directory.path().into(),
+            kind: Kind::Dev,
+            cache_bytes: 4 << 20,
+        })
+        .unwrap();
+        for (count, length) in [(1, 0), (1, 1), (1, CHUNK_BYTES), (2, CHUNK_BYTES + 1), (4, 4 * CHUNK_BYTES)] {
+            let id = Id::from_bytes([u8::try_from(length % 251).unwrap(); 16]);
+            let bytes: Vec<u8> = (0..length).map(|index| u8::try_from(index % 251).unwrap()).collect();
+            let chunks = Chunks::of(bytes.clone());
+            assert_eq!((chunks.chunks.len(), chunks.bytes()), (count, length));
+
+            store
+                .write::<_, StoreError>(move |tx| chunks.put(tx, &CAPTURED_MESSAGES, |number| (id, number)))
+                .await
+                .unwrap();
+
+            let read = |id| move |number| (id, number);
+            let joined = store.read_now(|tx| read_chunks(tx, &CAPTURED_MESSAGES, read(id))).unwrap();
+            assert_eq!(joined, Some(bytes));
+            let none = store.read_now(|tx| read_chunks(tx, &CAPTURED_MESSAGES, read(Id::MAX))).unwrap();
+            assert_eq!(none, None);
+        }
+    }
+}

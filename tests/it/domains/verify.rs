@@ -1,0 +1,117 @@
+//! `POST /domains/{id}/verify`, against a name server of our own.
+
+use std::time::Duration;
+
+use hickory_server::proto::rr::RecordType;
+use ringmail::clock::monotonic;
+use serde_json::{Value, json};
+
+use super::{create, path, redacted};
+use crate::support::{NameServer, TestServer, email};
+
+/// Waits until a domain is as `condition` says, and returns it.
+#[track_caller]
+fn wait_until(server: &TestServer, domain: &Value, condition: impl Fn(&Value) -> bool) -> Value {
+    let started = monotonic();
+    loop {
+        let domain = server.get(&path(domain)).ok(200);
+        if condition(&domain) {
+            return domain;
+        }
+        assert!(started.elapsed() < Duration::from_secs(20), "{domain:#}");
+        std::thread::yield_now();
+    }
+}
+
+fn start(names: &NameServer) -> TestServer {
+    TestServer::start_with(&["--hostname", "mx.ringmail.example", "--resolver", &names.address()])
+}
+
+#[track_caller]
+fn verify(server: &TestServer, domain: &Value) {
+    let answer = server.call("POST", &format!("{}/verify", path(domain)), server.key(), &[], None).ok(200);
+    assert_eq!(answer, json!({ "object": "domain", "id": domain["id"] }));
+}
+
+#[test]
+fn a_domain_may_be_sent_from_once_its_records_are_found() {
+    let names = NameServer::start();
+    let server = start(&names);
+    let domain = create(&server, "shop.example");
+    let message = email(&json!({ "from": "hello@shop.example" }));
+    server.post("/emails", &message).refused(
+        403,
+        "validation_error",
+        "The shop.example domain is not verified. Please, add and verify your domain.",
+    );
+
+    names.publish(&domain["records"]);
+    names.add("_dmarc.shop IN TXT \"v=DMARC1; p=reject\"\n");
+    verify(&server, &domain);
+
+    let verified = wait_until(&server, &domain, |domain| domain["status"] == "verified");
+    insta::assert_json_snapshot!(redacted(verified));
+    server.post("/emails", &message).ok(200);
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_said_record_by_record() {
+    let names = NameServer::start();
+    let server = start(&names);
+    let domain = create(&server, "shop.example");
+    names.add("send.shop IN MX 20 mx.ringmail.example.\n");
+    names.add("send.shop IN TXT \"v=spf1 -all\"\n");
+
+    verify(&server, &domain);
+
+    let seen = wait_until(&server, &domain, |domain| domain["status"] == "failed");
+    insta::assert_json_snapshot!(redacted_names(seen, &domain));
+}
+
+/// As [`redacted`], with the selectors inside the details too.
+fn redacted_names(mut domain: Value, created: &Value) -> Value {
+    for number in [2, 3] {
+        let name = created["records"][number]["name"].as_str().expect("a name");
+        let (selector, _) = name.split_once('.').expect("a key's name has labels");
+        let detail = domain["records"][number]["detail"].as_str().expect("a detail").replace(selector, "[selector]");
+        domain["records"][number]["detail"] = json!(detail);
+    }
+    redacted(domain)
+}
+
+#[test]
+fn a_domain_that_loses_a_record_may_not_be_sent_from_until_it_is_back() {
+    let names = NameServer::start();
+    let server = start(&names);
+    let domain = create(&server, "shop.example");
+    let message = email(&json!({ "from": "hello@shop.example" }));
+    names.publish(&domain["records"]);
+    verify(&server, &domain);
+    wait_until(&server, &domain, |domain| domain["status"] == "verified");
+
+    names.remove("send.shop.example.", RecordType::TXT);
+    server.advance(Duration::from_secs(16 * 60));
+    wait_until(&server, &domain, |domain| domain["status"] == "failed");
+    assert_eq!(server.post("/emails", &message).status, 403);
+
+    names.publish(&domain["records"]);
+    server.advance(Duration::from_secs(16 * 60));
+    wait_until(&server, &domain, |domain| domain["status"] == "verified");
+    server.post("/emails", &message).ok(200);
+}
+
+#[test]
+fn a_search_goes_on_after_a_restart() {
+    let names = NameServer::start();
+    let server = start(&names);
+    let domain = create(&server, "shop.example");
+    verify(&server, &domain);
+    wait_until(&server, &domain, |domain| domain["records"][0]["live"] == "missing");
+    assert_eq!(server.get(&path(&domain)).ok(200)["status"], "pending");
+
+    names.publish(&domain["records"]);
+    server.advance(Duration::from_secs(3600));
+    let server = server.restart_with(&["--hostname", "mx.ringmail.example", "--resolver", &names.address()]);
+
+    wait_until(&server, &domain, |domain| domain["status"] == "verified");
+}
