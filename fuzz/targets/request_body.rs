@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     if let Ok(SendBatchRequest(items)) = body::parse(bytes, &[]) {
-        for item in items {
+        for item in items.into_iter().flatten() {
             let _ = item.parse(RULES);
         }
     }

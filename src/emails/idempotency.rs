@@ -137,16 +137,8 @@ impl Idempotency {
         let now = self.context.now_ms();
         let at = (team, request.key_hash);
         let mut keys = lock(&self.keys);
-        match keys.get(&at) {
-            Some(Entry::Done { expires_ms, .. }) if *expires_ms <= now => {}
-            Some(Entry::Running { body_hash } | Entry::Done { body_hash, .. })
-                if *body_hash != request.body_hash =>
-            {
-                return Err(KeyConflict::OtherPayload);
-            }
-            Some(Entry::Running { .. }) => return Err(KeyConflict::Running),
-            Some(Entry::Done { answer, .. }) => return Ok(Reserved::Replay(answer.clone())),
-            None => {}
+        if let Some(answer) = earlier(&keys, at, request, now)? {
+            return Ok(Reserved::Replay(answer));
         }
         keys.insert(at, Entry::Running { body_hash: request.body_hash });
         drop(keys);
@@ -157,6 +149,15 @@ impl Idempotency {
             expires_ms: now + LIFETIME_MS,
             settled: false,
         }))
+    }
+
+    /// Returns what was answered to an earlier request with the key, and reserves nothing.
+    ///
+    /// # Errors
+    /// [`KeyConflict`].
+    pub async fn replay(&self, team: TeamId, request: &IdempotentRequest) -> Result<Option<Answer>, KeyConflict> {
+        let _ = self.loaded.subscribe().wait_for(|loaded| *loaded).await;
+        earlier(&lock(&self.keys), (team, request.key_hash), request, self.context.now_ms())
     }
 
     /// Forgets the answers that have expired. Repeats until nothing is left, a page a commit.
@@ -179,6 +180,23 @@ impl Idempotency {
                 return Ok(());
             }
         }
+    }
+}
+
+fn earlier(
+    keys: &Keys,
+    at: (TeamId, [u8; 32]),
+    request: &IdempotentRequest,
+    now: TimestampMs,
+) -> Result<Option<Answer>, KeyConflict> {
+    match keys.get(&at) {
+        None => Ok(None),
+        Some(Entry::Done { expires_ms, .. }) if *expires_ms <= now => Ok(None),
+        Some(Entry::Running { body_hash } | Entry::Done { body_hash, .. }) if *body_hash != request.body_hash => {
+            Err(KeyConflict::OtherPayload)
+        }
+        Some(Entry::Running { .. }) => Err(KeyConflict::Running),
+        Some(Entry::Done { answer, .. }) => Ok(Some(answer.clone())),
     }
 }
 

@@ -6,17 +6,28 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use salvo::extract::Metadata;
 use salvo::oapi::{Components, Content, EndpointArgRegister, Operation, RequestBody as RequestBodyDoc, Required, ToSchema};
+use salvo::http::ReqBody;
+use salvo::http::body::Body as _;
+use salvo::http::header::EXPECT;
 use salvo::{Depot, Extractible, Request};
 use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::{ApiError, ErrorCode};
 use super::state::service;
-use super::tolerance::{self, Tolerant};
+use super::reader::{Anything, Reader};
+use super::tolerance;
 
+/// How long a body may pause: a client that stalls must not keep its share of the budget.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// Bytes of a refused body that are read to their end all the same.
+const DISCARDED_BYTES_MAX: u64 = 128 << 20;
+/// How long that reading may take.
+const DISCARDING_MAX: Duration = Duration::from_secs(10);
 /// The longest part of an error in a body that is repeated to the caller, in characters.
 const DETAIL_CHARS_MAX: usize = 300;
 /// The longest path of a field that is repeated to the caller, in characters.
@@ -54,6 +65,14 @@ pub enum BodySize {
 pub trait FromBody: DeserializeOwned + ToSchema + Send + 'static {
     /// How large the body may be.
     const SIZE: BodySize = BodySize::Other;
+
+    /// Reads the body, leaving out the fields of `tolerated`.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    fn read(raw: &[u8], tolerated: &[&str]) -> Result<Self, ApiError> {
+        parse(raw, tolerated)
+    }
 }
 
 /// A request body that has been read and has the shape of `T`; its rules are checked by `T::parse`.
@@ -102,7 +121,7 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
         let (raw, share) = read(req, bytes_max, &limits.in_flight).await?;
         depot.insert_typed(share);
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
-        let value = parse(&raw, tolerated)?;
+        let value = T::read(&raw, tolerated)?;
         Ok(Self { value, raw })
     }
 }
@@ -112,24 +131,20 @@ async fn read(
     bytes_max: usize,
     budget: &Arc<Semaphore>,
 ) -> Result<(Vec<u8>, BudgetShare), ApiError> {
-    use salvo::http::body::Body as _;
-
     let too_large = || {
         let message = format!("The request body is larger than the {bytes_max} bytes this endpoint takes.");
         ApiError::new(ErrorCode::PayloadTooLarge, message)
     };
-    let mut body = req.take_body();
+    // What is not read here stays with the request, for `discard_rest`.
+    let body = req.body_mut();
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > bytes_max {
         return Err(too_large());
     }
     let mut raw = Vec::with_capacity(announced);
     let mut permits = Vec::with_capacity(1);
-    while let Some(frame) = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx)).await {
-        let frame = frame.map_err(|error| {
-            ApiError::new(ErrorCode::MalformedJson, format!("The request body broke off: {error}."))
-        })?;
-        let Ok(bytes) = frame.into_data() else { continue };
+    while let Some(bytes) = next_bytes(body).await? {
+        let bytes = bytes.as_ref();
         if raw.len() + bytes.len() > bytes_max {
             return Err(too_large());
         }
@@ -138,9 +153,60 @@ async fn read(
             ApiError::unavailable("The server has too many request bodies in hand. Try again in a moment.")
         })?;
         permits.push(permit);
-        raw.extend_from_slice(&bytes);
+        raw.extend_from_slice(bytes);
     }
     Ok((raw, BudgetShare { _permits: permits }))
+}
+
+/// Returns the next bytes of a body; `None` at its end.
+async fn next_bytes(body: &mut ReqBody) -> Result<Option<impl AsRef<[u8]>>, ApiError> {
+    let broken = |why: &dyn std::fmt::Display| {
+        ApiError::new(ErrorCode::MalformedJson, format!("The request body broke off: {why}."))
+    };
+    loop {
+        let frame = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *body).poll_frame(cx));
+        let Ok(frame) = tokio::time::timeout(PAUSE_MAX, frame).await else {
+            return Err(broken(&format_args!("nothing came for {} seconds", PAUSE_MAX.as_secs())));
+        };
+        let Some(frame) = frame else { return Ok(None) };
+        if let Ok(bytes) = frame.map_err(|error| broken(&error))?.into_data() {
+            return Ok(Some(bytes));
+        }
+    }
+}
+
+/// What became of the part of a body that nobody wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// There is nothing left.
+    Read,
+    /// There is more to come, so that the connection cannot be used again.
+    Coming,
+}
+
+/// Reads what is left of a request's body and keeps nothing of it. A client that is still sending
+/// when its connection closes may never see the answer.
+pub(super) async fn discard_rest(req: &mut Request) -> Rest {
+    // A client that waits to be asked for its body is answered without asking.
+    let asks_first = req.headers().contains_key(EXPECT);
+    let body = req.body_mut();
+    if body.is_end_stream() {
+        return Rest::Read;
+    }
+    if asks_first || body.size_hint().lower() > DISCARDED_BYTES_MAX {
+        return Rest::Coming;
+    }
+    let discarding = async {
+        let mut discarded = 0;
+        while let Ok(Some(bytes)) = next_bytes(body).await {
+            discarded += bytes.as_ref().len() as u64;
+            if discarded > DISCARDED_BYTES_MAX {
+                return Rest::Coming;
+            }
+        }
+        if body.is_end_stream() { Rest::Read } else { Rest::Coming }
+    };
+    tokio::time::timeout(DISCARDING_MAX, discarding).await.unwrap_or(Rest::Coming)
 }
 
 /// Reads `raw` as a `T`, leaving out the top-level fields of `tolerated`.
@@ -150,13 +216,39 @@ async fn read(
 pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, ApiError> {
     let mut json = serde_json::Deserializer::from_slice(raw);
     let mut track = serde_path_to_error::Track::new();
-    let value = {
-        let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
-        T::deserialize(Tolerant::new(tracked, tolerated))
-    };
+    let reader = Reader::new(&mut json, tolerated);
+    let value = T::deserialize(serde_path_to_error::Deserializer::new(reader, &mut track));
     let value = value.map_err(|error| refuse(&error, &track.path().to_string()))?;
     json.end().map_err(|error| refuse(&error, "."))?;
     Ok(value)
+}
+
+/// Reads `raw` as an array of `T`s, each by itself, so that one of the wrong shape does not hide the
+/// others.
+///
+/// # Errors
+/// 400 when `raw` is no JSON; 422 when it is no array.
+pub fn parse_items<T: DeserializeOwned>(
+    raw: &[u8],
+    tolerated: &[&str],
+) -> Result<Vec<Result<T, ApiError>>, ApiError> {
+    parse::<Vec<Anything>>(raw, &[])?;
+    let items = split(raw).into_iter();
+    Ok(items.map(|item| parse(item, tolerated)).collect())
+}
+
+/// Returns the texts of the items of an array that is known to be JSON.
+fn split(array: &[u8]) -> Vec<&[u8]> {
+    let mut items = Vec::new();
+    let mut rest = array.trim_ascii().strip_prefix(b"[").unwrap_or_default();
+    loop {
+        let mut stream = serde_json::Deserializer::from_slice(rest).into_iter::<Anything>();
+        let Some(Ok(Anything)) = stream.next() else { return items };
+        let (item, after) = rest.split_at(stream.byte_offset());
+        items.push(item);
+        let Some(after) = after.trim_ascii_start().strip_prefix(b",") else { return items };
+        rest = after;
+    }
 }
 
 fn refuse(error: &serde_json::Error, path: &str) -> ApiError {
@@ -234,6 +326,7 @@ mod tests {
             (r#"{"nam": 1}"#, 422, "Invalid `nam` field: unknown field `nam`, expected `name` or `inner`."),
             (r#"{"name": "a", "name": "b"}"#, 422, "Invalid request body: duplicate field `name`."),
             (r#"{"name": 5}"#, 422, "Invalid `name` field: invalid type: integer `5`, expected a string."),
+            (r#"{"inner": [5]}"#, 422, "Invalid `inner` field: invalid type: sequence, expected an object."),
             (
                 r#"{"inner": {"count": -1}}"#,
                 422,
@@ -269,10 +362,69 @@ mod tests {
         assert_eq!(list[0].name.as_deref(), Some("b"));
     }
 
+    #[test]
+    fn items_are_read_each_by_itself() {
+        let raw = br#" [ {"name": "a"} ,{"name": 5}, 7 ,[{"name": "],["}],{"id": 1, "name": null}] "#;
+
+        let items = parse_items::<Sample>(raw, &["id"]).unwrap();
+
+        let read: Vec<Result<Option<&str>, &str>> = items
+            .iter()
+            .map(|item| item.as_ref().map(|item| item.name.as_deref()).map_err(|error| error.message.as_str()))
+            .collect();
+        assert_eq!(
+            read,
+            [
+                Ok(Some("a")),
+                Err("Invalid `name` field: invalid type: integer `5`, expected a string."),
+                Err("Invalid request body: invalid type: integer `7`, expected an object."),
+                Err("Invalid request body: invalid type: sequence, expected an object."),
+                Ok(None),
+            ]
+        );
+        assert_eq!(parse_items::<Sample>(b"[]", &[]).unwrap(), Vec::new());
+        for (raw, status) in [("[{}, {]", 400), ("[{},]", 400), ("[{}", 400), ("{}", 422), ("5", 422), ("", 400)] {
+            assert_eq!(parse_items::<Sample>(raw.as_bytes(), &[]).unwrap_err().code.status(), status, "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_left_out_is_json_all_the_same() {
+        for value in ["[".repeat(1_000), "\"\\ud800\"".to_owned(), "1e999".to_owned(), "{\"a\":}".to_owned()] {
+            let error = parse::<Sample>(format!("{{\"id\":{value}}}").as_bytes(), &["id"]).unwrap_err();
+
+            assert_eq!(error.code, ErrorCode::MalformedJson, "{value}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn splitting_an_array_gives_back_its_items(items in proptest::collection::vec(any_json(), 0..6)) {
+            let raw = format!(" [{}] ", items.join(" , "));
+
+            let split: Vec<&str> = split(raw.as_bytes()).iter().map(|item| std::str::from_utf8(item).unwrap().trim()).collect();
+
+            prop_assert_eq!(split, items);
+        }
+
+        #[test]
+        fn no_bytes_panic_the_split(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse_items::<Sample>(&raw, &["id"]);
+        }
+
         #[test]
         fn no_bytes_panic_the_parser(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = parse::<Sample>(&raw, &["id"]);
         }
+    }
+
+    fn any_json() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just("null".to_owned()),
+            any::<i32>().prop_map(|number| number.to_string()),
+            ".{0,8}".prop_map(|text| serde_json::Value::from(text).to_string()),
+            ".{0,8}".prop_map(|text| serde_json::json!({ "name": text }).to_string()),
+            ".{0,8}".prop_map(|text| serde_json::json!([text, [], {}]).to_string()),
+        ]
     }
 }

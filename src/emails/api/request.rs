@@ -15,7 +15,8 @@ use crate::emails::headers::{self, RawHeaders};
 use crate::emails::model::{RECIPIENTS_MAX, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
 use crate::emails::schedule;
 use crate::emails::tags::{self, TagRequest};
-use crate::http::{ApiError, BodySize, FromBody};
+use crate::http::body::{parse, parse_items};
+use crate::http::{Anything, ApiError, ApiResult, BodySize, ErrorCode, FromBody};
 use crate::id::{Id, TopicId};
 
 /// An email to send.
@@ -23,13 +24,13 @@ use crate::id::{Id, TopicId};
 #[serde(deny_unknown_fields)]
 pub struct SendEmailRequest {
     /// The sender: `user@example.com` or `Name <user@example.com>`, of a verified domain.
-    #[salvo(schema(required = true))]
+    #[salvo(schema(required = true, value_type = String))]
     from: Option<String>,
     /// The recipients. With `cc` and `bcc` at most 50.
-    #[salvo(schema(required = true))]
+    #[salvo(schema(required = true, value_type = OneOrMany))]
     to: Option<OneOrMany>,
     /// The subject, up to 998 characters.
-    #[salvo(schema(required = true))]
+    #[salvo(schema(required = true, value_type = String))]
     subject: Option<String>,
     /// The html part. One of `html` and `text` is needed.
     html: Option<String>,
@@ -55,22 +56,22 @@ pub struct SendEmailRequest {
     topic_id: Option<String>,
     /// Not available on this server yet.
     #[salvo(schema(value_type = Option<Object>))]
-    template: Option<serde_json::Value>,
+    template: Option<Anything>,
 }
 
 impl FromBody for SendEmailRequest {
     const SIZE: BodySize = BodySize::Email;
 }
 
-/// Up to 100 emails.
+/// Up to 100 emails. One that has not the shape of an email stands there as its refusal.
 #[derive(Debug)]
-pub struct SendBatchRequest(pub Vec<SendEmailRequest>);
+pub struct SendBatchRequest(pub Vec<ApiResult<SendEmailRequest>>);
 
 impl<'de> Deserialize<'de> for SendBatchRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Items;
         impl<'de> Visitor<'de> for Items {
-            type Value = Vec<SendEmailRequest>;
+            type Value = Vec<ApiResult<SendEmailRequest>>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an array of emails")
@@ -79,7 +80,7 @@ impl<'de> Deserialize<'de> for SendBatchRequest {
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut items = Vec::new();
                 while let Some(item) = seq.next_element()? {
-                    items.push(item);
+                    items.push(Ok(item));
                 }
                 Ok(items)
             }
@@ -96,6 +97,16 @@ impl ToSchema for SendBatchRequest {
 
 impl FromBody for SendBatchRequest {
     const SIZE: BodySize = BodySize::Email;
+
+    fn read(raw: &[u8], tolerated: &[&str]) -> ApiResult<Self> {
+        match parse::<Self>(raw, tolerated) {
+            // Only a batch with an item of the wrong shape is read twice.
+            Err(error) if error.code == ErrorCode::Validation && raw.trim_ascii_start().starts_with(b"[") => {
+                parse_items(raw, tolerated).map(Self)
+            }
+            read => read,
+        }
+    }
 }
 
 /// One address or several.
@@ -176,10 +187,7 @@ impl SendEmailRequest {
         let to = to.ok_or_else(|| ApiError::missing_field("to"))?;
         let subject = subject.ok_or_else(|| ApiError::missing_field("subject"))?;
         if html.is_none() && text.is_none() {
-            return Err(ApiError::new(
-                crate::http::ErrorCode::MissingRequiredField,
-                "Missing `html` or `text` field.",
-            ));
+            return Err(ApiError::new(ErrorCode::MissingRequiredField, "Missing `html` or `text` field."));
         }
         let from = mailbox("from", &from)?;
         let recipients = parse_recipients(to, cc, bcc)?;

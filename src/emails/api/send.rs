@@ -29,10 +29,17 @@ pub async fn send_email(
     email: Body<SendEmailRequest>,
 ) -> ApiResult<Json<SendEmailResponse>> {
     let (request, raw) = email.into_parts();
-    let idempotent = key.request(Route::Send, &raw);
+    let idempotent = key.request(Route::Send, &raw)?;
     drop(raw);
-    let email = request.parse(limits.rules(emails.now_ms()))?;
-    let id = emails.send(caller.into(), email, idempotent).await?;
+    // A repeat answers as the first did, whatever the rules would say of it by now.
+    let replayed = emails.replay(caller.team, idempotent.as_ref()).await.map_err(SendError::from)?;
+    let id = match replayed.and_then(|answer| answer.emails.first().copied()) {
+        Some(id) => id,
+        None => {
+            let email = request.parse(limits.rules(emails.now_ms()))?;
+            emails.send(caller.into(), email, idempotent).await?
+        }
+    };
     Ok(Json(SendEmailResponse { id: id.to_string() }))
 }
 
@@ -50,8 +57,11 @@ pub async fn send_batch(
     batch: Body<SendBatchRequest>,
 ) -> ApiResult<Json<SendBatchResponse>> {
     let (SendBatchRequest(items), raw) = batch.into_parts();
-    let idempotent = key.request(Route::Batch, &raw);
+    let idempotent = key.request(Route::Batch, &raw)?;
     drop(raw);
+    if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await.map_err(SendError::from)? {
+        return Ok(Json(answer.into()));
+    }
     if items.is_empty() || items.len() > BATCH_MAX {
         return Err(ApiError::validation(format!(
             "Invalid batch: it holds {} emails; 1 to {BATCH_MAX} are accepted.",
@@ -63,7 +73,7 @@ pub async fn send_batch(
     let mut places = Vec::with_capacity(items.len());
     let mut refused = Vec::new();
     for (index, item) in (0..).zip(items) {
-        match item.parse(rules) {
+        match item.and_then(|item| item.parse(rules)) {
             Ok(email) => {
                 accepted.push(email);
                 places.push(index);
@@ -121,11 +131,13 @@ impl From<SendError> for ApiError {
 pub struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
-    /// Joins the key with what the body says. A body that got this far is JSON.
-    fn request(self, route: Route, raw: &[u8]) -> Option<IdempotentRequest> {
-        let key = self.0?;
-        let body_hash = canonical::hash(raw)?;
-        Some(IdempotentRequest::new(route, &key, body_hash))
+    /// Joins the key with what the body says.
+    fn request(self, route: Route, raw: &[u8]) -> ApiResult<Option<IdempotentRequest>> {
+        let Some(key) = self.0 else { return Ok(None) };
+        // A body that got this far is JSON. Were it not, its key must not be passed over in silence.
+        let malformed = || ApiError::new(ErrorCode::MalformedJson, "The request body is not valid JSON.");
+        let body_hash = canonical::hash(raw).ok_or_else(malformed)?;
+        Ok(Some(IdempotentRequest::new(route, &key, body_hash)))
     }
 }
 

@@ -58,12 +58,13 @@ fn a_batch_holds_one_to_a_hundred_emails() {
 }
 
 #[test]
-fn a_batch_is_an_array_of_objects() {
+fn a_batch_is_an_array() {
     let server = TestServer::start();
-    for body in [json!({}), json!({ "emails": [] }), json!("x"), json!(1), json!([1]), json!(["a"]), json!([[]])] {
+    for body in [json!({}), json!({ "emails": [] }), json!("x"), json!(1), json!(null)] {
         let refused = server.post("/emails/batch", &body).refusal();
 
-        assert!(refused.starts_with("422 validation_error: Invalid "), "{body}: {refused}");
+        assert!(refused.starts_with("422 validation_error: Invalid request body: invalid type: "), "{body}: {refused}");
+        assert!(refused.ends_with("expected an array of emails."), "{body}: {refused}");
     }
     assert_eq!(server.stored_emails(), 0);
 }
@@ -139,12 +140,39 @@ fn a_permissive_batch_is_refused_whole_when_what_the_store_holds_forbids_an_item
 }
 
 #[test]
-fn an_item_of_the_wrong_shape_refuses_the_batch_and_names_its_place() {
+fn an_item_of_the_wrong_shape_is_an_invalid_item_like_any_other() {
     let server = TestServer::start();
-    for validation in ["strict", "permissive"] {
-        let refused = batch(&server, validation, &[email(&json!({})), email(&json!({ "subjekt": "x" }))]).refusal();
+    for (bad, message) in [
+        (email(&json!({ "subjekt": "x" })), "Invalid `subjekt` field: unknown field `subjekt`"),
+        (email(&json!({ "subject": 7 })), "Invalid `subject` field: invalid type: integer `7`, expected a string."),
+        (email(&json!({ "attachments": [{ "content": "!" }] })), "Invalid `attachments[0].content` field: "),
+        (json!("text"), "Invalid request body: invalid type: string \"text\", expected an object."),
+        (json!([]), "Invalid request body: invalid type: sequence, expected an object."),
+        (json!(null), "Invalid request body: invalid type: null, expected an object."),
+    ] {
+        let emails = [email(&json!({})), bad, email(&json!({ "created_at": "echoed" }))];
 
-        assert!(refused.starts_with("422 validation_error: Invalid `[1].subjekt` field: unknown field"), "{refused}");
+        let strict = batch(&server, "strict", &emails).refusal();
+        let permissive = batch(&server, "permissive", &emails).ok(200);
+
+        assert!(strict.starts_with(&format!("422 validation_error: emails.1: {message}")), "{strict}");
+        assert_eq!(ids(&permissive).len(), 2);
+        assert_eq!(permissive["errors"].as_array().unwrap().len(), 1);
+        assert_eq!(permissive["errors"][0]["index"], 1);
+        assert!(permissive["errors"][0]["message"].as_str().unwrap().starts_with(message), "{permissive}");
+    }
+    assert_eq!(server.stored_emails(), 12);
+}
+
+#[test]
+fn a_permissive_batch_that_is_no_json_accepts_nothing() {
+    let server = TestServer::start();
+    let whole = email(&json!({})).to_string();
+    let headers = [("x-batch-validation", "permissive")];
+    for body in [format!("[{whole},{{\"subjekt\":1}},"), format!("[{whole},5"), format!("[5,{whole}]]")] {
+        let refused = server.call("POST", "/emails/batch", server.key(), &headers, Some(body.as_bytes())).refusal();
+
+        assert!(refused.starts_with("400 validation_error: The request body is not valid JSON: "), "{refused}");
     }
     assert_eq!(server.stored_emails(), 0);
 }

@@ -188,12 +188,38 @@ fn every_answer_is_what_the_description_promises() {
     tour.visit("POST /domains/{id}/verify", &format!("{path}/verify"), None);
     tour.visit("DELETE /domains/{id}", &path, None);
 
+    tour.visit("GET /openapi.json", "/openapi.json", None);
     let key = tour.visit("POST /api-keys", "/api-keys", Some(&json!({ "name": "Key" })));
     let path = format!("/api-keys/{}", key["id"].as_str().unwrap());
     server.advance(Duration::from_secs(60));
     tour.visit("GET /api-keys", "/api-keys", None);
     tour.visit("PATCH /api-keys/{id}", &path, Some(&json!({ "name": "New" })));
     tour.visit("DELETE /api-keys/{id}", &path, None);
+}
+
+/// Clients generated from the description read a field that may be absent in another way than one
+/// that may be null.
+#[test]
+fn a_field_that_is_always_there_is_required() {
+    let server = TestServer::start();
+    let document = document(&server);
+    let id = server.send(&json!({ "attachments": [{ "content": "YQ==" }] }));
+    let sent = server.wait_for(&id, "delivered");
+    let attachments = server.get(&format!("/emails/{id}/attachments")).ok(200);
+    for (schema, answer) in [
+        ("EmailResponse", &sent),
+        ("EmailSummary", &server.get("/emails").ok(200)["data"][0]),
+        ("AttachmentResponse", &attachments["data"][0]),
+        ("ApiKeyResponse", &server.get("/api-keys").ok(200)["data"][0]),
+    ] {
+        let schemas = &document["components"]["schemas"];
+        for name in answer.as_object().unwrap().keys() {
+            let mut without = answer.clone();
+            without.as_object_mut().unwrap().remove(name);
+
+            assert!(!violations(&without, &schemas[schema], schemas).is_empty(), "{schema}: `{name}` is not required");
+        }
+    }
 }
 
 struct Tour<'a> {

@@ -79,7 +79,7 @@ fn the_body_of_a_read_or_a_deletion_is_never_looked_at() {
             let head = server.raw_head(method, &path);
             let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
 
-            server.raw(request.as_bytes()).expect("an answer").ok(200);
+            server.raw(request.as_bytes()).ok(200);
         }
     }
 }

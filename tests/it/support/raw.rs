@@ -8,16 +8,36 @@ use serde_json::Value;
 
 use super::{Answer, TestServer};
 
+/// What a client does once it has sent its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// Waits for the answer.
+    Waits,
+    /// Sends no more, ever.
+    BreaksOff,
+}
+
 impl TestServer {
-    /// Sends `request` as it stands, ends the sending side, and reads what is answered until the
-    /// server closes; `None` when it closes without an answer.
-    pub(crate) fn raw(&self, request: &[u8]) -> Option<Answer> {
+    /// Sends `request` as it stands and returns what is answered.
+    #[track_caller]
+    pub(crate) fn raw(&self, request: &[u8]) -> Answer {
+        self.exchange(request, Then::Waits).expect("the server answers")
+    }
+
+    /// Sends `request` and breaks off; `None` when the server has no answer to that.
+    pub(crate) fn raw_cut_short(&self, request: &[u8]) -> Option<Answer> {
+        self.exchange(request, Then::BreaksOff)
+    }
+
+    fn exchange(&self, request: &[u8], then: Then) -> Option<Answer> {
         let address = self.base().strip_prefix("http://").expect("the base is a plain address");
         let mut stream = TcpStream::connect(address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout can be set");
         // A server that has answered already may stop reading; what it answered is read all the same.
         let _ = stream.write_all(request);
-        let _ = stream.shutdown(Shutdown::Write);
+        if then == Then::BreaksOff {
+            let _ = stream.shutdown(Shutdown::Write);
+        }
         let mut answered = Vec::new();
         let _ = stream.read_to_end(&mut answered);
         read_answer(&answered)
