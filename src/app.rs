@@ -5,11 +5,13 @@
 //! commit; the file is closed.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use salvo::conn::{Acceptor, TcpListener};
-use salvo::{Listener, Server};
+use salvo::Server;
+use salvo::conn::tcp::TcpAcceptor;
+use tokio::net::TcpSocket;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::info;
@@ -23,16 +25,18 @@ use crate::delivery::capture::{CaptureListener, Mailbox};
 use crate::delivery::smtp::{Timeouts, TlsConfigs, TlsPolicy, Verification};
 use crate::delivery::{self, Direct, Engine, Flow, QueueBell, Relay, RelayResolver, RetrySchedule, Transport};
 use crate::dns::{DnsError, Guard, OwnHost, Resolver, RoutePolicy};
-use crate::domains::{DomainSettings, Domains};
+use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::http::{self, BodyLimits, Cors, RateLimiter};
 use crate::id::IdSource;
-use crate::store::{Keyring, OpenError, OpenOptions, Store, StoreError};
+use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
 use crate::workers::{Supervisor, WorkerError, every};
 use crate::{blocking, teams};
 
 /// Bytes of a request body that carries no emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
+/// Connections that may wait to be accepted.
+const LISTEN_BACKLOG: u32 = 1_024;
 /// How long requests under way may take after the stop.
 const REQUESTS_END_WITHIN: Duration = Duration::from_secs(10);
 /// How often uses of API keys are written down.
@@ -96,7 +100,7 @@ impl From<StoreError> for StartError {
 
 /// An instance that is bound and wired, and not yet serving.
 pub struct App {
-    http: salvo::conn::tcp::TcpAcceptor,
+    http: TcpAcceptor,
     address: SocketAddr,
     admin: AdminListener,
     capture: (CaptureListener, Arc<Mailbox>),
@@ -128,13 +132,11 @@ impl App {
             cache_bytes: config.cache_bytes,
         };
         let key_file = config.master_key_file.clone();
-        let (store, keyring) =
-            blocking::run(move || Ok::<_, OpenError>((Store::open(&options)?, Keyring::open(&key_file)?))).await?;
+        let (store, keyring) = blocking::run(move || open(&options, &key_file)).await?;
         let context = Context { store, ids: IdSource::new(clock.clone()), clock, keyring };
         teams::ensure_any(&context).await?;
 
-        let http = bind_http(config.listen).await?;
-        let address = local_address(&http).unwrap_or(config.listen);
+        let (http, address) = bind_http(config.listen)?;
         let mailbox = Arc::new(Mailbox::new(context.clone()));
         let capture = Mailbox::bind(config.capture_smtp).await.map_err(|error| StartError::Listen {
             address: config.capture_smtp,
@@ -152,9 +154,9 @@ impl App {
         let requests = TaskTracker::new();
         let emails = Arc::new(Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone()));
         let api_keys = ApiKeys::load(context.clone())?;
-        let settings = domain_settings(&config, address);
+        let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
-        let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max as u64 };
+        let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
         let body_limits =
             BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
@@ -270,15 +272,32 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
     workers
 }
 
-async fn bind_http(address: SocketAddr) -> Result<salvo::conn::tcp::TcpAcceptor, StartError> {
-    let refuse = |error| StartError::Listen { address, flag: "--listen", error };
-    let listener = std::net::TcpListener::bind(address).map_err(refuse)?;
-    drop(listener);
-    TcpListener::new(address).try_bind().await.map_err(|error| refuse(std::io::Error::other(error)))
+/// Opens the store and its key. The key comes first, so that a start that is cut off between the
+/// two leaves a key without a store, which the next start uses, and never a store without a key.
+fn open(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), OpenError> {
+    let path = options.directory.join(FILE_NAME);
+    if path.is_file() {
+        let keyring = Keyring::open_existing(key_file)?;
+        return Ok((Store::open(options)?, keyring));
+    }
+    crate::store::make_directory(&options.directory)
+        .map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
+    let keyring = Keyring::open(key_file)?;
+    Ok((Store::open(options)?, keyring))
 }
 
-fn local_address(acceptor: &salvo::conn::tcp::TcpAcceptor) -> Option<SocketAddr> {
-    acceptor.holdings().first().and_then(|holding| holding.local_addr.clone().into_std())
+fn bind_http(address: SocketAddr) -> Result<(TcpAcceptor, SocketAddr), StartError> {
+    let listen = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        // Accepted connections inherit it: an answer never waits for the acknowledgement of the last.
+        socket.set_nodelay(true)?;
+        socket.bind(address)?;
+        let listener = socket.listen(LISTEN_BACKLOG)?;
+        let bound = listener.local_addr()?;
+        Ok((listener.try_into()?, bound))
+    };
+    listen().map_err(|error| StartError::Listen { address, flag: "--listen", error })
 }
 
 fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {
@@ -328,18 +347,5 @@ fn delivery_settings(config: &Config, resolver: &Arc<Resolver>, capture: SocketA
             Queue::Run => Flow::Open,
             Queue::Hold => Flow::Held,
         },
-    }
-}
-
-fn domain_settings(config: &Config, bound: SocketAddr) -> DomainSettings {
-    let public_url = config.public_url(bound);
-    // Links to a loopback address work for nobody else; in capture mode nobody else gets them.
-    let links_allowed = config.delivery == Delivery::Capture || config.public_url.is_some();
-    DomainSettings {
-        hostname: config.hostname.name.as_str().to_owned(),
-        regions: config.regions.clone(),
-        relay_records: config.relay_records.clone(),
-        public_url,
-        links_allowed,
     }
 }

@@ -47,13 +47,7 @@ impl Direct {
         let kind = config.purpose.kind();
         let options = OpenOptions { directory: config.data_dir.clone(), kind, cache_bytes: config.cache_bytes };
         let store = Store::open(&options).map_err(DirectError::Open)?;
-        // A store without its key was left by a first start that was cut off, or its key was moved:
-        // a key made here would hide the second.
-        if !config.master_key_file.is_file() {
-            let why = "it is not there".to_owned();
-            return Err(DirectError::Open(OpenError::MasterKey(config.master_key_file.clone(), why)));
-        }
-        let keyring = Keyring::open(&config.master_key_file).map_err(DirectError::Open)?;
+        let keyring = Keyring::open_existing(&config.master_key_file).map_err(DirectError::Open)?;
         let clock = Clock::System;
         let context = Context { store, ids: IdSource::new(clock.clone()), clock, keyring };
         let api_keys = ApiKeys::load(context.clone()).map_err(|error| DirectError::Open(error.into()))?;

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, error, info, info_span, warn};
 
 use super::bell::QueueBell;
-use super::lane::{Lanes, Ready};
+use super::lane::{Appetite, Lanes, Ready};
 use super::queue::{self, Due, DueKey, DuePage, read_due};
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
@@ -131,6 +131,13 @@ impl Engine {
         ended
     }
 
+    /// Forgets groups that have left memory, and has the table read again when that made room.
+    pub(super) fn forget(&self, keys: &[DueKey]) {
+        if self.lanes().forget(keys) == Appetite::Hungry {
+            self.bell.wake();
+        }
+    }
+
     pub(super) fn lanes(&self) -> MutexGuard<'_, Lanes> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -211,8 +218,7 @@ impl Dispatcher {
     /// Reads what has become due, as far as there is room for it.
     async fn load(&mut self) -> Result<(), StoreError> {
         loop {
-            let room = self.engine.lanes().room();
-            if room < LOAD_ROWS {
+            if !self.engine.lanes().has_room_for(LOAD_ROWS) {
                 self.more = true;
                 return Ok(());
             }

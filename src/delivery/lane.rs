@@ -74,8 +74,19 @@ impl Lane {
 pub(super) struct Lanes {
     lanes: HashMap<String, Lane>,
     known: HashSet<DueKey>,
+    /// There was no room for what the table holds.
+    starved: bool,
     sessions_per_site: usize,
     rest_min: Duration,
+}
+
+/// Whether the dispatcher should look at the table again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Appetite {
+    /// There is room again for what did not fit.
+    Hungry,
+    /// There is none, or nothing waits for it.
+    Content,
 }
 
 /// What a session takes next.
@@ -90,12 +101,13 @@ pub(super) enum Take {
 
 impl Lanes {
     pub(super) fn new(sessions_per_site: usize, rest_min: Duration) -> Self {
-        Self { lanes: HashMap::new(), known: HashSet::new(), sessions_per_site, rest_min }
+        Self { lanes: HashMap::new(), known: HashSet::new(), starved: false, sessions_per_site, rest_min }
     }
 
-    /// Returns how many more groups fit in memory.
-    pub(super) fn room(&self) -> usize {
-        READY_MAX.saturating_sub(self.known.len())
+    /// Returns whether `groups` more fit in memory, and remembers when they do not.
+    pub(super) fn has_room_for(&mut self, groups: usize) -> bool {
+        self.starved = self.known.len() + groups > READY_MAX;
+        !self.starved
     }
 
     /// Marks a group as being in memory; `false` when it is already.
@@ -104,10 +116,16 @@ impl Lanes {
     }
 
     /// Forgets groups that have left memory: the table no longer has them, or has to be asked again.
-    pub(super) fn forget(&mut self, keys: &[DueKey]) {
+    #[must_use]
+    pub(super) fn forget(&mut self, keys: &[DueKey]) -> Appetite {
         for key in keys {
             self.known.remove(key);
         }
+        if self.starved && self.known.len() < READY_MAX / 2 {
+            self.starved = false;
+            return Appetite::Hungry;
+        }
+        Appetite::Content
     }
 
     /// Puts a known group into its lane.

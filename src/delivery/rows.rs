@@ -97,6 +97,9 @@ pub struct AttemptRow {
     /// TLS version and cipher; none in clear.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<String>,
+    /// An earlier conversation was cut off by a stop and may have delivered the message already.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub possible_duplicate: bool,
     /// What became of it, in one line.
     pub summary: String,
     /// The conversation, without message content; at most 8 KiB.

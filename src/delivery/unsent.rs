@@ -58,7 +58,7 @@ pub(super) async fn settle_groups(engine: &Engine, groups: Vec<Due>, reason: &Re
         // The groups are still in the table; the next reconciliation finds them.
         Err(error) => error!(%error, "some deliveries could not be settled: {error}"),
     }
-    engine.lanes().forget(&keys);
+    engine.forget(&keys);
 }
 
 fn judge(tx: &WriteTx<'_>, claimed: Claimed, reason: &Reason, now_ms: TimestampMs) -> Result<Settlement, StoreError> {

@@ -20,7 +20,7 @@ use super::queue::{Claimed, DueKey, claim};
 use super::receiving_host;
 use super::rows::AttemptRow;
 use super::settle::{Settlement, settle};
-use super::smtp::{Endpoint, FailedSession, Identity, Session, SessionError, TlsPolicy};
+use super::smtp::{Endpoint, FailedSession, Identity, Session, SessionError, Timeouts, TlsPolicy};
 use super::transport::Servers;
 use super::unsent;
 use crate::store::StoreError;
@@ -112,7 +112,7 @@ impl Worker<'_> {
         let keys: Vec<DueKey> = groups.iter().map(|ready| ready.due.key).collect();
         let (context, claiming) = (self.engine.context.clone(), keys.clone());
         let claimed = self.engine.context.store.write_bulk(move |tx| claim(tx, &context, &claiming)).await;
-        self.engine.lanes().forget(&keys);
+        self.engine.forget(&keys);
         let claimed: Vec<Claimed> = match claimed {
             Ok(claimed) => claimed,
             Err(error) => {
@@ -152,7 +152,12 @@ impl Worker<'_> {
             self.settle(Settlement::alike(claimed, expired, None)).await;
             return Next::Continue;
         }
-        if let Err(failed) = self.open_session(servers).await {
+        let timeouts = if claimed.due.attempts == 0 {
+            self.engine.settings.timeouts.clone()
+        } else {
+            self.engine.settings.timeouts.clone().patient()
+        };
+        if let Err(failed) = self.open_session(servers, timeouts).await {
             return self.site_failed(claimed, servers, failed).await;
         }
         let (claimed, composed) = self.compose(claimed).await;
@@ -219,7 +224,11 @@ impl Worker<'_> {
     }
 
     /// Makes sure that there is a session for these servers.
-    async fn open_session(&mut self, servers: &Servers) -> Result<(), (FailedSession, Option<Endpoint>)> {
+    async fn open_session(
+        &mut self,
+        servers: &Servers,
+        timeouts: Timeouts,
+    ) -> Result<(), (FailedSession, Option<Endpoint>)> {
         if let Some(open) = self.open.take() {
             if open.session.is_reusable() && servers.hosts.iter().any(|host| host.name == open.host) {
                 self.open = Some(open);
@@ -237,7 +246,7 @@ impl Worker<'_> {
         for host in &servers.hosts {
             for address in host.addresses.iter().take(tries) {
                 tries -= 1;
-                match self.connect(&host.name, *address, servers.tls, &identity).await {
+                match self.connect(&host.name, *address, servers.tls, &identity, &timeouts).await {
                     Ok(session) => {
                         self.open = Some(Open { session, host: host.name.clone() });
                         return Ok(());
@@ -260,13 +269,14 @@ impl Worker<'_> {
         address: SocketAddr,
         tls: TlsPolicy,
         identity: &Identity,
+        timeouts: &Timeouts,
     ) -> Result<Session, (FailedSession, Endpoint)> {
         let settings = &self.engine.settings;
         let mut endpoint = Endpoint { address, host: host.to_owned(), tls };
         if tls == TlsPolicy::Opportunistic && receiving_host::has_broken_tls(&self.engine.context, host).await {
             endpoint.tls = TlsPolicy::Never;
         }
-        let failed = match Session::open(&endpoint, identity, &settings.timeouts, &settings.tls).await {
+        let failed = match Session::open(&endpoint, identity, timeouts, &settings.tls).await {
             Ok(session) => return Ok(session),
             Err(failed) => failed,
         };
@@ -279,7 +289,7 @@ impl Worker<'_> {
         debug!("STARTTLS of {host} does not work: {}", failed.error);
         receiving_host::remember_broken_tls(&self.engine.context, host).await;
         endpoint.tls = TlsPolicy::Never;
-        Session::open(&endpoint, identity, &settings.timeouts, &settings.tls)
+        Session::open(&endpoint, identity, timeouts, &settings.tls)
             .await
             .map_err(|failed| (failed, endpoint))
     }
@@ -303,6 +313,7 @@ impl Worker<'_> {
             host: endpoint.as_ref().map(|endpoint| endpoint.host.clone()),
             address: endpoint.map(|endpoint| endpoint.address.to_string()),
             tls: None,
+            possible_duplicate: claimed.due.possible_duplicate,
             summary: failed.error.to_string(),
             transcript: failed.transcript,
         };
@@ -328,6 +339,7 @@ impl Worker<'_> {
             host: facts.map(|facts| facts.host.clone()),
             address: facts.map(|facts| facts.address.to_string()),
             tls: facts.and_then(|facts| facts.tls.as_ref()).map(|tls| format!("{} {}", tls.version, tls.cipher)),
+            possible_duplicate: claimed.due.possible_duplicate,
             summary,
             transcript,
         }

@@ -18,7 +18,7 @@ use crate::store::tables::IDEMPOTENCY;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 
 /// The longest key, in characters.
-pub const KEY_CHARS_MAX: usize = 256;
+pub(super) const KEY_CHARS_MAX: usize = 256;
 /// How long an answer is remembered.
 const LIFETIME_MS: i64 = DAY_MS;
 /// Rows read or removed in one transaction.
@@ -127,37 +127,40 @@ impl Idempotency {
         Ok(())
     }
 
+    /// Returns what was answered to an earlier request with the same key and payload.
+    ///
+    /// # Errors
+    /// [`KeyConflict`].
+    pub async fn replay(&self, team: TeamId, request: &IdempotentRequest) -> Result<Option<Answer>, KeyConflict> {
+        self.wait_until_loaded().await;
+        answered(&lock(&self.keys), team, request, self.context.now_ms())
+    }
+
     /// Reserves the key of a request, or says what became of an earlier one.
     ///
     /// # Errors
     /// [`KeyConflict`].
     pub async fn reserve(&self, team: TeamId, request: &IdempotentRequest) -> Result<Reserved, KeyConflict> {
-        // The sender lives as long as this value, so that waiting ends only with the load.
-        let _ = self.loaded.subscribe().wait_for(|loaded| *loaded).await;
-        let now = self.context.now_ms();
-        let at = (team, request.key_hash);
+        self.wait_until_loaded().await;
+        let now_ms = self.context.now_ms();
         let mut keys = lock(&self.keys);
-        if let Some(answer) = earlier(&keys, at, request, now)? {
+        if let Some(answer) = answered(&keys, team, request, now_ms)? {
             return Ok(Reserved::Replay(answer));
         }
-        keys.insert(at, Entry::Running { body_hash: request.body_hash });
+        keys.insert((team, request.key_hash), Entry::Running { body_hash: request.body_hash });
         drop(keys);
         Ok(Reserved::First(Reservation {
             keys: Arc::clone(&self.keys),
             team,
             request: request.clone(),
-            expires_ms: now + LIFETIME_MS,
+            expires_ms: now_ms + LIFETIME_MS,
             settled: false,
         }))
     }
 
-    /// Returns what was answered to an earlier request with the key, and reserves nothing.
-    ///
-    /// # Errors
-    /// [`KeyConflict`].
-    pub async fn replay(&self, team: TeamId, request: &IdempotentRequest) -> Result<Option<Answer>, KeyConflict> {
+    async fn wait_until_loaded(&self) {
+        // The sender lives as long as this value, so that waiting ends only with the load.
         let _ = self.loaded.subscribe().wait_for(|loaded| *loaded).await;
-        earlier(&lock(&self.keys), (team, request.key_hash), request, self.context.now_ms())
     }
 
     /// Forgets the answers that have expired. Repeats until nothing is left, a page a commit.
@@ -180,23 +183,6 @@ impl Idempotency {
                 return Ok(());
             }
         }
-    }
-}
-
-fn earlier(
-    keys: &Keys,
-    at: (TeamId, [u8; 32]),
-    request: &IdempotentRequest,
-    now: TimestampMs,
-) -> Result<Option<Answer>, KeyConflict> {
-    match keys.get(&at) {
-        None => Ok(None),
-        Some(Entry::Done { expires_ms, .. }) if *expires_ms <= now => Ok(None),
-        Some(Entry::Running { body_hash } | Entry::Done { body_hash, .. }) if *body_hash != request.body_hash => {
-            Err(KeyConflict::OtherPayload)
-        }
-        Some(Entry::Running { .. }) => Err(KeyConflict::Running),
-        Some(Entry::Done { answer, .. }) => Ok(Some(answer.clone())),
     }
 }
 
@@ -249,6 +235,24 @@ impl Drop for Reservation {
 impl ReservationRow {
     pub(super) fn put(&self, tx: &WriteTx<'_>) -> Result<(), StoreError> {
         tx.put(&IDEMPOTENCY, &self.key, &self.row)
+    }
+}
+
+/// Returns the answer that is remembered for a request, unless it has expired.
+fn answered(
+    keys: &Keys,
+    team: TeamId,
+    request: &IdempotentRequest,
+    now_ms: TimestampMs,
+) -> Result<Option<Answer>, KeyConflict> {
+    match keys.get(&(team, request.key_hash)) {
+        None => Ok(None),
+        Some(Entry::Done { expires_ms, .. }) if *expires_ms <= now_ms => Ok(None),
+        Some(Entry::Running { body_hash } | Entry::Done { body_hash, .. }) if *body_hash != request.body_hash => {
+            Err(KeyConflict::OtherPayload)
+        }
+        Some(Entry::Running { .. }) => Err(KeyConflict::Running),
+        Some(Entry::Done { answer, .. }) => Ok(Some(answer.clone())),
     }
 }
 

@@ -117,18 +117,18 @@ impl Emails {
         self.context.now_ms()
     }
 
-    /// Returns what was answered to an earlier request with the same idempotency key. It comes before
-    /// every rule about the emails: a repeat is not judged anew.
+    /// Returns what was answered to an earlier request with the same key and payload: before any
+    /// rule is looked at, because the rules may have come to say something else since.
     ///
     /// # Errors
-    /// [`KeyConflict`].
+    /// [`SendError::Key`] when the key came with another payload, or its first request still runs.
     pub async fn replay(
         &self,
         team: TeamId,
         request: Option<&IdempotentRequest>,
-    ) -> Result<Option<Answer>, KeyConflict> {
+    ) -> Result<Option<Answer>, SendError> {
         match request {
-            Some(request) => self.idempotency.replay(team, request).await,
+            Some(request) => Ok(self.idempotency.replay(team, request).await?),
             None => Ok(None),
         }
     }

@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::{ApiError, ErrorCode};
 use super::state::service;
-use super::reader::{Anything, Reader};
+use super::reader::Reader;
 use super::tolerance;
 
 /// How long a body may pause: a client that stalls must not keep its share of the budget.
@@ -65,14 +65,6 @@ pub enum BodySize {
 pub trait FromBody: DeserializeOwned + ToSchema + Send + 'static {
     /// How large the body may be.
     const SIZE: BodySize = BodySize::Other;
-
-    /// Reads the body, leaving out the fields of `tolerated`.
-    ///
-    /// # Errors
-    /// As [`parse`].
-    fn read(raw: &[u8], tolerated: &[&str]) -> Result<Self, ApiError> {
-        parse(raw, tolerated)
-    }
 }
 
 /// A request body that has been read and has the shape of `T`; its rules are checked by `T::parse`.
@@ -121,7 +113,7 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
         let (raw, share) = read(req, bytes_max, &limits.in_flight).await?;
         depot.insert_typed(share);
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
-        let value = T::read(&raw, tolerated)?;
+        let value = parse(&raw, tolerated)?;
         Ok(Self { value, raw })
     }
 }
@@ -221,34 +213,6 @@ pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, A
     let value = value.map_err(|error| refuse(&error, &track.path().to_string()))?;
     json.end().map_err(|error| refuse(&error, "."))?;
     Ok(value)
-}
-
-/// Reads `raw` as an array of `T`s, each by itself, so that one of the wrong shape does not hide the
-/// others.
-///
-/// # Errors
-/// 400 when `raw` is no JSON; 422 when it is no array.
-pub fn parse_items<T: DeserializeOwned>(
-    raw: &[u8],
-    tolerated: &[&str],
-) -> Result<Vec<Result<T, ApiError>>, ApiError> {
-    parse::<Vec<Anything>>(raw, &[])?;
-    let items = split(raw).into_iter();
-    Ok(items.map(|item| parse(item, tolerated)).collect())
-}
-
-/// Returns the texts of the items of an array that is known to be JSON.
-fn split(array: &[u8]) -> Vec<&[u8]> {
-    let mut items = Vec::new();
-    let mut rest = array.trim_ascii().strip_prefix(b"[").unwrap_or_default();
-    loop {
-        let mut stream = serde_json::Deserializer::from_slice(rest).into_iter::<Anything>();
-        let Some(Ok(Anything)) = stream.next() else { return items };
-        let (item, after) = rest.split_at(stream.byte_offset());
-        items.push(item);
-        let Some(after) = after.trim_ascii_start().strip_prefix(b",") else { return items };
-        rest = after;
-    }
 }
 
 fn refuse(error: &serde_json::Error, path: &str) -> ApiError {
@@ -363,32 +327,6 @@ mod tests {
     }
 
     #[test]
-    fn items_are_read_each_by_itself() {
-        let raw = br#" [ {"name": "a"} ,{"name": 5}, 7 ,[{"name": "],["}],{"id": 1, "name": null}] "#;
-
-        let items = parse_items::<Sample>(raw, &["id"]).unwrap();
-
-        let read: Vec<Result<Option<&str>, &str>> = items
-            .iter()
-            .map(|item| item.as_ref().map(|item| item.name.as_deref()).map_err(|error| error.message.as_str()))
-            .collect();
-        assert_eq!(
-            read,
-            [
-                Ok(Some("a")),
-                Err("Invalid `name` field: invalid type: integer `5`, expected a string."),
-                Err("Invalid request body: invalid type: integer `7`, expected an object."),
-                Err("Invalid request body: invalid type: sequence, expected an object."),
-                Ok(None),
-            ]
-        );
-        assert_eq!(parse_items::<Sample>(b"[]", &[]).unwrap(), Vec::new());
-        for (raw, status) in [("[{}, {]", 400), ("[{},]", 400), ("[{}", 400), ("{}", 422), ("5", 422), ("", 400)] {
-            assert_eq!(parse_items::<Sample>(raw.as_bytes(), &[]).unwrap_err().code.status(), status, "{raw}");
-        }
-    }
-
-    #[test]
     fn a_field_that_is_left_out_is_json_all_the_same() {
         for value in ["[".repeat(1_000), "\"\\ud800\"".to_owned(), "1e999".to_owned(), "{\"a\":}".to_owned()] {
             let error = parse::<Sample>(format!("{{\"id\":{value}}}").as_bytes(), &["id"]).unwrap_err();
@@ -399,32 +337,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn splitting_an_array_gives_back_its_items(items in proptest::collection::vec(any_json(), 0..6)) {
-            let raw = format!(" [{}] ", items.join(" , "));
-
-            let split: Vec<&str> = split(raw.as_bytes()).iter().map(|item| std::str::from_utf8(item).unwrap().trim()).collect();
-
-            prop_assert_eq!(split, items);
-        }
-
-        #[test]
-        fn no_bytes_panic_the_split(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = parse_items::<Sample>(&raw, &["id"]);
-        }
-
-        #[test]
         fn no_bytes_panic_the_parser(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = parse::<Sample>(&raw, &["id"]);
         }
-    }
-
-    fn any_json() -> impl Strategy<Value = String> {
-        prop_oneof![
-            Just("null".to_owned()),
-            any::<i32>().prop_map(|number| number.to_string()),
-            ".{0,8}".prop_map(|text| serde_json::Value::from(text).to_string()),
-            ".{0,8}".prop_map(|text| serde_json::json!({ "name": text }).to_string()),
-            ".{0,8}".prop_map(|text| serde_json::json!([text, [], {}]).to_string()),
-        ]
     }
 }

@@ -20,7 +20,7 @@ mod rate_limit;
 mod reader;
 mod respond;
 mod state;
-mod tolerance;
+pub(crate) mod tolerance;
 
 pub use body::{Body, BodyLimits, BodySize, FromBody};
 pub use edge::Cors;

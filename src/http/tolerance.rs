@@ -1,10 +1,14 @@
 //! Fields that official SDKs echo into bodies where they mean nothing: left out, route by route,
 //! while every other unknown field is refused.
 
+/// What SDKs echo into an email, sent alone or in a batch.
+const EMAIL_ECHOES: &[&str] = &["created_at"];
+/// The same for each email of a batch, which is read by itself.
+pub(crate) const ITEM_ECHOES: &[&str] = EMAIL_ECHOES;
+
 /// Method, matched path, and the fields that are left out.
 const TOLERATED: &[(&str, &str, &[&str])] = &[
-    ("POST", "emails", &["created_at"]),
-    ("POST", "emails/batch", &["created_at"]),
+    ("POST", "emails", EMAIL_ECHOES),
     ("PATCH", "emails/{id}", &["id", "email_id"]),
     ("PATCH", "domains/{id}", &["id"]),
     ("PATCH", "api-keys/{id}", &["id"]),

@@ -29,11 +29,27 @@ impl std::fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
+impl StoreError {
+    fn from_engine(error: redb::Error) -> Self {
+        match error {
+            // A read that was under way when the store was closed.
+            redb::Error::DatabaseClosed => Self::Closed,
+            error => Self::Engine(Arc::new(error)),
+        }
+    }
+
+    /// Returns whether the engine, having failed a transaction with this, refuses every later one
+    /// until it is opened again.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(self, Self::Engine(error) if !matches!(**error, redb::Error::TransactionPoisoned))
+    }
+}
+
 macro_rules! from_engine {
     ($($error:ty),+ $(,)?) => { $(
         impl From<$error> for StoreError {
             fn from(error: $error) -> Self {
-                Self::Engine(Arc::new(error.into()))
+                Self::from_engine(error.into())
             }
         }
     )+ };
@@ -61,6 +77,21 @@ pub enum OpenError {
     MasterKey(PathBuf, String),
     /// The snapshot before a migration could not be made.
     Snapshot(PathBuf, std::io::Error),
+    /// A migration failed; those before it have been made.
+    Migration {
+        /// The file.
+        path: PathBuf,
+        /// The schema the failed step leads to.
+        to: u32,
+        /// What the step does.
+        name: &'static str,
+        /// Why it failed.
+        error: StoreError,
+        /// The file as it was before the first step.
+        snapshot: PathBuf,
+    },
+    /// The file is no store, or its bytes are damaged.
+    Damaged(PathBuf, String),
     /// The engine refused the file.
     Engine(PathBuf, Box<redb::Error>),
     /// A first transaction failed.
@@ -100,6 +131,18 @@ impl std::fmt::Display for OpenError {
                 f,
                 "cannot write the snapshot {} that goes before a migration ({error}); \
                  free some space or make the directory writable, then start again",
+                path.display()
+            ),
+            Self::Migration { path, to, name, error, snapshot } => write!(
+                f,
+                "{} could not be brought to schema {to}, {name} ({error}); the file as it was lies at {}",
+                path.display(),
+                snapshot.display()
+            ),
+            Self::Damaged(path, why) => write!(
+                f,
+                "{} is not a Ringmail store or is damaged ({why}); \
+                 restore a backup, or choose another directory with --data-dir",
                 path.display()
             ),
             Self::Engine(path, error) => write!(f, "cannot open {}: {error}", path.display()),

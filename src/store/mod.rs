@@ -6,9 +6,9 @@
 //! either all of it or none.
 //!
 //! Reading order: `tables.rs` (every table), `key.rs` and `value.rs` (how keys and values lie on
-//! disk), `transaction.rs` (get, scan, put, delete), `writer.rs` (group commit), `page.rs`,
-//! `chunks.rs` (values too large for one row), `seal.rs` (encryption at rest), `migrations/` (schema
-//! versions), `error.rs`.
+//! disk), `transaction.rs` (get, scan, put, delete), `page.rs` (lists), `chunks.rs` (values too
+//! large for one row), `writer.rs` (group commit), `seal.rs` (encryption at rest), `file.rs`
+//! (opening and repair), `migrations/` (schema versions), `error.rs`.
 //!
 //! Invariants: no redb type leaves this folder; a row is read and written by its own noun's
 //! `store.rs` alone; nothing here knows what a row means.
@@ -19,23 +19,22 @@ pub mod tables;
 
 mod chunks;
 mod error;
+mod file;
 mod key;
 mod seal;
 mod transaction;
 mod value;
 mod writer;
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
-use tracing::info;
 
 pub use chunks::{Chunks, read_chunks};
 pub use error::{OpenError, StoreError};
+pub(crate) use file::make_directory;
 pub use key::{Key, KeyBytes, KeyPart};
 pub use seal::Keyring;
 pub use transaction::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored, Table, WriteTx};
@@ -86,9 +85,10 @@ pub struct OpenOptions {
 pub struct Store(Arc<Doors>);
 
 struct Doors {
-    database: Mutex<Option<Arc<redb::Database>>>,
+    /// `None` once the store is closed. Reads hold the lock only to begin.
+    database: RwLock<Option<Arc<redb::Database>>>,
     writer: Writer,
-    reads: Semaphore,
+    reads: Arc<Semaphore>,
     path: PathBuf,
     epoch: u32,
 }
@@ -107,16 +107,22 @@ impl Store {
     /// [`OpenError`], whose sentence names what would help.
     pub fn open(options: &OpenOptions) -> Result<Self, OpenError> {
         let path = options.directory.join(FILE_NAME);
-        make_directory(&options.directory).map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
-        let database = open_database(&path, options.cache_bytes)?;
+        file::make_directory(&options.directory)
+            .map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
+        migrations::refuse_unfit(&path, options.kind)?;
+        let database = file::open(&path, options.cache_bytes)?;
+        Self::start(database, path, options)
+    }
+
+    fn start(database: redb::Database, path: PathBuf, options: &OpenOptions) -> Result<Self, OpenError> {
         let database = Arc::new(migrations::bring_up_to_date(database, &path, options)?);
         let epoch = migrations::begin_epoch(&database)?;
         let counted = path.clone();
         let writer = Writer::start(Arc::clone(&database), move || {
-            fs::metadata(&counted).map_or(0, |metadata| metadata.len())
+            std::fs::metadata(&counted).map_or(0, |metadata| metadata.len())
         });
-        let database = Mutex::new(Some(database));
-        Ok(Self(Arc::new(Doors { database, writer, reads: Semaphore::new(READS_MAX), path, epoch })))
+        let reads = Arc::new(Semaphore::new(READS_MAX));
+        Ok(Self(Arc::new(Doors { database: RwLock::new(Some(database)), writer, reads, path, epoch })))
     }
 
     /// Runs `work` over a consistent view of the store, on a thread that may block. Keep it under
@@ -129,11 +135,16 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let Ok(_place) = self.0.reads.acquire().await else {
+        let Ok(place) = Arc::clone(&self.0.reads).acquire_owned().await else {
             return Err(StoreError::Closed.into());
         };
         let store = self.clone();
-        blocking::run(move || store.read_now(work)).await
+        blocking::run(move || {
+            // The place is the thread's: it stays taken when the caller has gone away.
+            let _place = place;
+            store.read_now(work)
+        })
+        .await
     }
 
     /// Runs `work` over a consistent view on the calling thread, which must be one that may block.
@@ -141,9 +152,11 @@ impl Store {
     /// # Errors
     /// As [`Store::read`].
     pub fn read_now<T, E: From<StoreError>>(&self, work: impl FnOnce(&ReadTx) -> Result<T, E>) -> Result<T, E> {
-        let database = self.0.database.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(database) = database else { return Err(StoreError::Closed.into()) };
-        let tx = ReadTx::begin(&database)?;
+        let tx = {
+            let database = self.0.database.read().unwrap_or_else(PoisonError::into_inner);
+            let Some(database) = database.as_deref() else { return Err(StoreError::Closed.into()) };
+            ReadTx::begin(database)?
+        };
         work(&tx)
     }
 
@@ -215,13 +228,21 @@ impl Store {
         &self.0.path
     }
 
-    /// Commits what waits, makes the next open instant, and closes the file. Later calls of either
-    /// door answer [`StoreError::Closed`].
+    /// Waits until the engine has failed in a way that only a restart mends, and says why: after
+    /// an I/O error it refuses everything, because what lies on the disk is no longer certain.
+    /// Never answers while the store works.
+    pub async fn failed(&self) -> StoreError {
+        self.0.writer.failed().await
+    }
+
+    /// Commits what waits, makes the next open instant, and closes the file, which another process
+    /// may open from then on. Later calls of either door answer [`StoreError::Closed`], and so do
+    /// reads still under way once they need the file.
     pub async fn close(&self) {
         let store = self.clone();
         blocking::run(move || {
             store.0.writer.stop();
-            store.0.database.lock().unwrap_or_else(PoisonError::into_inner).take();
+            store.0.database.write().unwrap_or_else(PoisonError::into_inner).take();
         })
         .await;
     }
@@ -230,42 +251,6 @@ impl Store {
 impl Drop for Doors {
     fn drop(&mut self) {
         self.writer.stop();
-    }
-}
-
-fn make_directory(directory: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-
-    if directory.is_dir() {
-        return Ok(());
-    }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
-}
-
-fn open_database(path: &Path, cache_bytes: usize) -> Result<redb::Database, OpenError> {
-    let started = crate::clock::monotonic();
-    let announced = Mutex::new(Duration::ZERO);
-    let opened = redb::Database::builder()
-        .set_cache_size(cache_bytes)
-        .set_repair_callback(move |session| {
-            // A large file takes seconds; say so twice a second, not at every page.
-            let mut announced = announced.lock().unwrap_or_else(PoisonError::into_inner);
-            if started.elapsed() >= *announced + Duration::from_millis(500) {
-                *announced = started.elapsed();
-                info!("checking the store after a crash: {:.0} %", session.progress() * 100.0);
-            }
-        })
-        .create(path);
-    match opened {
-        Ok(database) => Ok(database),
-        Err(redb::DatabaseError::DatabaseAlreadyOpen) => Err(OpenError::InUse(path.into())),
-        Err(redb::DatabaseError::Storage(redb::StorageError::Io(error)))
-            if error.kind() == std::io::ErrorKind::PermissionDenied
-                || error.kind() == std::io::ErrorKind::ReadOnlyFilesystem =>
-        {
-            Err(OpenError::Directory(path.into(), error))
-        }
-        Err(error) => Err(OpenError::Engine(path.into(), Box::new(error.into()))),
     }
 }
 

@@ -33,6 +33,17 @@ impl std::fmt::Debug for Keyring {
 }
 
 impl Keyring {
+    /// Reads the master key file of a store that exists. A key made here would open nothing of it.
+    ///
+    /// # Errors
+    /// [`OpenError::MasterKey`] when the file is not there, cannot be read, or is not 32 bytes.
+    pub fn open_existing(path: &Path) -> Result<Self, OpenError> {
+        if path.is_file() {
+            return Self::open(path);
+        }
+        Err(OpenError::MasterKey(path.into(), "it is not there, and the store was sealed with it".into()))
+    }
+
     /// Reads the master key file, or makes it (mode 0600) when there is none.
     ///
     /// # Errors
@@ -153,6 +164,15 @@ mod tests {
         assert_eq!(first.derive(b"x"), second.derive(b"x"));
         assert_ne!(first.derive(b"x"), first.derive(b"y"));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn no_key_is_made_for_a_store_that_exists() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("master.key");
+
+        assert!(matches!(Keyring::open_existing(&path), Err(OpenError::MasterKey(..))));
+        assert!(!path.exists());
     }
 
     #[test]

@@ -5,8 +5,9 @@
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
-use redb::{ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError};
+use redb::{ReadableDatabase, ReadableTable as _, TableDefinition, TableError};
 
 use super::key::Key;
 use super::value::{Blob, Encoded, Value};
@@ -110,7 +111,7 @@ pub struct ReadTx {
 }
 
 impl ReadTx {
-    pub(super) fn begin(database: &redb::Database) -> Result<Self, StoreError> {
+    pub(super) fn begin(database: &impl ReadableDatabase) -> Result<Self, StoreError> {
         Ok(Self { transaction: database.begin_read()? })
     }
 
@@ -151,14 +152,15 @@ impl Reads for ReadTx {
     }
 }
 
-type OpenTables<'t> = Vec<(&'static str, redb::Table<'t, Bytes, Bytes>)>;
+type OpenTable<'t> = Rc<RefCell<redb::Table<'t, Bytes, Bytes>>>;
 
 /// The one write transaction, shared by the commands of a group.
 ///
-/// Tables stay open for the whole group: opening one costs more than a put.
+/// Tables stay open for the whole group: opening one costs more than a put. While a scan runs, its
+/// visitor may read every table and write every other one.
 pub struct WriteTx<'t> {
     transaction: &'t redb::WriteTransaction,
-    open: RefCell<OpenTables<'t>>,
+    open: RefCell<Vec<(&'static str, OpenTable<'t>)>>,
     writes: Cell<u64>,
 }
 
@@ -172,20 +174,26 @@ impl<'t> WriteTx<'t> {
         self.writes.get()
     }
 
-    fn with_table<K, V, T>(
-        &self,
-        table: &Table<K, V>,
-        work: impl FnOnce(&mut redb::Table<'t, Bytes, Bytes>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    fn table<K, V>(&self, table: &Table<K, V>) -> Result<OpenTable<'t>, StoreError> {
         let mut open = self.open.borrow_mut();
-        let index = match open.iter().position(|(name, _)| *name == table.name) {
-            Some(index) => index,
-            None => {
-                open.push((table.name, self.transaction.open_table(table.definition())?));
-                open.len() - 1
-            }
-        };
-        work(&mut open[index].1)
+        if let Some((_, found)) = open.iter().find(|(name, _)| *name == table.name) {
+            return Ok(Rc::clone(found));
+        }
+        let opened = Rc::new(RefCell::new(self.transaction.open_table(table.definition())?));
+        open.push((table.name, Rc::clone(&opened)));
+        Ok(opened)
+    }
+
+    /// Opens a table for a change, which is counted whether or not it succeeds.
+    fn table_to_change<T>(
+        &self,
+        table: &Table<impl Sized, impl Sized>,
+        change: impl FnOnce(&mut redb::Table<'t, Bytes, Bytes>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.writes.set(self.writes.get() + 1);
+        let open = self.table(table)?;
+        let mut open = open.try_borrow_mut().expect("no command writes to the table it is scanning");
+        change(&mut open)
     }
 
     /// Stores `value` under `key`, in place of what was there.
@@ -210,8 +218,7 @@ impl<'t> WriteTx<'t> {
     }
 
     fn put_bytes<K: Key, V>(&self, table: &Table<K, V>, key: &K, value: &[u8]) -> Result<(), StoreError> {
-        self.writes.set(self.writes.get() + 1);
-        self.with_table(table, |open| {
+        self.table_to_change(table, |open| {
             open.insert(key.to_bytes().as_ref(), value)?;
             Ok(())
         })
@@ -222,8 +229,7 @@ impl<'t> WriteTx<'t> {
     /// # Errors
     /// [`StoreError`] when the file cannot be written.
     pub fn delete<K: Key, V>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
-        self.writes.set(self.writes.get() + 1);
-        self.with_table(table, |open| Ok(open.remove(key.to_bytes().as_ref())?.is_some()))
+        self.table_to_change(table, |open| Ok(open.remove(key.to_bytes().as_ref())?.is_some()))
     }
 
     /// Removes up to `rows_max` rows whose keys lie in `from..=to`; returns how many there were.
@@ -237,9 +243,11 @@ impl<'t> WriteTx<'t> {
         to: &K,
         rows_max: usize,
     ) -> Result<usize, StoreError> {
-        self.writes.set(self.writes.get() + 1);
         let (from, to) = (from.to_bytes(), to.to_bytes());
-        self.with_table(table, |open| {
+        if from.as_ref() > to.as_ref() {
+            return Ok(0);
+        }
+        self.table_to_change(table, |open| {
             let mut removed = 0;
             let range = from.as_ref()..=to.as_ref();
             let mut rows = open.extract_from_if::<&[u8], _>(range, |_, _| true)?;
@@ -259,7 +267,7 @@ impl<'t> WriteTx<'t> {
 
 impl Reads for WriteTx<'_> {
     fn get<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError> {
-        self.with_table(table, |open| get_in(open, key))
+        get_in(&*self.table(table)?.borrow(), key)
     }
 
     fn scan<K: Key, V: Value>(
@@ -270,11 +278,11 @@ impl Reads for WriteTx<'_> {
         order: Order,
         visit: impl FnMut(K, Stored<'_, V>) -> Step,
     ) -> Result<(), StoreError> {
-        self.with_table(table, |open| scan_in(open, from, to, order, visit))
+        scan_in(&*self.table(table)?.borrow(), from, to, order, visit)
     }
 
     fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
-        self.with_table(table, |open| Ok(open.get(key.to_bytes().as_ref())?.is_some()))
+        Ok(self.table(table)?.borrow().get(key.to_bytes().as_ref())?.is_some())
     }
 }
 

@@ -5,17 +5,22 @@
 //! A command is applied inside the group's transaction and answered after the commit. One that
 //! fails after it has written spoils the transaction, so the group is applied again without it;
 //! commands are therefore `Fn` and may run twice.
+//!
+//! Invariants: an answer leaves after the commit that holds what it says, whatever happened to the
+//! caller meanwhile; a group whose commands wrote nothing costs no commit; every queued command is
+//! answered, even when the thread ends in a panic.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tracing::{error, info};
 
 use super::StoreError;
+use super::file::panic_message;
 use super::transaction::WriteTx;
 use crate::clock::monotonic;
 
@@ -26,8 +31,11 @@ pub const WAITING_MAX: usize = 4_096;
 const GROUP_MAX: usize = 512;
 /// Bulk commands that ride along in one commit, so that an accept never waits long behind them.
 const GROUP_BULK_MAX: usize = 64;
-/// Payload bytes in one commit.
+/// Payload bytes of foreground commands in one commit.
 const GROUP_BYTES_MAX: usize = 4 << 20;
+/// Payload bytes of bulk commands in one commit. They are counted on their own: a steady stream of
+/// large accepts would leave them no room, and outcomes must reach the disk under any load.
+const GROUP_BULK_BYTES_MAX: usize = 1 << 20;
 /// How long the store is idle before one small commit makes the file quick to open after a crash.
 const IDLE_BEFORE_QUICK_REPAIR: Duration = Duration::from_millis(100);
 /// How often a busy store makes such a commit while its file is small.
@@ -93,17 +101,42 @@ where
 struct Queues {
     foreground: VecDeque<Waiting>,
     bulk: VecDeque<Waiting>,
-    closed: bool,
+    /// Why nothing is queued any more.
+    closed: Option<StoreError>,
 }
 
 struct Shared {
     queues: Mutex<Queues>,
     wake: Condvar,
+    /// Why the engine refuses everything from here on.
+    failure: watch::Sender<Option<StoreError>>,
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queues> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fail(&self, failure: &StoreError) {
+        self.failure.send_if_modified(|known| {
+            let first = known.is_none();
+            known.get_or_insert_with(|| failure.clone());
+            first
+        });
+    }
+
+    /// Answers everything that waits with `failure`, and whatever is queued later too.
+    fn give_up(&self, failure: &StoreError) {
+        self.fail(failure);
+        let abandoned: Vec<Waiting> = {
+            let mut queues = self.lock();
+            queues.closed = Some(failure.clone());
+            let Queues { foreground, bulk, .. } = &mut *queues;
+            foreground.drain(..).chain(bulk.drain(..)).collect()
+        };
+        for waiting in abandoned {
+            waiting.command.answer(Some(failure.clone()));
+        }
     }
 }
 
@@ -112,17 +145,25 @@ pub(super) struct Writer {
     shared: Arc<Shared>,
     foreground: Arc<Semaphore>,
     bulk: Arc<Semaphore>,
-    thread: Mutex<Option<std::thread::JoinHandle<()>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Writer {
     /// Starts the writer thread over `database`.
     pub(super) fn start(database: Arc<redb::Database>, file_bytes: impl Fn() -> u64 + Send + 'static) -> Self {
-        let shared = Arc::new(Shared { queues: Mutex::default(), wake: Condvar::new() });
+        let failure = watch::Sender::new(None);
+        let shared = Arc::new(Shared { queues: Mutex::default(), wake: Condvar::new(), failure });
         let gathering = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || Loop { database, shared: gathering, file_bytes, quick_at: monotonic(), unsettled: false }.run())
+            .spawn(move || {
+                let shared = Arc::clone(&gathering);
+                let writing = Loop { database, shared, file_bytes, quick_at: monotonic(), unsettled: false };
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| writing.run())) {
+                    error!("the store's writer thread panicked: {}", panic_message(panic.as_ref()));
+                    gathering.give_up(&StoreError::Panicked);
+                }
+            })
             .expect("the operating system starts one more thread");
         Self {
             shared,
@@ -150,8 +191,8 @@ impl Writer {
         let command = Box::new(Typed { work, outcome: None, answer });
         {
             let mut queues = self.shared.lock();
-            if queues.closed {
-                return Err(StoreError::Closed.into());
+            if let Some(why) = &queues.closed {
+                return Err(why.clone().into());
             }
             let waiting = Waiting { command, bytes, _place: place };
             match lane {
@@ -163,17 +204,38 @@ impl Writer {
         answered.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
     }
 
+    /// Waits for the failure after which the engine refuses everything.
+    pub(super) async fn failed(&self) -> StoreError {
+        let mut failure = self.shared.failure.subscribe();
+        match failure.wait_for(Option::is_some).await {
+            Ok(failure) => failure.clone().unwrap_or(StoreError::Closed),
+            Err(_) => StoreError::Closed,
+        }
+    }
+
     /// Commits what waits, makes the file quick to open, and ends the thread.
     pub(super) fn stop(&self) {
-        self.shared.lock().closed = true;
+        self.shared.lock().closed.get_or_insert(StoreError::Closed);
         self.shared.wake.notify_one();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A command may own the last handle of the store: it is then dropped on this very thread,
+        // which ends by itself.
         if let Some(thread) = thread
+            && thread.thread().id() != thread::current().id()
             && thread.join().is_err()
         {
             error!("the store's writer thread had panicked");
         }
     }
+}
+
+/// How a group's transaction ended.
+enum Attempt {
+    Committed,
+    /// No command wrote anything.
+    Nothing,
+    /// A command failed after it had written, or panicked: the transaction is void.
+    Spoiled { by: usize, failure: Option<StoreError> },
 }
 
 enum Wake {
@@ -196,9 +258,9 @@ impl<B: Fn() -> u64> Loop<B> {
         loop {
             match self.next() {
                 Wake::Group(group) => {
-                    self.commit_group(group);
-                    self.unsettled = true;
-                    if self.quick_at.elapsed() >= QUICK_REPAIR_EVERY
+                    self.unsettled |= self.commit_group(group);
+                    if self.unsettled
+                        && self.quick_at.elapsed() >= QUICK_REPAIR_EVERY
                         && (self.file_bytes)() < QUICK_REPAIR_FILE_BYTES_MAX
                     {
                         self.settle();
@@ -219,7 +281,7 @@ impl<B: Fn() -> u64> Loop<B> {
             if !queues.foreground.is_empty() || !queues.bulk.is_empty() {
                 return Wake::Group(gather(&mut queues));
             }
-            if queues.closed {
+            if queues.closed.is_some() {
                 return Wake::Closed;
             }
             if self.unsettled {
@@ -239,36 +301,36 @@ impl<B: Fn() -> u64> Loop<B> {
     }
 
     /// Applies and commits a group, without those of its commands that spoil the transaction.
-    fn commit_group(&self, mut group: Vec<Waiting>) {
-        loop {
+    /// Returns whether there was anything to commit.
+    fn commit_group(&self, mut group: Vec<Waiting>) -> bool {
+        while !group.is_empty() {
             match self.attempt(&mut group) {
-                Ok(None) => {
+                Ok(Attempt::Spoiled { by, failure }) => group.remove(by).command.answer(failure),
+                Ok(done) => {
                     for waiting in group {
                         waiting.command.answer(None);
                     }
-                    return;
-                }
-                Ok(Some((index, failure))) => {
-                    group.remove(index).command.answer(failure);
+                    return matches!(done, Attempt::Committed);
                 }
                 Err(failure) => {
                     error!(error = %failure, commands = group.len(), "commit failed: {failure}");
+                    if failure.is_final() {
+                        self.shared.fail(&failure);
+                    }
                     for waiting in group {
                         waiting.command.answer(Some(failure.clone()));
                     }
-                    return;
+                    return false;
                 }
             }
-            if group.is_empty() {
-                return;
-            }
         }
+        false
     }
 
-    /// Applies every command and commits; `Some` names the command that spoiled the transaction.
-    fn attempt(&self, group: &mut [Waiting]) -> Result<Option<(usize, Option<StoreError>)>, StoreError> {
+    /// Applies every command, and commits unless one of them spoiled the transaction.
+    fn attempt(&self, group: &mut [Waiting]) -> Result<Attempt, StoreError> {
         let transaction = self.database.begin_write()?;
-        let spoiled = {
+        let (spoiled, writes) = {
             let tx = WriteTx::new(&transaction);
             let mut spoiled = None;
             for (index, waiting) in group.iter_mut().enumerate() {
@@ -277,29 +339,29 @@ impl<B: Fn() -> u64> Loop<B> {
                     Ok(Ok(())) => {}
                     Ok(Err(())) if tx.writes() == before => {}
                     Ok(Err(())) => {
-                        spoiled = Some((index, None));
+                        spoiled = Some(Attempt::Spoiled { by: index, failure: None });
                         break;
                     }
                     Err(panic) => {
                         let what = panic_message(panic.as_ref());
                         error!("a store command panicked: {what}");
-                        spoiled = Some((index, Some(StoreError::Panicked)));
+                        spoiled = Some(Attempt::Spoiled { by: index, failure: Some(StoreError::Panicked) });
                         break;
                     }
                 }
             }
-            spoiled
+            (spoiled, tx.writes())
         };
-        match spoiled {
-            Some(spoiled) => {
-                transaction.abort()?;
-                Ok(Some(spoiled))
-            }
-            None => {
-                transaction.commit()?;
-                Ok(None)
-            }
+        if let Some(spoiled) = spoiled {
+            transaction.abort()?;
+            return Ok(spoiled);
         }
+        if writes == 0 {
+            transaction.abort()?;
+            return Ok(Attempt::Nothing);
+        }
+        transaction.commit()?;
+        Ok(Attempt::Committed)
     }
 
     /// Makes one small commit whose file opens in milliseconds after a crash.
@@ -313,6 +375,9 @@ impl<B: Fn() -> u64> Loop<B> {
         });
         if let Err(error) = settled {
             info!(%error, "the store could not be settled: {error}");
+            if error.is_final() {
+                self.shared.fail(&error);
+            }
         }
         self.unsettled = false;
         self.quick_at = monotonic();
@@ -321,28 +386,21 @@ impl<B: Fn() -> u64> Loop<B> {
 
 fn gather(queues: &mut Queues) -> Vec<Waiting> {
     let mut group = Vec::new();
-    let mut bytes = 0;
-    take_from(&mut queues.foreground, GROUP_MAX, &mut group, &mut bytes);
-    take_from(&mut queues.bulk, GROUP_BULK_MAX, &mut group, &mut bytes);
+    take_from(&mut queues.foreground, GROUP_MAX, GROUP_BYTES_MAX, &mut group);
+    take_from(&mut queues.bulk, GROUP_BULK_MAX, GROUP_BULK_BYTES_MAX, &mut group);
     group
 }
 
-fn take_from(queue: &mut VecDeque<Waiting>, commands_max: usize, group: &mut Vec<Waiting>, bytes: &mut usize) {
+/// Moves commands into the group until one of the limits is reached. The first is always taken,
+/// whatever its size.
+fn take_from(queue: &mut VecDeque<Waiting>, commands_max: usize, bytes_max: usize, group: &mut Vec<Waiting>) {
+    let mut bytes = 0;
     for _ in 0..commands_max {
-        // One command of any size is always taken: a group is never empty.
-        if !group.is_empty() && *bytes >= GROUP_BYTES_MAX {
+        if bytes >= bytes_max {
             return;
         }
         let Some(waiting) = queue.pop_front() else { return };
-        *bytes += waiting.bytes;
+        bytes += waiting.bytes;
         group.push(waiting);
     }
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
 }

@@ -17,7 +17,7 @@ use crate::id::resource;
 /// Another time for a scheduled email.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UpdateEmailRequest {
+pub(super) struct UpdateEmailRequest {
     /// When to send, up to 30 days ahead: ISO 8601, or words such as `in 1 hour`.
     #[salvo(schema(required = true, value_type = String))]
     scheduled_at: Option<String>,

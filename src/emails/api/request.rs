@@ -7,16 +7,16 @@ use salvo::oapi::schema::OneOf;
 use salvo::oapi::{Array, BasicType, Components, Object, RefOr, Schema, ToSchema};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use crate::address::Mailbox;
 use crate::clock::TimestampMs;
 use crate::emails::attachments::{self, AttachmentRequest};
 use crate::emails::headers::{self, RawHeaders};
-use crate::emails::model::{RECIPIENTS_MAX, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
+use crate::emails::model::{BATCH_MAX, RECIPIENTS_MAX, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
 use crate::emails::schedule;
 use crate::emails::tags::{self, TagRequest};
-use crate::http::body::{parse, parse_items};
-use crate::http::{Anything, ApiError, ApiResult, BodySize, ErrorCode, FromBody};
+use crate::http::{Anything, ApiError, BodySize, FromBody};
 use crate::id::{Id, TopicId};
 
 /// An email to send.
@@ -63,15 +63,15 @@ impl FromBody for SendEmailRequest {
     const SIZE: BodySize = BodySize::Email;
 }
 
-/// Up to 100 emails. One that has not the shape of an email stands there as its refusal.
+/// Up to 100 emails, each read by itself, so that one of the wrong shape is named by its place.
 #[derive(Debug)]
-pub struct SendBatchRequest(pub Vec<ApiResult<SendEmailRequest>>);
+pub struct SendBatchRequest(pub Vec<Box<RawValue>>);
 
 impl<'de> Deserialize<'de> for SendBatchRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Items;
         impl<'de> Visitor<'de> for Items {
-            type Value = Vec<ApiResult<SendEmailRequest>>;
+            type Value = Vec<Box<RawValue>>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an array of emails")
@@ -80,33 +80,23 @@ impl<'de> Deserialize<'de> for SendBatchRequest {
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut items = Vec::new();
                 while let Some(item) = seq.next_element()? {
-                    items.push(Ok(item));
+                    items.push(item);
                 }
                 Ok(items)
             }
         }
-        deserializer.deserialize_any(Items).map(Self)
+        deserializer.deserialize_seq(Items).map(Self)
     }
 }
 
 impl ToSchema for SendBatchRequest {
     fn to_schema(components: &mut Components) -> RefOr<Schema> {
-        Array::new().items(SendEmailRequest::to_schema(components)).min_items(1).max_items(100).into()
+        Array::new().items(SendEmailRequest::to_schema(components)).min_items(1).max_items(BATCH_MAX).into()
     }
 }
 
 impl FromBody for SendBatchRequest {
     const SIZE: BodySize = BodySize::Email;
-
-    fn read(raw: &[u8], tolerated: &[&str]) -> ApiResult<Self> {
-        match parse::<Self>(raw, tolerated) {
-            // Only a batch with an item of the wrong shape is read twice.
-            Err(error) if error.code == ErrorCode::Validation && raw.trim_ascii_start().starts_with(b"[") => {
-                parse_items(raw, tolerated).map(Self)
-            }
-            read => read,
-        }
-    }
 }
 
 /// One address or several.
@@ -187,7 +177,10 @@ impl SendEmailRequest {
         let to = to.ok_or_else(|| ApiError::missing_field("to"))?;
         let subject = subject.ok_or_else(|| ApiError::missing_field("subject"))?;
         if html.is_none() && text.is_none() {
-            return Err(ApiError::new(ErrorCode::MissingRequiredField, "Missing `html` or `text` field."));
+            return Err(ApiError::new(
+                crate::http::ErrorCode::MissingRequiredField,
+                "Missing `html` or `text` field.",
+            ));
         }
         let from = mailbox("from", &from)?;
         let recipients = parse_recipients(to, cc, bcc)?;

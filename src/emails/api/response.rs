@@ -39,6 +39,13 @@ pub(super) struct BatchItemError {
     message: String,
 }
 
+impl From<Answer> for SendEmailResponse {
+    fn from(answer: Answer) -> Self {
+        let id = answer.emails.first().map(ToString::to_string);
+        Self { id: id.expect("a send that was accepted has one email") }
+    }
+}
+
 impl From<Answer> for SendBatchResponse {
     fn from(answer: Answer) -> Self {
         let Answer { emails, refused } = answer;

@@ -15,7 +15,8 @@ use crate::api_keys::Caller;
 use crate::emails::idempotency::{IdempotentRequest, KEY_CHARS_MAX, KeyConflict, Route};
 use crate::emails::model::BATCH_MAX;
 use crate::emails::{BatchError, EmailLimits, Emails, SendError};
-use crate::http::{ApiError, ApiResult, Body, ErrorCode, State, canonical};
+use crate::http::tolerance::ITEM_ECHOES;
+use crate::http::{ApiError, ApiResult, Body, ErrorCode, State, body, canonical};
 
 /// Sends an email.
 ///
@@ -31,15 +32,11 @@ pub async fn send_email(
     let (request, raw) = email.into_parts();
     let idempotent = key.request(Route::Send, &raw)?;
     drop(raw);
-    // A repeat answers as the first did, whatever the rules would say of it by now.
-    let replayed = emails.replay(caller.team, idempotent.as_ref()).await.map_err(SendError::from)?;
-    let id = match replayed.and_then(|answer| answer.emails.first().copied()) {
-        Some(id) => id,
-        None => {
-            let email = request.parse(limits.rules(emails.now_ms()))?;
-            emails.send(caller.into(), email, idempotent).await?
-        }
-    };
+    if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
+        return Ok(Json(answer.into()));
+    }
+    let email = request.parse(limits.rules(emails.now_ms()))?;
+    let id = emails.send(caller.into(), email, idempotent).await?;
     Ok(Json(SendEmailResponse { id: id.to_string() }))
 }
 
@@ -59,7 +56,7 @@ pub async fn send_batch(
     let (SendBatchRequest(items), raw) = batch.into_parts();
     let idempotent = key.request(Route::Batch, &raw)?;
     drop(raw);
-    if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await.map_err(SendError::from)? {
+    if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
     }
     if items.is_empty() || items.len() > BATCH_MAX {
@@ -73,7 +70,8 @@ pub async fn send_batch(
     let mut places = Vec::with_capacity(items.len());
     let mut refused = Vec::new();
     for (index, item) in (0..).zip(items) {
-        match item.and_then(|item| item.parse(rules)) {
+        let email = body::parse::<SendEmailRequest>(item.get().as_bytes(), ITEM_ECHOES).and_then(|email| email.parse(rules));
+        match email {
             Ok(email) => {
                 accepted.push(email);
                 places.push(index);
@@ -128,15 +126,15 @@ impl From<SendError> for ApiError {
 }
 
 /// The `Idempotency-Key` header.
-pub struct IdempotencyKey(Option<String>);
+pub(super) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
     /// Joins the key with what the body says.
     fn request(self, route: Route, raw: &[u8]) -> ApiResult<Option<IdempotentRequest>> {
         let Some(key) = self.0 else { return Ok(None) };
-        // A body that got this far is JSON. Were it not, its key must not be passed over in silence.
-        let malformed = || ApiError::new(ErrorCode::MalformedJson, "The request body is not valid JSON.");
-        let body_hash = canonical::hash(raw).ok_or_else(malformed)?;
+        // Well-formed JSON may still be too deep to hash; its key must not be passed over in silence.
+        let unreadable = || ApiError::new(ErrorCode::MalformedJson, "The request body is nested too deeply.");
+        let body_hash = canonical::hash(raw).ok_or_else(unreadable)?;
         Ok(Some(IdempotentRequest::new(route, &key, body_hash)))
     }
 }
@@ -175,7 +173,7 @@ impl EndpointArgRegister for IdempotencyKey {
 
 /// The `x-batch-validation` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchValidation {
+pub(super) enum BatchValidation {
     /// One invalid email refuses the batch.
     Strict,
     /// Valid emails are accepted.

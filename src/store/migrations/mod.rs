@@ -11,7 +11,7 @@ use tracing::info;
 
 use super::tables::{META, MetaKey, MetaRow};
 use super::transaction::{ReadTx, Reads as _, WriteTx};
-use super::{OpenError, OpenOptions, StoreError};
+use super::{Kind, OpenError, OpenOptions, StoreError, file};
 
 /// The schema this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -27,7 +27,25 @@ pub(super) struct Migration {
 }
 
 /// Every migration, oldest first.
-const ALL: &[Migration] = &[];
+pub(super) const ALL: &[Migration] = &[];
+
+/// Refuses a file that this program must not write, without changing a byte of it. What cannot be
+/// told without writing (the file needs a repair) is left to [`bring_up_to_date`].
+pub(super) fn refuse_unfit(path: &Path, kind: Kind) -> Result<(), OpenError> {
+    let Some(database) = file::open_read_only(path) else { return Ok(()) };
+    let Some(meta) = read_meta(&database, path)? else { return Ok(()) };
+    refuse(&meta, path, kind, SCHEMA_VERSION)
+}
+
+fn refuse(meta: &MetaRow, path: &Path, kind: Kind, known: u32) -> Result<(), OpenError> {
+    if meta.schema > known {
+        return Err(OpenError::Newer { path: path.into(), found: meta.schema, known });
+    }
+    if meta.kind != kind {
+        return Err(OpenError::OtherKind { path: path.into(), found: meta.kind });
+    }
+    Ok(())
+}
 
 /// Marks a fresh file, refuses a newer or foreign one, and migrates an older one.
 pub(super) fn bring_up_to_date(
@@ -45,18 +63,13 @@ pub(super) fn migrate(
     known: u32,
     migrations: &[Migration],
 ) -> Result<redb::Database, OpenError> {
-    let Some(meta) = read_meta(&database)? else {
+    let Some(meta) = read_meta(&database, path)? else {
         commit(&database, |tx| {
             tx.put(&META, &MetaKey::SCHEMA, &MetaRow { schema: known, kind: options.kind })
         })?;
         return Ok(database);
     };
-    if meta.schema > known {
-        return Err(OpenError::Newer { path: path.into(), found: meta.schema, known });
-    }
-    if meta.kind != options.kind {
-        return Err(OpenError::OtherKind { path: path.into(), found: meta.kind });
-    }
+    refuse(&meta, path, options.kind, known)?;
     if meta.schema == known {
         return Ok(database);
     }
@@ -64,12 +77,19 @@ pub(super) fn migrate(
     drop(database);
     let snapshot = snapshot(path, &options.directory, meta.schema)?;
     info!("kept the store as it was before the migration at {}", snapshot.display());
-    let database = super::open_database(path, options.cache_bytes)?;
+    let database = file::open(path, options.cache_bytes)?;
     for migration in migrations.iter().filter(|migration| migration.to > meta.schema) {
         let rows = commit(&database, |tx| {
             let rows = (migration.run)(tx)?;
             tx.put(&META, &MetaKey::SCHEMA, &MetaRow { schema: migration.to, kind: meta.kind })?;
             Ok(rows)
+        })
+        .map_err(|error| OpenError::Migration {
+            path: path.into(),
+            to: migration.to,
+            name: migration.name,
+            error,
+            snapshot: snapshot.clone(),
         })?;
         info!(rows, "migrated the store to schema {}: {}", migration.to, migration.name);
     }
@@ -86,8 +106,12 @@ pub(super) fn begin_epoch(database: &Arc<redb::Database>) -> Result<u32, OpenErr
     Ok(epoch)
 }
 
-fn read_meta(database: &redb::Database) -> Result<Option<MetaRow>, StoreError> {
-    ReadTx::begin(database)?.get(&META, &MetaKey::SCHEMA)
+fn read_meta(database: &impl redb::ReadableDatabase, path: &Path) -> Result<Option<MetaRow>, OpenError> {
+    match ReadTx::begin(database).and_then(|tx| tx.get(&META, &MetaKey::SCHEMA)) {
+        Ok(meta) => Ok(meta),
+        Err(StoreError::Corrupt(what)) => Err(OpenError::Damaged(path.into(), what)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Commits one command before the writer thread exists. The commit is quick to repair, so that a
@@ -110,9 +134,8 @@ fn snapshot(path: &Path, directory: &Path, schema: u32) -> Result<PathBuf, OpenE
     let backups = directory.join("backups");
     let target = backups.join(format!("before-migration-from-schema-{schema}.redb"));
     let copy = || {
-        super::make_directory(&backups)?;
-        std::fs::copy(path, &target)?;
-        std::fs::File::open(&target)?.sync_all()
+        file::make_directory(&backups)?;
+        file::copy(path, &target)
     };
     copy().map_err(|error| OpenError::Snapshot(target.clone(), error))?;
     Ok(target)

@@ -1,1 +1,0 @@
-//! The doors of the store under ordinary use, refusals and kills.

@@ -1,0 +1,217 @@
+//! A disk in memory: it records every operation, fails when told to, and tells what a power cut
+//! would have left.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::*;
+
+/// The unit a real disk writes whole or not at all.
+const SECTOR_BYTES: usize = 512;
+
+#[derive(Clone, Debug)]
+pub(super) enum Op {
+    Write { at: usize, bytes: Vec<u8> },
+    Resize(usize),
+    Sync,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    image: Vec<u8>,
+    log: Vec<Op>,
+    syncs: usize,
+    /// Writes and resizes that still succeed; `None` is all of them.
+    healthy_ops: Option<usize>,
+    /// Whether the next sync panics, as a broken assumption of the engine would.
+    panics: bool,
+}
+
+/// Cheap to clone; the clones are the same disk.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Disk(Arc<Mutex<State>>);
+
+impl Disk {
+    pub(super) fn holding(image: Vec<u8>) -> Self {
+        Self(Arc::new(Mutex::new(State { image, ..State::default() })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    pub(super) fn ops(&self) -> usize {
+        self.state().log.len()
+    }
+
+    pub(super) fn syncs(&self) -> usize {
+        self.state().syncs
+    }
+
+    pub(super) fn image(&self) -> Vec<u8> {
+        self.state().image.clone()
+    }
+
+    /// Returns the operations since the disk was made and forgets them.
+    pub(super) fn take_log(&self) -> Vec<Op> {
+        std::mem::take(&mut self.state().log)
+    }
+
+    /// Lets `ops` more operations succeed; those after it find the disk full.
+    pub(super) fn fill_after(&self, ops: usize) {
+        self.state().healthy_ops = Some(ops);
+    }
+
+    pub(super) fn panic_at_sync(&self) {
+        self.state().panics = true;
+    }
+
+    pub(super) fn mend(&self) {
+        self.state().healthy_ops = None;
+    }
+
+    /// Opens the store that lies on this disk, as a start of the program does.
+    pub(super) fn open_store(&self) -> Result<Store, OpenError> {
+        let path = PathBuf::from("in memory");
+        let options = OpenOptions { directory: path.clone(), kind: Kind::Dev, cache_bytes: 4 << 20 };
+        if file::is_unfinished(&self.state().image[..]).unwrap() {
+            self.state().image.clear();
+        }
+        let database = redb::Database::builder()
+            .set_cache_size(options.cache_bytes)
+            .create_with_backend(self.clone())
+            .map_err(|error| OpenError::Engine(path.clone(), Box::new(error.into())))?;
+        Store::start(database, path, &options)
+    }
+}
+
+fn apply(image: &mut Vec<u8>, op: &Op) {
+    match op {
+        Op::Write { at, bytes } => {
+            let end = at + bytes.len();
+            if image.len() < end {
+                image.resize(end, 0);
+            }
+            image[*at..end].copy_from_slice(bytes);
+        }
+        Op::Resize(len) => image.resize(*len, 0),
+        Op::Sync => {}
+    }
+}
+
+/// Which operations after the last sync reached the disk when the power went.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unsynced {
+    Dropped,
+    Kept,
+    /// Any of them, some in part, chosen by this seed.
+    Some(u64),
+}
+
+/// Walks along a recorded log and tells, at each place, what a cut there leaves.
+pub(super) struct Cuts<'a> {
+    log: &'a [Op],
+    durable: Vec<u8>,
+    /// The operations before this place are durable.
+    synced: usize,
+    place: usize,
+}
+
+impl<'a> Cuts<'a> {
+    pub(super) fn new(start: Vec<u8>, log: &'a [Op]) -> Self {
+        Self { log, durable: start, synced: 0, place: 0 }
+    }
+
+    /// Moves to the cut before operation `place`, which is not before the last one.
+    pub(super) fn go_to(&mut self, place: usize) {
+        for at in self.place..place {
+            if matches!(self.log[at], Op::Sync) {
+                for op in &self.log[self.synced..at] {
+                    apply(&mut self.durable, op);
+                }
+                self.synced = at;
+            }
+        }
+        self.place = place;
+    }
+
+    pub(super) fn image(&self, unsynced: Unsynced) -> Vec<u8> {
+        let mut image = self.durable.clone();
+        let mut chance = match unsynced {
+            Unsynced::Some(seed) => seed | 1,
+            Unsynced::Dropped | Unsynced::Kept => 1,
+        };
+        let mut draw = |below: usize| {
+            // Xorshift (Marsaglia 2003): the same cut on every run.
+            chance ^= chance << 13;
+            chance ^= chance >> 7;
+            chance ^= chance << 17;
+            (chance % below as u64) as usize
+        };
+        for op in &self.log[self.synced..self.place] {
+            match (unsynced, op) {
+                (Unsynced::Dropped, _) => {}
+                (Unsynced::Kept, op) => apply(&mut image, op),
+                (Unsynced::Some(_), Op::Write { at, bytes }) => match draw(4) {
+                    0 => {}
+                    1 => {
+                        let sectors = draw(bytes.len() / SECTOR_BYTES + 1);
+                        let bytes = bytes[..sectors * SECTOR_BYTES].to_vec();
+                        apply(&mut image, &Op::Write { at: *at, bytes });
+                    }
+                    _ => apply(&mut image, op),
+                },
+                (Unsynced::Some(_), op) => {
+                    if draw(2) == 0 {
+                        apply(&mut image, op);
+                    }
+                }
+            }
+        }
+        image
+    }
+}
+
+impl redb::StorageBackend for Disk {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.state().image.len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let state = self.state();
+        let at = usize::try_from(offset).unwrap();
+        let bytes = state.image.get(at..at + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        out.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.state().change(Op::Resize(usize::try_from(len).unwrap()))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let mut state = self.state();
+        if state.panics {
+            drop(state);
+            panic!("the disk of a test panics");
+        }
+        state.syncs += 1;
+        state.log.push(Op::Sync);
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.state().change(Op::Write { at: usize::try_from(offset).unwrap(), bytes: data.to_vec() })
+    }
+}
+
+impl State {
+    fn change(&mut self, op: Op) -> io::Result<()> {
+        if let Some(healthy) = &mut self.healthy_ops {
+            *healthy = healthy.checked_sub(1).ok_or(io::ErrorKind::StorageFull)?;
+        }
+        apply(&mut self.image, &op);
+        self.log.push(op);
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! A disk that fails: callers are told, the process can know, and a restart finds every
+//! acknowledged write.
+
+use super::disk::Disk;
+use super::*;
+
+fn put(key: u64) -> impl Fn(&WriteTx<'_>) -> TestResult + Send + 'static {
+    move |tx| Ok(tx.put(&LEFT, &(key,), &Blob(vec![1; 9_000]))?)
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_to_callers_and_costs_no_acknowledged_write() {
+    for healthy_ops in 0..12 {
+        let disk = Disk::default();
+        let store = disk.open_store().unwrap();
+        store.write(put(1)).await.unwrap();
+        assert!(is_pending(&mut Box::pin(store.failed())));
+
+        disk.fill_after(healthy_ops);
+        let mut acknowledged = 1;
+        let refused = loop {
+            match store.write(put(acknowledged + 1)).await {
+                Ok(()) => acknowledged += 1,
+                Err(refused) => break refused,
+            }
+        };
+        let told = store.failed().await;
+        disk.mend();
+        let later = store.write(put(500)).await;
+        store.close().await;
+
+        assert!(matches!(refused, TestError::Store(StoreError::Engine(_))), "{refused:?}");
+        assert!(matches!(told, StoreError::Engine(_)), "{told:?}");
+        assert!(matches!(later, Err(TestError::Store(StoreError::Engine(_)))), "{later:?}");
+        // The write that was refused may have reached the disk, but only whole.
+        let keys = left_keys(&disk.open_store().unwrap());
+        let least: Vec<u64> = (1..=acknowledged).collect();
+        assert!(keys == least || keys == [least, vec![acknowledged + 1]].concat(), "{acknowledged}: {keys:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_disk_that_fails_in_an_idle_moment_is_told_too() {
+    let disk = Disk::default();
+    let store = disk.open_store().unwrap();
+    let held = Held::hold(&store);
+    let answer = queued(store.write(put(1)));
+    held.release().await;
+    answer.await.unwrap();
+
+    disk.fill_after(0);
+    let told = store.failed().await;
+
+    assert!(matches!(told, StoreError::Engine(_)), "{told:?}");
+    assert_eq!(left_keys(&Disk::holding(disk.image()).open_store().unwrap()), [1]);
+}
+
+#[tokio::test]
+async fn a_panic_below_the_writer_answers_everyone() {
+    let disk = Disk::default();
+    let store = disk.open_store().unwrap();
+    let held = Held::hold(&store);
+    let in_the_group = queued(store.write(put(1)));
+    let later_calls: Vec<_> = (2..2_000).map(|key| queued(store.write_sized(1 << 20, put(key)))).collect();
+
+    disk.panic_at_sync();
+    held.release().await;
+
+    assert!(matches!(in_the_group.await, Err(TestError::Store(StoreError::Closed | StoreError::Panicked))));
+    for call in later_calls {
+        assert!(matches!(call.await, Err(TestError::Store(StoreError::Closed | StoreError::Panicked))));
+    }
+    assert!(matches!(store.failed().await, StoreError::Panicked));
+    assert!(matches!(store.write(put(9)).await, Err(TestError::Store(StoreError::Panicked))));
+    store.close().await;
+}

@@ -1,0 +1,144 @@
+//! Migrations: once, in order, after a snapshot, and again after a kill between two of them.
+
+use std::cell::RefCell;
+use std::fs;
+
+use super::migrations::{Migration, migrate};
+use super::tables::{META, MetaKey, MetaRow};
+use super::*;
+
+/// The steps of an imagined schema 4, each of which notes that it ran.
+const STEPS: &[Migration] = &[
+    Migration { to: 2, name: "number the rows", run: |tx| note(tx, 2) },
+    Migration { to: 3, name: "name the rows", run: |tx| note(tx, 3) },
+    Migration { to: 4, name: "file the rows", run: |tx| note(tx, 4) },
+];
+
+/// Adds to the list of steps that ran, which the row under 0 holds.
+fn note(tx: &WriteTx<'_>, step: u8) -> Result<u64, StoreError> {
+    let Blob(mut ran) = tx.get(&LEFT, &(0,))?.unwrap_or(Blob(Vec::new()));
+    ran.push(step);
+    tx.put(&LEFT, &(0,), &Blob(ran)).map(|()| 1)
+}
+
+fn ran(database: &redb::Database) -> (Option<Vec<u8>>, u32) {
+    let tx = ReadTx::begin(database).unwrap();
+    let ran = tx.get(&LEFT, &(0,)).unwrap().map(|Blob(ran)| ran);
+    (ran, tx.get(&META, &MetaKey::SCHEMA).unwrap().unwrap().schema)
+}
+
+/// Returns a closed store of schema 1 and the way to open it as another program does.
+async fn of_schema_1() -> (TempDir, impl Fn(u32, &[Migration]) -> Result<redb::Database, OpenError>) {
+    let (directory, store) = fresh();
+    let meta = MetaRow { schema: 1, kind: Kind::Dev };
+    store.write::<_, StoreError>(move |tx| tx.put(&META, &MetaKey::SCHEMA, &meta)).await.unwrap();
+    store.close().await;
+    let options = options(directory.path());
+    let path = directory.path().join(FILE_NAME);
+    let open = move |known: u32, steps: &[Migration]| {
+        let database = file::open(&path, options.cache_bytes)?;
+        migrate(database, &path, &options, known, steps)
+    };
+    (directory, open)
+}
+
+#[tokio::test]
+async fn the_steps_run_once_and_in_order() {
+    let (_directory, open) = of_schema_1().await;
+
+    assert_eq!(ran(&open(4, STEPS).unwrap()), (Some(vec![2, 3, 4]), 4));
+    assert_eq!(ran(&open(4, STEPS).unwrap()), (Some(vec![2, 3, 4]), 4));
+}
+
+#[tokio::test]
+async fn a_file_of_a_release_between_takes_the_steps_it_lacks() {
+    let (_directory, open) = of_schema_1().await;
+
+    assert_eq!(ran(&open(2, &STEPS[..1]).unwrap()), (Some(vec![2]), 2));
+    assert_eq!(ran(&open(4, STEPS).unwrap()), (Some(vec![2, 3, 4]), 4));
+}
+
+#[tokio::test]
+async fn a_fresh_file_needs_no_step() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(FILE_NAME);
+
+    let database = migrate(file::open(&path, 4 << 20).unwrap(), &path, &options(directory.path()), 4, STEPS).unwrap();
+
+    assert_eq!(ran(&database), (None, 4));
+    assert!(!directory.path().join("backups").exists());
+}
+
+#[tokio::test]
+async fn the_snapshot_is_the_file_as_the_older_program_left_it() {
+    let (directory, open) = of_schema_1().await;
+    let snapshot = directory.path().join("backups/before-migration-from-schema-1.redb");
+    thread_local!(static SNAPSHOT: RefCell<PathBuf> = RefCell::default());
+    SNAPSHOT.set(snapshot.clone());
+    let look = |tx: &WriteTx<'_>| {
+        assert!(SNAPSHOT.with_borrow(|snapshot| snapshot.is_file()), "a step runs before the snapshot");
+        note(tx, 2)
+    };
+
+    drop(open(2, &[Migration { to: 2, name: "look for the snapshot", run: look }]).unwrap());
+
+    let kept = file::open(&snapshot, 4 << 20).unwrap();
+    assert_eq!(ran(&kept), (None, 1));
+    let names: Vec<_> = fs::read_dir(snapshot.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, [snapshot.file_name().unwrap()]);
+}
+
+#[tokio::test]
+async fn a_snapshot_that_cannot_be_made_stops_before_any_step() {
+    let (directory, open) = of_schema_1().await;
+    // What root, too, cannot do: make a directory where a file is.
+    fs::write(directory.path().join("backups"), "").unwrap();
+
+    let refused = open(4, STEPS).map(drop).unwrap_err();
+
+    assert!(matches!(refused, OpenError::Snapshot(..)));
+    assert!(refused.to_string().contains("free some space or make the directory writable"), "{refused}");
+    fs::remove_file(directory.path().join("backups")).unwrap();
+    assert_eq!(ran(&open(1, &[]).unwrap()), (None, 1));
+}
+
+#[tokio::test]
+async fn a_step_that_fails_keeps_the_steps_before_it_and_is_run_again() {
+    let (directory, open) = of_schema_1().await;
+    let failing = [
+        Migration { to: 2, name: "number the rows", run: |tx| note(tx, 2) },
+        Migration {
+            to: 3,
+            name: "fail",
+            run: |tx| note(tx, 9).and(Err(StoreError::Corrupt("a row of a test".into()))),
+        },
+    ];
+
+    let refused = open(3, &failing).map(drop).unwrap_err();
+
+    let snapshot = directory.path().join("backups/before-migration-from-schema-1.redb");
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "{} could not be brought to schema 3, fail (store: corrupt data: a row of a test); \
+             the file as it was lies at {}",
+            directory.path().join(FILE_NAME).display(),
+            snapshot.display()
+        )
+    );
+    assert_eq!(ran(&open(2, &failing).unwrap()), (Some(vec![2]), 2));
+    assert_eq!(ran(&open(4, STEPS).unwrap()), (Some(vec![2, 3, 4]), 4));
+    assert!(directory.path().join("backups/before-migration-from-schema-2.redb").is_file());
+}
+
+#[test]
+fn the_list_of_migrations_leads_to_the_schema_of_this_program() {
+    let mut at = 1;
+    for migration in migrations::ALL {
+        at += 1;
+        assert_eq!(migration.to, at, "{}", migration.name);
+        assert!(!migration.name.is_empty());
+    }
+
+    assert_eq!(at, migrations::SCHEMA_VERSION);
+}
