@@ -11,7 +11,7 @@ use super::response::{DeletedEmail, EmailReference};
 use crate::api_keys::Caller;
 use crate::emails::Emails;
 use crate::emails::change::ChangeError;
-use crate::http::{ApiError, ApiResult, Body, FromBody, PathId, State};
+use crate::http::{ApiError, ApiResult, Body, JsonBody, PathId, State};
 use crate::id::resource;
 
 /// Another time for a scheduled email.
@@ -23,7 +23,7 @@ pub(super) struct UpdateEmailRequest {
     scheduled_at: Option<String>,
 }
 
-impl FromBody for UpdateEmailRequest {}
+impl JsonBody for UpdateEmailRequest {}
 
 /// Moves a scheduled email to another time.
 #[endpoint(tags("Emails"))]
