@@ -452,15 +452,13 @@ pub(crate) fn still_wanted(
 /// Numbers the recipients that share a transaction and returns each number's destination domain.
 ///
 /// One person, one message, where each gets tokens of their own: under a topic, or from a domain
-/// that tracks. A simulated recipient is alone too, because its outcome is its own and the others
-/// must not share it. Otherwise the recipients of one domain share one.
+/// that tracks. Otherwise the recipients of one domain share one.
 fn assign_groups(row: &mut EmailRow, domain: SenderDomainRow) -> Vec<(u16, String)> {
     let personal = row.topic.is_some() || domain.tracked;
     let mut groups: Vec<(u16, String)> = Vec::new();
     for recipient in &mut row.recipients {
         let destination = destination_of(&recipient.mailbox);
-        let alone = personal || destination == simulated::DESTINATION;
-        let shared = groups.iter().find(|(_, other)| !alone && other == destination).map(|(group, _)| *group);
+        let shared = groups.iter().find(|(_, other)| !personal && other == destination).map(|(group, _)| *group);
         recipient.group = shared.unwrap_or_else(|| {
             let group = u16::try_from(groups.len()).expect("an email has at most 50 recipients");
             groups.push((group, destination.to_owned()));

@@ -3,6 +3,7 @@
 mod attachments;
 mod batch;
 mod cancel;
+mod captured;
 mod delete;
 mod get;
 mod list;

@@ -1,10 +1,13 @@
 //! Facts that no endpoint makes or shows yet, put straight into the tables and read from them.
 
 use ringmail::address::EmailAddress;
+use ringmail::delivery::CapturedRow;
+use ringmail::delivery::capture::Mailbox;
 use ringmail::contacts::{ContactRow, TopicChoiceRow};
 use ringmail::id::{ContactId, EmailId, Id, TopicId};
+use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::tables::{
-    CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAILS, EMAIL_BODIES, EVENTS, SUPPRESSIONS, TOPIC_CHOICES, TOPICS,
+    CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, SUPPRESSIONS, TOPIC_CHOICES, TOPICS,
 };
 use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use ringmail::suppressions::{self, Origin};
@@ -106,6 +109,20 @@ impl TestServer {
                 STOP
             })?;
             Ok(held)
+        })
+    }
+
+    /// Returns the messages in the built-in mailbox with their envelopes, newest first.
+    pub(crate) fn captured(&self) -> Vec<(CapturedRow, Vec<u8>)> {
+        let mailbox = Mailbox::new(self.services().context.clone());
+        self.block_on(async {
+            let query = PageQuery { limit: 100, cursor: Cursor::Newest };
+            let page = mailbox.list(query).await.expect("the mailbox can be read");
+            let mut messages = Vec::new();
+            for (id, _) in page.rows {
+                messages.extend(mailbox.message(id).await.expect("the mailbox can be read"));
+            }
+            messages
         })
     }
 
