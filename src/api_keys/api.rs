@@ -17,7 +17,7 @@ use crate::id::{ApiKeyId, Id, resource};
 #[serde(deny_unknown_fields)]
 pub struct CreateApiKeyRequest {
     /// The name, 1 to 80 characters.
-    #[salvo(schema(required = true))]
+    #[salvo(schema(required = true, value_type = String))]
     name: Option<String>,
     /// `full_access` unless given, or `sending_access`.
     permission: Option<String>,
@@ -32,7 +32,7 @@ impl JsonBody for CreateApiKeyRequest {}
 #[serde(deny_unknown_fields)]
 pub struct UpdateApiKeyRequest {
     /// The name, 1 to 80 characters.
-    #[salvo(schema(required = true))]
+    #[salvo(schema(required = true, value_type = String))]
     name: Option<String>,
 }
 
@@ -57,6 +57,7 @@ pub struct ApiKeyResponse {
     /// When it was made.
     created_at: String,
     /// When it was last used, to the minute.
+    #[salvo(schema(required = true))]
     last_used_at: Option<String>,
 }
 

@@ -6,9 +6,13 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use salvo::extract::Metadata;
 use salvo::oapi::{Components, Content, EndpointArgRegister, Operation, RequestBody as RequestBodyDoc, Required, ToSchema};
+use salvo::http::ReqBody;
+use salvo::http::body::Body as _;
+use salvo::http::header::EXPECT;
 use salvo::{Depot, Extractible, Request};
 use serde::de::{DeserializeOwned, Deserializer as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -16,8 +20,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::{ApiError, ErrorCode};
 use super::state::service;
-use super::tolerance::{self, Tolerant};
+use super::reader::Reader;
+use super::tolerance;
 
+/// How long a body may pause: a client that stalls must not keep its share of the budget.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// Bytes of a refused body that are read to their end all the same.
+const DISCARDED_BYTES_MAX: u64 = 128 << 20;
+/// How long that reading may take.
+const DISCARDING_MAX: Duration = Duration::from_secs(10);
 /// The longest part of an error in a body that is repeated to the caller, in characters.
 const DETAIL_CHARS_MAX: usize = 300;
 /// The longest path of a field that is repeated to the caller, in characters.
@@ -133,24 +144,20 @@ async fn read(
     bytes_max: usize,
     budget: &Arc<Semaphore>,
 ) -> Result<(Vec<u8>, BudgetShare), ApiError> {
-    use salvo::http::body::Body as _;
-
     let too_large = || {
         let message = format!("The request body is larger than the {bytes_max} bytes this endpoint takes.");
         ApiError::new(ErrorCode::PayloadTooLarge, message)
     };
-    let mut body = req.take_body();
+    // What is not read here stays with the request, for `discard_rest`.
+    let body = req.body_mut();
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > bytes_max {
         return Err(too_large());
     }
     let mut raw = Vec::with_capacity(announced);
     let mut permits = Vec::with_capacity(1);
-    while let Some(frame) = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx)).await {
-        let frame = frame.map_err(|error| {
-            ApiError::new(ErrorCode::MalformedJson, format!("The request body broke off: {error}."))
-        })?;
-        let Ok(bytes) = frame.into_data() else { continue };
+    while let Some(bytes) = next_bytes(body).await? {
+        let bytes = bytes.as_ref();
         if raw.len() + bytes.len() > bytes_max {
             return Err(too_large());
         }
@@ -159,9 +166,60 @@ async fn read(
             ApiError::unavailable("The server has too many request bodies in hand. Try again in a moment.")
         })?;
         permits.push(permit);
-        raw.extend_from_slice(&bytes);
+        raw.extend_from_slice(bytes);
     }
     Ok((raw, BudgetShare { _permits: permits }))
+}
+
+/// Returns the next bytes of a body; `None` at its end.
+async fn next_bytes(body: &mut ReqBody) -> Result<Option<impl AsRef<[u8]>>, ApiError> {
+    let broken = |why: &dyn std::fmt::Display| {
+        ApiError::new(ErrorCode::MalformedJson, format!("The request body broke off: {why}."))
+    };
+    loop {
+        let frame = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *body).poll_frame(cx));
+        let Ok(frame) = tokio::time::timeout(PAUSE_MAX, frame).await else {
+            return Err(broken(&format_args!("nothing came for {} seconds", PAUSE_MAX.as_secs())));
+        };
+        let Some(frame) = frame else { return Ok(None) };
+        if let Ok(bytes) = frame.map_err(|error| broken(&error))?.into_data() {
+            return Ok(Some(bytes));
+        }
+    }
+}
+
+/// What became of the part of a body that nobody wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// There is nothing left.
+    Read,
+    /// There is more to come, so that the connection cannot be used again.
+    Coming,
+}
+
+/// Reads what is left of a request's body and keeps nothing of it. A client that is still sending
+/// when its connection closes may never see the answer.
+pub(super) async fn discard_rest(req: &mut Request) -> Rest {
+    // A client that waits to be asked for its body is answered without asking.
+    let asks_first = req.headers().contains_key(EXPECT);
+    let body = req.body_mut();
+    if body.is_end_stream() {
+        return Rest::Read;
+    }
+    if asks_first || body.size_hint().lower() > DISCARDED_BYTES_MAX {
+        return Rest::Coming;
+    }
+    let discarding = async {
+        let mut discarded = 0;
+        while let Ok(Some(bytes)) = next_bytes(body).await {
+            discarded += bytes.as_ref().len() as u64;
+            if discarded > DISCARDED_BYTES_MAX {
+                return Rest::Coming;
+            }
+        }
+        if body.is_end_stream() { Rest::Read } else { Rest::Coming }
+    };
+    tokio::time::timeout(DISCARDING_MAX, discarding).await.unwrap_or(Rest::Coming)
 }
 
 /// Reads `raw` as a `T`, leaving out the top-level fields of `tolerated`.
@@ -171,10 +229,8 @@ async fn read(
 pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, ApiError> {
     let mut json = serde_json::Deserializer::from_slice(raw);
     let mut track = serde_path_to_error::Track::new();
-    let value = {
-        let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
-        T::deserialize(Tolerant::new(tracked, tolerated))
-    };
+    let reader = Reader::new(&mut json, tolerated);
+    let value = T::deserialize(serde_path_to_error::Deserializer::new(reader, &mut track));
     let value = value.map_err(|error| refuse(&error, &track.path().to_string()))?;
     json.end().map_err(|error| refuse(&error, "."))?;
     Ok(value)
@@ -303,6 +359,7 @@ mod tests {
             (r#"{"nam": 1}"#, 422, "Invalid `nam` field: unknown field `nam`, expected `name` or `inner`."),
             (r#"{"name": "a", "name": "b"}"#, 422, "Invalid request body: duplicate field `name`."),
             (r#"{"name": 5}"#, 422, "Invalid `name` field: invalid type: integer `5`, expected a string."),
+            (r#"{"inner": [5]}"#, 422, "Invalid `inner` field: invalid type: sequence, expected an object."),
             (
                 r#"{"inner": {"count": -1}}"#,
                 422,
@@ -336,6 +393,15 @@ mod tests {
         assert!(parse::<Sample>(br#"{"ids": 1}"#, &["id"]).is_err());
         let list: Vec<Sample> = parse(br#"[{"id": 1, "name": "b"}]"#, &["id"]).unwrap();
         assert_eq!(list[0].name.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn a_field_that_is_left_out_is_json_all_the_same() {
+        for value in ["[".repeat(1_000), "\"\\ud800\"".to_owned(), "1e999".to_owned(), "{\"a\":}".to_owned()] {
+            let error = parse::<Sample>(format!("{{\"id\":{value}}}").as_bytes(), &["id"]).unwrap_err();
+
+            assert_eq!(error.code, ErrorCode::MalformedJson, "{value}");
+        }
     }
 
     proptest! {

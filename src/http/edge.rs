@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use salvo::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, ORIGIN, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, CONNECTION, CONTENT_TYPE,
+    ORIGIN, VARY,
 };
 use salvo::http::{HeaderValue, Method, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait, handler};
 use tracing::Instrument as _;
 
+use super::body::{Rest, discard_rest};
 use super::error::{ApiError, ErrorCode};
 use super::rate_limit::{RateLimitState, RateLimiter};
 use super::state::Services;
@@ -41,6 +43,9 @@ impl Handler for Edge {
             ctrl.skip_rest();
         } else {
             ctrl.call_next(req, depot, res).instrument(span).await;
+        }
+        if discard_rest(req).await == Rest::Coming {
+            res.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         let state = depot.get_typed::<RateLimitState>().copied().unwrap_or_else(|_| self.limiter.untouched());
         state.write_headers(res);

@@ -1,12 +1,19 @@
 //! The description of the API, made from the handlers' own types.
 
-use salvo::http::{HeaderValue, StatusCode};
-use salvo::http::header::CONTENT_TYPE;
-use salvo::oapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use salvo::oapi::{Info, License, OpenApi};
-use salvo::{Depot, Response, Router, handler};
+use std::sync::{Arc, Once};
 
-use super::state::service;
+use salvo::http::header::CONTENT_TYPE;
+use salvo::http::{HeaderValue, StatusCode};
+use salvo::oapi::naming::{self, FlexNamer};
+use salvo::oapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use salvo::oapi::{
+    Components, Content, EndpointOutRegister, Info, License, Object, OpenApi, Operation, RefOr, Response as ResponseDoc,
+    SecurityRequirement, endpoint,
+};
+use salvo::{Depot, Request, Response, Router, Writer, async_trait, handler};
+
+use super::error::ApiResult;
+use super::state::State;
 
 /// The version of the described API, whatever the program's own.
 const API_VERSION: &str = "1.0.0";
@@ -20,7 +27,22 @@ pub(super) fn describe(router: &Router) -> OpenApi {
                  used hosted email API, whose official SDKs work against this server.";
     let info = Info::new("Ringmail", API_VERSION).description(about).license(License::new("Apache-2.0"));
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer).description("An API key: `rm_…`."));
-    OpenApi::with_info(info).add_security_scheme("bearer", bearer).merge_router(router)
+    static NAMES: Once = Once::new();
+    // The names of generic types would hold angle brackets, which no name of a component may.
+    NAMES.call_once(|| naming::set_namer(FlexNamer::new().short_mode(true).generic_delimiter("Of", "")));
+    let mut document = OpenApi::with_info(info).add_security_scheme("bearer", bearer).merge_router(router);
+    for operation in document.paths.values_mut().flat_map(|path| path.operations.values_mut()) {
+        operation.operation_id = operation.operation_id.take().map(|path| short_name(&path));
+        if !operation.securities.as_ref().is_some_and(|securities| !securities.is_empty()) {
+            operation.securities = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
+        }
+    }
+    document
+}
+
+/// Returns a handler's name without its modules: `send_email`.
+fn short_name(path: &str) -> String {
+    path.rsplit(['.', ':']).next().unwrap_or(path).to_owned()
 }
 
 /// Returns the description as pretty JSON.
@@ -35,13 +57,31 @@ pub(super) fn rendered() -> Rendered {
     Rendered(serde_json::to_vec(&document).expect("a description is plain data"))
 }
 
-/// Serves the description.
-#[handler]
-pub(super) async fn serve_document(depot: &mut Depot, res: &mut Response) {
-    if let Ok(rendered) = service::<Rendered>(depot) {
+/// The description on the wire.
+pub(super) struct Description(Arc<Rendered>);
+
+#[async_trait]
+impl Writer for Description {
+    async fn write(self, _req: &mut Request, _depot: &mut Depot, res: &mut Response) {
         res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
-        res.body(rendered.0.clone());
+        res.body(self.0.0.clone());
     }
+}
+
+impl EndpointOutRegister for Description {
+    fn register(_components: &mut Components, operation: &mut Operation) {
+        let schema = Object::new().description("An OpenAPI 3.1 document.");
+        let response = ResponseDoc::new("The description").add_content("application/json", Content::new(schema));
+        operation.responses.insert("200", RefOr::Type(response));
+    }
+}
+
+/// Returns this description of the API.
+///
+/// The same document is at `/docs/openapi.json`, where it needs no key.
+#[endpoint(tags("Description"))]
+pub(super) async fn get_description(rendered: State<Rendered>) -> ApiResult<Description> {
+    Ok(Description(Arc::clone(&rendered)))
 }
 
 /// Answers that the server takes requests.
@@ -51,8 +91,57 @@ pub(super) async fn health(res: &mut Response) {
     res.body(r#"{"ok":true}"#);
 }
 
+/// Answers as for any method that a path has not.
+#[handler]
+pub(super) async fn wrong_method(res: &mut Response) {
+    res.status_code(StatusCode::METHOD_NOT_ALLOWED);
+}
+
 /// Answers as for any path that does not exist.
 #[handler]
 pub(super) async fn unknown(res: &mut Response) {
     res.status_code(StatusCode::NOT_FOUND);
+}
+
+#[cfg(test)]
+mod tests {
+    use salvo::routing::FilterInfo;
+
+    use super::*;
+
+    /// Collects method and path of every handler of a router.
+    fn handlers(router: &Router, path: &str, method: &str, found: &mut Vec<String>) {
+        let (mut path, mut method) = (path.to_owned(), method.to_owned());
+        for filter in router.filters() {
+            match filter.info() {
+                FilterInfo::Path(part) => path = format!("{path}/{}", part.trim_matches('/')),
+                FilterInfo::Method(its) => method = its.to_string(),
+                other => panic!("say here what a route with {other:?} is called in the description"),
+            }
+        }
+        if router.goal.is_some() {
+            found.push(format!("{method} {path}"));
+        }
+        for child in router.routers() {
+            handlers(child, &path, &method, found);
+        }
+    }
+
+    #[test]
+    fn every_route_of_the_api_is_described() {
+        let mut routes = Vec::new();
+        handlers(&super::super::router::api_routes(), "", "", &mut routes);
+        let document = super::super::router::document();
+        let mut described = Vec::new();
+        for (path, item) in document.paths.iter() {
+            for method in item.operations.keys() {
+                described.push(format!("{} {path}", format!("{method:?}").to_uppercase()));
+            }
+        }
+        routes.sort();
+        described.sort();
+
+        assert!(routes.len() > 15, "{routes:?}");
+        assert_eq!(routes, described);
+    }
 }

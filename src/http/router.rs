@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use salvo::catcher::Catcher;
+use salvo::http::Method;
 use salvo::{Router, Service};
 
 use super::edge::{Cors, Edge};
@@ -42,23 +43,26 @@ fn api() -> Router {
         .push(Router::with_path("domains/{id}/verify").post(domains::verify_domain))
         .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
+        .push(Router::with_path("openapi.json").get(openapi::get_description))
 }
 
-/// Paths of the compatible API that this server does not have and that a path with a parameter
-/// would otherwise match: they are unknown like any other.
+/// Paths of the compatible API that this server does not have, and methods that a path has not,
+/// where a path with a parameter would otherwise match: they are unknown like any other.
 fn absent() -> Router {
     let mut router = Router::new();
     for path in ["emails/metrics", "emails/receiving", "emails/receiving/{**rest}", "domains/claim"] {
         router = router.push(Router::with_path(path).goal(openapi::unknown));
     }
-    router
+    // With another method, a path with a parameter would match this one.
+    let batch = Router::with_path("emails/batch").filter_fn(|req, _| req.method() != Method::POST);
+    router.push(batch.goal(openapi::wrong_method))
 }
 
 /// The routes that need no key.
 fn open() -> Router {
     Router::new()
         .push(Router::with_path("health").get(openapi::health))
-        .push(Router::with_path("docs/openapi.json").get(openapi::serve_document))
+        .push(Router::with_path("docs/openapi.json").get(openapi::get_description))
         .push(Router::new().get(dashboard::to_dashboard))
         .push(Router::with_path("dashboard").get(dashboard::to_dashboard))
         .push(Router::with_path("dashboard/{**path}").get(dashboard::serve_file))
@@ -68,10 +72,7 @@ fn open() -> Router {
 pub fn service(services: Services, limiter: Arc<RateLimiter>, ids: IdSource, cors: Cors) -> Service {
     let parameters = QueryParameters::of(&document());
     let services = services.with(Arc::clone(&limiter)).with(Arc::new(parameters)).with(Arc::new(openapi::rendered()));
-    let keyed = api()
-        .push(Router::with_path("openapi.json").get(openapi::serve_document))
-        .hoop(auth::authenticate)
-        .hoop(query::refuse_unknown);
+    let keyed = api().hoop(auth::authenticate).hoop(query::refuse_unknown);
     let edge = Edge { services: Arc::new(services), limiter, ids, cors };
     Service::new(Router::new().push(absent()).push(open()).push(keyed))
         .hoop(edge)

@@ -1,6 +1,9 @@
 //! The product through its front door, one binary. Folders mirror the API.
 
+mod api_keys;
 mod cli;
 mod domains;
 mod emails;
+mod http;
+mod isolation;
 mod support;

@@ -12,7 +12,7 @@ use crate::http::{ApiError, ApiResult, JsonBody};
 #[serde(deny_unknown_fields)]
 pub(super) struct CreateDomainRequest {
     /// The name, such as `example.com` or `mail.example.com`.
-    #[salvo(schema(required = true))]
+    #[salvo(schema(required = true, value_type = String))]
     name: Option<String>,
     /// One of the regions this server offers; the first of them by default.
     region: Option<String>,

@@ -19,7 +19,7 @@ use crate::id::resource;
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateEmailRequest {
     /// When to send, up to 30 days ahead: ISO 8601, or words such as `in 1 hour`.
-    #[salvo(schema(required = true))]
+    #[salvo(schema(required = true, value_type = String))]
     scheduled_at: Option<String>,
 }
 

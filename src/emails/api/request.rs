@@ -16,7 +16,7 @@ use crate::emails::headers::{self, RawHeaders};
 use crate::emails::model::{BATCH_MAX, RECIPIENTS_MAX, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
 use crate::emails::schedule;
 use crate::emails::tags::{self, TAGS_MAX, TagRequest};
-use crate::http::{ApiError, AtMost, BodySize, FromBody, JsonBody, body, read_at_most};
+use crate::http::{Anything, ApiError, AtMost, BodySize, FromBody, JsonBody, body, read_at_most};
 use crate::id::{Id, TopicId};
 
 /// Addresses that one field is read up to. More than are accepted, so that the refusal counts them.
@@ -27,13 +27,13 @@ const ADDRESSES_READ_MAX: usize = 1_000;
 #[serde(deny_unknown_fields)]
 pub struct SendEmailRequest {
     /// The sender: `user@example.com` or `Name <user@example.com>`, of a verified domain.
-    #[salvo(schema(required = true))]
+    #[salvo(schema(required = true, value_type = String))]
     from: Option<String>,
     /// The recipients. With `cc` and `bcc` at most 50.
-    #[salvo(schema(required = true))]
+    #[salvo(schema(required = true, value_type = OneOrMany))]
     to: Option<OneOrMany>,
     /// The subject, up to 998 characters.
-    #[salvo(schema(required = true))]
+    #[salvo(schema(required = true, value_type = String))]
     subject: Option<String>,
     /// The html part. One of `html` and `text` is needed.
     html: Option<String>,
@@ -59,7 +59,7 @@ pub struct SendEmailRequest {
     topic_id: Option<String>,
     /// Not available on this server yet.
     #[salvo(schema(value_type = Option<Object>))]
-    template: Option<serde_json::Value>,
+    template: Option<Anything>,
 }
 
 impl JsonBody for SendEmailRequest {

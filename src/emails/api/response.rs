@@ -102,20 +102,25 @@ pub(super) struct EmailSummary {
     /// The recipients.
     to: Vec<String>,
     /// The recipients in copy.
+    #[salvo(schema(required = true))]
     cc: Option<Vec<String>>,
     /// The recipients in blind copy.
+    #[salvo(schema(required = true))]
     bcc: Option<Vec<String>>,
     /// Where answers go.
+    #[salvo(schema(required = true))]
     reply_to: Option<Vec<String>>,
     /// The subject.
     subject: String,
     /// When it was accepted.
     created_at: String,
     /// When it was asked to go out.
+    #[salvo(schema(required = true))]
     scheduled_at: Option<String>,
     /// The highest status any recipient reached.
     last_event: &'static str,
     /// The topic it was sent under.
+    #[salvo(schema(required = true))]
     topic_id: Option<String>,
 }
 
@@ -146,8 +151,10 @@ pub(super) struct EmailResponse {
     #[salvo(schema(inline = false))]
     summary: EmailSummary,
     /// The html part; null once retention has removed it.
+    #[salvo(schema(required = true))]
     html: Option<String>,
     /// The text part; null once retention has removed it.
+    #[salvo(schema(required = true))]
     text: Option<String>,
     /// The labels.
     tags: Vec<TagResponse>,
@@ -313,8 +320,10 @@ pub(super) struct AttachmentResponse {
     /// Always `attachment`: inline images are not accepted.
     content_disposition: &'static str,
     /// Always null.
+    #[salvo(schema(required = true))]
     download_url: Option<String>,
     /// Always null.
+    #[salvo(schema(required = true))]
     expires_at: Option<String>,
     /// The file as base64; in the answer for one attachment.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,7 @@ pub async fn send_email(
     email: Body<SendEmailRequest>,
 ) -> ApiResult<Json<SendEmailResponse>> {
     let (request, raw) = email.into_parts();
-    let idempotent = key.request(Route::Send, &raw);
+    let idempotent = key.request(Route::Send, &raw)?;
     drop(raw);
     if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
@@ -53,7 +53,7 @@ pub async fn send_batch(
     batch: Body<SendBatchRequest>,
 ) -> ApiResult<Json<SendBatchResponse>> {
     let (SendBatchRequest(items), raw) = batch.into_parts();
-    let idempotent = key.request(Route::Batch, &raw);
+    let idempotent = key.request(Route::Batch, &raw)?;
     drop(raw);
     if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
@@ -122,11 +122,13 @@ impl From<SendError> for ApiError {
 pub(super) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
-    /// Joins the key with what the body says. A body that got this far is JSON.
-    fn request(self, route: Route, raw: &[u8]) -> Option<IdempotentRequest> {
-        let key = self.0?;
-        let body_hash = canonical::hash(raw)?;
-        Some(IdempotentRequest::new(route, &key, body_hash))
+    /// Joins the key with what the body says.
+    fn request(self, route: Route, raw: &[u8]) -> ApiResult<Option<IdempotentRequest>> {
+        let Some(key) = self.0 else { return Ok(None) };
+        // Well-formed JSON may still be too deep to hash; its key must not be passed over in silence.
+        let unreadable = || ApiError::new(ErrorCode::MalformedJson, "The request body is nested too deeply.");
+        let body_hash = canonical::hash(raw).ok_or_else(unreadable)?;
+        Ok(Some(IdempotentRequest::new(route, &key, body_hash)))
     }
 }
 

@@ -109,10 +109,33 @@ impl<'de> de::Visitor<'de> for ByteArrayVisitor {
     fn visit_seq<A: de::SeqAccess<'de>>(self, mut sequence: A) -> Result<ByteArray, A::Error> {
         // Grows as bytes arrive: the body limit of the route bounds it.
         let mut bytes = Vec::new();
-        while let Some(byte) = sequence.next_element::<u8>()? {
+        while let Some(Byte(byte)) = sequence.next_element()? {
             bytes.push(byte);
         }
         Ok(ByteArray(bytes))
+    }
+}
+
+/// A byte whose refusal names the numbers that are accepted.
+struct Byte(u8);
+
+impl<'de> Deserialize<'de> for Byte {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_u8(ByteVisitor)
+    }
+}
+
+struct ByteVisitor;
+
+impl de::Visitor<'_> for ByteVisitor {
+    type Value = Byte;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an integer from 0 to 255")
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Byte, E> {
+        u8::try_from(number).map(Byte).map_err(|_| E::invalid_value(de::Unexpected::Unsigned(number), &self))
     }
 }
 

@@ -10,6 +10,7 @@ use salvo::oapi::ToSchema;
 use serde::{Deserialize, Deserializer, de};
 
 use super::excerpt::excerpt;
+use crate::http::Anything;
 pub use content::Content;
 use content_type::{UNKNOWN_TYPE, canonical_type, extension_of_type, type_of_name};
 
@@ -40,11 +41,11 @@ pub struct AttachmentRequest {
     content_type: Option<String>,
     // Read only to be refused with a sentence of their own, so the public description leaves them out.
     #[salvo(schema(skip))]
-    path: Option<de::IgnoredAny>,
+    path: Option<Anything>,
     #[salvo(schema(skip))]
-    content_id: Option<de::IgnoredAny>,
+    content_id: Option<Anything>,
     #[salvo(schema(skip))]
-    inline_content_id: Option<de::IgnoredAny>,
+    inline_content_id: Option<Anything>,
 }
 
 /// One file of an email. The name is a bare file name and the content type is well formed; neither holds a control character.

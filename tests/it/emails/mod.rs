@@ -1,3 +1,14 @@
 //! `/emails`.
 
+mod attachments;
+mod batch;
+mod cancel;
+mod captured;
+mod delete;
+mod get;
+mod list;
+mod recipients;
+mod scheduled;
 mod send;
+mod simulated;
+mod update;

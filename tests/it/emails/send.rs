@@ -1,20 +1,314 @@
 //! `POST /emails`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::TestServer;
+use crate::support::{TestServer, assert_body, assert_lines, email};
 
 #[test]
 fn an_email_is_accepted_delivered_and_tells_its_story() {
     let server = TestServer::start();
 
-    let id = server.send(&json!({ "subject": "Welcome", "tags": [{ "name": "kind", "value": "welcome" }] }));
+    let answer = server.post("/emails", &email(&json!({
+        "subject": "Welcome",
+        "html": "<p>Hello there</p>",
+        "reply_to": "answers@example.com",
+        "tags": [{ "name": "kind", "value": "welcome" }],
+        "headers": { "X-Order": "7" },
+    })));
 
-    let email = server.wait_for(&id, "delivered");
-    assert_eq!(email["subject"], "Welcome");
-    assert_eq!(email["to"], json!(["delivered@resend.dev"]));
-    assert_eq!(email["recipients"], json!([{ "email": "delivered@resend.dev", "last_event": "delivered" }]));
-    let story: Vec<&str> =
-        email["events"].as_array().unwrap().iter().map(|event| event["type"].as_str().unwrap()).collect();
+    let sent = answer.ok(200);
+    let email = server.wait_for(sent["id"].as_str().unwrap(), "delivered");
+    assert_eq!(email["id"], sent["id"]);
+    let story: Vec<&Value> = email["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
     assert_eq!(story, ["email.sent", "email.delivered"]);
+    assert_body!(sent);
+}
+
+#[test]
+fn an_email_reads_back_as_it_was_given() {
+    let server = TestServer::start();
+
+    let id = server.send(&json!({
+        "subject": "Grüße, 世界",
+        "html": "<p>Hello there</p>",
+        "to": ["delivered@resend.dev", "\"Doe, Jane\" <delivered+jane@resend.dev>"],
+        "cc": "Copy <delivered+cc@resend.dev>",
+        "bcc": ["delivered+bcc@ringmail.test"],
+        "reply_to": ["answers@example.com", "Team <team@example.com>"],
+        "tags": [{ "name": "kind", "value": "welcome" }],
+        "scheduled_at": "in 1 hour",
+    }));
+
+    // Before anything happens to it: the timeline of several recipients has no fixed order.
+    assert_body!(server.get(&format!("/emails/{id}")).ok(200));
+}
+
+#[test]
+fn a_minimal_email_reads_back_with_null_for_what_it_has_not() {
+    let server = TestServer::start();
+
+    let id = server.send(&json!({}));
+
+    assert_body!(server.wait_for(&id, "delivered"));
+}
+
+#[test]
+fn every_accepted_form_of_an_address_reads_back_in_one_form() {
+    let server = TestServer::start();
+    for (given, read) in [
+        ("delivered@resend.dev", "delivered@resend.dev"),
+        ("  delivered@RESEND.dev ", "delivered@resend.dev"),
+        ("<delivered@resend.dev>", "delivered@resend.dev"),
+        ("Jane Doe <delivered@resend.dev>", "Jane Doe <delivered@resend.dev>"),
+        ("Jane   Doe<delivered@resend.dev>", "Jane Doe <delivered@resend.dev>"),
+        ("\"Jane Doe\" <delivered@resend.dev>", "Jane Doe <delivered@resend.dev>"),
+        ("\"Doe, Jane\" <delivered@resend.dev>", "\"Doe, Jane\" <delivered@resend.dev>"),
+        ("Jörg Müßig <delivered@resend.dev>", "Jörg Müßig <delivered@resend.dev>"),
+    ] {
+        let sent = server.post("/emails", &email(&json!({ "to": given }))).ok(200);
+
+        let email = server.get(&format!("/emails/{}", sent["id"].as_str().unwrap())).ok(200);
+        assert_eq!(email["to"], json!([read]), "{given}");
+    }
+}
+
+#[test]
+fn everything_that_is_not_exactly_one_mailbox_is_refused() {
+    let server = TestServer::start();
+    let mut lines = Vec::new();
+    for address in [
+        "",
+        "jane",
+        "jane@",
+        "@example.net",
+        "jane@localhost",
+        "jane@[127.0.0.1]",
+        "jane@example..net",
+        "jane doe@example.net",
+        "Doe, Jane <jane@example.net>",
+        "jane@example.net, john@example.net",
+        "jane@example.net; john@example.net",
+        "Jane <jane@example.net> <john@example.net>",
+        "Jane <jane@example.net",
+        "jane@home <jane@example.net>",
+        "\"jane@home\" <jane@example.net>",
+        "jane@example.net\r\nBcc: all@example.net",
+        "Jane\nDoe <jane@example.net>",
+    ] {
+        for field in ["from", "to", "cc", "bcc", "reply_to"] {
+            let refused = server.post("/emails", &email(&json!({ field: address }))).refusal();
+
+            let start = format!("422 validation_error: Invalid `{field}` field.");
+            assert!(refused.starts_with(&start), "{field} {address:?}: {refused}");
+            if field == "to" {
+                lines.push(format!("{address:?}: {refused}"));
+            }
+        }
+    }
+    assert_lines!(lines);
+    assert_eq!(server.stored_emails(), 0);
+}
+
+#[test]
+fn a_required_field_that_is_absent_or_null_is_named() {
+    let server = TestServer::start();
+    for (field, message) in [
+        ("from", "Missing `from` field."),
+        ("to", "Missing `to` field."),
+        ("subject", "Missing `subject` field."),
+        ("text", "Missing `html` or `text` field."),
+    ] {
+        let with_null = email(&json!({ field: null }));
+        let mut without = email(&json!({}));
+        without.as_object_mut().unwrap().remove(field);
+
+        server.post("/emails", &with_null).refused(422, "missing_required_field", message);
+        server.post("/emails", &without).refused(422, "missing_required_field", message);
+    }
+    let nobody = email(&json!({ "to": [] }));
+    server.post("/emails", &nobody).refused(422, "missing_required_field", "Missing `to` field.");
+    assert_eq!(server.stored_emails(), 0);
+}
+
+#[test]
+fn null_and_empty_optional_fields_count_as_absent() {
+    let server = TestServer::start();
+
+    let id = server.send(&json!({
+        "html": null, "cc": [], "bcc": null, "reply_to": [], "headers": [], "attachments": [], "tags": [],
+        "scheduled_at": null, "topic_id": null, "template": null,
+    }));
+    let other = server.send(&json!({
+        "cc": null, "bcc": [], "reply_to": null, "headers": {}, "attachments": null, "tags": null, "scheduled_at": "",
+    }));
+
+    for id in [id, other] {
+        let email = server.wait_for(&id, "delivered");
+        assert_eq!(email["cc"], Value::Null);
+        assert_eq!(email["scheduled_at"], Value::Null);
+        assert_eq!(email["tags"], json!([]));
+    }
+}
+
+#[test]
+fn the_listed_headers_are_accepted() {
+    let server = TestServer::start();
+    for headers in [
+        json!({ "X-Anything": "a", "x-lower": "b", "X-Entity-Ref-ID": "c" }),
+        json!({ "In-Reply-To": "<a@example.net>", "References": "<a@example.net> <b@example.net>" }),
+        json!({ "Importance": "high", "Priority": "urgent", "Comments": "é", "Keywords": "k", "Organization": "o" }),
+        json!({
+            "List-Unsubscribe": "<https://example.com/u>, <mailto:u@example.com>",
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+        }),
+        json!({ "list-unsubscribe": "<https://example.com/u>", "LIST-UNSUBSCRIBE-POST": "List-Unsubscribe=One-Click" }),
+    ] {
+        server.post("/emails", &email(&json!({ "headers": headers }))).ok(200);
+    }
+}
+
+#[test]
+fn every_other_header_is_refused_with_a_sentence_that_helps() {
+    let server = TestServer::start();
+    let mut lines = Vec::new();
+    for headers in [
+        json!({ "Message-ID": "<a@example.net>" }),
+        json!({ "Bcc": "all@example.net" }),
+        json!({ "Received": "from nowhere" }),
+        json!({ "DKIM-Signature": "v=1" }),
+        json!({ "X-Ringmail-Id": "1" }),
+        json!({ "x-ses-configuration-set": "1" }),
+        json!({ "X-": "1" }),
+        json!({ "X A": "1" }),
+        json!({ "X-A:": "1" }),
+        json!({ "": "1" }),
+        json!({ "X-A": "" }),
+        json!({ "X-A": "a\r\nBcc: all@example.net" }),
+        json!({ "X-A\r\nBcc": "all@example.net" }),
+        json!({ "X-A": "a\nb" }),
+        json!({ "X-A": "a\u{0}" }),
+        json!({ "X-A": 5 }),
+        json!({ "X-A": "1", "x-a": "2" }),
+        json!({ "References": "é" }),
+        json!({ "List-Unsubscribe": "<https://example.com/u>" }),
+        json!({ "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" }),
+        json!({ "List-Unsubscribe": "<mailto:u@example.com>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" }),
+        json!({ "List-Unsubscribe": "<http://example.com/u>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" }),
+        json!({ "List-Unsubscribe": "https://example.com/u", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" }),
+        json!({ "List-Unsubscribe": "<https://example.com/u>", "List-Unsubscribe-Post": "yes" }),
+        json!(["X-A"]),
+        json!("X-A: 1"),
+    ] {
+        let refused = server.post("/emails", &email(&json!({ "headers": headers }))).refusal();
+
+        assert!(refused.starts_with("422 validation_error: Invalid `headers"), "{headers}: {refused}");
+        lines.push(format!("{headers}: {refused}"));
+    }
+    assert_lines!(lines);
+    assert_eq!(server.stored_emails(), 0);
+}
+
+#[test]
+fn no_field_that_reaches_a_header_takes_a_line_break() {
+    let server = TestServer::start();
+    for break_ in ["\r\n", "\n", "\r", "\u{0}", "\u{b}"] {
+        let injected = format!("a{break_}Bcc: all@example.net");
+        for fields in [
+            json!({ "subject": injected }),
+            json!({ "from": format!("{injected} <hello@example.com>") }),
+            json!({ "reply_to": format!("{injected} <hello@example.com>") }),
+            json!({ "tags": [{ "name": "a", "value": injected }] }),
+            json!({ "tags": [{ "name": injected, "value": "a" }] }),
+            json!({ "attachments": [{ "filename": injected, "content": "YQ==" }] }),
+            json!({ "attachments": [{ "filename": "a", "content": "YQ==", "content_type": format!("a/b{injected}") }] }),
+        ] {
+            let refused = server.post("/emails", &email(&fields)).refusal();
+
+            assert!(refused.starts_with("422 validation_error: Invalid `"), "{fields}: {refused}");
+            assert!(!refused.contains(['\r', '\n']), "{refused:?}");
+        }
+    }
+    assert_eq!(server.stored_emails(), 0);
+}
+
+#[test]
+fn tags_and_subjects_keep_to_their_limits() {
+    let server = TestServer::start();
+    let tag = |name: &str, value: &str| json!([{ "name": name, "value": value }]);
+    let many: Vec<Value> = (0..51).map(|n| json!({ "name": format!("t{n}"), "value": "1" })).collect();
+    let mut lines = Vec::new();
+    for fields in [
+        json!({ "tags": tag("a b", "1") }),
+        json!({ "tags": tag("é", "1") }),
+        json!({ "tags": tag("", "1") }),
+        json!({ "tags": tag("a", "") }),
+        json!({ "tags": tag("a", &"v".repeat(257)) }),
+        json!({ "tags": [{ "name": "a" }] }),
+        json!({ "tags": [{ "name": "a", "value": "1" }, { "name": "a", "value": "2" }] }),
+        json!({ "tags": [{ "name": "a", "value": "1", "kind": "x" }] }),
+        json!({ "tags": many }),
+        json!({ "subject": "s".repeat(999) }),
+        json!({ "subject": 7 }),
+    ] {
+        lines.push(server.post("/emails", &email(&fields)).refusal());
+    }
+    assert_lines!(lines);
+    server.send(&json!({ "tags": tag(&"n".repeat(256), &"v".repeat(256)), "subject": "s".repeat(998) }));
+}
+
+#[test]
+fn a_sender_of_an_unverified_domain_is_refused() {
+    let server = TestServer::start();
+    server.post("/domains", &json!({ "name": "waiting.example" })).ok(201);
+    for domain in ["waiting.example", "sub.example.com", "example.org", "xn--bcher-kva.example"] {
+        let from = email(&json!({ "from": format!("Acme <hello@{domain}>") }));
+
+        let message = format!("The {domain} domain is not verified. Please, add and verify your domain.");
+        server.post("/emails", &from).refused(403, "validation_error", &message);
+    }
+    assert_eq!(server.stored_emails(), 0);
+    server.send(&json!({ "from": "hello@EXAMPLE.com" }));
+}
+
+#[test]
+fn a_key_of_one_domain_sends_from_no_other() {
+    let server = TestServer::start_with(&["--domain", "example.com", "--domain", "other.example"]);
+    let domain = server.domain_id("other.example");
+    for permission in ["full_access", "sending_access"] {
+        let key =
+            server.make_key(&json!({ "name": "Scoped", "permission": permission, "domain_id": domain }));
+        let send = |from: &str| {
+            let body = email(&json!({ "from": from })).to_string();
+            server.call("POST", "/emails", &key, &[], Some(body.as_bytes()))
+        };
+
+        let message = "This API key is restricted to another domain. Send from an address of that domain, or use \
+                       another key.";
+        send("hello@example.com").refused(403, "restricted_api_key", message);
+        send("hello@other.example").ok(200);
+    }
+}
+
+#[test]
+fn templates_and_unknown_topics_are_refused() {
+    let server = TestServer::start();
+
+    let template = server.post("/emails", &email(&json!({ "template": { "id": "welcome" } }))).refusal();
+    let malformed = server.post("/emails", &email(&json!({ "topic_id": "news" }))).refusal();
+    let unknown = email(&json!({ "topic_id": "0190a6c0-0000-7000-8000-000000000001" }));
+
+    assert!(template.starts_with("422 validation_error: Invalid `template` field:"), "{template}");
+    assert_eq!(malformed, "422 validation_error: The `topic_id` must be a valid UUID.");
+    server.post("/emails", &unknown).refused(404, "not_found", "Topic not found");
+}
+
+#[test]
+fn a_sending_key_sends() {
+    let server = TestServer::start();
+    let key = server.sending_key();
+
+    let body = email(&json!({})).to_string();
+    let sent = server.call("POST", "/emails", &key, &[], Some(body.as_bytes())).ok(200);
+
+    server.wait_for(sent["id"].as_str().unwrap(), "delivered");
 }

@@ -45,4 +45,19 @@ impl Answer {
         assert_eq!(self.status, status);
         assert_eq!(self.header("content-type"), Some("application/json; charset=utf-8"));
     }
+
+    /// Returns an error as one line, after checking its shape.
+    #[track_caller]
+    pub(crate) fn refusal(&self) -> String {
+        let fields: Vec<&str> = self.json.as_object().expect("an object").keys().map(String::as_str).collect();
+        assert_eq!(fields, ["message", "name", "statusCode"], "{}", self.json);
+        assert_eq!(self.json["statusCode"], self.status, "{}", self.json);
+        assert!(self.status >= 400, "{}", self.json);
+        assert_eq!(self.header("content-type"), Some("application/json; charset=utf-8"));
+        format!("{} {}: {}", self.status, text(&self.json["name"]), text(&self.json["message"]))
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
 }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use clap::Parser;
-use ringmail::admin;
+use ringmail::admin::{self, Services};
 use ringmail::app::App;
-use ringmail::clock::Clock;
+use ringmail::clock::{Clock, monotonic};
 use ringmail::config::{DevSettings, Purpose, Settings};
 use ringmail::delivery::QueueBell;
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::Answer;
@@ -32,6 +33,8 @@ pub(crate) struct TestServer {
     key: String,
     clock: Clock,
     bell: QueueBell,
+    services: Services,
+    runtime: Handle,
     stop: CancellationToken,
     thread: Option<std::thread::JoinHandle<()>>,
     directory: Option<tempfile::TempDir>,
@@ -42,6 +45,8 @@ struct Started {
     address: std::net::SocketAddr,
     key: String,
     bell: QueueBell,
+    services: Services,
+    runtime: Handle,
 }
 
 impl TestServer {
@@ -58,8 +63,9 @@ impl TestServer {
 
     fn start_in(directory: tempfile::TempDir, clock: Clock, flags: &[&str]) -> Self {
         let data_dir = directory.path().to_str().expect("the path is text").to_owned();
-        let common = ["ringmail", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--data-dir", &data_dir];
-        let arguments = common.iter().chain(flags).copied();
+        let common = ["ringmail", "--listen", "127.0.0.1:0", "--data-dir", &data_dir];
+        let unlimited: &[&str] = if flags.contains(&"--rate-limit") { &[] } else { &["--rate-limit", "0"] };
+        let arguments = common.iter().chain(unlimited).chain(flags).copied();
         let Arguments { settings, dev } = Arguments::try_parse_from(arguments).expect("the flags are right");
         let setup = dev.into();
         let config = settings.into_config(Purpose::Dev(Clone::clone(&setup))).expect("the settings go together");
@@ -73,12 +79,18 @@ impl TestServer {
                 let app = App::start(config, turning).await.expect("the instance starts");
                 let ready = admin::prepare(app.services(), &setup).await.expect("the instance is prepared");
                 let key = ready.token.reveal().to_owned();
-                let started = Started { address: app.address(), key, bell: app.bell() };
+                let started = Started {
+                    address: app.address(),
+                    key,
+                    bell: app.bell(),
+                    services: app.services().clone(),
+                    runtime: Handle::current(),
+                };
                 started_tx.send(started).expect("the test waits for the start");
                 app.serve(stopping).await.expect("no worker fails");
             });
         });
-        let Started { address, key, bell } = started_rx.recv().expect("the instance starts");
+        let Started { address, key, bell, services, runtime } = started_rx.recv().expect("the instance starts");
         let agent = ureq::Agent::new_with_config(
             ureq::Agent::config_builder()
                 .http_status_as_error(false)
@@ -86,15 +98,21 @@ impl TestServer {
                 .build(),
         );
         let base = format!("http://{address}");
-        let directory = Some(directory);
-        Self { base, key, clock, bell, stop, thread: Some(thread), directory, agent }
+        let (directory, thread) = (Some(directory), Some(thread));
+        Self { base, key, clock, bell, services, runtime, stop, thread, directory, agent }
     }
 
     /// Stops the server in order and starts it again over the same directory and clock.
-    pub(crate) fn restart_with(mut self, flags: &[&str]) -> Self {
+    pub(crate) fn restart_with(self, flags: &[&str]) -> Self {
+        self.restart_after(Duration::ZERO, flags)
+    }
+
+    /// As [`TestServer::restart_with`], with the clock turned while the server is down.
+    pub(crate) fn restart_after(mut self, down: Duration, flags: &[&str]) -> Self {
         self.stop_now();
         let directory = self.directory.take().expect("the directory is there until the end");
         let clock = self.clock.clone();
+        clock.advance(down);
         drop(self);
         Self::start_in(directory, clock, flags)
     }
@@ -112,6 +130,21 @@ impl TestServer {
     /// Returns the data directory.
     pub(crate) fn directory(&self) -> &std::path::Path {
         self.directory.as_ref().expect("the directory is there until the end").path()
+    }
+
+    /// Returns the parts behind the front door, for facts that no endpoint makes or shows.
+    pub(super) fn services(&self) -> &Services {
+        &self.services
+    }
+
+    /// Returns the runtime the instance runs on.
+    pub(super) fn runtime(&self) -> Handle {
+        self.runtime.clone()
+    }
+
+    /// Runs a use case of the instance to its end.
+    pub(super) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
     }
 
     /// Turns the clock forward and lets the delivery engine notice.
@@ -179,15 +212,32 @@ impl TestServer {
     /// Waits until the email is as `condition` says, and returns it.
     #[track_caller]
     pub(crate) fn wait_until(&self, id: &str, what: &str, condition: impl Fn(&Value) -> bool) -> Value {
-        let started = ringmail::clock::monotonic();
-        loop {
-            let email = self.get(&format!("/emails/{id}")).ok(200);
-            if condition(&email) {
-                return email;
-            }
-            assert!(started.elapsed() < DEADLINE, "waited for {what}: {email:#}");
-            std::thread::yield_now();
-        }
+        let is_so = |answer: &Answer| answer.status == 200 && condition(&answer.json);
+        self.poll(&format!("/emails/{id}"), what, is_so).ok(200)
+    }
+
+    /// Waits until retention has removed the content of an email.
+    #[track_caller]
+    pub(crate) fn wait_for_purge(&self, id: &str) {
+        self.poll(&format!("/emails/{id}/attachments"), "the purge", |answer| answer.status == 410);
+    }
+
+    /// Waits until an event is recorded for an email, whether or not it can still be read.
+    #[track_caller]
+    pub(crate) fn wait_for_record(&self, id: &str, event: &str) {
+        await_truth(event, || {
+            let recorded = self.recorded_events(id);
+            if recorded.contains(&event) { Ok(()) } else { Err(format!("{recorded:?}")) }
+        });
+    }
+
+    /// Reads a path until the answer is as `condition` says, and returns it.
+    #[track_caller]
+    pub(crate) fn poll(&self, path: &str, what: &str, condition: impl Fn(&Answer) -> bool) -> Answer {
+        await_truth(what, || {
+            let answer = self.get(path);
+            if condition(&answer) { Ok(answer) } else { Err(format!("{:#}", answer.json)) }
+        })
     }
 
     fn stop_now(&mut self) {
@@ -202,6 +252,19 @@ impl TestServer {
 impl Drop for TestServer {
     fn drop(&mut self) {
         self.stop_now();
+    }
+}
+
+/// Looks again and again until there is something, and gives up with what was seen last.
+#[track_caller]
+fn await_truth<T>(what: &str, look: impl Fn() -> Result<T, String>) -> T {
+    let started = monotonic();
+    loop {
+        match look() {
+            Ok(seen) => return seen,
+            Err(seen) => assert!(started.elapsed() < DEADLINE, "waited for {what}: {seen}"),
+        }
+        std::thread::yield_now();
     }
 }
 

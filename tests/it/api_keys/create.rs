@@ -1,0 +1,90 @@
+//! `POST /api-keys`.
+
+use serde_json::json;
+
+use crate::support::{TestServer, assert_body};
+
+#[test]
+fn a_new_key_is_shown_once_and_works() {
+    let server = TestServer::start();
+
+    let made = server.post("/api-keys", &json!({ "name": "Production" })).ok(201);
+
+    let token = made["token"].as_str().unwrap();
+    assert!(token.starts_with("rm_") && token.len() == 35, "{token}");
+    server.call("GET", "/api-keys", token, &[], None).ok(200);
+    let list = server.get("/api-keys").ok(200);
+    assert!(!list.to_string().contains(token), "the token is shown once");
+    assert_body!(made);
+}
+
+#[test]
+fn every_key_has_a_token_of_its_own() {
+    let server = TestServer::start();
+
+    let tokens: std::collections::HashSet<String> =
+        (0..10).map(|_| server.make_key(&json!({ "name": "Same name" }))).collect();
+
+    assert_eq!(tokens.len(), 10);
+}
+
+#[test]
+fn permission_and_domain_are_independent() {
+    let server = TestServer::start();
+    let domain = server.domain_id("example.com");
+    for (request, lists) in [
+        (json!({ "name": "a" }), true),
+        (json!({ "name": "a", "permission": null, "domain_id": null }), true),
+        (json!({ "name": "a", "permission": "full_access" }), true),
+        (json!({ "name": "a", "permission": "full_access", "domain_id": domain }), true),
+        (json!({ "name": "a", "permission": "sending_access" }), false),
+        (json!({ "name": "a", "permission": "sending_access", "domain_id": domain }), false),
+    ] {
+        let key = server.make_key(&request);
+
+        let status = server.call("GET", "/emails", &key, &[], None).status;
+        assert_eq!(status, if lists { 200 } else { 403 }, "{request}");
+        let body = crate::support::email(&json!({})).to_string();
+        server.call("POST", "/emails", &key, &[], Some(body.as_bytes())).ok(200);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_key_is_named() {
+    let server = TestServer::start();
+    let name = "Invalid `name` field: it must have 1 to 80 characters and no control characters.";
+    let permission = "Invalid `permission` field: use `full_access` or `sending_access`.";
+    for (request, refusal) in [
+        (json!({}), "422 missing_required_field: Missing `name` field.".to_owned()),
+        (json!({ "name": null }), "422 missing_required_field: Missing `name` field.".to_owned()),
+        (json!({ "name": "" }), format!("422 validation_error: {name}")),
+        (json!({ "name": "   " }), format!("422 validation_error: {name}")),
+        (json!({ "name": "n".repeat(81) }), format!("422 validation_error: {name}")),
+        (json!({ "name": "a\nb" }), format!("422 validation_error: {name}")),
+        (json!({ "name": "a", "permission": "admin" }), format!("422 validation_error: {permission}")),
+        (json!({ "name": "a", "permission": "" }), format!("422 validation_error: {permission}")),
+        (
+            json!({ "name": "a", "domain_id": "example.com" }),
+            "422 validation_error: The `domain_id` must be a valid UUID.".to_owned(),
+        ),
+        (
+            json!({ "name": "a", "domain_id": "0190a6c0-0000-7000-8000-000000000001" }),
+            "404 not_found: Domain not found".to_owned(),
+        ),
+    ] {
+        assert_eq!(server.post("/api-keys", &request).refusal(), refusal, "{request}");
+    }
+    let keys = server.get("/api-keys").ok(200);
+    assert_eq!(keys["data"].as_array().unwrap().len(), 1, "only the key the harness began with");
+    server.make_key(&json!({ "name": "n".repeat(80) }));
+}
+
+#[test]
+fn a_key_survives_a_restart() {
+    let server = TestServer::start();
+    let key = server.make_key(&json!({ "name": "Kept" }));
+
+    let server = server.restart_with(&[]);
+
+    server.call("GET", "/emails", &key, &[], None).ok(200);
+}

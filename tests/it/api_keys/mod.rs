@@ -1,0 +1,6 @@
+//! `/api-keys`.
+
+mod create;
+mod delete;
+mod list;
+mod update;

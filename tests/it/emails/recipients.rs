@@ -1,0 +1,185 @@
+//! Who receives an email: the limit, and who is left out.
+
+use ringmail::suppressions::Origin;
+use ringmail::topics::Subscription;
+use serde_json::{Value, json};
+
+use crate::support::{TestServer, email};
+
+fn addresses(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|n| format!("delivered+{prefix}{n}@resend.dev")).collect()
+}
+
+fn recipients(email: &Value) -> Vec<&str> {
+    email["recipients"].as_array().unwrap().iter().map(|recipient| recipient["email"].as_str().unwrap()).collect()
+}
+
+const ALL_SUPPRESSED: (u16, &str, &str) = (422, "all_recipients_suppressed", "All recipients are suppressed");
+
+#[test]
+fn to_cc_and_bcc_hold_fifty_recipients_together() {
+    let server = TestServer::start();
+    let fifty = json!({ "to": addresses("to", 20), "cc": addresses("cc", 20), "bcc": addresses("bcc", 10) });
+
+    let id = server.send(&fifty);
+
+    let email = server.wait_for(&id, "delivered");
+    assert_eq!(recipients(&email).len(), 50);
+    assert_eq!(email["bcc"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn a_fifty_first_recipient_is_refused_wherever_it_stands() {
+    let server = TestServer::start();
+    for fields in [
+        json!({ "to": addresses("to", 51) }),
+        json!({ "to": addresses("to", 50), "cc": addresses("cc", 1) }),
+        json!({ "to": addresses("to", 50), "bcc": "delivered+bcc@resend.dev" }),
+        json!({ "to": addresses("to", 1), "cc": addresses("cc", 25), "bcc": addresses("bcc", 25) }),
+    ] {
+        let message = "Invalid `to` field: `to`, `cc` and `bcc` together hold 51 recipients; at most 50 are accepted.";
+        server.post("/emails", &email(&fields)).refused(422, "validation_error", message);
+    }
+    assert_eq!(server.stored_emails(), 0);
+}
+
+#[test]
+fn an_address_that_is_named_twice_receives_the_email_once() {
+    let server = TestServer::start();
+
+    let id = server.send(&json!({
+        "to": ["delivered@resend.dev", "Again <DELIVERED@resend.dev>"],
+        "cc": ["delivered@resend.dev", "delivered+cc@resend.dev"],
+    }));
+
+    let email = server.wait_for(&id, "delivered");
+    assert_eq!(email["to"], json!(["delivered@resend.dev"]));
+    assert_eq!(email["cc"], json!(["delivered+cc@resend.dev"]));
+    assert_eq!(recipients(&email), ["delivered@resend.dev", "delivered+cc@resend.dev"]);
+}
+
+#[test]
+fn a_list_with_gaps_in_its_indexes_is_a_list() {
+    let server = TestServer::start();
+
+    let id = server.send(&json!({ "to": { "0": "delivered@resend.dev", "2": "delivered+2@resend.dev" } }));
+    let refused = server.post("/emails", &email(&json!({ "to": { "email": "delivered@resend.dev" } }))).refusal();
+
+    let email = server.wait_for(&id, "delivered");
+    assert_eq!(email["to"], json!(["delivered@resend.dev", "delivered+2@resend.dev"]));
+    assert!(refused.starts_with("422 validation_error: Invalid `to"), "{refused}");
+}
+
+#[test]
+fn suppressed_recipients_are_left_out_as_long_as_someone_in_to_remains() {
+    let server = TestServer::start();
+    for (address, origin) in [
+        ("delivered+bounce@resend.dev", Origin::Bounce),
+        ("delivered+complaint@resend.dev", Origin::Complaint),
+        ("delivered+manual@resend.dev", Origin::Manual),
+    ] {
+        server.suppress(address, origin);
+    }
+
+    let id = server.send(&json!({
+        "to": ["delivered+BOUNCE@resend.dev", "delivered@resend.dev"],
+        "cc": ["delivered+complaint@resend.dev"],
+        "bcc": ["Name <delivered+manual@resend.dev>", "suppressed@resend.dev"],
+    }));
+
+    let email = server.wait_for(&id, "delivered");
+    assert_eq!(email["to"], json!(["delivered@resend.dev"]));
+    assert_eq!(email["cc"], Value::Null);
+    assert_eq!(email["bcc"], Value::Null);
+    assert_eq!(recipients(&email), ["delivered@resend.dev"]);
+}
+
+#[test]
+fn a_send_whose_to_is_suppressed_whole_is_refused_whoever_is_in_copy() {
+    let server = TestServer::start();
+    server.suppress("delivered+bounce@resend.dev", Origin::Bounce);
+    for fields in [
+        json!({ "to": "delivered+bounce@resend.dev" }),
+        json!({ "to": ["delivered+bounce@resend.dev", "suppressed+x@ringmail.test"] }),
+        json!({ "to": "delivered+bounce@resend.dev", "cc": "delivered@resend.dev", "bcc": "delivered+b@resend.dev" }),
+    ] {
+        let (status, name, message) = ALL_SUPPRESSED;
+        server.post("/emails", &email(&fields)).refused(status, name, message);
+    }
+    assert_eq!(server.stored_emails(), 0);
+}
+
+#[test]
+fn a_suppression_holds_for_its_team_alone() {
+    let server = TestServer::start();
+    let other = server.other_team("Other", "other.example");
+    server.suppress("delivered@resend.dev", Origin::Manual);
+
+    let (status, name, message) = ALL_SUPPRESSED;
+    server.post("/emails", &email(&json!({}))).refused(status, name, message);
+    other.send(&json!({}));
+}
+
+#[test]
+fn an_unsubscribed_address_is_suppressed_for_topics_alone() {
+    let server = TestServer::start();
+    let topic = server.topic(Subscription::OptIn).to_string();
+    server.suppress("delivered@resend.dev", Origin::Unsubscribe);
+
+    server.send(&json!({}));
+    let (status, name, message) = ALL_SUPPRESSED;
+    server.post("/emails", &email(&json!({ "topic_id": topic }))).refused(status, name, message);
+    for origin in [Origin::Bounce, Origin::Complaint, Origin::Manual] {
+        let address = format!("delivered+{origin:?}@resend.dev");
+        server.suppress(&address, origin);
+        let to = json!({ "to": address, "topic_id": topic });
+        server.post("/emails", &email(&to)).refused(status, name, message);
+    }
+}
+
+#[test]
+fn who_receives_a_topic_is_decided_by_the_contact_its_choice_and_the_default() {
+    let server = TestServer::start();
+    let opt_in = server.topic(Subscription::OptIn);
+    let opt_out = server.topic(Subscription::OptOut);
+    for (name, unsubscribed, choice) in [
+        ("silent", false, None),
+        ("yes", false, Some(Subscription::OptIn)),
+        ("no", false, Some(Subscription::OptOut)),
+        ("gone", true, None),
+        ("gone-yes", true, Some(Subscription::OptIn)),
+    ] {
+        let contact = server.contact(&format!("delivered+{name}@resend.dev"), unsubscribed);
+        if let Some(choice) = choice {
+            server.choose(contact, opt_in, choice);
+            server.choose(contact, opt_out, choice);
+        }
+    }
+    let everyone: Vec<String> = ["silent", "yes", "no", "gone", "gone-yes", "stranger"]
+        .iter()
+        .map(|name| format!("Delivered+{name}@resend.dev"))
+        .collect();
+
+    for (topic, expected) in [
+        (Some(opt_in), vec!["silent", "yes", "stranger"]),
+        (Some(opt_out), vec!["yes"]),
+        (None, vec!["silent", "yes", "no", "gone", "gone-yes", "stranger"]),
+    ] {
+        let id = server.send(&json!({ "to": everyone, "topic_id": topic.map(|topic| topic.to_string()) }));
+
+        let email = server.wait_for(&id, "delivered");
+        let expected: Vec<String> = expected.iter().map(|name| format!("Delivered+{name}@resend.dev")).collect();
+        assert_eq!(email["to"], json!(expected), "{topic:?}");
+        assert_eq!(email["topic_id"], json!(topic.map(|topic| topic.to_string())));
+    }
+}
+
+#[test]
+fn a_send_whose_to_has_opted_out_whole_is_refused() {
+    let server = TestServer::start();
+    let topic = server.topic(Subscription::OptOut).to_string();
+
+    let (status, name, message) = ALL_SUPPRESSED;
+    server.post("/emails", &email(&json!({ "topic_id": topic }))).refused(status, name, message);
+    assert_eq!(server.stored_emails(), 0);
+}

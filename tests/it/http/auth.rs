@@ -1,0 +1,94 @@
+//! Who may call what: the key, its form, its permission, on every route of the description.
+
+use serde_json::json;
+
+use crate::support::{Answer, Ids, Route, TestServer, every_route};
+
+const MISSING: &str = "Missing API key in the authorization header. Send `Authorization: Bearer rm_…`. The API is \
+                       described without a key at `/docs/openapi.json`.";
+const INVALID: &str = "API key is invalid.";
+const RESTRICTED: &str = "This API key is restricted to only send emails";
+
+fn call(server: &TestServer, route: &Route, key: &str, headers: &[(&str, &str)]) -> Answer {
+    let body = route.body().map(|body| body.to_string());
+    let path = route.path_of(Ids::NOBODY);
+    server.call(&route.method, &path, key, headers, body.as_deref().map(str::as_bytes))
+}
+
+#[test]
+fn every_route_needs_a_key() {
+    let server = TestServer::start();
+    for route in every_route(&server) {
+        call(&server, &route, "", &[]).refused(401, "missing_api_key", MISSING);
+    }
+}
+
+#[test]
+fn every_route_needs_a_key_that_exists() {
+    let server = TestServer::start();
+    let unknown = format!("rm_{}", "A".repeat(32));
+    for route in every_route(&server) {
+        call(&server, &route, &unknown, &[]).refused(403, "invalid_api_key", INVALID);
+    }
+}
+
+#[test]
+fn a_sending_key_does_nothing_but_send_reschedule_and_cancel() {
+    let server = TestServer::start();
+    let key = server.sending_key();
+    let may = ["POST /emails", "POST /emails/batch", "PATCH /emails/{id}", "POST /emails/{id}/cancel"];
+    for route in every_route(&server) {
+        let answer = call(&server, &route, &key, &[]);
+
+        if may.contains(&route.to_string().as_str()) {
+            assert!(answer.status == 200 || answer.status == 404, "{route}: {}", answer.json);
+        } else {
+            answer.refused(403, "restricted_api_key", RESTRICTED);
+        }
+    }
+}
+
+#[test]
+fn anything_but_a_bearer_token_is_a_missing_key() {
+    let server = TestServer::start();
+    let basic = format!("Basic {}", server.key());
+    for value in [basic.as_str(), "Bearer", "Bearer ", server.key(), "", "bearer"] {
+        let answer = server.call("GET", "/emails", "", &[("authorization", value)], None);
+
+        answer.refused(401, "missing_api_key", MISSING);
+    }
+}
+
+#[test]
+fn the_scheme_is_read_in_any_case() {
+    let server = TestServer::start();
+    for scheme in ["bearer", "BEARER", "Bearer "] {
+        let value = format!("{scheme} {}", server.key());
+
+        server.call("GET", "/emails", "", &[("authorization", &value)], None).ok(200);
+    }
+}
+
+#[test]
+fn a_malformed_key_is_an_invalid_one() {
+    let server = TestServer::start();
+    let key = server.key().to_owned();
+    let foreign = format!("re_{}", &key[3..]);
+    let longer = format!("{key}A");
+    let long = "rm_".repeat(2_000);
+    for malformed in ["rm_", "x", &foreign, &longer, &key[..34], "rm_0123456789abcdefghijklmnopqrs tu", &long] {
+        let answer = server.call("GET", "/emails", malformed, &[], None);
+
+        answer.refused(403, "invalid_api_key", INVALID);
+    }
+}
+
+#[test]
+fn a_key_of_one_domain_reads_what_its_team_has() {
+    let server = TestServer::start();
+    let domain = server.domain_id("example.com");
+    let key = server.make_key(&json!({ "name": "Scoped", "domain_id": domain }));
+    let id = server.send(&json!({}));
+
+    server.call("GET", &format!("/emails/{id}"), &key, &[], None).ok(200);
+}

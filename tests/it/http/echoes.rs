@@ -1,0 +1,83 @@
+//! Fields that official SDKs echo into bodies: left out on their route, refused on every other.
+
+use serde_json::{Value, json};
+
+use crate::support::{TestServer, email};
+
+#[test]
+fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
+    let server = TestServer::start();
+    let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
+    let key = server.post("/api-keys", &json!({ "name": "Key" })).ok(201)["id"].clone();
+    let domain = server.domain_id("example.com");
+    let with = |mut body: Value, echo: &Value| {
+        body.as_object_mut().unwrap().extend(echo.as_object().unwrap().clone());
+        body
+    };
+    let email_path = format!("/emails/{id}");
+    let reschedule = json!({ "scheduled_at": "in 2 hours" });
+    for (method, path, body, echo) in [
+        ("PATCH", email_path.clone(), reschedule.clone(), json!({ "id": id })),
+        ("PATCH", email_path, reschedule, json!({ "email_id": id })),
+        ("PATCH", format!("/domains/{domain}"), json!({ "open_tracking": false }), json!({ "id": domain })),
+        ("PATCH", format!("/api-keys/{}", key.as_str().unwrap()), json!({ "name": "New" }), json!({ "id": key })),
+        ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": "2026-01-05" })),
+        ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": null })),
+    ] {
+        let body = with(body, &echo).to_string();
+
+        server.call(method, &path, server.key(), &[], Some(body.as_bytes())).ok(200);
+    }
+    server.post("/emails/batch", &json!([email(&json!({ "created_at": "2026-01-05" }))])).ok(200);
+}
+
+#[test]
+fn an_echo_of_one_route_is_unknown_to_the_others() {
+    let server = TestServer::start();
+    let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
+    for (method, path, body) in [
+        ("POST", "/emails".to_owned(), email(&json!({ "id": "x" }))),
+        ("POST", "/emails".to_owned(), email(&json!({ "email_id": "x" }))),
+        ("PATCH", format!("/emails/{id}"), json!({ "scheduled_at": "in 2 hours", "created_at": "x" })),
+        ("PATCH", format!("/emails/{id}"), json!({ "scheduled_at": "in 2 hours", "broadcast_id": "x" })),
+        ("POST", "/api-keys".to_owned(), json!({ "name": "a", "id": "x" })),
+        ("POST", "/domains".to_owned(), json!({ "name": "a.example", "id": "x" })),
+        ("POST", "/emails".to_owned(), email(&json!({ "tags": [{ "name": "a", "value": "b", "created_at": 1 }] }))),
+    ] {
+        let text = body.to_string();
+
+        let refused = server.call(method, &path, server.key(), &[], Some(text.as_bytes())).refusal();
+
+        assert!(refused.starts_with("422 validation_error: Invalid `"), "{method} {path} {body}: {refused}");
+        assert!(refused.contains("unknown field"), "{refused}");
+    }
+}
+
+#[test]
+fn an_echo_that_hides_a_bomb_is_refused_like_any_other_body() {
+    let server = TestServer::start();
+    let whole = email(&json!({})).to_string();
+    for echo in ["[".repeat(200_000), "{\"a\":".repeat(100_000), "\"open".to_owned()] {
+        let body = format!("{},\"created_at\":{echo}", &whole[..whole.len() - 1]);
+
+        let refused = server.call("POST", "/emails", server.key(), &[], Some(body.as_bytes())).refusal();
+
+        assert!(refused.starts_with("400 validation_error: The request body is not valid JSON"), "{refused}");
+    }
+    assert_eq!(server.stored_emails(), 0);
+}
+
+#[test]
+fn a_key_is_never_ignored_because_of_what_an_echo_holds() {
+    let server = TestServer::start();
+    let whole = email(&json!({})).to_string();
+    // Deeper than the hash of the body reads, and well formed.
+    let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    let body = format!("{},\"created_at\":{deep}}}", &whole[..whole.len() - 1]);
+    let send = || server.call("POST", "/emails", server.key(), &[("idempotency-key", "k")], Some(body.as_bytes()));
+
+    let (first, second) = (send(), send());
+
+    assert!(first.status >= 400 || first.json["id"] == second.json["id"], "{} {}", first.json, second.json);
+    assert!(server.stored_emails() <= 1);
+}

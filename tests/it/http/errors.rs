@@ -1,0 +1,146 @@
+//! The shape of errors, and the order in which a request is checked.
+
+use serde_json::json;
+
+use crate::support::{TestServer, email};
+
+const UNKNOWN_ROUTE: (u16, &str, &str) = (404, "not_found", "The requested endpoint does not exist.");
+const WRONG_METHOD: (u16, &str, &str) =
+    (405, "method_not_allowed", "Method is not allowed for the requested path.");
+
+#[test]
+fn a_route_that_does_not_exist_is_not_found_with_or_without_a_key() {
+    let server = TestServer::start();
+    let (status, name, message) = UNKNOWN_ROUTE;
+    for (method, path) in [
+        ("GET", "/nothing"),
+        ("POST", "/emails/0190a6c0-0000-7000-8000-000000000001/share"),
+        ("GET", "/emails/metrics"),
+        ("GET", "/emails/receiving"),
+        ("GET", "/emails/receiving/0190a6c0-0000-7000-8000-000000000001/attachments"),
+        ("POST", "/domains/claim"),
+        ("GET", "/logs"),
+        ("GET", "/automations"),
+        ("POST", "/events/send"),
+        ("GET", "/contacts/imports"),
+        ("GET", "/emails/0190a6c0-0000-7000-8000-000000000001/cancel/x"),
+        ("GET", "/v1/emails"),
+    ] {
+        for key in [server.key(), "", "rm_unknown"] {
+            server.call(method, path, key, &[], None).refused(status, name, message);
+        }
+    }
+}
+
+#[test]
+fn a_method_that_a_route_has_not_is_not_allowed_with_or_without_a_key() {
+    let server = TestServer::start();
+    let (status, name, message) = WRONG_METHOD;
+    let id = "0190a6c0-0000-7000-8000-000000000001";
+    for (method, path) in [
+        ("PUT", "/emails".to_owned()),
+        ("DELETE", "/emails".to_owned()),
+        ("GET", "/emails/batch".to_owned()),
+        ("PUT", format!("/emails/{id}")),
+        ("GET", format!("/emails/{id}/cancel")),
+        ("POST", format!("/emails/{id}/attachments")),
+        ("PATCH", "/api-keys".to_owned()),
+        ("GET", format!("/api-keys/{id}")),
+        ("PATCH", "/domains".to_owned()),
+        ("GET", format!("/domains/{id}/verify")),
+        ("OPTIONS", "/emails".to_owned()),
+        ("POST", "/openapi.json".to_owned()),
+    ] {
+        for key in [server.key(), ""] {
+            server.call(method, &path, key, &[], None).refused(status, name, message);
+        }
+    }
+}
+
+#[test]
+fn a_request_is_checked_route_first_then_method_key_permission_rate_and_body() {
+    let server = TestServer::start_with(&["--rate-limit", "1"]);
+    let sending = server.sending_key();
+    server.advance(std::time::Duration::from_secs(1));
+    let broken = Some(b"{broken".as_slice());
+    let call = |method: &str, path: &str, key: &str| server.call(method, path, key, &[], broken).refusal();
+
+    // Each request breaks every rule from its own on.
+    assert!(call("POST", "/nothing?x=1", "").starts_with("404 not_found"));
+    assert!(call("PUT", "/emails?x=1", "").starts_with("405 method_not_allowed"));
+    assert!(call("POST", "/emails?x=1", "").starts_with("401 missing_api_key"));
+    assert!(call("POST", "/emails?x=1", "rm_unknown").starts_with("403 invalid_api_key"));
+    assert!(call("POST", "/emails?x=1", &sending).starts_with("422 validation_error: Unknown query parameter"));
+    assert!(call("POST", "/domains?x=1", &sending).starts_with("403 restricted_api_key"));
+    assert!(call("POST", "/emails?x=1", &sending).starts_with("429 rate_limit_exceeded"));
+    server.advance(std::time::Duration::from_secs(1));
+    assert!(call("POST", "/emails", &sending).starts_with("400 validation_error"));
+    assert_eq!(server.stored_emails(), 0);
+}
+
+#[test]
+fn the_php_sdk_finds_an_error_key_and_nobody_else_does() {
+    let server = TestServer::start();
+    let agent = |agent: &str| {
+        let headers = [("user-agent", agent)];
+        server.call("POST", "/emails", server.key(), &headers, Some(b"{}")).json
+    };
+    let plain = json!({ "statusCode": 422, "name": "missing_required_field", "message": "Missing `from` field." });
+    let mut doubled = plain.clone();
+    doubled["error"] = plain.clone();
+
+    assert_eq!(agent("resend-php/0.15.2"), doubled);
+    for other in ["resend-node:6.0.0", "resend-python/2.0", "curl/8 resend-php/1", "Resend-PHP", ""] {
+        assert_eq!(agent(other), plain, "{other}");
+    }
+    let headers = [("user-agent", "resend-php/0.15.2")];
+    for (method, path, key, status) in
+        [("GET", "/nothing", "", 404), ("PUT", "/emails", "", 405), ("GET", "/emails", "", 401), ("GET", "/emails", "rm_x", 403)]
+    {
+        let answer = server.call(method, path, key, &headers, None);
+
+        assert_eq!(answer.json["error"]["statusCode"], status, "{}", answer.json);
+    }
+    let ok = server.call("GET", "/emails", server.key(), &headers, None).ok(200);
+    assert!(ok.get("error").is_none());
+}
+
+#[test]
+fn success_bodies_never_have_a_status_code() {
+    let server = TestServer::start();
+    let sent = server.post("/emails", &email(&json!({}))).ok(200);
+    let id = sent["id"].as_str().unwrap().to_owned();
+
+    for body in [sent, server.get("/emails").ok(200), server.wait_for(&id, "delivered")] {
+        assert!(body.get("statusCode").is_none(), "{body}");
+    }
+}
+
+#[test]
+fn every_answer_has_a_request_id_of_its_own() {
+    let server = TestServer::start();
+    let mut seen = std::collections::HashSet::new();
+    for (method, path, key) in [
+        ("GET", "/emails", server.key()),
+        ("GET", "/emails", server.key()),
+        ("GET", "/emails", ""),
+        ("GET", "/nothing", ""),
+        ("PUT", "/emails", ""),
+        ("GET", "/health", ""),
+        ("GET", "/docs/openapi.json", ""),
+        ("POST", "/emails", server.key()),
+    ] {
+        let answer = server.call(method, path, key, &[], None);
+
+        let id = answer.header("x-request-id").unwrap_or_else(|| panic!("{method} {path} has no request id")).to_owned();
+        assert!(id.len() == 36 && seen.insert(id), "{method} {path}");
+        assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"), "{method} {path}");
+    }
+}
+
+#[test]
+fn the_health_answer_needs_no_key() {
+    let server = TestServer::start();
+
+    assert_eq!(server.call("GET", "/health", "", &[], None).ok(200), json!({ "ok": true }));
+}

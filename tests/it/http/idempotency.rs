@@ -1,0 +1,225 @@
+//! The `Idempotency-Key` header of `POST /emails` and `POST /emails/batch`.
+
+use std::time::Duration;
+
+use ringmail::suppressions::Origin;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, TestServer, email};
+
+const OTHER_PAYLOAD: &str = "409 invalid_idempotent_request: This idempotency key has been used on this endpoint \
+                             within the last 24 hours with another payload. Use a new key, or send the original \
+                             payload.";
+
+fn send(server: &TestServer, path: &str, key: &str, body: &str) -> Answer {
+    server.call("POST", path, server.key(), &[("idempotency-key", key)], Some(body.as_bytes()))
+}
+
+fn send_one(server: &TestServer, key: &str, fields: &Value) -> Answer {
+    send(server, "/emails", key, &email(fields).to_string())
+}
+
+#[test]
+fn the_same_request_twice_is_one_email() {
+    let server = TestServer::start();
+
+    let first = send_one(&server, "order-7", &json!({})).ok(200);
+    let second = send_one(&server, "order-7", &json!({})).ok(200);
+
+    assert_eq!(first, second);
+    assert_eq!(server.stored_emails(), 1);
+}
+
+#[test]
+fn the_order_of_keys_white_space_escapes_and_nulls_make_no_other_request() {
+    let server = TestServer::start();
+    let id = send(
+        &server,
+        "/emails",
+        "k",
+        r#"{"from":"hello@example.com","to":["delivered@resend.dev"],"subject":"Hello","text":"t","headers":{"X-A":"1","X-B":"2"}}"#,
+    )
+    .ok(200);
+
+    let again = r#"{ "headers": { "X-B": "2", "X-A": "\u0031" }, "cc": null,
+        "text": "t", "subject": "Hell\u006f", "to": ["delivered@resend.dev"], "from": "hello@example.com" }"#;
+
+    assert_eq!(send(&server, "/emails", "k", again).ok(200), id);
+    assert_eq!(server.stored_emails(), 1);
+}
+
+#[test]
+fn another_payload_under_the_same_key_is_a_conflict() {
+    let server = TestServer::start();
+    send_one(&server, "k", &json!({ "to": ["delivered@resend.dev", "delivered+b@resend.dev"] })).ok(200);
+    for fields in [
+        json!({ "subject": "Other" }),
+        json!({ "to": ["delivered+b@resend.dev", "delivered@resend.dev"] }),
+        json!({ "to": "delivered@resend.dev" }),
+        json!({ "to": ["delivered@resend.dev", "delivered+b@resend.dev"], "tags": [] }),
+    ] {
+        assert_eq!(send_one(&server, "k", &fields).refusal(), OTHER_PAYLOAD, "{fields}");
+    }
+    assert_eq!(server.stored_emails(), 1);
+}
+
+#[test]
+fn a_key_belongs_to_its_team_and_route() {
+    let server = TestServer::start();
+    let other = server.other_team("Other", "other.example");
+    send_one(&server, "k", &json!({})).ok(200);
+
+    let batch = json!([email(&json!({}))]).to_string();
+    send(&server, "/emails/batch", "k", &batch).ok(200);
+    let theirs = email(&json!({ "from": "hello@other.example" })).to_string();
+    server.call("POST", "/emails", other.key(), &[("idempotency-key", "k")], Some(theirs.as_bytes())).ok(200);
+    // Another key of the same team repeats the same request.
+    let second = server.make_key(&json!({ "name": "Second" }));
+    let body = email(&json!({})).to_string();
+    server.call("POST", "/emails", &second, &[("idempotency-key", "k")], Some(body.as_bytes())).ok(200);
+
+    assert_eq!(server.stored_emails(), 2);
+}
+
+#[test]
+fn a_batch_is_repeated_whole_with_what_it_refused() {
+    let server = TestServer::start();
+    let batch = json!([email(&json!({})), email(&json!({ "to": "nobody" })), email(&json!({}))]).to_string();
+    let headers = [("idempotency-key", "k"), ("x-batch-validation", "permissive")];
+    let send = || server.call("POST", "/emails/batch", server.key(), &headers, Some(batch.as_bytes())).ok(200);
+
+    let (first, second) = (send(), send());
+
+    assert_eq!(first, second);
+    assert_eq!(first["errors"][0]["index"], 1);
+    assert_eq!(server.stored_emails(), 2);
+    let server = server.restart_with(&[]);
+    let third = server.call("POST", "/emails/batch", server.key(), &headers, Some(batch.as_bytes())).ok(200);
+    assert_eq!(first, third);
+}
+
+#[test]
+fn a_refused_request_frees_its_key() {
+    let server = TestServer::start();
+    for refused in [
+        json!({ "to": "nobody" }),
+        json!({ "from": "hello@example.org" }),
+        json!({ "to": "suppressed@resend.dev" }),
+        json!({ "topic_id": "0190a6c0-0000-7000-8000-000000000001" }),
+    ] {
+        assert!(send_one(&server, "k", &refused).status >= 400);
+    }
+
+    send_one(&server, "k", &json!({})).ok(200);
+
+    assert_eq!(server.stored_emails(), 1);
+}
+
+#[test]
+fn a_key_survives_a_restart() {
+    let server = TestServer::start();
+    let first = send_one(&server, "k", &json!({})).ok(200);
+
+    let server = server.restart_with(&[]);
+
+    assert_eq!(send_one(&server, "k", &json!({})).ok(200), first);
+    assert_eq!(send_one(&server, "k", &json!({ "subject": "Other" })).refusal(), OTHER_PAYLOAD);
+    assert_eq!(server.stored_emails(), 1);
+}
+
+#[test]
+fn a_key_expires_after_a_day() {
+    let server = TestServer::start();
+    let first = send_one(&server, "k", &json!({})).ok(200);
+
+    server.advance(Duration::from_secs(24 * 3_600 - 1));
+    assert_eq!(send_one(&server, "k", &json!({})).ok(200), first);
+    server.advance(Duration::from_secs(1));
+    let second = send_one(&server, "k", &json!({ "subject": "Other" })).ok(200);
+
+    assert_ne!(first, second);
+    let server = server.restart_after(Duration::from_secs(24 * 3_600), &[]);
+    assert_ne!(send_one(&server, "k", &json!({ "subject": "Other" })).ok(200), second);
+}
+
+#[test]
+fn a_repeat_answers_as_before_whatever_has_changed_since() {
+    let server = TestServer::start_with(&["--domain", "example.com", "--domain", "other.example"]);
+    let topic = server.topic(ringmail::topics::Subscription::OptIn).to_string();
+    let plain = json!({ "from": "hello@other.example" });
+    let timed = json!({ "scheduled_at": "2026-01-05T10:00:00Z", "to": "delivered+timed@resend.dev" });
+    let under_topic = json!({ "topic_id": topic, "to": "delivered+topic@resend.dev" });
+    let send_all = || [("a", &plain), ("b", &timed), ("c", &under_topic)].map(|(key, fields)| send_one(&server, key, fields).ok(200));
+    let first = send_all();
+
+    // Its recipient has been suppressed, its domain deleted, its time has passed, its email too.
+    server.suppress("delivered@resend.dev", Origin::Bounce);
+    server.suppress("delivered+topic@resend.dev", Origin::Unsubscribe);
+    server.delete(&format!("/domains/{}", server.domain_id("other.example"))).ok(200);
+    server.advance(Duration::from_secs(2 * 3_600));
+    server.wait_for(first[1]["id"].as_str().unwrap(), "delivered");
+    server.delete(&format!("/emails/{}", first[2]["id"].as_str().unwrap())).ok(200);
+
+    assert_eq!(send_all(), first);
+    assert_eq!(server.stored_emails(), 3);
+}
+
+#[test]
+fn a_repeat_while_the_first_is_running_is_a_conflict() {
+    let server = TestServer::start();
+    let held = server.hold_commits();
+
+    // Neither can be committed, so that one of them finds the other running.
+    let (refused, accepted) = std::thread::scope(|scope| {
+        let (answered_tx, answered) = std::sync::mpsc::channel();
+        for _ in 0..2 {
+            let (answered_tx, server) = (answered_tx.clone(), &server);
+            scope.spawn(move || answered_tx.send(send_one(server, "k", &json!({}))).expect("the test waits for both"));
+        }
+        let first = answered.recv().expect("one is answered");
+        drop(held);
+        (first, answered.recv().expect("the other is answered"))
+    });
+
+    let message = "The first request with this idempotency key is still running. Try again in a moment.";
+    refused.refused(409, "concurrent_idempotent_requests", message);
+    let id = accepted.ok(200);
+    assert_eq!(send_one(&server, "k", &json!({})).ok(200), id);
+    assert_eq!(server.stored_emails(), 1);
+}
+
+#[test]
+fn a_key_has_one_to_256_characters() {
+    let server = TestServer::start();
+    let message = "The `Idempotency-Key` header must be between 1 and 256 characters.";
+    for key in [String::new(), "k".repeat(257)] {
+        for path in ["/emails", "/emails/batch"] {
+            send(&server, path, &key, "{}").refused(400, "invalid_idempotency_key", message);
+        }
+    }
+    assert_eq!(server.stored_emails(), 0);
+    send_one(&server, &"k".repeat(256), &json!({})).ok(200);
+}
+
+#[test]
+fn two_long_keys_that_differ_in_their_last_character_are_two_keys() {
+    let server = TestServer::start();
+    let long = "k".repeat(255);
+
+    let first = send_one(&server, &format!("{long}a"), &json!({})).ok(200);
+    let second = send_one(&server, &format!("{long}b"), &json!({})).ok(200);
+
+    assert_ne!(first, second);
+}
+
+#[test]
+fn no_other_route_takes_a_key() {
+    let server = TestServer::start();
+
+    let make = || {
+        let body = json!({ "name": "Same" }).to_string();
+        server.call("POST", "/api-keys", server.key(), &[("idempotency-key", "k")], Some(body.as_bytes())).ok(201)
+    };
+
+    assert_ne!(make()["id"], make()["id"]);
+}

@@ -1,0 +1,97 @@
+//! Paths: slashes too many, escapes, and bodies where none is read.
+
+use serde_json::json;
+
+use crate::support::{TestServer, email};
+
+#[test]
+fn a_trailing_slash_and_a_doubled_leading_one_are_tolerated() {
+    let server = TestServer::start();
+    let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
+    for path in ["/emails/", "//emails", "//emails/", "//api-keys"] {
+        server.get(path).ok(200);
+    }
+    for path in [format!("/emails/{id}/"), format!("//emails/{id}"), format!("//emails/{id}/attachments/")] {
+        server.get(&path).ok(200);
+    }
+    server.post("//emails/", &email(&json!({}))).ok(200);
+    server.post("/emails/batch/", &json!([email(&json!({}))])).ok(200);
+    server.post(&format!("//emails/{id}/cancel/"), &json!({})).ok(200);
+}
+
+#[test]
+fn what_holds_for_a_route_holds_for_its_tolerated_spellings() {
+    let server = TestServer::start();
+    let sending = server.sending_key();
+    for path in ["//emails", "/emails/", "//emails/"] {
+        let restricted = server.call("GET", path, &sending, &[], None);
+        restricted.refused(403, "restricted_api_key", "This API key is restricted to only send emails");
+        let body = email(&json!({})).to_string();
+        server.call("POST", path, &sending, &[], Some(body.as_bytes())).ok(200);
+        let unknown = server.get(&format!("{path}?page=1")).refusal();
+        assert!(unknown.starts_with("422 validation_error: Unknown query parameter"), "{path}: {unknown}");
+        let echo = email(&json!({ "created_at": "x" }));
+        server.post(path, &echo).ok(200);
+        let wrong = server.call("PUT", path, server.key(), &[], None);
+        wrong.refused(405, "method_not_allowed", "Method is not allowed for the requested path.");
+    }
+    for path in ["//domains", "/domains/", "/%64omains", "/emails/../domains", "//emails/..//domains"] {
+        let status = server.call("GET", path, &sending, &[], None).status;
+        assert!(status == 403 || status == 404, "{path}: {status}");
+    }
+}
+
+#[test]
+fn escapes_in_a_path_are_read_once_and_a_plus_is_a_plus() {
+    let server = TestServer::start();
+    let id = server.send(&json!({}));
+    let escaped = id.replace('-', "%2D");
+    assert_eq!(server.get(&format!("/emails/{escaped}")).ok(200)["id"], id);
+
+    for path in [
+        format!("/emails/{}", id.replace('-', "%252D")),
+        format!("/emails/{}", id.replace('-', "+")),
+        format!("/emails/{id}+"),
+        format!("/emails/%20{id}"),
+        format!("/emails/{id}%2Fattachments"),
+        "/emails/%ff".to_owned(),
+        "/emails/%00".to_owned(),
+        "/emails/%zz".to_owned(),
+    ] {
+        let refused = server.get(&path).refusal();
+
+        assert!(refused == "422 validation_error: The `id` must be a valid UUID." || refused.starts_with("404"), "{path}: {refused}");
+    }
+}
+
+#[test]
+fn the_body_of_a_read_or_a_deletion_is_never_looked_at() {
+    let server = TestServer::start();
+    let large = " ".repeat(100_000);
+    for body in ["{}", "", "{broken", "[1]", "\u{0}", &large] {
+        let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
+        for (method, path) in [
+            ("GET", "/emails".to_owned()),
+            ("GET", format!("/emails/{id}")),
+            ("GET", "/api-keys".to_owned()),
+            ("DELETE", format!("/emails/{id}")),
+        ] {
+            let head = server.raw_head(method, &path);
+            let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+
+            server.raw(request.as_bytes()).ok(200);
+        }
+    }
+}
+
+#[test]
+fn the_body_of_an_action_is_never_looked_at() {
+    let server = TestServer::start();
+    let domain = server.domain_id("example.com");
+    for body in [None, Some(""), Some("{}"), Some("null"), Some("{broken")] {
+        let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
+        for path in [format!("/emails/{id}/cancel"), format!("/domains/{domain}/verify")] {
+            server.call("POST", &path, server.key(), &[], body.map(str::as_bytes)).ok(200);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Query parameters: those of the route, and no others.
+
+use crate::support::{Ids, TestServer, every_route};
+
+#[test]
+fn an_unknown_query_parameter_is_refused_on_every_route() {
+    let server = TestServer::start();
+    for route in every_route(&server) {
+        let path = format!("{}?pretty=true", route.path_of(Ids::NOBODY));
+        let body = route.body().map(|body| body.to_string());
+
+        let answer = server.call(&route.method, &path, server.key(), &[], body.as_deref().map(str::as_bytes));
+
+        let refused = answer.refusal();
+        assert!(refused.starts_with("422 validation_error: Unknown query parameter `pretty`: this endpoint takes "));
+    }
+}
+
+#[test]
+fn the_refusal_names_the_parameters_that_there_are() {
+    let server = TestServer::start();
+    for (path, message) in [
+        ("/emails?page=2", "Unknown query parameter `page`: this endpoint takes `limit`, `after`, `before`."),
+        ("/emails?limit=2&Limit=3", "Unknown query parameter `Limit`: this endpoint takes `limit`, `after`, `before`."),
+        ("/openapi.json?x", "Unknown query parameter `x`: this endpoint takes none."),
+        ("/emails?%61%0d%0ab=1", "Unknown query parameter `ab`: this endpoint takes `limit`, `after`, `before`."),
+    ] {
+        server.get(path).refused(422, "validation_error", message);
+    }
+    let long = format!("/emails?{}=1", "k".repeat(5_000));
+    assert!(server.get(&long).refusal().len() < 300);
+}
+
+#[test]
+fn an_empty_query_is_none() {
+    let server = TestServer::start();
+
+    server.get("/emails?").ok(200);
+    server.get("/api-keys?&").ok(200);
+}

@@ -1,0 +1,134 @@
+//! Two teams on one instance: neither sees, changes or names what is the other's.
+
+use serde_json::{Value, json};
+
+use crate::support::{Ids, OtherTeam, TestServer, email, every_route};
+
+/// What the other team has, and what it looks like.
+struct Belongings {
+    email: String,
+    attachment: String,
+    domain: String,
+    api_key: String,
+}
+
+impl Belongings {
+    fn of(team: &OtherTeam<'_>) -> Self {
+        let email = team.send(&json!({
+            "scheduled_at": "in 1 hour", "attachments": [{ "filename": "a.txt", "content": "YQ==" }],
+        }));
+        let read = team.get(&format!("/emails/{email}")).ok(200);
+        let first = |path: &str| team.get(path).ok(200)["data"][0]["id"].as_str().unwrap().to_owned();
+        Self {
+            attachment: read["attachments"][0]["id"].as_str().unwrap().to_owned(),
+            email,
+            domain: first("/domains"),
+            api_key: first("/api-keys"),
+        }
+    }
+
+    fn ids(&self) -> Ids<'_> {
+        let Self { email, attachment, domain, api_key } = self;
+        Ids { email, attachment, domain, api_key }
+    }
+
+    /// Returns all of it as its owner reads it.
+    fn read_by(&self, team: &OtherTeam<'_>) -> Vec<Value> {
+        let Self { email, attachment, domain, api_key: _ } = self;
+        let paths = [
+            format!("/emails/{email}"),
+            format!("/emails/{email}/attachments/{attachment}"),
+            format!("/domains/{domain}"),
+            "/api-keys".to_owned(),
+            "/emails".to_owned(),
+        ];
+        paths.iter().map(|path| team.get(path).ok(200)).collect()
+    }
+}
+
+#[test]
+fn what_another_team_has_is_not_found_on_any_route() {
+    let server = TestServer::start();
+    let other = server.other_team("Other", "other.example");
+    let theirs = Belongings::of(&other);
+    let before = theirs.read_by(&other);
+    let routes = every_route(&server);
+    for route in routes.iter().filter(|route| route.takes_id()) {
+        let body = route.body().map(|body| body.to_string());
+        let call = |ids| {
+            server.call(&route.method, &route.path_of(ids), server.key(), &[], body.as_deref().map(str::as_bytes))
+        };
+
+        let (foreign, unknown) = (call(theirs.ids()), call(Ids::NOBODY));
+
+        assert_eq!(foreign.status, 404, "{route}: {}", foreign.json);
+        assert_eq!(foreign.json, unknown.json, "{route}: an id of another team is told from none at all");
+    }
+    assert_eq!(theirs.read_by(&other), before, "nothing of it was changed");
+}
+
+#[test]
+fn lists_show_what_is_the_team_s_and_take_no_cursor_of_another() {
+    let server = TestServer::start();
+    let other = server.other_team("Other", "other.example");
+    let theirs = Belongings::of(&other);
+    for (path, id) in [("/emails", &theirs.email), ("/domains", &theirs.domain), ("/api-keys", &theirs.api_key)] {
+        let list = server.get(path).ok(200).to_string();
+        assert!(!list.contains(id.as_str()), "{path}");
+
+        for cursor in ["after", "before"] {
+            let refused = server.get(&format!("{path}?{cursor}={id}")).refusal();
+            assert!(refused.starts_with("422 validation_error: Invalid cursor."), "{path} {cursor}: {refused}");
+        }
+    }
+}
+
+#[test]
+fn no_id_of_another_team_can_be_named_in_a_body() {
+    let server = TestServer::start();
+    let other = server.other_team("Other", "other.example");
+    let theirs = Belongings::of(&other);
+    let topic = server.topic(ringmail::topics::Subscription::OptIn).to_string();
+
+    let key = json!({ "name": "Key", "domain_id": theirs.domain });
+    server.post("/api-keys", &key).refused(404, "not_found", "Domain not found");
+    let under_topic = json!({ "from": "hello@other.example", "topic_id": topic });
+    other.post("/emails", &email(&under_topic)).refused(404, "not_found", "Topic not found");
+}
+
+#[test]
+fn an_attachment_of_another_team_is_not_found_under_an_email_of_one_s_own() {
+    let server = TestServer::start();
+    let other = server.other_team("Other", "other.example");
+    let theirs = Belongings::of(&other);
+    let own = server.send(&json!({ "attachments": [{ "filename": "b.txt", "content": "Yg==" }] }));
+
+    let answer = server.get(&format!("/emails/{own}/attachments/{}", theirs.attachment));
+
+    answer.refused(404, "not_found", "Attachment not found");
+}
+
+#[test]
+fn a_team_sends_from_its_own_domains_alone() {
+    let server = TestServer::start();
+    let other = server.other_team("Other", "other.example");
+
+    let borrowed = server.post("/emails", &email(&json!({ "from": "hello@other.example" }))).refusal();
+    let lent = other.post("/emails", &email(&json!({}))).refusal();
+
+    assert!(borrowed.starts_with("403 validation_error: The other.example domain is not verified."), "{borrowed}");
+    assert!(lent.starts_with("403 validation_error: The example.com domain is not verified."), "{lent}");
+}
+
+#[test]
+fn two_teams_may_have_a_domain_of_the_same_name() {
+    let server = TestServer::start();
+    let other = server.other_team("Other", "example.com");
+
+    let own = server.send(&json!({}));
+    let theirs = other.send(&json!({}));
+
+    server.wait_for(&own, "delivered");
+    server.get(&format!("/emails/{theirs}")).refused(404, "not_found", "Email not found");
+    other.get(&format!("/emails/{own}")).refused(404, "not_found", "Email not found");
+}

@@ -1,0 +1,86 @@
+//! Every route of the API, read off its own description, so that a new one is in every table.
+
+use serde_json::{Value, json};
+
+use super::TestServer;
+
+/// A route of the API.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub(crate) method: String,
+    /// With its parameters in braces.
+    pub(crate) path: String,
+}
+
+/// What a path's parameters stand for.
+#[derive(Clone, Copy)]
+pub(crate) struct Ids<'a> {
+    pub(crate) email: &'a str,
+    pub(crate) attachment: &'a str,
+    pub(crate) domain: &'a str,
+    pub(crate) api_key: &'a str,
+}
+
+impl Ids<'_> {
+    /// Ids that nothing has.
+    pub(crate) const NOBODY: Ids<'static> = Ids {
+        email: "0190a6c0-0000-7000-8000-000000000001",
+        attachment: "0190a6c0-0000-7000-8000-000000000002",
+        domain: "0190a6c0-0000-7000-8000-000000000003",
+        api_key: "0190a6c0-0000-7000-8000-000000000004",
+    };
+}
+
+/// Returns every route of the description.
+pub(crate) fn every_route(server: &TestServer) -> Vec<Route> {
+    let document = server.call("GET", "/docs/openapi.json", "", &[], None).ok(200);
+    let mut routes = Vec::new();
+    for (path, item) in document["paths"].as_object().expect("paths are an object") {
+        for method in item.as_object().expect("a path is an object of methods").keys() {
+            routes.push(Route { method: method.to_uppercase(), path: path.clone() });
+        }
+    }
+    assert!(routes.len() > 15, "the description has the routes: {routes:?}");
+    routes
+}
+
+impl Route {
+    /// Returns the path with ids in place of its parameters.
+    pub(crate) fn path_of(&self, ids: Ids<'_>) -> String {
+        let id = match self.path.split('/').nth(1).unwrap_or_default() {
+            "emails" => ids.email,
+            "domains" => ids.domain,
+            "api-keys" => ids.api_key,
+            _ => {
+                assert!(!self.takes_id(), "say here what the `id` of {} names", self.path);
+                ""
+            }
+        };
+        self.path.replace("{id}", id).replace("{attachment_id}", ids.attachment)
+    }
+
+    /// Returns whether the path names something.
+    pub(crate) fn takes_id(&self) -> bool {
+        self.path.contains('{')
+    }
+
+    /// Returns a body that the route takes; none where it reads none.
+    pub(crate) fn body(&self) -> Option<Value> {
+        match (self.method.as_str(), self.path.as_str()) {
+            ("GET" | "DELETE", _) | ("POST", "/emails/{id}/cancel" | "/domains/{id}/verify") => None,
+            ("POST", "/emails") => Some(super::email(&json!({}))),
+            ("POST", "/emails/batch") => Some(json!([super::email(&json!({}))])),
+            ("PATCH", "/emails/{id}") => Some(json!({ "scheduled_at": "in 1 hour" })),
+            ("POST", "/domains") => Some(json!({ "name": "added.example" })),
+            ("PATCH", "/domains/{id}") => Some(json!({ "open_tracking": false })),
+            ("POST" | "PATCH", "/api-keys" | "/api-keys/{id}") => Some(json!({ "name": "Another" })),
+            _ => panic!("say here what {} {} takes", self.method, self.path),
+        }
+    }
+}
+
+impl std::fmt::Display for Route {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
+}

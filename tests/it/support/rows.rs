@@ -1,0 +1,158 @@
+//! Facts that no endpoint makes or shows yet, put straight into the tables and read from them.
+
+use ringmail::address::EmailAddress;
+use ringmail::delivery::CapturedRow;
+use ringmail::delivery::capture::Mailbox;
+use ringmail::contacts::{ContactRow, TopicChoiceRow};
+use ringmail::id::{ContactId, EmailId, Id, TopicId};
+use ringmail::store::page::{Cursor, PageQuery};
+use ringmail::store::tables::{
+    CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, SUPPRESSIONS, TOPIC_CHOICES, TOPICS,
+};
+use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
+use ringmail::suppressions::{self, Origin};
+use ringmail::topics::{Subscription, TopicRow, Visibility};
+
+use super::TestServer;
+
+impl TestServer {
+    /// Reads from the store.
+    pub(super) fn read<T>(&self, work: impl FnOnce(&ReadTx) -> Result<T, StoreError>) -> T {
+        self.services().context.store.read_now(work).expect("the store can be read")
+    }
+
+    /// Writes into the store.
+    fn write<T: Send + 'static>(&self, work: impl Fn(&WriteTx<'_>) -> Result<T, StoreError> + Send + 'static) -> T {
+        self.block_on(self.services().context.store.write(work)).expect("the store can be written")
+    }
+
+    /// Lists an address on the suppression list.
+    pub(crate) fn suppress(&self, address: &str, origin: Origin) {
+        let (team, context) = (self.team(), self.services().context.clone());
+        let address = EmailAddress::parse(address).expect("an address");
+        self.write(move |tx| suppressions::add(tx, &context, team, &address, origin, None));
+    }
+
+    /// Returns the addresses on the suppression list.
+    pub(crate) fn suppressed(&self) -> Vec<String> {
+        let team = self.team();
+        self.read(|tx| {
+            let mut listed = Vec::new();
+            tx.scan(&SUPPRESSIONS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, row| {
+                listed.extend(row.decode()?.email);
+                NEXT
+            })?;
+            Ok(listed)
+        })
+    }
+
+    /// Makes a topic and returns its id.
+    pub(crate) fn topic(&self, default_subscription: Subscription) -> TopicId {
+        let (team, context) = (self.team(), &self.services().context);
+        let id: TopicId = context.id();
+        let row = TopicRow {
+            name: "News".into(),
+            description: None,
+            default_subscription,
+            visibility: Visibility::Public,
+            created_ms: context.now_ms(),
+        };
+        self.write(move |tx| tx.put(&TOPICS, &(team, id), &row));
+        id
+    }
+
+    /// Makes a contact and returns its id.
+    pub(crate) fn contact(&self, email: &str, unsubscribed: bool) -> ContactId {
+        let (team, context) = (self.team(), &self.services().context);
+        let id: ContactId = context.id();
+        let hash = suppressions::hash(&EmailAddress::parse(email).expect("an address"));
+        let row = ContactRow { email: email.to_owned(), unsubscribed, created_ms: context.now_ms() };
+        self.write(move |tx| {
+            tx.put(&CONTACTS, &(team, id), &row)?;
+            tx.put(&CONTACT_ADDRESSES, &(team, hash), &ContactIdRow { id })
+        });
+        id
+    }
+
+    /// Writes down what a contact chose about a topic.
+    pub(crate) fn choose(&self, contact: ContactId, topic: TopicId, subscription: Subscription) {
+        let team = self.team();
+        self.write(move |tx| tx.put(&TOPIC_CHOICES, &(team, contact, topic), &TopicChoiceRow { subscription }));
+    }
+
+    /// Returns how many emails the store holds for the team, deleted ones among them.
+    pub(crate) fn stored_emails(&self) -> usize {
+        let team = self.team();
+        self.read(|tx| {
+            let mut count = 0;
+            tx.scan(&EMAILS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
+                count += 1;
+                NEXT
+            })?;
+            Ok(count)
+        })
+    }
+
+    /// Returns the types of the events recorded for an email that may have been deleted.
+    pub(crate) fn recorded_events(&self, email: &str) -> Vec<&'static str> {
+        let id = EmailId::parse(email).expect("an id");
+        self.read(|tx| ringmail::events::of_email(tx, id)).iter().map(|event| event.kind.as_str()).collect()
+    }
+
+    /// Returns whether the store still holds the content of an email.
+    pub(crate) fn holds_content(&self, email: &str) -> bool {
+        let id = EmailId::parse(email).expect("an id");
+        self.read(|tx| {
+            let mut held = false;
+            tx.scan(&EMAIL_BODIES, &(id, 0), &(id, u32::MAX), Order::Ascending, |_, _| {
+                held = true;
+                STOP
+            })?;
+            Ok(held)
+        })
+    }
+
+    /// Returns the messages in the built-in mailbox with their envelopes, newest first.
+    pub(crate) fn captured(&self) -> Vec<(CapturedRow, Vec<u8>)> {
+        let mailbox = Mailbox::new(self.services().context.clone());
+        self.block_on(async {
+            let query = PageQuery { limit: 100, cursor: Cursor::Newest };
+            let page = mailbox.list(query).await.expect("the mailbox can be read");
+            let mut messages = Vec::new();
+            for (id, _) in page.rows {
+                messages.extend(mailbox.message(id).await.expect("the mailbox can be read"));
+            }
+            messages
+        })
+    }
+
+    /// Keeps the store from committing anything until the returned value is dropped.
+    pub(crate) fn hold_commits(&self) -> impl Drop + use<> {
+        /// Closes the channel that the writer thread waits on.
+        struct Held(Option<std::sync::mpsc::Sender<()>>, Option<std::thread::JoinHandle<()>>);
+        impl Drop for Held {
+            fn drop(&mut self) {
+                self.0.take();
+                if let Some(writing) = self.1.take() {
+                    assert!(writing.join().is_ok(), "the held command ends");
+                }
+            }
+        }
+
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let (holding_tx, holding) = std::sync::mpsc::channel();
+        let (store, runtime) = (self.services().context.store.clone(), self.runtime());
+        let released = std::sync::Mutex::new(released);
+        let writing = std::thread::spawn(move || {
+            let held = store.write(move |_| {
+                holding_tx.send(()).expect("the test waits for the hold");
+                // Ends with an error once the sender is dropped.
+                let _ = released.lock().expect("nobody else holds it").recv();
+                Ok::<_, StoreError>(())
+            });
+            runtime.block_on(held).expect("an empty command commits");
+        });
+        holding.recv().expect("the writer thread takes the command");
+        Held(Some(release), Some(writing))
+    }
+}

@@ -1,0 +1,89 @@
+//! Bodies without what changes from run to run.
+
+use serde_json::Value;
+
+/// Holds a body against its reviewed snapshot.
+macro_rules! assert_body {
+    ($body:expr) => {
+        $crate::support::in_snapshots(|| insta::assert_json_snapshot!($crate::support::redacted(&$body)))
+    };
+}
+pub(crate) use assert_body;
+
+/// Holds lines of text against their reviewed snapshot.
+macro_rules! assert_lines {
+    ($lines:expr) => {
+        $crate::support::in_snapshots(|| insta::assert_snapshot!($lines.join("\n")))
+    };
+}
+pub(crate) use assert_lines;
+
+/// Runs `assert` with every snapshot in one folder.
+pub(crate) fn in_snapshots(assert: impl FnOnce()) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/snapshots"));
+    settings.set_omit_expression(true);
+    settings.bind(assert);
+}
+
+/// Returns `body` with its ids numbered in the order they first appear, and times and tokens
+/// replaced by a word.
+pub(crate) fn redacted(body: &Value) -> Value {
+    let mut body = body.clone();
+    redact(&mut body, &mut Vec::new());
+    body
+}
+
+fn redact(value: &mut Value, ids: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| redact(item, ids)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| redact(field, ids)),
+        Value::String(text) => *text = redact_text(text, ids),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn redact_text(text: &str, ids: &mut Vec<String>) -> String {
+    if is_time(text) {
+        return "[time]".to_owned();
+    }
+    if text.starts_with("rm_") {
+        return "[token]".to_owned();
+    }
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = (0..rest.len()).find(|at| rest.get(*at..at + 36).is_some_and(is_id)) {
+        let (before, from) = rest.split_at(at);
+        let (id, after) = from.split_at(36);
+        let number = ids.iter().position(|known| known == id).unwrap_or_else(|| {
+            ids.push(id.to_owned());
+            ids.len() - 1
+        });
+        shown.push_str(before);
+        shown.push_str(&format!("[id {}]", number + 1));
+        rest = after;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+fn is_id(text: &str) -> bool {
+    text.bytes().enumerate().all(|(at, byte)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        14 => byte == b'7',
+        _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
+    })
+}
+
+/// Only the wire's own form counts: UTC with milliseconds.
+fn is_time(text: &str) -> bool {
+    text.len() == 24
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            10 => byte == b'T',
+            13 | 16 => byte == b':',
+            19 => byte == b'.',
+            23 => byte == b'Z',
+            _ => byte.is_ascii_digit(),
+        })
+}
