@@ -115,10 +115,15 @@ pub(super) fn open_read_only(path: &Path) -> Option<redb::ReadOnlyDatabase> {
 /// Copies the closed file to `target`, whole or not at all.
 pub(super) fn copy(path: &Path, target: &Path) -> io::Result<()> {
     let beside = target.with_extension("redb.new");
-    fs::copy(path, &beside)?;
-    fs::File::open(&beside)?.sync_all()?;
-    fs::rename(&beside, target)?;
-    sync_parent(target)
+    let copied = fs::copy(path, &beside)
+        .and_then(|_| fs::File::open(&beside)?.sync_all())
+        .and_then(|()| fs::rename(&beside, target))
+        .and_then(|()| sync_parent(target));
+    if copied.is_err() {
+        // A part of a copy would keep what little space there is.
+        let _ = fs::remove_file(&beside);
+    }
+    copied
 }
 
 /// Runs an open of the engine. It checks most of what it reads; bytes that break an assumption of
@@ -141,6 +146,7 @@ fn refusal(path: PathBuf, error: redb::DatabaseError) -> OpenError {
         {
             OpenError::Damaged(path, error.to_string())
         }
+        redb::DatabaseError::Storage(redb::StorageError::Io(error)) => OpenError::Directory(path, error),
         error => OpenError::Engine(path, Box::new(error.into())),
     }
 }

@@ -7,8 +7,9 @@
 //!
 //! Reading order: `tables.rs` (every table), `key.rs` and `value.rs` (how keys and values lie on
 //! disk), `transaction.rs` (get, scan, put, delete), `page.rs` (lists), `chunks.rs` (values too
-//! large for one row), `writer.rs` (group commit), `seal.rs` (encryption at rest), `file.rs`
-//! (opening and repair), `migrations/` (schema versions), `error.rs`.
+//! large for one row), `queue.rs` (commands that wait), `writer.rs` (group commit), `seal.rs`
+//! (encryption at rest), `file.rs` (opening and repair), `migrations/` (schema versions),
+//! `error.rs`.
 //!
 //! Invariants: no redb type leaves this folder; a row is read and written by its own noun's
 //! `store.rs` alone; nothing here knows what a row means.
@@ -21,6 +22,7 @@ mod chunks;
 mod error;
 mod file;
 mod key;
+mod queue;
 mod seal;
 mod transaction;
 mod value;
@@ -39,9 +41,10 @@ pub use key::{Key, KeyBytes, KeyPart};
 pub use seal::Keyring;
 pub use transaction::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored, Table, WriteTx};
 pub use value::{Blob, Encoded, Row, Value};
-pub use writer::WAITING_MAX;
+pub use queue::WAITING_MAX;
 
-use writer::{Lane, Writer};
+use queue::Lane;
+use writer::Writer;
 
 use crate::blocking;
 

@@ -64,7 +64,8 @@ impl From<StoreError> for PageError {
 }
 
 /// Reads a page of a table keyed by team and id. `row` may leave a row out by answering `None`.
-/// The cost is that of the rows on the page, whatever the size of the table.
+/// The cost is that of the rows on the page and of those left out between them, whatever the size
+/// of the table.
 ///
 /// # Errors
 /// [`PageError::UnknownCursor`] when the cursor is not a row of the team; [`StoreError`].

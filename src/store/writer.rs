@@ -10,100 +10,26 @@
 //! caller meanwhile; a group whose commands wrote nothing costs no commit; every queued command is
 //! answered, even when the thread ends in a panic.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tracing::{error, info};
 
 use super::StoreError;
 use super::file::panic_message;
+use super::queue::{Lane, Queues, Typed, WAITING_MAX, Waiting};
 use super::transaction::WriteTx;
 use crate::clock::monotonic;
 
-/// Commands that may wait per lane. At the pace of one commit per millisecond a full lane is a
-/// few tenths of a second of work; more would only hide an overload from callers.
-pub const WAITING_MAX: usize = 4_096;
-/// Foreground commands in one commit.
-const GROUP_MAX: usize = 512;
-/// Bulk commands that ride along in one commit, so that an accept never waits long behind them.
-const GROUP_BULK_MAX: usize = 64;
-/// Payload bytes of foreground commands in one commit.
-const GROUP_BYTES_MAX: usize = 4 << 20;
-/// Payload bytes of bulk commands in one commit. They are counted on their own: a steady stream of
-/// large accepts would leave them no room, and outcomes must reach the disk under any load.
-const GROUP_BULK_BYTES_MAX: usize = 1 << 20;
 /// How long the store is idle before one small commit makes the file quick to open after a crash.
 const IDLE_BEFORE_QUICK_REPAIR: Duration = Duration::from_millis(100);
 /// How often a busy store makes such a commit while its file is small.
 const QUICK_REPAIR_EVERY: Duration = Duration::from_secs(20);
 /// Above this the allocator state in every such commit costs more than the repair it saves.
 const QUICK_REPAIR_FILE_BYTES_MAX: u64 = 2 << 30;
-
-/// Which queue a command waits in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
-    /// Somebody waits for the answer: accepts and every other request.
-    Foreground,
-    /// Work of our own: leases, outcomes, retention, imports.
-    Bulk,
-}
-
-/// A command that has been queued.
-trait Command: Send {
-    /// Applies the command; `Err` when it refused or failed, and the answer is kept inside.
-    fn apply(&mut self, tx: &WriteTx<'_>) -> Result<(), ()>;
-    /// Answers the caller: with the outcome of `apply` after the commit, or with `failure`.
-    fn answer(self: Box<Self>, failure: Option<StoreError>);
-}
-
-struct Waiting {
-    command: Box<dyn Command>,
-    bytes: usize,
-    /// Frees the command's place in the lane once it is answered.
-    _place: OwnedSemaphorePermit,
-}
-
-struct Typed<F, T, E> {
-    work: F,
-    outcome: Option<Result<T, E>>,
-    answer: oneshot::Sender<Result<T, E>>,
-}
-
-impl<F, T, E> Command for Typed<F, T, E>
-where
-    F: Fn(&WriteTx<'_>) -> Result<T, E> + Send,
-    T: Send,
-    E: From<StoreError> + Send,
-{
-    fn apply(&mut self, tx: &WriteTx<'_>) -> Result<(), ()> {
-        let outcome = (self.work)(tx);
-        let applied = if outcome.is_ok() { Ok(()) } else { Err(()) };
-        self.outcome = Some(outcome);
-        applied
-    }
-
-    fn answer(self: Box<Self>, failure: Option<StoreError>) {
-        let outcome = match (failure, self.outcome) {
-            (Some(failure), _) => Err(failure.into()),
-            (None, Some(outcome)) => outcome,
-            (None, None) => Err(StoreError::Closed.into()),
-        };
-        // The caller may have gone away; what was committed stays committed.
-        let _ = self.answer.send(outcome);
-    }
-}
-
-#[derive(Default)]
-struct Queues {
-    foreground: VecDeque<Waiting>,
-    bulk: VecDeque<Waiting>,
-    /// Why nothing is queued any more.
-    closed: Option<StoreError>,
-}
 
 struct Shared {
     queues: Mutex<Queues>,
@@ -128,12 +54,7 @@ impl Shared {
     /// Answers everything that waits with `failure`, and whatever is queued later too.
     fn give_up(&self, failure: &StoreError) {
         self.fail(failure);
-        let abandoned: Vec<Waiting> = {
-            let mut queues = self.lock();
-            queues.closed = Some(failure.clone());
-            let Queues { foreground, bulk, .. } = &mut *queues;
-            foreground.drain(..).chain(bulk.drain(..)).collect()
-        };
+        let abandoned = self.lock().abandon(failure);
         for waiting in abandoned {
             waiting.command.answer(Some(failure.clone()));
         }
@@ -188,18 +109,8 @@ impl Writer {
             return Err(StoreError::Closed.into());
         };
         let (answer, answered) = oneshot::channel();
-        let command = Box::new(Typed { work, outcome: None, answer });
-        {
-            let mut queues = self.shared.lock();
-            if let Some(why) = &queues.closed {
-                return Err(why.clone().into());
-            }
-            let waiting = Waiting { command, bytes, _place: place };
-            match lane {
-                Lane::Foreground => queues.foreground.push_back(waiting),
-                Lane::Bulk => queues.bulk.push_back(waiting),
-            }
-        }
+        let command = Box::new(Typed::new(work, answer));
+        self.shared.lock().push(lane, Waiting::new(command, bytes, place))?;
         self.shared.wake.notify_one();
         answered.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
     }
@@ -215,7 +126,7 @@ impl Writer {
 
     /// Commits what waits, makes the file quick to open, and ends the thread.
     pub(super) fn stop(&self) {
-        self.shared.lock().closed.get_or_insert(StoreError::Closed);
+        self.shared.lock().close();
         self.shared.wake.notify_one();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         // A command may own the last handle of the store: it is then dropped on this very thread,
@@ -278,10 +189,10 @@ impl<B: Fn() -> u64> Loop<B> {
     fn next(&self) -> Wake {
         let mut queues = self.shared.lock();
         loop {
-            if !queues.foreground.is_empty() || !queues.bulk.is_empty() {
-                return Wake::Group(gather(&mut queues));
+            if !queues.is_empty() {
+                return Wake::Group(queues.gather());
             }
-            if queues.closed.is_some() {
+            if queues.is_closed() {
                 return Wake::Closed;
             }
             if self.unsettled {
@@ -291,7 +202,7 @@ impl<B: Fn() -> u64> Loop<B> {
                     .wait_timeout(queues, IDLE_BEFORE_QUICK_REPAIR)
                     .unwrap_or_else(PoisonError::into_inner);
                 queues = waited;
-                if timeout.timed_out() && queues.foreground.is_empty() && queues.bulk.is_empty() {
+                if timeout.timed_out() && queues.is_empty() {
                     return Wake::Idle;
                 }
             } else {
@@ -381,26 +292,5 @@ impl<B: Fn() -> u64> Loop<B> {
         }
         self.unsettled = false;
         self.quick_at = monotonic();
-    }
-}
-
-fn gather(queues: &mut Queues) -> Vec<Waiting> {
-    let mut group = Vec::new();
-    take_from(&mut queues.foreground, GROUP_MAX, GROUP_BYTES_MAX, &mut group);
-    take_from(&mut queues.bulk, GROUP_BULK_MAX, GROUP_BULK_BYTES_MAX, &mut group);
-    group
-}
-
-/// Moves commands into the group until one of the limits is reached. The first is always taken,
-/// whatever its size.
-fn take_from(queue: &mut VecDeque<Waiting>, commands_max: usize, bytes_max: usize, group: &mut Vec<Waiting>) {
-    let mut bytes = 0;
-    for _ in 0..commands_max {
-        if bytes >= bytes_max {
-            return;
-        }
-        let Some(waiting) = queue.pop_front() else { return };
-        bytes += waiting.bytes;
-        group.push(waiting);
     }
 }

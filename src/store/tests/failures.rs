@@ -40,6 +40,36 @@ async fn a_full_disk_is_told_to_callers_and_costs_no_acknowledged_write() {
 }
 
 #[tokio::test]
+async fn a_disk_that_is_full_at_a_start_is_told_and_harms_nothing() {
+    for is_fresh in [true, false] {
+        let image = if is_fresh {
+            Vec::new()
+        } else {
+            let disk = Disk::default();
+            let store = disk.open_store().unwrap();
+            store.write(put(1)).await.unwrap();
+            // As a kill leaves it, so that the start has the most to write.
+            disk.image()
+        };
+        let mut starts = 0;
+        loop {
+            let disk = Disk::holding(image.clone());
+            disk.fill_after(starts);
+            let told = disk.open_store();
+            disk.mend();
+            if told.is_ok() {
+                break;
+            }
+            drop(told);
+            starts += 1;
+            let keys = left_keys(&disk.open_store().unwrap());
+            assert_eq!(keys.len(), usize::from(!is_fresh), "full after {starts} operations");
+        }
+        assert!(starts > 3);
+    }
+}
+
+#[tokio::test]
 async fn a_disk_that_fails_in_an_idle_moment_is_told_too() {
     let disk = Disk::default();
     let store = disk.open_store().unwrap();
