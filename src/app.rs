@@ -5,7 +5,7 @@
 //! commit; the file is closed.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +18,10 @@ use tracing::info;
 
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
-use crate::clock::Clock;
+use crate::clock::{Clock, monotonic};
 use crate::config::{Config, Delivery, Queue, RelayTls};
 use crate::context::Context;
+use crate::dashboard::Hosts;
 use crate::delivery::capture::{CaptureListener, Mailbox};
 use crate::delivery::smtp::{Timeouts, TlsConfigs, TlsPolicy, Verification};
 use crate::delivery::{self, Direct, Engine, Flow, QueueBell, Relay, RelayResolver, RetrySchedule, Transport};
@@ -39,6 +40,10 @@ const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
 const LISTEN_BACKLOG: u32 = 1_024;
 /// How long requests under way may take after the stop.
 const REQUESTS_END_WITHIN: Duration = Duration::from_secs(10);
+/// How long a store in use is waited for.
+const IN_USE_MAX: Duration = Duration::from_secs(3);
+/// The pause between two attempts at it.
+const IN_USE_PAUSE: Duration = Duration::from_millis(50);
 /// How often uses of API keys are written down.
 const KEY_USES_EVERY: Duration = Duration::from_secs(10);
 /// How often retention and expired idempotency keys are looked at.
@@ -132,7 +137,7 @@ impl App {
             cache_bytes: config.cache_bytes,
         };
         let key_file = config.master_key_file.clone();
-        let (store, keyring) = blocking::run(move || open(&options, &key_file)).await?;
+        let (store, keyring) = open_in_time(options, key_file).await?;
         let context = Context { store, ids: IdSource::new(clock.clone()), clock, keyring };
         teams::ensure_any(&context).await?;
 
@@ -144,7 +149,8 @@ impl App {
             error,
         })?;
         let capture_address = capture.local_addr();
-        let admin = AdminListener::bind(&config.data_dir, config.runtime_dir.as_deref()).map_err(StartError::AdminSocket)?;
+        let admin =
+            AdminListener::bind(&config.data_dir, config.runtime_dir.as_deref()).map_err(StartError::AdminSocket)?;
 
         let resolver = resolver(&config)?;
         let bell = QueueBell::default();
@@ -165,6 +171,7 @@ impl App {
             .with(Arc::clone(&api_keys))
             .with(Arc::clone(&domains))
             .with(Arc::new(email_limits))
+            .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));
         let cors = Cors::parse(&config.cors_origins.join(","));
         let service = http::router::service(services, limiter, context.ids.clone(), cors);
@@ -272,6 +279,19 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
     workers
 }
 
+/// Opens the store and its key, and waits for a moment where the store is in use: a verb of the
+/// command line holds it while no server runs.
+async fn open_in_time(options: OpenOptions, key_file: PathBuf) -> Result<(Store, Keyring), OpenError> {
+    let started = monotonic();
+    loop {
+        let (options, key_file) = (options.clone(), key_file.clone());
+        match blocking::run(move || open(&options, &key_file)).await {
+            Err(OpenError::InUse(_)) if started.elapsed() < IN_USE_MAX => tokio::time::sleep(IN_USE_PAUSE).await,
+            opened => return opened,
+        }
+    }
+}
+
 /// Opens the store and its key. The key comes first, so that a start that is cut off between the
 /// two leaves a key without a store, which the next start uses, and never a store without a key.
 fn open(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), OpenError> {
@@ -347,5 +367,24 @@ fn delivery_settings(config: &Config, resolver: &Arc<Resolver>, capture: SocketA
             Queue::Run => Flow::Open,
             Queue::Hold => Flow::Held,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Kind;
+
+    #[tokio::test]
+    async fn a_store_that_is_held_for_a_moment_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let key_file = directory.path().join("master.key");
+        let options = OpenOptions { directory: directory.path().to_owned(), kind: Kind::Serve, cache_bytes: 8 << 20 };
+        let (held, _) = open(&options, &key_file).unwrap();
+        assert!(matches!(open(&options, &key_file), Err(OpenError::InUse(_))));
+
+        let (opened, ()) = tokio::join!(open_in_time(options, key_file), held.close());
+
+        opened.unwrap().0.close().await;
     }
 }

@@ -12,7 +12,7 @@ pub enum Response {
     Server(ServerView),
     /// A team just made.
     Team(TeamView),
-    /// Every team.
+    /// The oldest teams, up to a thousand.
     Teams(Rows<TeamView>),
     /// A key just made, renamed or revoked.
     Key(KeyView),

@@ -3,10 +3,12 @@
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
@@ -43,14 +45,19 @@ pub struct AdminListener {
 }
 
 impl AdminListener {
-    /// Binds the socket beside the store, or in `runtime_dir` with a link beside the store. What
+    /// Binds the socket beside the store, or in `runtime_dir` with a link beside the store. There
+    /// it is named after the data directory: instances that share the directory have a socket
+    /// each, and no verb reaches another's store. What
     /// an earlier process left there is removed: whoever calls this holds the store.
     ///
     /// # Errors
     /// When the directory does not take a socket, or something that is none lies in its place.
     pub fn bind(data_dir: &Path, runtime_dir: Option<&Path>) -> io::Result<Self> {
         let link = data_dir.join(SOCKET_NAME);
-        let path = runtime_dir.map_or_else(|| link.clone(), |directory| directory.join(SOCKET_NAME));
+        let path = match runtime_dir {
+            Some(directory) => directory.join(runtime_name(data_dir)?),
+            None => link.clone(),
+        };
         let made = path.with_extension("sock.new");
         remove_stale(&path)?;
         remove_stale(&made)?;
@@ -79,6 +86,14 @@ impl Drop for AdminListener {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Returns the name of the socket of a data directory among those of other data directories.
+fn runtime_name(data_dir: &Path) -> io::Result<String> {
+    let place = fs::canonicalize(data_dir)?;
+    let digest = Sha256::digest(place.as_os_str().as_bytes());
+    let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("ringmail-{hash}.sock"))
 }
 
 fn remove_stale(path: &Path) -> io::Result<()> {
@@ -245,6 +260,28 @@ mod tests {
         fs::write(&path, b"precious").unwrap();
         assert!(AdminListener::bind(directory.path(), None).is_err());
         assert_eq!(fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[tokio::test]
+    async fn two_stores_with_one_runtime_directory_have_a_socket_each() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| {
+            let path = directory.path().join(name);
+            fs::create_dir(&path).unwrap();
+            path
+        };
+        let (one, other, runtime_dir) = (place("one"), place("other"), place("run"));
+
+        let first = AdminListener::bind(&one, Some(&runtime_dir)).unwrap();
+        let second = AdminListener::bind(&other, Some(&runtime_dir)).unwrap();
+
+        let (to_one, to_other) = (one.join(SOCKET_NAME), other.join(SOCKET_NAME));
+        assert_ne!(fs::read_link(&to_one).unwrap(), fs::read_link(&to_other).unwrap());
+        drop(second);
+        assert!(UnixStream::connect(&to_one).await.is_ok());
+        assert!(UnixStream::connect(&to_other).await.is_err());
+        drop(first);
+        assert!(fs::read_dir(&runtime_dir).unwrap().next().is_none());
     }
 
     #[tokio::test]

@@ -26,8 +26,9 @@ mod user;
 use std::future::Future;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::config;
 use failure::Failure;
 use output::Output;
 
@@ -73,7 +74,7 @@ enum Verb {
 
 /// Runs the verb that the command line names and returns its exit code.
 pub fn main() -> ExitCode {
-    let CommandLine { json, verb } = CommandLine::parse();
+    let CommandLine { json, verb } = command_line();
     let output = if json { Output::Json } else { Output::Text };
     // Every TLS connection of the process uses the one provider.
     if tokio_rustls::rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
@@ -83,6 +84,13 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// Reads the command line. What is not in order ends the program, as do `--help` and `--version`.
+fn command_line() -> CommandLine {
+    let mut command = config::without_empty_variables(CommandLine::command());
+    let matches = command.get_matches_mut();
+    CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
 }
 
 fn run(verb: Verb, output: Output) -> Result<(), Failure> {
@@ -111,8 +119,6 @@ fn wait_for(verb: impl Future<Output = Result<(), Failure>>) -> Result<(), Failu
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]

@@ -31,12 +31,17 @@ pub(super) struct TeamArgs {
 }
 
 impl PlaceArgs {
+    /// Returns the data directory that the caller or the service manager names, if one does.
+    pub(super) fn named(&self) -> Option<PathBuf> {
+        self.data_dir.clone().or_else(state_directory)
+    }
+
     /// Returns the data directory that is meant.
     ///
     /// # Errors
     /// When both defaults hold a store and not exactly one of them has a server.
     pub(super) async fn data_dir(&self) -> Result<PathBuf, Failure> {
-        if let Some(given) = self.data_dir.clone().or_else(state_directory) {
+        if let Some(given) = self.named() {
             return Ok(given);
         }
         let holds_store = |directory: &str| Path::new(directory).join(FILE_NAME).is_file();

@@ -24,8 +24,8 @@ pub(super) struct ReadyArgs {
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = config::wait)]
     wait: Duration,
 
-    /// The address of the API [default: that of the server over the data directory, else
-    /// RINGMAIL_LISTEN].
+    /// The address of the API [default: that of the server over the data directory; where none is
+    /// named, else RINGMAIL_LISTEN].
     #[arg(long, value_name = "URL", value_parser = config::parse_url)]
     url: Option<String>,
 
@@ -48,29 +48,38 @@ pub(super) async fn run(args: ReadyArgs, output: Output) -> Result<(), Failure> 
     let started = monotonic();
     loop {
         let url = match &url {
-            Some(url) => url.clone(),
+            Some(url) => Ok(url.clone()),
             None => running(&place).await?,
         };
-        match look(url.clone()).await {
-            Ok(()) => return output.print(&Ready { ready: true, url }, |ready| format!("ready  {}", ready.url)),
-            Err(why) if started.elapsed() >= wait => {
-                return Err(Failure::new(Exit::Unreachable, format!("no server is ready at {url} ({why})")));
-            }
-            Err(_) => tokio::time::sleep(PAUSE).await,
+        let looked = match url {
+            Ok(url) => match look(url.clone()).await {
+                Ok(()) => return output.print(&Ready { ready: true, url }, |ready| format!("ready  {}", ready.url)),
+                Err(why) => format!("no server is ready at {url} ({why})"),
+            },
+            Err(why) => why,
+        };
+        if started.elapsed() >= wait {
+            return Err(Failure::new(Exit::Unreachable, looked));
         }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 
-/// Returns where the server over the data directory says it is, or where one would be.
-async fn running(place: &PlaceArgs) -> Result<String, Failure> {
+/// Returns where the server over the data directory says it is. Where no directory is named, it
+/// is sought where one would listen; a named one is never taken for another's, and the inner error
+/// is the sentence that says so.
+async fn running(place: &PlaceArgs) -> Result<Result<String, String>, Failure> {
     if let Ok(mut door) = Door::connect(&place.data_dir().await?).await
         && let Ok(Response::Server(server)) = door.ask(Request::Ping).await
         && let Some(api) = server.api
     {
-        return Ok(api);
+        return Ok(Ok(api));
+    }
+    if let Some(directory) = place.named() {
+        return Ok(Err(format!("no server answers over {}", directory.display())));
     }
     let settings = Settings::from_environment().map_err(|error| Failure::usage(error.to_string()))?;
-    Ok(local_url(settings.listen()))
+    Ok(Ok(local_url(settings.listen())))
 }
 
 async fn look(url: String) -> Result<(), String> {

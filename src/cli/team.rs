@@ -36,6 +36,9 @@ pub(super) async fn run(verb: TeamVerb, output: Output) -> Result<(), Failure> {
         },
         TeamVerb::List(place) => match place.ask(Request::TeamList).await? {
             Response::Teams(teams) => {
+                if teams.has_more {
+                    eprintln!("There are more teams; these are the {} oldest.", teams.data.len());
+                }
                 output.print_rows(&teams.data, "There is no team.", &["ID", "NAME", "CREATED"], |team| {
                     vec![team.id.to_string(), team.name.clone(), team.created_at.clone()]
                 })

@@ -1,6 +1,10 @@
 //! What `ringmail dev` makes ready before it serves.
 
-use clap::Args;
+use std::ffi::OsStr;
+
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Args, Command};
 
 use super::values;
 use crate::address::DomainName;
@@ -11,7 +15,7 @@ use crate::api_keys::{TOKEN_PREFIX, Token};
 pub struct DevSettings {
     /// The API key to accept, rm_ and 32 letters, digits, - or _ [default: one of the data
     /// directory's own, the same at every start].
-    #[arg(long, env = "RINGMAIL_API_KEY", value_name = "KEY", value_parser = token, hide_env_values = true,
+    #[arg(long, env = "RINGMAIL_API_KEY", value_name = "KEY", value_parser = TokenParser, hide_env_values = true,
           help_heading = "Development")]
     api_key: Option<Token>,
 
@@ -37,7 +41,19 @@ impl From<DevSettings> for DevSetup {
     }
 }
 
-fn token(text: &str) -> Result<Token, String> {
-    // The refused text is not repeated: it may be a key of another service.
-    Token::parse(text).ok_or_else(|| format!("a key is {TOKEN_PREFIX} and 32 letters, digits, - or _"))
+/// Reads a key. A refused one is not repeated, as the command line's own refusal would: it may be
+/// a key of another service.
+#[derive(Clone)]
+struct TokenParser;
+
+impl TypedValueParser for TokenParser {
+    type Value = Token;
+
+    fn parse_ref(&self, command: &Command, _arg: Option<&Arg>, value: &OsStr) -> Result<Token, clap::Error> {
+        value.to_str().and_then(Token::parse).ok_or_else(|| {
+            let form = format!("{TOKEN_PREFIX} and 32 letters, digits, - or _");
+            let sentence = format!("--api-key (or RINGMAIL_API_KEY) is no key: one is {form}\n");
+            clap::Error::raw(ErrorKind::ValueValidation, sentence).with_cmd(command)
+        })
+    }
 }

@@ -1,15 +1,17 @@
 //! The settings: every one with its unit, default, range and variable.
 //!
-//! A flag beats its `RINGMAIL_` variable, which beats the default. [`Settings`] is what the command
+//! A flag beats its `RINGMAIL_` variable, which beats the default; an empty variable is unset. [`Settings`] is what the command
 //! line reads, shared by `ringmail serve` and `ringmail dev`; [`Settings::into_config`] checks what
 //! concerns more than one setting and gives the plain values the rest of the program reads.
 //!
 //! `settings.rs` the list of settings; `dev.rs` those of `ringmail dev` alone; `values.rs` how durations, addresses and names are written;
-//! `relay.rs` the smarthost's URL; `hostname.rs` the name this machine goes by.
+//! `relay.rs` the smarthost's URL; `hostname.rs` the name this machine goes by;
+//! `host.rs` the host inside a URL.
 //!
 //! Invariants: a [`Config`] needs no further checks; no secret is in a debug print.
 
 mod dev;
+pub(crate) mod host;
 mod hostname;
 mod relay;
 mod settings;
@@ -27,7 +29,7 @@ pub use hostname::{Hostname, HostnameOrigin};
 pub use relay::{Credentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
 pub use settings::{DEV_DIRECTORY, LogFormat, SERVE_DIRECTORY, Settings};
 pub use values::{parse_duration, parse_url};
-pub(crate) use settings::state_directory;
+pub(crate) use settings::{state_directory, without_empty_variables};
 pub(crate) use values::wait;
 
 use crate::dns::Cidr;
@@ -103,7 +105,7 @@ pub struct Config {
     pub hostname: Hostname,
     /// Where accepted emails go.
     pub delivery: Delivery,
-    /// The return-path records that a smarthost asks for.
+    /// The return-path records that a smarthost asks for; of relay delivery alone.
     pub relay_records: Option<RelayRecords>,
     /// DNS servers; the system's when there are none.
     pub resolvers: Vec<SocketAddr>,
@@ -125,6 +127,8 @@ pub struct Config {
     pub rate_limit: u32,
     /// Origins whose pages may call the API; `*` alone for any.
     pub cors_origins: Vec<String>,
+    /// Hosts the dashboard answers for beside the public one and loopback.
+    pub dashboard_hosts: Vec<String>,
     /// The regions a domain can be added under; the first is the default.
     pub regions: Vec<String>,
     /// Bytes of the store's pages kept in memory.
@@ -160,9 +164,11 @@ impl Config {
         DomainSettings {
             hostname: self.hostname.name.as_str().to_owned(),
             regions: self.regions.clone(),
-            relay_records: self.relay_records.clone(),
+            // Without a smarthost the return path is this server's own.
+            relay_records: self.relay_records.clone().filter(|_| matches!(self.delivery, Delivery::Relay(_))),
             // Links to a loopback address work for nobody else; in capture mode nobody else gets them.
-            links_allowed: self.delivery == Delivery::Capture || self.public_url.is_some(),
+            links_allowed: self.delivery == Delivery::Capture
+                || self.public_url.as_deref().is_some_and(|url| !host::is_loopback(&host::of_url(url))),
             public_url,
         }
     }
@@ -187,6 +193,8 @@ pub enum ConfigError {
     RetentionOrder { content_days: u32, email_days: u32 },
     /// Relay delivery without a smarthost.
     NoRelay,
+    /// A user who cannot sign in.
+    UserWithoutPassword,
     /// A password without the user it belongs to.
     PasswordWithoutUser,
     /// A single body does not fit into the budget of all.
@@ -207,6 +215,9 @@ impl std::fmt::Display for ConfigError {
             Self::NoRelay => f.write_str(
                 "relay delivery needs a smarthost: name one with --relay smtp://USER@HOST:PORT, \
                  or choose --delivery capture or direct",
+            ),
+            Self::UserWithoutPassword => f.write_str(
+                "--relay names a user and no password: set RINGMAIL_RELAY_PASSWORD, or leave the user out",
             ),
             Self::PasswordWithoutUser => f.write_str(
                 "RINGMAIL_RELAY_PASSWORD is set and --relay names no user: write smtp://USER@HOST:PORT",

@@ -173,7 +173,7 @@ impl FromStr for RelayUrl {
             None if implicit => SUBMISSIONS_PORT,
             None => SUBMISSION_PORT,
         };
-        let tls = parse_tls(implicit, query, loopback)?;
+        let tls = parse_tls(implicit, query, loopback, credentials.is_some())?;
         // RFC 4954 §4: no plain-text password without encryption.
         if credentials.is_some() && !loopback && matches!(tls, RelayTls::Opportunistic | RelayTls::Never) {
             return Err(RelayUrlError::ClearPassword);
@@ -229,7 +229,12 @@ fn parse_port(text: &str) -> Result<u16, RelayUrlError> {
     }
 }
 
-fn parse_tls(implicit: bool, query: Option<&str>, loopback: bool) -> Result<RelayTls, RelayUrlError> {
+fn parse_tls(
+    implicit: bool,
+    query: Option<&str>,
+    loopback: bool,
+    signs_in: bool,
+) -> Result<RelayTls, RelayUrlError> {
     let asked = match query {
         None => None,
         Some(query) => Some(query.strip_prefix("tls=").ok_or(RelayUrlError::Rest)?),
@@ -241,6 +246,9 @@ fn parse_tls(implicit: bool, query: Option<&str>, loopback: bool) -> Result<Rela
         Some("opportunistic") => Ok(RelayTls::Opportunistic),
         Some("never") => Ok(RelayTls::Never),
         Some(_) => Err(RelayUrlError::Tls),
+        // A conversation that might have been in TLS keeps the password to itself when it is not;
+        // on this machine nobody listens in.
+        None if loopback && signs_in => Ok(RelayTls::Never),
         None if loopback => Ok(RelayTls::Opportunistic),
         None => Ok(RelayTls::Required),
     }

@@ -1,11 +1,12 @@
 //! The list of settings. Each is a flag and a `RINGMAIL_` variable; the flag wins.
 
+use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
-use clap::{Args, Parser as _, ValueEnum, value_parser};
+use clap::{Args, Command, CommandFactory as _, FromArgMatches as _, ValueEnum, value_parser};
 
 use super::relay::{RelayPassword, RelayText, RelayUrl};
 use super::values;
@@ -72,6 +73,11 @@ pub struct Settings {
           value_parser = values::cors_origin, help_heading = "Serving")]
     cors_origins: Vec<String>,
 
+    /// Hosts that the dashboard answers for beside that of --public-url and loopback [default: none].
+    #[arg(long, env = "RINGMAIL_DASHBOARD_HOSTS", value_name = "HOST", value_delimiter = ',',
+          value_parser = values::dashboard_host, help_heading = "Serving")]
+    dashboard_hosts: Vec<String>,
+
     /// Regions that a domain can be added under; the first is the default.
     #[arg(long, env = "RINGMAIL_REGIONS", value_name = "REGION", value_delimiter = ',',
           default_value = "us-east-1", value_parser = values::region, help_heading = "Serving")]
@@ -125,10 +131,11 @@ pub struct Settings {
     #[arg(long, env = "RINGMAIL_RELAY", value_name = "URL", hide_env_values = true, help_heading = "Delivering",
           help = "The smarthost of relay delivery: \
                   smtp://[USER[:PASSWORD]@]HOST[:PORT][?tls=required|opportunistic|never] or smtps://…; \
-                  the password better in RINGMAIL_RELAY_PASSWORD. TLS is required unless the host is this machine")]
+                  the password better in RINGMAIL_RELAY_PASSWORD. TLS is required unless the host is this machine: \
+                  there it is used where offered, and not at all where a user signs in")]
     relay: Option<RelayText>,
 
-    /// The return-path records that the smarthost asks for: mx=10 HOST; spf=include:HOST.
+    /// The return-path records that the smarthost of relay delivery asks for: mx=10 HOST; spf=include:HOST.
     #[arg(long, env = "RINGMAIL_RELAY_RECORDS", value_name = "RECORDS", value_parser = values::relay_records,
           help_heading = "Delivering")]
     relay_records: Option<RelayRecords>,
@@ -229,6 +236,17 @@ pub(crate) fn state_directory() -> Option<PathBuf> {
     managed_directory(STATE_DIRECTORY_VARIABLE)
 }
 
+/// Makes a command line take empty variables for unset: in the file of a service manager or a
+/// container, `RINGMAIL_RELAY=` is how a setting is left at its default.
+pub(crate) fn without_empty_variables(command: Command) -> Command {
+    let is_empty = |variable: &OsStr| std::env::var_os(variable).is_some_and(|value| value.is_empty());
+    command
+        .mut_args(|argument| {
+            if argument.get_env().is_some_and(is_empty) { argument.env(None::<&'static str>) } else { argument }
+        })
+        .mut_subcommands(without_empty_variables)
+}
+
 /// Settings without a command line of their own, read from the environment.
 #[derive(clap::Parser)]
 struct Environment {
@@ -242,7 +260,9 @@ impl Settings {
     /// # Errors
     /// The sentence of the first variable that is not in order.
     pub fn from_environment() -> Result<Self, clap::Error> {
-        Environment::try_parse_from(["ringmail"]).map(|environment| environment.settings)
+        let mut command = without_empty_variables(Environment::command());
+        let matches = command.try_get_matches_from_mut(["ringmail"])?;
+        Environment::from_arg_matches(&matches).map(|environment| environment.settings)
     }
 
     /// Returns the same settings over another data directory and, where one is named, another
@@ -275,6 +295,7 @@ impl Settings {
             public_url,
             rate_limit,
             cors_origins,
+            dashboard_hosts,
             regions,
             body_mb,
             body_budget_mb,
@@ -345,6 +366,7 @@ impl Settings {
             sessions_max: all,
             rate_limit,
             cors_origins,
+            dashboard_hosts,
             regions,
             cache_bytes: cache_mb as usize * MIB,
             content_retention_days,
@@ -364,6 +386,9 @@ fn with_password(mut relay: RelayUrl, password: Option<RelayPassword>) -> Result
     match (&mut relay.credentials, password) {
         (Some(credentials), Some(password)) if credentials.password.reveal().is_empty() => {
             credentials.password = password;
+        }
+        (Some(credentials), None) if credentials.password.reveal().is_empty() => {
+            return Err(ConfigError::UserWithoutPassword);
         }
         (None, Some(_)) => return Err(ConfigError::PasswordWithoutUser),
         _ => {}

@@ -86,6 +86,7 @@ fn settings_that_do_not_go_together_are_refused_in_a_sentence_that_names_the_fla
     for (line, wanted) in [
         (&["--email-retention-days", "7"][..], "--email-retention-days (7)"),
         (&["--delivery", "relay"], "--relay smtp://"),
+        (&["--delivery", "relay", "--relay", "smtp://user@mail.example.com"], "RINGMAIL_RELAY_PASSWORD"),
         (&["--relay", "mail.example.com"], "smtp:// or smtps://"),
         (&["--body-mb", "200"], "--body-budget-mb (128)"),
         (&["--sessions", "5"], "--sessions (5)"),
@@ -106,6 +107,8 @@ fn a_value_out_of_range_or_of_another_form_is_refused() {
         ["--rate-limit", "-1"],
         ["--rate-limit", "1000001"],
         ["--cors-origins", "https://example.com/page"],
+        ["--dashboard-hosts", "mail.lan:8787"],
+        ["--dashboard-hosts", "https://mail.lan"],
         ["--regions", "EU West"],
         ["--body-mb", "0"],
         ["--attachment-mb", "257"],
@@ -135,13 +138,14 @@ fn lists_are_separated_by_commas_or_repeated() {
     let config = config(&[
         "--resolver", "127.0.0.1:5353,9.9.9.9,2620:fe::fe,[2620:fe::fe]",
         "--allow-address", "127.0.0.0/8", "--allow-address", "10.0.0.0/8,fd00::/8",
-        "--cors-origins", "https://a.example/,https://b.example:8443",
+        "--cors-origins", "https://a.example/,https://b.example:8443", "--dashboard-hosts", "Mail.lan,192.168.1.5,[::2]",
     ])
     .unwrap();
 
     let resolvers: Vec<String> = config.resolvers.iter().map(ToString::to_string).collect();
     assert_eq!(resolvers, ["127.0.0.1:5353", "9.9.9.9:53", "[2620:fe::fe]:53", "[2620:fe::fe]:53"]);
     assert_eq!(config.allowed_addresses.len(), 3);
+    assert_eq!(config.dashboard_hosts, ["mail.lan", "192.168.1.5", "::2"]);
     assert_eq!(config.cors_origins, ["https://a.example", "https://b.example:8443"]);
 }
 
@@ -174,6 +178,7 @@ fn a_relay_url_says_host_port_and_protection() {
         ("smtp://127.0.0.1:25", "127.0.0.1", 25, RelayTls::Opportunistic),
         ("smtp://[::1]:25", "::1", 25, RelayTls::Opportunistic),
         ("smtp://localhost:25", "localhost", 25, RelayTls::Opportunistic),
+        ("smtp://localhost:25?tls=opportunistic", "localhost", 25, RelayTls::Opportunistic),
         ("smtp://localhost:25?tls=required", "localhost", 25, RelayTls::Required),
         ("smtp://10.0.0.1:25?tls=never", "10.0.0.1", 25, RelayTls::Never),
         ("smtp://postfix:25?tls=opportunistic", "postfix", 25, RelayTls::Opportunistic),
@@ -181,6 +186,19 @@ fn a_relay_url_says_host_port_and_protection() {
         let relay: RelayUrl = text.parse().unwrap();
 
         assert_eq!((relay.host.as_str(), relay.port, relay.tls, relay.credentials), (host, port, tls, None), "{text}");
+    }
+}
+
+#[test]
+fn signing_in_on_this_machine_needs_no_tls_unless_it_is_asked_for() {
+    for (text, tls) in [
+        ("smtp://user:secret@127.0.0.1:25", RelayTls::Never),
+        ("smtp://user@localhost:25", RelayTls::Never),
+        ("smtp://user:secret@localhost:25?tls=required", RelayTls::Required),
+        ("smtp://user:secret@localhost:25?tls=opportunistic", RelayTls::Opportunistic),
+        ("smtp://user:secret@mail.example.com", RelayTls::Required),
+    ] {
+        assert_eq!(text.parse::<RelayUrl>().unwrap().tls, tls, "{text}");
     }
 }
 
@@ -231,10 +249,25 @@ fn links_are_allowed_where_whoever_gets_them_can_open_them() {
         (&[][..], true),
         (&["--delivery", "direct"], false),
         (&["--delivery", "direct", "--public-url", "https://mail.example.com"], true),
+        (&["--delivery", "direct", "--public-url", "http://localhost:8787"], false),
+        (&["--delivery", "direct", "--public-url", "http://[::1]:8787/mail"], false),
     ] {
         let config = config(line).unwrap();
 
         assert_eq!(config.domain_settings(config.listen).links_allowed, allowed, "{line:?}");
+    }
+}
+
+#[test]
+fn the_records_of_a_smarthost_are_shown_in_relay_delivery_alone() {
+    let records = ["--relay-records", "mx=10 mx.example.com; spf=include:example.com"];
+    for (mode, shown) in [
+        (&["--delivery", "direct"][..], false),
+        (&["--delivery", "relay", "--relay", "smtp://mail.example.com"], true),
+    ] {
+        let config = config(&[mode, &records].concat()).unwrap();
+
+        assert_eq!(config.domain_settings(config.listen).relay_records.is_some(), shown, "{mode:?}");
     }
 }
 

@@ -152,6 +152,20 @@ pub(super) fn cors_origin(text: &str) -> Result<String, String> {
     if path { Err(wrong()) } else { Ok(url) }
 }
 
+/// Reads a host the dashboard answers for: a name of any number of labels, or an IP address.
+pub(super) fn dashboard_host(text: &str) -> Result<String, String> {
+    let host = text.trim().to_ascii_lowercase();
+    let is_name = !host.is_empty()
+        && host.len() <= 253
+        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    match address {
+        Ok(address) => Ok(address.to_string()),
+        Err(_) if is_name => Ok(host.trim_end_matches('.').to_owned()),
+        Err(_) => Err(format!("`{text}` is no host; write a name or an address without a port, as in mail.lan")),
+    }
+}
+
 /// Reads the return-path records that a smarthost asks for.
 pub(super) fn relay_records(text: &str) -> Result<RelayRecords, String> {
     RelayRecords::parse(text).map_err(|error| error.to_string())

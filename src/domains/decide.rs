@@ -1,7 +1,9 @@
 //! What a check of the DNS does to a domain, and when the next one is due. Pure.
 //!
 //! Only an answer decides: a name server that does not answer never takes `verified` away and
-//! never gives it.
+//! never gives it. That a record which was found is missing has to be answered twice in a row: one
+//! server of a zone that lags behind, or a zone in the middle of a change, stops no mail. A record
+//! that is there and wrong is no slip of that kind, and counts at once.
 
 use super::model::{DomainStatus, Live, RecordKind, RecordState, RecordStatus};
 use super::records::ExpectedRecord;
@@ -92,8 +94,10 @@ fn next_state(kind: RecordKind, finding: Option<&Finding>, earlier: Option<&Reco
         return earlier.cloned().unwrap_or_else(unseen);
     };
     let was_found = earlier.is_some_and(|state| state.status.counts_as_found());
+    let was_missing = earlier.is_some_and(|state| state.live == Some(Live::Missing));
     let status = match finding.live {
         Live::Found => RecordStatus::Verified,
+        Live::Missing if was_found && !was_missing => RecordStatus::TemporaryFailure,
         Live::Missing => RecordStatus::NotStarted,
         Live::Mismatch => RecordStatus::Failed,
         Live::Unknown if was_found => RecordStatus::TemporaryFailure,
@@ -118,7 +122,7 @@ fn next_status(
     now_ms: TimestampMs,
 ) -> (DomainStatus, Option<TimestampMs>) {
     let required = || records.iter().filter(|state| state.kind.is_required());
-    let is_missing = required().any(|state| state.live == Some(Live::Missing));
+    let is_missing = required().any(|state| state.live == Some(Live::Missing) && !state.status.counts_as_found());
     let is_wrong = required().any(|state| state.live == Some(Live::Mismatch));
     if required().all(|state| state.live == Some(Live::Found)) {
         return (DomainStatus::Verified, None);
@@ -153,8 +157,13 @@ pub(super) fn is_due(row: &DomainRow, now_ms: TimestampMs) -> bool {
     }
 }
 
-/// Returns when a domain that has just been checked should be looked at again, ahead of the sweeps.
+/// Returns when a domain that has just been checked should be looked at again, ahead of the sweeps:
+/// soon after it was asked for, and after the first miss of a record that was found.
 pub(super) fn next_eager_ms(row: &DomainRow, now_ms: TimestampMs) -> Option<TimestampMs> {
+    let missed_once = |state: &RecordState| state.live == Some(Live::Missing) && state.status.counts_as_found();
+    if row.status == DomainStatus::Verified && !row.assumed && row.records.iter().any(missed_once) {
+        return Some(now_ms + EAGER_PAUSE_MS);
+    }
     let is_sought = matches!(row.status, DomainStatus::Pending | DomainStatus::Failed);
     let sought_ms = row.sought_ms.filter(|_| is_sought && !row.assumed)?;
     (now_ms - sought_ms < EAGER_MS).then_some(now_ms + EAGER_PAUSE_MS)
@@ -229,7 +238,9 @@ mod tests {
             (Domain::NotStarted, None, [Missing, Missing, Missing, Missing], Domain::Pending, Change::None),
             (Domain::Verified, None, [Found, Found, Found, Mismatch], Domain::Verified, Change::None),
             (Domain::Verified, None, [Unknown, Unknown, Unknown, Unknown], Domain::Verified, Change::None),
-            (Domain::Verified, None, [Unknown, Found, Missing, Found], Domain::Failed, Change::Lost),
+            // The first miss of a record that was found may be a lagging server's.
+            (Domain::Verified, None, [Unknown, Found, Missing, Found], Domain::Verified, Change::None),
+            (Domain::Verified, None, [Found, Mismatch, Missing, Found], Domain::Failed, Change::Lost),
             (Domain::Verified, None, [Found, Mismatch, Found, Found], Domain::Failed, Change::Lost),
             (Domain::Failed, soon, [Unknown, Found, Found, Found], Domain::Failed, Change::None),
             (Domain::Failed, late, [Found, Found, Found, Found], Domain::Verified, Change::Verified),
@@ -251,7 +262,11 @@ mod tests {
             (vec![Unknown], Record::Pending),
             (vec![Found, Unknown], Record::TemporaryFailure),
             (vec![Found, Unknown, Unknown], Record::TemporaryFailure),
-            (vec![Found, Unknown, Missing], Record::NotStarted),
+            (vec![Found, Missing], Record::TemporaryFailure),
+            (vec![Found, Missing, Missing], Record::NotStarted),
+            (vec![Found, Missing, Found, Missing], Record::TemporaryFailure),
+            (vec![Found, Unknown, Missing], Record::TemporaryFailure),
+            (vec![Found, Unknown, Missing, Missing, Missing], Record::NotStarted),
             (vec![Found, Mismatch, Unknown], Record::Pending),
         ] {
             let mut row = in_status(Domain::Pending, Some(NOW_MS));
@@ -264,6 +279,20 @@ mod tests {
             assert_eq!(row.ed25519_published(), status.counts_as_found(), "{answers:?}");
             assert_eq!(ed25519.detail.is_some(), ed25519.live != Some(Found), "{answers:?}");
         }
+    }
+
+    #[test]
+    fn a_verified_domain_is_lost_at_the_second_miss_in_a_row_a_minute_later() {
+        let missing = [Found, Found, Missing, Found];
+        let mut row = in_status(Domain::Verified, None);
+
+        assert_eq!(check(&mut row, missing, NOW_MS), Change::None);
+        assert_eq!(next_eager_ms(&row, NOW_MS), Some(NOW_MS + MINUTE_MS));
+        assert_eq!(check(&mut row, [Found; 4], NOW_MS), Change::None);
+        assert_eq!(next_eager_ms(&row, NOW_MS), None);
+        assert_eq!(check(&mut row, missing, NOW_MS), Change::None);
+        assert_eq!(check(&mut row, missing, NOW_MS), Change::Lost);
+        assert_eq!((row.status, row.sought_ms), (Domain::Failed, Some(NOW_MS)));
     }
 
     #[test]

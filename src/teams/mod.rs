@@ -10,4 +10,4 @@ mod store;
 
 pub use default::{DEFAULT_NAME, ensure_any};
 pub use model::{Team, TeamNameError};
-pub use store::{TeamRow, create, find, find_by_name, list};
+pub use store::{TeamRow, create, find, find_by_name, list, oldest};

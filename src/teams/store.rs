@@ -7,7 +7,7 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::id::{Id, TeamId};
 use crate::store::tables::TEAMS;
-use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 
 /// A team on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -29,6 +29,22 @@ fn team(id: TeamId, row: TeamRow) -> Team {
 pub fn list(tx: &impl Reads) -> Result<Vec<Team>, StoreError> {
     let mut teams = Vec::new();
     tx.scan(&TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
+        teams.push(team(id, row.decode()?));
+        NEXT
+    })?;
+    Ok(teams)
+}
+
+/// Returns the oldest teams, oldest first, `teams_max` at most.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn oldest(tx: &impl Reads, teams_max: usize) -> Result<Vec<Team>, StoreError> {
+    let mut teams = Vec::new();
+    tx.scan(&TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
+        if teams.len() == teams_max {
+            return STOP;
+        }
         teams.push(team(id, row.decode()?));
         NEXT
     })?;
@@ -77,4 +93,37 @@ pub async fn create(context: &Context, name: &str) -> Result<Result<Team, TeamNa
             Ok(Ok(made.clone()))
         })
         .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::id::IdSource;
+    use crate::store::{Keyring, Kind, OpenOptions, Store};
+
+    #[tokio::test]
+    async fn a_list_of_teams_ends_at_its_bound() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = OpenOptions { directory: directory.path().to_owned(), kind: Kind::Serve, cache_bytes: 8 << 20 };
+        let clock = Clock::manual(1_767_604_353_456);
+        let context = Context {
+            store: Store::open(&options).unwrap(),
+            ids: IdSource::new(clock.clone()),
+            clock,
+            keyring: Keyring::open(&directory.path().join("master.key")).unwrap(),
+        };
+        for name in ["One", "Two", "Three"] {
+            context.clock.advance(std::time::Duration::from_millis(1));
+            create(&context, name).await.unwrap().unwrap();
+        }
+
+        let all = ["One", "Two", "Three"];
+        for (teams_max, names) in [(0, &all[..0]), (2, &all[..2]), (3, &all), (9, &all)] {
+            let teams = context.store.read(move |tx| oldest(tx, teams_max)).await.unwrap();
+
+            let found: Vec<&str> = teams.iter().map(|team| team.name.as_str()).collect();
+            assert_eq!(found, names, "{teams_max}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod api_keys;
 mod architecture;
 mod cli;
+mod dashboard;
 mod domains;
 mod emails;
 mod http;

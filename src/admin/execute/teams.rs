@@ -7,6 +7,9 @@ use crate::id::TeamId;
 use crate::store::StoreError;
 use crate::teams::{self, Team, TeamNameError};
 
+/// Teams in a list, which is one line of the socket.
+const TEAMS_LISTED_MAX: usize = 1_000;
+
 pub(super) async fn create(services: &Services, name: &str) -> Answer {
     match teams::create(&services.context, name).await? {
         Ok(team) => Ok(Response::Team(view(team))),
@@ -16,8 +19,10 @@ pub(super) async fn create(services: &Services, name: &str) -> Answer {
 }
 
 pub(super) async fn list(services: &Services) -> Answer {
-    let data = all(services).await?.into_iter().map(view).collect();
-    Ok(Response::Teams(Rows { data, has_more: false }))
+    let mut teams = services.context.store.read(|tx| teams::oldest(tx, TEAMS_LISTED_MAX + 1)).await?;
+    let has_more = teams.len() > TEAMS_LISTED_MAX;
+    teams.truncate(TEAMS_LISTED_MAX);
+    Ok(Response::Teams(Rows { data: teams.into_iter().map(view).collect(), has_more }))
 }
 
 /// Returns the team of that name, or the only one there is.

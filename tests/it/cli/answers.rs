@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::program::Place;
+use crate::support::NameServer;
 
 /// Returns the names of an object's fields, sorted.
 fn fields(value: &Value) -> Vec<&str> {
@@ -124,4 +125,27 @@ fn domains_show_their_records_and_are_trusted_in_development_alone() {
     let _served = place.serve(&["serve", "--data-dir", "served"]);
     let arguments = ["domain", "add", "trusted.example", "--verified", "--data-dir", "served"];
     place.run(&arguments).failed(2, &["ringmail dev"]);
+}
+
+#[test]
+fn a_check_succeeds_where_the_domain_is_verified_and_shows_it_in_any_case() {
+    let names = NameServer::start();
+    let place = Place::new();
+    let dev = place.serve(&["dev"]);
+    assert_eq!(place.run(&["domain", "check", "example.com", "--json"]).json()["status"], "verified");
+    drop(dev);
+
+    let address = names.address();
+    let checked = || {
+        let ran = place.run(&["domain", "check", "shop.example", "--json", "--data-dir", "data"]);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        let shown: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(shown["status"], "pending");
+        ran.err
+    };
+    let server = place.serve(&["serve", "--resolver", &address, "--data-dir", "data"]);
+    place.run(&["domain", "add", "shop.example", "--data-dir", "data"]).line();
+    assert!(checked().contains("shop.example is not verified"));
+    assert_eq!(server.stop(), 0);
+    assert!(checked().contains("no server is running"));
 }

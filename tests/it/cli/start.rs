@@ -158,6 +158,7 @@ fn settings_that_are_not_in_order_exit_with_2_and_show_no_password() {
         (&["--delivery", "relay"], &[]),
         (&["--delivery", "relay"], &[("RINGMAIL_RELAY", "smtp://user:hunter2@mail.example.com:x")]),
         (&["--delivery", "relay"], &[("RINGMAIL_RELAY", "smtp://user:hunter2@mail.example.com?tls=never")]),
+        (&["--delivery", "relay"], &[("RINGMAIL_RELAY", "smtp://user@mail.example.com")]),
         (&["--log", "ringmail=loud"], &[]),
     ] {
         let arguments: Vec<&str> = listen.iter().chain(arguments).copied().collect();
@@ -166,9 +167,33 @@ fn settings_that_are_not_in_order_exit_with_2_and_show_no_password() {
         ran.failed(2, &["--"]);
         assert!(!ran.err.contains("hunter2"), "{ran:?}");
     }
+    for (arguments, variables) in
+        [(&["dev", "--api-key", "hunter2"][..], &[][..]), (&["dev"], &[("RINGMAIL_API_KEY", "hunter2")])]
+    {
+        let ran = place.run_with(arguments, variables);
+
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.err.contains("--api-key") && !ran.err.contains("hunter2"), "{ran:?}");
+    }
     assert_eq!(place.run(&["serve", "--port", "80"]).code, 2);
     assert_eq!(place.run(&["frobnicate"]).code, 2);
     assert_eq!(place.run_with(&["serve"], &[("RINGMAIL_LISTEN", "nowhere")]).code, 2);
+}
+
+#[test]
+fn an_empty_variable_is_an_unset_one() {
+    let place = Place::new();
+    let in_use = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = in_use.local_addr().unwrap().to_string();
+    let empty = ["DATA_DIR", "RELAY", "DELIVERY", "HOLD", "RESOLVER", "HOSTNAME", "RATE_LIMIT", "API_KEY"]
+        .map(|name| format!("RINGMAIL_{name}"));
+    let variables: Vec<(&str, &str)> = empty.iter().map(|name| (name.as_str(), "")).collect();
+
+    // It gets as far as the address in use.
+    place.run_with(&["serve", "--listen", &listen], &variables).failed(1, &["--listen"]);
+    assert!(place.path("ringmail-data/ringmail.redb").exists());
+    place.run_with(&["team", "list"], &variables).line();
+    place.run_with(&["dev", "--listen", &listen], &variables).failed(1, &["--listen"]);
 }
 
 #[test]

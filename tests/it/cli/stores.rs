@@ -131,6 +131,23 @@ fn ready_waits_for_a_server_and_says_where_none_is() {
 }
 
 #[test]
+fn a_server_over_another_directory_is_not_the_one_that_is_ready() {
+    let place = Place::new();
+    let server = place.serve(&["dev"]);
+    let listen = server.api().strip_prefix("http://").unwrap();
+    let state = place.path("state");
+
+    let ready = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let variables = [&[("RINGMAIL_LISTEN", listen)], variables].concat();
+        place.run_with(&[&["ready"], arguments].concat(), &variables)
+    };
+
+    assert_eq!(ready(&[], &[]).code, 0);
+    ready(&["--data-dir", "other"], &[]).failed(5, &["other"]);
+    ready(&[], &[("STATE_DIRECTORY", super::program::text(&state))]).failed(5, &["state"]);
+}
+
+#[test]
 fn the_description_of_the_api_needs_no_store() {
     let place = Place::new();
 

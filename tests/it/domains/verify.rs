@@ -91,6 +91,9 @@ fn a_domain_that_loses_a_record_may_not_be_sent_from_until_it_is_back() {
 
     names.remove("send.shop.example.", RecordType::TXT);
     server.advance(Duration::from_secs(16 * 60));
+    let missed = wait_until(&server, &domain, |domain| domain["records"][1]["live"] == "missing");
+    assert_eq!((&missed["status"], &missed["records"][1]["status"]), (&"verified".into(), &"temporary_failure".into()));
+    server.advance(Duration::from_secs(60));
     wait_until(&server, &domain, |domain| domain["status"] == "failed");
     assert_eq!(server.post("/emails", &message).status, 403);
 
