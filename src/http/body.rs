@@ -1,4 +1,4 @@
-//! Request bodies: the one place for size, JSON, null, unknown, duplicate and missing fields.
+//! Request bodies, once `intake.rs` has taken them in: the one place for JSON, null, unknown, duplicate and missing fields.
 //!
 //! A request type derives `Deserialize` with `deny_unknown_fields` and makes every field an
 //! `Option`, so that `null` equals absent; its `parse` turns an absent required field into
@@ -12,35 +12,17 @@ use salvo::oapi::{Components, Content, EndpointArgRegister, Operation, RequestBo
 use salvo::{Depot, Extractible, Request};
 use serde::de::{DeserializeOwned, Deserializer as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::{ApiError, ErrorCode};
+use super::intake::BodyLimits;
 use super::state::service;
 use super::tolerance::{self, Tolerant};
+use crate::blocking;
 
 /// The longest part of an error in a body that is repeated to the caller, in characters.
 const DETAIL_CHARS_MAX: usize = 300;
 /// The longest path of a field that is repeated to the caller, in characters.
 const PATH_CHARS_MAX: usize = 100;
-
-/// What bodies may cost.
-#[derive(Debug)]
-pub struct BodyLimits {
-    /// Bytes of a body on the routes that take emails.
-    pub email_bytes_max: usize,
-    /// Bytes of a body on every other route.
-    pub other_bytes_max: usize,
-    /// Bytes of all bodies being read or worked on at once.
-    in_flight: Arc<Semaphore>,
-}
-
-impl BodyLimits {
-    /// Returns limits with a common budget of `in_flight_bytes_max`.
-    pub fn new(email_bytes_max: usize, other_bytes_max: usize, in_flight_bytes_max: usize) -> Self {
-        let in_flight = Arc::new(Semaphore::new(in_flight_bytes_max.min(Semaphore::MAX_PERMITS)));
-        Self { email_bytes_max, other_bytes_max, in_flight }
-    }
-}
 
 /// How large the body of a request type may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,11 +85,6 @@ impl<T> Deref for Body<T> {
     }
 }
 
-/// Keeps a body's share of the budget until its request ends.
-struct BudgetShare {
-    _permits: Vec<OwnedSemaphorePermit>,
-}
-
 impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
     fn metadata() -> &'static Metadata {
         static METADATA: Metadata = Metadata::new("Body");
@@ -120,48 +97,16 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
             BodySize::Email => limits.email_bytes_max,
             BodySize::Other => limits.other_bytes_max,
         };
-        let (raw, share) = read(req, bytes_max, &limits.in_flight).await?;
+        let (raw, share) = limits.read(req.body_mut(), bytes_max).await?;
+        // Kept until the request ends.
         depot.insert_typed(share);
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
-        let value = T::from_body(&raw, tolerated)?;
-        Ok(Self { value, raw })
+        blocking::run_sized(raw.len(), move || {
+            let value = T::from_body(&raw, tolerated)?;
+            Ok(Self { value, raw })
+        })
+        .await
     }
-}
-
-async fn read(
-    req: &mut Request,
-    bytes_max: usize,
-    budget: &Arc<Semaphore>,
-) -> Result<(Vec<u8>, BudgetShare), ApiError> {
-    use salvo::http::body::Body as _;
-
-    let too_large = || {
-        let message = format!("The request body is larger than the {bytes_max} bytes this endpoint takes.");
-        ApiError::new(ErrorCode::PayloadTooLarge, message)
-    };
-    let mut body = req.take_body();
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > bytes_max {
-        return Err(too_large());
-    }
-    let mut raw = Vec::with_capacity(announced);
-    let mut permits = Vec::with_capacity(1);
-    while let Some(frame) = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx)).await {
-        let frame = frame.map_err(|error| {
-            ApiError::new(ErrorCode::MalformedJson, format!("The request body broke off: {error}."))
-        })?;
-        let Ok(bytes) = frame.into_data() else { continue };
-        if raw.len() + bytes.len() > bytes_max {
-            return Err(too_large());
-        }
-        let share = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let permit = Arc::clone(budget).try_acquire_many_owned(share).map_err(|_| {
-            ApiError::unavailable("The server has too many request bodies in hand. Try again in a moment.")
-        })?;
-        permits.push(permit);
-        raw.extend_from_slice(&bytes);
-    }
-    Ok((raw, BudgetShare { _permits: permits }))
 }
 
 /// Reads `raw` as a `T`, leaving out the top-level fields of `tolerated`.
