@@ -16,3 +16,14 @@ pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
         },
     }
 }
+
+/// Work on more bytes than this takes longer than a task may keep a runtime thread.
+const INLINE_BYTES_MAX: usize = 128 << 10;
+
+/// Runs `work` on `bytes` bytes: at once when they are few, else as [`run`].
+///
+/// # Panics
+/// As [`run`].
+pub async fn run_sized<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
+    if bytes > INLINE_BYTES_MAX { run(work).await } else { work() }
+}

@@ -27,10 +27,6 @@ use crate::suppressions::{self, SendKind};
 use crate::topics::{self, SendTopic};
 use crate::{blocking, contacts, usage};
 
-/// Content above this is encrypted and compressed off the runtime's threads: it takes longer than
-/// a task may keep one.
-const INLINE_BYTES_MAX: usize = 128 << 10;
-
 /// Why an email is refused by what the store holds.
 #[derive(Debug)]
 pub enum SendError {
@@ -219,7 +215,7 @@ impl Emails {
         let bytes: usize = emails.iter().map(content_bytes).sum();
         let context = self.context.clone();
         let work = move || emails.into_iter().map(|email| Prepared::new(&context, sender, email, now)).collect();
-        if bytes > INLINE_BYTES_MAX { blocking::run(work).await } else { work() }
+        blocking::run_sized(bytes, work).await
     }
 }
 

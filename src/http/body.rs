@@ -1,4 +1,4 @@
-//! Request bodies: the one place for size, JSON, null, unknown, duplicate and missing fields.
+//! Request bodies, once `intake.rs` has taken them in: the one place for JSON, null, unknown, duplicate and missing fields.
 //!
 //! A request type derives `Deserialize` with `deny_unknown_fields` and makes every field an
 //! `Option`, so that `null` equals absent; its `parse` turns an absent required field into
@@ -6,52 +6,24 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
 
 use salvo::extract::Metadata;
 use salvo::oapi::{Components, Content, EndpointArgRegister, Operation, RequestBody as RequestBodyDoc, Required, ToSchema};
-use salvo::http::ReqBody;
-use salvo::http::body::Body as _;
-use salvo::http::header::EXPECT;
 use salvo::{Depot, Extractible, Request};
 use serde::de::{DeserializeOwned, Deserializer as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::{ApiError, ErrorCode};
+use super::intake::BodyLimits;
 use super::state::service;
 use super::reader::Reader;
 use super::tolerance;
+use crate::blocking;
 
-/// How long a body may pause: a client that stalls must not keep its share of the budget.
-const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// Bytes of a refused body that are read to their end all the same.
-const DISCARDED_BYTES_MAX: u64 = 128 << 20;
-/// How long that reading may take.
-const DISCARDING_MAX: Duration = Duration::from_secs(10);
 /// The longest part of an error in a body that is repeated to the caller, in characters.
 const DETAIL_CHARS_MAX: usize = 300;
 /// The longest path of a field that is repeated to the caller, in characters.
 const PATH_CHARS_MAX: usize = 100;
-
-/// What bodies may cost.
-#[derive(Debug)]
-pub struct BodyLimits {
-    /// Bytes of a body on the routes that take emails.
-    pub email_bytes_max: usize,
-    /// Bytes of a body on every other route.
-    pub other_bytes_max: usize,
-    /// Bytes of all bodies being read or worked on at once.
-    in_flight: Arc<Semaphore>,
-}
-
-impl BodyLimits {
-    /// Returns limits with a common budget of `in_flight_bytes_max`.
-    pub fn new(email_bytes_max: usize, other_bytes_max: usize, in_flight_bytes_max: usize) -> Self {
-        let in_flight = Arc::new(Semaphore::new(in_flight_bytes_max.min(Semaphore::MAX_PERMITS)));
-        Self { email_bytes_max, other_bytes_max, in_flight }
-    }
-}
 
 /// How large the body of a request type may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,11 +86,6 @@ impl<T> Deref for Body<T> {
     }
 }
 
-/// Keeps a body's share of the budget until its request ends.
-struct BudgetShare {
-    _permits: Vec<OwnedSemaphorePermit>,
-}
-
 impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
     fn metadata() -> &'static Metadata {
         static METADATA: Metadata = Metadata::new("Body");
@@ -131,95 +98,16 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
             BodySize::Email => limits.email_bytes_max,
             BodySize::Other => limits.other_bytes_max,
         };
-        let (raw, share) = read(req, bytes_max, &limits.in_flight).await?;
+        let (raw, share) = limits.read(req.body_mut(), bytes_max).await?;
+        // Kept until the request ends.
         depot.insert_typed(share);
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
-        let value = T::from_body(&raw, tolerated)?;
-        Ok(Self { value, raw })
+        blocking::run_sized(raw.len(), move || {
+            let value = T::from_body(&raw, tolerated)?;
+            Ok(Self { value, raw })
+        })
+        .await
     }
-}
-
-async fn read(
-    req: &mut Request,
-    bytes_max: usize,
-    budget: &Arc<Semaphore>,
-) -> Result<(Vec<u8>, BudgetShare), ApiError> {
-    let too_large = || {
-        let message = format!("The request body is larger than the {bytes_max} bytes this endpoint takes.");
-        ApiError::new(ErrorCode::PayloadTooLarge, message)
-    };
-    // What is not read here stays with the request, for `discard_rest`.
-    let body = req.body_mut();
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > bytes_max {
-        return Err(too_large());
-    }
-    let mut raw = Vec::with_capacity(announced);
-    let mut permits = Vec::with_capacity(1);
-    while let Some(bytes) = next_bytes(body).await? {
-        let bytes = bytes.as_ref();
-        if raw.len() + bytes.len() > bytes_max {
-            return Err(too_large());
-        }
-        let share = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let permit = Arc::clone(budget).try_acquire_many_owned(share).map_err(|_| {
-            ApiError::unavailable("The server has too many request bodies in hand. Try again in a moment.")
-        })?;
-        permits.push(permit);
-        raw.extend_from_slice(bytes);
-    }
-    Ok((raw, BudgetShare { _permits: permits }))
-}
-
-/// Returns the next bytes of a body; `None` at its end.
-async fn next_bytes(body: &mut ReqBody) -> Result<Option<impl AsRef<[u8]>>, ApiError> {
-    let broken = |why: &dyn std::fmt::Display| {
-        ApiError::new(ErrorCode::MalformedJson, format!("The request body broke off: {why}."))
-    };
-    loop {
-        let frame = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *body).poll_frame(cx));
-        let Ok(frame) = tokio::time::timeout(PAUSE_MAX, frame).await else {
-            return Err(broken(&format_args!("nothing came for {} seconds", PAUSE_MAX.as_secs())));
-        };
-        let Some(frame) = frame else { return Ok(None) };
-        if let Ok(bytes) = frame.map_err(|error| broken(&error))?.into_data() {
-            return Ok(Some(bytes));
-        }
-    }
-}
-
-/// What became of the part of a body that nobody wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rest {
-    /// There is nothing left.
-    Read,
-    /// There is more to come, so that the connection cannot be used again.
-    Coming,
-}
-
-/// Reads what is left of a request's body and keeps nothing of it. A client that is still sending
-/// when its connection closes may never see the answer.
-pub(super) async fn discard_rest(req: &mut Request) -> Rest {
-    // A client that waits to be asked for its body is answered without asking.
-    let asks_first = req.headers().contains_key(EXPECT);
-    let body = req.body_mut();
-    if body.is_end_stream() {
-        return Rest::Read;
-    }
-    if asks_first || body.size_hint().lower() > DISCARDED_BYTES_MAX {
-        return Rest::Coming;
-    }
-    let discarding = async {
-        let mut discarded = 0;
-        while let Ok(Some(bytes)) = next_bytes(body).await {
-            discarded += bytes.as_ref().len() as u64;
-            if discarded > DISCARDED_BYTES_MAX {
-                return Rest::Coming;
-            }
-        }
-        if body.is_end_stream() { Rest::Read } else { Rest::Coming }
-    };
-    tokio::time::timeout(DISCARDING_MAX, discarding).await.unwrap_or(Rest::Coming)
 }
 
 /// Reads `raw` as a `T`, leaving out the top-level fields of `tolerated`.

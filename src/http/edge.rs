@@ -12,7 +12,7 @@ use salvo::http::{HeaderValue, Method, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait, handler};
 use tracing::Instrument as _;
 
-use super::body::{Rest, discard_rest};
+use super::discard::{Rest, discard_rest};
 use super::error::{ApiError, ErrorCode};
 use super::rate_limit::{RateLimitState, RateLimiter};
 use super::state::Services;

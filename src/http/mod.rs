@@ -2,7 +2,7 @@
 //!
 //! A request passes `edge.rs` (id, span, headers, CORS), then the matched route's checks in order:
 //! `auth.rs` (key, permission, rate), `query.rs` (unknown parameters), the extractors of the
-//! handler (`path.rs`, `list.rs`, `body.rs`), the handler. Errors of every origin leave in one
+//! handler (`path.rs`, `list.rs`, `body.rs` after `intake.rs`), the handler. Errors of every origin leave in one
 //! shape (`error.rs`). `router.rs` is the list of the whole surface; `openapi.rs` its description.
 
 pub mod body;
@@ -12,7 +12,9 @@ pub mod router;
 
 mod auth;
 mod bounded;
+mod discard;
 mod edge;
+mod intake;
 mod list;
 mod openapi;
 mod path;
@@ -23,10 +25,11 @@ mod respond;
 mod state;
 pub(crate) mod tolerance;
 
-pub use body::{Body, BodyLimits, BodySize, FromBody, JsonBody};
+pub use body::{Body, BodySize, FromBody, JsonBody};
 pub use bounded::{AtMost, read_at_most};
 pub use edge::Cors;
 pub use error::{ApiError, ApiResult, ErrorCode};
+pub use intake::{BodyLimits, BodyPace};
 pub use list::{List, ListQuery};
 pub use openapi::document;
 pub use path::PathId;

@@ -7,6 +7,7 @@ use salvo::writing::Json;
 
 use super::response::{AttachmentResponse, EmailResponse, EmailSummary};
 use crate::api_keys::Caller;
+use crate::blocking;
 use crate::emails::Emails;
 use crate::emails::read::AttachmentError;
 use crate::http::{ApiError, ApiResult, ErrorCode, List, ListQuery, PathId, State};
@@ -56,7 +57,10 @@ pub async fn get_attachment(
     attachment_id: PathId<resource::Attachment>,
 ) -> ApiResult<Json<AttachmentResponse>> {
     let (info, content) = emails.attachment(caller.team, id.0, attachment_id.0).await?;
-    Ok(Json(AttachmentResponse::of(info, Some(&content))))
+    let content_bytes = content.len();
+    let shown = move || AttachmentResponse::of(info, Some(&content));
+    let attachment = blocking::run_sized(content_bytes, shown).await;
+    Ok(Json(attachment))
 }
 
 impl From<AttachmentError> for ApiError {

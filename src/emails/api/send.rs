@@ -9,10 +9,14 @@ use salvo::Writer;
 use salvo::writing::Json;
 use salvo::{Depot, Extractible, Request};
 
+use serde_json::value::RawValue;
+
 use super::request::{Rules, SendBatchRequest, SendEmailRequest};
 use super::response::{SendBatchResponse, SendEmailResponse};
 use crate::api_keys::Caller;
+use crate::blocking;
 use crate::emails::idempotency::{IdempotentRequest, KEY_CHARS_MAX, KeyConflict, Route};
+use crate::emails::model::SendEmail;
 use crate::emails::{BatchError, EmailLimits, Emails, SendError};
 use crate::http::tolerance::ITEM_ECHOES;
 use crate::http::{ApiError, ApiResult, Body, ErrorCode, State, body, canonical};
@@ -29,12 +33,13 @@ pub async fn send_email(
     email: Body<SendEmailRequest>,
 ) -> ApiResult<Json<SendEmailResponse>> {
     let (request, raw) = email.into_parts();
-    let idempotent = key.request(Route::Send, &raw)?;
-    drop(raw);
+    let body_bytes = raw.len();
+    let idempotent = key.request(Route::Send, raw).await?;
     if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
     }
-    let email = request.parse(limits.rules(emails.now_ms()))?;
+    let rules = limits.rules(emails.now_ms());
+    let email = blocking::run_sized(body_bytes, move || request.parse(rules)).await?;
     let id = emails.send(caller.into(), email, idempotent).await?;
     Ok(Json(SendEmailResponse { id: id.to_string() }))
 }
@@ -53,26 +58,14 @@ pub async fn send_batch(
     batch: Body<SendBatchRequest>,
 ) -> ApiResult<Json<SendBatchResponse>> {
     let (SendBatchRequest(items), raw) = batch.into_parts();
-    let idempotent = key.request(Route::Batch, &raw)?;
-    drop(raw);
+    let body_bytes = raw.len();
+    let idempotent = key.request(Route::Batch, raw).await?;
     if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
     }
     let rules = limits.rules(emails.now_ms());
-    let mut accepted = Vec::with_capacity(items.len());
-    let mut places = Vec::with_capacity(items.len());
-    let mut refused = Vec::new();
-    for (index, item) in (0..).zip(items) {
-        let email = body::parse::<SendEmailRequest>(item.get().as_bytes(), ITEM_ECHOES).and_then(|email| email.parse(rules));
-        match email {
-            Ok(email) => {
-                accepted.push(email);
-                places.push(index);
-            }
-            Err(error) if validation == BatchValidation::Strict => return Err(at_index(index, error)),
-            Err(error) => refused.push((index, error.message)),
-        }
-    }
+    let parsed = blocking::run_sized(body_bytes, move || ParsedBatch::parse(items, validation, rules)).await?;
+    let ParsedBatch { accepted, places, refused } = parsed;
     let answer = emails.send_all(caller.into(), accepted, refused, idempotent).await.map_err(|error| {
         let BatchError { index, error } = error;
         let place = places.get(index).copied().unwrap_or(0);
@@ -83,6 +76,36 @@ pub async fn send_batch(
         }
     })?;
     Ok(Json(answer.into()))
+}
+
+/// The items of a batch by what became of them.
+struct ParsedBatch {
+    accepted: Vec<SendEmail>,
+    /// Where each accepted email stands in the request.
+    places: Vec<u32>,
+    refused: Vec<(u32, String)>,
+}
+
+impl ParsedBatch {
+    fn parse(items: Vec<Box<RawValue>>, validation: BatchValidation, rules: Rules) -> ApiResult<Self> {
+        let mut batch = Self {
+            accepted: Vec::with_capacity(items.len()),
+            places: Vec::with_capacity(items.len()),
+            refused: Vec::new(),
+        };
+        for (index, item) in (0..).zip(items) {
+            let email = body::parse::<SendEmailRequest>(item.get().as_bytes(), ITEM_ECHOES);
+            match email.and_then(|email| email.parse(rules)) {
+                Ok(email) => {
+                    batch.accepted.push(email);
+                    batch.places.push(index);
+                }
+                Err(error) if validation == BatchValidation::Strict => return Err(at_index(index, error)),
+                Err(error) => batch.refused.push((index, error.message)),
+            }
+        }
+        Ok(batch)
+    }
 }
 
 fn at_index(index: u32, error: ApiError) -> ApiError {
@@ -123,12 +146,15 @@ pub(super) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
     /// Joins the key with what the body says.
-    fn request(self, route: Route, raw: &[u8]) -> ApiResult<Option<IdempotentRequest>> {
+    async fn request(self, route: Route, raw: Vec<u8>) -> ApiResult<Option<IdempotentRequest>> {
         let Some(key) = self.0 else { return Ok(None) };
-        // Well-formed JSON may still be too deep to hash; its key must not be passed over in silence.
-        let unreadable = || ApiError::new(ErrorCode::MalformedJson, "The request body is nested too deeply.");
-        let body_hash = canonical::hash(raw).ok_or_else(unreadable)?;
-        Ok(Some(IdempotentRequest::new(route, &key, body_hash)))
+        let body_hash = blocking::run_sized(raw.len(), move || canonical::hash(&raw)).await;
+        // A key is never passed over in silence: its owner counts on a repeat sending nothing.
+        let unreadable = || {
+            let message = "The request body is not valid JSON: a value is nested too deeply or a number too large.";
+            ApiError::new(ErrorCode::MalformedJson, message)
+        };
+        Ok(Some(IdempotentRequest::new(route, &key, body_hash.ok_or_else(unreadable)?)))
     }
 }
 
@@ -205,5 +231,22 @@ impl EndpointArgRegister for BatchValidation {
 impl EmailLimits {
     fn rules(&self, now_ms: i64) -> Rules {
         Rules { now_ms, attachment_bytes_max: self.attachment_bytes_max }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_key_with_a_body_that_has_no_hash_is_refused_and_never_dropped() {
+        let key = || IdempotencyKey(Some("key".to_owned()));
+
+        for body in [r#"{"created_at":1e999}"#.to_owned(), format!("{{\"a\":{}}}", "[".repeat(200))] {
+            let error = key().request(Route::Send, body.into_bytes()).await.unwrap_err();
+
+            assert_eq!(error.code, ErrorCode::MalformedJson);
+        }
+        assert!(key().request(Route::Send, b"{}".to_vec()).await.unwrap().is_some());
     }
 }
