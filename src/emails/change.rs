@@ -3,8 +3,9 @@
 
 use super::model::LastEvent;
 use super::read::visible;
+use super::retention::{delete_email, is_settled};
 use super::send::{Emails, bare};
-use super::store::{DeliveryState, EmailRow, delete_content};
+use super::store::{DeliveryState, EmailRow};
 use crate::clock::TimestampMs;
 use crate::delivery::{Class, DueKey};
 use crate::events::{self, Detail, Event, Kind};
@@ -78,8 +79,8 @@ impl Emails {
             .await
     }
 
-    /// Deletes an email: what waits is called off, what is under way finishes unseen, and the
-    /// content goes as soon as nothing needs it. `false` when the team has none of that id.
+    /// Deletes an email with all that is kept of it. What waits is called off; a delivery under way
+    /// finishes unseen, and the email goes when it has. `false` when the team has none of that id.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -89,11 +90,11 @@ impl Emails {
             .write(move |tx| {
                 let Some(mut row) = visible(tx, team, id)? else { return Ok(false) };
                 call_off(tx, id, &mut row)?;
-                row.hidden = true;
-                let under_way = row.recipients.iter().any(|recipient| recipient.state == DeliveryState::InFlight);
-                if !under_way {
-                    delete_content(tx, id)?;
+                if is_settled(&row) {
+                    delete_email(tx, team, id)?;
+                    return Ok(true);
                 }
+                row.hidden = true;
                 tx.put(&EMAILS, &(team, id), &row)?;
                 Ok(true)
             })
@@ -101,16 +102,16 @@ impl Emails {
     }
 }
 
-/// Removes the content of a deleted email whose last delivery has ended.
+/// Writes the row of an email of which a delivery has ended; one that was deleted meanwhile goes
+/// with its last delivery.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn settle_deleted(tx: &WriteTx<'_>, id: EmailId, row: &EmailRow) -> Result<(), StoreError> {
-    let settled = row.recipients.iter().all(|recipient| recipient.state == DeliveryState::Settled);
-    if row.hidden && settled {
-        delete_content(tx, id)?;
+pub(crate) fn put_settled(tx: &WriteTx<'_>, team: TeamId, id: EmailId, row: &EmailRow) -> Result<(), StoreError> {
+    if row.hidden && is_settled(row) {
+        return delete_email(tx, team, id);
     }
-    Ok(())
+    tx.put(&EMAILS, &(team, id), row)
 }
 
 /// Returns an email all of which still waits for its time.
