@@ -157,3 +157,102 @@ fn waiting_groups(row: &EmailRow) -> Vec<(TimestampMs, u16)> {
 fn due_key(due_ms: TimestampMs, email: EmailId, group: u16) -> (u64, u8, EmailId, u16) {
     DueKey { due_ms, class: Class::Transactional, email, group }.parts()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+    use crate::context::Context;
+    use crate::delivery::QueueBell;
+    use crate::emails::Idempotency;
+    use crate::emails::model::RecipientKind;
+    use crate::emails::store::RecipientRow;
+    use crate::id::{DomainId, Id};
+    use crate::store::Blob;
+    use crate::store::page::{Cursor, PageError, PageQuery};
+    use crate::store::tables::{EMAIL_BODIES, EVENTS};
+
+    const TEAM: TeamId = Id::MIN;
+
+    /// An email to one recipient.
+    fn row(state: DeliveryState) -> EmailRow {
+        let recipient = RecipientRow {
+            kind: RecipientKind::To,
+            mailbox: "ada@example.com".into(),
+            group: 0,
+            state,
+            last_event: LastEvent::Queued,
+        };
+        EmailRow {
+            created_ms: 0,
+            from: "bob@example.com".into(),
+            domain: DomainId::MIN,
+            key: None,
+            recipients: vec![recipient],
+            reply_to: Vec::new(),
+            subject: String::new(),
+            tags: Vec::new(),
+            topic: None,
+            scheduled_ms: None,
+            attachments: Vec::new(),
+            last_event: LastEvent::Queued,
+            hidden: false,
+        }
+    }
+
+    async fn put(context: &Context, state: DeliveryState) -> EmailId {
+        let id = context.id();
+        let ids = context.clone();
+        let write = move |tx: &WriteTx<'_>| {
+            tx.put(&EMAILS, &(TEAM, id), &row(state))?;
+            tx.put(&EMAIL_BODIES, &(id, 0), &Blob(vec![1]))?;
+            let event = Event { kind: Kind::Scheduled, at_ms: 0, recipients: Vec::new(), detail: Detail::None };
+            events::record(tx, ids.id(), TEAM, id, event)
+        };
+        context.store.write::<_, StoreError>(write).await.unwrap();
+        id
+    }
+
+    /// Whether the row, the content and the timeline of an email are there.
+    fn kept(context: &Context, id: EmailId) -> [bool; 3] {
+        let look = |tx: &crate::store::ReadTx| {
+            let mut told = false;
+            tx.scan(&EVENTS, &(id, Id::MIN), &(id, Id::MAX), crate::store::Order::Ascending, |_, _| {
+                told = true;
+                crate::store::STOP
+            })?;
+            Ok([tx.contains(&EMAILS, &(TEAM, id))?, tx.contains(&EMAIL_BODIES, &(id, 0))?, told])
+        };
+        context.store.read_now::<_, StoreError>(look).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_deleted_email_goes_at_once_or_with_its_last_delivery() {
+        let (_directory, context) = Context::temporary();
+        let idempotency = Arc::new(Idempotency::new(context.clone()));
+        let emails = Emails::new(context.clone(), QueueBell::default(), idempotency, TaskTracker::new());
+        let settled = put(&context, DeliveryState::Settled).await;
+        let waiting = put(&context, DeliveryState::Waiting { due_ms: 1 }).await;
+        let under_way = put(&context, DeliveryState::InFlight).await;
+
+        for id in [settled, waiting, under_way] {
+            assert!(emails.delete(TEAM, id).await.unwrap());
+            assert!(!emails.delete(TEAM, id).await.unwrap());
+            let page = emails.list(TEAM, PageQuery { limit: 1, cursor: Cursor::After(id) }).await;
+            assert!(matches!(page, Err(PageError::UnknownCursor)));
+        }
+
+        assert_eq!(kept(&context, settled), [false; 3]);
+        assert_eq!(kept(&context, waiting), [false; 3]);
+        assert_eq!(kept(&context, under_way), [true; 3]);
+        let end = move |tx: &WriteTx<'_>| {
+            let row = EmailRow { hidden: true, ..row(DeliveryState::Settled) };
+            put_settled(tx, TEAM, under_way, &row)
+        };
+        context.store.write::<_, StoreError>(end).await.unwrap();
+        assert_eq!(kept(&context, under_way), [false; 3]);
+    }
+}
