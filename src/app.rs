@@ -103,6 +103,28 @@ impl From<StoreError> for StartError {
     }
 }
 
+/// Why an instance stopped without being asked to.
+#[derive(Debug)]
+pub enum ServeError {
+    /// A worker keeps failing.
+    Worker(WorkerError),
+    /// The store refuses everything until it is opened again.
+    Store(StoreError),
+}
+
+impl std::fmt::Display for ServeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Worker(error) => error.fmt(f),
+            Self::Store(error) => {
+                write!(f, "the store failed ({error}); look at the disk of the data directory, then start again")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
 /// An instance that is bound and wired, and not yet serving.
 pub struct App {
     http: TcpAcceptor,
@@ -159,7 +181,7 @@ impl App {
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let requests = TaskTracker::new();
         let emails = Arc::new(Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone()));
-        let api_keys = ApiKeys::load(context.clone())?;
+        let api_keys = ApiKeys::load(context.clone(), requests.clone())?;
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
@@ -213,8 +235,8 @@ impl App {
     /// Serves until `stop`, then stops in order.
     ///
     /// # Errors
-    /// [`WorkerError`] when a worker keeps failing; everything has been stopped then too.
-    pub async fn serve(self, stop: CancellationToken) -> Result<(), WorkerError> {
+    /// [`ServeError`] when a worker keeps failing or the store has failed; everything has been stopped then too.
+    pub async fn serve(self, stop: CancellationToken) -> Result<(), ServeError> {
         let Self { http, address, admin, capture, capture_address: _, parts, service } = self;
         let work = CancellationToken::new();
         let mut workers = start_workers(&parts, work.clone());
@@ -231,7 +253,8 @@ impl App {
 
         let failed = tokio::select! {
             () = stop.cancelled() => None,
-            ended = workers.wait() => ended.err(),
+            ended = workers.wait() => ended.err().map(ServeError::Worker),
+            error = parts.context.store.failed() => Some(ServeError::Store(error)),
         };
         handle.stop_graceful(REQUESTS_END_WITHIN);
         // The deadline is the server's own; a panic in it has been logged.
@@ -240,6 +263,8 @@ impl App {
         parts.requests.wait().await;
         work.cancel();
         let ended = workers.wait().await;
+        // What a worker left behind, such as a write of uses that its stop cut off.
+        parts.requests.wait().await;
         // The mailbox goes last: deliveries under way may be on their way to it.
         listeners.cancel();
         tasks.close();
@@ -248,7 +273,7 @@ impl App {
             info!(%error, "the last uses of API keys could not be written: {error}");
         }
         parts.context.store.close().await;
-        failed.map_or(ended, Err)
+        failed.map_or(ended.map_err(ServeError::Worker), Err)
     }
 }
 

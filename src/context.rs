@@ -18,6 +18,20 @@ pub struct Context {
 }
 
 impl Context {
+    /// Returns the parts over a store of their own, at a time that stands still. The store goes with
+    /// the directory.
+    #[cfg(test)]
+    pub(crate) fn temporary() -> (tempfile::TempDir, Self) {
+        use crate::store::{Kind, OpenOptions};
+
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Clock::manual(1_767_604_353_456);
+        let options = OpenOptions { directory: directory.path().into(), kind: Kind::Dev, cache_bytes: 1 << 20 };
+        let store = Store::open(&options).unwrap();
+        let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
+        (directory, Self { store, clock: clock.clone(), ids: IdSource::new(clock), keyring })
+    }
+
     /// Returns the present time in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> TimestampMs {
         self.clock.now_ms()

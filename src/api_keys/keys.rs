@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use subtle::ConstantTimeEq as _;
+use tokio_util::task::TaskTracker;
 
-use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, Token};
+use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, TOKEN_PREFIX, Token};
 use super::store::{ApiKeyRow, ApiKeyUseRow};
 use crate::clock::TimestampMs;
 use crate::context::Context;
-use crate::domains;
+use crate::{domains, random};
 use crate::id::{ApiKeyId, DomainId, Id, TeamId};
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::{API_KEY_USES, API_KEYS};
@@ -17,6 +18,7 @@ use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
 
 /// Uses within one minute count as one, so that a busy key writes a row a minute.
 const USE_RESOLUTION_MS: i64 = 60_000;
+const TOKEN_RANDOM_BYTES: usize = 24;
 
 /// Why a key cannot be made.
 #[derive(Debug)]
@@ -40,11 +42,18 @@ struct Cached {
     caller: Caller,
 }
 
+/// By the first half of the token's hash; the whole is compared in constant time.
+type Cache = HashMap<[u8; 16], Cached>;
+
 /// The API keys of the instance.
 pub struct ApiKeys {
     context: Context,
-    /// By the first half of the token's hash; the whole is compared in constant time.
-    cache: RwLock<HashMap<[u8; 16], Cached>>,
+    cache: Arc<RwLock<Cache>>,
+    /// Held over a commit and the change of the cache that follows from it, so that the cache
+    /// changes in the order of the commits.
+    changing: Arc<tokio::sync::Mutex<()>>,
+    /// What goes on when its caller has gone away.
+    tasks: TaskTracker,
     /// Uses not yet written. At most one entry a key.
     uses: Mutex<HashMap<(TeamId, ApiKeyId), TimestampMs>>,
 }
@@ -54,7 +63,7 @@ impl ApiKeys {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn load(context: Context) -> Result<Arc<Self>, StoreError> {
+    pub fn load(context: Context, tasks: TaskTracker) -> Result<Arc<Self>, StoreError> {
         let cache = context.store.read_now::<_, StoreError>(|tx| {
             let mut cache = HashMap::new();
             let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
@@ -65,7 +74,8 @@ impl ApiKeys {
             })?;
             Ok(cache)
         })?;
-        Ok(Arc::new(Self { context, cache: RwLock::new(cache), uses: Mutex::default() }))
+        let cache = Arc::new(RwLock::new(cache));
+        Ok(Arc::new(Self { context, cache, changing: Arc::default(), tasks, uses: Mutex::default() }))
     }
 
     /// Returns whose token this is, and remembers that it was used.
@@ -88,7 +98,7 @@ impl ApiKeys {
     /// # Errors
     /// [`CreateKeyError`].
     pub async fn create(&self, team: TeamId, new: NewKey) -> Result<(ApiKey, Token), CreateKeyError> {
-        let token = Token::draw();
+        let token = draw_token();
         let key = self.create_with_token(team, new, &token).await?;
         Ok((key, token))
     }
@@ -110,9 +120,9 @@ impl ApiKeys {
             created_ms: self.context.now_ms(),
         };
         let stored = row.clone();
-        self.context
-            .store
-            .write(move |tx| {
+        let store = self.context.store.clone();
+        let commit = async move {
+            let insert = move |tx: &WriteTx<'_>| {
                 if let Some(domain) = stored.domain
                     && !domains::exists(tx, team, domain)?
                 {
@@ -120,11 +130,15 @@ impl ApiKeys {
                 }
                 tx.put(&API_KEYS, &(team, id), &stored)?;
                 Ok(())
+            };
+            store.write(insert).await?;
+            Ok::<_, CreateKeyError>(row)
+        };
+        let row = self
+            .change(commit, move |cache, row| {
+                cache.insert(half(&row.token_hash), cached(team, id, row));
             })
             .await?;
-        let mut cache = self.cache.write().unwrap_or_else(PoisonError::into_inner);
-        cache.insert(half(&row.token_hash), cached(team, id, &row));
-        drop(cache);
         Ok(row.key(team, id, None))
     }
 
@@ -167,19 +181,51 @@ impl ApiKeys {
     /// # Errors
     /// [`StoreError`].
     pub async fn delete(&self, team: TeamId, id: ApiKeyId) -> Result<bool, StoreError> {
-        let existed = self.context.store.write(move |tx| delete_row(tx, team, id)).await?;
-        self.forget(|caller| caller.team == team && caller.key == id);
-        Ok(existed)
+        let store = self.context.store.clone();
+        let commit = async move { store.write(move |tx| delete_row(tx, team, id)).await };
+        self.change(commit, move |cache, _| {
+            cache.retain(|_, Cached { caller, .. }| caller.team != team || caller.key != id);
+        })
+        .await
     }
 
-    /// Drops from the cache the keys scoped to a domain whose deletion has just been committed.
-    pub fn forget_scoped_to(&self, team: TeamId, domain: DomainId) {
-        self.forget(|caller| caller.team == team && caller.domain == Some(domain));
+    /// Runs the commit that removes a domain and, by [`delete_scoped_to`], the keys scoped to it;
+    /// they stop at once.
+    ///
+    /// # Errors
+    /// What `commit` answers.
+    pub(crate) async fn revoke_scoped_to<T: Send + 'static>(
+        &self,
+        team: TeamId,
+        domain: DomainId,
+        commit: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.change(commit, move |cache, _| {
+            cache.retain(|_, Cached { caller, .. }| caller.team != team || caller.domain != Some(domain));
+        })
+        .await
     }
 
-    fn forget(&self, gone: impl Fn(&Caller) -> bool) {
-        let mut cache = self.cache.write().unwrap_or_else(PoisonError::into_inner);
-        cache.retain(|_, cached| !gone(&cached.caller));
+    /// Runs a commit and the change of the cache that follows from it: one pair at a time, in a
+    /// task of its own, because a caller who hangs up drops the request's future, and a revoked key
+    /// must not work on.
+    async fn change<T, E>(
+        &self,
+        commit: impl Future<Output = Result<T, E>> + Send + 'static,
+        follow: impl FnOnce(&mut Cache, &T) + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let (cache, changing) = (Arc::clone(&self.cache), Arc::clone(&self.changing));
+        let changed = self.tasks.spawn(async move {
+            let _turn = changing.lock().await;
+            let committed = commit.await?;
+            follow(&mut cache.write().unwrap_or_else(PoisonError::into_inner), &committed);
+            Ok(committed)
+        });
+        changed.await.unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }
 
     /// Writes the uses remembered since the last call, all in one commit.
@@ -191,18 +237,19 @@ impl ApiKeys {
         if uses.is_empty() {
             return Ok(());
         }
-        self.context
-            .store
-            .write_bulk(move |tx| {
-                for ((team, id), used_ms) in &uses {
-                    // A key deleted meanwhile leaves no trace of its last use.
-                    if tx.contains(&API_KEYS, &(*team, *id))? {
-                        tx.put(&API_KEY_USES, &(*team, *id), &ApiKeyUseRow { used_ms: *used_ms })?;
-                    }
+        let store = self.context.store.clone();
+        let put = move |tx: &WriteTx<'_>| {
+            for ((team, id), used_ms) in &uses {
+                // A key deleted meanwhile leaves no trace of its last use.
+                if tx.contains(&API_KEYS, &(*team, *id))? {
+                    tx.put(&API_KEY_USES, &(*team, *id), &ApiKeyUseRow { used_ms: *used_ms })?;
                 }
-                Ok(())
-            })
-            .await
+            }
+            Ok(())
+        };
+        // In a task of its own: what has been taken is written even when the caller goes away.
+        let written = self.tasks.spawn(async move { store.write_bulk(put).await });
+        written.await.unwrap_or(Err(StoreError::Panicked))
     }
 }
 
@@ -233,6 +280,11 @@ fn delete_row(tx: &WriteTx<'_>, team: TeamId, id: ApiKeyId) -> Result<bool, Stor
     tx.delete(&API_KEYS, &(team, id))
 }
 
+fn draw_token() -> Token {
+    let text = format!("{TOKEN_PREFIX}{}", random::token::<TOKEN_RANDOM_BYTES>());
+    Token::parse(&text).expect("24 bytes are the 32 characters of a token")
+}
+
 fn checked_name(name: &str) -> Option<String> {
     let name = name.trim();
     let length = name.chars().count();
@@ -249,4 +301,66 @@ fn half(hash: &[u8; 32]) -> [u8; 16] {
 fn cached(team: TeamId, id: ApiKeyId, row: &ApiKeyRow) -> Cached {
     let caller = Caller { key: id, team, permission: row.permission, domain: row.domain };
     Cached { token_hash: row.token_hash, caller }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api_keys::Permission;
+
+    const TEAM: TeamId = Id::MIN;
+
+    fn keys() -> (tempfile::TempDir, Arc<ApiKeys>) {
+        let (directory, context) = Context::temporary();
+        (directory, ApiKeys::load(context, TaskTracker::new()).unwrap())
+    }
+
+    fn new_key() -> NewKey {
+        NewKey { name: "k".into(), permission: Permission::FullAccess, domain: None }
+    }
+
+    /// Begins a future and goes away.
+    async fn hang_up_on(future: impl Future) {
+        tokio::select! {
+            biased;
+            _ = future => {}
+            () = std::future::ready(()) => {}
+        }
+    }
+
+    #[test]
+    fn a_drawn_token_has_the_documented_form() {
+        let token = draw_token();
+
+        assert_eq!(token.reveal().len(), 35);
+        assert_ne!(token, draw_token());
+    }
+
+    #[tokio::test]
+    async fn a_key_whose_revoker_hangs_up_is_revoked_all_the_same() {
+        let (_directory, keys) = keys();
+        let (key, token) = keys.create(TEAM, new_key()).await.unwrap();
+        assert!(keys.authenticate(&token).is_some());
+
+        hang_up_on(keys.delete(TEAM, key.id)).await;
+        keys.tasks.close();
+        keys.tasks.wait().await;
+
+        assert!(keys.authenticate(&token).is_none());
+        assert!(!keys.delete(TEAM, key.id).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_key_whose_maker_hangs_up_works_if_it_is_stored() {
+        let (_directory, keys) = keys();
+        let token = draw_token();
+
+        hang_up_on(keys.create_with_token(TEAM, new_key(), &token)).await;
+        keys.tasks.close();
+        keys.tasks.wait().await;
+
+        let reloaded = ApiKeys::load(keys.context.clone(), TaskTracker::new()).unwrap();
+        assert!(reloaded.authenticate(&token).is_some());
+        assert!(keys.authenticate(&token).is_some());
+    }
 }

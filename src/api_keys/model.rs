@@ -4,13 +4,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::TimestampMs;
 use crate::id::{ApiKeyId, DomainId, TeamId};
-use crate::random;
 
 /// What every token begins with.
 pub const TOKEN_PREFIX: &str = "rm_";
 /// The longest name of a key, in characters.
 pub(super) const NAME_CHARS_MAX: usize = 80;
-const TOKEN_RANDOM_BYTES: usize = 24;
 const TOKEN_CHARS: usize = TOKEN_PREFIX.len() + 32;
 
 /// What a key may do.
@@ -90,11 +88,6 @@ pub struct Caller {
 pub struct Token(String);
 
 impl Token {
-    /// Draws a token.
-    pub fn draw() -> Self {
-        Self(format!("{TOKEN_PREFIX}{}", random::token::<TOKEN_RANDOM_BYTES>()))
-    }
-
     /// Reads a token; `None` when it has not the form of one.
     pub fn parse(text: &str) -> Option<Self> {
         let formed = text.len() == TOKEN_CHARS
@@ -132,11 +125,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drawn_token_has_the_documented_form_and_hides_itself() {
-        let token = Token::draw();
+    fn a_token_hides_itself() {
+        let token = Token::parse("rm_0123456789abcdefghijklmnopqrstuv").unwrap();
 
-        assert_eq!(token.reveal().len(), 35);
-        assert_eq!(Token::parse(token.reveal()), Some(token.clone()));
         assert!(!format!("{token:?}").contains(token.reveal()));
     }
 

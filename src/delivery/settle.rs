@@ -74,8 +74,7 @@ pub(super) fn settle(
         tx.put(&ATTEMPTS, &(key.email, context.id()), attempt)?;
     }
     let row = settling.row;
-    emails::settle_deleted(tx, key.email, &row)?;
-    tx.put(&EMAILS, &(due.team, key.email), &row)?;
+    emails::put_settled(tx, due.team, key.email, &row)?;
     Ok(requeued)
 }
 

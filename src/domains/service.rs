@@ -22,7 +22,7 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::dns::Resolver;
 use crate::id::{DomainId, TeamId};
-use crate::store::StoreError;
+use crate::store::{StoreError, WriteTx};
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::DOMAINS;
 
@@ -226,20 +226,14 @@ impl Domains {
     /// # Errors
     /// [`StoreError`].
     pub async fn delete(&self, team: TeamId, id: DomainId) -> Result<bool, StoreError> {
-        let existed = self
-            .context
-            .store
-            .write::<_, StoreError>(move |tx| {
-                let Some(row) = store::find(tx, team, id)? else { return Ok(false) };
-                api_keys::delete_scoped_to(tx, team, id)?;
-                store::remove(tx, team, id, &row)?;
-                Ok(true)
-            })
-            .await?;
-        if existed {
-            self.keys.forget_scoped_to(team, id);
-        }
-        Ok(existed)
+        let store = self.context.store.clone();
+        let remove = move |tx: &WriteTx<'_>| {
+            let Some(row) = store::find(tx, team, id)? else { return Ok(false) };
+            api_keys::delete_scoped_to(tx, team, id)?;
+            store::remove(tx, team, id, &row)?;
+            Ok(true)
+        };
+        self.keys.revoke_scoped_to(team, id, async move { store.write(remove).await }).await
     }
 
     /// Asks for a domain's records to be looked for, and answers before they are. `false` when the

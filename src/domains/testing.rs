@@ -3,10 +3,7 @@
 use super::model::DomainStatus;
 use super::settings::DomainSettings;
 use super::store::{DkimKeyRow, DomainRow};
-use crate::clock::Clock;
 use crate::context::Context;
-use crate::id::IdSource;
-use crate::store::{Keyring, Kind, OpenOptions, Store};
 
 /// A row whose keys are placeholders.
 pub(super) fn row(name: &str) -> DomainRow {
@@ -45,11 +42,5 @@ pub(super) fn settings() -> DomainSettings {
 
 /// A store of its own, at a time that stands still, gone with the directory.
 pub(super) fn context() -> (tempfile::TempDir, Context) {
-    let directory = tempfile::tempdir().unwrap();
-    let clock = Clock::manual(1_767_604_353_456);
-    let options = OpenOptions { directory: directory.path().into(), kind: Kind::Dev, cache_bytes: 1 << 20 };
-    let store = Store::open(&options).unwrap();
-    let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
-    let context = Context { store, clock: clock.clone(), ids: IdSource::new(clock), keyring };
-    (directory, context)
+    Context::temporary()
 }

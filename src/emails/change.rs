@@ -3,8 +3,9 @@
 
 use super::model::LastEvent;
 use super::read::visible;
+use super::retention::{delete_email, is_settled};
 use super::send::{Emails, bare};
-use super::store::{DeliveryState, EmailRow, delete_content};
+use super::store::{DeliveryState, EmailRow};
 use crate::clock::TimestampMs;
 use crate::delivery::{Class, DueKey};
 use crate::events::{self, Detail, Event, Kind};
@@ -78,8 +79,8 @@ impl Emails {
             .await
     }
 
-    /// Deletes an email: what waits is called off, what is under way finishes unseen, and the
-    /// content goes as soon as nothing needs it. `false` when the team has none of that id.
+    /// Deletes an email with all that is kept of it. What waits is called off; a delivery under way
+    /// finishes unseen, and the email goes when it has. `false` when the team has none of that id.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -89,11 +90,11 @@ impl Emails {
             .write(move |tx| {
                 let Some(mut row) = visible(tx, team, id)? else { return Ok(false) };
                 call_off(tx, id, &mut row)?;
-                row.hidden = true;
-                let under_way = row.recipients.iter().any(|recipient| recipient.state == DeliveryState::InFlight);
-                if !under_way {
-                    delete_content(tx, id)?;
+                if is_settled(&row) {
+                    delete_email(tx, team, id)?;
+                    return Ok(true);
                 }
+                row.hidden = true;
                 tx.put(&EMAILS, &(team, id), &row)?;
                 Ok(true)
             })
@@ -101,16 +102,16 @@ impl Emails {
     }
 }
 
-/// Removes the content of a deleted email whose last delivery has ended.
+/// Writes the row of an email of which a delivery has ended; one that was deleted meanwhile goes
+/// with its last delivery.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn settle_deleted(tx: &WriteTx<'_>, id: EmailId, row: &EmailRow) -> Result<(), StoreError> {
-    let settled = row.recipients.iter().all(|recipient| recipient.state == DeliveryState::Settled);
-    if row.hidden && settled {
-        delete_content(tx, id)?;
+pub(crate) fn put_settled(tx: &WriteTx<'_>, team: TeamId, id: EmailId, row: &EmailRow) -> Result<(), StoreError> {
+    if row.hidden && is_settled(row) {
+        return delete_email(tx, team, id);
     }
-    Ok(())
+    tx.put(&EMAILS, &(team, id), row)
 }
 
 /// Returns an email all of which still waits for its time.
@@ -155,4 +156,103 @@ fn waiting_groups(row: &EmailRow) -> Vec<(TimestampMs, u16)> {
 
 fn due_key(due_ms: TimestampMs, email: EmailId, group: u16) -> (u64, u8, EmailId, u16) {
     DueKey { due_ms, class: Class::Transactional, email, group }.parts()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+    use crate::context::Context;
+    use crate::delivery::QueueBell;
+    use crate::emails::Idempotency;
+    use crate::emails::model::RecipientKind;
+    use crate::emails::store::RecipientRow;
+    use crate::id::{DomainId, Id};
+    use crate::store::Blob;
+    use crate::store::page::{Cursor, PageError, PageQuery};
+    use crate::store::tables::{EMAIL_BODIES, EVENTS};
+
+    const TEAM: TeamId = Id::MIN;
+
+    /// An email to one recipient.
+    fn row(state: DeliveryState) -> EmailRow {
+        let recipient = RecipientRow {
+            kind: RecipientKind::To,
+            mailbox: "ada@example.com".into(),
+            group: 0,
+            state,
+            last_event: LastEvent::Queued,
+        };
+        EmailRow {
+            created_ms: 0,
+            from: "bob@example.com".into(),
+            domain: DomainId::MIN,
+            key: None,
+            recipients: vec![recipient],
+            reply_to: Vec::new(),
+            subject: String::new(),
+            tags: Vec::new(),
+            topic: None,
+            scheduled_ms: None,
+            attachments: Vec::new(),
+            last_event: LastEvent::Queued,
+            hidden: false,
+        }
+    }
+
+    async fn put(context: &Context, state: DeliveryState) -> EmailId {
+        let id = context.id();
+        let ids = context.clone();
+        let write = move |tx: &WriteTx<'_>| {
+            tx.put(&EMAILS, &(TEAM, id), &row(state))?;
+            tx.put(&EMAIL_BODIES, &(id, 0), &Blob(vec![1]))?;
+            let event = Event { kind: Kind::Scheduled, at_ms: 0, recipients: Vec::new(), detail: Detail::None };
+            events::record(tx, ids.id(), TEAM, id, event)
+        };
+        context.store.write::<_, StoreError>(write).await.unwrap();
+        id
+    }
+
+    /// Whether the row, the content and the timeline of an email are there.
+    fn kept(context: &Context, id: EmailId) -> [bool; 3] {
+        let look = |tx: &crate::store::ReadTx| {
+            let mut told = false;
+            tx.scan(&EVENTS, &(id, Id::MIN), &(id, Id::MAX), crate::store::Order::Ascending, |_, _| {
+                told = true;
+                crate::store::STOP
+            })?;
+            Ok([tx.contains(&EMAILS, &(TEAM, id))?, tx.contains(&EMAIL_BODIES, &(id, 0))?, told])
+        };
+        context.store.read_now::<_, StoreError>(look).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_deleted_email_goes_at_once_or_with_its_last_delivery() {
+        let (_directory, context) = Context::temporary();
+        let idempotency = Arc::new(Idempotency::new(context.clone()));
+        let emails = Emails::new(context.clone(), QueueBell::default(), idempotency, TaskTracker::new());
+        let settled = put(&context, DeliveryState::Settled).await;
+        let waiting = put(&context, DeliveryState::Waiting { due_ms: 1 }).await;
+        let under_way = put(&context, DeliveryState::InFlight).await;
+
+        for id in [settled, waiting, under_way] {
+            assert!(emails.delete(TEAM, id).await.unwrap());
+            assert!(!emails.delete(TEAM, id).await.unwrap());
+            let page = emails.list(TEAM, PageQuery { limit: 1, cursor: Cursor::After(id) }).await;
+            assert!(matches!(page, Err(PageError::UnknownCursor)));
+        }
+
+        assert_eq!(kept(&context, settled), [false; 3]);
+        assert_eq!(kept(&context, waiting), [false; 3]);
+        assert_eq!(kept(&context, under_way), [true; 3]);
+        let end = move |tx: &WriteTx<'_>| {
+            let row = EmailRow { hidden: true, ..row(DeliveryState::Settled) };
+            put_settled(tx, TEAM, under_way, &row)
+        };
+        context.store.write::<_, StoreError>(end).await.unwrap();
+        assert_eq!(kept(&context, under_way), [false; 3]);
+    }
 }

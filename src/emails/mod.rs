@@ -27,7 +27,7 @@ mod retention;
 mod send;
 mod store;
 
-pub(crate) use change::settle_deleted;
+pub(crate) use change::put_settled;
 pub use idempotency::{Answer, Idempotency};
 pub use model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail};
 pub use read::WholeEmail;

@@ -3,7 +3,7 @@
 //! Both sweeps walk from the old end of a table that they shorten, so that a sweep costs what it
 //! removes, whatever else is stored.
 
-use super::store::{EmailRow, delete_content};
+use super::store::{EmailRow, delete_content, delete_content_rows};
 use crate::clock::{DAY_MS, TimestampMs};
 use crate::context::Context;
 use crate::delivery::capture;
@@ -15,6 +15,9 @@ use crate::teams;
 
 /// Emails looked at in one transaction.
 const PAGE_ROWS: usize = 200;
+
+/// Chunks of content removed in one transaction: 64 MiB, after which the writer is free for others.
+const CHUNKS_MAX: usize = 256;
 
 /// How long emails are kept.
 #[derive(Clone, Copy, Debug)]
@@ -50,21 +53,35 @@ async fn purge_content(context: &Context, teams: &[TeamId], before: TimestampMs)
         let teams = teams.to_vec();
         let last = context
             .store
-            .write_bulk::<_, StoreError>(move |tx| {
-                let page = content_page(tx, after, until)?;
-                for id in &page {
-                    if !is_under_way(tx, &teams, *id)? {
-                        delete_content(tx, *id)?;
-                    }
-                }
-                Ok(page.last().copied())
-            })
+            .write_bulk::<_, StoreError>(move |tx| purge_content_page(tx, &teams, after, until))
             .await?;
         match last {
             Some(last) => after = last,
             None => return Ok(()),
         }
     }
+}
+
+/// Returns where the next page begins; `None` at the end. An email whose chunks fill the bound is
+/// looked at again.
+fn purge_content_page(
+    tx: &WriteTx<'_>,
+    teams: &[TeamId],
+    after: EmailId,
+    until: EmailId,
+) -> Result<Option<EmailId>, StoreError> {
+    let mut left = CHUNKS_MAX;
+    let mut done = None;
+    for id in content_page(tx, after, until)? {
+        if !is_under_way(tx, teams, id)? {
+            left -= delete_content_rows(tx, id, left)?;
+            if left == 0 {
+                return Ok(Some(done.unwrap_or(after)));
+            }
+        }
+        done = Some(id);
+    }
+    Ok(done)
 }
 
 /// Returns the emails after `after` and before `until` that have content.
@@ -91,7 +108,8 @@ fn is_under_way(tx: &impl Reads, teams: &[TeamId], id: EmailId) -> Result<bool, 
     Ok(false)
 }
 
-fn is_settled(row: &EmailRow) -> bool {
+/// Returns whether nothing of the email waits or is under way.
+pub(super) fn is_settled(row: &EmailRow) -> bool {
     row.recipients.iter().all(|recipient| recipient.state == DeliveryState::Settled)
 }
 
@@ -101,21 +119,7 @@ async fn purge_rows(context: &Context, team: TeamId, before: TimestampMs) -> Res
     loop {
         let last = context
             .store
-            .write_bulk::<_, StoreError>(move |tx| {
-                let mut page = Vec::with_capacity(PAGE_ROWS);
-                tx.scan(&EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
-                    if id > after {
-                        page.push((id, row.decode()?));
-                    }
-                    if page.len() == PAGE_ROWS { STOP } else { NEXT }
-                })?;
-                for (id, row) in &page {
-                    if is_settled(row) {
-                        delete_email(tx, team, *id)?;
-                    }
-                }
-                Ok(page.last().map(|(id, _)| *id))
-            })
+            .write_bulk::<_, StoreError>(move |tx| purge_rows_page(tx, team, after, until))
             .await?;
         match last {
             Some(last) => after = last,
@@ -124,10 +128,98 @@ async fn purge_rows(context: &Context, team: TeamId, before: TimestampMs) -> Res
     }
 }
 
-fn delete_email(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<(), StoreError> {
+/// As [`purge_content_page`], of rows with all that is kept under them.
+fn purge_rows_page(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    after: EmailId,
+    until: EmailId,
+) -> Result<Option<EmailId>, StoreError> {
+    let mut page = Vec::with_capacity(PAGE_ROWS);
+    tx.scan(&EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
+        if id > after {
+            page.push((id, is_settled(&row.decode()?)));
+        }
+        if page.len() == PAGE_ROWS { STOP } else { NEXT }
+    })?;
+    let mut left = CHUNKS_MAX;
+    let mut done = None;
+    for (id, settled) in page {
+        if settled {
+            left -= delete_content_rows(tx, id, left)?;
+            if left == 0 {
+                return Ok(Some(done.unwrap_or(after)));
+            }
+            delete_email(tx, team, id)?;
+        }
+        done = Some(id);
+    }
+    Ok(done)
+}
+
+/// Removes an email with everything that is kept under it.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn delete_email(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<(), StoreError> {
     delete_content(tx, id)?;
     tx.delete_range(&EVENTS, &(id, Id::MIN), &(id, Id::MAX), usize::MAX)?;
     tx.delete_range(&ATTEMPTS, &(id, Id::MIN), &(id, Id::MAX), usize::MAX)?;
     tx.delete(&EMAILS, &(team, id))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Blob;
+    use crate::store::tables::ATTACHMENTS;
+
+    /// Writes what an email of so many chunks leaves in the tables of content.
+    fn put_chunks(tx: &WriteTx<'_>, id: EmailId, chunks: u32) -> Result<(), StoreError> {
+        tx.put(&EMAIL_BODIES, &(id, 0), &Blob(vec![1]))?;
+        (1..chunks).try_for_each(|chunk| tx.put(&ATTACHMENTS, &(id, 0, chunk), &Blob(vec![1])))
+    }
+
+    fn chunks(tx: &impl Reads) -> Result<usize, StoreError> {
+        let mut count = 0;
+        tx.scan(&EMAIL_BODIES, &(Id::MIN, 0), &(Id::MAX, u32::MAX), Order::Ascending, |_, _| {
+            count += 1;
+            NEXT
+        })?;
+        tx.scan(&ATTACHMENTS, &(Id::MIN, 0, 0), &(Id::MAX, u16::MAX, u32::MAX), Order::Ascending, |_, _| {
+            count += 1;
+            NEXT
+        })?;
+        Ok(count)
+    }
+
+    #[tokio::test]
+    async fn one_command_removes_a_bounded_number_of_chunks_and_several_remove_all() {
+        let (_directory, context) = Context::temporary();
+        let ids: Vec<EmailId> = (0..4).map(|_| context.id()).collect();
+
+        let sizes = [1, 600, 255, 256];
+        let until = EmailId::MAX;
+        context
+            .store
+            .write::<_, StoreError>(move |tx| {
+                for (id, chunks) in ids.iter().zip(sizes) {
+                    put_chunks(tx, *id, chunks)?;
+                }
+                let mut left = chunks(tx)?;
+                assert_eq!(left, 1_112);
+                let (mut after, mut commands) = (EmailId::MIN, 0);
+                while let Some(next) = purge_content_page(tx, &[], after, until)? {
+                    let before = std::mem::replace(&mut left, chunks(tx)?);
+                    assert!(before - left <= CHUNKS_MAX);
+                    (after, commands) = (next, commands + 1);
+                    assert!(commands < 20, "the sweep comes to an end");
+                }
+                assert_eq!(left, 0);
+                Ok(())
+            })
+            .await
+            .unwrap();
+    }
 }

@@ -157,19 +157,19 @@ impl Emails {
         request: Option<IdempotentRequest>,
     ) -> Result<Answer, BatchError> {
         let whole = |error: SendError| BatchError { index: 0, error };
-        let Some(request) = request else {
-            return self.accept(sender, emails, refused, None).await.map(|(answer, _)| answer);
-        };
-        let reserved = self.idempotency.reserve(sender.team, &request).await;
-        let reservation = match reserved.map_err(|conflict| whole(conflict.into()))? {
-            Reserved::Replay(answer) => return Ok(answer),
-            Reserved::First(reservation) => reservation,
-        };
-        // A caller who hangs up drops the request's future; the commit and the settling of its key
-        // go on together in a task of their own.
+        let mut reservation = None;
+        if let Some(request) = request {
+            let reserved = self.idempotency.reserve(sender.team, &request).await;
+            match reserved.map_err(|conflict| whole(conflict.into()))? {
+                Reserved::Replay(answer) => return Ok(answer),
+                Reserved::First(first) => reservation = Some(first),
+            }
+        }
+        // A caller who hangs up drops the request's future; the commit, the bell of the queue and
+        // the settling of the key go on together in a task of their own.
         let this = self.clone_for_task();
         let accepted = self.tasks.spawn(async move {
-            let (answer, reservation) = this.accept(sender, emails, refused, Some(reservation)).await?;
+            let (answer, reservation) = this.accept(sender, emails, refused, reservation).await?;
             if let Some(reservation) = reservation {
                 reservation.settle(answer.clone());
             }

@@ -68,7 +68,7 @@ impl From<StoreError> for PageError {
 /// of the table.
 ///
 /// # Errors
-/// [`PageError::UnknownCursor`] when the cursor is not a row of the team; [`StoreError`].
+/// [`PageError::UnknownCursor`] when the cursor is not a row of the team, or one that is left out; [`StoreError`].
 pub fn page<R, V: Value, T>(
     tx: &impl Reads,
     table: &Table<(TeamId, Id<R>), V>,
@@ -107,10 +107,15 @@ fn page_between<R, K: Key, V: Value, T>(
         Cursor::Newest => None,
         Cursor::After(id) | Cursor::Before(id) => Some(id),
     };
-    if let Some(cursor) = cursor
-        && !tx.contains(table, &key(cursor))?
-    {
-        return Err(PageError::UnknownCursor);
+    if let Some(cursor) = cursor {
+        let mut shown = false;
+        tx.scan(table, &key(cursor), &key(cursor), Order::Ascending, |at, stored| {
+            shown = row(id(at), stored)?.is_some();
+            STOP
+        })?;
+        if !shown {
+            return Err(PageError::UnknownCursor);
+        }
     }
     let (from, to, order) = match query.cursor {
         Cursor::Newest => (Id::MIN, Id::MAX, Order::Descending),

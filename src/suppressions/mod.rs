@@ -2,7 +2,7 @@
 //!
 //! An entry is found by the hash of its normalised address. Entries of origin `unsubscribe` count
 //! only for sends under a topic; the others always count. An address already listed keeps its row
-//! and its origin.
+//! and its origin; only an `unsubscribe` is raised to a reason that blocks more.
 
 use serde::{Deserialize, Serialize};
 
@@ -75,8 +75,9 @@ pub fn blocks(tx: &impl Reads, team: TeamId, address: &AddressHash, kind: SendKi
     })
 }
 
-/// Lists an address; one that is listed already keeps its row. Returns the entry's id and whether
-/// it is a new one.
+/// Lists an address; one that is listed already keeps its row, whose origin is raised when it is
+/// `unsubscribe` and this one blocks more. Returns the entry's id and whether the address is blocked
+/// in sends in which it was not before.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -90,7 +91,8 @@ pub fn add(
 ) -> Result<(SuppressionId, bool), StoreError> {
     let hash = hash(address);
     if let Some(index) = tx.get(&SUPPRESSION_ADDRESSES, &(team, hash))? {
-        return Ok((index.id, false));
+        let raised = raise(tx, team, index.id, origin, source)?;
+        return Ok((index.id, raised));
     }
     let id = context.id();
     let row = SuppressionRow {
@@ -103,4 +105,56 @@ pub fn add(
     tx.put(&SUPPRESSIONS, &(team, id), &row)?;
     tx.put(&SUPPRESSION_ADDRESSES, &(team, hash), &SuppressionIdRow { id })?;
     Ok((id, true))
+}
+
+/// Raises an entry of origin `unsubscribe` to an origin that always blocks.
+fn raise(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    id: SuppressionId,
+    origin: Origin,
+    source: Option<EmailId>,
+) -> Result<bool, StoreError> {
+    if origin == Origin::Unsubscribe {
+        return Ok(false);
+    }
+    let Some(row) = tx.get(&SUPPRESSIONS, &(team, id))? else { return Ok(false) };
+    if row.origin != Origin::Unsubscribe {
+        return Ok(false);
+    }
+    tx.put(&SUPPRESSIONS, &(team, id), &SuppressionRow { origin, source, ..row })?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::Id;
+
+    const TEAM: TeamId = Id::MIN;
+
+    #[tokio::test]
+    async fn an_opt_out_is_raised_in_place_and_no_other_origin_changes() {
+        let (_directory, context) = Context::temporary();
+        let store = context.store.clone();
+        let apply = move |tx: &WriteTx<'_>| {
+            let address = EmailAddress::parse("ada@example.com").unwrap();
+            let blocked = |kind| blocks(tx, TEAM, &hash(&address), kind).unwrap();
+            let add = |origin| add(tx, &context, TEAM, &address, origin, None).unwrap();
+
+            let (id, added) = add(Origin::Unsubscribe);
+            assert!(added);
+            assert!(!blocked(SendKind::Transactional) && blocked(SendKind::Topic));
+            assert_eq!(add(Origin::Unsubscribe), (id, false));
+            assert_eq!(add(Origin::Bounce), (id, true));
+            assert!(blocked(SendKind::Transactional) && blocked(SendKind::Topic));
+            for later in [Origin::Complaint, Origin::Unsubscribe, Origin::Manual] {
+                assert_eq!(add(later), (id, false));
+                assert_eq!(tx.get(&SUPPRESSIONS, &(TEAM, id))?.unwrap().origin, Origin::Bounce);
+            }
+            Ok(())
+        };
+
+        store.write::<_, StoreError>(apply).await.unwrap();
+    }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-/// Calls `work` at once and then every `period` until the stop.
+/// Calls `work` at once and then every `period` until the stop, which cuts it off: work is done in
+/// steps that each leave the store whole.
 ///
 /// # Errors
 /// The first failure of `work`.
@@ -19,7 +20,27 @@ where
     loop {
         tokio::select! {
             () = stop.cancelled() => return Ok(()),
-            _ = ticks.tick() => work().await?,
+            _ = ticks.tick() => {}
         }
+        tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            done = work() => done?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stop_cuts_off_work_under_way() {
+        let stop = CancellationToken::new();
+        let work = || {
+            stop.cancel();
+            std::future::pending::<Result<(), ()>>()
+        };
+
+        assert_eq!(every(Duration::from_secs(3_600), stop.clone(), work).await, Ok(()));
     }
 }

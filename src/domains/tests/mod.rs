@@ -17,6 +17,8 @@ use crate::address::DomainName;
 use crate::api_keys::ApiKeys;
 use crate::context::Context;
 use crate::dns::tests::authority::Authority;
+use tokio_util::task::TaskTracker;
+
 use crate::dns::{Expected, Resolver, Timings};
 use crate::id::{DomainId, Id, TeamId};
 
@@ -39,7 +41,7 @@ impl Instance {
 
     fn with_settings(settings: DomainSettings) -> Self {
         let (directory, context) = context();
-        let keys = ApiKeys::load(context.clone()).unwrap();
+        let keys = ApiKeys::load(context.clone(), TaskTracker::new()).unwrap();
         let domains = Domains::new(context.clone(), nobody(), settings, Arc::clone(&keys));
         Self { _directory: directory, context, keys, domains }
     }

@@ -152,7 +152,7 @@ async fn deleting_a_domain_revokes_its_keys_and_takes_what_signs_its_mail() {
     assert!(instance.keys.authenticate(&scoped).is_none());
     assert!(instance.keys.authenticate(&to_other).is_some());
     assert!(instance.keys.authenticate(&unscoped).is_some());
-    let reloaded = ApiKeys::load(instance.context.clone()).unwrap();
+    let reloaded = ApiKeys::load(instance.context.clone(), tokio_util::task::TaskTracker::new()).unwrap();
     assert!(reloaded.authenticate(&scoped).is_none());
     let keyring = &instance.context.keyring;
     instance

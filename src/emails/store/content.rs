@@ -112,9 +112,23 @@ pub(in crate::emails) fn has_content(tx: &impl Reads, id: EmailId) -> Result<boo
 /// # Errors
 /// [`StoreError`].
 pub(in crate::emails) fn delete_content(tx: &WriteTx<'_>, id: EmailId) -> Result<(), StoreError> {
-    tx.delete_range(&EMAIL_BODIES, &(id, 0), &(id, u32::MAX), usize::MAX)?;
-    tx.delete_range(&ATTACHMENTS, &(id, 0, 0), &(id, u16::MAX, u32::MAX), usize::MAX)?;
+    delete_content_rows(tx, id, usize::MAX)?;
     Ok(())
+}
+
+/// Removes up to `rows_max` chunks of the content and the attachments of an email; returns how many
+/// there were. The content goes last, so that what is left is found by it.
+pub(in crate::emails) fn delete_content_rows(
+    tx: &WriteTx<'_>,
+    id: EmailId,
+    rows_max: usize,
+) -> Result<usize, StoreError> {
+    let attached = tx.delete_range(&ATTACHMENTS, &(id, 0, 0), &(id, u16::MAX, u32::MAX), rows_max)?;
+    let left = rows_max.saturating_sub(attached);
+    if left == 0 {
+        return Ok(attached);
+    }
+    Ok(attached + tx.delete_range(&EMAIL_BODIES, &(id, 0), &(id, u32::MAX), left)?)
 }
 
 fn content_place(id: EmailId) -> [u8; 17] {

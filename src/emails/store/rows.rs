@@ -40,7 +40,7 @@ pub struct EmailRow {
     pub attachments: Vec<AttachmentInfo>,
     /// The highest rung any recipient reached.
     pub last_event: LastEvent,
-    /// Deleted while a delivery was under way: gone from every read, its outcome still recorded.
+    /// Deleted while a delivery was under way: gone from every read, and gone itself when that has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
 }
