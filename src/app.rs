@@ -27,6 +27,7 @@ use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::http::{self, BodyLimits, Cors, RateLimiter};
 use crate::id::IdSource;
+use crate::preferences::{Links, Preferences};
 use crate::store::{Keyring, OpenError, OpenOptions, Store, StoreError};
 use crate::workers::{Supervisor, WorkerError, every};
 use crate::{blocking, teams};
@@ -146,11 +147,13 @@ impl App {
 
         let resolver = resolver(&config)?;
         let bell = QueueBell::default();
-        let settings = delivery_settings(&config, &resolver, capture_address);
+        let links = Links::new(context.keyring.clone(), config.link_settings(address));
+        let settings = delivery_settings(&config, &resolver, capture_address, links.clone());
         let engine = Engine::new(context.clone(), settings, bell.clone());
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let requests = TaskTracker::new();
-        let emails = Arc::new(Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone()));
+        let emails = Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone(), links);
+        let emails = Arc::new(emails);
         let api_keys = ApiKeys::load(context.clone())?;
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
@@ -162,6 +165,7 @@ impl App {
             .with(Arc::clone(&emails))
             .with(Arc::clone(&api_keys))
             .with(Arc::clone(&domains))
+            .with(Arc::new(Preferences::new(context.clone())))
             .with(Arc::new(email_limits))
             .with(Arc::new(body_limits));
         let cors = Cors::parse(&config.cors_origins.join(","));
@@ -287,7 +291,12 @@ fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {
     resolver.map(Arc::new).map_err(StartError::Resolver)
 }
 
-fn delivery_settings(config: &Config, resolver: &Arc<Resolver>, capture: SocketAddr) -> delivery::Settings {
+fn delivery_settings(
+    config: &Config,
+    resolver: &Arc<Resolver>,
+    capture: SocketAddr,
+    links: Links,
+) -> delivery::Settings {
     let hostname = config.hostname.name.as_str().to_owned();
     let transport = match &config.delivery {
         Delivery::Capture => Transport::Capture { address: capture },
@@ -328,5 +337,6 @@ fn delivery_settings(config: &Config, resolver: &Arc<Resolver>, capture: SocketA
             Queue::Run => Flow::Open,
             Queue::Hold => Flow::Held,
         },
+        links,
     }
 }

@@ -32,6 +32,7 @@ pub(crate) use values::wait;
 
 use crate::dns::Cidr;
 use crate::domains::{DomainSettings, RelayRecords};
+use crate::preferences::{LinkSettings, Reach};
 use crate::store::Kind;
 
 /// Where accepted emails go.
@@ -156,15 +157,23 @@ impl Config {
 
     /// Returns what domains show of these settings, for a server that is bound to an address.
     pub fn domain_settings(&self, bound: SocketAddr) -> DomainSettings {
-        let public_url = self.public_url(bound);
+        let links = self.link_settings(bound);
         DomainSettings {
             hostname: self.hostname.name.as_str().to_owned(),
             regions: self.regions.clone(),
             relay_records: self.relay_records.clone(),
-            // Links to a loopback address work for nobody else; in capture mode nobody else gets them.
-            links_allowed: self.delivery == Delivery::Capture || self.public_url.is_some(),
-            public_url,
+            links_allowed: links.links_work(),
+            public_url: links.public_url,
         }
+    }
+
+    /// Returns what generated links are made of, for a server that is bound to an address.
+    pub fn link_settings(&self, bound: SocketAddr) -> LinkSettings {
+        let reach = match self.delivery {
+            Delivery::Capture => Reach::Captured,
+            Delivery::Direct | Delivery::Relay(_) => Reach::Delivered,
+        };
+        LinkSettings { public_url: self.public_url(bound), reach }
     }
 }
 

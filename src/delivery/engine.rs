@@ -25,6 +25,7 @@ use super::{simulated, unsent, worker};
 use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
+use crate::preferences::Links;
 use crate::store::StoreError;
 
 /// Groups read from the table at a time.
@@ -61,6 +62,8 @@ pub struct Settings {
     pub tls: TlsConfigs,
     /// Whether anything is delivered at all.
     pub flow: Flow,
+    /// Makes the unsubscribe links of emails under a topic.
+    pub links: Links,
 }
 
 /// Whether the queue is drained.

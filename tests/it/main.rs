@@ -2,4 +2,5 @@
 
 mod domains;
 mod emails;
+mod preferences;
 mod support;

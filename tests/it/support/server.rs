@@ -7,6 +7,7 @@ use ringmail::admin;
 use ringmail::app::App;
 use ringmail::clock::Clock;
 use ringmail::config::{DevSettings, Purpose, Settings};
+use ringmail::context::Context;
 use ringmail::delivery::QueueBell;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -32,6 +33,7 @@ pub(crate) struct TestServer {
     key: String,
     clock: Clock,
     bell: QueueBell,
+    context: Context,
     stop: CancellationToken,
     thread: Option<std::thread::JoinHandle<()>>,
     directory: Option<tempfile::TempDir>,
@@ -42,6 +44,7 @@ struct Started {
     address: std::net::SocketAddr,
     key: String,
     bell: QueueBell,
+    context: Context,
 }
 
 impl TestServer {
@@ -73,12 +76,13 @@ impl TestServer {
                 let app = App::start(config, turning).await.expect("the instance starts");
                 let ready = admin::prepare(app.services(), &setup).await.expect("the instance is prepared");
                 let key = ready.token.reveal().to_owned();
-                let started = Started { address: app.address(), key, bell: app.bell() };
+                let context = app.services().context.clone();
+                let started = Started { address: app.address(), key, bell: app.bell(), context };
                 started_tx.send(started).expect("the test waits for the start");
                 app.serve(stopping).await.expect("no worker fails");
             });
         });
-        let Started { address, key, bell } = started_rx.recv().expect("the instance starts");
+        let Started { address, key, bell, context } = started_rx.recv().expect("the instance starts");
         let agent = ureq::Agent::new_with_config(
             ureq::Agent::config_builder()
                 .http_status_as_error(false)
@@ -87,7 +91,7 @@ impl TestServer {
         );
         let base = format!("http://{address}");
         let directory = Some(directory);
-        Self { base, key, clock, bell, stop, thread: Some(thread), directory, agent }
+        Self { base, key, clock, bell, context, stop, thread: Some(thread), directory, agent }
     }
 
     /// Stops the server in order and starts it again over the same directory and clock.
@@ -107,6 +111,11 @@ impl TestServer {
     /// Returns the token of a key with full access.
     pub(crate) fn key(&self) -> &str {
         &self.key
+    }
+
+    /// Returns the store, the ids and the keys of the server, for what no endpoint can put in or read.
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
     }
 
     /// Returns the data directory.
