@@ -251,6 +251,8 @@ fn links_are_allowed_where_whoever_gets_them_can_open_them() {
         (&["--delivery", "direct", "--public-url", "https://mail.example.com"], true),
         (&["--delivery", "direct", "--public-url", "http://localhost:8787"], false),
         (&["--delivery", "direct", "--public-url", "http://[::1]:8787/mail"], false),
+        (&["--delivery", "direct", "--listen", "0.0.0.0:8787"], false),
+        (&["--delivery", "direct", "--listen", "192.0.2.1:8787"], true),
     ] {
         let config = config(line).unwrap();
 
