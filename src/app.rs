@@ -21,6 +21,7 @@ use crate::api_keys::ApiKeys;
 use crate::clock::{Clock, monotonic};
 use crate::config::{Config, Delivery, Queue, RelayTls};
 use crate::context::Context;
+use crate::dashboard::Hosts;
 use crate::delivery::capture::{CaptureListener, Mailbox};
 use crate::delivery::smtp::{Timeouts, TlsConfigs, TlsPolicy, Verification};
 use crate::delivery::{self, Direct, Engine, Flow, QueueBell, Relay, RelayResolver, RetrySchedule, Transport};
@@ -170,6 +171,7 @@ impl App {
             .with(Arc::clone(&api_keys))
             .with(Arc::clone(&domains))
             .with(Arc::new(email_limits))
+            .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));
         let cors = Cors::parse(&config.cors_origins.join(","));
         let service = http::router::service(services, limiter, context.ids.clone(), cors);

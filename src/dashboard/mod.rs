@@ -1,4 +1,11 @@
 //! The embedded dashboard: a plain status page for the time being.
+//!
+//! `hosts.rs` says under which names it answers.
+
+mod hosts;
+
+pub use hosts::Hosts;
+pub(crate) use hosts::known_host;
 
 use rust_embed::RustEmbed;
 use salvo::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION};
@@ -14,17 +21,15 @@ struct Files;
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Leads to the dashboard.
-#[handler]
-pub(crate) async fn to_dashboard(res: &mut Response) {
-    res.status_code(StatusCode::TEMPORARY_REDIRECT);
-    res.headers_mut().insert(LOCATION, HeaderValue::from_static("/dashboard/"));
-}
-
-/// Serves a file of the dashboard.
+/// Serves a file of the dashboard, and leads there from outside. The router takes `/dashboard` and
+/// `/dashboard/` for one path, and relative links work below the second alone.
 #[handler]
 pub(crate) async fn serve_file(req: &mut Request, res: &mut Response) {
-    let path = req.params().get("path").map_or("", String::as_str);
+    let Some(path) = req.uri().path().strip_prefix("/dashboard/") else {
+        res.status_code(StatusCode::TEMPORARY_REDIRECT);
+        res.headers_mut().insert(LOCATION, HeaderValue::from_static("/dashboard/"));
+        return;
+    };
     let path = if path.is_empty() { "index.html" } else { path };
     let Some(file) = Files::get(path) else {
         res.status_code(StatusCode::NOT_FOUND);

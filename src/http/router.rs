@@ -59,9 +59,12 @@ fn open() -> Router {
     Router::new()
         .push(Router::with_path("health").get(openapi::health))
         .push(Router::with_path("docs/openapi.json").get(openapi::serve_document))
-        .push(Router::new().get(dashboard::to_dashboard))
-        .push(Router::with_path("dashboard").get(dashboard::to_dashboard))
-        .push(Router::with_path("dashboard/{**path}").get(dashboard::serve_file))
+        .push(
+            Router::with_hoop(dashboard::known_host)
+                .push(Router::new().get(dashboard::serve_file))
+                .push(Router::with_path("dashboard").get(dashboard::serve_file))
+                .push(Router::with_path("dashboard/{**path}").get(dashboard::serve_file)),
+        )
 }
 
 /// Joins the routes with the checks around them.
