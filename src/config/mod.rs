@@ -1,10 +1,11 @@
 //! The settings: every one with its unit, default, range and variable.
 //!
-//! A flag beats its `RINGMAIL_` variable, which beats the default; an empty variable is unset. [`Settings`] is what the command
-//! line reads, shared by `ringmail serve` and `ringmail dev`; [`Settings::into_config`] checks what
-//! concerns more than one setting and gives the plain values the rest of the program reads.
+//! A flag beats its `RINGMAIL_` variable, which beats the default; an empty variable is unset.
+//! [`Settings`] is what the command line reads, shared by `ringmail serve` and `ringmail dev`;
+//! [`Settings::into_config`] checks what concerns more than one setting and gives the plain values the rest of the program reads.
 //!
-//! `settings.rs` the list of settings; `dev.rs` those of `ringmail dev` alone; `values.rs` how durations, addresses and names are written;
+//! `settings.rs` the list of settings; `dev.rs` those of `ringmail dev` alone; `values.rs` how
+//! durations, addresses and names are written;
 //! `relay.rs` the smarthost's URL; `hostname.rs` the name this machine goes by;
 //! `host.rs` the host inside a URL.
 //!
