@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use salvo::Server;
 use salvo::conn::tcp::TcpAcceptor;
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::info;
@@ -35,6 +35,8 @@ use crate::{blocking, teams};
 
 /// Bytes of a request body that carries no emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
+/// Connections that may wait to be accepted.
+const LISTEN_BACKLOG: u32 = 1_024;
 /// How long requests under way may take after the stop.
 const REQUESTS_END_WITHIN: Duration = Duration::from_secs(10);
 /// How often uses of API keys are written down.
@@ -134,7 +136,7 @@ impl App {
         let context = Context { store, ids: IdSource::new(clock.clone()), clock, keyring };
         teams::ensure_any(&context).await?;
 
-        let (http, address) = bind_http(config.listen).await?;
+        let (http, address) = bind_http(config.listen)?;
         let mailbox = Arc::new(Mailbox::new(context.clone()));
         let capture = Mailbox::bind(config.capture_smtp).await.map_err(|error| StartError::Listen {
             address: config.capture_smtp,
@@ -154,7 +156,7 @@ impl App {
         let api_keys = ApiKeys::load(context.clone())?;
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
-        let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max as u64 };
+        let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
         let body_limits =
             BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
@@ -284,11 +286,18 @@ fn open(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), Open
     Ok((Store::open(options)?, keyring))
 }
 
-async fn bind_http(address: SocketAddr) -> Result<(TcpAcceptor, SocketAddr), StartError> {
-    let refuse = |error| StartError::Listen { address, flag: "--listen", error };
-    let listener = TcpListener::bind(address).await.map_err(refuse)?;
-    let bound = listener.local_addr().map_err(refuse)?;
-    Ok((listener.try_into().map_err(refuse)?, bound))
+fn bind_http(address: SocketAddr) -> Result<(TcpAcceptor, SocketAddr), StartError> {
+    let listen = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        // Accepted connections inherit it: an answer never waits for the acknowledgement of the last.
+        socket.set_nodelay(true)?;
+        socket.bind(address)?;
+        let listener = socket.listen(LISTEN_BACKLOG)?;
+        let bound = listener.local_addr()?;
+        Ok((listener.try_into()?, bound))
+    };
+    listen().map_err(|error| StartError::Listen { address, flag: "--listen", error })
 }
 
 fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {

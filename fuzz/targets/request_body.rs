@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use ringmail::emails::api::request::{Rules, SendBatchRequest, SendEmailRequest};
-use ringmail::http::{body, canonical};
+use ringmail::http::{FromBody, body, canonical};
 
 const RULES: Rules = Rules { now_ms: 1_767_603_600_000, attachment_bytes_max: 1 << 20 };
 
@@ -16,9 +16,10 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(error.message.len() < 2_000, "{}", error.message);
         }
     }
-    if let Ok(SendBatchRequest(items)) = body::parse(bytes, &[]) {
-        for item in items {
-            let _ = item.parse(RULES);
+    let Ok(SendBatchRequest(items)) = SendBatchRequest::from_body(bytes, &[]) else { return };
+    for item in items {
+        if let Ok(request) = body::parse::<SendEmailRequest>(item.get().as_bytes(), &["created_at"]) {
+            let _ = request.parse(RULES);
         }
     }
 });

@@ -20,7 +20,7 @@ use crate::store::{Kind, OpenError};
 
 /// How long a store is waited for that is in use while nobody answers: a server that starts or
 /// stops, or another verb.
-const IN_USE_MAX: Duration = Duration::from_secs(5);
+const IN_USE_MAX: Duration = Duration::from_secs(3);
 /// The pause between two looks at such a store.
 const IN_USE_PAUSE: Duration = Duration::from_millis(50);
 /// How long reaching the socket may take.

@@ -2,7 +2,7 @@
 //!
 //! One store has one process. A verb that finds the store's file locked talks to that process over
 //! a UNIX socket beside the store; one that finds it free opens the store itself and runs the very
-//! same [`execute`]. Either way a request is one line of JSON's worth of meaning, and so is its
+//! same [`execute()`]. Either way a request is one line of JSON's worth of meaning, and so is its
 //! response.
 //!
 //! Reading order: `request.rs` and `response.rs` (the two enums), `services.rs` (what requests are

@@ -130,7 +130,7 @@ pub async fn serve(listener: AdminListener, services: Services, stop: Cancellati
 }
 
 async fn converse(stream: UnixStream, owner_uid: u32, services: Services, stop: CancellationToken) {
-    let allowed = stream.peer_cred().is_ok_and(|peer| peer.uid() == owner_uid || peer.uid() == ROOT_UID);
+    let allowed = stream.peer_cred().is_ok_and(|peer| may_ask(peer.uid(), owner_uid));
     let mut stream = BufReader::new(stream);
     if !allowed {
         let refusal = Refusal::failed("this server answers the user it runs as, and root");
@@ -156,6 +156,11 @@ async fn converse(stream: UnixStream, owner_uid: u32, services: Services, stop: 
             return;
         }
     }
+}
+
+/// The server answers the user it runs as, and root.
+const fn may_ask(peer_uid: u32, owner_uid: u32) -> bool {
+    peer_uid == owner_uid || peer_uid == ROOT_UID
 }
 
 async fn answer(services: &Services, line: &[u8]) -> Response {
@@ -214,6 +219,15 @@ mod tests {
         let longest = [vec![b'x'; LINE_BYTES_MAX], vec![b'\n']].concat();
         assert_eq!(read(&longest).await.unwrap().map(|line| line.len()), Some(LINE_BYTES_MAX));
         assert!(read(&vec![b'x'; 2 * LINE_BYTES_MAX]).await.is_err());
+    }
+
+    #[test]
+    fn the_owner_and_root_may_ask_and_nobody_else() {
+        for (peer, owner, allowed) in
+            [(1000, 1000, true), (0, 1000, true), (1001, 1000, false), (0, 0, true), (1000, 0, false)]
+        {
+            assert_eq!(may_ask(peer, owner), allowed, "{peer} asks {owner}");
+        }
     }
 
     #[tokio::test]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::keys::{ApiKeys, CreateKeyError};
 use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, Permission};
 use crate::clock::to_iso;
-use crate::http::{ApiError, ApiResult, Body, Created, FromBody, List, ListQuery, PathId, State};
+use crate::http::{ApiError, ApiResult, Body, Created, JsonBody, List, ListQuery, PathId, State};
 use crate::id::{ApiKeyId, Id, resource};
 
 /// A key to make.
@@ -25,7 +25,7 @@ pub struct CreateApiKeyRequest {
     domain_id: Option<String>,
 }
 
-impl FromBody for CreateApiKeyRequest {}
+impl JsonBody for CreateApiKeyRequest {}
 
 /// Another name for a key.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -36,7 +36,7 @@ pub struct UpdateApiKeyRequest {
     name: Option<String>,
 }
 
-impl FromBody for UpdateApiKeyRequest {}
+impl JsonBody for UpdateApiKeyRequest {}
 
 /// A new key. The token is in this answer and nowhere else.
 #[derive(Serialize, ToSchema)]

@@ -61,6 +61,7 @@ fn menu(config: &Config, ready: Ready) -> Menu {
         dashboard: format!("{api}/dashboard/"),
         api,
         delivery: config.delivery.as_str(),
+        delivery_line: None,
         key,
         key_line,
         try_line: Some(try_line),

@@ -7,12 +7,15 @@ use tracing_subscriber::EnvFilter;
 use super::failure::Failure;
 use crate::config::{Config, LogFormat};
 
+/// What the parts below say only when something is wrong, unless the filter asks for more.
+const QUIET: &str = "salvo_core=warn,hickory_resolver=warn,hickory_net=warn";
+
 /// Starts logging for a server.
 ///
 /// # Errors
 /// When the filter is none.
 pub(super) fn for_server(config: &Config) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(&config.log_filter).map_err(|error| {
+    let filter = EnvFilter::try_new(format!("{QUIET},{}", config.log_filter)).map_err(|error| {
         Failure::usage(format!(
             "--log {} is no filter ({error}); write a level, as in info, or parts with levels, \
              as in info,ringmail::delivery=debug",

@@ -13,7 +13,7 @@ use crate::store::FILE_NAME;
 #[derive(Args, Clone, Debug)]
 pub(super) struct PlaceArgs {
     /// The data directory [default: STATE_DIRECTORY, else the one of ./ringmail-data and
-    /// ./ringmail-dev that holds a store].
+    /// ./ringmail-dev that holds a store, or whose server runs].
     #[arg(long, env = "RINGMAIL_DATA_DIR", value_name = "DIR", help_heading = "Store")]
     data_dir: Option<PathBuf>,
 
@@ -34,16 +34,24 @@ impl PlaceArgs {
     /// Returns the data directory that is meant.
     ///
     /// # Errors
-    /// When both defaults hold a store.
-    pub(super) fn data_dir(&self) -> Result<PathBuf, Failure> {
+    /// When both defaults hold a store and not exactly one of them has a server.
+    pub(super) async fn data_dir(&self) -> Result<PathBuf, Failure> {
         if let Some(given) = self.data_dir.clone().or_else(state_directory) {
             return Ok(given);
         }
         let holds_store = |directory: &str| Path::new(directory).join(FILE_NAME).is_file();
         match (holds_store(SERVE_DIRECTORY), holds_store(DEV_DIRECTORY)) {
-            (true, true) => Err(Failure::usage(format!(
-                "both {SERVE_DIRECTORY} and {DEV_DIRECTORY} hold a store; choose one with --data-dir"
-            ))),
+            (true, true) => {
+                let served = Door::connect(Path::new(SERVE_DIRECTORY)).await.is_ok();
+                let developed = Door::connect(Path::new(DEV_DIRECTORY)).await.is_ok();
+                match (served, developed) {
+                    (true, false) => Ok(SERVE_DIRECTORY.into()),
+                    (false, true) => Ok(DEV_DIRECTORY.into()),
+                    _ => Err(Failure::usage(format!(
+                        "both {SERVE_DIRECTORY} and {DEV_DIRECTORY} hold a store; choose one with --data-dir"
+                    ))),
+                }
+            }
             (false, true) => Ok(DEV_DIRECTORY.into()),
             (_, false) => Ok(SERVE_DIRECTORY.into()),
         }
@@ -54,7 +62,7 @@ impl PlaceArgs {
     /// # Errors
     /// As [`Door::open`], and when a setting in the environment is not in order.
     pub(super) async fn open(self) -> Result<Door, Failure> {
-        let data_dir = self.data_dir()?;
+        let data_dir = self.data_dir().await?;
         // Where no server runs, what it would be set to comes from the same variables.
         let settings = Settings::from_environment().map_err(|error| {
             let text = error.to_string();

@@ -63,7 +63,7 @@ pub(super) async fn run(args: ReadyArgs, output: Output) -> Result<(), Failure> 
 
 /// Returns where the server over the data directory says it is, or where one would be.
 async fn running(place: &PlaceArgs) -> Result<String, Failure> {
-    if let Ok(mut door) = Door::connect(&place.data_dir()?).await
+    if let Ok(mut door) = Door::connect(&place.data_dir().await?).await
         && let Ok(Response::Server(server)) = door.ask(Request::Ping).await
         && let Some(api) = server.api
     {

@@ -24,10 +24,11 @@ pub(super) fn run(args: ServeArgs, output: Output) -> Result<(), Failure> {
 fn menu(config: &Config, ready: Ready) -> Menu {
     let api = local_url(ready.address);
     Menu {
-        words: delivery_words(config),
+        words: "Stop it with Ctrl-C.".to_owned(),
         dashboard: format!("{api}/dashboard/"),
         api,
         delivery: config.delivery.as_str(),
+        delivery_line: Some(delivery_line(config)),
         key: None,
         key_line: "ringmail key create NAME".to_owned(),
         try_line: None,
@@ -35,17 +36,16 @@ fn menu(config: &Config, ready: Ready) -> Menu {
     }
 }
 
-fn delivery_words(config: &Config) -> String {
+fn delivery_line(config: &Config) -> String {
+    let mode = config.delivery.as_str();
     if config.queue == Queue::Hold {
-        return "Emails are accepted and wait: nothing is delivered until a start without --hold.".to_owned();
+        return format!("{mode}, held: emails are accepted and wait until a start without --hold");
     }
     match &config.delivery {
-        Delivery::Capture => "Capture mode: emails are kept in the built-in mailbox and not delivered. \
-                              Choose --delivery direct or --delivery relay to deliver them."
-            .to_owned(),
-        Delivery::Direct => {
-            format!("Emails are delivered to the recipients' servers, as {}.", config.hostname.name)
-        }
-        Delivery::Relay(relay) => format!("Emails are delivered through {relay}."),
+        Delivery::Capture => format!(
+            "{mode}: emails are kept in the built-in mailbox and not delivered (see --delivery direct and relay)"
+        ),
+        Delivery::Direct => format!("{mode}: to the recipients' servers, as {}", config.hostname.name),
+        Delivery::Relay(relay) => format!("{mode}: through {relay}"),
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Ready {
 /// What a server says once it takes requests.
 #[derive(Serialize)]
 pub(super) struct Menu {
-    /// How emails are treated, in a sentence.
+    /// What this server does with emails, in a sentence.
     #[serde(skip)]
     pub(super) words: String,
     /// The dashboard's address.
@@ -37,6 +37,9 @@ pub(super) struct Menu {
     pub(super) api: String,
     /// The delivery mode.
     pub(super) delivery: &'static str,
+    /// The delivery mode and what it means.
+    #[serde(skip)]
+    pub(super) delivery_line: Option<String>,
     /// A ready API key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
@@ -52,10 +55,15 @@ pub(super) struct Menu {
 
 impl Menu {
     fn text(&self) -> String {
-        let mut lines = vec![("Dashboard", self.dashboard.as_str()), ("API", &self.api), ("Key", &self.key_line)];
-        lines.extend(self.try_line.as_deref().map(|line| ("Try", line)));
-        lines.push(("File", &self.file));
-        let lines = lines.into_iter().map(|(name, value)| format!("{name:<9}  {value}"));
+        let lines = [
+            ("Dashboard", Some(self.dashboard.as_str())),
+            ("API", Some(&self.api)),
+            ("Delivery", self.delivery_line.as_deref()),
+            ("Key", Some(&self.key_line)),
+            ("Try", self.try_line.as_deref()),
+            ("File", Some(&self.file)),
+        ];
+        let lines = lines.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name:<9}  {value}")));
         lines.collect::<Vec<_>>().join("\n")
     }
 

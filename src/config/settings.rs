@@ -122,10 +122,10 @@ pub struct Settings {
           help_heading = "Delivering")]
     delivery: DeliveryMode,
 
-    /// The smarthost of relay delivery: smtp://[USER[:PASSWORD]@]HOST[:PORT][?tls=required|opportunistic|never]
-    /// or smtps://…; the password better in RINGMAIL_RELAY_PASSWORD. TLS is required unless the
-    /// host is this machine.
-    #[arg(long, env = "RINGMAIL_RELAY", value_name = "URL", hide_env_values = true, help_heading = "Delivering")]
+    #[arg(long, env = "RINGMAIL_RELAY", value_name = "URL", hide_env_values = true, help_heading = "Delivering",
+          help = "The smarthost of relay delivery: \
+                  smtp://[USER[:PASSWORD]@]HOST[:PORT][?tls=required|opportunistic|never] or smtps://…; \
+                  the password better in RINGMAIL_RELAY_PASSWORD. TLS is required unless the host is this machine")]
     relay: Option<RelayText>,
 
     /// The return-path records that the smarthost asks for: mx=10 HOST; spf=include:HOST.

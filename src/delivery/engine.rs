@@ -8,14 +8,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, error, info, info_span, warn};
 
 use super::bell::QueueBell;
-use super::lane::{Lanes, Ready};
+use super::held::Held;
+use super::lane::{Appetite, Lanes, Offer, Ready};
 use super::queue::{self, Due, DueKey, DuePage, read_due};
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
@@ -24,7 +25,9 @@ use super::transport::{Destination, Servers, Transport};
 use super::{simulated, unsent, worker};
 use crate::clock::TimestampMs;
 use crate::context::Context;
+use crate::dns::Freshness;
 use crate::domains::SigningKeyCache;
+use crate::emails::EmailRow;
 use crate::store::StoreError;
 
 /// Groups read from the table at a time.
@@ -39,6 +42,10 @@ const ROUTE_FRESH_MS: i64 = 60_000;
 const LOOKUPS_MAX: usize = 64;
 /// Groups settled without a conversation in one task.
 const UNSENT_MAX: usize = 50;
+/// Memory for the messages that are being composed and sent, in KiB.
+pub(super) const MESSAGE_ROOM_KIB: usize = 256 << 10;
+/// Pages of the table in a row that fit in no lane before reading on is left for later.
+const FULL_PAGES_MAX: usize = 20;
 /// How long a stop waits for conversations that have passed DATA.
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 
@@ -79,6 +86,10 @@ pub struct Engine {
     pub(super) bell: QueueBell,
     pub(super) signing: SigningKeyCache,
     pub(super) return_paths: ReturnPaths,
+    /// Leases of this boot and who holds them.
+    pub(super) held: Held,
+    /// Room for the messages under way, in KiB.
+    pub(super) message_room: Arc<Semaphore>,
     lanes: Mutex<Lanes>,
     sessions: Arc<Semaphore>,
     tasks: TaskTracker,
@@ -91,6 +102,8 @@ impl Engine {
         Arc::new(Self {
             signing: SigningKeyCache::new(context.keyring.clone()),
             return_paths: ReturnPaths::new(&context.keyring),
+            held: Held::default(),
+            message_room: Arc::new(Semaphore::new(MESSAGE_ROOM_KIB)),
             lanes: Mutex::new(Lanes::new(settings.sessions_per_site, rest_min)),
             sessions: Arc::new(Semaphore::new(settings.sessions_max)),
             tasks: TaskTracker::new(),
@@ -113,6 +126,8 @@ impl Engine {
             stop.cancelled().await;
             return Ok(());
         }
+        // A dispatcher that failed has taken what it knew with it.
+        self.lanes().forget_strays();
         let mut dispatcher = Dispatcher {
             engine: Arc::clone(&self),
             stop: stop.clone(),
@@ -121,6 +136,7 @@ impl Engine {
             more: false,
             routes: HashMap::new(),
             lookups: JoinSet::new(),
+            asked: HashMap::new(),
             waiting: Vec::new(),
         };
         let ended = dispatcher.run().await;
@@ -129,6 +145,22 @@ impl Engine {
             warn!("some deliveries were cut off by the stop; they are tried again after the next start");
         }
         ended
+    }
+
+    /// Waits until there is memory for the message of an email, and keeps it for as long as the
+    /// answer lives. A message takes its attachments sealed, opened and in base64.
+    pub(super) async fn reserve_message_room(&self, row: &EmailRow) -> Option<OwnedSemaphorePermit> {
+        let files: u64 = row.attachments.iter().map(|file| file.size).sum();
+        let kib = usize::try_from(files / 256 + 64).unwrap_or(MESSAGE_ROOM_KIB).min(MESSAGE_ROOM_KIB);
+        let kib = u32::try_from(kib).unwrap_or(u32::MAX);
+        Arc::clone(&self.message_room).acquire_many_owned(kib).await.ok()
+    }
+
+    /// Forgets groups that have left memory, and has the table read again when that made room.
+    pub(super) fn forget(&self, keys: &[DueKey]) {
+        if self.lanes().forget(keys) == Appetite::Hungry {
+            self.bell.wake();
+        }
     }
 
     pub(super) fn lanes(&self) -> MutexGuard<'_, Lanes> {
@@ -152,9 +184,20 @@ struct Dispatcher {
     /// There is more in the table that is due.
     more: bool,
     routes: HashMap<String, RouteState>,
-    lookups: JoinSet<(String, Destination)>,
+    lookups: JoinSet<Destination>,
+    /// Which destination each look-up is about.
+    asked: HashMap<tokio::task::Id, String>,
     /// Destinations to look up when a look-up ends.
-    waiting: Vec<String>,
+    waiting: Vec<(String, Freshness)>,
+}
+
+/// What became of a group that the table or the bell brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Admission {
+    /// It is on its way, or was already.
+    OnItsWay,
+    /// Its lane is full; it stays in the table alone.
+    Full,
 }
 
 impl Dispatcher {
@@ -168,9 +211,10 @@ impl Dispatcher {
             tokio::select! {
                 () = self.stop.cancelled() => return Ok(()),
                 () = self.engine.bell.heard() => self.hear().await?,
-                Some(answered) = self.lookups.join_next() => self.answered(answered),
+                Some(answered) = self.lookups.join_next_with_id() => self.answered(answered),
                 () = tokio::time::sleep(wait) => self.load().await?,
                 _ = reconcile.tick() => {
+                    unsent::release_abandoned(&self.engine).await;
                     self.cursor = None;
                     self.load().await?;
                 }
@@ -182,18 +226,24 @@ impl Dispatcher {
     async fn hear(&mut self) -> Result<(), StoreError> {
         let pending = self.engine.bell.take();
         let now_ms = self.engine.context.now_ms();
+        let mut rescan = pending.rescan;
         for due in pending.due {
+            if !self.engine.lanes().has_room_for(1) {
+                // It is in the table, where the next look finds it.
+                (rescan, self.more) = (true, true);
+                break;
+            }
             if due.key.due_ms > now_ms {
                 self.next_due_ms = Some(self.next_due_ms.map_or(due.key.due_ms, |next| next.min(due.key.due_ms)));
             } else {
                 self.admit(due);
             }
         }
-        if pending.rescan {
+        if rescan {
             self.cursor = None;
         }
         let is_due = self.next_due_ms.is_some_and(|next| next <= now_ms);
-        if pending.rescan || is_due || self.more {
+        if rescan || is_due || self.more {
             self.load().await?;
         }
         Ok(())
@@ -210,10 +260,11 @@ impl Dispatcher {
 
     /// Reads what has become due, as far as there is room for it.
     async fn load(&mut self) -> Result<(), StoreError> {
+        let mut full_pages = 0;
         loop {
-            let room = self.engine.lanes().room();
-            if room < LOAD_ROWS {
-                self.more = true;
+            if !self.engine.lanes().has_room_for(LOAD_ROWS) {
+                // Whoever makes room wakes the dispatcher; the time alone does not.
+                (self.more, self.next_due_ms) = (true, None);
                 return Ok(());
             }
             let (after, now_ms) = (self.cursor, self.engine.context.now_ms());
@@ -222,12 +273,19 @@ impl Dispatcher {
             if let Some(last) = rows.last() {
                 self.cursor = Some(last.key);
             }
+            let (mut full, read) = (0, rows.len());
             for due in rows {
-                self.admit(due);
+                full += usize::from(self.admit(due) == Admission::Full);
             }
             self.more = more;
             if !more {
                 self.next_due_ms = next_due_ms;
+                return Ok(());
+            }
+            full_pages = if full == read { full_pages + 1 } else { 0 };
+            // Where all mail goes to one place, nothing behind a full page fits either.
+            if full_pages > 0 && (self.engine.settings.transport.is_single() || full_pages >= FULL_PAGES_MAX) {
+                self.next_due_ms = None;
                 return Ok(());
             }
             self.start_sessions();
@@ -235,29 +293,33 @@ impl Dispatcher {
     }
 
     /// Sends a group on its way, unless it is on it already.
-    fn admit(&mut self, due: Due) {
+    fn admit(&mut self, due: Due) -> Admission {
         if !self.engine.lanes().know(due.key) {
-            return;
+            return Admission::OnItsWay;
         }
         if due.destination == simulated::DESTINATION {
             self.spawn_unsent(vec![due], unsent::Reason::Simulated);
-            return;
+            return Admission::OnItsWay;
         }
         let name = if self.engine.settings.transport.is_single() { "" } else { due.destination.as_str() };
         let now_ms = self.engine.context.now_ms();
         match self.routes.get_mut(name) {
             Some(RouteState::Known(at_ms, servers)) if now_ms - *at_ms < ROUTE_FRESH_MS => {
                 let ready = Ready { due, servers: Arc::clone(servers) };
-                self.engine.lanes().offer(ready);
+                if self.engine.lanes().offer(ready) == Offer::Full {
+                    return Admission::Full;
+                }
             }
             Some(RouteState::Asking(waiting)) => waiting.push(due),
             Some(RouteState::Known(..)) | None => {
                 let name = name.to_owned();
+                let freshness = if due.vanished { Freshness::Fresh } else { Freshness::Cached };
                 self.forget_routes(now_ms);
                 self.routes.insert(name.clone(), RouteState::Asking(vec![due]));
-                self.ask(name);
+                self.ask(name, freshness);
             }
         }
+        Admission::OnItsWay
     }
 
     fn forget_routes(&mut self, now_ms: TimestampMs) {
@@ -273,32 +335,37 @@ impl Dispatcher {
         }
     }
 
-    fn ask(&mut self, name: String) {
+    fn ask(&mut self, name: String, freshness: Freshness) {
         if self.lookups.len() >= LOOKUPS_MAX {
-            self.waiting.push(name);
+            self.waiting.push((name, freshness));
             return;
         }
         let (transport, now_ms) = (self.engine.settings.transport.clone(), self.engine.context.now_ms());
-        self.lookups.spawn(async move {
-            let destination = transport.destination(&name, now_ms).await;
-            (name, destination)
-        });
+        let about = name.clone();
+        let lookup = self.lookups.spawn(async move { transport.destination(&about, now_ms, freshness).await });
+        self.asked.insert(lookup.id(), name);
     }
 
     /// Gives the groups of a destination to its lane, or settles them when it has none.
-    fn answered(&mut self, answered: Result<(String, Destination), tokio::task::JoinError>) {
-        if let Some(next) = self.waiting.pop() {
-            self.ask(next);
+    fn answered(&mut self, answered: Result<(tokio::task::Id, Destination), tokio::task::JoinError>) {
+        if let Some((name, freshness)) = self.waiting.pop() {
+            self.ask(name, freshness);
         }
-        let (name, destination) = match answered {
-            Ok(answered) => answered,
+        let (lookup, destination) = match answered {
+            Ok((lookup, destination)) => (lookup, Some(destination)),
             Err(error) => {
-                // The groups stay in the table; the next reconciliation finds them.
-                error!(%error, "a look-up of a destination failed");
-                return;
+                error!(%error, "a look-up of a destination failed: {error}");
+                (error.id(), None)
             }
         };
+        let Some(name) = self.asked.remove(&lookup) else { return };
         let Some(RouteState::Asking(waiting)) = self.routes.remove(&name) else { return };
+        let Some(destination) = destination else {
+            // The groups are in the table; the next reconciliation finds them.
+            let keys: Vec<DueKey> = waiting.into_iter().map(|due| due.key).collect();
+            self.engine.forget(&keys);
+            return;
+        };
         let reason = match destination {
             Destination::Servers(servers) => {
                 let mut lanes = self.engine.lanes();
@@ -339,7 +406,7 @@ impl Dispatcher {
             let span = info_span!("session", site = %site);
             let (engine, stop) = (Arc::clone(&self.engine), self.stop.clone());
             let session = async move {
-                worker::run(engine, &site, stop).await;
+                worker::run(engine, site, stop).await;
                 drop(permit);
             };
             self.engine.tasks.spawn(session.instrument(span));

@@ -52,7 +52,10 @@ struct Lane {
     rests_until_ms: TimestampMs,
     /// There is more in the table.
     overflowed: bool,
+    /// There is work.
     notify: Arc<Notify>,
+    /// Another site needs the place of a session that has nothing to do.
+    evict: Arc<Notify>,
 }
 
 impl Lane {
@@ -62,6 +65,13 @@ impl Lane {
 
     fn front(&self) -> Option<&Ready> {
         self.transactional.front().or_else(|| self.broadcast.front())
+    }
+
+    /// Returns whether one more session is worth it: the open ones have enough to take already.
+    fn wants_session(&self, now_ms: TimestampMs, sessions_max: usize) -> bool {
+        let busy = self.sessions.saturating_sub(self.idle);
+        let enough = if self.idle > 0 { self.idle * TAKE_MAX } else { busy };
+        self.rests_until_ms <= now_ms && self.sessions < sessions_max && self.len() > enough
     }
 
     /// Transactional mail never waits behind a broadcast.
@@ -74,28 +84,58 @@ impl Lane {
 pub(super) struct Lanes {
     lanes: HashMap<String, Lane>,
     known: HashSet<DueKey>,
+    /// There was no room for what the table holds.
+    starved: bool,
+    /// Where the next look for work begins, so that no site is always first.
+    turn: usize,
     sessions_per_site: usize,
     rest_min: Duration,
+}
+
+/// Whether the dispatcher should look at the table again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Appetite {
+    /// There is room again for what did not fit.
+    Hungry,
+    /// There is none, or nothing waits for it.
+    Content,
+}
+
+/// Which half of the lanes a look for work is at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// Those from the turn on.
+    FromTurn,
+    /// Those before it.
+    BeforeTurn,
 }
 
 /// What a session takes next.
 pub(super) enum Take {
     /// These, all for the same servers.
     Groups(Vec<Ready>),
-    /// Nothing; wait for this.
-    Wait(Arc<Notify>),
+    /// Nothing; wait for work, or for being asked to make room.
+    Wait {
+        /// There is work.
+        work: Arc<Notify>,
+        /// The session's place is needed elsewhere.
+        evict: Arc<Notify>,
+    },
+    /// There is work for other servers of the site than the session's.
+    Elsewhere,
     /// Nothing, and the site rests.
     Rest,
 }
 
 impl Lanes {
     pub(super) fn new(sessions_per_site: usize, rest_min: Duration) -> Self {
-        Self { lanes: HashMap::new(), known: HashSet::new(), sessions_per_site, rest_min }
+        Self { lanes: HashMap::new(), known: HashSet::new(), starved: false, turn: 0, sessions_per_site, rest_min }
     }
 
-    /// Returns how many more groups fit in memory.
-    pub(super) fn room(&self) -> usize {
-        READY_MAX.saturating_sub(self.known.len())
+    /// Returns whether `groups` more fit in memory, and remembers when they do not.
+    pub(super) fn has_room_for(&mut self, groups: usize) -> bool {
+        self.starved = self.known.len() + groups > READY_MAX;
+        !self.starved
     }
 
     /// Marks a group as being in memory; `false` when it is already.
@@ -104,10 +144,16 @@ impl Lanes {
     }
 
     /// Forgets groups that have left memory: the table no longer has them, or has to be asked again.
-    pub(super) fn forget(&mut self, keys: &[DueKey]) {
+    #[must_use]
+    pub(super) fn forget(&mut self, keys: &[DueKey]) -> Appetite {
         for key in keys {
             self.known.remove(key);
         }
+        if self.starved && self.known.len() < READY_MAX / 2 {
+            self.starved = false;
+            return Appetite::Hungry;
+        }
+        Appetite::Content
     }
 
     /// Puts a known group into its lane.
@@ -122,32 +168,48 @@ impl Lanes {
             Class::Transactional => lane.transactional.push_back(ready),
             Class::Broadcast => lane.broadcast.push_back(ready),
         }
-        if lane.idle > 0 {
-            lane.notify.notify_one();
-        }
+        // A permit that nobody waits for yet is kept, so that no group is overlooked.
+        lane.notify.notify_one();
         Offer::Taken
     }
 
     /// Returns the sites that have work and may have one more session, and reserves it for each.
     /// `permit` is asked once for each session.
     pub(super) fn reserve_sessions(&mut self, now_ms: TimestampMs, mut permit: impl FnMut() -> bool) -> Vec<String> {
-        let mut reserved = Vec::new();
-        for (site, lane) in &mut self.lanes {
-            // One session probes a site that has failed.
-            let sessions_max = if lane.failures > 0 { 1 } else { self.sessions_per_site };
-            while lane.rests_until_ms <= now_ms && lane.sessions < sessions_max && lane.len() > lane.idle * TAKE_MAX {
-                // A new session is worth it when those that are busy have enough to take already.
-                if lane.sessions > 0 && lane.len() <= (lane.sessions - lane.idle) && lane.idle == 0 {
-                    break;
+        self.lanes.retain(|_, lane| {
+            lane.len() > 0 || lane.sessions > 0 || lane.overflowed || lane.rests_until_ms > now_ms
+        });
+        self.turn = self.turn.wrapping_add(1);
+        let first = self.turn % self.lanes.len().max(1);
+        let (mut reserved, mut refused) = (Vec::new(), false);
+        for pass in [Pass::FromTurn, Pass::BeforeTurn] {
+            for (place, (site, lane)) in self.lanes.iter_mut().enumerate() {
+                if (place >= first) != (pass == Pass::FromTurn) {
+                    continue;
                 }
-                if !permit() {
-                    return reserved;
+                // One session probes a site that has failed.
+                let sessions_max = if lane.failures > 0 { 1 } else { self.sessions_per_site };
+                while !refused && lane.wants_session(now_ms, sessions_max) {
+                    if permit() {
+                        lane.sessions += 1;
+                        reserved.push(site.clone());
+                    } else {
+                        refused = true;
+                    }
                 }
-                lane.sessions += 1;
-                reserved.push(site.clone());
             }
         }
+        if refused {
+            self.evict_idle();
+        }
         reserved
+    }
+
+    /// Asks the sessions that have nothing to do for their places.
+    fn evict_idle(&self) {
+        for lane in self.lanes.values().filter(|lane| lane.idle > 0 && lane.len() == 0) {
+            lane.evict.notify_waiters();
+        }
     }
 
     /// Takes the next groups of a site. `fits` says whether a session that is open can take a
@@ -170,7 +232,13 @@ impl Lanes {
             }
             groups.extend(lane.pop());
         }
-        if groups.is_empty() { Take::Wait(Arc::clone(&lane.notify)) } else { Take::Groups(groups) }
+        if !groups.is_empty() {
+            return Take::Groups(groups);
+        }
+        if lane.len() > 0 {
+            return Take::Elsewhere;
+        }
+        Take::Wait { work: Arc::clone(&lane.notify), evict: Arc::clone(&lane.evict) }
     }
 
     /// Returns whether a lane that had overflowed has room again, and clears the mark.
@@ -220,13 +288,18 @@ impl Lanes {
         gone
     }
 
-    /// Gives a session back; a lane without sessions or work is dropped unless it rests.
-    pub(super) fn session_ended(&mut self, site: &str, now_ms: TimestampMs) {
-        let Some(lane) = self.lanes.get_mut(site) else { return };
-        lane.sessions = lane.sessions.saturating_sub(1);
-        if lane.sessions == 0 && lane.len() == 0 && lane.rests_until_ms <= now_ms && !lane.overflowed {
-            self.lanes.remove(site);
+    /// Gives a session back.
+    pub(super) fn session_ended(&mut self, site: &str) {
+        if let Some(lane) = self.lanes.get_mut(site) {
+            lane.sessions = lane.sessions.saturating_sub(1);
         }
+    }
+
+    /// Forgets every group that is in no lane: after a dispatcher that failed, nobody else brings
+    /// them.
+    pub(super) fn forget_strays(&mut self) {
+        let queues = self.lanes.values().flat_map(|lane| lane.transactional.iter().chain(&lane.broadcast));
+        self.known = queues.map(|ready| ready.due.key).collect();
     }
 
     /// Returns when the first resting site that has work may be tried again.
@@ -261,7 +334,7 @@ mod tests {
     fn ready(site: &str, number: u8, class: Class) -> Ready {
         let email: EmailId = Id::from_bytes([number; 16]);
         let key = DueKey { due_ms: 0, class, email, group: 0 };
-        Ready { due: Due { key, destination: site.into(), first_due_ms: 0 }, servers: servers(site) }
+        Ready { due: Due { key, destination: site.into(), first_due_ms: 0, vanished: false }, servers: servers(site) }
     }
 
     fn lanes() -> Lanes {
@@ -271,7 +344,7 @@ mod tests {
     fn taken(take: Take) -> Vec<u8> {
         match take {
             Take::Groups(groups) => groups.iter().map(|ready| ready.due.key.email.as_bytes()[0]).collect(),
-            Take::Wait(_) | Take::Rest => Vec::new(),
+            Take::Wait { .. } | Take::Elsewhere | Take::Rest => Vec::new(),
         }
     }
 
@@ -317,6 +390,29 @@ mod tests {
         lanes.succeeded("a");
 
         assert_eq!(taken(lanes.take("a", 60_001, |_| true)).len(), 8);
+    }
+
+    #[test]
+    fn a_lane_without_work_or_sessions_is_dropped_once_its_rest_is_over() {
+        let mut lanes = lanes();
+        lanes.offer(ready("a", 1, Class::Transactional));
+        lanes.failed("a", 0, Duration::from_millis(0));
+
+        lanes.reserve_sessions(59_999, || true);
+        assert_eq!(lanes.lanes.len(), 1);
+        lanes.reserve_sessions(60_000, || true);
+
+        assert!(lanes.lanes.is_empty());
+    }
+
+    #[test]
+    fn work_for_other_servers_of_the_site_is_told_from_no_work() {
+        let mut lanes = lanes();
+        lanes.offer(ready("a", 1, Class::Transactional));
+
+        assert!(matches!(lanes.take("a", 0, |_| false), Take::Elsewhere));
+        assert_eq!(taken(lanes.take("a", 0, |_| true)), [1]);
+        assert!(matches!(lanes.take("a", 0, |_| true), Take::Wait { .. }));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The queue is a table (`queue.rs`). The engine (`engine.rs`) reads what is due, asks the
 //! transport (`transport.rs`) for the destination's servers and puts the group into the lane of
 //! their site (`lane.rs`). A session task (`worker.rs`) leases a few groups, composes and signs
-//! each message (`message.rs`, `signing.rs`, `return_path.rs`), speaks SMTP (`smtp/`), reads what
+//! each message (`message.rs`, `return_path.rs`), speaks SMTP (`smtp/`), reads what
 //! the replies mean (`outcome.rs`) and settles the group (`settle.rs`, `retry.rs`) in one
 //! transaction with its events. Groups without a conversation are settled by `unsent.rs`.
 //! `capture/` is the built-in mailbox; `simulated.rs` the recipients whose outcome is known.
@@ -18,6 +18,7 @@ pub mod smtp;
 mod bell;
 mod engine;
 mod forget;
+mod held;
 mod lane;
 mod message;
 mod outcome;

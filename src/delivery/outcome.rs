@@ -13,6 +13,8 @@ pub(super) enum Fate {
     Delivered {
         /// What it said.
         reply: String,
+        /// Whether the recipient then reported the message, which only a simulated one does at once.
+        complained: bool,
     },
     /// Refused for good because of the recipient.
     Bounced {
@@ -93,13 +95,23 @@ impl Deferral {
     }
 }
 
-/// Reads a transaction: one fate a recipient, in its order, and the mood of the site. `plainly`
-/// says that it already used one command at a time.
-pub(super) fn read_transaction(transaction: &Transaction, host: &str, plainly: bool) -> (Vec<Fate>, SiteMood) {
+/// What a transaction was made under.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Circumstances<'a> {
+    /// The host talked to.
+    pub(super) host: &'a str,
+    /// It already used one command at a time.
+    pub(super) plainly: bool,
+    /// The session had carried a message before.
+    pub(super) reused: bool,
+}
+
+/// Reads a transaction: one fate a recipient, in its order, and the mood of the site.
+pub(super) fn read_transaction(transaction: &Transaction, under: Circumstances<'_>) -> (Vec<Fate>, SiteMood) {
     let mut mood = SiteMood::Fine;
     let mut fates = Vec::with_capacity(transaction.recipients.len());
     for (index, result) in transaction.recipients.iter().enumerate() {
-        let (fate, seen) = read_result(result, host, plainly);
+        let (fate, seen) = read_result(result, under);
         let fate = reconsider(fate, result, index, transaction.recipients.len());
         if seen == SiteMood::Strained {
             mood = SiteMood::Strained;
@@ -114,7 +126,7 @@ fn reconsider(fate: Fate, result: &RecipientResult, index: usize, recipients: us
     let after_rcpt = matches!(result, RecipientResult::Refused { phase, .. } if *phase > Phase::Rcpt);
     match fate {
         // There is no smaller transaction than the one that a first recipient is refused in.
-        Fate::Deferred(deferral) if deferral.pace == Pace::AtOnce && index == 0 => {
+        Fate::Deferred(deferral) if deferral.pace == Pace::AtOnce && is_split(result) && index == 0 => {
             Fate::Deferred(Deferral::ordinary(deferral.reply))
         }
         // A server that names a bad mailbox only after it has seen the message does not say whose:
@@ -127,17 +139,32 @@ fn reconsider(fate: Fate, result: &RecipientResult, index: usize, recipients: us
     }
 }
 
-fn read_result(result: &RecipientResult, host: &str, plainly: bool) -> (Fate, SiteMood) {
+/// Returns whether a recipient was sent on because the transaction had too many.
+fn is_split(result: &RecipientResult) -> bool {
     match result {
-        RecipientResult::Accepted { reply } => (Fate::Delivered { reply: reply.to_string() }, SiteMood::Fine),
-        RecipientResult::Refused { phase, reply } => read_refusal(*phase, reply, host, plainly),
+        RecipientResult::Refused { .. } => true,
+        RecipientResult::NotTried { reason, .. } => *reason == Undecided::OverRecipientLimit,
+        RecipientResult::Accepted { .. } | RecipientResult::Ambiguous { .. } => false,
+    }
+}
+
+fn read_result(result: &RecipientResult, under: Circumstances<'_>) -> (Fate, SiteMood) {
+    match result {
+        RecipientResult::Accepted { reply } => {
+            (Fate::Delivered { reply: reply.to_string(), complained: false }, SiteMood::Fine)
+        }
+        RecipientResult::Refused { phase, reply } => read_refusal(*phase, reply, under.host, under.plainly),
+        // RFC 5321 §3.8: a server may close between messages, and many do after a few. That is not
+        // about this message, nor about the site.
+        RecipientResult::NotTried { phase, .. } if *phase < Phase::Mail && under.reused => {
+            (Fate::Deferred(Deferral::at_once(None)), SiteMood::Fine)
+        }
         RecipientResult::NotTried { reason: Undecided::OverRecipientLimit, .. } => {
             (Fate::Deferred(Deferral::at_once(None)), SiteMood::Fine)
         }
         RecipientResult::NotTried { phase, reply, reason } => {
             let said = reply.as_ref().map_or_else(|| format!("{reason} at {phase}"), Reply::to_string);
-            // RFC 5321 §3.8: a server may close at any time. A message whose envelope it never saw
-            // is not charged.
+            // A message whose envelope the server never saw is not charged.
             let deferral =
                 if *phase < Phase::Mail { Deferral::free(Some(said)) } else { Deferral::ordinary(Some(said)) };
             (Fate::Deferred(deferral), SiteMood::Strained)
@@ -208,6 +235,8 @@ mod tests {
     use super::*;
     use crate::delivery::smtp::ConnectionState;
 
+    const UNDER: Circumstances<'_> = Circumstances { host: "mx.example.net", plainly: false, reused: false };
+
     fn reply(code: u16, text: &str) -> Reply {
         let (reply, _) = crate::delivery::smtp::parse_reply(format!("{code} {text}\r\n").as_bytes()).unwrap();
         reply
@@ -219,7 +248,7 @@ mod tests {
 
     fn fates(recipients: Vec<RecipientResult>) -> (Vec<Fate>, SiteMood) {
         let transaction = Transaction { recipients, connection: ConnectionState::Reusable, transcript: String::new() };
-        read_transaction(&transaction, "mx.example.net", false)
+        read_transaction(&transaction, UNDER)
     }
 
     fn deferral(fate: &Fate) -> &Deferral {
@@ -239,7 +268,7 @@ mod tests {
         ]);
 
         assert_eq!(mood, SiteMood::Fine);
-        assert!(matches!(&fates[0], Fate::Delivered { reply } if reply.contains("queued")));
+        assert!(matches!(&fates[0], Fate::Delivered { reply, .. } if reply.contains("queued")));
         assert!(matches!(&fates[1], Fate::Bounced { suppresses: true, bounce } if bounce.subtype == "NoEmail"));
         assert_eq!(deferral(&fates[2]).charge, Charge::Counted);
         assert!(matches!(&fates[3], Fate::Failed { .. }));
@@ -284,6 +313,19 @@ mod tests {
     }
 
     #[test]
+    fn a_session_that_ended_between_two_messages_says_nothing_about_the_site() {
+        let ended = RecipientResult::NotTried { reason: Undecided::Lost, phase: Phase::Precheck, reply: None };
+        let transaction =
+            Transaction { recipients: vec![ended], connection: ConnectionState::Closed, transcript: String::new() };
+
+        let (fates, mood) = read_transaction(&transaction, Circumstances { reused: true, ..UNDER });
+
+        assert_eq!(mood, SiteMood::Fine);
+        assert_eq!(deferral(&fates[0]).pace, Pace::AtOnce);
+        assert_eq!(deferral(&fates[0]).charge, Charge::Free);
+    }
+
+    #[test]
     fn a_command_not_understood_is_tried_plainly_once() {
         let not_understood = [refused(Phase::Mail, 503, "5.5.1 bad sequence of commands")];
         let transaction = Transaction {
@@ -292,8 +334,8 @@ mod tests {
             transcript: String::new(),
         };
 
-        let (first, _) = read_transaction(&transaction, "mx.example.net", false);
-        let (second, _) = read_transaction(&transaction, "mx.example.net", true);
+        let (first, _) = read_transaction(&transaction, UNDER);
+        let (second, _) = read_transaction(&transaction, Circumstances { plainly: true, ..UNDER });
 
         assert!(deferral(&first[0]).plainly);
         assert!(matches!(second[0], Fate::Failed { .. }));

@@ -6,12 +6,14 @@
 use super::rows::{Class, DueRow, LeaseRow};
 use crate::clock::TimestampMs;
 use crate::context::Context;
-use crate::emails::{DeliveryState, EmailRow, LastEvent, bare};
+use crate::emails::{self, DeliveryState, EmailRow, LastEvent, bare};
 use crate::events::{self, Detail, Event, Kind};
 use crate::id::{EmailId, Id};
 use crate::store::tables::{DUE, EMAILS, LEASES};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 
+/// An email this old may have been overtaken by a bounce or an opt-out since it was accepted.
+const ASK_AGAIN_AFTER_MS: i64 = 1_000;
 /// Leases of an earlier boot put back in one transaction.
 const RECOVER_ROWS: usize = 500;
 
@@ -49,12 +51,15 @@ pub(crate) struct Due {
     pub(crate) destination: String,
     /// What its expiry counts from.
     pub(crate) first_due_ms: TimestampMs,
+    /// Its destination's name did not exist at the last look: ask the name servers, not the cache.
+    pub(crate) vanished: bool,
 }
 
 impl Due {
     /// Names a group by its place and its row.
     pub(crate) fn new(key: DueKey, row: &DueRow) -> Self {
-        Self { key, destination: row.destination.clone(), first_due_ms: row.first_due_ms }
+        let (destination, vanished) = (row.destination.clone(), row.vanished_ms.is_some());
+        Self { key, destination, first_due_ms: row.first_due_ms, vanished }
     }
 }
 
@@ -116,7 +121,8 @@ impl Claimed {
 }
 
 /// Takes groups out of the queue and leases them to this boot. The first time an email is taken
-/// up, `email.sent` is recorded. A group that has left the queue meanwhile is left out.
+/// up, `email.sent` is recorded. A group that has left the queue meanwhile is left out, and so is
+/// a recipient who was suppressed or opted out while the email waited.
 pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Result<Vec<Claimed>, StoreError> {
     let now_ms = context.now_ms();
     let mut claimed = Vec::with_capacity(keys.len());
@@ -125,10 +131,15 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
         tx.delete(&DUE, &key.parts())?;
         let Some(mut row) = tx.get(&EMAILS, &(due.team, key.email))? else { continue };
         let waiting = DeliveryState::Waiting { due_ms: key.due_ms };
-        let recipients: Vec<usize> = (0..row.recipients.len())
+        let mut recipients: Vec<usize> = (0..row.recipients.len())
             .filter(|index| row.recipients[*index].group == key.group && row.recipients[*index].state == waiting)
             .collect();
+        if now_ms - row.created_ms > ASK_AGAIN_AFTER_MS {
+            drop_unwanted(tx, &due, &mut row, &mut recipients)?;
+        }
         if recipients.is_empty() {
+            emails::settle_deleted(tx, key.email, &row)?;
+            tx.put(&EMAILS, &(due.team, key.email), &row)?;
             continue;
         }
         let mut newly_sent = Vec::new();
@@ -151,6 +162,24 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
         claimed.push(Claimed { key: *key, due: lease.due, row, recipients });
     }
     Ok(claimed)
+}
+
+/// Settles the recipients who may not be written to any more.
+fn drop_unwanted(
+    tx: &WriteTx<'_>,
+    due: &DueRow,
+    row: &mut EmailRow,
+    recipients: &mut Vec<usize>,
+) -> Result<(), StoreError> {
+    let wanted = emails::still_wanted(tx, due.team, row, recipients)?;
+    for index in recipients.iter().filter(|index| !wanted.contains(index)) {
+        let recipient = &mut row.recipients[*index];
+        recipient.state = DeliveryState::Settled;
+        recipient.last_event.climb(LastEvent::Suppressed);
+        row.last_event.climb(LastEvent::Suppressed);
+    }
+    *recipients = wanted;
+    Ok(())
 }
 
 /// Puts what an earlier boot held back into the queue, due at once and marked as a possible

@@ -10,6 +10,8 @@ use crate::clock::TimestampMs;
 const JITTER_PERCENT: i64 = 20;
 /// The delay after a greylisting: servers that do it ask for minutes.
 const SHORT_MS_MAX: i64 = 5 * 60_000;
+/// How long a destination whose name has vanished is given to come back.
+pub(super) const CONFIRM_AFTER_MS: i64 = 15 * 60_000;
 /// After how long a delay is told again, in hours since the first attempt was due.
 const DELAY_TOLD_AFTER_MS: [i64; 3] = [0, 4 * 3_600_000, 24 * 3_600_000];
 
@@ -31,6 +33,8 @@ pub(super) enum Pace {
     Short,
     /// None: what is left of a transaction goes on in another.
     AtOnce,
+    /// As long as it takes to tell a name that is gone from one that was lost for a moment.
+    Confirm,
 }
 
 impl RetrySchedule {
@@ -49,6 +53,7 @@ impl RetrySchedule {
         }
         let delay_ms = match pace {
             Pace::AtOnce => return Some(now_ms),
+            Pace::Confirm => return Some((now_ms + CONFIRM_AFTER_MS).min(self.expires_ms(due))),
             Pace::Ordinary => self.delay_ms(attempts),
             Pace::Short => self.delay_ms(attempts).min(SHORT_MS_MAX),
         };

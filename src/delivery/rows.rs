@@ -46,6 +46,9 @@ pub struct DueRow {
     pub attempts: u16,
     /// When it was first due: what the expiry counts from.
     pub first_due_ms: TimestampMs,
+    /// Since when its destination's name does not exist, while that waits to be confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vanished_ms: Option<TimestampMs>,
     /// The next conversation uses one command at a time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plainly: bool,
@@ -61,7 +64,16 @@ impl Row for DueRow {}
 impl DueRow {
     /// Returns the row of a group that has not been tried.
     pub fn fresh(team: TeamId, destination: String, due_ms: TimestampMs) -> Self {
-        Self { team, destination, attempts: 0, first_due_ms: due_ms, plainly: false, delays_told: 0, possible_duplicate: false }
+        Self {
+            team,
+            destination,
+            attempts: 0,
+            first_due_ms: due_ms,
+            vanished_ms: None,
+            plainly: false,
+            delays_told: 0,
+            possible_duplicate: false,
+        }
     }
 }
 

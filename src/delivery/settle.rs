@@ -26,14 +26,12 @@ pub(super) struct Settlement {
     pub(super) attempt: Option<AttemptRow>,
     /// Whether the outcome is simulated, so that nobody joins the suppression list.
     pub(super) simulated: bool,
-    /// Recipients that were delivered and then reported the message, which only simulation knows.
-    pub(super) complains: bool,
 }
 
 impl Settlement {
     /// Returns a settlement with a fate for each recipient.
     pub(super) fn new(claimed: Claimed, fates: Vec<Fate>, attempt: Option<AttemptRow>) -> Self {
-        Self { claimed, fates, attempt, simulated: false, complains: false }
+        Self { claimed, fates, attempt, simulated: false }
     }
 
     /// Returns a settlement with one fate for everybody.
@@ -60,11 +58,11 @@ pub(super) fn settle(
     tx.delete(&LEASES, &lease_key)?;
     let Some(row) = tx.get(&EMAILS, &(due.team, key.email))? else { return Ok(Vec::new()) };
     let now_ms = context.now_ms();
-    let mut settling = Settling { tx, context, settlement, row, due: due.clone(), now_ms, delivered: Vec::new() };
+    let mut settling = Settling { tx, context, settlement, row, due: due.clone(), now_ms, delivered: Vec::new(), complained: Vec::new() };
     let mut deferred = Vec::new();
     for (index, fate) in recipients.iter().zip(&settlement.fates) {
         match fate {
-            Fate::Delivered { reply } => settling.deliver(*index, reply),
+            Fate::Delivered { reply, complained } => settling.deliver(*index, reply, *complained),
             Fate::Bounced { bounce, suppresses } => settling.bounce(*index, bounce, *suppresses)?,
             Fate::Failed { reason, reply } => settling.fail(*index, reason, reply.as_deref())?,
             Fate::Deferred(deferral) => deferred.push((*index, deferral)),
@@ -90,6 +88,8 @@ struct Settling<'a, 't> {
     now_ms: TimestampMs,
     /// Delivered recipients with the server's reply.
     delivered: Vec<(String, String)>,
+    /// Those of them who reported the message.
+    complained: Vec<String>,
 }
 
 impl Settling<'_, '_> {
@@ -113,11 +113,12 @@ impl Settling<'_, '_> {
         events::record(self.tx, self.context.id(), self.due.team, self.email(), event)
     }
 
-    fn deliver(&mut self, index: usize, reply: &str) {
+    fn deliver(&mut self, index: usize, reply: &str, complained: bool) {
         self.climb(index, LastEvent::Delivered, DeliveryState::Settled);
         self.delivered.push((self.address(index), reply.to_owned()));
-        if self.settlement.complains {
+        if complained {
             self.climb(index, LastEvent::Complained, DeliveryState::Settled);
+            self.complained.push(self.address(index));
         }
     }
 
@@ -127,10 +128,11 @@ impl Settling<'_, '_> {
         for accepted in delivered.chunk_by(|left, right| left.1 == right.1) {
             let recipients: Vec<String> = accepted.iter().map(|(address, _)| address.clone()).collect();
             let Some((_, reply)) = accepted.first() else { continue };
-            self.record(Kind::Delivered, recipients.clone(), Detail::Reply { reply: reply.clone() })?;
-            if self.settlement.complains {
-                self.record(Kind::Complained, recipients, Detail::None)?;
-            }
+            self.record(Kind::Delivered, recipients, Detail::Reply { reply: reply.clone() })?;
+        }
+        if !self.complained.is_empty() {
+            let complained = std::mem::take(&mut self.complained);
+            self.record(Kind::Complained, complained, Detail::None)?;
         }
         if !delivered.is_empty() && !self.settlement.simulated {
             self.remember_destination()?;

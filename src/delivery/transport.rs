@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::smtp::{Credentials, TlsPolicy};
-use crate::dns::{MxHost, Resolver, Route, RoutePolicy};
+use crate::dns::{Freshness, MxHost, Resolver, Route, RoutePolicy};
 use crate::{clock::TimestampMs, random};
 
 /// How mail leaves.
@@ -98,9 +98,9 @@ pub(super) struct Host {
 
 impl Transport {
     /// Finds where the mail of `domain` goes. Bounded by the resolver's own deadlines.
-    pub(super) async fn destination(&self, domain: &str, now_ms: TimestampMs) -> Destination {
+    pub(super) async fn destination(&self, domain: &str, now_ms: TimestampMs, freshness: Freshness) -> Destination {
         match self {
-            Self::Direct(direct) => direct.destination(domain, now_ms).await,
+            Self::Direct(direct) => direct.destination(domain, now_ms, freshness).await,
             Self::Relay(relay) => relay.destination(now_ms).await,
             Self::Capture { address } => Destination::Servers(Arc::new(Servers {
                 site: "capture".into(),
@@ -118,8 +118,8 @@ impl Transport {
 }
 
 impl Direct {
-    async fn destination(&self, domain: &str, now_ms: TimestampMs) -> Destination {
-        let policy = RoutePolicy { seed: random::number(), ..self.policy.clone() };
+    async fn destination(&self, domain: &str, now_ms: TimestampMs, freshness: Freshness) -> Destination {
+        let policy = RoutePolicy { seed: random::number(), freshness, ..self.policy.clone() };
         let route = self.resolver.route(domain, now_ms, &policy).await;
         let status = route.status().unwrap_or("5.4.4");
         match route {

@@ -4,6 +4,8 @@
 use super::engine::Engine;
 use super::outcome::{Deferral, Fate, undeliverable};
 use super::queue::{Claimed, Due, DueKey, claim};
+use super::retry::{CONFIRM_AFTER_MS, Pace};
+use super::rows::DueRow;
 use super::settle::{Settlement, destination_hash, settle};
 use super::simulated::{self, Outcome};
 use crate::clock::{DAY_MS, TimestampMs};
@@ -58,22 +60,52 @@ pub(super) async fn settle_groups(engine: &Engine, groups: Vec<Due>, reason: &Re
         // The groups are still in the table; the next reconciliation finds them.
         Err(error) => error!(%error, "some deliveries could not be settled: {error}"),
     }
-    engine.lanes().forget(&keys);
+    engine.forget(&keys);
+}
+
+/// Puts back the leases of this boot that nobody holds, as possible duplicates: their conversations
+/// may have come to an end that was never stored.
+pub(super) async fn release_abandoned(engine: &Engine) {
+    for claimed in engine.held.abandoned() {
+        let due = DueRow { possible_duplicate: true, ..claimed.due.clone() };
+        let fate = Fate::Deferred(Deferral::at_once(None));
+        let settlement = Settlement::alike(Claimed { due, ..claimed.clone() }, fate, None);
+        let (context, schedule) = (engine.context.clone(), engine.settings.schedule.clone());
+        let settled = engine.context.store.write_bulk::<_, StoreError>(move |tx| {
+            settle(tx, &context, &schedule, &settlement)
+        });
+        match settled.await {
+            Ok(requeued) => {
+                engine.held.settled(&claimed);
+                engine.bell.ring_for(requeued);
+            }
+            // It stays abandoned, and the next reconciliation tries again.
+            Err(error) => error!(%error, "an abandoned delivery could not be put back: {error}"),
+        }
+    }
 }
 
 fn judge(tx: &WriteTx<'_>, claimed: Claimed, reason: &Reason, now_ms: TimestampMs) -> Result<Settlement, StoreError> {
     let fate = match reason {
         Reason::Simulated => return Ok(simulate(claimed)),
         Reason::Undeliverable { status, message } => undeliverable(message, status),
-        Reason::Vanished if claimed.due.attempts == 0 && took_mail(tx, &claimed, now_ms)? => {
+        Reason::Vanished if !is_confirmed(&claimed, now_ms) && took_mail(tx, &claimed, now_ms)? => {
+            let since_ms = claimed.due.vanished_ms.unwrap_or(now_ms);
+            let due = DueRow { vanished_ms: Some(since_ms), ..claimed.due };
             let said = "5.1.2 the domain does not exist; it took mail lately, so it is looked up once more";
-            Fate::Deferred(Deferral::ordinary(Some(said.into())))
+            let deferral = Deferral { pace: Pace::Confirm, ..Deferral::ordinary(Some(said.into())) };
+            return Ok(Settlement::alike(Claimed { due, ..claimed }, Fate::Deferred(deferral), None));
         }
         Reason::Vanished => undeliverable("The recipient's domain does not exist.", "5.1.2"),
         Reason::Unknown { reason } => Fate::Deferred(Deferral::ordinary(Some(format!("4.4.3 {reason}")))),
         Reason::Expired => Fate::Failed { reason: "expired".into(), reply: None },
     };
     Ok(Settlement::alike(claimed, fate, None))
+}
+
+/// Returns whether the destination's name has been gone long enough to be gone.
+fn is_confirmed(claimed: &Claimed, now_ms: TimestampMs) -> bool {
+    claimed.due.vanished_ms.is_some_and(|since_ms| now_ms - since_ms >= CONFIRM_AFTER_MS)
 }
 
 fn took_mail(tx: &WriteTx<'_>, claimed: &Claimed, now_ms: TimestampMs) -> Result<bool, StoreError> {
@@ -88,8 +120,7 @@ fn simulate(claimed: Claimed) -> Settlement {
         claimed.addresses().iter().map(|address| simulated::outcome(address)).collect();
     let first_attempt = claimed.due.attempts == 0;
     let fates = outcomes.iter().map(|outcome| simulated_fate(*outcome, first_attempt)).collect();
-    let complains = outcomes.contains(&Some(Outcome::Complained));
-    Settlement { simulated: true, complains, ..Settlement::new(claimed, fates, None) }
+    Settlement { simulated: true, ..Settlement::new(claimed, fates, None) }
 }
 
 fn simulated_fate(outcome: Option<Outcome>, first_attempt: bool) -> Fate {
@@ -107,7 +138,8 @@ fn simulated_fate(outcome: Option<Outcome>, first_attempt: bool) -> Fate {
             Fate::Deferred(Deferral::ordinary(Some("451 4.7.1 simulated delay".into())))
         }
         Some(Outcome::Delivered | Outcome::Delayed | Outcome::Complained | Outcome::Suppressed) | None => {
-            Fate::Delivered { reply: "250 2.0.0 simulated delivery".into() }
+            let complained = outcome == Some(Outcome::Complained);
+            Fate::Delivered { reply: "250 2.0.0 simulated delivery".into(), complained }
         }
     }
 }

@@ -8,14 +8,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, error};
+use tracing::{Instrument as _, debug, error};
 
 use super::engine::Engine;
 use super::lane::{Idle, Ready, Take};
 use super::message::{self, ComposeError, Composed};
-use super::outcome::{Deferral, Fate, SiteMood, read_refusal, read_transaction};
+use super::outcome::{Circumstances, Deferral, Fate, SiteMood, read_refusal, read_transaction};
 use super::queue::{Claimed, DueKey, claim};
 use super::receiving_host;
 use super::rows::AttemptRow;
@@ -42,20 +43,33 @@ struct Open {
 }
 
 /// Serves a site until it has no more work, fails, or the engine stops.
-pub(super) async fn run(engine: Arc<Engine>, site: &str, stop: CancellationToken) {
-    let mut worker = Worker { engine: &engine, site, stop, open: None };
-    worker.serve().await;
-    if let Some(open) = worker.open.take() {
-        open.session.quit().await;
+///
+/// A panic ends the session and nothing else: its place is given back, and the reconciliation puts
+/// back the leases it held.
+pub(super) async fn run(engine: Arc<Engine>, site: String, stop: CancellationToken) {
+    let number = engine.held.begin_session();
+    let mut session = JoinSet::new();
+    let (serving, at) = (Arc::clone(&engine), site.clone());
+    let served = async move {
+        let mut worker = Worker { engine: &serving, site: &at, number, stop, open: None };
+        worker.serve().await;
+        if let Some(open) = worker.open.take() {
+            open.session.quit().await;
+        }
+    };
+    session.spawn(served.in_current_span());
+    if let Some(Err(panic)) = session.join_next().await {
+        error!("a delivery session with {site} failed: {panic}");
     }
-    let now_ms = engine.context.now_ms();
-    engine.lanes().session_ended(site, now_ms);
+    engine.held.end_session(number);
+    engine.lanes().session_ended(&site);
     engine.bell.wake();
 }
 
 struct Worker<'a> {
     engine: &'a Arc<Engine>,
     site: &'a str,
+    number: u64,
     stop: CancellationToken,
     open: Option<Open>,
 }
@@ -81,13 +95,19 @@ impl Worker<'_> {
                         return;
                     }
                 }
-                Take::Wait(notify) => {
+                Take::Elsewhere => {
+                    if let Some(open) = self.open.take() {
+                        open.session.quit().await;
+                    }
+                }
+                Take::Wait { work, evict } => {
                     if self.open.is_none() {
                         return;
                     }
                     self.engine.lanes().set_idle(self.site, Idle::Begins);
                     let woken = tokio::select! {
-                        () = notify.notified() => true,
+                        () = work.notified() => true,
+                        () = evict.notified() => false,
                         () = tokio::time::sleep(IDLE_MAX) => false,
                         () = self.stop.cancelled() => false,
                     };
@@ -112,9 +132,12 @@ impl Worker<'_> {
         let keys: Vec<DueKey> = groups.iter().map(|ready| ready.due.key).collect();
         let (context, claiming) = (self.engine.context.clone(), keys.clone());
         let claimed = self.engine.context.store.write_bulk(move |tx| claim(tx, &context, &claiming)).await;
-        self.engine.lanes().forget(&keys);
+        self.engine.forget(&keys);
         let claimed: Vec<Claimed> = match claimed {
-            Ok(claimed) => claimed,
+            Ok(claimed) => {
+                self.engine.held.take(self.number, &claimed);
+                claimed
+            }
             Err(error) => {
                 // The groups are still in the table; the next reconciliation finds them.
                 error!(%error, "deliveries could not be leased: {error}");
@@ -141,25 +164,30 @@ impl Worker<'_> {
 
     /// Puts a leased group back, untried.
     async fn release(&self, claimed: Claimed) {
-        let deferral = Fate::Deferred(Deferral { pace: super::retry::Pace::AtOnce, ..Deferral::free(None) });
-        self.settle(Settlement::alike(claimed, deferral, None)).await;
+        self.settle(Settlement::alike(claimed, Fate::Deferred(Deferral::at_once(None)), None)).await;
     }
 
-    async fn deliver(&mut self, claimed: Claimed, servers: &Servers) -> Next {
-        let now_ms = self.engine.context.now_ms();
-        if now_ms > self.engine.settings.schedule.expires_ms(&claimed.due) {
-            let expired = Fate::Failed { reason: "expired".into(), reply: None };
-            self.settle(Settlement::alike(claimed, expired, None)).await;
-            return Next::Continue;
-        }
+    async fn deliver(&mut self, mut claimed: Claimed, servers: &Servers) -> Next {
+        // The destination has servers, so that it exists.
+        claimed.due.vanished_ms = None;
         let timeouts = if claimed.due.attempts == 0 {
             self.engine.settings.timeouts.clone()
         } else {
             self.engine.settings.timeouts.clone().patient()
         };
-        if let Err(failed) = self.open_session(servers, timeouts).await {
+        let stop = self.stop.clone();
+        let opened = tokio::select! {
+            opened = self.open_session(servers, timeouts) => opened,
+            () = stop.cancelled() => {
+                self.release(claimed).await;
+                return Next::End;
+            }
+        };
+        if let Err(failed) = opened {
             return self.site_failed(claimed, servers, failed).await;
         }
+        // Held until the message has left: many large ones at once would not fit in memory.
+        let _room = self.engine.reserve_message_room(&claimed.row).await;
         let (claimed, composed) = self.compose(claimed).await;
         let composed = match composed {
             Ok(composed) => composed,
@@ -173,10 +201,12 @@ impl Worker<'_> {
             self.open = self.open.take().map(plain);
         }
         let Some(open) = &mut self.open else { return Next::End };
+        let reused = open.session.transactions() > 0;
         let pieces = [composed.signatures.as_slice(), composed.message.as_slice()];
         let transaction = open.session.deliver(&composed.envelope, &pieces).await;
         let host = open.host.clone();
-        let (fates, mood) = read_transaction(&transaction, &host, claimed.due.plainly);
+        let under = Circumstances { host: &host, plainly: claimed.due.plainly, reused };
+        let (fates, mood) = read_transaction(&transaction, under);
         let attempt = self.attempt_row(&claimed, summary(&fates), transaction.transcript);
         self.settle(Settlement::new(claimed, fates, Some(attempt))).await;
         self.after_transaction(mood).await
@@ -213,13 +243,20 @@ impl Worker<'_> {
 
     async fn settle(&self, settlement: Settlement) {
         let (context, schedule) = (self.engine.context.clone(), self.engine.settings.schedule.clone());
+        let claimed = settlement.claimed.clone();
         let settled = self.engine.context.store.write_bulk::<_, StoreError>(move |tx| {
             settle(tx, &context, &schedule, &settlement)
         });
         match settled.await {
-            Ok(requeued) => self.engine.bell.ring_for(requeued),
-            // The lease stays; the next start takes it up as a possible duplicate.
-            Err(error) => error!(%error, "the outcome of a delivery could not be stored: {error}"),
+            Ok(requeued) => {
+                self.engine.held.settled(&claimed);
+                self.engine.bell.ring_for(requeued);
+            }
+            // The lease stays; the reconciliation puts it back as a possible duplicate.
+            Err(error) => {
+                self.engine.held.abandon(&claimed);
+                error!(%error, "the outcome of a delivery could not be stored: {error}");
+            }
         }
     }
 
@@ -301,7 +338,8 @@ impl Worker<'_> {
         servers: &Servers,
         (failed, endpoint): (FailedSession, Option<Endpoint>),
     ) -> Next {
-        let host = servers.hosts.first().map_or("", |host| host.name.as_str());
+        let nearest = servers.hosts.first().map_or("", |host| host.name.as_str());
+        let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
         let fate = match &failed.error {
             SessionError::Refused { phase, reply } => read_refusal(*phase, reply, host, true).0,
             error => Fate::Deferred(Deferral::ordinary(Some(format!("4.4.1 {error}")))),

@@ -18,7 +18,7 @@ use crate::store::tables::IDEMPOTENCY;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 
 /// The longest key, in characters.
-pub const KEY_CHARS_MAX: usize = 256;
+pub(super) const KEY_CHARS_MAX: usize = 256;
 /// How long an answer is remembered.
 const LIFETIME_MS: i64 = DAY_MS;
 /// Rows read or removed in one transaction.

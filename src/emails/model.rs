@@ -10,11 +10,11 @@ use crate::clock::TimestampMs;
 use crate::id::{AttachmentId, TopicId};
 
 /// Recipients in `to`, `cc` and `bcc` together.
-pub const RECIPIENTS_MAX: usize = 50;
+pub(super) const RECIPIENTS_MAX: usize = 50;
 /// The longest subject, in characters.
-pub const SUBJECT_CHARS_MAX: usize = 998;
+pub(super) const SUBJECT_CHARS_MAX: usize = 998;
 /// Emails in one batch.
-pub const BATCH_MAX: usize = 100;
+pub(super) const BATCH_MAX: usize = 100;
 
 /// The status of an email or of one of its recipients: the rungs of a ladder that a late event
 /// never climbs down.

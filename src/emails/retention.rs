@@ -33,7 +33,7 @@ impl Retention {
     pub async fn apply(self, context: &Context) -> Result<(), StoreError> {
         let now = context.now_ms();
         let before = |days: u32| now - i64::from(days) * DAY_MS;
-        let teams = context.store.read::<_, StoreError>(|tx| teams::list(tx)).await?;
+        let teams = context.store.read::<_, StoreError>(teams::list).await?;
         let teams: Vec<TeamId> = teams.into_iter().map(|team| team.id).collect();
         purge_content(context, &teams, before(self.content_days)).await?;
         for team in teams {

@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use super::idempotency::{Answer, Idempotency, IdempotentRequest, KeyConflict, Reservation, ReservationRow, Reserved};
 use super::model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail};
 use super::store::{DeliveryState, EmailRow, RecipientRow, StoredBlob, seal_attachment, seal_content};
+use crate::address::EmailAddress;
 use crate::api_keys::Caller;
 use crate::clock::TimestampMs;
 use crate::context::Context;
@@ -373,15 +374,7 @@ impl AcceptGroup {
         if simulated::outcome(address) == Some(simulated::Outcome::Suppressed) {
             return Ok(false);
         }
-        let team = self.sender.team;
-        let kind = if topic.is_some() { SendKind::Topic } else { SendKind::Transactional };
-        if suppressions::blocks(tx, team, hash, kind)? {
-            return Ok(false);
-        }
-        match topic {
-            Some(topic) => contacts::receives_topic(tx, team, hash, topic),
-            None => Ok(true),
-        }
+        may_write_to(tx, self.sender.team, hash, topic)
     }
 
     fn store(
@@ -412,6 +405,48 @@ impl AcceptGroup {
         }
         Ok(())
     }
+}
+
+/// Returns whether the team may write to an address: it is not suppressed, and has not opted out.
+fn may_write_to(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    hash: &AddressHash,
+    topic: Option<SendTopic>,
+) -> Result<bool, StoreError> {
+    let kind = if topic.is_some() { SendKind::Topic } else { SendKind::Transactional };
+    if suppressions::blocks(tx, team, hash, kind)? {
+        return Ok(false);
+    }
+    match topic {
+        Some(topic) => contacts::receives_topic(tx, team, hash, topic),
+        None => Ok(true),
+    }
+}
+
+/// Returns those of an email's recipients (indexes into its row) whom the team may still write to.
+/// A topic that has been deleted meanwhile asks nobody any more.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn still_wanted(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    row: &EmailRow,
+    recipients: &[usize],
+) -> Result<Vec<usize>, StoreError> {
+    let topic = match row.topic {
+        Some(id) => topics::find_for_send(tx, team, id)?,
+        None => None,
+    };
+    let mut wanted = Vec::with_capacity(recipients.len());
+    for index in recipients {
+        let Ok(address) = EmailAddress::parse(bare(&row.recipients[*index].mailbox)) else { continue };
+        if may_write_to(tx, team, &suppressions::hash(&address), topic)? {
+            wanted.push(*index);
+        }
+    }
+    Ok(wanted)
 }
 
 /// Numbers the recipients that share a transaction and returns each number's destination domain.

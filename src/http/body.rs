@@ -10,7 +10,8 @@ use std::sync::Arc;
 use salvo::extract::Metadata;
 use salvo::oapi::{Components, Content, EndpointArgRegister, Operation, RequestBody as RequestBodyDoc, Required, ToSchema};
 use salvo::{Depot, Extractible, Request};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Deserializer as _, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::{ApiError, ErrorCode};
@@ -51,9 +52,29 @@ pub enum BodySize {
 }
 
 /// A type that is read from a request body.
-pub trait FromBody: DeserializeOwned + ToSchema + Send + 'static {
+pub trait FromBody: ToSchema + Send + Sized + 'static {
+    /// How large the body may be.
+    const SIZE: BodySize;
+
+    /// Reads the body, leaving out the fields that are tolerated on its route.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    fn from_body(raw: &[u8], tolerated: &[&str]) -> Result<Self, ApiError>;
+}
+
+/// A request body that is one JSON object.
+pub trait JsonBody: DeserializeOwned + ToSchema + Send + 'static {
     /// How large the body may be.
     const SIZE: BodySize = BodySize::Other;
+}
+
+impl<T: JsonBody> FromBody for T {
+    const SIZE: BodySize = <T as JsonBody>::SIZE;
+
+    fn from_body(raw: &[u8], tolerated: &[&str]) -> Result<Self, ApiError> {
+        parse(raw, tolerated)
+    }
 }
 
 /// A request body that has been read and has the shape of `T`; its rules are checked by `T::parse`.
@@ -102,7 +123,7 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
         let (raw, share) = read(req, bytes_max, &limits.in_flight).await?;
         depot.insert_typed(share);
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
-        let value = parse(&raw, tolerated)?;
+        let value = T::from_body(&raw, tolerated)?;
         Ok(Self { value, raw })
     }
 }
@@ -157,6 +178,54 @@ pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, A
     let value = value.map_err(|error| refuse(&error, &track.path().to_string()))?;
     json.end().map_err(|error| refuse(&error, "."))?;
     Ok(value)
+}
+
+/// Reads `raw` as an array of 1 to `items_max` items and returns the text of each, still to be read.
+///
+/// # Errors
+/// 400 when `raw` is no JSON; 422 that says how many `items` are accepted.
+pub fn parse_items(raw: &[u8], items_max: usize, items: &str) -> Result<Vec<Box<RawValue>>, ApiError> {
+    let mut json = serde_json::Deserializer::from_slice(raw);
+    let read = json.deserialize_seq(Items { items_max }).and_then(|read| json.end().map(|()| read));
+    let (kept, count) = read.map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => {
+            ApiError::validation(format!("Invalid request body: expected an array of 1 to {items_max} {items}."))
+        }
+        _ => refuse(&error, "."),
+    })?;
+    if !(1..=items_max).contains(&count) {
+        let message = format!("Invalid request body: it holds {count} {items}; 1 to {items_max} are accepted.");
+        return Err(ApiError::validation(message));
+    }
+    Ok(kept)
+}
+
+/// Keeps up to `items_max` items of an array and counts the others.
+struct Items {
+    items_max: usize,
+}
+
+impl<'de> Visitor<'de> for Items {
+    type Value = (Vec<Box<RawValue>>, usize);
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut kept = Vec::new();
+        while kept.len() < self.items_max {
+            match seq.next_element()? {
+                Some(item) => kept.push(item),
+                None => break,
+            }
+        }
+        let mut count = kept.len();
+        while seq.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok((kept, count))
+    }
 }
 
 fn refuse(error: &serde_json::Error, path: &str) -> ApiError {

@@ -13,9 +13,9 @@ use crate::id::Id;
 use crate::store::page::{Cursor, Page, PageQuery};
 
 /// Rows on a page when the caller does not say.
-pub const LIMIT_DEFAULT: usize = 20;
+pub(crate) const LIMIT_DEFAULT: usize = 20;
 /// Rows on a page at most.
-pub const LIMIT_MAX: usize = 100;
+pub(crate) const LIMIT_MAX: usize = 100;
 
 /// The page a caller asked for.
 pub struct ListQuery<R>(pub PageQuery<Id<R>>);

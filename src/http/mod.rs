@@ -11,6 +11,7 @@ pub mod error;
 pub mod router;
 
 mod auth;
+mod bounded;
 mod edge;
 mod list;
 mod openapi;
@@ -21,7 +22,8 @@ mod respond;
 mod state;
 pub(crate) mod tolerance;
 
-pub use body::{Body, BodyLimits, BodySize, FromBody};
+pub use body::{Body, BodyLimits, BodySize, FromBody, JsonBody};
+pub use bounded::{AtMost, read_at_most};
 pub use edge::Cors;
 pub use error::{ApiError, ApiResult, ErrorCode};
 pub use list::{List, ListQuery};

@@ -4,7 +4,7 @@ use crate::clock::TimestampMs;
 use crate::id::TeamId;
 
 /// The longest name of a team, in characters.
-pub const NAME_CHARS_MAX: usize = 80;
+pub(super) const NAME_CHARS_MAX: usize = 80;
 
 /// A team.
 #[derive(Clone, Debug, PartialEq, Eq)]

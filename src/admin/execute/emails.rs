@@ -120,7 +120,10 @@ fn event(event: Event) -> EventView {
 }
 
 fn joined(reason: String, diagnostic: Vec<String>) -> String {
-    if diagnostic.is_empty() { reason } else { format!("{reason}: {}", diagnostic.join(" ")) }
+    if diagnostic.is_empty() {
+        return reason;
+    }
+    format!("{}: {}", reason.trim_end_matches('.'), diagnostic.join(" "))
 }
 
 impl From<ApiError> for Refusal {

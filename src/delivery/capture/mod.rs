@@ -34,6 +34,6 @@ const LINE_BYTES_MAX: usize = 4_096;
 const ERRORS_MAX: u32 = 20;
 /// Sessions at once.
 const SESSIONS_MAX: usize = 200;
-/// Bytes of large messages under way, over all sessions: several of the largest, and no more than a
-/// small machine has to spare.
-const UNDER_WAY_BYTES_MAX: usize = 256 << 20;
+/// Bytes of large messages under way, over all sessions: two of the largest, each of which takes its
+/// size again while it is sealed.
+const UNDER_WAY_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::address::DomainName;
 use crate::domains::model::{DomainChanges, Label, NewDomain, Patch};
-use crate::http::{ApiError, ApiResult, FromBody};
+use crate::http::{ApiError, ApiResult, JsonBody};
 
 /// A domain to send from.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -30,7 +30,7 @@ pub(super) struct CreateDomainRequest {
     capabilities: Option<CapabilitiesRequest>,
 }
 
-impl FromBody for CreateDomainRequest {}
+impl JsonBody for CreateDomainRequest {}
 
 /// What a domain is used for.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -60,7 +60,7 @@ pub(super) struct UpdateDomainRequest {
     capabilities: Option<CapabilitiesRequest>,
 }
 
-impl FromBody for UpdateDomainRequest {}
+impl JsonBody for UpdateDomainRequest {}
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
     /// Reads a field that is there; one that is absent stays at its default.

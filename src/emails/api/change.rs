@@ -11,19 +11,19 @@ use super::response::{DeletedEmail, EmailReference};
 use crate::api_keys::Caller;
 use crate::emails::Emails;
 use crate::emails::change::ChangeError;
-use crate::http::{ApiError, ApiResult, Body, FromBody, PathId, State};
+use crate::http::{ApiError, ApiResult, Body, JsonBody, PathId, State};
 use crate::id::resource;
 
 /// Another time for a scheduled email.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UpdateEmailRequest {
+pub(super) struct UpdateEmailRequest {
     /// When to send, up to 30 days ahead: ISO 8601, or words such as `in 1 hour`.
     #[salvo(schema(required = true))]
     scheduled_at: Option<String>,
 }
 
-impl FromBody for UpdateEmailRequest {}
+impl JsonBody for UpdateEmailRequest {}
 
 /// Moves a scheduled email to another time.
 #[endpoint(tags("Emails"))]

@@ -11,13 +11,16 @@ use serde_json::value::RawValue;
 
 use crate::address::Mailbox;
 use crate::clock::TimestampMs;
-use crate::emails::attachments::{self, AttachmentRequest};
+use crate::emails::attachments::{self, ATTACHMENTS_MAX, AttachmentRequest};
 use crate::emails::headers::{self, RawHeaders};
 use crate::emails::model::{BATCH_MAX, RECIPIENTS_MAX, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
 use crate::emails::schedule;
-use crate::emails::tags::{self, TagRequest};
-use crate::http::{ApiError, BodySize, FromBody};
+use crate::emails::tags::{self, TAGS_MAX, TagRequest};
+use crate::http::{ApiError, AtMost, BodySize, FromBody, JsonBody, body, read_at_most};
 use crate::id::{Id, TopicId};
+
+/// Addresses that one field is read up to. More than are accepted, so that the refusal counts them.
+const ADDRESSES_READ_MAX: usize = 1_000;
 
 /// An email to send.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -47,9 +50,9 @@ pub struct SendEmailRequest {
     /// `List-Unsubscribe-Post`.
     headers: Option<RawHeaders>,
     /// Files to attach, with their content.
-    attachments: Option<Vec<AttachmentRequest>>,
+    attachments: Option<AtMost<ATTACHMENTS_MAX, AttachmentRequest>>,
     /// Labels of your own.
-    tags: Option<Vec<TagRequest>>,
+    tags: Option<AtMost<TAGS_MAX, TagRequest>>,
     /// When to send, up to 30 days ahead: ISO 8601, or words such as `in 1 hour`.
     scheduled_at: Option<String>,
     /// The topic a recipient can opt out of.
@@ -59,35 +62,13 @@ pub struct SendEmailRequest {
     template: Option<serde_json::Value>,
 }
 
-impl FromBody for SendEmailRequest {
+impl JsonBody for SendEmailRequest {
     const SIZE: BodySize = BodySize::Email;
 }
 
 /// Up to 100 emails, each read by itself, so that one of the wrong shape is named by its place.
 #[derive(Debug)]
 pub struct SendBatchRequest(pub Vec<Box<RawValue>>);
-
-impl<'de> Deserialize<'de> for SendBatchRequest {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Items;
-        impl<'de> Visitor<'de> for Items {
-            type Value = Vec<Box<RawValue>>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an array of emails")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                let mut items = Vec::new();
-                while let Some(item) = seq.next_element()? {
-                    items.push(item);
-                }
-                Ok(items)
-            }
-        }
-        deserializer.deserialize_seq(Items).map(Self)
-    }
-}
 
 impl ToSchema for SendBatchRequest {
     fn to_schema(components: &mut Components) -> RefOr<Schema> {
@@ -97,6 +78,10 @@ impl ToSchema for SendBatchRequest {
 
 impl FromBody for SendBatchRequest {
     const SIZE: BodySize = BodySize::Email;
+
+    fn from_body(raw: &[u8], _tolerated: &[&str]) -> Result<Self, ApiError> {
+        body::parse_items(raw, BATCH_MAX, "emails").map(Self)
+    }
 }
 
 /// One address or several.
@@ -117,19 +102,15 @@ impl<'de> Deserialize<'de> for OneOrMany {
                 Ok(vec![one.to_owned()])
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                let mut addresses = Vec::new();
-                while let Some(address) = seq.next_element()? {
-                    addresses.push(address);
-                }
-                Ok(addresses)
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                read_at_most(seq, ADDRESSES_READ_MAX)
             }
 
             // A list that PHP filtered arrives as an object whose keys are the old indexes.
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut addresses = Vec::new();
                 while let Some((index, address)) = map.next_entry::<String, String>()? {
-                    if index.parse::<u32>().is_err() {
+                    if index.parse::<u32>().is_err() || addresses.len() == ADDRESSES_READ_MAX {
                         return Err(serde::de::Error::custom("expected an address or an array of addresses"));
                     }
                     addresses.push(address);
@@ -190,9 +171,9 @@ impl SendEmailRequest {
             Some(raw) => headers::parse(raw.0).map_err(|error| invalid("headers", error))?,
             None => headers::CustomHeaders::default(),
         };
-        let attachments = attachments::parse(attachments.unwrap_or_default(), rules.attachment_bytes_max)
+        let attachments = attachments::parse(attachments.map_or_else(Vec::new, |list| list.0), rules.attachment_bytes_max)
             .map_err(|error| invalid("attachments", error))?;
-        let tags = tags::parse(tags.unwrap_or_default()).map_err(|error| invalid("tags", error))?;
+        let tags = tags::parse(tags.map_or_else(Vec::new, |list| list.0)).map_err(|error| invalid("tags", error))?;
         let scheduled_ms = match scheduled_at.as_deref() {
             None | Some("") => None,
             Some(text) => Some(parse_scheduled_at(text, rules.now_ms)?),

@@ -13,7 +13,6 @@ use super::request::{Rules, SendBatchRequest, SendEmailRequest};
 use super::response::{SendBatchResponse, SendEmailResponse};
 use crate::api_keys::Caller;
 use crate::emails::idempotency::{IdempotentRequest, KEY_CHARS_MAX, KeyConflict, Route};
-use crate::emails::model::BATCH_MAX;
 use crate::emails::{BatchError, EmailLimits, Emails, SendError};
 use crate::http::tolerance::ITEM_ECHOES;
 use crate::http::{ApiError, ApiResult, Body, ErrorCode, State, body, canonical};
@@ -58,12 +57,6 @@ pub async fn send_batch(
     drop(raw);
     if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
-    }
-    if items.is_empty() || items.len() > BATCH_MAX {
-        return Err(ApiError::validation(format!(
-            "Invalid batch: it holds {} emails; 1 to {BATCH_MAX} are accepted.",
-            items.len()
-        )));
     }
     let rules = limits.rules(emails.now_ms());
     let mut accepted = Vec::with_capacity(items.len());
@@ -126,7 +119,7 @@ impl From<SendError> for ApiError {
 }
 
 /// The `Idempotency-Key` header.
-pub struct IdempotencyKey(Option<String>);
+pub(super) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
     /// Joins the key with what the body says. A body that got this far is JSON.
@@ -171,7 +164,7 @@ impl EndpointArgRegister for IdempotencyKey {
 
 /// The `x-batch-validation` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchValidation {
+pub(super) enum BatchValidation {
     /// One invalid email refuses the batch.
     Strict,
     /// Valid emails are accepted.

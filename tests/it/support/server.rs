@@ -1,6 +1,6 @@
 //! The server under test: the same wiring as the binary's.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Parser;
 use ringmail::admin;
@@ -179,7 +179,7 @@ impl TestServer {
     /// Waits until the email is as `condition` says, and returns it.
     #[track_caller]
     pub(crate) fn wait_until(&self, id: &str, what: &str, condition: impl Fn(&Value) -> bool) -> Value {
-        let started = Instant::now();
+        let started = ringmail::clock::monotonic();
         loop {
             let email = self.get(&format!("/emails/{id}")).ok(200);
             if condition(&email) {

@@ -1,0 +1,127 @@
+//! What verbs print, in JSON and in exit codes.
+
+use serde_json::Value;
+
+use super::program::Place;
+
+/// Returns the names of an object's fields, sorted.
+fn fields(value: &Value) -> Vec<&str> {
+    let mut fields: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    fields.sort_unstable();
+    fields
+}
+
+#[test]
+fn keys_are_made_listed_renamed_and_revoked() {
+    let place = Place::new();
+    let _server = place.serve(&["dev"]);
+
+    let made = place.run(&["key", "create", "ci", "--json"]).json();
+    let expected = ["created_at", "domain_id", "id", "last_used_at", "name", "permission", "token"];
+    assert_eq!(fields(&made), expected);
+    assert_eq!((&made["name"], &made["permission"]), (&"ci".into(), &"full_access".into()));
+    let scoped =
+        ["key", "create", "scoped", "--permission", "sending_access", "--domain", "example.com", "--json"];
+    let scoped = place.run(&scoped).json();
+    assert_eq!(scoped["permission"], "sending_access");
+    assert!(scoped["domain_id"].is_string());
+
+    let listed = place.run(&["key", "list", "--json"]).json();
+    assert_eq!(fields(&listed), ["data"]);
+    assert_eq!(fields(&listed["data"][1]), expected[..6]);
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(place.run(&["key", "rename", id, "build", "--json"]).json()["name"], "build");
+    assert_eq!(place.run(&["key", "revoke", "build"]).line(), id);
+
+    place.run(&["key", "revoke", "build"]).failed(3, &["build"]);
+    place.run(&["key", "create", "x", "--domain", "other.example"]).failed(3, &["other.example"]);
+    place.run(&["key", "create", ""]).failed(2, &["80 characters"]);
+    place.run(&["key", "create", "scoped"]).line();
+    place.run(&["key", "revoke", "scoped"]).failed(4, &["several"]);
+}
+
+#[test]
+fn a_list_longer_than_a_page_is_whole() {
+    let place = Place::new();
+    let server = place.serve(&["serve", "--rate-limit", "0"]);
+    let key = place.run(&["key", "create", "one"]).line().to_owned();
+    for number in 0..105 {
+        let body = format!(r#"{{"name":"key {number}"}}"#);
+        let url = format!("{}/api-keys", server.api());
+        let agent = ureq::Agent::new_with_defaults();
+        let request = agent.post(url).header("authorization", format!("Bearer {key}"));
+        assert_eq!(request.content_type("application/json").send(body).unwrap().status().as_u16(), 201);
+    }
+
+    let listed = place.run(&["key", "list", "--json"]).json();
+
+    assert_eq!(listed["data"].as_array().map(Vec::len), Some(106));
+    assert_eq!(listed["data"][105]["name"], "one");
+    assert_eq!(place.run(&["key", "list"]).line().lines().count(), 107);
+}
+
+#[test]
+fn teams_are_made_once_and_named_where_there_are_several() {
+    let place = Place::new();
+    let _server = place.serve(&["dev"]);
+    let listed = place.run(&["team", "list", "--json"]).json();
+    assert_eq!(fields(&listed["data"][0]), ["created_at", "id", "name"]);
+    assert_eq!(listed["data"][0]["name"], "Main");
+
+    let made = place.run(&["team", "create", "Second", "--json"]).json();
+    assert_eq!(made["name"], "Second");
+    place.run(&["team", "create", "Second"]).failed(4, &["already"]);
+    place.run(&["team", "create", " "]).failed(2, &["80 characters"]);
+
+    place.run(&["key", "list"]).failed(2, &["--team", "Main, Second"]);
+    place.run(&["key", "list", "--team", "Third"]).failed(3, &["Main, Second"]);
+    assert_eq!(place.run(&["key", "list", "--team", "Second", "--json"]).json()["data"], Value::Array(Vec::new()));
+    assert_eq!(place.run(&["key", "list", "--team", "Second"]).out, "");
+}
+
+#[test]
+fn users_have_roles_and_a_team_keeps_an_owner() {
+    let place = Place::new();
+    let _server = place.serve(&["dev"]);
+
+    let owner = place.run(&["user", "create", "One@Example.com", "--json"]).json();
+    assert_eq!(fields(&owner), ["email", "id", "role", "since"]);
+    assert_eq!(owner["role"], "owner");
+    assert_eq!(place.run(&["user", "create", "two@example.com", "--json"]).json()["role"], "member");
+    place.run(&["user", "create", "one@example.com"]).failed(4, &["owner"]);
+    place.run(&["user", "create", "nobody"]).failed(2, &["nobody"]);
+
+    place.run(&["user", "remove", "one@example.com"]).failed(4, &["last owner"]);
+    place.run(&["user", "role", "three@example.com", "admin"]).failed(3, &["three@example.com"]);
+    assert_eq!(place.run(&["user", "role", "two@example.com", "owner", "--json"]).json()["role"], "owner");
+    place.run(&["user", "remove", "one@example.com"]).line();
+    assert_eq!(place.run(&["user", "list", "--json"]).json()["data"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn domains_show_their_records_and_are_trusted_in_development_alone() {
+    let place = Place::new();
+    let server = place.serve(&["dev", "--hostname", "mx.example.net"]);
+
+    let added = place.run(&["domain", "add", "Mail.example.org", "--json"]).json();
+    assert_eq!((&added["name"], &added["status"]), (&"mail.example.org".into(), &"not_started".into()));
+    assert_eq!(fields(&added["records"][0]), ["name", "priority", "record", "status", "type", "value"]);
+    assert_eq!(added["records"][0]["value"], "mx.example.net");
+    let table = place.run(&["domain", "show", "mail.example.org"]);
+    assert!(table.line().contains("v=spf1 a:mx.example.net ~all"), "{table:?}");
+    place.run(&["domain", "add", "mail.example.org"]).failed(4, &["already"]);
+    place.run(&["domain", "add", "nonsense"]).failed(2, &["nonsense"]);
+    place.run(&["domain", "show", "other.example"]).failed(3, &["other.example"]);
+
+    let trusted = place.run(&["domain", "add", "trusted.example", "--verified", "--json"]).json();
+    assert_eq!(trusted["status"], "verified");
+    let removed = place.run(&["domain", "remove", "mail.example.org", "--json"]).json();
+    assert_eq!((&removed["id"], &removed["deleted"]), (&added["id"], &true.into()));
+    let listed = place.run(&["domain", "list", "--json"]).json();
+    assert_eq!(listed["data"].as_array().map(Vec::len), Some(2));
+    assert_eq!(server.stop(), 0);
+
+    let _served = place.serve(&["serve", "--data-dir", "served"]);
+    let arguments = ["domain", "add", "trusted.example", "--verified", "--data-dir", "served"];
+    place.run(&arguments).failed(2, &["ringmail dev"]);
+}
