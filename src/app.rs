@@ -189,8 +189,7 @@ impl App {
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
-        let body_limits =
-            BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
+        let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
         let services = http::Services::default()
             .with(Arc::clone(&emails))
             .with(Arc::clone(&api_keys))

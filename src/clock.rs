@@ -57,9 +57,7 @@ pub fn monotonic() -> Instant {
 
 /// Formats a timestamp for the wire: ISO 8601, UTC, milliseconds and `Z`.
 pub fn to_iso(ms: TimestampMs) -> String {
-    chrono::DateTime::from_timestamp_millis(ms)
-        .unwrap_or_default()
-        .to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+    chrono::DateTime::from_timestamp_millis(ms).unwrap_or_default().to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
 #[cfg(test)]

@@ -23,7 +23,18 @@ pub mod resource {
         )+ };
     }
     resources!(
-        ApiKey, Attachment, Attempt, Captured, Contact, Domain, Email, Event, Idempotency, Suppression, Team, Topic,
+        ApiKey,
+        Attachment,
+        Attempt,
+        Captured,
+        Contact,
+        Domain,
+        Email,
+        Event,
+        Idempotency,
+        Suppression,
+        Team,
+        Topic,
         User,
     );
 }

@@ -45,12 +45,7 @@ impl DomainName {
         } else {
             // RFC 5891 §5: the lookup form. The lengths are checked below, where the error can say which one it was.
             Uts46::new()
-                .to_ascii(
-                    text.as_bytes(),
-                    AsciiDenyList::STD3,
-                    Hyphens::CheckFirstLast,
-                    DnsLength::Ignore,
-                )
+                .to_ascii(text.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Ignore)
                 .map_err(|_| AddressError::DomainNotEncodable)?
         };
         check_labels(&ascii)?;
@@ -72,9 +67,7 @@ fn is_ldh_or_dot(c: char) -> bool {
 
 /// RFC 5890 §2.3.1: the prefix of an A-label, in any letter case.
 fn is_encoded_label(label: &str) -> bool {
-    label
-        .get(..4)
-        .is_some_and(|prefix| prefix.eq_ignore_ascii_case("xn--"))
+    label.get(..4).is_some_and(|prefix| prefix.eq_ignore_ascii_case("xn--"))
 }
 
 fn check_labels(name: &str) -> Result<(), AddressError> {
@@ -96,11 +89,7 @@ fn check_labels(name: &str) -> Result<(), AddressError> {
         }
     }
     // RFC 3696 §2: no top-level domain is all digits, so a name that ends so is an IP address.
-    if name
-        .rsplit('.')
-        .next()
-        .is_some_and(|label| label.bytes().all(|b| b.is_ascii_digit()))
-    {
+    if name.rsplit('.').next().is_some_and(|label| label.bytes().all(|b| b.is_ascii_digit())) {
         return Err(AddressError::DomainNumeric);
     }
     Ok(())
@@ -139,10 +128,7 @@ mod tests {
             ("EXAMPLE.Com", "example.com"),
             ("example.com.", "example.com"),
             ("a-b.c--d.example.co.uk", "a-b.c--d.example.co.uk"),
-            (
-                "r3---sn-apo3qvuoxuxbt-j5pe.googlevideo.com",
-                "r3---sn-apo3qvuoxuxbt-j5pe.googlevideo.com",
-            ),
+            ("r3---sn-apo3qvuoxuxbt-j5pe.googlevideo.com", "r3---sn-apo3qvuoxuxbt-j5pe.googlevideo.com"),
             ("1.2.3.com", "1.2.3.com"),
             ("bücher.example", "xn--bcher-kva.example"),
             ("BÜCHER.example", "xn--bcher-kva.example"),

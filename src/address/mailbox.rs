@@ -25,10 +25,7 @@ impl Mailbox {
         let text = text.trim_matches(' ');
 
         let Some(open) = find_bracket(text, '<', '>')? else {
-            return Ok(Self {
-                name: None,
-                address: EmailAddress::parse(text)?,
-            });
+            return Ok(Self { name: None, address: EmailAddress::parse(text)? });
         };
         let (phrase, bracketed) = (&text[..open], &text[open + 1..]);
         let name = parse_name(phrase)?;
@@ -48,10 +45,7 @@ impl Mailbox {
             Some('<') => return Err(AddressError::SecondAngleBracket),
             Some(_) => return Err(AddressError::TextAfterAddress),
         }
-        Ok(Self {
-            name,
-            address: EmailAddress::parse(address.trim_matches(' '))?,
-        })
+        Ok(Self { name, address: EmailAddress::parse(address.trim_matches(' '))? })
     }
 
     /// Returns the display name, without quotes and escapes.
@@ -67,10 +61,7 @@ impl Mailbox {
 
 impl From<EmailAddress> for Mailbox {
     fn from(address: EmailAddress) -> Self {
-        Self {
-            name: None,
-            address,
-        }
+        Self { name: None, address }
     }
 }
 
@@ -91,11 +82,7 @@ fn find_bracket(text: &str, wanted: char, opposite: char) -> Result<Option<usize
             _ => {}
         }
     }
-    if quoted {
-        Err(AddressError::UnterminatedQuote)
-    } else {
-        Ok(None)
-    }
+    if quoted { Err(AddressError::UnterminatedQuote) } else { Ok(None) }
 }
 
 /// Reads the words before the `<`: plain and quoted ones, as RFC 5322 §3.2.5 lets them mix. The quotes are known to be closed.
@@ -165,57 +152,21 @@ mod tests {
             ("\"\" <a@b.co>", None, "a@b.co"),
             ("Name <a@b.co>", Some("Name"), "Name <a@b.co>"),
             ("Name<a@B.co>", Some("Name"), "Name <a@b.co>"),
-            (
-                "  Two   Words  < a@b.co > ",
-                Some("Two Words"),
-                "Two Words <a@b.co>",
-            ),
-            (
-                "Acme Inc. <a@b.co>",
-                Some("Acme Inc."),
-                "Acme Inc. <a@b.co>",
-            ),
-            (
-                "O'Neil & Söhne 🚀 <a@b.co>",
-                Some("O'Neil & Söhne 🚀"),
-                "O'Neil & Söhne 🚀 <a@b.co>",
-            ),
+            ("  Two   Words  < a@b.co > ", Some("Two Words"), "Two Words <a@b.co>"),
+            ("Acme Inc. <a@b.co>", Some("Acme Inc."), "Acme Inc. <a@b.co>"),
+            ("O'Neil & Söhne 🚀 <a@b.co>", Some("O'Neil & Söhne 🚀"), "O'Neil & Söhne 🚀 <a@b.co>"),
             ("\"Name\" <a@b.co>", Some("Name"), "Name <a@b.co>"),
-            (
-                "\"Quoted, Name\" <a@b.co>",
-                Some("Quoted, Name"),
-                "\"Quoted, Name\" <a@b.co>",
-            ),
+            ("\"Quoted, Name\" <a@b.co>", Some("Quoted, Name"), "\"Quoted, Name\" <a@b.co>"),
             ("\"A; <B>\" <a@b.co>", Some("A; <B>"), "\"A; <B>\" <a@b.co>"),
-            (
-                "\"a \\\"b\\\" \\\\c\" <a@b.co>",
-                Some("a \"b\" \\c"),
-                "\"a \\\"b\\\" \\\\c\" <a@b.co>",
-            ),
-            (
-                "Robert \"Bob\" Smith <a@b.co>",
-                Some("Robert Bob Smith"),
-                "Robert Bob Smith <a@b.co>",
-            ),
-            (
-                "Acme (Support) <a@b.co>",
-                Some("Acme (Support)"),
-                "\"Acme (Support)\" <a@b.co>",
-            ),
-            (
-                "Team: Sales <a@b.co>",
-                Some("Team: Sales"),
-                "\"Team: Sales\" <a@b.co>",
-            ),
+            ("\"a \\\"b\\\" \\\\c\" <a@b.co>", Some("a \"b\" \\c"), "\"a \\\"b\\\" \\\\c\" <a@b.co>"),
+            ("Robert \"Bob\" Smith <a@b.co>", Some("Robert Bob Smith"), "Robert Bob Smith <a@b.co>"),
+            ("Acme (Support) <a@b.co>", Some("Acme (Support)"), "\"Acme (Support)\" <a@b.co>"),
+            ("Team: Sales <a@b.co>", Some("Team: Sales"), "\"Team: Sales\" <a@b.co>"),
             ("a\\b <a@b.co>", Some("a\\b"), "\"a\\\\b\" <a@b.co>"),
             ("\"john doe\"@b.co", None, "\"john doe\"@b.co"),
             ("\"a,<b\"@b.co", None, "\"a,<b\"@b.co"),
             ("N <\"a>b,\\\"\"@b.co>", Some("N"), "N <\"a>b,\\\"\"@b.co>"),
-            (
-                "用户 <用户@例え.テスト>",
-                Some("用户"),
-                "用户 <用户@xn--r8jz45g.xn--zckzah>",
-            ),
+            ("用户 <用户@例え.テスト>", Some("用户"), "用户 <用户@xn--r8jz45g.xn--zckzah>"),
             (&long_form, Some(&*longest_name), &long_form),
         ] {
             let mailbox = Mailbox::parse(given).unwrap_or_else(|error| panic!("{given}: {error}"));
@@ -258,10 +209,7 @@ mod tests {
             ("Name\" <a@b.co>", AddressError::UnterminatedQuote),
             ("\"Name\\\" <a@b.co>", AddressError::UnterminatedQuote),
             ("N <\"a@b.co>", AddressError::UnterminatedQuote),
-            (
-                "Name\r\nBcc: x@y.co <a@b.co>",
-                AddressError::ControlCharacter,
-            ),
+            ("Name\r\nBcc: x@y.co <a@b.co>", AddressError::ControlCharacter),
             ("Name <a@b.co>\n", AddressError::ControlCharacter),
             ("Na\tme <a@b.co>", AddressError::ControlCharacter),
             ("\"Na\0me\" <a@b.co>", AddressError::ControlCharacter),
@@ -280,10 +228,7 @@ mod tests {
     fn json_holds_the_text_form() {
         let mailbox: Mailbox = serde_json::from_str(r#""\"Doe, J\" <J@B.co>""#).unwrap();
         assert_eq!(mailbox.name(), Some("Doe, J"));
-        assert_eq!(
-            serde_json::to_string(&mailbox).unwrap(),
-            r#""\"Doe, J\" <J@b.co>""#
-        );
+        assert_eq!(serde_json::to_string(&mailbox).unwrap(), r#""\"Doe, J\" <J@b.co>""#);
         assert!(serde_json::from_str::<Mailbox>(r#""a@b.co, c@d.co""#).is_err());
     }
 

@@ -52,11 +52,13 @@ impl Direct {
         let clock = Clock::System;
         let context = Context { store, ids: IdSource::new(clock.clone()), clock, keyring };
         let tasks = TaskTracker::new();
-        let api_keys = ApiKeys::load(context.clone(), tasks.clone()).map_err(|error| DirectError::Open(error.into()))?;
+        let api_keys =
+            ApiKeys::load(context.clone(), tasks.clone()).map_err(|error| DirectError::Open(error.into()))?;
         // Nothing is looked up: checks are a running server's.
         let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 53));
         let resolver = Resolver::with_servers(&[nowhere]).expect("one server is enough for a resolver");
-        let domains = Domains::new(context.clone(), resolver, config.domain_settings(config.listen), Arc::clone(&api_keys));
+        let domains =
+            Domains::new(context.clone(), resolver, config.domain_settings(config.listen), Arc::clone(&api_keys));
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let links = Links::new(context.keyring.clone(), config.link_settings(config.listen));
         let emails = Emails::new(context.clone(), QueueBell::default(), idempotency, tasks.clone(), links);

@@ -103,9 +103,9 @@ pub(super) fn run(config: Config, output: Output, menu: fn(&Config, Ready) -> Me
         // The address is bound and nothing is answered yet: whoever is ahead waits for the key.
         let dev = match &config.purpose {
             Purpose::Serve => None,
-            Purpose::Dev(setup) => Some(
-                admin::prepare(app.services(), setup).await.map_err(|error| Failure::failed(error.to_string()))?,
-            ),
+            Purpose::Dev(setup) => {
+                Some(admin::prepare(app.services(), setup).await.map_err(|error| Failure::failed(error.to_string()))?)
+            }
         };
         let file = app.services().context.store.path().display().to_string();
         menu(&config, Ready { address: app.address(), file, dev }).print(output)?;

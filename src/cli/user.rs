@@ -107,9 +107,7 @@ pub(super) async fn run(verb: UserVerb, output: Output) -> Result<(), Failure> {
         UserVerb::Role(RoleArgs { email, role, team, place }) => {
             (Request::UserRole { team: team.team, email, role: role.into() }, place)
         }
-        UserVerb::Remove(RemoveArgs { email, team, place }) => {
-            (Request::UserRemove { team: team.team, email }, place)
-        }
+        UserVerb::Remove(RemoveArgs { email, team, place }) => (Request::UserRemove { team: team.team, email }, place),
     };
     match place.ask(request).await? {
         Response::User(user) => output.print(&user, |user| format!("{}  {}  {}", user.id, user.email, user.role)),

@@ -29,9 +29,9 @@ pub use dev::{DevSettings, DevSetup};
 pub use hostname::{Hostname, HostnameOrigin};
 pub use relay::{Credentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
 pub use settings::{DEV_DIRECTORY, LogFormat, SERVE_DIRECTORY, Settings};
-pub use values::{parse_duration, parse_url};
 pub(crate) use settings::{state_directory, without_empty_variables};
 pub(crate) use values::wait;
+pub use values::{parse_duration, parse_url};
 
 use crate::dns::Cidr;
 use crate::domains::{DomainSettings, RelayRecords};
@@ -225,12 +225,12 @@ impl std::fmt::Display for ConfigError {
                 "relay delivery needs a smarthost: name one with --relay smtp://USER@HOST:PORT, \
                  or choose --delivery capture or direct",
             ),
-            Self::UserWithoutPassword => f.write_str(
-                "--relay names a user and no password: set RINGMAIL_RELAY_PASSWORD, or leave the user out",
-            ),
-            Self::PasswordWithoutUser => f.write_str(
-                "RINGMAIL_RELAY_PASSWORD is set and --relay names no user: write smtp://USER@HOST:PORT",
-            ),
+            Self::UserWithoutPassword => {
+                f.write_str("--relay names a user and no password: set RINGMAIL_RELAY_PASSWORD, or leave the user out")
+            }
+            Self::PasswordWithoutUser => {
+                f.write_str("RINGMAIL_RELAY_PASSWORD is set and --relay names no user: write smtp://USER@HOST:PORT")
+            }
             Self::BodyBudget { body_mb, budget_mb } => write!(
                 f,
                 "one request body does not fit into the budget of all: raise --body-budget-mb ({budget_mb}) \

@@ -229,12 +229,7 @@ fn parse_port(text: &str) -> Result<u16, RelayUrlError> {
     }
 }
 
-fn parse_tls(
-    implicit: bool,
-    query: Option<&str>,
-    loopback: bool,
-    signs_in: bool,
-) -> Result<RelayTls, RelayUrlError> {
+fn parse_tls(implicit: bool, query: Option<&str>, loopback: bool, signs_in: bool) -> Result<RelayTls, RelayUrlError> {
     let asked = match query {
         None => None,
         Some(query) => Some(query.strip_prefix("tls=").ok_or(RelayUrlError::Rest)?),

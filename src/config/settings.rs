@@ -124,15 +124,27 @@ pub struct Settings {
     email_retention_days: u32,
 
     /// Where accepted emails go.
-    #[arg(long, env = "RINGMAIL_DELIVERY", value_name = "MODE", value_enum, default_value = "capture",
-          help_heading = "Delivering")]
+    #[arg(
+        long,
+        env = "RINGMAIL_DELIVERY",
+        value_name = "MODE",
+        value_enum,
+        default_value = "capture",
+        help_heading = "Delivering"
+    )]
     delivery: DeliveryMode,
 
-    #[arg(long, env = "RINGMAIL_RELAY", value_name = "URL", hide_env_values = true, help_heading = "Delivering",
-          help = "The smarthost of relay delivery: \
+    #[arg(
+        long,
+        env = "RINGMAIL_RELAY",
+        value_name = "URL",
+        hide_env_values = true,
+        help_heading = "Delivering",
+        help = "The smarthost of relay delivery: \
                   smtp://[USER[:PASSWORD]@]HOST[:PORT][?tls=required|opportunistic|never] or smtps://…; \
                   the password better in RINGMAIL_RELAY_PASSWORD. TLS is required unless the host is this machine: \
-                  there it is used where offered, and not at all where a user signs in")]
+                  there it is used where offered, and not at all where a user signs in"
+    )]
     relay: Option<RelayText>,
 
     /// The return-path records that the smarthost of relay delivery asks for: mx=10 HOST; spf=include:HOST.
@@ -192,8 +204,14 @@ pub struct Settings {
     capture_smtp: SocketAddr,
 
     /// How log lines are written, to standard error.
-    #[arg(long, env = "RINGMAIL_LOG_FORMAT", value_name = "FORMAT", value_enum, default_value = "text",
-          help_heading = "Logging")]
+    #[arg(
+        long,
+        env = "RINGMAIL_LOG_FORMAT",
+        value_name = "FORMAT",
+        value_enum,
+        default_value = "text",
+        help_heading = "Logging"
+    )]
     log_format: LogFormat,
 
     /// Which log lines are written: error, warn, info, debug or trace, also by part, as in
@@ -241,9 +259,11 @@ pub(crate) fn state_directory() -> Option<PathBuf> {
 pub(crate) fn without_empty_variables(command: Command) -> Command {
     let is_empty = |variable: &OsStr| std::env::var_os(variable).is_some_and(|value| value.is_empty());
     command
-        .mut_args(|argument| {
-            if argument.get_env().is_some_and(is_empty) { argument.env(None::<&'static str>) } else { argument }
-        })
+        .mut_args(
+            |argument| {
+                if argument.get_env().is_some_and(is_empty) { argument.env(None::<&'static str>) } else { argument }
+            },
+        )
         .mut_subcommands(without_empty_variables)
 }
 

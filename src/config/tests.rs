@@ -136,10 +136,16 @@ fn a_value_out_of_range_or_of_another_form_is_refused() {
 #[test]
 fn lists_are_separated_by_commas_or_repeated() {
     let config = config(&[
-        "--resolver", "127.0.0.1:5353,9.9.9.9,2620:fe::fe,[2620:fe::fe]",
-        "--allow-address", "127.0.0.0/8", "--allow-address", "10.0.0.0/8,fd00::/8",
-        "--cors-origins", "https://a.example/,https://b.example:8443",
-        "--dashboard-hosts", "Mail.lan,192.168.1.5,[::2]",
+        "--resolver",
+        "127.0.0.1:5353,9.9.9.9,2620:fe::fe,[2620:fe::fe]",
+        "--allow-address",
+        "127.0.0.0/8",
+        "--allow-address",
+        "10.0.0.0/8,fd00::/8",
+        "--cors-origins",
+        "https://a.example/,https://b.example:8443",
+        "--dashboard-hosts",
+        "Mail.lan,192.168.1.5,[::2]",
     ])
     .unwrap();
 
@@ -206,12 +212,33 @@ fn signing_in_on_this_machine_needs_no_tls_unless_it_is_asked_for() {
 #[test]
 fn what_is_no_relay_url_is_refused() {
     for text in [
-        "", "mail.example.com", "http://mail.example.com", "smtp://", "smtp://:25", "smtp://host:0", "smtp://host:+25",
-        "smtp://host:65536", "smtp://::1:25", "smtp://[10.0.0.1]:25", "smtp://[::1", "smtp://[::1]25", "smtp://host/x",
-        "smtp://host#x", "smtp://host?x=1", "smtp://host?tls=", "smtp://host?tls=required&x", "smtps://host?tls=never",
-        "smtp://@host", "smtp://:password@host", "smtp://user:%zz@host", "smtp://user:%0d%0a@host", "smtp://user:%@host",
-        "smtp://user:password@mail.example.com?tls=never", "smtp://user@mail.example.com?tls=opportunistic",
-        "smtp://ho st", "smtp://1234",
+        "",
+        "mail.example.com",
+        "http://mail.example.com",
+        "smtp://",
+        "smtp://:25",
+        "smtp://host:0",
+        "smtp://host:+25",
+        "smtp://host:65536",
+        "smtp://::1:25",
+        "smtp://[10.0.0.1]:25",
+        "smtp://[::1",
+        "smtp://[::1]25",
+        "smtp://host/x",
+        "smtp://host#x",
+        "smtp://host?x=1",
+        "smtp://host?tls=",
+        "smtp://host?tls=required&x",
+        "smtps://host?tls=never",
+        "smtp://@host",
+        "smtp://:password@host",
+        "smtp://user:%zz@host",
+        "smtp://user:%0d%0a@host",
+        "smtp://user:%@host",
+        "smtp://user:password@mail.example.com?tls=never",
+        "smtp://user@mail.example.com?tls=opportunistic",
+        "smtp://ho st",
+        "smtp://1234",
     ] {
         assert!(text.parse::<RelayUrl>().is_err(), "{text}");
     }
@@ -264,10 +291,9 @@ fn links_are_allowed_where_whoever_gets_them_can_open_them() {
 #[test]
 fn the_records_of_a_smarthost_are_shown_in_relay_delivery_alone() {
     let records = ["--relay-records", "mx=10 mx.example.com; spf=include:example.com"];
-    for (mode, shown) in [
-        (&["--delivery", "direct"][..], false),
-        (&["--delivery", "relay", "--relay", "smtp://mail.example.com"], true),
-    ] {
+    for (mode, shown) in
+        [(&["--delivery", "direct"][..], false), (&["--delivery", "relay", "--relay", "smtp://mail.example.com"], true)]
+    {
         let config = config(&[mode, &records].concat()).unwrap();
 
         assert_eq!(config.domain_settings(config.listen).relay_records.is_some(), shown, "{mode:?}");

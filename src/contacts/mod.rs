@@ -56,12 +56,7 @@ pub fn receives_topic(
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn has_opted_out(
-    tx: &impl Reads,
-    team: TeamId,
-    address: &AddressHash,
-    topic: TopicId,
-) -> Result<bool, StoreError> {
+pub fn has_opted_out(tx: &impl Reads, team: TeamId, address: &AddressHash, topic: TopicId) -> Result<bool, StoreError> {
     let Some((id, contact)) = find(tx, team, address)? else { return Ok(false) };
     let choice = tx.get(&TOPIC_CHOICES, &(team, id, topic))?;
     Ok(contact.unsubscribed || choice.is_some_and(|choice| choice.subscription == Subscription::OptOut))
@@ -92,11 +87,7 @@ pub fn opt_out_of_topic(
     Ok(OptOut::Recorded)
 }
 
-fn find(
-    tx: &impl Reads,
-    team: TeamId,
-    address: &AddressHash,
-) -> Result<Option<(ContactId, ContactRow)>, StoreError> {
+fn find(tx: &impl Reads, team: TeamId, address: &AddressHash) -> Result<Option<(ContactId, ContactRow)>, StoreError> {
     let Some(index) = tx.get(&CONTACT_ADDRESSES, &(team, *address))? else { return Ok(None) };
     Ok(tx.get(&CONTACTS, &(team, index.id))?.map(|row| (index.id, row)))
 }

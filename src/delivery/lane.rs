@@ -176,9 +176,8 @@ impl Lanes {
     /// Returns the sites that have work and may have one more session, and reserves it for each.
     /// `permit` is asked once for each session.
     pub(super) fn reserve_sessions(&mut self, now_ms: TimestampMs, mut permit: impl FnMut() -> bool) -> Vec<String> {
-        self.lanes.retain(|_, lane| {
-            lane.len() > 0 || lane.sessions > 0 || lane.overflowed || lane.rests_until_ms > now_ms
-        });
+        self.lanes
+            .retain(|_, lane| lane.len() > 0 || lane.sessions > 0 || lane.overflowed || lane.rests_until_ms > now_ms);
         self.turn = self.turn.wrapping_add(1);
         let first = self.turn % self.lanes.len().max(1);
         let (mut reserved, mut refused) = (Vec::new(), false);

@@ -89,11 +89,8 @@ pub(super) fn compose(
         attachments: &attachments,
     };
     let bytes = mime::compose(&message, boundary_seed(claimed)).map_err(|error| invalid(&error))?;
-    let signatures: Vec<Signature<'_>> = domain
-        .keys
-        .iter()
-        .map(|(selector, key)| Signature { domain: &domain.domain, selector, key })
-        .collect();
+    let signatures: Vec<Signature<'_>> =
+        domain.keys.iter().map(|(selector, key)| Signature { domain: &domain.domain, selector, key }).collect();
     let time_s = u64::try_from(context.now_ms() / 1000).unwrap_or(0);
     let signatures = dkim::sign(&bytes, &signatures, time_s).map_err(|error| invalid(&error))?;
     let envelope = Envelope {
@@ -105,12 +102,7 @@ pub(super) fn compose(
 
 /// Gives an email under a topic its recipient's unsubscribe link. Such an email goes out to one
 /// recipient at a time.
-fn with_link(
-    content: Content,
-    links: &Links,
-    claimed: &Claimed,
-    topic: TopicId,
-) -> Result<Content, ComposeError> {
+fn with_link(content: Content, links: &Links, claimed: &Claimed, topic: TopicId) -> Result<Content, ComposeError> {
     let Some(index) = claimed.recipients.first() else { return Ok(content) };
     let mailbox = Mailbox::parse(&claimed.row.recipients[*index].mailbox).map_err(|error| invalid(&error))?;
     let token = UnsubscribeToken { team: claimed.due.team, topic, address: mailbox.address().clone() };

@@ -1,9 +1,7 @@
 //! What a conversation means for a recipient. Pure.
 
 use super::retry::Pace;
-use super::smtp::{
-    Action, BounceKind, FailReason, Phase, RecipientResult, Reply, Transaction, Undecided, classify,
-};
+use super::smtp::{Action, BounceKind, FailReason, Phase, RecipientResult, Reply, Transaction, Undecided, classify};
 use crate::events::{Bounce, BounceType};
 
 /// What became of one recipient in one attempt.
@@ -81,7 +79,14 @@ pub(super) enum SiteMood {
 impl Deferral {
     /// Returns an ordinary deferral.
     pub(super) fn ordinary(reply: Option<String>) -> Self {
-        Self { pace: Pace::Ordinary, charge: Charge::Counted, reply, hours_max: None, plainly: false, company: Company::Group }
+        Self {
+            pace: Pace::Ordinary,
+            charge: Charge::Counted,
+            reply,
+            hours_max: None,
+            plainly: false,
+            company: Company::Group,
+        }
     }
 
     /// Returns the deferral of what was never tried.

@@ -58,7 +58,16 @@ pub(super) fn settle(
     tx.delete(&LEASES, &lease_key)?;
     let Some(row) = tx.get(&EMAILS, &(due.team, key.email))? else { return Ok(Vec::new()) };
     let now_ms = context.now_ms();
-    let mut settling = Settling { tx, context, settlement, row, due: due.clone(), now_ms, delivered: Vec::new(), complained: Vec::new() };
+    let mut settling = Settling {
+        tx,
+        context,
+        settlement,
+        row,
+        due: due.clone(),
+        now_ms,
+        delivered: Vec::new(),
+        complained: Vec::new(),
+    };
     let mut deferred = Vec::new();
     for (index, fate) in recipients.iter().zip(&settlement.fates) {
         match fate {
@@ -176,11 +185,7 @@ impl Settling<'_, '_> {
 
     /// Puts the deferred back into the queue: those to be tried at once in groups of their own, so
     /// that they do not wait with the others.
-    fn defer(
-        &mut self,
-        schedule: &RetrySchedule,
-        deferred: &[(usize, &Deferral)],
-    ) -> Result<Vec<Due>, StoreError> {
+    fn defer(&mut self, schedule: &RetrySchedule, deferred: &[(usize, &Deferral)]) -> Result<Vec<Due>, StoreError> {
         let (at_once, later): (Vec<_>, Vec<_>) =
             deferred.iter().copied().partition(|(_, deferral)| deferral.pace == Pace::AtOnce);
         let mut requeued = Vec::new();

@@ -71,9 +71,8 @@ pub(super) async fn release_abandoned(engine: &Engine) {
         let fate = Fate::Deferred(Deferral::at_once(None));
         let settlement = Settlement::alike(Claimed { due, ..claimed.clone() }, fate, None);
         let (context, schedule) = (engine.context.clone(), engine.settings.schedule.clone());
-        let settled = engine.context.store.write_bulk::<_, StoreError>(move |tx| {
-            settle(tx, &context, &schedule, &settlement)
-        });
+        let settled =
+            engine.context.store.write_bulk::<_, StoreError>(move |tx| settle(tx, &context, &schedule, &settlement));
         match settled.await {
             Ok(requeued) => {
                 engine.held.settled(&claimed);

@@ -24,8 +24,8 @@ use super::settle::{Settlement, settle};
 use super::smtp::{Endpoint, FailedSession, Identity, Session, SessionError, Timeouts, TlsPolicy};
 use super::transport::Servers;
 use super::unsent;
-use crate::store::StoreError;
 use crate::blocking;
+use crate::store::StoreError;
 
 /// How long an open session waits for more mail of its site.
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -245,9 +245,11 @@ impl Worker<'_> {
     async fn settle(&self, settlement: Settlement) {
         let (context, schedule) = (self.engine.context.clone(), self.engine.settings.schedule.clone());
         let claimed = settlement.claimed.clone();
-        let settled = self.engine.context.store.write_bulk::<_, StoreError>(move |tx| {
-            settle(tx, &context, &schedule, &settlement)
-        });
+        let settled = self
+            .engine
+            .context
+            .store
+            .write_bulk::<_, StoreError>(move |tx| settle(tx, &context, &schedule, &settlement));
         match settled.await {
             Ok(requeued) => {
                 self.engine.held.settled(&claimed);
@@ -327,9 +329,7 @@ impl Worker<'_> {
         debug!("STARTTLS of {host} does not work: {}", failed.error);
         receiving_host::remember_broken_tls(&self.engine.context, host).await;
         endpoint.tls = TlsPolicy::Never;
-        Session::open(&endpoint, identity, timeouts, &settings.tls)
-            .await
-            .map_err(|failed| (failed, endpoint))
+        Session::open(&endpoint, identity, timeouts, &settings.tls).await.map_err(|failed| (failed, endpoint))
     }
 
     /// Defers the group whose session could not be opened, and lets the site rest.

@@ -29,10 +29,7 @@ impl Cidr {
     pub const fn v4(network: Ipv4Addr, prefix_bits: u8) -> Self {
         assert!(prefix_bits <= 32, "an IPv4 prefix has at most 32 bits");
         let network = Ipv4Addr::from_bits(network.to_bits() & mask_v4(prefix_bits));
-        Self {
-            network: IpAddr::V4(network),
-            prefix_bits,
-        }
+        Self { network: IpAddr::V4(network), prefix_bits }
     }
 
     /// Returns an IPv6 range.
@@ -43,41 +40,26 @@ impl Cidr {
     pub const fn v6(network: Ipv6Addr, prefix_bits: u8) -> Self {
         assert!(prefix_bits <= 128, "an IPv6 prefix has at most 128 bits");
         let network = Ipv6Addr::from_bits(network.to_bits() & mask_v6(prefix_bits));
-        Self {
-            network: IpAddr::V6(network),
-            prefix_bits,
-        }
+        Self { network: IpAddr::V6(network), prefix_bits }
     }
 
     /// Tells whether `ip` lies in this range. The families never mix: `::ffff:10.0.0.1` is
     /// outside `10.0.0.0/8`.
     pub fn contains(&self, ip: IpAddr) -> bool {
         match (self.network, ip) {
-            (IpAddr::V4(network), IpAddr::V4(ip)) => {
-                ip.to_bits() & mask_v4(self.prefix_bits) == network.to_bits()
-            }
-            (IpAddr::V6(network), IpAddr::V6(ip)) => {
-                ip.to_bits() & mask_v6(self.prefix_bits) == network.to_bits()
-            }
+            (IpAddr::V4(network), IpAddr::V4(ip)) => ip.to_bits() & mask_v4(self.prefix_bits) == network.to_bits(),
+            (IpAddr::V6(network), IpAddr::V6(ip)) => ip.to_bits() & mask_v6(self.prefix_bits) == network.to_bits(),
             _ => false,
         }
     }
 }
 
 const fn mask_v4(prefix_bits: u8) -> u32 {
-    if prefix_bits == 0 {
-        0
-    } else {
-        u32::MAX << (32 - prefix_bits)
-    }
+    if prefix_bits == 0 { 0 } else { u32::MAX << (32 - prefix_bits) }
 }
 
 const fn mask_v6(prefix_bits: u8) -> u128 {
-    if prefix_bits == 0 {
-        0
-    } else {
-        u128::MAX << (128 - prefix_bits)
-    }
+    if prefix_bits == 0 { 0 } else { u128::MAX << (128 - prefix_bits) }
 }
 
 impl FromStr for Cidr {

@@ -30,10 +30,7 @@ impl Resolver {
             return Ok(None);
         };
         if let Some(own) = self.dmarc_record(&domain).await? {
-            return Ok(Some(Dmarc {
-                policy: own.policy,
-                inherited_from: None,
-            }));
+            return Ok(Some(Dmarc { policy: own.policy, inherited_from: None }));
         }
         let mut published = Vec::new();
         for parent in parents(&domain) {
@@ -82,13 +79,10 @@ enum Role {
 
 /// The names above `domain` that may hold a record, longest first, without top-level domains.
 fn parents(domain: &str) -> impl Iterator<Item = &str> {
-    domain
-        .match_indices('.')
-        .map(|(at, _)| &domain[at + 1..])
-        .filter(|parent| {
-            let dots = parent.bytes().filter(|byte| *byte == b'.').count();
-            (1..WALK_LABELS_MAX).contains(&dots)
-        })
+    domain.match_indices('.').map(|(at, _)| &domain[at + 1..]).filter(|parent| {
+        let dots = parent.bytes().filter(|byte| *byte == b'.').count();
+        (1..WALK_LABELS_MAX).contains(&dots)
+    })
 }
 
 /// RFC 9989 §4.10.2: the organizational domain is the one that says so, else the one with the
@@ -105,10 +99,7 @@ fn inherit(published: Vec<(String, Record)>) -> Option<Dmarc> {
             Role::Unstated => organization = Some((parent, record)),
         }
     }
-    organization.map(|(parent, record)| Dmarc {
-        policy: record.subdomains,
-        inherited_from: Some(parent),
-    })
+    organization.map(|(parent, record)| Dmarc { policy: record.subdomains, inherited_from: Some(parent) })
 }
 
 /// Reads the one DMARC record among `texts`; several count as none (RFC 7489 §6.6.3).
@@ -119,10 +110,8 @@ fn parse(texts: &[String]) -> Option<Record> {
 }
 
 fn parse_one(text: &str) -> Option<Record> {
-    let mut tags = text
-        .split(';')
-        .filter_map(|tag| tag.split_once('='))
-        .map(|(name, value)| (name.trim(), value.trim()));
+    let mut tags =
+        text.split(';').filter_map(|tag| tag.split_once('=')).map(|(name, value)| (name.trim(), value.trim()));
     if tags.next()? != ("v", "DMARC1") {
         return None;
     }
@@ -138,17 +127,11 @@ fn parse_one(text: &str) -> Option<Record> {
     }
     // RFC 7489 §6.6.3: a record whose policy cannot be read asks for reports and nothing more.
     let policy = policy.unwrap_or("none");
-    Some(Record {
-        policy,
-        subdomains: subdomains.unwrap_or(policy),
-        role,
-    })
+    Some(Record { policy, subdomains: subdomains.unwrap_or(policy), role })
 }
 
 fn word(value: &str) -> Option<&'static str> {
-    ["none", "quarantine", "reject"]
-        .into_iter()
-        .find(|word| value.eq_ignore_ascii_case(word))
+    ["none", "quarantine", "reject"].into_iter().find(|word| value.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]
@@ -165,19 +148,10 @@ mod tests {
     fn records_are_read() {
         for (texts, want) in [
             (&["v=DMARC1; p=none"][..], Some(("none", "none"))),
-            (
-                &["v=DMARC1;p=Reject;sp=quarantine;"],
-                Some(("reject", "quarantine")),
-            ),
+            (&["v=DMARC1;p=Reject;sp=quarantine;"], Some(("reject", "quarantine"))),
             (&[" v = DMARC1 ; p = reject"], Some(("reject", "reject"))),
-            (
-                &["v=DMARC1; rua=mailto:a@example.com"],
-                Some(("none", "none")),
-            ),
-            (
-                &["unrelated", "v=DMARC1; p=reject"],
-                Some(("reject", "reject")),
-            ),
+            (&["v=DMARC1; rua=mailto:a@example.com"], Some(("none", "none"))),
+            (&["unrelated", "v=DMARC1; p=reject"], Some(("reject", "reject"))),
             (&["v=DMARC1; p=reject", "v=DMARC1; p=none"], None),
             (&["v=DMARC2; p=reject"], None),
             (&["p=reject; v=DMARC1"], None),
@@ -190,10 +164,7 @@ mod tests {
 
     #[test]
     fn the_walk_visits_parents_down_to_two_labels() {
-        assert_eq!(
-            parents("a.b.example.com").collect::<Vec<_>>(),
-            ["b.example.com", "example.com"]
-        );
+        assert_eq!(parents("a.b.example.com").collect::<Vec<_>>(), ["b.example.com", "example.com"]);
         assert_eq!(parents("example.com").count(), 0);
         let long = "1.2.3.4.5.6.7.8.9.example.com";
         assert_eq!(parents(long).next(), Some("5.6.7.8.9.example.com"));
@@ -203,32 +174,13 @@ mod tests {
     #[test]
     fn the_organization_is_the_shortest_name_unless_one_says_so() {
         let record = |text: &str| parse_one(text).unwrap();
-        let dmarc = |policy, parent: &str| {
-            Some(Dmarc {
-                policy,
-                inherited_from: Some(parent.to_owned()),
-            })
-        };
+        let dmarc = |policy, parent: &str| Some(Dmarc { policy, inherited_from: Some(parent.to_owned()) });
         let deep = || ("b.example.com".to_owned(), record("v=DMARC1; p=none"));
-        let top = || {
-            (
-                "example.com".to_owned(),
-                record("v=DMARC1; p=reject; sp=quarantine"),
-            )
-        };
+        let top = || ("example.com".to_owned(), record("v=DMARC1; p=reject; sp=quarantine"));
 
-        assert_eq!(
-            inherit(vec![deep(), top()]),
-            dmarc("quarantine", "example.com")
-        );
-        let own_organization = (
-            "b.example.com".to_owned(),
-            record("v=DMARC1; p=none; psd=n"),
-        );
-        assert_eq!(
-            inherit(vec![own_organization, top()]),
-            dmarc("none", "b.example.com")
-        );
+        assert_eq!(inherit(vec![deep(), top()]), dmarc("quarantine", "example.com"));
+        let own_organization = ("b.example.com".to_owned(), record("v=DMARC1; p=none; psd=n"));
+        assert_eq!(inherit(vec![own_organization, top()]), dmarc("none", "b.example.com"));
         let suffix = ("co.example".to_owned(), record("v=DMARC1; p=reject; psd=y"));
         assert_eq!(inherit(vec![suffix]), None);
         assert_eq!(inherit(vec![]), None);

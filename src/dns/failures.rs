@@ -41,10 +41,7 @@ impl Default for FailureCache {
 
 impl FailureCache {
     pub(super) fn with_capacity(entries_max: usize) -> Self {
-        Self {
-            failures: HashMap::new(),
-            entries_max,
-        }
+        Self { failures: HashMap::new(), entries_max }
     }
 
     /// Returns why `question` must not be asked at `now_ms`, or `None` when it may.
@@ -59,18 +56,10 @@ impl FailureCache {
     ///
     /// Tries that were under way together count once: only one that began after the last window
     /// makes the next longer.
-    pub(super) fn record(
-        &mut self,
-        question: Question,
-        began_ms: i64,
-        failed_ms: i64,
-        reason: String,
-    ) {
+    pub(super) fn record(&mut self, question: Question, began_ms: i64, failed_ms: i64, reason: String) {
         // The lower bound is the wall clock again: after a step back the old window means nothing.
         let window_ms = match self.failures.get(&question) {
-            Some(last)
-                if (last.until_ms - 2 * WINDOW_LONGEST_MS..last.until_ms).contains(&began_ms) =>
-            {
+            Some(last) if (last.until_ms - 2 * WINDOW_LONGEST_MS..last.until_ms).contains(&began_ms) => {
                 return;
             }
             Some(last) if (last.until_ms..last.until_ms + MEMORY_MS).contains(&failed_ms) => {
@@ -81,14 +70,7 @@ impl FailureCache {
         if !self.failures.contains_key(&question) {
             self.make_room(failed_ms);
         }
-        self.failures.insert(
-            question,
-            Failure {
-                until_ms: failed_ms + window_ms,
-                window_ms,
-                reason,
-            },
-        );
+        self.failures.insert(question, Failure { until_ms: failed_ms + window_ms, window_ms, reason });
     }
 
     /// Forgets `question` because it was answered.
@@ -100,21 +82,13 @@ impl FailureCache {
         if self.failures.len() < self.entries_max {
             return;
         }
-        self.failures
-            .retain(|_, failure| now_ms < failure.until_ms + MEMORY_MS);
+        self.failures.retain(|_, failure| now_ms < failure.until_ms + MEMORY_MS);
         // An eighth at a time, so that a flood does not scan the map for each of its names.
-        let surplus = self
-            .failures
-            .len()
-            .saturating_sub(self.entries_max - self.entries_max / 8 - 1);
+        let surplus = self.failures.len().saturating_sub(self.entries_max - self.entries_max / 8 - 1);
         if self.failures.len() < self.entries_max || surplus == 0 {
             return;
         }
-        let mut ends: Vec<i64> = self
-            .failures
-            .values()
-            .map(|failure| failure.until_ms)
-            .collect();
+        let mut ends: Vec<i64> = self.failures.values().map(|failure| failure.until_ms).collect();
         let (_, last_to_go, _) = ends.select_nth_unstable(surplus - 1);
         let last_to_go = *last_to_go;
         let mut left_to_drop = surplus;
@@ -146,16 +120,8 @@ mod tests {
         for window_s in [5, 10, 20, 40, 80, 160, 300, 300] {
             fail(&mut cache, "a.example", now_ms);
             let end_ms = now_ms + window_s * 1_000;
-            assert_eq!(
-                cache.reason(&question("a.example"), end_ms - 1),
-                Some("SERVFAIL"),
-                "{window_s} s"
-            );
-            assert_eq!(
-                cache.reason(&question("a.example"), end_ms),
-                None,
-                "{window_s} s"
-            );
+            assert_eq!(cache.reason(&question("a.example"), end_ms - 1), Some("SERVFAIL"), "{window_s} s");
+            assert_eq!(cache.reason(&question("a.example"), end_ms), None, "{window_s} s");
             now_ms = end_ms;
         }
     }
@@ -166,10 +132,7 @@ mod tests {
         for _ in 0..50 {
             cache.record(question("a.example"), 0, 10_000, "timeout".to_owned());
         }
-        assert_eq!(
-            cache.reason(&question("a.example"), 14_999),
-            Some("timeout")
-        );
+        assert_eq!(cache.reason(&question("a.example"), 14_999), Some("timeout"));
         assert_eq!(cache.reason(&question("a.example"), 15_000), None);
     }
 
@@ -180,18 +143,10 @@ mod tests {
         fail(&mut cache, "a.example", 5_000);
         cache.forget(&question("a.example"));
         fail(&mut cache, "a.example", 15_000);
-        assert_eq!(
-            cache.reason(&question("a.example"), 20_000),
-            None,
-            "5 s after an answer"
-        );
+        assert_eq!(cache.reason(&question("a.example"), 20_000), None, "5 s after an answer");
 
         fail(&mut cache, "a.example", 20_000 + MEMORY_MS);
-        assert_eq!(
-            cache.reason(&question("a.example"), 25_000 + MEMORY_MS),
-            None,
-            "5 s after a silence"
-        );
+        assert_eq!(cache.reason(&question("a.example"), 25_000 + MEMORY_MS), None, "5 s after a silence");
     }
 
     #[test]
@@ -201,10 +156,7 @@ mod tests {
         assert_eq!(cache.reason(&question("a.example"), 1_000_000), None);
 
         fail(&mut cache, "a.example", 1_000_000);
-        assert_eq!(
-            cache.reason(&question("a.example"), 1_004_999),
-            Some("SERVFAIL")
-        );
+        assert_eq!(cache.reason(&question("a.example"), 1_004_999), Some("SERVFAIL"));
         assert_eq!(cache.reason(&question("a.example"), 1_005_000), None);
     }
 
@@ -212,10 +164,7 @@ mod tests {
     fn types_of_one_name_fail_apart() {
         let mut cache = FailureCache::default();
         fail(&mut cache, "a.example", 0);
-        assert_eq!(
-            cache.reason(&("a.example".to_owned(), RecordType::A), 1),
-            None
-        );
+        assert_eq!(cache.reason(&("a.example".to_owned(), RecordType::A), 1), None);
     }
 
     proptest! {

@@ -100,17 +100,12 @@ impl Guard {
 
 /// Returns why the public Internet does not route `ip`, or `None` when it does.
 fn refusal(ip: IpAddr) -> Option<Refusal> {
-    let refused = REFUSED
-        .iter()
-        .find(|(range, _)| range.contains(ip))
-        .map(|(_, refusal)| *refusal);
+    let refused = REFUSED.iter().find(|(range, _)| range.contains(ip)).map(|(_, refusal)| *refusal);
     match ip {
         IpAddr::V4(_) => refused,
         // Only 2000::/3 was ever handed out (RFC 4291 §2.4); what lies outside waits for a
         // meaning we cannot know yet.
-        IpAddr::V6(v6) => {
-            refused.or((v6.segments()[0] >> 13 != 0b001).then_some(Refusal::Reserved))
-        }
+        IpAddr::V6(v6) => refused.or((v6.segments()[0] >> 13 != 0b001).then_some(Refusal::Reserved)),
     }
 }
 
@@ -119,10 +114,7 @@ const fn v4(a: u8, b: u8, c: u8, d: u8, prefix_bits: u8) -> Cidr {
 }
 
 const fn v6(head: [u16; 3], prefix_bits: u8) -> Cidr {
-    Cidr::v6(
-        Ipv6Addr::new(head[0], head[1], head[2], 0, 0, 0, 0, 0),
-        prefix_bits,
-    )
+    Cidr::v6(Ipv6Addr::new(head[0], head[1], head[2], 0, 0, 0, 0, 0), prefix_bits)
 }
 
 /// The IANA special-purpose registries (RFC 6890), narrower ranges first where they overlap.
@@ -148,14 +140,8 @@ const REFUSED: &[(Cidr, Refusal)] = &[
     (Cidr::v6(Ipv6Addr::UNSPECIFIED, 128), Refusal::Unspecified),
     (Cidr::v6(Ipv6Addr::LOCALHOST, 128), Refusal::Loopback),
     (v6([0, 0, 0], 96), Refusal::EmbedsIpv4), // compatible
-    (
-        Cidr::v6(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96),
-        Refusal::EmbedsIpv4,
-    ), // mapped
-    (
-        Cidr::v6(Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0), 96),
-        Refusal::EmbedsIpv4,
-    ), // translated, RFC 2765
+    (Cidr::v6(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96), Refusal::EmbedsIpv4), // mapped
+    (Cidr::v6(Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0), 96), Refusal::EmbedsIpv4), // translated, RFC 2765
     (v6([0x64, 0xff9b, 0], 96), Refusal::EmbedsIpv4), // NAT64, RFC 6052
     (v6([0x64, 0xff9b, 1], 48), Refusal::EmbedsIpv4), // NAT64, RFC 8215
     (v6([0x2001, 0, 0], 32), Refusal::EmbedsIpv4), // Teredo
@@ -247,10 +233,7 @@ mod tests {
 
     #[test]
     fn the_allow_list_opens_its_ranges_and_nothing_else() {
-        let guard = Guard::allowing(vec![
-            "127.0.0.0/8".parse().unwrap(),
-            "fd00::/8".parse().unwrap(),
-        ]);
+        let guard = Guard::allowing(vec!["127.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()]);
 
         assert!(guard.permits(ip("127.0.0.53")));
         assert!(guard.permits(ip("fd12::1")));

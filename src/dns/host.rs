@@ -13,11 +13,7 @@ pub fn normalize(raw: &str) -> Option<String> {
     if raw.len() > 4 * NAME_BYTES_MAX {
         return None;
     }
-    let name = if raw.is_ascii() {
-        raw.to_ascii_lowercase()
-    } else {
-        idna::domain_to_ascii(raw).ok()?
-    };
+    let name = if raw.is_ascii() { raw.to_ascii_lowercase() } else { idna::domain_to_ascii(raw).ok()? };
     let name = name.strip_suffix('.').unwrap_or(&name);
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.split('.').all(is_label) {
         return None;
@@ -34,15 +30,12 @@ fn is_label(label: &str) -> bool {
         && label.len() <= LABEL_BYTES_MAX
         && !label.starts_with('-')
         && !label.ends_with('-')
-        && label
-            .bytes()
-            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
+        && label.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
 }
 
 /// Tells whether `name` is `parent` or stands below it; both are normalized names.
 pub fn is_within(name: &str, parent: &str) -> bool {
-    name.strip_suffix(parent)
-        .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    name.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 #[cfg(test)]
@@ -73,11 +66,7 @@ mod tests {
             assert_eq!(normalize(raw).as_deref(), want, "{raw:?}");
         }
         assert_eq!(normalize(&format!("{}.example", "a".repeat(64))), None);
-        assert_eq!(
-            normalize(&"a.".repeat(128)),
-            None,
-            "one label past 253 characters"
-        );
+        assert_eq!(normalize(&"a.".repeat(128)), None, "one label past 253 characters");
     }
 
     #[test]

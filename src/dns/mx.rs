@@ -53,22 +53,13 @@ pub fn plan(records: &[(u16, String)], own_names: &[String], seed: u64) -> Plan 
         let Some(name) = host::normalize(exchange) else {
             continue;
         };
-        best.entry(name)
-            .and_modify(|known| *known = (*known).min(*preference))
-            .or_insert(*preference);
+        best.entry(name).and_modify(|known| *known = (*known).min(*preference)).or_insert(*preference);
     }
     if best.is_empty() {
         return Plan::Dead(Unroutable::NoAddresses);
     }
-    let mut targets: Vec<Target> = best
-        .into_iter()
-        .map(|(name, preference)| Target { name, preference })
-        .collect();
-    drop_from_own(
-        &mut targets,
-        |target| own_names.contains(&target.name),
-        |target| target.preference,
-    );
+    let mut targets: Vec<Target> = best.into_iter().map(|(name, preference)| Target { name, preference }).collect();
+    drop_from_own(&mut targets, |target| own_names.contains(&target.name), |target| target.preference);
     if targets.is_empty() {
         return Plan::Dead(Unroutable::OwnHost);
     }
@@ -85,16 +76,8 @@ pub fn plan(records: &[(u16, String)], own_names: &[String], seed: u64) -> Plan 
 
 /// RFC 5321 §5.1: when one of the hosts is ourselves, it and everything at its preference or
 /// behind it is dropped; whoever is behind us would send the mail back here.
-pub(super) fn drop_from_own<T>(
-    list: &mut Vec<T>,
-    is_own: impl Fn(&T) -> bool,
-    preference: impl Fn(&T) -> u16,
-) {
-    let own = list
-        .iter()
-        .filter(|item| is_own(item))
-        .map(&preference)
-        .min();
+pub(super) fn drop_from_own<T>(list: &mut Vec<T>, is_own: impl Fn(&T) -> bool, preference: impl Fn(&T) -> u16) {
+    let own = list.iter().filter(|item| is_own(item)).map(&preference).min();
     if let Some(own) = own {
         list.retain(|item| preference(item) < own);
     }
@@ -129,9 +112,7 @@ mod tests {
     type Answer = &'static [(u16, &'static str)];
 
     fn records(list: &[(u16, &str)]) -> Vec<(u16, String)> {
-        list.iter()
-            .map(|(preference, host)| (*preference, (*host).to_owned()))
-            .collect()
+        list.iter().map(|(preference, host)| (*preference, (*host).to_owned())).collect()
     }
 
     fn asked(list: &[(u16, &str)], own: &[&str], seed: u64) -> Result<Vec<String>, Plan> {
@@ -145,12 +126,7 @@ mod tests {
     #[test]
     fn an_mx_answer_becomes_a_plan() {
         let dead = |why| Err(Plan::Dead(why));
-        let names = |list: &[&str]| {
-            Ok(list
-                .iter()
-                .map(|name| (*name).to_owned())
-                .collect::<Vec<_>>())
-        };
+        let names = |list: &[&str]| Ok(list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         let cases: &[(Answer, Result<Vec<String>, Plan>)] = &[
             (
                 &[(20, "b.example"), (10, "A.example."), (30, "c.example")],
@@ -161,29 +137,12 @@ mod tests {
             (&[(10, ".")], dead(Unroutable::NoAddresses)),
             (&[(0, "."), (10, "a.example")], names(&["a.example"])),
             (&[(10, "192.0.2.1")], dead(Unroutable::NoAddresses)),
-            (
-                &[(10, "a\\.b.example"), (20, "a.example")],
-                names(&["a.example"]),
-            ),
-            (
-                &[(20, "a.example"), (10, "b.example"), (5, "a.example")],
-                names(&["a.example", "b.example"]),
-            ),
+            (&[(10, "a\\.b.example"), (20, "a.example")], names(&["a.example"])),
+            (&[(20, "a.example"), (10, "b.example"), (5, "a.example")], names(&["a.example", "b.example"])),
             (&[], dead(Unroutable::NoAddresses)),
             // Our own name takes everything at its preference and behind it along.
-            (
-                &[
-                    (5, "a.example"),
-                    (10, "own.example"),
-                    (10, "b.example"),
-                    (20, "c.example"),
-                ],
-                names(&["a.example"]),
-            ),
-            (
-                &[(10, "own.example"), (20, "c.example")],
-                dead(Unroutable::OwnHost),
-            ),
+            (&[(5, "a.example"), (10, "own.example"), (10, "b.example"), (20, "c.example")], names(&["a.example"])),
+            (&[(10, "own.example"), (20, "c.example")], dead(Unroutable::OwnHost)),
         ];
         for (answer, want) in cases {
             assert_eq!(asked(answer, &["own.example"], 1), *want, "{answer:?}");
@@ -192,12 +151,7 @@ mod tests {
 
     #[test]
     fn equal_preferences_are_shuffled_by_the_seed_alone() {
-        let set = [
-            (10, "a.example"),
-            (10, "b.example"),
-            (10, "c.example"),
-            (20, "d.example"),
-        ];
+        let set = [(10, "a.example"), (10, "b.example"), (10, "c.example"), (20, "d.example")];
         let mut reversed = set;
         reversed.reverse();
         let mut firsts = std::collections::HashSet::new();

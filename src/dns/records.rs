@@ -83,60 +83,33 @@ impl Resolver {
         let verdict = async {
             match expected {
                 Expected::Txt { name, value } => compare_txt(value, &self.txt(name).await),
-                Expected::Mx {
-                    name,
-                    priority,
-                    host,
-                } => compare_mx(*priority, host, &self.mx(name).await),
+                Expected::Mx { name, priority, host } => compare_mx(*priority, host, &self.mx(name).await),
                 Expected::Cname { name, target } => compare_cname(target, &self.cname(name).await),
             }
         };
-        let late = || {
-            Verdict::new(
-                Live::Unknown,
-                format!(
-                    "No answer from the DNS within {} s.",
-                    CHECK_TIMEOUT.as_secs()
-                ),
-            )
-        };
-        tokio::time::timeout(CHECK_TIMEOUT, verdict)
-            .await
-            .unwrap_or_else(|_| late())
+        let late =
+            || Verdict::new(Live::Unknown, format!("No answer from the DNS within {} s.", CHECK_TIMEOUT.as_secs()));
+        tokio::time::timeout(CHECK_TIMEOUT, verdict).await.unwrap_or_else(|_| late())
     }
 }
 
 /// Compares an MX record; others beside it do no harm to the verdict.
-pub fn compare_mx(
-    priority: u16,
-    host: &str,
-    seen: &Result<Vec<(u16, String)>, LookupError>,
-) -> Verdict {
+pub fn compare_mx(priority: u16, host: &str, seen: &Result<Vec<(u16, String)>, LookupError>) -> Verdict {
     let seen = match seen {
         Ok(seen) => seen,
         Err(error) => return Verdict::absent("MX record", error),
     };
     let host = bare(host);
-    if seen
-        .iter()
-        .any(|(preference, exchange)| *preference == priority && bare(exchange) == host)
-    {
+    if seen.iter().any(|(preference, exchange)| *preference == priority && bare(exchange) == host) {
         return Verdict::found();
     }
-    match (
-        seen.iter().find(|(_, exchange)| bare(exchange) == host),
-        seen.iter().min(),
-    ) {
-        (Some((preference, _)), _) => Verdict::new(
-            Live::Mismatch,
-            format!("The MX record has priority {preference}; set it to {priority}."),
-        ),
+    match (seen.iter().find(|(_, exchange)| bare(exchange) == host), seen.iter().min()) {
+        (Some((preference, _)), _) => {
+            Verdict::new(Live::Mismatch, format!("The MX record has priority {preference}; set it to {priority}."))
+        }
         (None, Some((preference, exchange))) => Verdict::new(
             Live::Mismatch,
-            format!(
-                "Another MX record is published: {}",
-                quote(&format!("{preference} {exchange}"))
-            ),
+            format!("Another MX record is published: {}", quote(&format!("{preference} {exchange}"))),
         ),
         (None, None) => Verdict::missing("MX record"),
     }
@@ -146,44 +119,31 @@ pub fn compare_mx(
 pub fn compare_cname(target: &str, seen: &Result<String, LookupError>) -> Verdict {
     match seen {
         Ok(seen) if bare(seen) == bare(target) => Verdict::found(),
-        Ok(seen) => Verdict::new(
-            Live::Mismatch,
-            format!("The CNAME record points to {}", quote(seen)),
-        ),
+        Ok(seen) => Verdict::new(Live::Mismatch, format!("The CNAME record points to {}", quote(seen))),
         Err(error) => Verdict::absent("CNAME record", error),
     }
 }
 
 impl Verdict {
     pub(super) fn found() -> Self {
-        Self {
-            live: Live::Found,
-            detail: None,
-        }
+        Self { live: Live::Found, detail: None }
     }
 
     pub(super) fn missing(noun: &str) -> Self {
-        Self::new(
-            Live::Missing,
-            format!("No {noun} is published at this name."),
-        )
+        Self::new(Live::Missing, format!("No {noun} is published at this name."))
     }
 
     pub(super) fn absent(noun: &str, error: &LookupError) -> Self {
         match error {
             LookupError::NoSuchName | LookupError::NoRecords => Self::missing(noun),
-            LookupError::Temporary(reason) => Self::new(
-                Live::Unknown,
-                format!("The DNS did not answer: {}", quote(reason)),
-            ),
+            LookupError::Temporary(reason) => {
+                Self::new(Live::Unknown, format!("The DNS did not answer: {}", quote(reason)))
+            }
         }
     }
 
     pub(super) fn new(live: Live, detail: String) -> Self {
-        Self {
-            live,
-            detail: Some(detail),
-        }
+        Self { live, detail: Some(detail) }
     }
 }
 
@@ -193,11 +153,8 @@ fn bare(name: &str) -> String {
 
 /// Repeats foreign text on one line of bounded length.
 pub(super) fn quote(text: &str) -> String {
-    let mut quoted: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(QUOTED_CHARS_MAX)
-        .collect();
+    let mut quoted: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(QUOTED_CHARS_MAX).collect();
     if text.chars().nth(QUOTED_CHARS_MAX).is_some() {
         quoted.push('…');
     }
@@ -215,79 +172,34 @@ mod tests {
     fn an_mx_record_needs_its_host_and_its_priority() {
         let cases: &[(Answer, Live, Option<&str>)] = &[
             (&[(10, "Mail.Example.COM.")], Live::Found, None),
-            (
-                &[(5, "other.example"), (10, "mail.example.com")],
-                Live::Found,
-                None,
-            ),
-            (
-                &[(20, "mail.example.com")],
-                Live::Mismatch,
-                Some("The MX record has priority 20; set it to 10."),
-            ),
-            (
-                &[(10, "mx.example.net")],
-                Live::Mismatch,
-                Some("Another MX record is published: 10 mx.example.net"),
-            ),
-            (
-                &[(0, ".")],
-                Live::Mismatch,
-                Some("Another MX record is published: 0 ."),
-            ),
-            (
-                &[],
-                Live::Missing,
-                Some("No MX record is published at this name."),
-            ),
+            (&[(5, "other.example"), (10, "mail.example.com")], Live::Found, None),
+            (&[(20, "mail.example.com")], Live::Mismatch, Some("The MX record has priority 20; set it to 10.")),
+            (&[(10, "mx.example.net")], Live::Mismatch, Some("Another MX record is published: 10 mx.example.net")),
+            (&[(0, ".")], Live::Mismatch, Some("Another MX record is published: 0 .")),
+            (&[], Live::Missing, Some("No MX record is published at this name.")),
         ];
         for (seen, live, detail) in cases {
-            let seen = Ok(seen
-                .iter()
-                .map(|(preference, host)| (*preference, (*host).to_owned()))
-                .collect());
+            let seen = Ok(seen.iter().map(|(preference, host)| (*preference, (*host).to_owned())).collect());
             let verdict = compare_mx(10, "mail.example.com", &seen);
-            assert_eq!(
-                (verdict.live, verdict.detail.as_deref()),
-                (*live, *detail),
-                "{seen:?}"
-            );
+            assert_eq!((verdict.live, verdict.detail.as_deref()), (*live, *detail), "{seen:?}");
         }
     }
 
     #[test]
     fn an_alias_points_where_it_should() {
-        assert_eq!(
-            compare_cname("track.example.com", &Ok("Track.Example.com.".to_owned())).live,
-            Live::Found
-        );
-        assert_eq!(
-            compare_cname("track.example.com", &Ok("parked.example".to_owned())).live,
-            Live::Mismatch
-        );
+        assert_eq!(compare_cname("track.example.com", &Ok("Track.Example.com.".to_owned())).live, Live::Found);
+        assert_eq!(compare_cname("track.example.com", &Ok("parked.example".to_owned())).live, Live::Mismatch);
     }
 
     #[test]
     fn silence_is_unknown_and_never_missing() {
         let failed = LookupError::Temporary("SERVFAIL".to_owned());
-        assert_eq!(
-            compare_txt("token", &Err(failed.clone())).live,
-            Live::Unknown
-        );
-        assert_eq!(
-            compare_mx(10, "a.example", &Err(failed.clone())).live,
-            Live::Unknown
-        );
+        assert_eq!(compare_txt("token", &Err(failed.clone())).live, Live::Unknown);
+        assert_eq!(compare_mx(10, "a.example", &Err(failed.clone())).live, Live::Unknown);
         assert_eq!(compare_cname("a.example", &Err(failed)).live, Live::Unknown);
         for empty in [LookupError::NoSuchName, LookupError::NoRecords] {
-            assert_eq!(
-                compare_txt("token", &Err(empty.clone())).live,
-                Live::Missing
-            );
-            assert_eq!(
-                compare_mx(10, "a.example", &Err(empty.clone())).live,
-                Live::Missing
-            );
+            assert_eq!(compare_txt("token", &Err(empty.clone())).live, Live::Missing);
+            assert_eq!(compare_mx(10, "a.example", &Err(empty.clone())).live, Live::Missing);
             assert_eq!(compare_cname("a.example", &Err(empty)).live, Live::Missing);
         }
     }

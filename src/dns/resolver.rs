@@ -83,20 +83,11 @@ impl Resolver {
     ///
     /// When the configuration cannot be read or names no server.
     pub fn system() -> Result<Self, DnsError> {
-        let (config, _) =
-            read_system_conf().map_err(|error| DnsError::SystemConfig(error.to_string()))?;
+        let (config, _) = read_system_conf().map_err(|error| DnsError::SystemConfig(error.to_string()))?;
         let timings = Timings::default();
-        let upstreams = config
-            .name_servers
-            .into_iter()
-            .take(SERVERS_MAX)
-            .map(|server| Upstream::new(server, &timings));
+        let upstreams = config.name_servers.into_iter().take(SERVERS_MAX).map(|server| Upstream::new(server, &timings));
         // A machine without a hosts file is no failure.
-        Self::over(
-            upstreams.collect::<Result<_, _>>()?,
-            &timings,
-            Hosts::from_system().ok(),
-        )
+        Self::over(upstreams.collect::<Result<_, _>>()?, &timings, Hosts::from_system().ok())
     }
 
     /// Makes a resolver over `servers`, asked in this order. The hosts file is not read.
@@ -114,18 +105,11 @@ impl Resolver {
     ///
     /// When `servers` is empty.
     pub fn with_timings(servers: &[SocketAddr], timings: &Timings) -> Result<Self, DnsError> {
-        let upstreams = servers
-            .iter()
-            .take(SERVERS_MAX)
-            .map(|server| Upstream::new(server_at(*server), timings));
+        let upstreams = servers.iter().take(SERVERS_MAX).map(|server| Upstream::new(server_at(*server), timings));
         Self::over(upstreams.collect::<Result<_, _>>()?, timings, None)
     }
 
-    fn over(
-        upstreams: Vec<Upstream>,
-        timings: &Timings,
-        hosts_file: Option<Hosts>,
-    ) -> Result<Self, DnsError> {
+    fn over(upstreams: Vec<Upstream>, timings: &Timings, hosts_file: Option<Hosts>) -> Result<Self, DnsError> {
         if upstreams.is_empty() {
             return Err(DnsError::NoServers);
         }
@@ -153,9 +137,7 @@ impl Resolver {
         Ok(records
             .iter()
             .filter_map(|record| match record {
-                RData::TXT(txt) => {
-                    Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned())
-                }
+                RData::TXT(txt) => Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned()),
                 _ => None,
             })
             .collect())
@@ -191,9 +173,7 @@ impl Resolver {
     ///
     /// [`LookupError`].
     pub async fn ptr(&self, ip: IpAddr) -> Result<Vec<String>, LookupError> {
-        let records = self
-            .lookup(&Name::from(ip).to_ascii(), RecordType::PTR, Memory::Skip)
-            .await?;
+        let records = self.lookup(&Name::from(ip).to_ascii(), RecordType::PTR, Memory::Skip).await?;
         Ok(records
             .iter()
             .filter_map(|record| match record {
@@ -211,10 +191,7 @@ impl Resolver {
     ///
     /// [`LookupError`].
     pub async fn addresses(&self, host: &str, now_ms: i64) -> Result<Vec<IpAddr>, LookupError> {
-        let bare = host
-            .strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'))
-            .unwrap_or(host);
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         if let Ok(ip) = bare.parse() {
             return Ok(vec![ip]);
         }
@@ -234,11 +211,7 @@ impl Resolver {
         self.both_families(host, Memory::Skip).await
     }
 
-    pub(super) async fn mx_records(
-        &self,
-        name: &str,
-        memory: Memory,
-    ) -> Result<Vec<(u16, String)>, LookupError> {
+    pub(super) async fn mx_records(&self, name: &str, memory: Memory) -> Result<Vec<(u16, String)>, LookupError> {
         let records = self.lookup(name, RecordType::MX, memory).await?;
         Ok(records
             .iter()
@@ -249,15 +222,9 @@ impl Resolver {
             .collect())
     }
 
-    pub(super) async fn both_families(
-        &self,
-        host: &str,
-        memory: Memory,
-    ) -> Result<Vec<IpAddr>, LookupError> {
-        let (v4, v6) = tokio::join!(
-            self.lookup(host, RecordType::A, memory),
-            self.lookup(host, RecordType::AAAA, memory)
-        );
+    pub(super) async fn both_families(&self, host: &str, memory: Memory) -> Result<Vec<IpAddr>, LookupError> {
+        let (v4, v6) =
+            tokio::join!(self.lookup(host, RecordType::A, memory), self.lookup(host, RecordType::AAAA, memory));
         join_families(v4, v6)
     }
 
@@ -267,30 +234,16 @@ impl Resolver {
         let addresses: Vec<IpAddr> = [RecordType::A, RecordType::AAAA]
             .into_iter()
             .filter_map(|kind| hosts.lookup_static_host(&Query::query(name.clone(), kind)))
-            .flat_map(|lookup| {
-                lookup
-                    .answers()
-                    .iter()
-                    .filter_map(|record| record.data.ip_addr())
-                    .collect::<Vec<_>>()
-            })
+            .flat_map(|lookup| lookup.answers().iter().filter_map(|record| record.data.ip_addr()).collect::<Vec<_>>())
             .collect();
         (!addresses.is_empty()).then_some(addresses)
     }
 
-    async fn lookup(
-        &self,
-        name: &str,
-        kind: RecordType,
-        memory: Memory,
-    ) -> Result<Vec<RData>, LookupError> {
+    async fn lookup(&self, name: &str, kind: RecordType, memory: Memory) -> Result<Vec<RData>, LookupError> {
         let name = host::normalize(name).ok_or(LookupError::NoSuchName)?;
         let question: Question = (name, kind);
         let Memory::Use { now_ms } = memory else {
-            return self
-                .ask(&question, memory)
-                .await
-                .map_err(|miss| describe(&question, miss));
+            return self.ask(&question, memory).await.map_err(|miss| describe(&question, miss));
         };
 
         if let Some(reason) = self.failures().reason(&question, now_ms) {
@@ -299,8 +252,7 @@ impl Resolver {
         // A duration, not a date: when the failure is known the window starts.
         let began = tokio::time::Instant::now();
         let answer = self.ask(&question, memory).await;
-        let ended_ms =
-            now_ms.saturating_add(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX));
+        let ended_ms = now_ms.saturating_add(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX));
         match answer {
             Ok(records) => {
                 self.failures().forget(&question);
@@ -312,12 +264,9 @@ impl Resolver {
                 match &error {
                     LookupError::Temporary(_) if overloaded => {}
                     LookupError::Temporary(reason) => {
-                        self.failures()
-                            .record(question, now_ms, ended_ms, reason.clone());
+                        self.failures().record(question, now_ms, ended_ms, reason.clone());
                     }
-                    LookupError::NoSuchName | LookupError::NoRecords => {
-                        self.failures().forget(&question)
-                    }
+                    LookupError::NoSuchName | LookupError::NoRecords => self.failures().forget(&question),
                 }
                 Err(error)
             }
@@ -328,8 +277,7 @@ impl Resolver {
     async fn ask(&self, (name, kind): &Question, memory: Memory) -> Result<Vec<RData>, Miss> {
         let name = complete(name).map_err(|_| Miss::NoSuchName)?;
         let shared = &*self.shared;
-        let Ok(Ok(_permit)) = tokio::time::timeout(shared.timeout, shared.permits.acquire()).await
-        else {
+        let Ok(Ok(_permit)) = tokio::time::timeout(shared.timeout, shared.permits.acquire()).await else {
             return Err(Miss::Overloaded);
         };
         let mut last = Miss::Overloaded;
@@ -342,12 +290,7 @@ impl Resolver {
                 Err(Miss::Silent(reason)) => {
                     let next = (at + 1) % shared.upstreams.len();
                     // Whoever comes second leaves the first one's step alone.
-                    let _ = shared.preferred.compare_exchange(
-                        at,
-                        next,
-                        Ordering::Relaxed,
-                        Ordering::Relaxed,
-                    );
+                    let _ = shared.preferred.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed);
                     last = Miss::Silent(reason);
                 }
                 Err(miss @ Miss::Unusable(_)) => {
@@ -362,10 +305,7 @@ impl Resolver {
 
     fn failures(&self) -> MutexGuard<'_, FailureCache> {
         // The map is whole between any two statements, so a panic elsewhere does not spoil it.
-        self.shared
-            .failures
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -384,23 +324,15 @@ fn join_families(
     };
     let records = [v4, v6].into_iter().flatten().flatten();
     let addresses: Vec<IpAddr> = records.filter_map(|record| record.ip_addr()).collect();
-    if addresses.is_empty() {
-        Err(error)
-    } else {
-        Ok(addresses)
-    }
+    if addresses.is_empty() { Err(error) } else { Ok(addresses) }
 }
 
 fn describe((name, kind): &Question, miss: Miss) -> LookupError {
     match miss {
         Miss::NoSuchName => LookupError::NoSuchName,
         Miss::NoRecords => LookupError::NoRecords,
-        Miss::Unusable(reason) | Miss::Silent(reason) => {
-            LookupError::Temporary(format!("{kind} {name}: {reason}"))
-        }
-        Miss::Overloaded => {
-            LookupError::Temporary(format!("{kind} {name}: too many lookups at once"))
-        }
+        Miss::Unusable(reason) | Miss::Silent(reason) => LookupError::Temporary(format!("{kind} {name}: {reason}")),
+        Miss::Overloaded => LookupError::Temporary(format!("{kind} {name}: too many lookups at once")),
     }
 }
 
@@ -426,9 +358,7 @@ fn to_text(name: &Name) -> String {
 
 impl fmt::Debug for Resolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resolver")
-            .field("servers", &self.shared.upstreams.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Resolver").field("servers", &self.shared.upstreams.len()).finish_non_exhaustive()
     }
 }
 
@@ -477,10 +407,7 @@ mod tests {
     #[test]
     fn names_from_answers_are_lowercase_and_odd_octets_stay_escaped() {
         assert_eq!(to_text(&Name::root()), ".");
-        assert_eq!(
-            to_text(&Name::from_ascii("MX.Example.COM.").unwrap()),
-            "mx.example.com"
-        );
+        assert_eq!(to_text(&Name::from_ascii("MX.Example.COM.").unwrap()), "mx.example.com");
         let odd = Name::from_labels([b"a.b".as_slice(), b"example"]).unwrap();
         assert_eq!(host::normalize(&to_text(&odd)), None);
     }

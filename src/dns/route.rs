@@ -127,12 +127,9 @@ impl Resolver {
                     // The whole set as published, so that a site does not change with a cap.
                     let named: Vec<(u16, String)> = records
                         .into_iter()
-                        .filter_map(|(preference, name)| {
-                            Some((preference, host::normalize(&name)?))
-                        })
+                        .filter_map(|(preference, name)| Some((preference, host::normalize(&name)?)))
                         .collect();
-                    self.dialable(Site::of(&domain, &named), targets, memory, policy)
-                        .await
+                    self.dialable(Site::of(&domain, &named), targets, memory, policy).await
                 }
             },
             // RFC 5321 §5.1: without an MX record the domain is its own host, at preference 0.
@@ -141,25 +138,15 @@ impl Resolver {
                 Route::NoAddresses(Unroutable::OwnHost)
             }
             Err(LookupError::NoRecords) => {
-                let targets = vec![Target {
-                    name: domain.clone(),
-                    preference: 0,
-                }];
-                self.dialable(Site::of(&domain, &[]), targets, memory, policy)
-                    .await
+                let targets = vec![Target { name: domain.clone(), preference: 0 }];
+                self.dialable(Site::of(&domain, &[]), targets, memory, policy).await
             }
             Err(LookupError::NoSuchName) => Route::NoSuchDomain,
             Err(LookupError::Temporary(reason)) => Route::Temporary { reason },
         }
     }
 
-    async fn dialable(
-        &self,
-        site: Site,
-        targets: Vec<Target>,
-        memory: Memory,
-        policy: &RoutePolicy,
-    ) -> Route {
+    async fn dialable(&self, site: Site, targets: Vec<Target>, memory: Memory, policy: &RoutePolicy) -> Route {
         let mut lookups = JoinSet::new();
         for (place, target) in targets.into_iter().enumerate() {
             let resolver = self.clone();
@@ -171,10 +158,7 @@ impl Resolver {
         // `join_all` passes a panic on; each lookup has its own deadline.
         let mut found = lookups.join_all().await;
         found.sort_unstable_by_key(|(place, _, _)| *place);
-        let found = found
-            .into_iter()
-            .map(|(_, target, addresses)| (target, addresses))
-            .collect();
+        let found = found.into_iter().map(|(_, target, addresses)| (target, addresses)).collect();
         match select(found, policy) {
             Ok(hosts) => Route::Hosts { site, hosts },
             Err(Dead::Temporary(reason)) => Route::Temporary { reason },
@@ -206,9 +190,7 @@ impl fmt::Display for Route {
             Self::NoSuchDomain => f.write_str("the domain does not exist"),
             Self::NoAddresses(why) => f.write_str(match why {
                 Unroutable::NoAddresses => "no mail host of the domain has an address",
-                Unroutable::Guarded => {
-                    "all mail hosts of the domain are at addresses that are not dialled"
-                }
+                Unroutable::Guarded => "all mail hosts of the domain are at addresses that are not dialled",
                 Unroutable::OtherFamily => "the mail hosts of the domain have IPv6 addresses only",
                 Unroutable::OwnHost => "the mail of the domain would loop back to this server",
             }),

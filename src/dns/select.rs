@@ -29,11 +29,7 @@ pub fn select(
     let is_own = |ip: &IpAddr| policy.own.addresses.contains(ip);
     drop_from_own(
         &mut found,
-        |(_, addresses)| {
-            addresses
-                .as_ref()
-                .is_ok_and(|addresses| addresses.iter().any(is_own))
-        },
+        |(_, addresses)| addresses.as_ref().is_ok_and(|addresses| addresses.iter().any(is_own)),
         |(target, _)| target.preference,
     );
     if found.is_empty() {
@@ -45,15 +41,11 @@ pub fn select(
     let mut hosts = Vec::new();
     let mut dead = Dead::Unroutable(Unroutable::NoAddresses);
     for (target, addresses) in found {
-        let outcome = addresses.map_err(Dead::from).and_then(|addresses| {
-            dialable(addresses, policy, &mut random).map_err(Dead::Unroutable)
-        });
+        let outcome = addresses
+            .map_err(Dead::from)
+            .and_then(|addresses| dialable(addresses, policy, &mut random).map_err(Dead::Unroutable));
         match outcome {
-            Ok(addresses) => hosts.push(MxHost {
-                name: target.name,
-                preference: target.preference,
-                addresses,
-            }),
+            Ok(addresses) => hosts.push(MxHost { name: target.name, preference: target.preference, addresses }),
             Err(reason) => dead = to_report(dead, reason),
         }
     }
@@ -67,18 +59,12 @@ pub fn select(
 
 /// Filters the addresses of one host and puts them in dialling order: shuffled inside a family,
 /// the families taking turns.
-fn dialable(
-    addresses: Vec<IpAddr>,
-    policy: &RoutePolicy,
-    random: &mut SplitMix64,
-) -> Result<Vec<IpAddr>, Unroutable> {
+fn dialable(addresses: Vec<IpAddr>, policy: &RoutePolicy, random: &mut SplitMix64) -> Result<Vec<IpAddr>, Unroutable> {
     if addresses.is_empty() {
         return Err(Unroutable::NoAddresses);
     }
-    let (mut v4, mut v6): (Vec<IpAddr>, Vec<IpAddr>) = addresses
-        .into_iter()
-        .filter(|ip| policy.guard.permits(*ip))
-        .partition(IpAddr::is_ipv4);
+    let (mut v4, mut v6): (Vec<IpAddr>, Vec<IpAddr>) =
+        addresses.into_iter().filter(|ip| policy.guard.permits(*ip)).partition(IpAddr::is_ipv4);
     if v4.is_empty() && v6.is_empty() {
         return Err(Unroutable::Guarded);
     }
@@ -142,20 +128,14 @@ fn to_report(known: Dead, other: Dead) -> Dead {
         Dead::Unroutable(Unroutable::Guarded) => 1,
         Dead::Unroutable(Unroutable::NoAddresses | Unroutable::OwnHost) => 0,
     };
-    if rank(&other) > rank(&known) {
-        other
-    } else {
-        known
-    }
+    if rank(&other) > rank(&known) { other } else { known }
 }
 
 impl From<LookupError> for Dead {
     fn from(error: LookupError) -> Self {
         match error {
             LookupError::Temporary(reason) => Self::Temporary(reason),
-            LookupError::NoSuchName | LookupError::NoRecords => {
-                Self::Unroutable(Unroutable::NoAddresses)
-            }
+            LookupError::NoSuchName | LookupError::NoRecords => Self::Unroutable(Unroutable::NoAddresses),
         }
     }
 }
@@ -169,20 +149,9 @@ mod tests {
     fn found(list: &[(u16, &str, &[&str])]) -> Vec<(Target, Result<Vec<IpAddr>, LookupError>)> {
         list.iter()
             .map(|(preference, name, addresses)| {
-                let addresses: Vec<IpAddr> =
-                    addresses.iter().map(|ip| ip.parse().unwrap()).collect();
-                let addresses = if addresses.is_empty() {
-                    Err(LookupError::NoRecords)
-                } else {
-                    Ok(addresses)
-                };
-                (
-                    Target {
-                        name: (*name).to_owned(),
-                        preference: *preference,
-                    },
-                    addresses,
-                )
+                let addresses: Vec<IpAddr> = addresses.iter().map(|ip| ip.parse().unwrap()).collect();
+                let addresses = if addresses.is_empty() { Err(LookupError::NoRecords) } else { Ok(addresses) };
+                (Target { name: (*name).to_owned(), preference: *preference }, addresses)
             })
             .collect()
     }
@@ -193,24 +162,11 @@ mod tests {
 
     #[test]
     fn families_take_turns_and_the_policy_picks_the_first() {
-        let hosts = || {
-            found(&[(
-                10,
-                "a.example",
-                &["8.8.8.1", "2a00::1", "8.8.8.2", "8.8.8.1"],
-            )])
-        };
+        let hosts = || found(&[(10, "a.example", &["8.8.8.1", "2a00::1", "8.8.8.2", "8.8.8.1"])]);
         let families = |families| {
-            let policy = RoutePolicy {
-                families,
-                ..RoutePolicy::default()
-            };
+            let policy = RoutePolicy { families, ..RoutePolicy::default() };
             let hosts = select(hosts(), &policy).unwrap();
-            hosts[0]
-                .addresses
-                .iter()
-                .map(IpAddr::is_ipv4)
-                .collect::<Vec<_>>()
+            hosts[0].addresses.iter().map(IpAddr::is_ipv4).collect::<Vec<_>>()
         };
         assert_eq!(families(Families::V4First), [true, false, true]);
         assert_eq!(families(Families::V6First), [false, true, true]);
@@ -220,18 +176,9 @@ mod tests {
     #[test]
     fn the_reason_reported_is_the_most_hopeful_one() {
         let temporary = || {
-            (
-                Target {
-                    name: "t.example".to_owned(),
-                    preference: 9,
-                },
-                Err(LookupError::Temporary("SERVFAIL".to_owned())),
-            )
+            (Target { name: "t.example".to_owned(), preference: 9 }, Err(LookupError::Temporary("SERVFAIL".to_owned())))
         };
-        let v4_only = RoutePolicy {
-            families: Families::V4Only,
-            ..RoutePolicy::default()
-        };
+        let v4_only = RoutePolicy { families: Families::V4Only, ..RoutePolicy::default() };
         let dead = |mut list: Vec<_>, temporarily: bool| {
             if temporarily {
                 list.push(temporary());
@@ -242,22 +189,10 @@ mod tests {
         let empty: (u16, &str, &[&str]) = (10, "a.example", &[]);
         let guarded: (u16, &str, &[&str]) = (10, "b.example", &["127.0.0.1", "10.0.0.1", "::1"]);
         let other_family: (u16, &str, &[&str]) = (10, "c.example", &["2a00::1"]);
-        assert_eq!(
-            dead(found(&[empty]), false),
-            Dead::Unroutable(Unroutable::NoAddresses)
-        );
-        assert_eq!(
-            dead(found(&[empty, guarded]), false),
-            Dead::Unroutable(Unroutable::Guarded)
-        );
-        assert_eq!(
-            dead(found(&[guarded, other_family]), false),
-            Dead::Unroutable(Unroutable::OtherFamily)
-        );
-        assert_eq!(
-            dead(found(&[empty, guarded]), true),
-            Dead::Temporary("SERVFAIL".to_owned())
-        );
+        assert_eq!(dead(found(&[empty]), false), Dead::Unroutable(Unroutable::NoAddresses));
+        assert_eq!(dead(found(&[empty, guarded]), false), Dead::Unroutable(Unroutable::Guarded));
+        assert_eq!(dead(found(&[guarded, other_family]), false), Dead::Unroutable(Unroutable::OtherFamily));
+        assert_eq!(dead(found(&[empty, guarded]), true), Dead::Temporary("SERVFAIL".to_owned()));
     }
 
     #[test]
@@ -267,37 +202,19 @@ mod tests {
             (20, "inside.example", &["10.0.0.1"]),
             (30, "live.example", &["8.8.8.8"]),
         ]);
-        assert_eq!(
-            names(&select(list, &RoutePolicy::default()).unwrap()),
-            ["live.example"]
-        );
+        assert_eq!(names(&select(list, &RoutePolicy::default()).unwrap()), ["live.example"]);
     }
 
     #[test]
     fn our_own_address_takes_the_hosts_behind_it_along() {
-        let own = OwnHost {
-            addresses: vec!["8.8.8.8".parse().unwrap()],
-            ..OwnHost::default()
-        };
-        let policy = RoutePolicy {
-            own: own.into(),
-            ..RoutePolicy::default()
-        };
-        let list = found(&[
-            (5, "a.example", &["9.9.9.9"]),
-            (10, "b.example", &["8.8.8.8"]),
-            (20, "c.example", &["9.9.9.10"]),
-        ]);
+        let own = OwnHost { addresses: vec!["8.8.8.8".parse().unwrap()], ..OwnHost::default() };
+        let policy = RoutePolicy { own: own.into(), ..RoutePolicy::default() };
+        let list =
+            found(&[(5, "a.example", &["9.9.9.9"]), (10, "b.example", &["8.8.8.8"]), (20, "c.example", &["9.9.9.10"])]);
         assert_eq!(names(&select(list, &policy).unwrap()), ["a.example"]);
 
-        let list = found(&[
-            (10, "b.example", &["8.8.8.8"]),
-            (20, "c.example", &["9.9.9.10"]),
-        ]);
-        assert_eq!(
-            select(list, &policy),
-            Err(Dead::Unroutable(Unroutable::OwnHost))
-        );
+        let list = found(&[(10, "b.example", &["8.8.8.8"]), (20, "c.example", &["9.9.9.10"])]);
+        assert_eq!(select(list, &policy), Err(Dead::Unroutable(Unroutable::OwnHost)));
     }
 
     #[test]
@@ -310,13 +227,7 @@ mod tests {
             (30, "c.example", &["9.9.9.8", "9.9.9.7"]),
         ]);
         let hosts = select(list, &RoutePolicy::default()).unwrap();
-        assert_eq!(
-            hosts
-                .iter()
-                .map(|host| host.addresses.len())
-                .collect::<Vec<_>>(),
-            [7, 1, 2]
-        );
+        assert_eq!(hosts.iter().map(|host| host.addresses.len()).collect::<Vec<_>>(), [7, 1, 2]);
     }
 
     fn any_ip() -> impl Strategy<Value = IpAddr> {

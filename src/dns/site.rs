@@ -24,21 +24,11 @@ impl Site {
     pub fn of(domain: &str, hosts: &[(u16, String)]) -> Self {
         // Ties are broken by name, so that a site does not change with the order of an answer.
         let Some((_, first)) = hosts.iter().min() else {
-            return Self {
-                name: domain.to_owned(),
-                provider: provider(domain),
-            };
+            return Self { name: domain.to_owned(), provider: provider(domain) };
         };
         let label = rollup(first);
         let unanimous = hosts.iter().all(|(_, host)| rollup(host) == label);
-        Self {
-            name: if unanimous {
-                label.to_owned()
-            } else {
-                domain.to_owned()
-            },
-            provider: provider(first),
-        }
+        Self { name: if unanimous { label.to_owned() } else { domain.to_owned() }, provider: provider(first) }
     }
 }
 
@@ -53,10 +43,7 @@ fn rollup(host: &str) -> &str {
 }
 
 fn provider(host: &str) -> Option<&'static str> {
-    PROVIDERS
-        .iter()
-        .find(|(suffix, _)| host::is_within(host, suffix))
-        .map(|(_, name)| *name)
+    PROVIDERS.iter().find(|(suffix, _)| host::is_within(host, suffix)).map(|(_, name)| *name)
 }
 
 /// Returns the part of `host` that somebody registered, as far as a guess without the public
@@ -77,8 +64,8 @@ pub(crate) fn registrable(host: &str) -> &str {
 
 /// Labels under a country code that are registries of their own.
 const SECOND_LEVEL: &[&str] = &[
-    "ac", "co", "com", "edu", "go", "gob", "gov", "gouv", "ltd", "me", "mil", "ne", "net", "nhs",
-    "nom", "or", "org", "plc", "sch",
+    "ac", "co", "com", "edu", "go", "gob", "gov", "gouv", "ltd", "me", "mil", "ne", "net", "nhs", "nom", "or", "org",
+    "plc", "sch",
 ];
 
 /// MX host suffixes and the provider they belong to, narrower suffixes first.
@@ -154,69 +141,24 @@ mod tests {
     type Answer = &'static [(u16, &'static str)];
 
     fn hosts(list: &[(u16, &str)]) -> Vec<(u16, String)> {
-        list.iter()
-            .map(|(preference, host)| (*preference, (*host).to_owned()))
-            .collect()
+        list.iter().map(|(preference, host)| (*preference, (*host).to_owned())).collect()
     }
 
     #[test]
     fn an_mx_set_rolls_up_to_what_its_hosts_share() {
         let cases: &[(Answer, &str, Option<&str>)] = &[
-            (
-                &[
-                    (5, "gmail-smtp-in.l.google.com"),
-                    (10, "alt1.gmail-smtp-in.l.google.com"),
-                ],
-                "google",
-                Some("google"),
-            ),
-            (
-                &[(1, "aspmx.l.google.com"), (10, "aspmx2.googlemail.com")],
-                "google",
-                Some("google"),
-            ),
-            (
-                &[(2, "hotmail-com.olc.protection.outlook.com")],
-                "outlook",
-                Some("outlook"),
-            ),
-            (
-                &[(0, "contoso-com.mail.protection.outlook.com")],
-                "office365",
-                Some("office365"),
-            ),
-            (
-                &[(0, "contoso-com.p-v1.mx.microsoft")],
-                "office365",
-                Some("office365"),
-            ),
-            (
-                &[(1, "mta5.am0.yahoodns.net"), (1, "mta6.am0.yahoodns.net")],
-                "yahoo",
-                Some("yahoo"),
-            ),
-            (
-                &[(10, "mx01.mail.icloud.com"), (10, "mx02.mail.icloud.com")],
-                "apple",
-                Some("apple"),
-            ),
-            (
-                &[(10, "mx1.hoster.example"), (20, "mx2.hoster.example")],
-                "hoster.example",
-                None,
-            ),
+            (&[(5, "gmail-smtp-in.l.google.com"), (10, "alt1.gmail-smtp-in.l.google.com")], "google", Some("google")),
+            (&[(1, "aspmx.l.google.com"), (10, "aspmx2.googlemail.com")], "google", Some("google")),
+            (&[(2, "hotmail-com.olc.protection.outlook.com")], "outlook", Some("outlook")),
+            (&[(0, "contoso-com.mail.protection.outlook.com")], "office365", Some("office365")),
+            (&[(0, "contoso-com.p-v1.mx.microsoft")], "office365", Some("office365")),
+            (&[(1, "mta5.am0.yahoodns.net"), (1, "mta6.am0.yahoodns.net")], "yahoo", Some("yahoo")),
+            (&[(10, "mx01.mail.icloud.com"), (10, "mx02.mail.icloud.com")], "apple", Some("apple")),
+            (&[(10, "mx1.hoster.example"), (20, "mx2.hoster.example")], "hoster.example", None),
             (&[(10, "a.mail.hoster.co.uk")], "hoster.co.uk", None),
             // Mixed sets stand alone, under the rules of the provider that is asked first.
-            (
-                &[(10, "aspmx.l.google.com"), (20, "mx.evil.example")],
-                "shop.example",
-                Some("google"),
-            ),
-            (
-                &[(10, "mx.a.example"), (10, "mx.b.example")],
-                "shop.example",
-                None,
-            ),
+            (&[(10, "aspmx.l.google.com"), (20, "mx.evil.example")], "shop.example", Some("google")),
+            (&[(10, "mx.a.example"), (10, "mx.b.example")], "shop.example", None),
             // A suffix is no suffix in the middle of a label.
             (&[(10, "mx.google.com.evil.example")], "evil.example", None),
             (&[(10, "mx.notgoogle.com")], "notgoogle.com", None),
@@ -224,11 +166,7 @@ mod tests {
         ];
         for (set, name, provider) in cases {
             let site = Site::of("shop.example", &hosts(set));
-            assert_eq!(
-                (site.name.as_str(), site.provider),
-                (*name, *provider),
-                "{set:?}"
-            );
+            assert_eq!((site.name.as_str(), site.provider), (*name, *provider), "{set:?}");
         }
     }
 
@@ -254,9 +192,7 @@ mod tests {
         for (at, (suffix, name)) in PROVIDERS.iter().enumerate() {
             assert_eq!(host::normalize(suffix).as_deref(), Some(*suffix));
             assert!(!name.contains('.'));
-            let shadowed = PROVIDERS[..at]
-                .iter()
-                .any(|(earlier, _)| host::is_within(suffix, earlier));
+            let shadowed = PROVIDERS[..at].iter().any(|(earlier, _)| host::is_within(suffix, earlier));
             assert!(!shadowed, "{suffix} can never match");
         }
     }

@@ -15,34 +15,21 @@ pub fn compare_txt(value: &str, seen: &Result<Vec<String>, LookupError>) -> Verd
         Ok(seen) => seen,
         Err(error) => return Verdict::absent(noun, error),
     };
-    let rivals: Vec<String> = seen
-        .iter()
-        .map(|text| collapse(text))
-        .filter(|text| Purpose::of(text) == purpose)
-        .collect();
-    let equal = rivals
-        .iter()
-        .filter(|text| **text == value || purpose.means_the_same(text, &value))
-        .count();
+    let rivals: Vec<String> =
+        seen.iter().map(|text| collapse(text)).filter(|text| Purpose::of(text) == purpose).collect();
+    let equal = rivals.iter().filter(|text| **text == value || purpose.means_the_same(text, &value)).count();
     match (equal, rivals.len()) {
         (0, 0) => Verdict::missing(noun),
         (0, _) if purpose == Purpose::Other => Verdict::missing(noun),
-        (0, 1) if rivals[0].starts_with('"') => Verdict::new(
-            Live::Mismatch,
-            format!("The {noun} contains quotation marks; enter it without them."),
-        ),
-        (0, _) => Verdict::new(
-            Live::Mismatch,
-            format!("Another {noun} is published: {}", quote(&rivals[0])),
-        ),
+        (0, 1) if rivals[0].starts_with('"') => {
+            Verdict::new(Live::Mismatch, format!("The {noun} contains quotation marks; enter it without them."))
+        }
+        (0, _) => Verdict::new(Live::Mismatch, format!("Another {noun} is published: {}", quote(&rivals[0]))),
         // RFC 7208 §4.5 and RFC 7489 §6.6.3 void them all when there are several; RFC 6376
         // §3.6.2.2 leaves it open which key a verifier takes.
         (_, 2..) if purpose != Purpose::Other => Verdict::new(
             Live::Mismatch,
-            format!(
-                "{} {noun}s are published and only one may be; remove the others.",
-                rivals.len()
-            ),
+            format!("{} {noun}s are published and only one may be; remove the others.", rivals.len()),
         ),
         _ => Verdict::found(),
     }
@@ -61,19 +48,12 @@ impl Purpose {
     fn of(text: &str) -> Self {
         // A quotation mark that a control panel took for a part of the text.
         let text = text.trim_start_matches('"');
-        let starts = |version: &str| {
-            text.get(..version.len())
-                .is_some_and(|head| head.eq_ignore_ascii_case(version))
-        };
+        let starts = |version: &str| text.get(..version.len()).is_some_and(|head| head.eq_ignore_ascii_case(version));
         if starts("v=spf1") && !matches!(text.as_bytes().get(6), Some(next) if *next != b' ') {
             Self::Spf
         } else if starts("v=DMARC1") {
             Self::Dmarc
-        } else if starts("v=DKIM1")
-            || text
-                .split(';')
-                .any(|tag| tag.trim_start().starts_with("p="))
-        {
+        } else if starts("v=DKIM1") || text.split(';').any(|tag| tag.trim_start().starts_with("p=")) {
             Self::Dkim
         } else {
             Self::Other
@@ -92,8 +72,7 @@ impl Purpose {
     /// RFC 6376 §3.2: the order of tags and the space around them mean nothing, nor does space
     /// inside the base64 of a key, where control panels like to put it.
     fn means_the_same(self, seen: &str, value: &str) -> bool {
-        self == Self::Dkim
-            && key_tags(seen).is_some_and(|tags| key_tags(value).as_ref() == Some(&tags))
+        self == Self::Dkim && key_tags(seen).is_some_and(|tags| key_tags(value).as_ref() == Some(&tags))
     }
 }
 
@@ -132,11 +111,7 @@ mod tests {
     fn texts_are_compared_with_whitespace_collapsed_and_case_kept() {
         let cases: &[(&str, &[&str], Live)] = &[
             (SPF, &[SPF], Live::Found),
-            (
-                SPF,
-                &["unrelated", "v=spf1  a:mail.example.com\t~all "],
-                Live::Found,
-            ),
+            (SPF, &["unrelated", "v=spf1  a:mail.example.com\t~all "], Live::Found),
             (SPF, &["v=spf1 a:MAIL.example.com ~all"], Live::Mismatch),
             (SPF, &["v=spf1 -all"], Live::Mismatch),
             (SPF, &[SPF, "v=spf1 -all"], Live::Mismatch),
@@ -147,17 +122,9 @@ mod tests {
             (KEY, &["k=rsa;p=MIGfMA0 Gcs/Q+DQ;"], Live::Found),
             (KEY, &["p=MIGfMA0Gcs/Q+DQ"], Live::Found),
             (KEY, &["v=DKIM1; k=rsa; p=migfma0gcs/q+dq"], Live::Mismatch),
-            (
-                KEY,
-                &["v=DKIM1; k=ed25519; p=MIGfMA0Gcs/Q+DQ"],
-                Live::Mismatch,
-            ),
+            (KEY, &["v=DKIM1; k=ed25519; p=MIGfMA0Gcs/Q+DQ"], Live::Mismatch),
             (KEY, &["v=DKIM1; k=rsa; p="], Live::Mismatch),
-            (
-                KEY,
-                &["v=DKIM1; p=MIGfMA0Gcs/Q+DQ; p=other"],
-                Live::Mismatch,
-            ),
+            (KEY, &["v=DKIM1; p=MIGfMA0Gcs/Q+DQ; p=other"], Live::Mismatch),
             (KEY, &[KEY, "v=DKIM1; k=rsa; p=other"], Live::Mismatch),
             (KEY, &["v=spf1 -all"], Live::Missing),
             ("token-1", &["token-2"], Live::Missing),
@@ -166,11 +133,7 @@ mod tests {
         for (value, seen, want) in cases {
             let verdict = compare_txt(value, &texts(seen));
             assert_eq!(verdict.live, *want, "{value:?} against {seen:?}");
-            assert_eq!(
-                verdict.detail.is_none(),
-                *want == Live::Found,
-                "{verdict:?}"
-            );
+            assert_eq!(verdict.detail.is_none(), *want == Live::Found, "{verdict:?}");
         }
     }
 

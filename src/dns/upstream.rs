@@ -4,9 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use hickory_resolver::TokioResolver;
-use hickory_resolver::config::{
-    ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
-};
+use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError as AnswerError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
@@ -46,24 +44,14 @@ impl Upstream {
     pub(super) fn new(server: NameServerConfig, timings: &Timings) -> Result<Self, DnsError> {
         let zero = Duration::ZERO..=Duration::ZERO;
         Ok(Self {
-            cached: client(
-                server.clone(),
-                timings.timeout,
-                &timings.positive_ttl,
-                &timings.negative_ttl,
-            )?,
+            cached: client(server.clone(), timings.timeout, &timings.positive_ttl, &timings.negative_ttl)?,
             fresh: client(server, timings.timeout, &zero, &zero)?,
             timeout: timings.timeout,
         })
     }
 
     /// Asks once, over UDP and again over TCP when the answer was cut.
-    pub(super) async fn ask(
-        &self,
-        name: &Name,
-        kind: RecordType,
-        memory: Memory,
-    ) -> Result<Vec<RData>, Miss> {
+    pub(super) async fn ask(&self, name: &Name, kind: RecordType, memory: Memory) -> Result<Vec<RData>, Miss> {
         let client = match memory {
             Memory::Use { .. } => &self.cached,
             Memory::Skip => &self.fresh,
@@ -102,23 +90,16 @@ fn client(
     options.attempts = 0;
     options.num_concurrent_reqs = 1;
     options.max_active_requests = super::resolver::IN_FLIGHT_MAX;
-    options.cache_size = if positive_ttl.end().is_zero() {
-        0
-    } else {
-        ANSWERS_MAX
-    };
+    options.cache_size = if positive_ttl.end().is_zero() { 0 } else { ANSWERS_MAX };
     options.positive_min_ttl = Some(*positive_ttl.start());
     options.positive_max_ttl = Some(*positive_ttl.end());
     options.negative_min_ttl = Some(*negative_ttl.start());
     options.negative_max_ttl = Some(*negative_ttl.end());
     options.use_hosts_file = ResolveHosts::Never;
-    TokioResolver::builder_with_config(
-        ResolverConfig::from_name_servers(vec![server]),
-        TokioRuntimeProvider::default(),
-    )
-    .with_options(options)
-    .build()
-    .map_err(|error| DnsError::Setup(error.to_string()))
+    TokioResolver::builder_with_config(ResolverConfig::from_name_servers(vec![server]), TokioRuntimeProvider::default())
+        .with_options(options)
+        .build()
+        .map_err(|error| DnsError::Setup(error.to_string()))
 }
 
 /// Walks from `name` over its aliases to the records of type `kind`.
@@ -132,37 +113,24 @@ fn follow(name: &Name, kind: RecordType, answers: &[Record]) -> Result<Vec<RData
         if !records.is_empty() {
             return Ok(records);
         }
-        let alias = answers
-            .iter()
-            .filter(|record| record.name == *owner)
-            .find_map(|record| match &record.data {
-                RData::CNAME(target) => Some(&target.0),
-                _ => None,
-            });
+        let alias = answers.iter().filter(|record| record.name == *owner).find_map(|record| match &record.data {
+            RData::CNAME(target) => Some(&target.0),
+            _ => None,
+        });
         let Some(target) = alias else {
             // The library leaves the links out when it had the end of the chain in its cache.
             // One set of records is then the end; where there are several, the first is.
-            let end = answers
-                .iter()
-                .find(|record| record.record_type() == kind)
-                .ok_or(Miss::NoRecords)?;
+            let end = answers.iter().find(|record| record.record_type() == kind).ok_or(Miss::NoRecords)?;
             return Ok(owned_by(&end.name, kind, answers));
         };
         owner = target;
     }
-    Err(Miss::Unusable(format!(
-        "more than {CNAME_LINKS_MAX} aliases in a row"
-    )))
+    Err(Miss::Unusable(format!("more than {CNAME_LINKS_MAX} aliases in a row")))
 }
 
 fn owned_by(owner: &Name, kind: RecordType, answers: &[Record]) -> Vec<RData> {
-    let records = answers
-        .iter()
-        .filter(|record| record.name == *owner && record.record_type() == kind);
-    records
-        .take(RECORDS_MAX)
-        .map(|record| record.data.clone())
-        .collect()
+    let records = answers.iter().filter(|record| record.name == *owner && record.record_type() == kind);
+    records.take(RECORDS_MAX).map(|record| record.data.clone()).collect()
 }
 
 /// Tells the two answers that are final from everything that is not.
@@ -184,10 +152,7 @@ fn miss(error: &NetError) -> Miss {
         NetError::Busy => Miss::Overloaded,
         NetError::Timeout => Miss::Silent("no answer in time".to_owned()),
         // A refused UDP port shows as an I/O error.
-        NetError::Io(error) => Miss::Silent(format!(
-            "the DNS server cannot be reached: {}",
-            error.kind()
-        )),
+        NetError::Io(error) => Miss::Silent(format!("the DNS server cannot be reached: {}", error.kind())),
         NetError::NoConnections => Miss::Silent("the DNS server cannot be reached".to_owned()),
         other => Miss::Unusable(format!("the answer cannot be used: {other}")),
     }
@@ -221,14 +186,8 @@ mod tests {
     }
 
     fn chain(links: usize) -> Vec<Record> {
-        let mut answers: Vec<Record> = (0..links)
-            .map(|link| {
-                alias(
-                    &format!("n{link}.example."),
-                    &format!("n{}.example.", link + 1),
-                )
-            })
-            .collect();
+        let mut answers: Vec<Record> =
+            (0..links).map(|link| alias(&format!("n{link}.example."), &format!("n{}.example.", link + 1))).collect();
         answers.push(address(&format!("n{links}.example."), 1));
         answers
     }
@@ -236,59 +195,33 @@ mod tests {
     #[test]
     fn aliases_are_followed_for_eight_links() {
         for links in [0, 1, 8] {
-            assert_eq!(
-                follow(&name("n0.example."), RecordType::A, &chain(links)).map(|found| found.len()),
-                Ok(1)
-            );
+            assert_eq!(follow(&name("n0.example."), RecordType::A, &chain(links)).map(|found| found.len()), Ok(1));
         }
-        assert!(matches!(
-            follow(&name("n0.example."), RecordType::A, &chain(9)),
-            Err(Miss::Unusable(_))
-        ));
+        assert!(matches!(follow(&name("n0.example."), RecordType::A, &chain(9)), Err(Miss::Unusable(_))));
     }
 
     #[test]
     fn a_loop_of_aliases_ends() {
-        let answers = [
-            alias("a.example.", "b.example."),
-            alias("b.example.", "a.example."),
-        ];
-        assert!(matches!(
-            follow(&name("a.example."), RecordType::A, &answers),
-            Err(Miss::Unusable(_))
-        ));
+        let answers = [alias("a.example.", "b.example."), alias("b.example.", "a.example.")];
+        assert!(matches!(follow(&name("a.example."), RecordType::A, &answers), Err(Miss::Unusable(_))));
     }
 
     #[test]
     fn an_answer_without_its_links_is_taken_at_its_end() {
-        let answers = [
-            address("end.example.", 1),
-            address("end.example.", 2),
-            address("other.example.", 3),
-        ];
+        let answers = [address("end.example.", 1), address("end.example.", 2), address("other.example.", 3)];
         let found = follow(&name("a.example."), RecordType::A, &answers);
         assert_eq!(found.map(|records| records.len()), Ok(2));
     }
 
     #[test]
     fn records_of_other_owners_and_types_are_ignored() {
-        let answers = [
-            address("other.example.", 1),
-            alias("A.Example.", "b.example."),
-            address("B.example.", 2),
-        ];
+        let answers = [address("other.example.", 1), alias("A.Example.", "b.example."), address("B.example.", 2)];
         assert_eq!(
             follow(&name("a.example."), RecordType::A, &answers),
             Ok(vec![RData::A(A::new(192, 0, 2, 2))]),
             "owners are compared without case"
         );
-        assert_eq!(
-            follow(&name("b.example."), RecordType::MX, &answers),
-            Err(Miss::NoRecords)
-        );
-        assert_eq!(
-            follow(&name("c.example."), RecordType::A, &[]),
-            Err(Miss::NoRecords)
-        );
+        assert_eq!(follow(&name("b.example."), RecordType::MX, &answers), Err(Miss::NoRecords));
+        assert_eq!(follow(&name("c.example."), RecordType::A, &[]), Err(Miss::NoRecords));
     }
 }

@@ -22,9 +22,9 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::dns::Resolver;
 use crate::id::{DomainId, TeamId};
-use crate::store::{StoreError, WriteTx};
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::DOMAINS;
+use crate::store::{StoreError, WriteTx};
 
 /// The return path's label when none is chosen: that of the compatible API.
 const RETURN_PATH: &str = "send";

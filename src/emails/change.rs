@@ -70,8 +70,7 @@ impl Emails {
                 let mut row = scheduled(tx, team, id)?;
                 call_off(tx, id, &mut row)?;
                 let recipients = row.recipients.iter().map(|recipient| bare(&recipient.mailbox).to_owned()).collect();
-                let event =
-                    Event { kind: Kind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
+                let event = Event { kind: Kind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
                 events::record(tx, context.id(), team, id, event)?;
                 tx.put(&EMAILS, &(team, id), &row)?;
                 Ok(())

@@ -6,11 +6,8 @@ const EXCERPT_CHARS_MAX: usize = 60;
 /// Returns the beginning of `text`, control characters replaced, with an ellipsis when something is left off.
 pub(super) fn excerpt(text: &str) -> String {
     let mut chars = text.chars();
-    let mut shown: String = chars
-        .by_ref()
-        .take(EXCERPT_CHARS_MAX)
-        .map(|c| if c.is_control() { '\u{FFFD}' } else { c })
-        .collect();
+    let mut shown: String =
+        chars.by_ref().take(EXCERPT_CHARS_MAX).map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect();
     if chars.next().is_some() {
         shown.push('…');
     }

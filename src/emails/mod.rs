@@ -32,8 +32,8 @@ pub use idempotency::{Answer, Idempotency};
 pub use model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail};
 pub use read::WholeEmail;
 pub use retention::Retention;
-pub(crate) use send::{bare, still_wanted};
 pub use send::{BatchError, Emails, SendError, Sender};
+pub(crate) use send::{bare, still_wanted};
 pub use store::{DeliveryState, EmailRow, IdempotencyRow, RecipientRow};
 pub(crate) use store::{read_attachment, read_content};
 

@@ -168,8 +168,18 @@ mod tests {
     fn the_ladder_is_the_documented_one() {
         use LastEvent::*;
         let ladder = [
-            Scheduled, Queued, Sent, DeliveryDelayed, Delivered, Opened, Clicked, Bounced, Complained, Suppressed,
-            Failed, Canceled,
+            Scheduled,
+            Queued,
+            Sent,
+            DeliveryDelayed,
+            Delivered,
+            Opened,
+            Clicked,
+            Bounced,
+            Complained,
+            Suppressed,
+            Failed,
+            Canceled,
         ];
 
         assert!(ladder.windows(2).all(|pair| pair[0] < pair[1]));

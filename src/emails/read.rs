@@ -46,11 +46,7 @@ impl Emails {
     ///
     /// # Errors
     /// [`PageError`].
-    pub async fn list(
-        &self,
-        team: TeamId,
-        query: PageQuery<EmailId>,
-    ) -> Result<Page<(EmailId, EmailRow)>, PageError> {
+    pub async fn list(&self, team: TeamId, query: PageQuery<EmailId>) -> Result<Page<(EmailId, EmailRow)>, PageError> {
         self.context
             .store
             .read(move |tx| {

@@ -51,10 +51,8 @@ async fn purge_content(context: &Context, teams: &[TeamId], before: TimestampMs)
     let mut after = EmailId::MIN;
     loop {
         let teams = teams.to_vec();
-        let last = context
-            .store
-            .write_bulk::<_, StoreError>(move |tx| purge_content_page(tx, &teams, after, until))
-            .await?;
+        let last =
+            context.store.write_bulk::<_, StoreError>(move |tx| purge_content_page(tx, &teams, after, until)).await?;
         match last {
             Some(last) => after = last,
             None => return Ok(()),
@@ -117,10 +115,7 @@ async fn purge_rows(context: &Context, team: TeamId, before: TimestampMs) -> Res
     let until = EmailId::first_at(before);
     let mut after = EmailId::MIN;
     loop {
-        let last = context
-            .store
-            .write_bulk::<_, StoreError>(move |tx| purge_rows_page(tx, team, after, until))
-            .await?;
+        let last = context.store.write_bulk::<_, StoreError>(move |tx| purge_rows_page(tx, team, after, until)).await?;
         match last {
             Some(last) => after = last,
             None => return Ok(()),

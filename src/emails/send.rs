@@ -129,11 +129,7 @@ impl Emails {
     ///
     /// # Errors
     /// [`SendError::Key`] when the key came with another payload, or its first request still runs.
-    pub async fn replay(
-        &self,
-        team: TeamId,
-        request: Option<&IdempotentRequest>,
-    ) -> Result<Option<Answer>, SendError> {
+    pub async fn replay(&self, team: TeamId, request: Option<&IdempotentRequest>) -> Result<Option<Answer>, SendError> {
         match request {
             Some(request) => Ok(self.idempotency.replay(team, request).await?),
             None => Ok(None),
@@ -261,7 +257,17 @@ impl Prepared {
     fn new(context: &Context, links: &Links, sender: Sender, email: SendEmail, now: TimestampMs) -> Self {
         let link = check_link(links, &email);
         let SendEmail {
-            from, recipients, reply_to, subject, html, text, headers, attachments, tags, scheduled_ms, topic,
+            from,
+            recipients,
+            reply_to,
+            subject,
+            html,
+            text,
+            headers,
+            attachments,
+            tags,
+            scheduled_ms,
+            topic,
         } = email;
         let id = context.id();
         let scheduled_ms = scheduled_ms.filter(|due| *due > now);
@@ -309,10 +315,7 @@ impl Prepared {
             row,
             sender_domain: from.address().domain().as_str().to_owned(),
             link,
-            recipients: recipients
-                .iter()
-                .map(|recipient| suppressions::hash(recipient.mailbox.address()))
-                .collect(),
+            recipients: recipients.iter().map(|recipient| suppressions::hash(recipient.mailbox.address())).collect(),
             content: seal_content(&context.keyring, id, &content),
             attachments: stored,
         }

@@ -75,10 +75,7 @@ fn check(text: &str) -> Result<(), TagFault> {
     if text.is_empty() {
         return Err(TagFault::Empty);
     }
-    if !text
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
-    {
+    if !text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
         return Err(TagFault::Characters);
     }
     if text.len() > TAG_CHARS_MAX {
@@ -108,10 +105,7 @@ impl fmt::Display for TagError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooMany => write!(f, "there are more than {TAGS_MAX} tags"),
-            Self::Duplicate(name) => write!(
-                f,
-                "the name `{name}` is used twice; give each tag a name of its own"
-            ),
+            Self::Duplicate(name) => write!(f, "the name `{name}` is used twice; give each tag a name of its own"),
             Self::Name(name, fault) => write!(f, "the tag name `{name}` {fault}"),
             Self::Value(name, fault) => write!(f, "the value of tag `{name}` {fault}"),
         }
@@ -138,20 +132,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn tag(name: &str, value: &str) -> TagRequest {
-        TagRequest {
-            name: name.to_owned(),
-            value: value.to_owned(),
-        }
+        TagRequest { name: name.to_owned(), value: value.to_owned() }
     }
 
     #[test]
     fn letters_digits_underscores_and_hyphens_are_accepted() {
         let long = "a".repeat(256);
-        for (name, value) in [
-            ("category", "confirm_email"),
-            ("A-9_z", "0"),
-            (&*long, &*long),
-        ] {
+        for (name, value) in [("category", "confirm_email"), ("A-9_z", "0"), (&*long, &*long)] {
             let tags = parse(vec![tag(name, value)]).unwrap();
             assert_eq!((tags[0].name(), tags[0].value()), (name, value));
         }
@@ -169,25 +156,14 @@ mod tests {
             ("a\n", TagFault::Characters),
             (&long, TagFault::TooLong),
         ] {
-            assert_eq!(
-                parse(vec![tag(text, "v")]),
-                Err(TagError::Name(excerpt(text), fault)),
-                "{text:?}"
-            );
-            assert_eq!(
-                parse(vec![tag("n", text)]),
-                Err(TagError::Value("n".to_owned(), fault)),
-                "{text:?}"
-            );
+            assert_eq!(parse(vec![tag(text, "v")]), Err(TagError::Name(excerpt(text), fault)), "{text:?}");
+            assert_eq!(parse(vec![tag("n", text)]), Err(TagError::Value("n".to_owned(), fault)), "{text:?}");
         }
     }
 
     #[test]
     fn names_are_unique_and_few() {
-        assert_eq!(
-            parse(vec![tag("a", "1"), tag("a", "2")]),
-            Err(TagError::Duplicate("a".to_owned()))
-        );
+        assert_eq!(parse(vec![tag("a", "1"), tag("a", "2")]), Err(TagError::Duplicate("a".to_owned())));
         assert!(parse(vec![tag("a", "1"), tag("A", "1")]).is_ok());
 
         let many = |count: usize| parse((0..count).map(|n| tag(&n.to_string(), "1")).collect());
@@ -198,19 +174,9 @@ mod tests {
     #[test]
     fn json_has_a_name_and_a_value_and_nothing_else() {
         let tag: Tag = serde_json::from_str(r#"{"name":"a","value":"1"}"#).unwrap();
-        assert_eq!(
-            serde_json::to_string(&tag).unwrap(),
-            r#"{"name":"a","value":"1"}"#
-        );
-        for refused in [
-            r#"{"name":"a"}"#,
-            r#"{"name":"a","value":"1","x":1}"#,
-            r#"{"name":"a","value":1}"#,
-        ] {
-            assert!(
-                serde_json::from_str::<TagRequest>(refused).is_err(),
-                "{refused}"
-            );
+        assert_eq!(serde_json::to_string(&tag).unwrap(), r#"{"name":"a","value":"1"}"#);
+        for refused in [r#"{"name":"a"}"#, r#"{"name":"a","value":"1","x":1}"#, r#"{"name":"a","value":1}"#] {
+            assert!(serde_json::from_str::<TagRequest>(refused).is_err(), "{refused}");
         }
         assert!(serde_json::from_str::<Tag>(r#"{"name":"a b","value":"1"}"#).is_err());
     }

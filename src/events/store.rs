@@ -32,13 +32,7 @@ fn is_none(detail: &Detail) -> bool {
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn record(
-    tx: &WriteTx<'_>,
-    id: EventId,
-    team: TeamId,
-    email: EmailId,
-    event: Event,
-) -> Result<(), StoreError> {
+pub fn record(tx: &WriteTx<'_>, id: EventId, team: TeamId, email: EmailId, event: Event) -> Result<(), StoreError> {
     let Event { kind, at_ms, recipients, detail } = event;
     tx.put(&EVENTS, &(email, id), &EventRow { team, kind, at_ms, recipients, detail })
 }

@@ -8,15 +8,17 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use salvo::extract::Metadata;
-use salvo::oapi::{Components, Content, EndpointArgRegister, Operation, RequestBody as RequestBodyDoc, Required, ToSchema};
+use salvo::oapi::{
+    Components, Content, EndpointArgRegister, Operation, RequestBody as RequestBodyDoc, Required, ToSchema,
+};
 use salvo::{Depot, Extractible, Request};
 use serde::de::{DeserializeOwned, Deserializer as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::error::{ApiError, ErrorCode};
 use super::intake::BodyLimits;
-use super::state::service;
 use super::reader::Reader;
+use super::state::service;
 use super::tolerance;
 use crate::blocking;
 

@@ -109,7 +109,8 @@ impl Cors {
             return;
         }
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-        let exposed = "x-request-id, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset, ratelimit-policy";
+        let exposed =
+            "x-request-id, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset, ratelimit-policy";
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
         if self.is_preflight(req) {
             let allowed = "authorization, content-type, idempotency-key, x-batch-validation";

@@ -2,9 +2,7 @@
 
 use salvo::http::header::{CONTENT_TYPE, USER_AGENT};
 use salvo::http::{HeaderValue, StatusCode};
-use salvo::oapi::{
-    Components, Content, EndpointOutRegister, Operation, RefOr, Response as ResponseDoc, ToSchema,
-};
+use salvo::oapi::{Components, Content, EndpointOutRegister, Operation, RefOr, Response as ResponseDoc, ToSchema};
 use salvo::{Depot, Request, Response, Writer, async_trait};
 use serde::Serialize;
 use tracing::error;
@@ -163,9 +161,9 @@ impl From<StoreError> for ApiError {
 impl From<PageError> for ApiError {
     fn from(error: PageError) -> Self {
         match error {
-            PageError::UnknownCursor => {
-                Self::validation("Invalid cursor. `after` and `before` take the `id` of an item that this list returned.")
-            }
+            PageError::UnknownCursor => Self::validation(
+                "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.",
+            ),
             PageError::Store(error) => error.into(),
         }
     }

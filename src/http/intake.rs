@@ -128,7 +128,10 @@ fn broken(why: &str) -> ApiError {
 }
 
 /// Returns the next bytes of a body; `None` at its end.
-pub(super) async fn next_bytes(body: &mut ReqBody, pause_max: Duration) -> Result<Option<impl AsRef<[u8]> + use<>>, ApiError> {
+pub(super) async fn next_bytes(
+    body: &mut ReqBody,
+    pause_max: Duration,
+) -> Result<Option<impl AsRef<[u8]> + use<>>, ApiError> {
     loop {
         let frame = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *body).poll_frame(cx));
         let Ok(frame) = tokio::time::timeout(pause_max, frame).await else {

@@ -7,8 +7,8 @@ use salvo::http::{HeaderValue, StatusCode};
 use salvo::oapi::naming::{self, FlexNamer};
 use salvo::oapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use salvo::oapi::{
-    Components, Content, EndpointOutRegister, Info, License, Object, OpenApi, Operation, RefOr, Response as ResponseDoc,
-    SecurityRequirement, endpoint,
+    Components, Content, EndpointOutRegister, Info, License, Object, OpenApi, Operation, RefOr,
+    Response as ResponseDoc, SecurityRequirement, endpoint,
 };
 use salvo::{Depot, Request, Response, Router, Writer, async_trait, handler};
 
@@ -33,7 +33,7 @@ pub(super) fn describe(router: &Router) -> OpenApi {
     let mut document = OpenApi::with_info(info).add_security_scheme("bearer", bearer).merge_router(router);
     for operation in document.paths.values_mut().flat_map(|path| path.operations.values_mut()) {
         operation.operation_id = operation.operation_id.take().map(|path| short_name(&path));
-        if !operation.securities.as_ref().is_some_and(|securities| !securities.is_empty()) {
+        if operation.securities.as_ref().is_none_or(Vec::is_empty) {
             operation.securities = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
         }
     }

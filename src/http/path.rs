@@ -1,8 +1,10 @@
 //! Ids in paths.
 
 use salvo::extract::Metadata;
-use salvo::oapi::{Components, EndpointArgRegister, KnownFormat, Operation, Parameter, ParameterIn, Required, SchemaFormat};
 use salvo::oapi::{BasicType, Object};
+use salvo::oapi::{
+    Components, EndpointArgRegister, KnownFormat, Operation, Parameter, ParameterIn, Required, SchemaFormat,
+};
 use salvo::{Depot, Extractible, Request};
 
 use super::error::ApiError;
@@ -33,8 +35,7 @@ impl<'ex, R: 'static> Extractible<'ex> for PathId<R> {
 impl<R> EndpointArgRegister for PathId<R> {
     fn register(_components: &mut Components, operation: &mut Operation, arg: &str) {
         let schema = Object::with_type(BasicType::String).format(SchemaFormat::KnownFormat(KnownFormat::Uuid));
-        let parameter =
-            Parameter::new(arg).location(ParameterIn::Path).required(Required::True).schema(schema);
+        let parameter = Parameter::new(arg).location(ParameterIn::Path).required(Required::True).schema(schema);
         operation.parameters.insert(parameter);
     }
 }

@@ -43,9 +43,11 @@ impl<T> Deref for State<T> {
 
 /// Returns the service of that type from the request's services.
 pub(crate) fn service<T: Send + Sync + 'static>(depot: &Depot) -> Result<Arc<T>, ApiError> {
-    depot.get_typed::<Arc<Services>>().ok().and_then(|services| services.get::<T>()).ok_or_else(|| {
-        ApiError::new(ErrorCode::InternalServerError, "This part of the server is not running.")
-    })
+    depot
+        .get_typed::<Arc<Services>>()
+        .ok()
+        .and_then(|services| services.get::<T>())
+        .ok_or_else(|| ApiError::new(ErrorCode::InternalServerError, "This part of the server is not running."))
 }
 
 impl<'ex, T: Send + Sync + 'static> Extractible<'ex> for State<T> {

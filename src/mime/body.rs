@@ -19,10 +19,7 @@ pub(super) fn write_quoted_printable(out: &mut Vec<u8>, text: &str) {
     let text = text.trim_end_matches([' ', '\t', '\r', '\n']);
     let mut rest = text.as_bytes();
     loop {
-        let line_bytes = rest
-            .iter()
-            .position(|byte| matches!(byte, b'\r' | b'\n'))
-            .unwrap_or(rest.len());
+        let line_bytes = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
         let (line, tail) = rest.split_at(line_bytes);
         write_quoted_printable_line(out, line);
         out.extend_from_slice(b"\r\n");
@@ -56,10 +53,7 @@ fn write_quoted_printable_line(out: &mut Vec<u8>, line: &[u8]) {
             continue;
         }
         let window = &rest[..rest.len().min(room)];
-        let run = window
-            .iter()
-            .position(|&byte| !is_literal(byte))
-            .unwrap_or(window.len());
+        let run = window.iter().position(|&byte| !is_literal(byte)).unwrap_or(window.len());
         out.extend_from_slice(&window[..run]);
         column += run;
         rest = &rest[run..];
@@ -75,11 +69,7 @@ fn is_literal(byte: u8) -> bool {
 }
 
 fn write_escape(out: &mut Vec<u8>, byte: u8, column: usize) -> usize {
-    let column = if column + 3 > QP_LINE_BYTES_MAX - 1 {
-        write_soft_break(out)
-    } else {
-        column
-    };
+    let column = if column + 3 > QP_LINE_BYTES_MAX - 1 { write_soft_break(out) } else { column };
     out.extend_from_slice(&[b'=', hex(byte >> 4), hex(byte & 0x0f)]);
     column + 3
 }
@@ -93,9 +83,7 @@ fn write_soft_break(out: &mut Vec<u8>) -> usize {
 pub(super) fn write_base64(out: &mut Vec<u8>, content: &[u8]) {
     let mut line = [0; BASE64_LINE_BYTES];
     for chunk in content.chunks(BASE64_LINE_INPUT_BYTES) {
-        let line_bytes = STANDARD
-            .encode_slice(chunk, &mut line)
-            .expect("57 bytes encode to 76 characters");
+        let line_bytes = STANDARD.encode_slice(chunk, &mut line).expect("57 bytes encode to 76 characters");
         out.extend_from_slice(&line[..line_bytes]);
         out.extend_from_slice(b"\r\n");
     }
@@ -151,19 +139,13 @@ mod tests {
             ("a \nb\t\n c", "a=20\r\nb=09\r\n c\r\n".to_owned()),
             ("a\n \t \n", "a\r\n".to_owned()),
             ("a\n   \nb", "a\r\n  =20\r\nb\r\n".to_owned()),
-            (
-                ".\n..a\nFrom b\nFromage",
-                "=2E\r\n=2E.a\r\n=46rom b\r\nFromage\r\n".to_owned(),
-            ),
+            (".\n..a\nFrom b\nFromage", "=2E\r\n=2E.a\r\n=46rom b\r\nFromage\r\n".to_owned()),
             ("\0\u{1b}\u{7f}", "=00=1B=7F\r\n".to_owned()),
             (&x75, format!("{x75}\r\n")),
             (&format!("{x75}y"), format!("{x75}=\r\ny\r\n")),
             (&format!("{x75}."), format!("{x75}=\r\n=2E\r\n")),
             (&format!("{x75} \nb"), format!("{x75}=\r\n=20\r\nb\r\n")),
-            (
-                &format!("{}é", "x".repeat(72)),
-                format!("{}=C3=\r\n=A9\r\n", "x".repeat(72)),
-            ),
+            (&format!("{}é", "x".repeat(72)), format!("{}=C3=\r\n=A9\r\n", "x".repeat(72))),
         ] {
             assert_eq!(qp(text), expected, "{text:?}");
         }

@@ -2,8 +2,7 @@
 
 use super::body::{base64_bytes, write_base64, write_quoted_printable};
 use super::header::{
-    Folder, refuse_controls, write_addresses, write_custom, write_date, write_message_id,
-    write_parameter, write_text,
+    Folder, refuse_controls, write_addresses, write_custom, write_date, write_message_id, write_parameter, write_text,
 };
 use super::media_type;
 use super::message::{Attachment, ComposeError, Field, Message};
@@ -16,10 +15,7 @@ const SUBJECT_WORD_BYTES_MAX: usize = 75;
 enum Content<'a> {
     Text(&'a str),
     Html(&'a str),
-    Both {
-        text: std::borrow::Cow<'a, str>,
-        html: &'a str,
-    },
+    Both { text: std::borrow::Cow<'a, str>, html: &'a str },
 }
 
 /// Composes a message.
@@ -58,18 +54,12 @@ pub fn compose(message: &Message<'_>, boundary_seed: u64) -> Result<Vec<u8>, Com
 
 fn content<'a>(message: &Message<'a>) -> Content<'a> {
     match (message.text, message.html) {
-        (Some(text), Some(html)) if !text.is_empty() => Content::Both {
-            text: text.into(),
-            html,
-        },
+        (Some(text), Some(html)) if !text.is_empty() => Content::Both { text: text.into(), html },
         (Some(_), Some(html)) => Content::Html(html),
         (None, Some(html)) => match text_from_html(html) {
             // An empty alternative is worse than none: a reader of text would show it.
             text if text.is_empty() => Content::Html(html),
-            text => Content::Both {
-                text: text.into(),
-                html,
-            },
+            text => Content::Both { text: text.into(), html },
         },
         (text, None) => Content::Text(text.unwrap_or_default()),
     }
@@ -81,11 +71,8 @@ fn estimated_bytes(message: &Message<'_>, content: &Content<'_>) -> usize {
         Content::Text(leaf) | Content::Html(leaf) => leaf.len(),
         Content::Both { text, html } => text.len() + html.len(),
     };
-    let attachments: usize = message
-        .attachments
-        .iter()
-        .map(|attachment| base64_bytes(attachment.content.len()) + 512)
-        .sum();
+    let attachments: usize =
+        message.attachments.iter().map(|attachment| base64_bytes(attachment.content.len()) + 512).sum();
     leaves + leaves / 8 + attachments + 4096
 }
 
@@ -96,22 +83,13 @@ fn write_header_section(out: &mut Vec<u8>, message: &Message<'_>) -> Result<(), 
         // RFC 5322 §3.6.3 leaves To optional; receivers' filters do not.
         out.extend_from_slice(b"To: undisclosed-recipients:;\r\n");
     }
-    for (name, parties) in [
-        ("To", message.to),
-        ("Cc", message.cc),
-        ("Reply-To", message.reply_to),
-    ] {
+    for (name, parties) in [("To", message.to), ("Cc", message.cc), ("Reply-To", message.reply_to)] {
         if !parties.is_empty() {
             write_addresses(out, name, parties)?;
         }
     }
     let mut folder = Folder::start(out, "Subject");
-    write_text(
-        &mut folder,
-        message.subject,
-        SUBJECT_WORD_BYTES_MAX,
-        Field::Subject,
-    )?;
+    write_text(&mut folder, message.subject, SUBJECT_WORD_BYTES_MAX, Field::Subject)?;
     folder.end();
     write_message_id(out, message.message_id)?;
     out.extend_from_slice(b"MIME-Version: 1.0\r\n");

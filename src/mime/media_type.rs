@@ -18,10 +18,7 @@ const BY_EXTENSION: [(&str, &str); 37] = [
     ("css", "text/css"),
     ("csv", "text/csv"),
     ("doc", "application/msword"),
-    (
-        "docx",
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
     ("epub", "application/epub+zip"),
     ("gif", "image/gif"),
     ("gz", "application/gzip"),
@@ -40,10 +37,7 @@ const BY_EXTENSION: [(&str, &str); 37] = [
     ("pdf", "application/pdf"),
     ("png", "image/png"),
     ("ppt", "application/vnd.ms-powerpoint"),
-    (
-        "pptx",
-        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    ),
+    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
     ("rtf", "application/rtf"),
     ("svg", "image/svg+xml"),
     ("tiff", "image/tiff"),
@@ -52,10 +46,7 @@ const BY_EXTENSION: [(&str, &str); 37] = [
     ("wav", "audio/wav"),
     ("webp", "image/webp"),
     ("xls", "application/vnd.ms-excel"),
-    (
-        "xlsx",
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
     ("xml", "application/xml"),
     ("yaml", "application/yaml"),
     ("zip", "application/zip"),
@@ -78,16 +69,11 @@ pub(super) fn of_attachment<'a>(attachment: &Attachment<'a>) -> MediaType<'a> {
 }
 
 fn plain(essence: &str) -> MediaType<'_> {
-    MediaType {
-        essence,
-        parameters: Vec::new(),
-    }
+    MediaType { essence, parameters: Vec::new() }
 }
 
 fn by_extension(filename: &str) -> &'static str {
-    let extension = filename
-        .rsplit_once('.')
-        .map_or("", |(_, extension)| extension);
+    let extension = filename.rsplit_once('.').map_or("", |(_, extension)| extension);
     BY_EXTENSION
         .iter()
         .find(|(known, _)| known.eq_ignore_ascii_case(extension))
@@ -101,9 +87,7 @@ fn parse(stated: &str) -> Option<MediaType<'_>> {
     let essence = essence.trim_matches([' ', '\t']);
     let (top, sub) = essence.split_once('/')?;
     let named = |name: &str| is_token(name) && name.len() <= NAME_BYTES_MAX;
-    let composite = ["multipart", "message"]
-        .iter()
-        .any(|kind| top.eq_ignore_ascii_case(kind));
+    let composite = ["multipart", "message"].iter().any(|kind| top.eq_ignore_ascii_case(kind));
     if !named(top) || !named(sub) || composite {
         return None;
     }
@@ -118,15 +102,10 @@ fn parse(stated: &str) -> Option<MediaType<'_>> {
                 && !attribute.eq_ignore_ascii_case("name")
                 && !attribute.eq_ignore_ascii_case("boundary")
                 && attribute.len() + value.len() <= PARAMETER_BYTES_MAX
-                && value
-                    .bytes()
-                    .all(|byte| byte.is_ascii_graphic() || byte == b' ')
+                && value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
         })
         .collect();
-    Some(MediaType {
-        essence,
-        parameters,
-    })
+    Some(MediaType { essence, parameters })
 }
 
 /// Splits `; attribute=value` repeated, where a value may be quoted. Ends at the first thing
@@ -163,17 +142,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn of(filename: Option<&str>, content_type: Option<&str>) -> String {
-        let attachment = Attachment {
-            filename,
-            content_type,
-            content: b"",
-        };
+        let attachment = Attachment { filename, content_type, content: b"" };
         let media_type = of_attachment(&attachment);
-        let parameters: String = media_type
-            .parameters
-            .iter()
-            .map(|(attribute, value)| format!(";{attribute}={value}"))
-            .collect();
+        let parameters: String =
+            media_type.parameters.iter().map(|(attribute, value)| format!(";{attribute}={value}")).collect();
         format!("{}{parameters}", media_type.essence)
     }
 
@@ -182,15 +154,9 @@ mod tests {
         for (stated, expected) in [
             ("application/pdf", "application/pdf"),
             (" Image/PNG ", "Image/PNG"),
-            (
-                "text/calendar; method=REQUEST; charset=\"utf-8\"",
-                "text/calendar;method=REQUEST;charset=utf-8",
-            ),
+            ("text/calendar; method=REQUEST; charset=\"utf-8\"", "text/calendar;method=REQUEST;charset=utf-8"),
             ("text/x;a=\"b;\\\"c\";d=e", "text/x;a=b;\"c;d=e"),
-            (
-                "application/pdf; name=\"x.pdf\"; boundary=b; f*=x",
-                "application/pdf",
-            ),
+            ("application/pdf; name=\"x.pdf\"; boundary=b; f*=x", "application/pdf"),
             ("text/plain; broken", "text/plain"),
             ("text/plain; a=\"open", "text/plain"),
             ("text/plain; a=é", "text/plain"),

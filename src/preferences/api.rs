@@ -79,9 +79,8 @@ async fn read_asker(req: &mut Request) -> Asker {
 /// Tells the pair of RFC 8058 §3.1 in either of the encodings it names, whatever the request says of
 /// its type: a url-encoded form, or a part of a multipart form.
 fn asker(body: &[u8]) -> Asker {
-    let find = |text: &[u8], wanted: &[u8]| {
-        text.windows(wanted.len()).position(|window| window.eq_ignore_ascii_case(wanted))
-    };
+    let find =
+        |text: &[u8], wanted: &[u8]| text.windows(wanted.len()).position(|window| window.eq_ignore_ascii_case(wanted));
     let name = b"List-Unsubscribe";
     let value = find(body, name).and_then(|at| find(&body[at + name.len()..], b"One-Click"));
     if value.is_some() { Asker::MailProgram } else { Asker::Person }
@@ -116,7 +115,8 @@ mod tests {
 
     #[test]
     fn a_mail_program_is_known_by_the_pair_in_either_encoding() {
-        let multipart = "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--\r\n";
+        let multipart =
+            "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--\r\n";
         for (body, expected) in [
             ("List-Unsubscribe=One-Click", Asker::MailProgram),
             ("list-unsubscribe=one-click&x=1", Asker::MailProgram),

@@ -205,9 +205,9 @@ fn is_loopback(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split('/').next().unwrap_or_default();
     if let Some((ip, _)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return ip.parse::<Ipv6Addr>().is_ok_and(|ip| {
-            ip.is_loopback() || ip.is_unspecified() || ip.to_ipv4_mapped().is_some_and(leads_home)
-        });
+        return ip
+            .parse::<Ipv6Addr>()
+            .is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified() || ip.to_ipv4_mapped().is_some_and(leads_home));
     }
     let host = authority.split(':').next().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
     // RFC 6761 §6.3: localhost and every name below it.

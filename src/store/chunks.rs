@@ -3,10 +3,10 @@
 //! A chunked value lies under consecutive numbers from 0, the last part of its key. It is cut
 //! ahead of the transaction, so that the writer thread only copies bytes.
 
+use super::StoreError;
 use super::key::Key;
 use super::transaction::{NEXT, Order, Reads, Table, WriteTx};
 use super::value::{Blob, Encoded};
-use super::StoreError;
 
 /// Bytes in one chunk. A read of one never holds more than this in a page run.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -75,12 +75,9 @@ mod tests {
     #[tokio::test]
     async fn bytes_of_any_length_come_back_as_they_were() {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::open(&OpenOptions {
-            directory: directory.path().into(),
-            kind: Kind::Dev,
-            cache_bytes: 4 << 20,
-        })
-        .unwrap();
+        let store =
+            Store::open(&OpenOptions { directory: directory.path().into(), kind: Kind::Dev, cache_bytes: 4 << 20 })
+                .unwrap();
         for (count, length) in [(1, 0), (1, 1), (1, CHUNK_BYTES), (2, CHUNK_BYTES + 1), (4, 4 * CHUNK_BYTES)] {
             let id = Id::from_bytes([u8::try_from(length % 251).unwrap(); 16]);
             let bytes: Vec<u8> = (0..length).map(|index| u8::try_from(index % 251).unwrap()).collect();

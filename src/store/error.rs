@@ -54,13 +54,7 @@ macro_rules! from_engine {
         }
     )+ };
 }
-from_engine!(
-    redb::StorageError,
-    redb::TableError,
-    redb::TransactionError,
-    redb::CommitError,
-    redb::SetDurabilityError,
-);
+from_engine!(redb::StorageError, redb::TableError, redb::TransactionError, redb::CommitError, redb::SetDurabilityError,);
 
 /// Why a store could not be opened; each sentence names what helps.
 #[derive(Debug)]

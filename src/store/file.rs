@@ -128,7 +128,7 @@ pub(super) fn copy(path: &Path, target: &Path) -> io::Result<()> {
 
 /// Runs an open of the engine. It checks most of what it reads; bytes that break an assumption of
 /// it all the same are damage too, and no reason to end without a sentence.
-fn guarded<T>(path: &Path, open: impl FnOnce() -> Result<T, redb::DatabaseError>) -> Result<T, OpenError> {
+pub(super) fn guarded<T>(path: &Path, open: impl FnOnce() -> Result<T, redb::DatabaseError>) -> Result<T, OpenError> {
     match catch_unwind(AssertUnwindSafe(open)) {
         Ok(Ok(database)) => Ok(database),
         Ok(Err(error)) => Err(refusal(path.into(), error)),
@@ -158,4 +158,33 @@ pub(super) fn panic_message(panic: &(dyn Any + Send)) -> &str {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_of_a_bare_name_is_the_working_directory() {
+        assert!(sync_parent(Path::new("master.key")).is_ok());
+        assert!(sync_parent(Path::new("/master.key")).is_ok());
+        assert!(sync_parent(Path::new("no/such/directory/master.key")).is_err());
+    }
+
+    #[test]
+    fn a_copy_that_fails_leaves_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let from = directory.path().join("from");
+        fs::write(&from, "bytes").unwrap();
+        // A rename never puts a file in the place of a directory.
+        let target = directory.path().join("target.redb");
+        fs::create_dir(&target).unwrap();
+
+        assert!(copy(&from, &target).is_err());
+
+        let mut names: Vec<_> =
+            fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["from", "target.redb"]);
+    }
 }

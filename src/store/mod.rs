@@ -38,10 +38,10 @@ pub use chunks::{Chunks, read_chunks};
 pub use error::{OpenError, StoreError};
 pub(crate) use file::make_directory;
 pub use key::{Key, KeyBytes, KeyPart};
+pub use queue::WAITING_MAX;
 pub use seal::Keyring;
 pub use transaction::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored, Table, WriteTx};
 pub use value::{Blob, Encoded, Row, Value};
-pub use queue::WAITING_MAX;
 
 use queue::Lane;
 use writer::Writer;

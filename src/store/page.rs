@@ -1,9 +1,9 @@
 //! Pages: newest first, by id, from a cursor that the list itself returned.
 
+use super::StoreError;
 use super::key::Key;
 use super::transaction::{NEXT, Order, Reads, STOP, Stored, Table};
 use super::value::Value;
-use super::StoreError;
 use crate::id::{Id, TeamId};
 
 /// Where a page begins.
@@ -147,11 +147,7 @@ fn page_between<R, K: Key, V: Value, T>(
 ///
 /// # Errors
 /// [`PageError::UnknownCursor`] when the cursor is no item of the list.
-pub fn page_of<R, T>(
-    items: Vec<T>,
-    query: PageQuery<Id<R>>,
-    id: impl Fn(&T) -> Id<R>,
-) -> Result<Page<T>, PageError> {
+pub fn page_of<R, T>(items: Vec<T>, query: PageQuery<Id<R>>, id: impl Fn(&T) -> Id<R>) -> Result<Page<T>, PageError> {
     let place = |cursor: Id<R>| items.iter().position(|item| id(item) == cursor).ok_or(PageError::UnknownCursor);
     let (from, to, has_more) = match query.cursor {
         Cursor::Newest => (0, query.limit.min(items.len()), items.len() > query.limit),

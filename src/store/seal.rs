@@ -9,6 +9,7 @@ use std::sync::Arc;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf;
 
+use super::file::sync_parent;
 use super::{OpenError, StoreError};
 use crate::random;
 
@@ -129,10 +130,7 @@ fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&beside, path)?;
-    if let Some(directory) = path.parent() {
-        fs::File::open(directory)?.sync_all()?;
-    }
-    Ok(())
+    sync_parent(path)
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Kind;
 use super::key::{Key, KeyBytes};
 use super::transaction::Table;
 use super::value::{Blob, Row};
-use super::Kind;
 use crate::api_keys::{ApiKeyRow, ApiKeyUseRow};
 use crate::contacts::{ContactRow, TopicChoiceRow};
 use crate::delivery::{AttemptRow, CapturedRow, DestinationRow, DueRow, LeaseRow, ReceivingHostRow};
@@ -90,8 +90,7 @@ pub const EVENTS: Table<(EmailId, EventId), EventRow> = Table::new("events-1");
 /// The suppression list. Written by outcomes and by `suppressions`.
 pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
 /// The entry behind an address. Index of [`SUPPRESSIONS`], written with it.
-pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> =
-    Table::new("suppression_addresses-1");
+pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> = Table::new("suppression_addresses-1");
 /// Topics a recipient can opt out of. Written by `topics`.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
 /// Contacts. Written by `contacts`.

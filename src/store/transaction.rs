@@ -9,9 +9,9 @@ use std::rc::Rc;
 
 use redb::{ReadableDatabase, ReadableTable as _, TableDefinition, TableError};
 
+use super::StoreError;
 use super::key::Key;
 use super::value::{Blob, Encoded, Value};
-use super::StoreError;
 
 type Bytes = &'static [u8];
 
@@ -116,10 +116,7 @@ impl ReadTx {
     }
 
     /// Opens a table; `None` when nothing was ever written to it.
-    fn open<K, V>(
-        &self,
-        table: &Table<K, V>,
-    ) -> Result<Option<redb::ReadOnlyTable<Bytes, Bytes>>, StoreError> {
+    fn open<K, V>(&self, table: &Table<K, V>) -> Result<Option<redb::ReadOnlyTable<Bytes, Bytes>>, StoreError> {
         match self.transaction.open_table(table.definition()) {
             Ok(open) => Ok(Some(open)),
             Err(TableError::TableDoesNotExist(_)) => Ok(None),
@@ -208,12 +205,7 @@ impl<'t> WriteTx<'t> {
     ///
     /// # Errors
     /// As [`WriteTx::put`].
-    pub fn put_encoded<K: Key, V>(
-        &self,
-        table: &Table<K, V>,
-        key: &K,
-        value: &Encoded<V>,
-    ) -> Result<(), StoreError> {
+    pub fn put_encoded<K: Key, V>(&self, table: &Table<K, V>, key: &K, value: &Encoded<V>) -> Result<(), StoreError> {
         self.put_bytes(table, key, &value.bytes)
     }
 
@@ -286,10 +278,7 @@ impl Reads for WriteTx<'_> {
     }
 }
 
-fn get_in<K: Key, V: Value>(
-    table: &impl redb::ReadableTable<Bytes, Bytes>,
-    key: &K,
-) -> Result<Option<V>, StoreError> {
+fn get_in<K: Key, V: Value>(table: &impl redb::ReadableTable<Bytes, Bytes>, key: &K) -> Result<Option<V>, StoreError> {
     match table.get(key.to_bytes().as_ref())? {
         Some(value) => V::from_bytes(value.value()).map(Some),
         None => Ok(None),

@@ -146,7 +146,10 @@ enum Attempt {
     /// No command wrote anything.
     Nothing,
     /// A command failed after it had written, or panicked: the transaction is void.
-    Spoiled { by: usize, failure: Option<StoreError> },
+    Spoiled {
+        by: usize,
+        failure: Option<StoreError>,
+    },
 }
 
 enum Wake {

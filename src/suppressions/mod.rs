@@ -103,13 +103,7 @@ pub fn add(
         return Ok((index.id, raised));
     }
     let id = context.id();
-    let row = SuppressionRow {
-        email: Some(address.to_string()),
-        hash,
-        origin,
-        source,
-        created_ms: context.now_ms(),
-    };
+    let row = SuppressionRow { email: Some(address.to_string()), hash, origin, source, created_ms: context.now_ms() };
     tx.put(&SUPPRESSIONS, &(team, id), &row)?;
     tx.put(&SUPPRESSION_ADDRESSES, &(team, hash), &SuppressionIdRow { id })?;
     Ok((id, true))

@@ -193,8 +193,7 @@ mod tests {
 
     async fn place() -> Place {
         let directory = tempfile::tempdir().unwrap();
-        let options =
-            OpenOptions { directory: directory.path().to_owned(), kind: Kind::Serve, cache_bytes: 8 << 20 };
+        let options = OpenOptions { directory: directory.path().to_owned(), kind: Kind::Serve, cache_bytes: 8 << 20 };
         let clock = Clock::manual(1_767_604_353_456);
         let context = Context {
             store: Store::open(&options).unwrap(),

@@ -44,11 +44,8 @@ impl Supervisor {
     }
 
     /// Starts a worker. `run` is called again after a failure.
-    pub fn start<F, E>(
-        &mut self,
-        worker: &'static str,
-        run: impl Fn(CancellationToken) -> F + Send + Sync + 'static,
-    ) where
+    pub fn start<F, E>(&mut self, worker: &'static str, run: impl Fn(CancellationToken) -> F + Send + Sync + 'static)
+    where
         F: Future<Output = Result<(), E>> + Send + 'static,
         E: Display + Send + 'static,
     {

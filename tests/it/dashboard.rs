@@ -17,9 +17,8 @@ fn get(server: &TestServer, path: &str, host: Option<&str>) -> (u16, String, Str
         request = request.header("host", host);
     }
     let response = request.call().unwrap();
-    let header = |name: &str| {
-        response.headers().get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
-    };
+    let header =
+        |name: &str| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default();
     let (status, kind, location) = (response.status().as_u16(), header("content-type"), header("location"));
     (status, kind, location, response.into_body().read_to_string().unwrap())
 }

@@ -10,8 +10,8 @@ use crate::id::{DomainId, TeamId};
 use crate::store::Kind;
 
 pub(super) async fn add(services: &Services, team: Option<String>, name: &str, trust: DomainTrust) -> Answer {
-    let name = DomainName::parse(name)
-        .map_err(|error| Refusal::invalid(format!("`{name}` is no domain name: {error}")))?;
+    let name =
+        DomainName::parse(name).map_err(|error| Refusal::invalid(format!("`{name}` is no domain name: {error}")))?;
     let team = teams::chosen(services, team).await?;
     match (trust, services.kind) {
         (DomainTrust::Records, _) => {

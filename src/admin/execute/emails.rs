@@ -41,12 +41,10 @@ pub(super) async fn send(services: &Services, team: Option<String>, email: NewEm
             body[field] = Value::String(value);
         }
     }
-    let request: SendEmailRequest =
-        serde_json::from_value(body).map_err(|error| Refusal::invalid(format!("the email is not in order: {error}")))?;
-    let rules = Rules {
-        now_ms: services.context.now_ms(),
-        attachment_bytes_max: services.email_limits.attachment_bytes_max,
-    };
+    let request: SendEmailRequest = serde_json::from_value(body)
+        .map_err(|error| Refusal::invalid(format!("the email is not in order: {error}")))?;
+    let rules =
+        Rules { now_ms: services.context.now_ms(), attachment_bytes_max: services.email_limits.attachment_bytes_max };
     let email = request.parse(rules)?;
     let sent = services.emails.send(Sender { team, key: None, domain: None }, email, None).await;
     let id = sent.map_err(ApiError::from)?;
@@ -86,9 +84,7 @@ fn recipient(row: RecipientRow) -> RecipientView {
     let RecipientRow { kind: _, mailbox, group: _, state, last_event } = row;
     let outcome = match state {
         DeliveryState::Settled => match last_event {
-            LastEvent::Delivered | LastEvent::Opened | LastEvent::Clicked | LastEvent::Complained => {
-                Outcome::Delivered
-            }
+            LastEvent::Delivered | LastEvent::Opened | LastEvent::Clicked | LastEvent::Complained => Outcome::Delivered,
             LastEvent::Scheduled
             | LastEvent::Queued
             | LastEvent::Sent

@@ -37,9 +37,11 @@ pub(super) async fn chosen(services: &Services, name: Option<String>) -> Result<
     };
     match (name, teams.as_slice()) {
         (_, []) => Err(Refusal::not_found("there is no team; make one with `ringmail team create NAME`")),
-        (Some(name), teams) => teams.iter().find(|team| team.name == name).map(|team| team.id).ok_or_else(|| {
-            Refusal::not_found(format!("there is no team `{name}`; there are: {}", names(teams)))
-        }),
+        (Some(name), teams) => teams
+            .iter()
+            .find(|team| team.name == name)
+            .map(|team| team.id)
+            .ok_or_else(|| Refusal::not_found(format!("there is no team `{name}`; there are: {}", names(teams)))),
         (None, [team]) => Ok(team.id),
         (None, teams) => {
             Err(Refusal::invalid(format!("there are several teams; choose one with --team: {}", names(teams))))

@@ -170,7 +170,9 @@ impl Conversation {
             Err(Error::InvalidSenderAddress) => self.error("553 5.1.7 the sender is not an address"),
             Err(Error::InvalidRecipientAddress) => self.error("553 5.1.3 the recipient is not an address"),
             Err(Error::SyntaxError { syntax }) => self.error(&format!("501 5.5.4 the command is: {syntax}")),
-            Err(Error::InvalidParameter { param }) => self.error(&format!("501 5.5.4 the value of {param} is not valid")),
+            Err(Error::InvalidParameter { param }) => {
+                self.error(&format!("501 5.5.4 the value of {param} is not valid"))
+            }
             // RFC 5321 §4.1.1.11: a parameter that was not announced.
             Err(Error::UnsupportedParameter { .. }) => self.error("555 5.5.4 a parameter is not known here"),
             Err(Error::NeedsMoreData { .. } | Error::ResponseTooLong | Error::InvalidResponse { .. }) => {
@@ -319,7 +321,8 @@ fn written(address: &str) -> String {
     let Some((local, domain)) = address.rsplit_once('@') else { return address.to_owned() };
     // RFC 5321 §4.1.2: what is no dot-string is a quoted string.
     let is_atom = |atom: &str| {
-        !atom.is_empty() && atom.chars().all(|c| c.is_ascii_alphanumeric() || !c.is_ascii() || "!#$%&'*+-/=?^_`{|}~".contains(c))
+        !atom.is_empty()
+            && atom.chars().all(|c| c.is_ascii_alphanumeric() || !c.is_ascii() || "!#$%&'*+-/=?^_`{|}~".contains(c))
     };
     if local.split('.').all(is_atom) {
         return address.to_owned();

@@ -13,10 +13,7 @@ pub struct DotStuffer {
 
 impl Default for DotStuffer {
     fn default() -> Self {
-        Self {
-            is_line_start: true,
-            has_pending_cr: false,
-        }
+        Self { is_line_start: true, has_pending_cr: false }
     }
 }
 
@@ -97,10 +94,7 @@ mod tests {
             (&[b"a", b".b"], b"a.b\r\n.\r\n"),
             (&[b"a\n.\nb"], b"a\r\n..\r\nb\r\n.\r\n"),
             (&[b"a\r.\rb\r"], b"a\r\n..\r\nb\r\n.\r\n"),
-            (
-                &[b"a\n.\r\nMAIL FROM:<x>\r\n"],
-                b"a\r\n..\r\nMAIL FROM:<x>\r\n.\r\n",
-            ),
+            (&[b"a\n.\r\nMAIL FROM:<x>\r\n"], b"a\r\n..\r\nMAIL FROM:<x>\r\n.\r\n"),
             (&[b"a\r\r\nb"], b"a\r\n\r\nb\r\n.\r\n"),
         ];
         for (pieces, expected) in cases {
@@ -125,10 +119,7 @@ mod tests {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        text.replace('\n', "\r\n")
-            .chars()
-            .map(|char| char as u8)
-            .collect()
+        text.replace('\n', "\r\n").chars().map(|char| char as u8).collect()
     }
 
     proptest! {

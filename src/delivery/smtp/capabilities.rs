@@ -4,8 +4,8 @@
 //! that it cannot read; SIZE and LIMITS (RFC 9422), which it does not know in full, are read here.
 
 use smtp_proto::{
-    AUTH_LOGIN, AUTH_PLAIN, AUTH_XOAUTH2, EXT_8BIT_MIME, EXT_PIPELINING, EXT_SIZE, EXT_SMTP_UTF8,
-    EXT_START_TLS, EhloResponse,
+    AUTH_LOGIN, AUTH_PLAIN, AUTH_XOAUTH2, EXT_8BIT_MIME, EXT_PIPELINING, EXT_SIZE, EXT_SMTP_UTF8, EXT_START_TLS,
+    EhloResponse,
 };
 
 use super::reply::Line;
@@ -44,8 +44,7 @@ impl Capabilities {
             }
             _ => line.trim().to_string(),
         };
-        let announced =
-            EhloResponse::parse(&mut format!("250-x\r\n250 {line}\r\n").as_bytes().iter());
+        let announced = EhloResponse::parse(&mut format!("250-x\r\n250 {line}\r\n").as_bytes().iter());
         if let Ok(announced) = announced {
             self.extensions |= announced.capabilities;
             self.auth_mechanisms |= announced.auth_mechanisms;
@@ -55,10 +54,7 @@ impl Capabilities {
         if keyword.eq_ignore_ascii_case("SIZE") {
             self.extensions |= EXT_SIZE;
             // RFC 1870 §4: zero means that there is no fixed maximum.
-            self.size_max = words
-                .next()
-                .and_then(|size| size.parse().ok())
-                .filter(|&size| size > 0);
+            self.size_max = words.next().and_then(|size| size.parse().ok()).filter(|&size| size > 0);
         } else if keyword.eq_ignore_ascii_case("LIMITS") {
             for limit in words {
                 self.add_limit(limit);
@@ -135,16 +131,12 @@ mod tests {
         assert_eq!(announced.size_max, Some(157_286_400));
         assert_eq!(announced.rcpt_max, Some(20));
         assert_eq!(announced.mail_max, Some(5));
-        assert_eq!(
-            announced.sasl().auth_mechanisms,
-            AUTH_PLAIN | AUTH_LOGIN | AUTH_XOAUTH2
-        );
+        assert_eq!(announced.sasl().auth_mechanisms, AUTH_PLAIN | AUTH_LOGIN | AUTH_XOAUTH2);
     }
 
     #[test]
     fn a_line_that_makes_no_sense_costs_only_itself() {
-        let raw =
-            b"250-mx\n250-SIZE many\n250-\n250-LIMITS RCPTMAX= MAILMAX=0 RCPTMAX\n250-AUTH=PLAIN\n\
+        let raw = b"250-mx\n250-SIZE many\n250-\n250-LIMITS RCPTMAX= MAILMAX=0 RCPTMAX\n250-AUTH=PLAIN\n\
             250-\xff\xfe\n250-MT-PRIORITY NONSENSE\n250-FUTURERELEASE x y\n250 PIPELINING\n";
 
         let announced = Capabilities::parse(raw);
@@ -157,10 +149,7 @@ mod tests {
 
     #[test]
     fn the_name_of_the_host_announces_nothing() {
-        assert_eq!(
-            Capabilities::parse(b"250 PIPELINING\r\n"),
-            Capabilities::default()
-        );
+        assert_eq!(Capabilities::parse(b"250 PIPELINING\r\n"), Capabilities::default());
     }
 
     #[test]

@@ -72,10 +72,7 @@ pub enum Action {
     RetryLimited { hours: u32 },
     /// On the ordinary schedule; the site is suspended for this source address, and someone should look. `delist` is
     /// where to ask for removal.
-    HoldSite {
-        pace: SitePace,
-        delist: Option<&'static str>,
-    },
+    HoldSite { pace: SitePace, delist: Option<&'static str> },
     /// On the ordinary schedule; the site gets less.
     ThrottleSite { pace: SitePace },
     /// At once, in a smaller transaction, without counting as an attempt. When the refused recipient was the first of
@@ -145,9 +142,7 @@ impl Class {
         use BounceKind::{Permanent, Transient, Undetermined};
         let fail = |reason| Action::Fail { reason };
         let (kind, subtype, action) = match self {
-            Self::BadMailbox | Self::BadDomain => {
-                (Permanent, "NoEmail", Action::Bounce { suppress: true })
-            }
+            Self::BadMailbox | Self::BadDomain => (Permanent, "NoEmail", Action::Bounce { suppress: true }),
             Self::MailboxFull => {
                 let hours = MAILBOX_FULL_HOURS;
                 (Transient, "MailboxFull", Action::RetryLimited { hours })
@@ -155,11 +150,7 @@ impl Class {
             Self::Greylisted => (Transient, "General", Action::RetryShort),
             Self::TooLarge => (Transient, "MessageTooLarge", fail(FailReason::TooLarge)),
             Self::Content => (Transient, "ContentRejected", fail(FailReason::Content)),
-            Self::Attachment => (
-                Transient,
-                "AttachmentRejected",
-                fail(FailReason::Attachment),
-            ),
+            Self::Attachment => (Transient, "AttachmentRejected", fail(FailReason::Attachment)),
             Self::Authentication => (Transient, "General", fail(FailReason::Authentication)),
             Self::Blocked => {
                 let (pace, delist) = (TRICKLE, None);
@@ -171,21 +162,12 @@ impl Class {
             }
             Self::TooManyRecipients => (Transient, "General", Action::SplitRecipients),
             Self::Protocol => (Undetermined, "Undetermined", Action::RetryWithoutPipelining),
-            Self::AddressUnsupported => (
-                Undetermined,
-                "Undetermined",
-                fail(FailReason::AddressUnsupported),
-            ),
+            Self::AddressUnsupported => (Undetermined, "Undetermined", fail(FailReason::AddressUnsupported)),
             Self::Expired => (Transient, "General", fail(FailReason::Expired)),
             Self::Temporary => (Transient, "General", Action::Retry),
             Self::Unknown => (Undetermined, "Undetermined", fail(FailReason::Rejected)),
         };
-        Verdict {
-            class: self,
-            kind,
-            subtype,
-            action,
-        }
+        Verdict { class: self, kind, subtype, action }
     }
 }
 
@@ -198,10 +180,7 @@ struct Finding {
 
 impl From<Class> for Finding {
     fn from(class: Class) -> Self {
-        Self {
-            class,
-            measure: None,
-        }
+        Self { class, measure: None }
     }
 }
 
@@ -220,10 +199,7 @@ pub fn classify(phase: Phase, reply: &Reply, host: &str) -> Verdict {
     };
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let finding = match rules::provider(&refusal.text, refusal.code, refusal.detail, &host) {
-        Some(rule) => Finding {
-            class: rule.class,
-            measure: rule.measure,
-        },
+        Some(rule) => Finding { class: rule.class, measure: rule.measure },
         None => refusal.find(),
     };
     refusal.verdict(finding)
@@ -244,20 +220,13 @@ impl Refusal {
     fn find(&self) -> Finding {
         let by_detail = self.detail.and_then(|detail| self.by_detail(detail));
         // RFC 3463 §3: detail 0 of any subject, and 7.1, say no more than "refused". There the words decide.
-        let is_vague = self
-            .detail
-            .is_none_or(|detail| matches!(detail, (_, 0) | (7, 1)));
+        let is_vague = self.detail.is_none_or(|detail| matches!(detail, (_, 0) | (7, 1)));
         let words = rules::words(&self.text).filter(|_| is_vague);
         match (words, by_detail) {
             // For the moment, what matters is how soon to try again: a code that speaks of that knows better than
             // words about why.
-            (Some(rule), Some(class)) if self.is_transient && !is_about_time(rule.class) => {
-                class.into()
-            }
-            (Some(rule), _) => Finding {
-                class: rule.class,
-                measure: rule.measure,
-            },
+            (Some(rule), Some(class)) if self.is_transient && !is_about_time(rule.class) => class.into(),
+            (Some(rule), _) => Finding { class: rule.class, measure: rule.measure },
             (None, Some(class)) => class.into(),
             (None, None) => self.by_code().into(),
         }
@@ -327,20 +296,14 @@ impl Refusal {
 
     /// What a class comes to in this phase.
     fn in_phase(&self, class: Class) -> Class {
-        let about_site = if self.is_transient {
-            Class::Temporary
-        } else {
-            Class::SiteRefused
-        };
+        let about_site = if self.is_transient { Class::Temporary } else { Class::SiteRefused };
         match self.phase {
             Phase::Precheck | Phase::Rcpt | Phase::Data | Phase::Body => class,
             // Nothing about a message has been said yet.
-            Phase::Connect | Phase::Greeting | Phase::Ehlo | Phase::StartTls | Phase::Auth => {
-                match class {
-                    Class::Blocked | Class::RateLimited | Class::Greylisted => class,
-                    _ => about_site,
-                }
-            }
+            Phase::Connect | Phase::Greeting | Phase::Ehlo | Phase::StartTls | Phase::Auth => match class {
+                Class::Blocked | Class::RateLimited | Class::Greylisted => class,
+                _ => about_site,
+            },
             // The sender and the size have been named, no recipient.
             Phase::Mail => match class {
                 Class::BadMailbox
@@ -357,28 +320,18 @@ impl Refusal {
 
 /// Whether a class says when to try again, more than why.
 fn is_about_time(class: Class) -> bool {
-    matches!(
-        class,
-        Class::Blocked | Class::Greylisted | Class::RateLimited | Class::MailboxFull
-    )
+    matches!(class, Class::Blocked | Class::Greylisted | Class::RateLimited | Class::MailboxFull)
 }
 
 /// A 4xx is tried again, whatever its class.
 fn soften(verdict: Verdict) -> Verdict {
     let action = match verdict.action {
-        Action::Bounce { .. } | Action::Fail { .. } | Action::RetryWithoutPipelining => {
-            Action::Retry
-        }
+        Action::Bounce { .. } | Action::Fail { .. } | Action::RetryWithoutPipelining => Action::Retry,
         action => action,
     };
     let subtype = match verdict.kind {
         BounceKind::Transient => verdict.subtype,
         BounceKind::Permanent | BounceKind::Undetermined => "General",
     };
-    Verdict {
-        class: verdict.class,
-        kind: BounceKind::Transient,
-        subtype,
-        action,
-    }
+    Verdict { class: verdict.class, kind: BounceKind::Transient, subtype, action }
 }

@@ -68,17 +68,11 @@ impl Conversation {
     /// Returns the end of a phase that may take this long.
     fn deadline(&self, limit: Duration) -> Instant {
         let deadline = Instant::now() + limit;
-        self.watchdog
-            .map_or(deadline, |watchdog| watchdog.min(deadline))
+        self.watchdog.map_or(deadline, |watchdog| watchdog.min(deadline))
     }
 
     /// Writes one command line and waits for its reply.
-    pub(super) async fn command(
-        &mut self,
-        phase: Phase,
-        line: &str,
-        limit: Duration,
-    ) -> Result<Reply, Broken> {
+    pub(super) async fn command(&mut self, phase: Phase, line: &str, limit: Duration) -> Result<Reply, Broken> {
         self.stream().queue(line.as_bytes());
         self.flush(phase, limit).await?;
         self.reply(phase, limit).await
@@ -135,10 +129,7 @@ impl Conversation {
     async fn parting_words(&mut self, phase: Phase) -> Cause {
         match self.parting_reply(phase).await {
             Ok(reply) if !reply.is_positive() => Cause::Closing(reply),
-            Err(Broken {
-                cause: Cause::Closing(reply),
-                ..
-            }) => Cause::Closing(reply),
+            Err(Broken { cause: Cause::Closing(reply), .. }) => Cause::Closing(reply),
             _ => Cause::Lost,
         }
     }

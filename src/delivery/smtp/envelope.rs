@@ -32,17 +32,8 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Decides what can be asked of a server that announced these capabilities.
-    pub(super) fn new(
-        envelope: &Envelope,
-        message_bytes: u64,
-        capabilities: &Capabilities,
-    ) -> Self {
-        let refused = |reply: Reply| {
-            Err(RecipientResult::Refused {
-                phase: Phase::Precheck,
-                reply,
-            })
-        };
+    pub(super) fn new(envelope: &Envelope, message_bytes: u64, capabilities: &Capabilities) -> Self {
+        let refused = |reply: Reply| Err(RecipientResult::Refused { phase: Phase::Precheck, reply });
         let whole = mail_command(envelope, message_bytes, capabilities);
         let rcpt_max = capabilities.rcpt_max.unwrap_or(RCPT_MAX_DEFAULT);
         let mut accepted = 0;
@@ -68,19 +59,12 @@ impl Plan {
                 Ok(format!("RCPT TO:<{path}>\r\n"))
             })
             .collect();
-        Self {
-            mail: whole.unwrap_or_default(),
-            recipients,
-        }
+        Self { mail: whole.unwrap_or_default(), recipients }
     }
 }
 
 /// Writes MAIL, or the reply that a server would give to it.
-fn mail_command(
-    envelope: &Envelope,
-    message_bytes: u64,
-    capabilities: &Capabilities,
-) -> Result<String, Reply> {
+fn mail_command(envelope: &Envelope, message_bytes: u64, capabilities: &Capabilities) -> Result<String, Reply> {
     if let Some(size_max) = capabilities.size_max
         && message_bytes > size_max
     {
@@ -100,10 +84,7 @@ fn mail_command(
     // alone is refused.
     let wants_utf8 = needs_utf8
         || (capabilities.smtputf8()
-            && envelope
-                .recipients
-                .iter()
-                .any(|recipient| path(recipient).is_some_and(|path| !path.is_ascii())));
+            && envelope.recipients.iter().any(|recipient| path(recipient).is_some_and(|path| !path.is_ascii())));
     let mut parameters = Parameters::new();
     if capabilities.size() {
         parameters.add(("SIZE".to_string(), message_bytes.to_string()));
@@ -172,10 +153,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn envelope(sender: &str, recipients: &[&str]) -> Envelope {
-        Envelope {
-            sender: sender.to_string(),
-            recipients: recipients.iter().map(ToString::to_string).collect(),
-        }
+        Envelope { sender: sender.to_string(), recipients: recipients.iter().map(ToString::to_string).collect() }
     }
 
     fn announced(lines: &str) -> Capabilities {
@@ -184,10 +162,7 @@ mod tests {
 
     fn refusal(result: &Result<String, RecipientResult>) -> Option<(u8, u16, u16)> {
         match result {
-            Err(RecipientResult::Refused {
-                phase: Phase::Precheck,
-                reply,
-            }) => reply.enhanced,
+            Err(RecipientResult::Refused { phase: Phase::Precheck, reply }) => reply.enhanced,
             _ => None,
         }
     }
@@ -197,30 +172,10 @@ mod tests {
         let cases = [
             ("", "a@x.test", "", "MAIL FROM:<>\r\n"),
             ("b@y.test", "a@x.test", "", "MAIL FROM:<b@y.test>\r\n"),
-            (
-                "b@y.test",
-                "a@x.test",
-                "250 SIZE\r\n",
-                "MAIL FROM:<b@y.test> SIZE=70\r\n",
-            ),
-            (
-                "b@y.test",
-                "a@x.test",
-                "250 SIZE 70\r\n",
-                "MAIL FROM:<b@y.test> SIZE=70\r\n",
-            ),
-            (
-                "b@y.test",
-                "a@x.test",
-                "250 SMTPUTF8\r\n",
-                "MAIL FROM:<b@y.test>\r\n",
-            ),
-            (
-                "b@y.test",
-                "é@x.test",
-                "250 SMTPUTF8\r\n",
-                "MAIL FROM:<b@y.test> SMTPUTF8\r\n",
-            ),
+            ("b@y.test", "a@x.test", "250 SIZE\r\n", "MAIL FROM:<b@y.test> SIZE=70\r\n"),
+            ("b@y.test", "a@x.test", "250 SIZE 70\r\n", "MAIL FROM:<b@y.test> SIZE=70\r\n"),
+            ("b@y.test", "a@x.test", "250 SMTPUTF8\r\n", "MAIL FROM:<b@y.test>\r\n"),
+            ("b@y.test", "é@x.test", "250 SMTPUTF8\r\n", "MAIL FROM:<b@y.test> SMTPUTF8\r\n"),
             (
                 "é@y.test",
                 "a@x.test",
@@ -240,25 +195,14 @@ mod tests {
     fn a_domain_always_leaves_in_a_labels() {
         let plan = Plan::new(&envelope("", &["a@bücher.test"]), 1, &announced(""));
 
-        assert_eq!(
-            plan.recipients[0].as_deref(),
-            Ok("RCPT TO:<a@xn--bcher-kva.test>\r\n")
-        );
+        assert_eq!(plan.recipients[0].as_deref(), Ok("RCPT TO:<a@xn--bcher-kva.test>\r\n"));
     }
 
     #[test]
     fn a_message_over_the_announced_size_is_not_offered() {
-        let plan = Plan::new(
-            &envelope("", &["a@x.test", "b@x.test"]),
-            71,
-            &announced("250 SIZE 70\r\n"),
-        );
+        let plan = Plan::new(&envelope("", &["a@x.test", "b@x.test"]), 71, &announced("250 SIZE 70\r\n"));
 
-        assert!(
-            plan.recipients
-                .iter()
-                .all(|result| refusal(result) == Some((5, 3, 4)))
-        );
+        assert!(plan.recipients.iter().all(|result| refusal(result) == Some((5, 3, 4))));
     }
 
     #[test]
@@ -272,19 +216,13 @@ mod tests {
 
     #[test]
     fn recipients_past_the_limit_wait_for_another_transaction() {
-        let plan = Plan::new(
-            &envelope("", &["a@x.test", "b@x.test", "c@x.test"]),
-            1,
-            &announced("250 LIMITS RCPTMAX=2\r\n"),
-        );
+        let plan =
+            Plan::new(&envelope("", &["a@x.test", "b@x.test", "c@x.test"]), 1, &announced("250 LIMITS RCPTMAX=2\r\n"));
 
         assert!(plan.recipients[1].is_ok());
         assert!(matches!(
             plan.recipients[2],
-            Err(RecipientResult::NotTried {
-                reason: Undecided::OverRecipientLimit,
-                ..
-            })
+            Err(RecipientResult::NotTried { reason: Undecided::OverRecipientLimit, .. })
         ));
     }
 
@@ -310,10 +248,7 @@ mod tests {
         let plan = Plan::new(&envelope("a\n@x.test", &["a@x.test"]), 1, &announced(""));
         assert_eq!(refusal(&plan.recipients[0]), Some((5, 1, 7)));
         let plan = Plan::new(&envelope("", &["\"a> b\"@x.test"]), 1, &announced(""));
-        assert_eq!(
-            plan.recipients[0].as_deref(),
-            Ok("RCPT TO:<\"a> b\"@x.test>\r\n")
-        );
+        assert_eq!(plan.recipients[0].as_deref(), Ok("RCPT TO:<\"a> b\"@x.test>\r\n"));
     }
 
     proptest! {

@@ -71,9 +71,7 @@ pub use classify::{Action, BounceKind, Class, FailReason, SitePace, Verdict, cla
 pub use envelope::Envelope;
 pub use outcome::{ConnectionState, RecipientResult, Transaction, Undecided};
 pub use reply::{EnhancedCode, Reply, ReplyError, parse_reply};
-pub use session::{
-    Credentials, Endpoint, FailedSession, Hello, Identity, Session, SessionError, SessionFacts,
-};
+pub use session::{Credentials, Endpoint, FailedSession, Hello, Identity, Session, SessionError, SessionFacts};
 pub use timeouts::Timeouts;
 pub use tls::{TlsConfigs, TlsFacts, TlsPolicy, Verification};
 

@@ -8,9 +8,7 @@ use super::Phase;
 use super::capabilities::Capabilities;
 use super::conversation::{Broken, Cause, Conversation};
 use super::reply::Reply;
-use super::session::{
-    Credentials, Endpoint, FailedSession, Hello, Identity, Session, SessionError, SessionFacts,
-};
+use super::session::{Credentials, Endpoint, FailedSession, Hello, Identity, Session, SessionError, SessionFacts};
 use super::stream::{Secrecy, SmtpStream};
 use super::timeouts::Timeouts;
 use super::tls::{TlsConfigs, TlsFacts, TlsPolicy, Verification};
@@ -27,10 +25,7 @@ pub(super) struct Opening<'a> {
 impl Opening<'_> {
     pub(super) fn may_say_helo(&self, error: &SessionError) -> bool {
         matches!(error, SessionError::Refused { phase: Phase::Ehlo, reply } if reply.is_permanent())
-            && matches!(
-                self.endpoint.tls,
-                TlsPolicy::Never | TlsPolicy::Opportunistic
-            )
+            && matches!(self.endpoint.tls, TlsPolicy::Never | TlsPolicy::Opportunistic)
             && self.identity.credentials.is_none()
     }
 
@@ -42,46 +37,32 @@ impl Opening<'_> {
             Ok(Err(error)) => {
                 return Err(FailedSession {
                     transcript: format!("-- connecting to {address} failed: {error}\n"),
-                    error: SessionError::Unreachable {
-                        reason: error.to_string(),
-                    },
+                    error: SessionError::Unreachable { reason: error.to_string() },
                 });
             }
             Err(_) => {
                 return Err(FailedSession {
                     transcript: format!("-- connecting to {address} timed out\n"),
-                    error: SessionError::TimedOut {
-                        phase: Phase::Connect,
-                    },
+                    error: SessionError::TimedOut { phase: Phase::Connect },
                 });
             }
         };
         let mut conversation = Conversation::new(stream, self.timeouts.quit);
         let note = format!("connected to {} at {address}", self.endpoint.host);
-        conversation
-            .stream()
-            .transcript
-            .record(Speaker::Note, note.as_bytes());
+        conversation.stream().transcript.record(Speaker::Note, note.as_bytes());
 
         match self.greet(&mut conversation, hello).await {
             Ok(facts) => Ok(Session::new(conversation, self.timeouts.clone(), facts)),
             Err(error) => {
                 let transcript = &mut conversation.stream().transcript;
                 transcript.record(Speaker::Note, error.to_string().as_bytes());
-                Err(FailedSession {
-                    transcript: transcript.take(),
-                    error,
-                })
+                Err(FailedSession { transcript: transcript.take(), error })
             }
         }
     }
 
     /// Takes a fresh connection to the point where MAIL may follow.
-    async fn greet(
-        &self,
-        conversation: &mut Conversation,
-        hello: Hello,
-    ) -> Result<SessionFacts, SessionError> {
+    async fn greet(&self, conversation: &mut Conversation, hello: Hello) -> Result<SessionFacts, SessionError> {
         let mut facts = SessionFacts {
             host: self.endpoint.host.clone(),
             address: self.endpoint.address,
@@ -117,11 +98,7 @@ impl Opening<'_> {
         Ok(facts)
     }
 
-    async fn hello(
-        &self,
-        conversation: &mut Conversation,
-        hello: Hello,
-    ) -> Result<Capabilities, SessionError> {
+    async fn hello(&self, conversation: &mut Conversation, hello: Hello) -> Result<Capabilities, SessionError> {
         let name = &self.identity.ehlo_name;
         let (line, limit) = match hello {
             Hello::Ehlo => (format!("EHLO {name}\r\n"), self.timeouts.ehlo),
@@ -136,10 +113,7 @@ impl Opening<'_> {
     }
 
     /// Returns how the certificate is verified, where STARTTLS is to be sent.
-    fn wanted_starttls(
-        &self,
-        announced: &Capabilities,
-    ) -> Result<Option<Verification>, SessionError> {
+    fn wanted_starttls(&self, announced: &Capabilities) -> Result<Option<Verification>, SessionError> {
         match self.endpoint.tls {
             TlsPolicy::Never | TlsPolicy::Implicit { .. } => Ok(None),
             TlsPolicy::Opportunistic => Ok(announced.starttls().then_some(Verification::Nothing)),
@@ -149,13 +123,9 @@ impl Opening<'_> {
     }
 
     async fn starttls(&self, conversation: &mut Conversation) -> Result<(), SessionError> {
-        let reply = conversation
-            .command(Phase::StartTls, "STARTTLS\r\n", self.timeouts.tls)
-            .await?;
+        let reply = conversation.command(Phase::StartTls, "STARTTLS\r\n", self.timeouts.tls).await?;
         if !reply.is_positive() {
-            return Err(SessionError::TlsFailed {
-                reason: format!("STARTTLS was answered with {reply}"),
-            });
+            return Err(SessionError::TlsFailed { reason: format!("STARTTLS was answered with {reply}") });
         }
         // RFC 3207 §4.2, and the injections that forgetting it made possible: nothing read in clear text may be
         // taken for an answer inside TLS.
@@ -166,25 +136,17 @@ impl Opening<'_> {
         Ok(())
     }
 
-    async fn handshake(
-        &self,
-        conversation: &mut Conversation,
-        verify: Verification,
-    ) -> Result<TlsFacts, SessionError> {
+    async fn handshake(&self, conversation: &mut Conversation, verify: Verification) -> Result<TlsFacts, SessionError> {
         let name = self.server_name(verify)?;
         let stream = conversation.stream();
         let handshake = stream.start_tls(self.tls.of(verify), name, verify);
         let facts = match timeout(self.timeouts.tls, handshake).await {
             Ok(Ok(facts)) => facts,
             Ok(Err(error)) => {
-                return Err(SessionError::TlsFailed {
-                    reason: error.to_string(),
-                });
+                return Err(SessionError::TlsFailed { reason: error.to_string() });
             }
             Err(_) => {
-                return Err(SessionError::TlsFailed {
-                    reason: "the handshake timed out".to_string(),
-                });
+                return Err(SessionError::TlsFailed { reason: "the handshake timed out".to_string() });
             }
         };
         let note = format!("{} {}", facts.version, facts.cipher);
@@ -199,9 +161,7 @@ impl Opening<'_> {
         match (ServerName::try_from(host), verify) {
             (Ok(name), _) => Ok(name.to_owned()),
             (Err(_), Verification::Nothing) => Ok(self.endpoint.address.ip().into()),
-            (Err(error), Verification::WebPki) => Err(SessionError::TlsFailed {
-                reason: error.to_string(),
-            }),
+            (Err(error), Verification::WebPki) => Err(SessionError::TlsFailed { reason: error.to_string() }),
         }
     }
 
@@ -216,20 +176,13 @@ impl Opening<'_> {
             return Err(SessionError::AuthInClear);
         }
         let sasl = match credentials {
-            Credentials::Password { username, password } => {
-                Sasl::new(username.as_str(), password.as_str())
-            }
-            Credentials::Bearer { username, token } => {
-                Sasl::new_xoauth2(username.as_str(), token.as_str())
-            }
+            Credentials::Password { username, password } => Sasl::new(username.as_str(), password.as_str()),
+            Credentials::Bearer { username, token } => Sasl::new_xoauth2(username.as_str(), token.as_str()),
         };
         let client = &mut conversation.client;
         client.timeout = self.timeouts.auth;
         client.stream.set_secrecy(Secrecy::Credentials);
-        let result = client
-            .authenticate(&sasl, &facts.capabilities.sasl())
-            .await
-            .map(|_| ());
+        let result = client.authenticate(&sasl, &facts.capabilities.sasl()).await.map(|_| ());
         client.stream.set_secrecy(Secrecy::Open);
 
         let phase = Phase::Auth;
@@ -246,20 +199,14 @@ impl Opening<'_> {
 }
 
 fn accept(phase: Phase, reply: Reply) -> Result<(), SessionError> {
-    if reply.is_positive() {
-        Ok(())
-    } else {
-        Err(SessionError::Refused { phase, reply })
-    }
+    if reply.is_positive() { Ok(()) } else { Err(SessionError::Refused { phase, reply }) }
 }
 
 /// In TLS 1.3 the client's handshake ends before the server's: a server that refuses it then shows as a connection
 /// that is lost at the first command.
 fn after_handshake(broken: Broken, facts: &SessionFacts) -> SessionError {
     if facts.tls.is_some() && broken.cause == Cause::Lost {
-        SessionError::TlsFailed {
-            reason: "the server hung up after the handshake".to_string(),
-        }
+        SessionError::TlsFailed { reason: "the server hung up after the handshake".to_string() }
     } else {
         broken.into()
     }

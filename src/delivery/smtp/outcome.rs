@@ -26,11 +26,7 @@ pub enum RecipientResult {
     ///
     /// `phase` is where the transaction stood: before [`Phase::Mail`], no attempt was made. `reply`, where there is
     /// one, is about the site: a 421, or the last words before the connection broke.
-    NotTried {
-        reason: Undecided,
-        phase: Phase,
-        reply: Option<Reply>,
-    },
+    NotTried { reason: Undecided, phase: Phase, reply: Option<Reply> },
     /// The final dot may have reached the server, and no answer came back. RFC 5321 §4.5.3.2.6 and RFC 1047: trying
     /// again may make a duplicate, not trying again may lose the message.
     Ambiguous { reason: Undecided },

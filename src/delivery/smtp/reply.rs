@@ -30,11 +30,7 @@ pub struct Reply {
 impl Reply {
     /// Returns a reply of this side's own making, for what is refused without asking the server.
     pub(super) fn local(code: u16, enhanced: EnhancedCode, text: String) -> Self {
-        Self {
-            code,
-            enhanced: Some(enhanced),
-            text,
-        }
+        Self { code, enhanced: Some(enhanced), text }
     }
 
     /// Returns whether the command was carried out (2xx).
@@ -107,11 +103,7 @@ pub fn parse_reply(bytes: &[u8]) -> Result<(Reply, usize), ReplyError> {
     for _ in 0..REPLY_LINES_MAX {
         let rest = &bytes[consumed..];
         let Some(line_feed) = rest.iter().position(|&byte| byte == b'\n') else {
-            return Err(if bytes.len() >= REPLY_BYTES_MAX {
-                ReplyError::TooLong
-            } else {
-                ReplyError::Incomplete
-            });
+            return Err(if bytes.len() >= REPLY_BYTES_MAX { ReplyError::TooLong } else { ReplyError::Incomplete });
         };
         consumed += line_feed + 1;
         if consumed > REPLY_BYTES_MAX {
@@ -150,21 +142,13 @@ impl<'a> Line<'a> {
             [b' ' | b'\t', text @ ..] => (true, text),
             _ => return Err(ReplyError::NotAReply),
         };
-        Ok(Self {
-            code,
-            is_last,
-            text,
-        })
+        Ok(Self { code, is_last, text })
     }
 }
 
 /// Joins the lines of a complete reply. The code is that of the last line: it is the one that ends the reply.
 fn assemble(raw: &[u8], code: u16) -> Reply {
-    let mut reply = Reply {
-        code,
-        enhanced: None,
-        text: String::new(),
-    };
+    let mut reply = Reply { code, enhanced: None, text: String::new() };
     for line in raw.split_inclusive(|&byte| byte == b'\n') {
         let Ok(line) = Line::parse(line) else {
             continue;
@@ -192,10 +176,7 @@ fn split_enhanced(text: &[u8]) -> Option<(EnhancedCode, &[u8])> {
     let rest = rest.strip_prefix(b".")?;
     let (detail, rest) = split_number(rest)?;
     // `5.1.1.7` is an address and `5.7.1st` a word.
-    if rest
-        .first()
-        .is_some_and(|&byte| byte == b'.' || byte.is_ascii_alphanumeric())
-    {
+    if rest.first().is_some_and(|&byte| byte == b'.' || byte.is_ascii_alphanumeric()) {
         return None;
     }
     Some(((class - b'0', subject, detail), rest.trim_ascii_start()))
@@ -203,17 +184,12 @@ fn split_enhanced(text: &[u8]) -> Option<(EnhancedCode, &[u8])> {
 
 /// Splits one to three digits from the start.
 fn split_number(bytes: &[u8]) -> Option<(u16, &[u8])> {
-    let digits = bytes
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
+    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if !(1..=3).contains(&digits) {
         return None;
     }
     let (number, rest) = bytes.split_at(digits);
-    let number = number
-        .iter()
-        .fold(0, |sum, byte| sum * 10 + u16::from(byte - b'0'));
+    let number = number.iter().fold(0, |sum, byte| sum * 10 + u16::from(byte - b'0'));
     Some((number, rest))
 }
 
@@ -260,10 +236,7 @@ mod tests {
             (b"250 ok\r\r\n", (250, None, "ok")),
             (b"220\tmx.example.com\r\n", (220, None, "mx.example.com")),
             (b"250 2.1.5 Ok\r\n", (250, Some((2, 1, 5)), "Ok")),
-            (
-                b"550 5.7.708 Service unavailable\r\n",
-                (550, Some((5, 7, 708)), "Service unavailable"),
-            ),
+            (b"550 5.7.708 Service unavailable\r\n", (550, Some((5, 7, 708)), "Service unavailable")),
             (
                 b"451 4.7.650 The mail server has been rate limited\r\n",
                 (451, Some((4, 7, 650)), "The mail server has been rate limited"),
@@ -272,30 +245,15 @@ mod tests {
                 b"550-5.1.1 The account does not exist.\r\n550-5.1.1 Please try\r\n550 5.1.1 again. gsmtp\r\n",
                 (550, Some((5, 1, 1)), "The account does not exist. Please try again. gsmtp"),
             ),
-            (
-                b"550-first line\n550 5.1.1 second line\n",
-                (550, Some((5, 1, 1)), "first line second line"),
-            ),
-            (
-                b"550 #5.1.0 Address rejected.\r\n",
-                (550, Some((5, 1, 0)), "Address rejected."),
-            ),
+            (b"550-first line\n550 5.1.1 second line\n", (550, Some((5, 1, 1)), "first line second line")),
+            (b"550 #5.1.0 Address rejected.\r\n", (550, Some((5, 1, 0)), "Address rejected.")),
             (b"550 5.1.1\r\n", (550, Some((5, 1, 1)), "")),
-            (
-                b"550 5.1.1: no such user\r\n",
-                (550, Some((5, 1, 1)), ": no such user"),
-            ),
-            (
-                b"554 5.1.1.7 is blocked\r\n",
-                (554, None, "5.1.1.7 is blocked"),
-            ),
+            (b"550 5.1.1: no such user\r\n", (550, Some((5, 1, 1)), ": no such user")),
+            (b"554 5.1.1.7 is blocked\r\n", (554, None, "5.1.1.7 is blocked")),
             (b"554 5.7.1st try\r\n", (554, None, "5.7.1st try")),
             (b"554 5.7.1234 x\r\n", (554, None, "5.7.1234 x")),
             (b"554 3.1.1 x\r\n", (554, None, "3.1.1 x")),
-            (
-                b"421 4.3.0 a\xff\x00b\tc\r\n",
-                (421, Some((4, 3, 0)), "a\u{fffd}\u{fffd}b c"),
-            ),
+            (b"421 4.3.0 a\xff\x00b\tc\r\n", (421, Some((4, 3, 0)), "a\u{fffd}\u{fffd}b c")),
         ];
         for (raw, (code, enhanced, text)) in cases {
             let (reply, consumed) = parse_reply(raw).unwrap();
@@ -353,10 +311,7 @@ mod tests {
         long.resize(REPLY_BYTES_MAX - 1, b'x');
         assert_eq!(parse_reply(&long), Err(ReplyError::Incomplete));
         long.push(b'\n');
-        assert_eq!(
-            parse_reply(&long).unwrap().0.text.len(),
-            REPLY_TEXT_BYTES_MAX
-        );
+        assert_eq!(parse_reply(&long).unwrap().0.text.len(), REPLY_TEXT_BYTES_MAX);
         long.insert(4, b'x');
         assert_eq!(parse_reply(&long), Err(ReplyError::TooLong));
         long.pop();

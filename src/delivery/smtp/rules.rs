@@ -47,26 +47,18 @@ impl Rule {
 }
 
 fn is_under(host: &str, suffix: &str) -> bool {
-    host.strip_suffix(suffix)
-        .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 /// Returns what the provider behind `host` is known to mean.
-pub(super) fn provider(
-    text: &str,
-    code: u16,
-    detail: Option<(u16, u16)>,
-    host: &str,
-) -> Option<&'static Rule> {
+pub(super) fn provider(text: &str, code: u16, detail: Option<(u16, u16)>, host: &str) -> Option<&'static Rule> {
     let mut rules = PROVIDERS.iter();
     rules.find(|rule| rule.matches(text, code, detail, host))
 }
 
 /// Returns what anyone means by such words.
 pub(super) fn words(text: &str) -> Option<&'static Rule> {
-    WORDS
-        .iter()
-        .find(|rule| rule.texts.iter().any(|known| text.contains(known)))
+    WORDS.iter().find(|rule| rule.texts.iter().any(|known| text.contains(known)))
 }
 
 const ANY: (u16, u16) = (400, 599);
@@ -78,10 +70,7 @@ const GOOGLE: &[&str] = &["google.com", "googlemail.com"];
 const YAHOO: &[&str] = &["yahoodns.net"];
 
 const fn trickle(delist: Option<&'static str>) -> Option<SiteMeasure> {
-    Some(SiteMeasure {
-        pace: SitePace::Trickle { minutes: 90 },
-        delist,
-    })
+    Some(SiteMeasure { pace: SitePace::Trickle { minutes: 90 }, delist })
 }
 
 const MICROSOFT_CONSUMER_DELIST: &str = "https://sendersupport.olc.protection.outlook.com/pm/";
@@ -105,11 +94,7 @@ static PROVIDERS: &[Rule] = &[
         hosts: &[],
         codes: PERMANENT,
         details: &[],
-        texts: &[
-            "banned sending ip",
-            "delist.messaging.microsoft.com",
-            "sender.office.com",
-        ],
+        texts: &["banned sending ip", "delist.messaging.microsoft.com", "sender.office.com"],
         class: Class::Blocked,
         measure: trickle(Some(MICROSOFT_OFFICE_DELIST)),
     },
@@ -154,10 +139,7 @@ static PROVIDERS: &[Rule] = &[
         details: &[],
         texts: &["tss04"],
         class: Class::Blocked,
-        measure: Some(SiteMeasure {
-            pace: SitePace::Stop { minutes: 120 },
-            delist: Some(YAHOO_DELIST),
-        }),
+        measure: Some(SiteMeasure { pace: SitePace::Stop { minutes: 120 }, delist: Some(YAHOO_DELIST) }),
     },
     Rule {
         hosts: &[],
@@ -187,12 +169,7 @@ static PROVIDERS: &[Rule] = &[
         hosts: YAHOO,
         codes: (552, 554),
         details: &[],
-        texts: &[
-            "mailbox not found",
-            "this user doesn't have a",
-            "this mailbox is disabled",
-            "not a valid mailbox",
-        ],
+        texts: &["mailbox not found", "this user doesn't have a", "this mailbox is disabled", "not a valid mailbox"],
         class: Class::BadMailbox,
         measure: None,
     },
@@ -217,10 +194,7 @@ static PROVIDERS: &[Rule] = &[
         hosts: &[],
         codes: ANY,
         details: &[],
-        texts: &[
-            "very low reputation of the sending ip",
-            "low reputation of the sending domain",
-        ],
+        texts: &["very low reputation of the sending ip", "low reputation of the sending domain"],
         class: Class::Blocked,
         measure: trickle(Some(GOOGLE_DELIST)),
     },
@@ -278,24 +252,14 @@ static PROVIDERS: &[Rule] = &[
         hosts: &["amazonaws.com"],
         codes: ANY,
         details: &[],
-        texts: &[
-            "maximum sending rate exceeded",
-            "daily message quota exceeded",
-        ],
+        texts: &["maximum sending rate exceeded", "daily message quota exceeded"],
         class: Class::RateLimited,
         measure: None,
     },
 ];
 
 const fn anyone(class: Class, texts: &'static [&'static str]) -> Rule {
-    Rule {
-        hosts: &[],
-        codes: ANY,
-        details: &[],
-        texts,
-        class,
-        measure: None,
-    }
+    Rule { hosts: &[], codes: ANY, details: &[], texts, class, measure: None }
 }
 
 /// Words for replies whose codes say nothing more than "refused". What blames this side comes first, what suppresses
@@ -353,15 +317,7 @@ static WORDS: &[Rule] = &[
     ),
     anyone(
         Class::Greylisted,
-        &[
-            "greylist",
-            "graylist",
-            "grey-list",
-            "gray-list",
-            "grey list",
-            "gray list",
-            "first attempt from this",
-        ],
+        &["greylist", "graylist", "grey-list", "gray-list", "grey list", "gray list", "first attempt from this"],
     ),
     anyone(
         Class::RateLimited,
@@ -381,10 +337,7 @@ static WORDS: &[Rule] = &[
             "sending limit exceeded",
         ],
     ),
-    anyone(
-        Class::Attachment,
-        &["attachment", "file type", "executable content"],
-    ),
+    anyone(Class::Attachment, &["attachment", "file type", "executable content"]),
     anyone(
         Class::Content,
         &[
@@ -439,15 +392,7 @@ static WORDS: &[Rule] = &[
             "size limit exceeded",
         ],
     ),
-    anyone(
-        Class::BadDomain,
-        &[
-            "no such domain",
-            "domain does not exist",
-            "domain not found",
-            "unknown domain",
-        ],
-    ),
+    anyone(Class::BadDomain, &["no such domain", "domain does not exist", "domain not found", "unknown domain"]),
     anyone(
         Class::BadMailbox,
         &[

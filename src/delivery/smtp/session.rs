@@ -187,12 +187,7 @@ impl Session {
         timeouts: &Timeouts,
         tls: &TlsConfigs,
     ) -> Result<Self, FailedSession> {
-        let opening = Opening {
-            endpoint,
-            identity,
-            timeouts,
-            tls,
-        };
+        let opening = Opening { endpoint, identity, timeouts, tls };
         let first = match opening.open(Hello::Ehlo).await {
             Err(failed) if opening.may_say_helo(&failed.error) => failed,
             result => return result,
@@ -206,10 +201,9 @@ impl Session {
                 transcript.record(Speaker::Note, note.as_bytes());
                 Ok(session)
             }
-            Err(second) => Err(FailedSession {
-                error: second.error,
-                transcript: first.transcript + &second.transcript,
-            }),
+            Err(second) => {
+                Err(FailedSession { error: second.error, transcript: first.transcript + &second.transcript })
+            }
         }
     }
 

@@ -278,11 +278,7 @@ impl SmtpStream {
 
 /// For mail-send's reader: never more than the rest of one line.
 impl AsyncRead for SmtpStream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let stream = &mut *self;
         if !stream.has_inbound() && ready!(stream.poll_fill(cx))? == 0 {
             return Poll::Ready(Ok(()));
@@ -306,11 +302,7 @@ impl AsyncRead for SmtpStream {
 
 /// For mail-send's writer: bytes are gathered until the flush.
 impl AsyncWrite for SmtpStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let stream = &mut *self;
         if stream.outbound.len() >= WRITE_BYTES {
             ready!(stream.poll_drain(cx))?;

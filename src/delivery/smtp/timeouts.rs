@@ -60,10 +60,7 @@ impl Timeouts {
     ///
     /// RFC 5321 §4.5.3.2.1: five minutes for the greeting, which some hosts delay on purpose.
     pub fn patient(self) -> Self {
-        Self {
-            greeting: Duration::from_secs(300),
-            ..self
-        }
+        Self { greeting: Duration::from_secs(300), ..self }
     }
 
     /// Returns how long a message of this many bytes may take to be written.

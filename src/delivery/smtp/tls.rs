@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use tokio_rustls::rustls::client::danger::{
-    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
-};
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, Error, ProtocolVersion, RootCertStore,
-    SignatureScheme,
+    ClientConfig, ClientConnection, DigitallySignedStruct, Error, ProtocolVersion, RootCertStore, SignatureScheme,
 };
 
 /// What a connection does about TLS. Chosen for each host by whoever opens the session.
@@ -85,12 +82,8 @@ impl TlsConfigs {
     /// # Errors
     ///
     /// When one of them is not a certificate.
-    pub fn with_extra_roots(
-        extra: impl IntoIterator<Item = CertificateDer<'static>>,
-    ) -> Result<Self, Error> {
-        let mut roots = RootCertStore {
-            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-        };
+    pub fn with_extra_roots(extra: impl IntoIterator<Item = CertificateDer<'static>>) -> Result<Self, Error> {
+        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         for certificate in extra {
             roots.add(certificate)?;
         }
@@ -101,19 +94,12 @@ impl TlsConfigs {
                 .with_safe_default_protocol_versions()
                 .expect("the provider supports TLS 1.2 and 1.3")
         };
-        let verified = builder()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let verified = builder().with_root_certificates(roots).with_no_client_auth();
         let unverified = builder()
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AnyCertificate {
-                provider: Arc::clone(&provider),
-            }))
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate { provider: Arc::clone(&provider) }))
             .with_no_client_auth();
-        Ok(Self {
-            unverified: Arc::new(unverified),
-            verified: Arc::new(verified),
-        })
+        Ok(Self { unverified: Arc::new(unverified), verified: Arc::new(verified) })
     }
 
     pub(super) fn of(&self, verification: Verification) -> Arc<ClientConfig> {
@@ -170,8 +156,6 @@ impl ServerCertVerifier for AnyCertificate {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

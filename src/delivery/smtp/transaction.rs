@@ -56,14 +56,8 @@ impl Session {
     pub async fn deliver(&mut self, envelope: &Envelope, message: &[&[u8]]) -> Transaction {
         let message_bytes = message.iter().map(|piece| piece.len() as u64).sum();
         let plan = Plan::new(envelope, message_bytes, &self.facts().capabilities);
-        let results = plan
-            .recipients
-            .iter()
-            .map(|planned| planned.as_ref().err().cloned());
-        let mut progress = Progress {
-            results: results.collect(),
-            accepted: Vec::new(),
-        };
+        let results = plan.recipients.iter().map(|planned| planned.as_ref().err().cloned());
+        let mut progress = Progress { results: results.collect(), accepted: Vec::new() };
 
         if self.state == ConnectionState::Closed {
             progress.decide_open(&RecipientResult::NotTried {
@@ -159,67 +153,42 @@ impl Session {
     }
 
     /// MAIL, RCPT and DATA in one write (RFC 2920 §3.1). Returns the reply to DATA.
-    async fn envelope_at_once(
-        &mut self,
-        plan: &Plan,
-        progress: &mut Progress,
-    ) -> Result<Option<Reply>, Broken> {
+    async fn envelope_at_once(&mut self, plan: &Plan, progress: &mut Progress) -> Result<Option<Reply>, Broken> {
         let stream = self.conversation.stream();
         stream.queue(plan.mail.as_bytes());
         for rcpt in plan.recipients.iter().flatten() {
             stream.queue(rcpt.as_bytes());
         }
         stream.queue(b"DATA\r\n");
-        self.conversation
-            .flush(Phase::Mail, self.timeouts.mail)
-            .await?;
+        self.conversation.flush(Phase::Mail, self.timeouts.mail).await?;
 
-        let mail = self
-            .conversation
-            .reply(Phase::Mail, self.timeouts.mail)
-            .await?;
+        let mail = self.conversation.reply(Phase::Mail, self.timeouts.mail).await?;
         judge_mail(mail, progress)?;
         for (index, _) in asked(plan) {
             // Every command has its reply, also those that a refused MAIL has made pointless.
-            let rcpt = self
-                .conversation
-                .reply(Phase::Rcpt, self.timeouts.rcpt)
-                .await?;
+            let rcpt = self.conversation.reply(Phase::Rcpt, self.timeouts.rcpt).await?;
             judge_rcpt(index, rcpt, progress)?;
         }
-        let data = self
-            .conversation
-            .reply(Phase::Data, self.timeouts.data)
-            .await?;
+        let data = self.conversation.reply(Phase::Data, self.timeouts.data).await?;
         Ok(Some(data))
     }
 
     /// One command at a time. Returns the reply to DATA, or `None` where DATA had no one left to go to.
-    async fn envelope_by_steps(
-        &mut self,
-        plan: &Plan,
-        progress: &mut Progress,
-    ) -> Result<Option<Reply>, Broken> {
+    async fn envelope_by_steps(&mut self, plan: &Plan, progress: &mut Progress) -> Result<Option<Reply>, Broken> {
         let conversation = &mut self.conversation;
-        let mail = conversation
-            .command(Phase::Mail, &plan.mail, self.timeouts.mail)
-            .await?;
+        let mail = conversation.command(Phase::Mail, &plan.mail, self.timeouts.mail).await?;
         judge_mail(mail, progress)?;
         if !progress.is_open() {
             return Ok(None);
         }
         for (index, rcpt) in asked(plan) {
-            let reply = conversation
-                .command(Phase::Rcpt, rcpt, self.timeouts.rcpt)
-                .await?;
+            let reply = conversation.command(Phase::Rcpt, rcpt, self.timeouts.rcpt).await?;
             judge_rcpt(index, reply, progress)?;
         }
         if progress.accepted.is_empty() {
             return Ok(None);
         }
-        let data = conversation
-            .command(Phase::Data, "DATA\r\n", self.timeouts.data)
-            .await?;
+        let data = conversation.command(Phase::Data, "DATA\r\n", self.timeouts.data).await?;
         Ok(Some(data))
     }
 
@@ -228,9 +197,7 @@ impl Session {
     /// RFC 2920 §3.1: a client whose recipients were all refused sends an empty message; whatever the answer, it is
     /// about no one.
     async fn send_nothing(&mut self) -> Result<(), Broken> {
-        self.conversation
-            .command(Phase::Body, ".\r\n", self.timeouts.rset)
-            .await?;
+        self.conversation.command(Phase::Body, ".\r\n", self.timeouts.rset).await?;
         Ok(())
     }
 
@@ -240,10 +207,7 @@ impl Session {
         let end = Instant::now() + self.timeouts.body(message_bytes);
         let conversation = &mut self.conversation;
         let note = format!("{message_bytes} bytes of message");
-        conversation
-            .stream()
-            .transcript
-            .record(Speaker::Note, note.as_bytes());
+        conversation.stream().transcript.record(Speaker::Note, note.as_bytes());
 
         let mut stuffer = DotStuffer::default();
         for part in message.iter().flat_map(|piece| piece.chunks(WRITE_BYTES)) {

@@ -78,10 +78,7 @@ impl Transcript {
 
 fn append(out: &mut Vec<u8>, prefix: &[u8], line: &[u8]) {
     out.extend_from_slice(prefix);
-    out.extend(
-        line.iter()
-            .map(|&byte| if byte.is_ascii_control() { b'?' } else { byte }),
-    );
+    out.extend(line.iter().map(|&byte| if byte.is_ascii_control() { b'?' } else { byte }));
     out.push(b'\n');
 }
 
@@ -97,10 +94,7 @@ mod tests {
         transcript.record(Speaker::Client, b"MAIL FROM:<a@b>\r\nDATA\r\n");
         transcript.record(Speaker::Note, b"7 bytes of message");
 
-        assert_eq!(
-            transcript.take(),
-            "S: 220 hello\nC: MAIL FROM:<a@b>\nC: DATA\n-- 7 bytes of message\n"
-        );
+        assert_eq!(transcript.take(), "S: 220 hello\nC: MAIL FROM:<a@b>\nC: DATA\n-- 7 bytes of message\n");
         assert_eq!(transcript.take(), "");
     }
 
@@ -109,10 +103,7 @@ mod tests {
         let mut transcript = Transcript::default();
 
         for line in 0..10_000 {
-            transcript.record(
-                Speaker::Server,
-                format!("250-{line}\u{7f}\x1b\r\n").as_bytes(),
-            );
+            transcript.record(Speaker::Server, format!("250-{line}\u{7f}\x1b\r\n").as_bytes());
         }
         transcript.record(Speaker::Server, &[b'x'; 100_000]);
         let text = transcript.take();

@@ -33,35 +33,23 @@ pub(crate) struct Authority {
 impl Authority {
     /// Serves `zone`, a zone file for `example.`.
     pub(crate) async fn serving(zone: &str) -> Self {
-        let (_, records) = Parser::new(zone, None, Some(Name::from_ascii("example.").unwrap()))
-            .parse()
-            .unwrap();
+        let (_, records) = Parser::new(zone, None, Some(Name::from_ascii("example.").unwrap())).parse().unwrap();
         let origin = Name::from_ascii("example.").unwrap();
         let handler: InMemoryZoneHandler =
-            InMemoryZoneHandler::new(origin.clone(), records, ZoneType::Primary, AxfrPolicy::Deny)
-                .unwrap();
+            InMemoryZoneHandler::new(origin.clone(), records, ZoneType::Primary, AxfrPolicy::Deny).unwrap();
         let mut catalog = Catalog::new();
         catalog.upsert(LowerName::new(&origin), vec![Arc::new(handler)]);
 
         let asked = Asked::default();
         let healed = Arc::default();
-        let front = Front {
-            catalog,
-            asked: Arc::clone(&asked),
-            healed: Arc::clone(&healed),
-        };
+        let front = Front { catalog, asked: Arc::clone(&asked), healed: Arc::clone(&healed) };
         let mut server = Server::new(front);
         let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let address = udp.local_addr().unwrap();
         let tcp = TcpListener::bind(address).await.unwrap();
         server.register_socket(udp);
         server.register_listener(tcp, Duration::from_secs(5), 4_096);
-        Self {
-            address,
-            asked,
-            healed,
-            _server: server,
-        }
+        Self { address, asked, healed, _server: server }
     }
 
     /// Returns how often `name` was asked for `kind`, over either protocol.
@@ -70,12 +58,7 @@ impl Authority {
     }
 
     pub(super) fn asked_over(&self, name: &str, kind: RecordType, protocol: Protocol) -> usize {
-        self.asked
-            .lock()
-            .unwrap()
-            .get(&(name.to_owned(), kind, protocol))
-            .copied()
-            .unwrap_or(0)
+        self.asked.lock().unwrap().get(&(name.to_owned(), kind, protocol)).copied().unwrap_or(0)
     }
 
     /// Makes every misbehaving name answer from its zone from here on.
@@ -92,28 +75,12 @@ struct Front {
 }
 
 impl Front {
-    async fn answer<R: ResponseHandler, T: Time>(
-        &self,
-        request: &Request,
-        mut reply: R,
-    ) -> ResponseInfo {
+    async fn answer<R: ResponseHandler, T: Time>(&self, request: &Request, mut reply: R) -> ResponseInfo {
         let (name, kind) = {
             let info = request.request_info().unwrap();
-            (
-                info.query
-                    .name()
-                    .to_string()
-                    .trim_end_matches('.')
-                    .to_owned(),
-                info.query.query_type(),
-            )
+            (info.query.name().to_string().trim_end_matches('.').to_owned(), info.query.query_type())
         };
-        *self
-            .asked
-            .lock()
-            .unwrap()
-            .entry((name.clone(), kind, request.protocol()))
-            .or_default() += 1;
+        *self.asked.lock().unwrap().entry((name.clone(), kind, request.protocol())).or_default() += 1;
 
         let healed = *self.healed.lock().unwrap();
         let label = name.split('.').next().unwrap();
@@ -130,21 +97,15 @@ impl Front {
                     RData::NS(NS(Name::from_ascii("ns.elsewhere.test.").unwrap())),
                 );
                 let meta = Metadata::response_from_request(&request.metadata);
-                let message = MessageResponseBuilder::from_message_request(request).build(
-                    meta,
-                    [],
-                    [&referral],
-                    [],
-                    [],
-                );
+                let message =
+                    MessageResponseBuilder::from_message_request(request).build(meta, [], [&referral], [], []);
                 return reply.send_response(message).await.unwrap();
             }
             _ => None,
         };
         match code {
             Some(code) => {
-                let message = MessageResponseBuilder::from_message_request(request)
-                    .error_msg(&request.metadata, code);
+                let message = MessageResponseBuilder::from_message_request(request).error_msg(&request.metadata, code);
                 reply.send_response(message).await.unwrap()
             }
             None => self.catalog.handle_request::<R, T>(request, reply).await,
@@ -154,10 +115,7 @@ impl Front {
 
 fn said_nothing(request: &Request) -> ResponseInfo {
     let metadata = Metadata::response_from_request(&request.metadata);
-    ResponseInfo::from(Header {
-        metadata,
-        counts: HeaderCounts::default(),
-    })
+    ResponseInfo::from(Header { metadata, counts: HeaderCounts::default() })
 }
 
 // The trait is declared with an attribute macro whose crate we do not depend on; this is what

@@ -22,9 +22,7 @@ async fn a_failed_lookup_is_not_repeated_within_its_window() {
     let first = asked();
     assert_eq!(first, timings().tries);
 
-    let Route::Temporary { reason } = route(NOW_MS + WINDOW_FIRST_MS - 1).await else {
-        panic!("a route")
-    };
+    let Route::Temporary { reason } = route(NOW_MS + WINDOW_FIRST_MS - 1).await else { panic!("a route") };
     assert!(reason.contains("SERVFAIL"), "{reason}");
     assert_eq!(asked(), first, "inside the window");
 
@@ -36,32 +34,20 @@ async fn a_failed_lookup_is_not_repeated_within_its_window() {
     assert_eq!(asked(), 2 * first, "the second window is twice as long");
 
     authority.heal();
-    assert!(matches!(
-        route(second_ms + WINDOW_LONGEST_MS).await,
-        Route::Hosts { .. }
-    ));
+    assert!(matches!(route(second_ms + WINDOW_LONGEST_MS).await, Route::Hosts { .. }));
 }
 
 #[tokio::test]
 async fn a_silence_is_remembered_from_its_end() {
     let authority = Authority::serving(ZONE).await;
-    let impatient = Timings {
-        timeout: Duration::from_millis(200),
-        ..timings()
-    };
+    let impatient = Timings { timeout: Duration::from_millis(200), ..timings() };
     let resolver = Resolver::with_timings(&[authority.address], &impatient).unwrap();
     let tried_for_ms = 2 * 200;
 
     resolver.route("silent.example", NOW_MS, &policy()).await;
     let asked = authority.asked("silent.example", RecordType::MX);
     assert!(asked > 0);
-    let route = resolver
-        .route(
-            "silent.example",
-            NOW_MS + tried_for_ms + WINDOW_FIRST_MS - 10,
-            &policy(),
-        )
-        .await;
+    let route = resolver.route("silent.example", NOW_MS + tried_for_ms + WINDOW_FIRST_MS - 10, &policy()).await;
     assert!(matches!(route, Route::Temporary { .. }));
     assert_eq!(authority.asked("silent.example", RecordType::MX), asked);
 }
@@ -70,29 +56,14 @@ async fn a_silence_is_remembered_from_its_end() {
 async fn a_fresh_route_asks_past_every_memory() {
     let authority = Authority::serving(ZONE).await;
     let resolver = resolver(authority.address);
-    let fresh = RoutePolicy {
-        freshness: Freshness::Fresh,
-        ..policy()
-    };
-    for (domain, questions) in [
-        ("absent.example", 1),
-        ("ordered.example", 1),
-        ("servfail.example", timings().tries),
-    ] {
+    let fresh = RoutePolicy { freshness: Freshness::Fresh, ..policy() };
+    for (domain, questions) in [("absent.example", 1), ("ordered.example", 1), ("servfail.example", timings().tries)] {
         resolver.route(domain, NOW_MS, &policy()).await;
         resolver.route(domain, NOW_MS, &policy()).await;
-        assert_eq!(
-            authority.asked(domain, RecordType::MX),
-            questions,
-            "{domain}: remembered"
-        );
+        assert_eq!(authority.asked(domain, RecordType::MX), questions, "{domain}: remembered");
         resolver.route(domain, NOW_MS, &fresh).await;
         resolver.route(domain, NOW_MS, &fresh).await;
-        assert_eq!(
-            authority.asked(domain, RecordType::MX),
-            3 * questions,
-            "{domain}: asked afresh"
-        );
+        assert_eq!(authority.asked(domain, RecordType::MX), 3 * questions, "{domain}: asked afresh");
     }
 }
 
@@ -105,11 +76,7 @@ async fn a_record_check_asks_again_each_time() {
         let _ = resolver.txt("absent.example").await;
     }
     assert_eq!(authority.asked("spf.example", RecordType::TXT), 3);
-    assert_eq!(
-        authority.asked("absent.example", RecordType::TXT),
-        3,
-        "somebody may have added it meanwhile"
-    );
+    assert_eq!(authority.asked("absent.example", RecordType::TXT), 3, "somebody may have added it meanwhile");
 }
 
 #[tokio::test]
@@ -145,20 +112,13 @@ async fn many_lookups_at_once_all_get_their_answer() {
         zone.push_str(&format!("many{host} IN MX 10 c.mx\n"));
     }
     let authority = Authority::serving(&zone).await;
-    let patient = Timings {
-        timeout: Duration::from_secs(10),
-        ..timings()
-    };
+    let patient = Timings { timeout: Duration::from_secs(10), ..timings() };
     let resolver = Resolver::with_timings(&[authority.address], &patient).unwrap();
 
     let mut lookups = tokio::task::JoinSet::new();
     for host in 0..600 {
         let resolver = resolver.clone();
-        lookups.spawn(async move {
-            resolver
-                .route(&format!("many{host}.example"), NOW_MS, &policy())
-                .await
-        });
+        lookups.spawn(async move { resolver.route(&format!("many{host}.example"), NOW_MS, &policy()).await });
     }
     for route in lookups.join_all().await {
         assert!(matches!(route, Route::Hosts { .. }), "{route:?}");

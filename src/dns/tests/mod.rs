@@ -19,10 +19,7 @@ const NOW_MS: i64 = 1_000_000_000_000;
 
 /// Timeouts short enough to wait for; the bounds on lifetimes are the real ones.
 fn timings() -> Timings {
-    Timings {
-        timeout: Duration::from_secs(1),
-        ..Timings::default()
-    }
+    Timings { timeout: Duration::from_secs(1), ..Timings::default() }
 }
 
 fn resolver(server: SocketAddr) -> Resolver {
@@ -32,8 +29,5 @@ fn resolver(server: SocketAddr) -> Resolver {
 /// The zones' hosts live in ranges for documentation.
 fn policy() -> RoutePolicy {
     let allowed = ["192.0.2.0/24", "2001:db8::/32"].map(|range| range.parse().unwrap());
-    RoutePolicy {
-        guard: Arc::new(Guard::allowing(allowed.to_vec())),
-        ..RoutePolicy::default()
-    }
+    RoutePolicy { guard: Arc::new(Guard::allowing(allowed.to_vec())), ..RoutePolicy::default() }
 }

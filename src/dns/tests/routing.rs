@@ -9,9 +9,7 @@ use hickory_server::net::xfer::Protocol;
 
 use super::authority::Authority;
 use super::{NOW_MS, policy, resolver};
-use crate::dns::{
-    Dmarc, Expected, Families, Live, LookupError, OwnHost, Resolver, Route, RoutePolicy, Unroutable,
-};
+use crate::dns::{Dmarc, Expected, Families, Live, LookupError, OwnHost, Resolver, Route, RoutePolicy, Unroutable};
 
 const ZONE: &str = include_str!("zone.txt");
 
@@ -23,14 +21,7 @@ fn line(route: &Route) -> String {
     let mut line = format!("{site}:");
     for host in hosts {
         let addresses: Vec<String> = host.addresses.iter().map(IpAddr::to_string).collect();
-        write!(
-            line,
-            " [{} {} {}]",
-            host.preference,
-            host.name,
-            addresses.join(" ")
-        )
-        .unwrap();
+        write!(line, " [{} {} {}]", host.preference, host.name, addresses.join(" ")).unwrap();
     }
     line
 }
@@ -40,35 +31,14 @@ async fn every_shape_of_domain_gets_its_route() {
     let authority = Authority::serving(ZONE).await;
     let resolver = resolver(authority.address);
     for (domain, want) in [
-        (
-            "Implicit.Example.",
-            "implicit.example: [0 implicit.example 192.0.2.10 2001:db8::10]",
-        ),
-        (
-            "aliased.example",
-            "aliased.example: [10 mail.aliased.example 192.0.2.20]",
-        ),
+        ("Implicit.Example.", "implicit.example: [0 implicit.example 192.0.2.10 2001:db8::10]"),
+        ("aliased.example", "aliased.example: [10 mail.aliased.example 192.0.2.20]"),
         // The end of this chain is remembered from the line above, its links are not.
-        (
-            "two.aliased.example",
-            "two.aliased.example: [0 two.aliased.example 192.0.2.20]",
-        ),
-        (
-            "aliased-too.example",
-            "aliased.example: [10 second.aliased.example 192.0.2.20]",
-        ),
-        (
-            "half-broken.example",
-            "mx.example: [20 c.mx.example 192.0.2.3]",
-        ),
-        (
-            "mostly-servfail.example",
-            "mx.example: [20 c.mx.example 192.0.2.3]",
-        ),
-        (
-            "to-no-aaaa.example",
-            "mx.example: [10 no-aaaa.mx.example 192.0.2.41]",
-        ),
+        ("two.aliased.example", "two.aliased.example: [0 two.aliased.example 192.0.2.20]"),
+        ("aliased-too.example", "aliased.example: [10 second.aliased.example 192.0.2.20]"),
+        ("half-broken.example", "mx.example: [20 c.mx.example 192.0.2.3]"),
+        ("mostly-servfail.example", "mx.example: [20 c.mx.example 192.0.2.3]"),
+        ("to-no-aaaa.example", "mx.example: [10 no-aaaa.mx.example 192.0.2.41]"),
         ("null.example", "5.1.10"),
         ("absent.example", "5.1.2"),
         ("dangling.example", "5.1.2"),
@@ -88,21 +58,9 @@ async fn every_shape_of_domain_gets_its_route() {
         let route = resolver.route(domain, NOW_MS, &policy()).await;
         assert_eq!(line(&route), want, "{domain}: {route:?}");
     }
-    assert_eq!(
-        authority.asked("192.0.2.99", RecordType::A),
-        0,
-        "an address in an MX record is not looked up"
-    );
-    assert_eq!(
-        authority.asked("broken.example", RecordType::A),
-        0,
-        "the domain's own address is not asked for"
-    );
-    assert_eq!(
-        authority.asked("null.example", RecordType::A),
-        0,
-        "a null MX ends the search"
-    );
+    assert_eq!(authority.asked("192.0.2.99", RecordType::A), 0, "an address in an MX record is not looked up");
+    assert_eq!(authority.asked("broken.example", RecordType::A), 0, "the domain's own address is not asked for");
+    assert_eq!(authority.asked("null.example", RecordType::A), 0, "a null MX ends the search");
 }
 
 #[tokio::test]
@@ -128,11 +86,7 @@ async fn hosts_come_by_preference_and_shuffled_inside_one() {
         }
     }
     assert!(a_first > 0 && b_first > 0, "{a_first} and {b_first}");
-    assert_eq!(
-        authority.asked("ordered.example", RecordType::MX),
-        1,
-        "forty routes, one question"
-    );
+    assert_eq!(authority.asked("ordered.example", RecordType::MX), 1, "forty routes, one question");
 }
 
 #[tokio::test]
@@ -143,42 +97,19 @@ async fn the_guard_and_the_loop_guard_say_why() {
     let guarded = resolver.route("inside.example", NOW_MS, &policy()).await;
     assert_eq!(guarded, Route::NoAddresses(Unroutable::Guarded));
 
-    let named = |name: &str| OwnHost {
-        names: vec![name.to_owned()],
-        addresses: Vec::new(),
-    };
-    let at = |ip: &str| OwnHost {
-        names: Vec::new(),
-        addresses: vec![ip.parse().unwrap()],
-    };
+    let named = |name: &str| OwnHost { names: vec![name.to_owned()], addresses: Vec::new() };
+    let at = |ip: &str| OwnHost { names: Vec::new(), addresses: vec![ip.parse().unwrap()] };
     for (own, want) in [
-        (
-            named("b.mx.example"),
-            "mx.example: [5 a.mx.example 192.0.2.1]",
-        ),
+        (named("b.mx.example"), "mx.example: [5 a.mx.example 192.0.2.1]"),
         (at("192.0.2.2"), "mx.example: [5 a.mx.example 192.0.2.1]"),
-        (
-            named("c.mx.example"),
-            "mx.example: [5 a.mx.example 192.0.2.1] [10 b.mx.example 192.0.2.2]",
-        ),
+        (named("c.mx.example"), "mx.example: [5 a.mx.example 192.0.2.1] [10 b.mx.example 192.0.2.2]"),
         (named("a.mx.example"), "5.4.6"),
         (at("192.0.2.1"), "5.4.6"),
     ] {
-        let policy = RoutePolicy {
-            own: Arc::new(own.clone()),
-            families: Families::V4Only,
-            ..policy()
-        };
-        assert_eq!(
-            line(&resolver.route("own.example", NOW_MS, &policy).await),
-            want,
-            "{own:?}"
-        );
+        let policy = RoutePolicy { own: Arc::new(own.clone()), families: Families::V4Only, ..policy() };
+        assert_eq!(line(&resolver.route("own.example", NOW_MS, &policy).await), want, "{own:?}");
     }
-    let policy = RoutePolicy {
-        own: Arc::new(named("implicit.example")),
-        ..policy()
-    };
+    let policy = RoutePolicy { own: Arc::new(named("implicit.example")), ..policy() };
     let route = resolver.route("implicit.example", NOW_MS, &policy).await;
     assert_eq!(route, Route::NoAddresses(Unroutable::OwnHost));
 }
@@ -186,27 +117,15 @@ async fn the_guard_and_the_loop_guard_say_why() {
 #[tokio::test]
 async fn a_loop_of_aliases_never_hangs_and_never_delivers() {
     let authority = Authority::serving(ZONE).await;
-    let route = resolver(authority.address)
-        .route("loop.example", NOW_MS, &policy())
-        .await;
-    assert!(
-        matches!(
-            route,
-            Route::NoAddresses(Unroutable::NoAddresses) | Route::Temporary { .. }
-        ),
-        "{route:?}"
-    );
+    let route = resolver(authority.address).route("loop.example", NOW_MS, &policy()).await;
+    assert!(matches!(route, Route::NoAddresses(Unroutable::NoAddresses) | Route::Temporary { .. }), "{route:?}");
 }
 
 #[tokio::test]
 async fn a_second_server_stands_in_for_a_silent_or_useless_one() {
-    let (first, second) = (
-        Authority::serving(ZONE).await,
-        Authority::serving(ZONE).await,
-    );
+    let (first, second) = (Authority::serving(ZONE).await, Authority::serving(ZONE).await);
     second.heal();
-    let resolver =
-        Resolver::with_timings(&[first.address, second.address], &super::timings()).unwrap();
+    let resolver = Resolver::with_timings(&[first.address, second.address], &super::timings()).unwrap();
 
     for domain in ["servfail.example", "refused.example", "silent.example"] {
         let route = resolver.route(domain, NOW_MS, &policy()).await;
@@ -214,11 +133,7 @@ async fn a_second_server_stands_in_for_a_silent_or_useless_one() {
     }
     let before = first.asked("ordered.example", RecordType::MX);
     resolver.route("ordered.example", NOW_MS, &policy()).await;
-    assert_eq!(
-        first.asked("ordered.example", RecordType::MX),
-        before,
-        "after a silence the other server comes first"
-    );
+    assert_eq!(first.asked("ordered.example", RecordType::MX), before, "after a silence the other server comes first");
 }
 
 #[tokio::test]
@@ -226,98 +141,28 @@ async fn records_are_read_as_published_and_checked() {
     let authority = Authority::serving(ZONE).await;
     let resolver = resolver(authority.address);
 
-    assert_eq!(
-        resolver.txt("spf.example").await,
-        Ok(vec!["v=spf1 a:Mail.example ~all".to_owned()])
-    );
-    assert_eq!(
-        resolver.mx("return.example").await,
-        Ok(vec![(10, "mail.example".to_owned())])
-    );
-    assert_eq!(
-        resolver.mx("null.example").await,
-        Ok(vec![(0, ".".to_owned())])
-    );
-    assert_eq!(
-        resolver.cname("track.example").await,
-        Ok("track.host.example".to_owned())
-    );
-    assert_eq!(
-        resolver.txt("absent.example").await,
-        Err(LookupError::NoSuchName)
-    );
-    assert_eq!(
-        resolver.txt("null.example").await,
-        Err(LookupError::NoRecords)
-    );
-    assert!(
-        matches!(
-            resolver.ptr([192, 0, 2, 1].into()).await,
-            Err(LookupError::Temporary(_))
-        ),
-        "not our zone"
-    );
+    assert_eq!(resolver.txt("spf.example").await, Ok(vec!["v=spf1 a:Mail.example ~all".to_owned()]));
+    assert_eq!(resolver.mx("return.example").await, Ok(vec![(10, "mail.example".to_owned())]));
+    assert_eq!(resolver.mx("null.example").await, Ok(vec![(0, ".".to_owned())]));
+    assert_eq!(resolver.cname("track.example").await, Ok("track.host.example".to_owned()));
+    assert_eq!(resolver.txt("absent.example").await, Err(LookupError::NoSuchName));
+    assert_eq!(resolver.txt("null.example").await, Err(LookupError::NoRecords));
+    assert!(matches!(resolver.ptr([192, 0, 2, 1].into()).await, Err(LookupError::Temporary(_))), "not our zone");
     assert_eq!(
         resolver.addresses("a.mx.example", NOW_MS).await,
-        Ok(vec![
-            "192.0.2.1".parse().unwrap(),
-            "2001:db8::1".parse().unwrap()
-        ])
+        Ok(vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()])
     );
-    assert_eq!(
-        resolver.addresses("[2001:db8::5]", NOW_MS).await,
-        Ok(vec!["2001:db8::5".parse().unwrap()])
-    );
-    assert_eq!(
-        resolver.published_addresses("192.0.2.1").await,
-        Err(LookupError::NoSuchName)
-    );
+    assert_eq!(resolver.addresses("[2001:db8::5]", NOW_MS).await, Ok(vec!["2001:db8::5".parse().unwrap()]));
+    assert_eq!(resolver.published_addresses("192.0.2.1").await, Err(LookupError::NoSuchName));
 
     let name = |label: &str| format!("{label}.example");
     for (expected, want) in [
-        (
-            Expected::Txt {
-                name: name("spf"),
-                value: "v=spf1 a:Mail.example ~all".to_owned(),
-            },
-            Live::Found,
-        ),
-        (
-            Expected::Txt {
-                name: name("spf"),
-                value: "v=spf1 -all".to_owned(),
-            },
-            Live::Mismatch,
-        ),
-        (
-            Expected::Txt {
-                name: name("absent"),
-                value: "v=spf1 -all".to_owned(),
-            },
-            Live::Missing,
-        ),
-        (
-            Expected::Txt {
-                name: name("servfail"),
-                value: "v=spf1 -all".to_owned(),
-            },
-            Live::Unknown,
-        ),
-        (
-            Expected::Mx {
-                name: name("return"),
-                priority: 10,
-                host: "mail.example.".to_owned(),
-            },
-            Live::Found,
-        ),
-        (
-            Expected::Cname {
-                name: name("track"),
-                target: "track.host.example".to_owned(),
-            },
-            Live::Found,
-        ),
+        (Expected::Txt { name: name("spf"), value: "v=spf1 a:Mail.example ~all".to_owned() }, Live::Found),
+        (Expected::Txt { name: name("spf"), value: "v=spf1 -all".to_owned() }, Live::Mismatch),
+        (Expected::Txt { name: name("absent"), value: "v=spf1 -all".to_owned() }, Live::Missing),
+        (Expected::Txt { name: name("servfail"), value: "v=spf1 -all".to_owned() }, Live::Unknown),
+        (Expected::Mx { name: name("return"), priority: 10, host: "mail.example.".to_owned() }, Live::Found),
+        (Expected::Cname { name: name("track"), target: "track.host.example".to_owned() }, Live::Found),
     ] {
         let verdict = resolver.check(&expected).await;
         assert_eq!(verdict.live, want, "{expected:?}: {verdict:?}");
@@ -329,57 +174,31 @@ async fn an_answer_too_long_for_a_datagram_comes_over_tcp() {
     // Six keys of 300 octets: above the 1,232 that are offered for a datagram.
     let mut zone = ZONE.to_owned();
     for key in 0..6 {
-        writeln!(
-            zone,
-            "big IN TXT \"{key}{}\" \"{}\"",
-            "x".repeat(250),
-            "y".repeat(50)
-        )
-        .unwrap();
+        writeln!(zone, "big IN TXT \"{key}{}\" \"{}\"", "x".repeat(250), "y".repeat(50)).unwrap();
     }
     let authority = Authority::serving(&zone).await;
 
-    let texts = resolver(authority.address)
-        .txt("big.example")
-        .await
-        .unwrap();
+    let texts = resolver(authority.address).txt("big.example").await.unwrap();
 
     assert_eq!(texts.len(), 6);
     assert!(texts.iter().all(|text| text.len() == 301));
-    assert_eq!(
-        authority.asked_over("big.example", RecordType::TXT, Protocol::Tcp),
-        1
-    );
+    assert_eq!(authority.asked_over("big.example", RecordType::TXT, Protocol::Tcp), 1);
 }
 
 #[tokio::test]
 async fn a_dmarc_policy_is_inherited_from_a_parent() {
     let authority = Authority::serving(ZONE).await;
     let resolver = resolver(authority.address);
-    let inherited = Dmarc {
-        policy: "quarantine",
-        inherited_from: Some("parent.example".to_owned()),
-    };
+    let inherited = Dmarc { policy: "quarantine", inherited_from: Some("parent.example".to_owned()) };
 
-    assert_eq!(
-        resolver.dmarc("own.parent.example").await,
-        Ok(Some(Dmarc {
-            policy: "none",
-            inherited_from: None
-        }))
-    );
-    assert_eq!(
-        resolver.dmarc("send.parent.example").await,
-        Ok(Some(inherited))
-    );
+    assert_eq!(resolver.dmarc("own.parent.example").await, Ok(Some(Dmarc { policy: "none", inherited_from: None })));
+    assert_eq!(resolver.dmarc("send.parent.example").await, Ok(Some(inherited)));
     assert_eq!(resolver.dmarc("ordered.example").await, Ok(None));
 }
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_a_temporary_failure() {
     let gone = Authority::serving(ZONE).await.address;
-    let route = resolver(gone)
-        .route("ordered.example", NOW_MS, &policy())
-        .await;
+    let route = resolver(gone).route("ordered.example", NOW_MS, &policy()).await;
     assert!(matches!(route, Route::Temporary { .. }), "{route:?}");
 }

@@ -8,11 +8,7 @@ use super::{NOW_MS, policy, resolver};
 use crate::dns::{Expected, Live, LookupError, Route};
 
 const CONFIG: &str = include_str!("../../../tests/peers/unbound.conf.in");
-const BINARIES: [&str; 3] = [
-    "/usr/sbin/unbound",
-    "/usr/local/sbin/unbound",
-    "/usr/bin/unbound",
-];
+const BINARIES: [&str; 3] = ["/usr/sbin/unbound", "/usr/local/sbin/unbound", "/usr/bin/unbound"];
 
 /// A running unbound; it is killed when dropped.
 struct Unbound {
@@ -24,21 +20,14 @@ struct Unbound {
 impl Unbound {
     /// Starts unbound, or says why there is none. Where peers are required, there must be one.
     fn start() -> Option<Self> {
-        let Some(binary) = BINARIES
-            .iter()
-            .find(|path| std::path::Path::new(path).exists())
-        else {
-            let required = ["CI", "RINGMAIL_REQUIRE_PEERS"]
-                .iter()
-                .any(|name| std::env::var_os(name).is_some());
+        let Some(binary) = BINARIES.iter().find(|path| std::path::Path::new(path).exists()) else {
+            let required = ["CI", "RINGMAIL_REQUIRE_PEERS"].iter().any(|name| std::env::var_os(name).is_some());
             assert!(!required, "unbound is required and not installed");
             eprintln!("left out: unbound is not installed (apt-get install unbound)");
             return None;
         };
         // Somebody may take the port between our look and unbound's start.
-        (0..5)
-            .find_map(|_| Self::try_start(binary))
-            .or_else(|| panic!("unbound does not start"))
+        (0..5).find_map(|_| Self::try_start(binary)).or_else(|| panic!("unbound does not start"))
     }
 
     fn try_start(binary: &str) -> Option<Self> {
@@ -61,11 +50,7 @@ impl Unbound {
             .spawn()
             .unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
-        let mut unbound = Self {
-            address,
-            child,
-            _directory: directory,
-        };
+        let mut unbound = Self { address, child, _directory: directory };
         let mut seen = Vec::new();
         for line in log.lines().map_while(Result::ok) {
             if line.contains("start of service") {
@@ -73,11 +58,7 @@ impl Unbound {
             }
             seen.push(line);
         }
-        eprintln!(
-            "unbound ended with {:?}:\n{}",
-            unbound.child.wait(),
-            seen.join("\n")
-        );
+        eprintln!("unbound ended with {:?}:\n{}", unbound.child.wait(), seen.join("\n"));
         None
     }
 }
@@ -98,14 +79,9 @@ async fn unbound_leads_to_the_same_routes() {
     let resolver = resolver(unbound.address);
 
     let route = resolver.route("ordered.example", NOW_MS, &policy()).await;
-    let Route::Hosts { site, hosts } = route else {
-        panic!("{route:?}")
-    };
+    let Route::Hosts { site, hosts } = route else { panic!("{route:?}") };
     assert_eq!(site.name, "mx.example");
-    let hosts: Vec<_> = hosts
-        .iter()
-        .map(|host| (host.preference, host.name.as_str(), host.addresses.len()))
-        .collect();
+    let hosts: Vec<_> = hosts.iter().map(|host| (host.preference, host.name.as_str(), host.addresses.len())).collect();
     assert_eq!(hosts, [(10, "a.mx.example", 2), (20, "c.mx.example", 1)]);
 
     for (domain, want) in [
@@ -132,25 +108,10 @@ async fn unbound_shows_the_same_records() {
     };
     let resolver = resolver(unbound.address);
 
-    let spf = Expected::Txt {
-        name: "spf.example".to_owned(),
-        value: "v=spf1 a:Mail.example ~all".to_owned(),
-    };
+    let spf = Expected::Txt { name: "spf.example".to_owned(), value: "v=spf1 a:Mail.example ~all".to_owned() };
     assert_eq!(resolver.check(&spf).await.live, Live::Found);
-    assert_eq!(
-        resolver.cname("track.example").await,
-        Ok("track.host.example".to_owned())
-    );
-    assert_eq!(
-        resolver.ptr([192, 0, 2, 1].into()).await,
-        Ok(vec!["a.mx.example".to_owned()])
-    );
-    assert_eq!(
-        resolver.txt("absent.example").await,
-        Err(LookupError::NoSuchName)
-    );
-    assert_eq!(
-        resolver.txt("null.example").await,
-        Err(LookupError::NoRecords)
-    );
+    assert_eq!(resolver.cname("track.example").await, Ok("track.host.example".to_owned()));
+    assert_eq!(resolver.ptr([192, 0, 2, 1].into()).await, Ok(vec!["a.mx.example".to_owned()]));
+    assert_eq!(resolver.txt("absent.example").await, Err(LookupError::NoSuchName));
+    assert_eq!(resolver.txt("null.example").await, Err(LookupError::NoRecords));
 }

@@ -146,7 +146,19 @@ impl SendEmailRequest {
     /// The 422 of the first rule that is broken.
     pub fn parse(self, rules: Rules) -> Result<SendEmail, ApiError> {
         let Self {
-            from, to, subject, html, text, cc, bcc, reply_to, headers, attachments, tags, scheduled_at, topic_id,
+            from,
+            to,
+            subject,
+            html,
+            text,
+            cc,
+            bcc,
+            reply_to,
+            headers,
+            attachments,
+            tags,
+            scheduled_at,
+            topic_id,
             template,
         } = self;
         if template.is_some() {
@@ -158,10 +170,7 @@ impl SendEmailRequest {
         let to = to.ok_or_else(|| ApiError::missing_field("to"))?;
         let subject = subject.ok_or_else(|| ApiError::missing_field("subject"))?;
         if html.is_none() && text.is_none() {
-            return Err(ApiError::new(
-                crate::http::ErrorCode::MissingRequiredField,
-                "Missing `html` or `text` field.",
-            ));
+            return Err(ApiError::new(crate::http::ErrorCode::MissingRequiredField, "Missing `html` or `text` field."));
         }
         let from = mailbox("from", &from)?;
         let recipients = parse_recipients(to, cc, bcc)?;
@@ -171,8 +180,9 @@ impl SendEmailRequest {
             Some(raw) => headers::parse(raw.0).map_err(|error| invalid("headers", error))?,
             None => headers::CustomHeaders::default(),
         };
-        let attachments = attachments::parse(attachments.map_or_else(Vec::new, |list| list.0), rules.attachment_bytes_max)
-            .map_err(|error| invalid("attachments", error))?;
+        let attachments =
+            attachments::parse(attachments.map_or_else(Vec::new, |list| list.0), rules.attachment_bytes_max)
+                .map_err(|error| invalid("attachments", error))?;
         let tags = tags::parse(tags.map_or_else(Vec::new, |list| list.0)).map_err(|error| invalid("tags", error))?;
         let scheduled_ms = match scheduled_at.as_deref() {
             None | Some("") => None,
@@ -206,11 +216,7 @@ fn parse_topic_id(text: &str) -> Result<TopicId, ApiError> {
     Id::parse(text).ok_or_else(|| ApiError::validation("The `topic_id` must be a valid UUID."))
 }
 
-fn parse_recipients(
-    to: OneOrMany,
-    cc: Option<OneOrMany>,
-    bcc: Option<OneOrMany>,
-) -> Result<Vec<Recipient>, ApiError> {
+fn parse_recipients(to: OneOrMany, cc: Option<OneOrMany>, bcc: Option<OneOrMany>) -> Result<Vec<Recipient>, ApiError> {
     let many = |field: Option<OneOrMany>| field.map_or_else(Vec::new, |OneOrMany(addresses)| addresses);
     let (cc, bcc) = (many(cc), many(bcc));
     let given = to.0.len() + cc.len() + bcc.len();

@@ -219,9 +219,7 @@ impl<'ex> Extractible<'ex> for BatchValidation {
         match req.headers().get("x-batch-validation").map(|value| value.as_bytes()) {
             None | Some(b"strict") => Ok(Self::Strict),
             Some(b"permissive") => Ok(Self::Permissive),
-            Some(_) => {
-                Err(ApiError::validation("The `x-batch-validation` header must be `strict` or `permissive`."))
-            }
+            Some(_) => Err(ApiError::validation("The `x-batch-validation` header must be `strict` or `permissive`.")),
         }
     }
 }

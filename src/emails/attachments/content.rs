@@ -64,9 +64,7 @@ impl<'de> de::Visitor<'de> for ContentVisitor {
     }
 
     fn visit_seq<A: de::SeqAccess<'de>>(self, bytes: A) -> Result<Content, A::Error> {
-        ByteArrayVisitor
-            .visit_seq(bytes)
-            .map(|ByteArray(bytes)| Content(bytes))
+        ByteArrayVisitor.visit_seq(bytes).map(|ByteArray(bytes)| Content(bytes))
     }
 
     /// `{"type": "Buffer", "data": [72, 105]}`: what `JSON.stringify` makes of a Node.js `Buffer`.
@@ -141,26 +139,14 @@ impl de::Visitor<'_> for ByteVisitor {
 
 impl ToSchema for Content {
     fn to_schema(_components: &mut Components) -> RefOr<Schema> {
-        let byte = || {
-            Object::with_type(BasicType::Integer)
-                .minimum(0.0)
-                .maximum(255.0)
-        };
+        let byte = || Object::with_type(BasicType::Integer).minimum(0.0).maximum(255.0);
         OneOf::new()
-            .description(
-                "The file: base64 text, an array of bytes, or a serialized Node.js `Buffer`.",
-            )
-            .item(
-                Object::with_type(BasicType::String)
-                    .description("Standard base64; line breaks are ignored."),
-            )
+            .description("The file: base64 text, an array of bytes, or a serialized Node.js `Buffer`.")
+            .item(Object::with_type(BasicType::String).description("Standard base64; line breaks are ignored."))
             .item(Array::new().items(byte()))
             .item(
                 Object::new()
-                    .property(
-                        "type",
-                        Object::with_type(BasicType::String).enum_values(["Buffer"]),
-                    )
+                    .property("type", Object::with_type(BasicType::String).enum_values(["Buffer"]))
                     .required("type")
                     .property("data", Array::new().items(byte()))
                     .required("data"),

@@ -34,13 +34,8 @@ fn split_parameter(text: &str) -> Option<(&str, &str)> {
         if !is_token(name) {
             return None;
         }
-        let close = quoted
-            .find(['"', '\\'])
-            .filter(|&at| quoted[at..].starts_with('"'))?;
-        if !quoted[..close]
-            .bytes()
-            .all(|b| b == b' ' || b.is_ascii_graphic())
-        {
+        let close = quoted.find(['"', '\\']).filter(|&at| quoted[at..].starts_with('"'))?;
+        if !quoted[..close].bytes().all(|b| b == b' ' || b.is_ascii_graphic()) {
             return None;
         }
         close + 2
@@ -58,10 +53,7 @@ fn split_parameter(text: &str) -> Option<(&str, &str)> {
 
 /// RFC 2045 §5.1.
 fn is_token(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&b))
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&b))
 }
 
 pub(super) const UNKNOWN_TYPE: &str = "application/octet-stream";
@@ -107,20 +99,11 @@ const TYPES: [(&str, &str); 48] = [
     ("tar", "application/x-tar"),
     ("7z", "application/x-7z-compressed"),
     ("doc", "application/msword"),
-    (
-        "docx",
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
     ("xls", "application/vnd.ms-excel"),
-    (
-        "xlsx",
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
     ("ppt", "application/vnd.ms-powerpoint"),
-    (
-        "pptx",
-        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    ),
+    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
     ("odt", "application/vnd.oasis.opendocument.text"),
     ("ods", "application/vnd.oasis.opendocument.spreadsheet"),
     ("epub", "application/epub+zip"),
@@ -129,16 +112,10 @@ const TYPES: [(&str, &str); 48] = [
 
 pub(super) fn type_of_name(filename: &str) -> Option<&'static str> {
     let (_, ending) = filename.rsplit_once('.')?;
-    TYPES
-        .iter()
-        .find(|(extension, _)| extension.eq_ignore_ascii_case(ending))
-        .map(|&(_, content_type)| content_type)
+    TYPES.iter().find(|(extension, _)| extension.eq_ignore_ascii_case(ending)).map(|&(_, content_type)| content_type)
 }
 
 pub(super) fn extension_of_type(content_type: &str) -> Option<&'static str> {
     let essence = content_type.split(';').next().unwrap_or_default();
-    TYPES
-        .iter()
-        .find(|(_, content_type)| *content_type == essence)
-        .map(|&(extension, _)| extension)
+    TYPES.iter().find(|(_, content_type)| *content_type == essence).map(|&(extension, _)| extension)
 }

@@ -92,10 +92,7 @@ impl fmt::Debug for Attachment {
 /// # Errors
 ///
 /// Returns the first rule that an attachment, or all of them together, break.
-pub fn parse(
-    requests: Vec<AttachmentRequest>,
-    bytes_max: u64,
-) -> Result<Vec<Attachment>, AttachmentError> {
+pub fn parse(requests: Vec<AttachmentRequest>, bytes_max: u64) -> Result<Vec<Attachment>, AttachmentError> {
     if requests.len() > ATTACHMENTS_MAX {
         return Err(AttachmentError::TooMany);
     }
@@ -103,14 +100,7 @@ pub fn parse(
     let mut attachments = Vec::with_capacity(requests.len());
     for (index, request) in requests.into_iter().enumerate() {
         let refuse = |fault| AttachmentError::Entry { index, fault };
-        let AttachmentRequest {
-            content,
-            filename,
-            content_type,
-            path,
-            content_id,
-            inline_content_id,
-        } = request;
+        let AttachmentRequest { content, filename, content_type, path, content_id, inline_content_id } = request;
         if path.is_some() {
             return Err(refuse(EntryFault::Path));
         }
@@ -123,30 +113,16 @@ pub fn parse(
             return Err(AttachmentError::TooLarge { bytes_max });
         }
 
-        let filename = filename
-            .as_deref()
-            .map(base_name)
-            .transpose()
-            .map_err(refuse)?
-            .flatten();
+        let filename = filename.as_deref().map(base_name).transpose().map_err(refuse)?.flatten();
         let content_type = match content_type.as_deref().map(str::trim) {
-            None | Some("") => filename
-                .as_deref()
-                .and_then(type_of_name)
-                .unwrap_or(UNKNOWN_TYPE)
-                .to_owned(),
-            Some(given) => canonical_type(given)
-                .ok_or_else(|| refuse(EntryFault::ContentType(excerpt(given))))?,
+            None | Some("") => filename.as_deref().and_then(type_of_name).unwrap_or(UNKNOWN_TYPE).to_owned(),
+            Some(given) => canonical_type(given).ok_or_else(|| refuse(EntryFault::ContentType(excerpt(given))))?,
         };
         let filename = filename.unwrap_or_else(|| match extension_of_type(&content_type) {
             Some(extension) => format!("attachment-{}.{extension}", index + 1),
             None => format!("attachment-{}", index + 1),
         });
-        attachments.push(Attachment {
-            filename,
-            content_type,
-            content,
-        });
+        attachments.push(Attachment { filename, content_type, content });
     }
     Ok(attachments)
 }
@@ -154,8 +130,7 @@ pub fn parse(
 /// Returns the last component of a name that may be a path of either kind, or nothing when none is left.
 fn base_name(name: &str) -> Result<Option<String>, EntryFault> {
     // Direction overrides are refused because they let `exe.gpj` be shown as `jpg.exe`.
-    let is_refused =
-        |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    let is_refused = |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     if name.chars().any(is_refused) {
         return Err(EntryFault::FilenameCharacters);
     }
@@ -163,11 +138,7 @@ fn base_name(name: &str) -> Result<Option<String>, EntryFault> {
     if base.chars().count() > FILENAME_CHARS_MAX {
         return Err(EntryFault::FilenameTooLong);
     }
-    Ok(if matches!(base, "" | "." | "..") {
-        None
-    } else {
-        Some(base.to_owned())
-    })
+    Ok(if matches!(base, "" | "." | "..") { None } else { Some(base.to_owned()) })
 }
 
 /// Why attachments are refused.
@@ -194,10 +165,7 @@ impl fmt::Display for AttachmentError {
         match self {
             Self::TooMany => write!(f, "there are more than {ATTACHMENTS_MAX} attachments"),
             Self::TooLarge { bytes_max } => {
-                write!(
-                    f,
-                    "the attachments are larger than {bytes_max} bytes together, the most that one email takes"
-                )
+                write!(f, "the attachments are larger than {bytes_max} bytes together, the most that one email takes")
             }
             Self::Entry { index, fault } => write!(f, "entry {index} {fault}"),
         }
@@ -229,9 +197,7 @@ impl fmt::Display for EntryFault {
 impl std::error::Error for AttachmentError {}
 
 /// Some SDKs write `false` for a file without a name.
-fn filename_or_false<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error> {
+fn filename_or_false<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     struct FilenameVisitor;
 
     impl de::Visitor<'_> for FilenameVisitor {
@@ -250,11 +216,7 @@ fn filename_or_false<'de, D: Deserializer<'de>>(
         }
 
         fn visit_bool<E: de::Error>(self, given: bool) -> Result<Option<String>, E> {
-            if given {
-                Err(E::invalid_type(de::Unexpected::Bool(true), &self))
-            } else {
-                Ok(None)
-            }
+            if given { Err(E::invalid_type(de::Unexpected::Bool(true), &self)) } else { Ok(None) }
         }
 
         fn visit_unit<E: de::Error>(self) -> Result<Option<String>, E> {

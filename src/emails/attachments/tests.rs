@@ -6,14 +6,12 @@ use salvo::oapi::Components;
 use super::*;
 
 fn read(json: &str) -> Result<Vec<Attachment>, String> {
-    let requests: Vec<AttachmentRequest> =
-        serde_json::from_str(json).map_err(|error| error.to_string())?;
+    let requests: Vec<AttachmentRequest> = serde_json::from_str(json).map_err(|error| error.to_string())?;
     parse(requests, ATTACHMENTS_BYTES_MAX_DEFAULT).map_err(|error| error.to_string())
 }
 
 fn read_one(json: &str) -> Attachment {
-    let mut attachments =
-        read(&format!("[{json}]")).unwrap_or_else(|error| panic!("{json}: {error}"));
+    let mut attachments = read(&format!("[{json}]")).unwrap_or_else(|error| panic!("{json}: {error}"));
     assert_eq!(attachments.len(), 1);
     attachments.remove(0)
 }
@@ -32,19 +30,10 @@ fn all_three_forms_of_content_give_the_same_bytes() {
         assert_eq!(attachment.content(), b"hi!", "{content}");
     }
     for empty in [r#""""#, "[]", r#"{"type": "Buffer", "data": []}"#] {
-        assert!(
-            read_one(&format!(r#"{{"content": {empty}}}"#))
-                .content()
-                .is_empty(),
-            "{empty}"
-        );
+        assert!(read_one(&format!(r#"{{"content": {empty}}}"#)).content().is_empty(), "{empty}");
     }
     for padded in [r#""aGk=""#, r#""aGk""#] {
-        assert_eq!(
-            read_one(&format!(r#"{{"content": {padded}}}"#)).content(),
-            b"hi",
-            "{padded}"
-        );
+        assert_eq!(read_one(&format!(r#"{{"content": {padded}}}"#)).content(), b"hi", "{padded}");
     }
 }
 
@@ -64,17 +53,11 @@ fn other_content_is_refused() {
         (r#"["a"]"#, "expected u8"),
         ("7", "expected base64 text"),
         ("true", "expected base64 text"),
-        (
-            r#"{"type": "Blob", "data": []}"#,
-            "other than a serialized Buffer",
-        ),
+        (r#"{"type": "Blob", "data": []}"#, "other than a serialized Buffer"),
         (r#"{"data": []}"#, "other than a serialized Buffer"),
         (r#"{"type": "Buffer"}"#, "missing field `data`"),
         (r#"{"type": "Buffer", "data": "aGkh"}"#, "array of integers"),
-        (
-            r#"{"type": "Buffer", "data": [], "data": []}"#,
-            "duplicate field `data`",
-        ),
+        (r#"{"type": "Buffer", "data": [], "data": []}"#, "duplicate field `data`"),
         (r#"{"0": 104}"#, "other than a serialized Buffer"),
         ("null", "has no `content`"),
     ] {
@@ -89,30 +72,12 @@ fn remote_files_and_inline_images_are_refused_with_the_way_out() {
     for (field, reason) in [
         (r#""path": "https://example.com/a.pdf""#, "never fetched"),
         (r#""path": "", "content": "aGkh""#, "never fetched"),
-        (
-            r#""content": "aGkh", "content_id": "logo""#,
-            "inline images are not supported",
-        ),
-        (
-            r#""content": "aGkh", "inline_content_id": "logo""#,
-            "inline images are not supported",
-        ),
-        (
-            r#""content": "aGkh", "content_id": {"a": [1]}"#,
-            "inline images are not supported",
-        ),
-        (
-            r#""content": "aGkh", "disposition": "inline""#,
-            "unknown field `disposition`",
-        ),
-        (
-            r#""content": "aGkh", "content": "aGkh""#,
-            "duplicate field `content`",
-        ),
-        (
-            r#""content": "aGkh", "content_type": "text/plain", "contentType": "text/plain""#,
-            "duplicate field",
-        ),
+        (r#""content": "aGkh", "content_id": "logo""#, "inline images are not supported"),
+        (r#""content": "aGkh", "inline_content_id": "logo""#, "inline images are not supported"),
+        (r#""content": "aGkh", "content_id": {"a": [1]}"#, "inline images are not supported"),
+        (r#""content": "aGkh", "disposition": "inline""#, "unknown field `disposition`"),
+        (r#""content": "aGkh", "content": "aGkh""#, "duplicate field `content`"),
+        (r#""content": "aGkh", "content_type": "text/plain", "contentType": "text/plain""#, "duplicate field"),
     ] {
         let error = read(&format!("[{{{field}}}]")).unwrap_err();
         assert!(error.contains(reason), "{field}: {error}");
@@ -125,90 +90,30 @@ fn remote_files_and_inline_images_are_refused_with_the_way_out() {
 #[test]
 fn names_and_types_complete_each_other() {
     for (fields, filename, content_type) in [
-        (
-            r#""filename": "invoice.pdf""#,
-            "invoice.pdf",
-            "application/pdf",
-        ),
+        (r#""filename": "invoice.pdf""#, "invoice.pdf", "application/pdf"),
         (r#""filename": "PHOTO.JPG""#, "PHOTO.JPG", "image/jpeg"),
-        (
-            r#""filename": "README""#,
-            "README",
-            "application/octet-stream",
-        ),
-        (
-            r#""filename": "a.unheard-of""#,
-            "a.unheard-of",
-            "application/octet-stream",
-        ),
-        (
-            r#""filename": "a.pdf", "content_type": "text/plain""#,
-            "a.pdf",
-            "text/plain",
-        ),
+        (r#""filename": "README""#, "README", "application/octet-stream"),
+        (r#""filename": "a.unheard-of""#, "a.unheard-of", "application/octet-stream"),
+        (r#""filename": "a.pdf", "content_type": "text/plain""#, "a.pdf", "text/plain"),
         (
             r#""filename": "a.ics", "contentType": "Text/Calendar; method=REQUEST""#,
             "a.ics",
             "text/calendar; method=REQUEST",
         ),
-        (
-            r#""filename": "a.bin", "content_type": """#,
-            "a.bin",
-            "application/octet-stream",
-        ),
-        (
-            r#""filename": false"#,
-            "attachment-1",
-            "application/octet-stream",
-        ),
-        (
-            r#""filename": null, "content_type": "image/png""#,
-            "attachment-1.png",
-            "image/png",
-        ),
-        (
-            r#""content_type": "text/calendar; charset=utf-8""#,
-            "attachment-1.ics",
-            "text/calendar; charset=utf-8",
-        ),
-        (
-            r#""content_type": "x-own/x-type""#,
-            "attachment-1",
-            "x-own/x-type",
-        ),
-        (
-            r#""filename": "../../etc/passwd""#,
-            "passwd",
-            "application/octet-stream",
-        ),
-        (
-            r#""filename": "C:\\Users\\me\\a.txt""#,
-            "a.txt",
-            "text/plain",
-        ),
+        (r#""filename": "a.bin", "content_type": """#, "a.bin", "application/octet-stream"),
+        (r#""filename": false"#, "attachment-1", "application/octet-stream"),
+        (r#""filename": null, "content_type": "image/png""#, "attachment-1.png", "image/png"),
+        (r#""content_type": "text/calendar; charset=utf-8""#, "attachment-1.ics", "text/calendar; charset=utf-8"),
+        (r#""content_type": "x-own/x-type""#, "attachment-1", "x-own/x-type"),
+        (r#""filename": "../../etc/passwd""#, "passwd", "application/octet-stream"),
+        (r#""filename": "C:\\Users\\me\\a.txt""#, "a.txt", "text/plain"),
         (r#""filename": "/tmp/a.csv ""#, "a.csv", "text/csv"),
-        (
-            r#""filename": "dir/""#,
-            "attachment-1",
-            "application/octet-stream",
-        ),
-        (
-            r#""filename": "..""#,
-            "attachment-1",
-            "application/octet-stream",
-        ),
-        (
-            r#""filename": "Müller 用户.png""#,
-            "Müller 用户.png",
-            "image/png",
-        ),
+        (r#""filename": "dir/""#, "attachment-1", "application/octet-stream"),
+        (r#""filename": "..""#, "attachment-1", "application/octet-stream"),
+        (r#""filename": "Müller 用户.png""#, "Müller 用户.png", "image/png"),
     ] {
         let attachment = read_one(&format!(r#"{{"content": "aGkh", {fields}}}"#));
-        assert_eq!(
-            (attachment.filename(), attachment.content_type()),
-            (filename, content_type),
-            "{fields}"
-        );
+        assert_eq!((attachment.filename(), attachment.content_type()), (filename, content_type), "{fields}");
     }
     let two = read(r#"[{"content": "aGkh", "filename": "a.txt"}, {"content": "aGkh"}]"#).unwrap();
     assert_eq!(two[1].filename(), "attachment-2");
@@ -216,57 +121,23 @@ fn names_and_types_complete_each_other() {
 
 #[test]
 fn unsafe_names_are_refused() {
-    for name in [
-        r"a\r\nb.txt",
-        r"a\u0000.txt",
-        r"a\tb",
-        r"a\u007f",
-        r"gpj.\u202eexe",
-        r"a\u2028b",
-        r"a\u0085b",
-    ] {
+    for name in [r"a\r\nb.txt", r"a\u0000.txt", r"a\tb", r"a\u007f", r"gpj.\u202eexe", r"a\u2028b", r"a\u0085b"] {
         let error = read(&format!(r#"[{{"content": "aGkh", "filename": "{name}"}}]"#)).unwrap_err();
-        assert!(
-            error.contains("control or direction character"),
-            "{name}: {error}"
-        );
+        assert!(error.contains("control or direction character"), "{name}: {error}");
     }
-    let name = |count| {
-        format!(
-            r#"{{"content": "aGkh", "filename": "{}"}}"#,
-            "é".repeat(count)
-        )
-    };
+    let name = |count| format!(r#"{{"content": "aGkh", "filename": "{}"}}"#, "é".repeat(count));
     assert_eq!(read_one(&name(255)).filename().chars().count(), 255);
-    assert!(
-        read(&format!("[{}]", name(256)))
-            .unwrap_err()
-            .contains("longer than 255")
-    );
-    assert!(
-        read(r#"[{"content": "aGkh", "filename": true}]"#)
-            .unwrap_err()
-            .contains("expected a file name")
-    );
-    assert!(
-        read(r#"[{"content": "aGkh", "filename": 7}]"#)
-            .unwrap_err()
-            .contains("expected a file name")
-    );
+    assert!(read(&format!("[{}]", name(256))).unwrap_err().contains("longer than 255"));
+    assert!(read(r#"[{"content": "aGkh", "filename": true}]"#).unwrap_err().contains("expected a file name"));
+    assert!(read(r#"[{"content": "aGkh", "filename": 7}]"#).unwrap_err().contains("expected a file name"));
 }
 
 #[test]
 fn malformed_types_are_refused() {
     for (given, kept) in [
         ("text/plain", Some("text/plain")),
-        (
-            "TEXT/Plain ; Charset=UTF-8",
-            Some("text/plain; Charset=UTF-8"),
-        ),
-        (
-            "text/plain;a=b;c=\"d e\" ; f=g;",
-            Some("text/plain; a=b; c=\"d e\"; f=g"),
-        ),
+        ("TEXT/Plain ; Charset=UTF-8", Some("text/plain; Charset=UTF-8")),
+        ("text/plain;a=b;c=\"d e\" ; f=g;", Some("text/plain; a=b; c=\"d e\"; f=g")),
         ("application/vnd.api+json", Some("application/vnd.api+json")),
         ("text", None),
         ("/plain", None),
@@ -309,26 +180,14 @@ fn size_and_count_are_bounded() {
     let error = parse(vec![entry(60), entry(41)], 100).unwrap_err();
     assert_eq!(error, AttachmentError::TooLarge { bytes_max: 100 });
 
-    assert_eq!(
-        parse((0..100).map(|_| entry(0)).collect(), 100)
-            .unwrap()
-            .len(),
-        100
-    );
-    assert_eq!(
-        parse((0..101).map(|_| entry(0)).collect(), 100),
-        Err(AttachmentError::TooMany)
-    );
+    assert_eq!(parse((0..100).map(|_| entry(0)).collect(), 100).unwrap().len(), 100);
+    assert_eq!(parse((0..101).map(|_| entry(0)).collect(), 100), Err(AttachmentError::TooMany));
     assert_eq!(parse(Vec::new(), 100), Ok(Vec::new()));
 }
 
 #[test]
 fn an_error_quotes_little_of_its_cause() {
-    let error = read(&format!(
-        r#"[{{"content": "aGkh", "content_type": "{}"}}]"#,
-        "x".repeat(100_000)
-    ))
-    .unwrap_err();
+    let error = read(&format!(r#"[{{"content": "aGkh", "content_type": "{}"}}]"#, "x".repeat(100_000))).unwrap_err();
     assert!(error.chars().count() < 300, "{error}");
     let error = read(&format!(r#"[{{"content": "!{}"}}]"#, "x".repeat(100_000))).unwrap_err();
     assert!(error.chars().count() < 300, "{error}");
@@ -347,12 +206,7 @@ fn debug_output_leaves_the_content_out() {
 #[test]
 fn the_schema_names_the_three_forms_of_content() {
     let schema = serde_json::to_value(Content::to_schema(&mut Components::new())).unwrap();
-    let forms: Vec<_> = schema["oneOf"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|form| form["type"].as_str().unwrap())
-        .collect();
+    let forms: Vec<_> = schema["oneOf"].as_array().unwrap().iter().map(|form| form["type"].as_str().unwrap()).collect();
     assert_eq!(forms, ["string", "array", "object"]);
 }
 

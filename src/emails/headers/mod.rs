@@ -64,16 +64,12 @@ pub struct CustomHeaders(Vec<(String, String)>);
 impl CustomHeaders {
     /// Returns names and values. A name keeps the letter case it came with, a value has no space at either end.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        self.0
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Returns a value by its name in any letter case.
     pub fn value(&self, name: &str) -> Option<&str> {
-        self.iter()
-            .find(|(own, _)| own.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value)
+        self.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
     /// Returns whether the caller brought an unsubscribe pair, which then stands in place of a generated one.
@@ -115,10 +111,7 @@ pub fn parse(raw: Vec<(String, String)>) -> Result<CustomHeaders, HeaderError> {
     for (name, value) in raw {
         let form = check_name(&name)?;
         let value = check_value(&name, &value, form)?;
-        if headers
-            .iter()
-            .any(|(earlier, _)| earlier.eq_ignore_ascii_case(&name))
-        {
+        if headers.iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(&name)) {
             return Err(HeaderError::Duplicate(excerpt(&name)));
         }
         bytes += name.len() + value.len();
@@ -143,10 +136,7 @@ fn check_name(name: &str) -> Result<Form, HeaderError> {
     if name.len() > NAME_BYTES_MAX {
         return Err(HeaderError::NameTooLong(excerpt(name)));
     }
-    if RESERVED_PREFIXES
-        .iter()
-        .any(|prefix| starts_with_ignoring_case(name, prefix))
-    {
+    if RESERVED_PREFIXES.iter().any(|prefix| starts_with_ignoring_case(name, prefix)) {
         return Err(HeaderError::Reserved(excerpt(name)));
     }
     if name.len() > 2 && starts_with_ignoring_case(name, "X-") {
@@ -160,10 +150,7 @@ fn check_name(name: &str) -> Result<Form, HeaderError> {
 }
 
 fn check_value(name: &str, value: &str, form: Form) -> Result<String, HeaderError> {
-    if value
-        .chars()
-        .any(|c| (c.is_control() && c != '\t') || matches!(c, '\u{2028}' | '\u{2029}'))
-    {
+    if value.chars().any(|c| (c.is_control() && c != '\t') || matches!(c, '\u{2028}' | '\u{2029}')) {
         return Err(HeaderError::ControlCharacter(excerpt(name)));
     }
     let value = value.trim_matches([' ', '\t']);
@@ -171,11 +158,7 @@ fn check_value(name: &str, value: &str, form: Form) -> Result<String, HeaderErro
     if value.is_empty() {
         return Err(HeaderError::EmptyValue(excerpt(name)));
     }
-    if value.len() > VALUE_BYTES_MAX
-        || value
-            .split([' ', '\t'])
-            .any(|word| word.len() > WORD_BYTES_MAX)
-    {
+    if value.len() > VALUE_BYTES_MAX || value.split([' ', '\t']).any(|word| word.len() > WORD_BYTES_MAX) {
         return Err(HeaderError::ValueTooLong(excerpt(name)));
     }
     if form != Form::Text && !value.is_ascii() {
@@ -204,9 +187,7 @@ fn check_unsubscribe_targets(value: &str) -> Result<(), HeaderError> {
         }
         if starts_with_ignoring_case(target, "https://") {
             // The host may not be empty: `https:///path` would reach nobody.
-            if target["https://".len()..].starts_with(['/', '?', '#', ':'])
-                || target.len() == "https://".len()
-            {
+            if target["https://".len()..].starts_with(['/', '?', '#', ':']) || target.len() == "https://".len() {
                 return Err(HeaderError::UnsubscribeTarget);
             }
             https = true;
@@ -217,20 +198,13 @@ fn check_unsubscribe_targets(value: &str) -> Result<(), HeaderError> {
         if rest.is_empty() {
             break;
         }
-        rest = rest
-            .strip_prefix(',')
-            .ok_or(HeaderError::UnsubscribeTarget)?;
+        rest = rest.strip_prefix(',').ok_or(HeaderError::UnsubscribeTarget)?;
     }
-    if https {
-        Ok(())
-    } else {
-        Err(HeaderError::UnsubscribeWithoutHttps)
-    }
+    if https { Ok(()) } else { Err(HeaderError::UnsubscribeWithoutHttps) }
 }
 
 fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
-    text.get(..prefix.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
 /// Why custom headers are refused. The text inside is the header's name, shortened.
@@ -257,31 +231,18 @@ impl fmt::Display for HeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooMany => write!(f, "there are more than {HEADERS_MAX} headers"),
-            Self::TooLarge => write!(
-                f,
-                "names and values together are larger than {} KiB",
-                HEADERS_BYTES_MAX / 1024
-            ),
+            Self::TooLarge => write!(f, "names and values together are larger than {} KiB", HEADERS_BYTES_MAX / 1024),
             Self::NameCharacters(name) => {
-                write!(
-                    f,
-                    "`{name}` is not a header name; use visible ASCII characters other than the colon"
-                )
+                write!(f, "`{name}` is not a header name; use visible ASCII characters other than the colon")
             }
-            Self::NameTooLong(name) => write!(
-                f,
-                "the name `{name}` is longer than {NAME_BYTES_MAX} characters"
-            ),
+            Self::NameTooLong(name) => write!(f, "the name `{name}` is longer than {NAME_BYTES_MAX} characters"),
             Self::Reserved(name) => write!(
                 f,
                 "`{name}` is reserved: names that start with {} or {} belong to the server; choose another X- name",
                 RESERVED_PREFIXES[0], RESERVED_PREFIXES[1]
             ),
             Self::NotAllowed(name) => {
-                write!(
-                    f,
-                    "`{name}` may not be set; names that start with X- are accepted, and "
-                )?;
+                write!(f, "`{name}` may not be set; names that start with X- are accepted, and ")?;
                 for (at, (allowed, _)) in ALLOWED.iter().enumerate() {
                     let separator = match at {
                         0 => "",
@@ -296,15 +257,11 @@ impl fmt::Display for HeaderError {
                 f,
                 "`{name}` is given twice (letter case makes no difference in header names); give each header once"
             ),
-            Self::ControlCharacter(name) => write!(
-                f,
-                "the value of `{name}` holds a line break or another control character; write it on one line"
-            ),
+            Self::ControlCharacter(name) => {
+                write!(f, "the value of `{name}` holds a line break or another control character; write it on one line")
+            }
             Self::EmptyValue(name) => {
-                write!(
-                    f,
-                    "the value of `{name}` is empty; give it a value or leave the header out"
-                )
+                write!(f, "the value of `{name}` is empty; give it a value or leave the header out")
             }
             Self::ValueTooLong(name) => write!(
                 f,
@@ -316,20 +273,11 @@ impl fmt::Display for HeaderError {
                 "{LIST_UNSUBSCRIBE} must hold targets such as `<https://example.com/unsubscribe>` or `<mailto:leave@example.com>`, separated by commas"
             ),
             Self::UnsubscribeWithoutHttps => {
-                write!(
-                    f,
-                    "{LIST_UNSUBSCRIBE} needs an https target, such as `<https://example.com/unsubscribe>`"
-                )
+                write!(f, "{LIST_UNSUBSCRIBE} needs an https target, such as `<https://example.com/unsubscribe>`")
             }
-            Self::NotOneClick => write!(
-                f,
-                "the value of {LIST_UNSUBSCRIBE_POST} must be `{ONE_CLICK}`"
-            ),
+            Self::NotOneClick => write!(f, "the value of {LIST_UNSUBSCRIBE_POST} must be `{ONE_CLICK}`"),
             Self::Unpaired => {
-                write!(
-                    f,
-                    "{LIST_UNSUBSCRIBE} and {LIST_UNSUBSCRIBE_POST} must be given together or not at all"
-                )
+                write!(f, "{LIST_UNSUBSCRIBE} and {LIST_UNSUBSCRIBE_POST} must be given together or not at all")
             }
         }
     }

@@ -51,10 +51,7 @@ impl<'de> de::Visitor<'de> for RawHeadersVisitor {
             if headers.len() == HEADERS_MAX {
                 return Err(de::Error::custom(HeaderError::TooMany));
             }
-            if headers
-                .iter()
-                .any(|(earlier, _)| earlier.eq_ignore_ascii_case(&name))
-            {
+            if headers.iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(&name)) {
                 return Err(de::Error::custom(HeaderError::Duplicate(excerpt(&name))));
             }
             headers.push((name, entries.next_value()?));

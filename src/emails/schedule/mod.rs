@@ -190,27 +190,14 @@ fn skip<'t, 'a>(tokens: &'t [Token<'a>], unwanted: Token<'_>) -> &'t [Token<'a>]
 
 fn day<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(Day, &'t [Token<'a>])> {
     Some(match tokens {
-        [
-            Number(year),
-            Sign('-'),
-            Number(month),
-            Sign('-'),
-            Number(day),
-            rest @ ..,
-        ] => {
-            let date = NaiveDate::from_ymd_opt(
-                digits(year, 4)?.try_into().ok()?,
-                digits(month, 2)?,
-                digits(day, 2)?,
-            )?;
+        [Number(year), Sign('-'), Number(month), Sign('-'), Number(day), rest @ ..] => {
+            let date = NaiveDate::from_ymd_opt(digits(year, 4)?.try_into().ok()?, digits(month, 2)?, digits(day, 2)?)?;
             (Day::Date(days_since_epoch(date)), rest)
         }
         [Word("today"), rest @ ..] => (Day::Today, rest),
         [Word("tomorrow"), rest @ ..] => (Day::Tomorrow, rest),
         [Word("next"), Word(name), rest @ ..] => (Day::WeekdayOfNextWeek(weekday(name)?), rest),
-        [Word("this"), Word(name), rest @ ..] | [Word(name), rest @ ..] => {
-            (Day::Weekday(weekday(name)?), rest)
-        }
+        [Word("this"), Word(name), rest @ ..] | [Word(name), rest @ ..] => (Day::Weekday(weekday(name)?), rest),
         _ => return None,
     })
 }
@@ -233,27 +220,14 @@ fn time_of_day<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(i64, &'t [Token<'a>])
     let (hour, past_hour_ms, rest) = match tokens {
         [Word("noon"), rest @ ..] => return Some((12 * HOUR_MS, rest)),
         [Number(hour), Word("am" | "pm"), ..] => (hour, 0, &tokens[1..]),
-        [
-            Number(hour),
-            Sign(':'),
-            Number(minute),
-            Sign(':'),
-            Number(second),
-            rest @ ..,
-        ] => {
+        [Number(hour), Sign(':'), Number(minute), Sign(':'), Number(second), rest @ ..] => {
             let (fraction_ms, rest) = match rest {
                 [Sign('.' | ','), Number(fraction), rest @ ..] => (fraction_ms(fraction)?, rest),
                 rest => (0, rest),
             };
-            (
-                hour,
-                sixtieths(minute)? * MINUTE_MS + sixtieths(second)? * SECOND_MS + fraction_ms,
-                rest,
-            )
+            (hour, sixtieths(minute)? * MINUTE_MS + sixtieths(second)? * SECOND_MS + fraction_ms, rest)
         }
-        [Number(hour), Sign(':'), Number(minute), rest @ ..] => {
-            (hour, sixtieths(minute)? * MINUTE_MS, rest)
-        }
+        [Number(hour), Sign(':'), Number(minute), rest @ ..] => (hour, sixtieths(minute)? * MINUTE_MS, rest),
         _ => return None,
     };
     if hour.len() > 2 {
@@ -271,11 +245,7 @@ fn time_of_day<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(i64, &'t [Token<'a>])
 
 /// A number of exactly so many digits.
 fn digits(text: &str, count: usize) -> Option<u32> {
-    if text.len() == count {
-        text.parse().ok()
-    } else {
-        None
-    }
+    if text.len() == count { text.parse().ok() } else { None }
 }
 
 fn sixtieths(text: &str) -> Option<i64> {
@@ -294,32 +264,17 @@ fn zone<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(Zone, &'t [Token<'a>])> {
             Some(zone) => return Some((zone, rest)),
             None => return Some((Zone::UTC, tokens)),
         },
-        [
-            Sign(sign @ ('+' | '-')),
-            Number(hours),
-            Sign(':'),
-            Number(minutes),
-            rest @ ..,
-        ] => (*sign, *hours, *minutes, rest),
+        [Sign(sign @ ('+' | '-')), Number(hours), Sign(':'), Number(minutes), rest @ ..] => {
+            (*sign, *hours, *minutes, rest)
+        }
         [Sign(sign @ ('+' | '-')), Number(both), rest @ ..] => {
             let (hours, minutes) = both.split_at_checked(2)?;
-            (
-                *sign,
-                hours,
-                if minutes.is_empty() { "00" } else { minutes },
-                rest,
-            )
+            (*sign, hours, if minutes.is_empty() { "00" } else { minutes }, rest)
         }
         _ => return Some((Zone::UTC, tokens)),
     };
-    let ahead_ms = i64::from(digits(hours, 2).filter(|&n| n < 24)?) * HOUR_MS
-        + sixtieths(minutes)? * MINUTE_MS;
-    Some((
-        Zone::Fixed {
-            ahead_ms: if sign == '-' { -ahead_ms } else { ahead_ms },
-        },
-        rest,
-    ))
+    let ahead_ms = i64::from(digits(hours, 2).filter(|&n| n < 24)?) * HOUR_MS + sixtieths(minutes)? * MINUTE_MS;
+    Some((Zone::Fixed { ahead_ms: if sign == '-' { -ahead_ms } else { ahead_ms } }, rest))
 }
 
 fn days_since_epoch(date: NaiveDate) -> i64 {
@@ -333,8 +288,7 @@ fn resolve(day: Day, time_ms: Option<i64>, zone: Zone, now_ms: i64) -> i64 {
     let weekday_today = (today + 3).rem_euclid(7);
 
     let time_or_this_ms = time_ms.unwrap_or(wall_ms.rem_euclid(DAY_MS));
-    let on =
-        |day: i64, time_ms: i64| zone.utc_ms(day.saturating_mul(DAY_MS).saturating_add(time_ms));
+    let on = |day: i64, time_ms: i64| zone.utc_ms(day.saturating_mul(DAY_MS).saturating_add(time_ms));
     match day {
         Day::Date(day) => on(day, time_ms.unwrap_or(0)),
         Day::Today => on(today, time_or_this_ms),

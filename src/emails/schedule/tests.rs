@@ -7,9 +7,7 @@ use super::*;
 const NOW: &str = "2026-08-05T11:52:01.858Z";
 
 fn ms(iso: &str) -> i64 {
-    DateTime::parse_from_rfc3339(iso)
-        .unwrap()
-        .timestamp_millis()
+    DateTime::parse_from_rfc3339(iso).unwrap().timestamp_millis()
 }
 
 fn due(text: &str, now: &str) -> Result<String, ScheduleError> {
@@ -59,10 +57,7 @@ fn english_counts_from_now() {
         ("in 30 days", "2026-09-04T11:52:01.858Z"),
         ("in 1 hour 30 minutes", "2026-08-05T13:22:01.858Z"),
         ("in 1 hour and 30 min", "2026-08-05T13:22:01.858Z"),
-        (
-            "in 1 day, 2 hours, and 3 minutes",
-            "2026-08-06T13:55:01.858Z",
-        ),
+        ("in 1 day, 2 hours, and 3 minutes", "2026-08-06T13:55:01.858Z"),
         ("10 minutes from now", "2026-08-05T12:02:01.858Z"),
         ("in 0 minutes", "2026-08-05T11:52:01.858Z"),
     ] {
@@ -126,78 +121,26 @@ fn english_names_days_times_and_zones() {
 fn a_named_zone_decides_which_day_it_is() {
     // In New York it is still Tuesday evening.
     let now = "2026-08-05T02:00:00Z";
-    assert_eq!(
-        due("tomorrow at 9am ET", now).as_deref(),
-        Ok("2026-08-05T13:00:00.000Z")
-    );
-    assert_eq!(
-        due("tomorrow at 9am", now).as_deref(),
-        Ok("2026-08-06T09:00:00.000Z")
-    );
-    assert_eq!(
-        due("today at 11pm ET", now).as_deref(),
-        Ok("2026-08-05T03:00:00.000Z")
-    );
-    assert_eq!(
-        due("tuesday at 11pm PT", now).as_deref(),
-        Ok("2026-08-05T06:00:00.000Z")
-    );
+    assert_eq!(due("tomorrow at 9am ET", now).as_deref(), Ok("2026-08-05T13:00:00.000Z"));
+    assert_eq!(due("tomorrow at 9am", now).as_deref(), Ok("2026-08-06T09:00:00.000Z"));
+    assert_eq!(due("today at 11pm ET", now).as_deref(), Ok("2026-08-05T03:00:00.000Z"));
+    assert_eq!(due("tuesday at 11pm PT", now).as_deref(), Ok("2026-08-05T06:00:00.000Z"));
 }
 
 #[test]
 fn zones_of_the_united_states_follow_the_season() {
     for (text, now, expected) in [
-        (
-            "tomorrow at 9am ET",
-            "2026-01-10T12:00:00Z",
-            "2026-01-11T14:00:00.000Z",
-        ),
-        (
-            "tomorrow at 9am PT",
-            "2026-01-10T12:00:00Z",
-            "2026-01-11T17:00:00.000Z",
-        ),
+        ("tomorrow at 9am ET", "2026-01-10T12:00:00Z", "2026-01-11T14:00:00.000Z"),
+        ("tomorrow at 9am PT", "2026-01-10T12:00:00Z", "2026-01-11T17:00:00.000Z"),
         // 2026: summer time from 8 March to 1 November.
-        (
-            "sunday at 1:59am ET",
-            "2026-03-06T12:00:00Z",
-            "2026-03-08T06:59:00.000Z",
-        ),
-        (
-            "sunday at 2:30am ET",
-            "2026-03-06T12:00:00Z",
-            "2026-03-08T07:30:00.000Z",
-        ),
-        (
-            "sunday at 3am ET",
-            "2026-03-06T12:00:00Z",
-            "2026-03-08T07:00:00.000Z",
-        ),
-        (
-            "sunday at 12:30am ET",
-            "2026-10-30T12:00:00Z",
-            "2026-11-01T04:30:00.000Z",
-        ),
-        (
-            "sunday at 1:30am ET",
-            "2026-10-30T12:00:00Z",
-            "2026-11-01T05:30:00.000Z",
-        ),
-        (
-            "sunday at 2am ET",
-            "2026-10-30T12:00:00Z",
-            "2026-11-01T07:00:00.000Z",
-        ),
-        (
-            "today at 11pm ET",
-            "2026-11-01T05:59:00Z",
-            "2026-11-02T04:00:00.000Z",
-        ),
-        (
-            "today at 11:45pm ET",
-            "2026-11-02T04:30:00Z",
-            "2026-11-02T04:45:00.000Z",
-        ),
+        ("sunday at 1:59am ET", "2026-03-06T12:00:00Z", "2026-03-08T06:59:00.000Z"),
+        ("sunday at 2:30am ET", "2026-03-06T12:00:00Z", "2026-03-08T07:30:00.000Z"),
+        ("sunday at 3am ET", "2026-03-06T12:00:00Z", "2026-03-08T07:00:00.000Z"),
+        ("sunday at 12:30am ET", "2026-10-30T12:00:00Z", "2026-11-01T04:30:00.000Z"),
+        ("sunday at 1:30am ET", "2026-10-30T12:00:00Z", "2026-11-01T05:30:00.000Z"),
+        ("sunday at 2am ET", "2026-10-30T12:00:00Z", "2026-11-01T07:00:00.000Z"),
+        ("today at 11pm ET", "2026-11-01T05:59:00Z", "2026-11-02T04:00:00.000Z"),
+        ("today at 11:45pm ET", "2026-11-02T04:30:00Z", "2026-11-02T04:45:00.000Z"),
     ] {
         assert_eq!(due(text, now).as_deref(), Ok(expected), "{text}");
     }
@@ -206,17 +149,8 @@ fn zones_of_the_united_states_follow_the_season() {
 #[test]
 fn a_little_past_is_now_and_more_is_refused() {
     assert_eq!(due("2026-08-05T11:47:01.858Z", NOW).as_deref(), Ok(NOW));
-    assert_eq!(
-        due("2026-08-05T11:47:01.857Z", NOW),
-        Err(ScheduleError::Past)
-    );
-    for text in [
-        "2020-01-01T00:00:00Z",
-        "2026-08-05",
-        "0000-01-01",
-        "today at 9am",
-        "today at 12:30am",
-    ] {
+    assert_eq!(due("2026-08-05T11:47:01.857Z", NOW), Err(ScheduleError::Past));
+    for text in ["2020-01-01T00:00:00Z", "2026-08-05", "0000-01-01", "today at 9am", "today at 12:30am"] {
         assert_eq!(due(text, NOW), Err(ScheduleError::Past), "{text}");
     }
 }
@@ -284,10 +218,7 @@ fn other_texts_are_refused_with_examples_of_what_is_accepted() {
         &long,
     ] {
         let error = due(text, NOW).unwrap_err();
-        assert!(
-            matches!(error, ScheduleError::Unreadable(_)),
-            "{text:?}: {error}"
-        );
+        assert!(matches!(error, ScheduleError::Unreadable(_)), "{text:?}: {error}");
         assert!(error.to_string().contains("`tomorrow at 9am`"));
         assert!(error.to_string().chars().count() < 300);
     }

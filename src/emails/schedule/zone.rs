@@ -19,16 +19,8 @@ impl Zone {
 
     /// Knows the names in lower case. `EST` and its like are fixed offsets, `ET` and its like follow the season.
     pub(super) fn named(name: &str) -> Option<Self> {
-        let fixed = |hours: i64| {
-            Some(Self::Fixed {
-                ahead_ms: hours * HOUR_MS,
-            })
-        };
-        let seasonal = |hours: i64| {
-            Some(Self::UnitedStates {
-                winter_ahead_ms: hours * HOUR_MS,
-            })
-        };
+        let fixed = |hours: i64| Some(Self::Fixed { ahead_ms: hours * HOUR_MS });
+        let seasonal = |hours: i64| Some(Self::UnitedStates { winter_ahead_ms: hours * HOUR_MS });
         match name {
             "utc" | "gmt" | "z" => fixed(0),
             "cet" | "bst" => fixed(1),
@@ -55,8 +47,7 @@ impl Zone {
                 match summer_days(winter_ms) {
                     // It ends at 02:00 of summer time, which is 01:00 of winter time.
                     Some((first, last))
-                        if winter_ms >= first * DAY_MS + 2 * HOUR_MS
-                            && winter_ms < last * DAY_MS + HOUR_MS =>
+                        if winter_ms >= first * DAY_MS + 2 * HOUR_MS && winter_ms < last * DAY_MS + HOUR_MS =>
                     {
                         winter_ms.saturating_add(HOUR_MS)
                     }
@@ -73,8 +64,7 @@ impl Zone {
             Self::UnitedStates { winter_ahead_ms } => {
                 let summer_ms = match summer_days(wall_ms) {
                     Some((first, last))
-                        if wall_ms >= first * DAY_MS + 3 * HOUR_MS
-                            && wall_ms < last * DAY_MS + 2 * HOUR_MS =>
+                        if wall_ms >= first * DAY_MS + 3 * HOUR_MS && wall_ms < last * DAY_MS + 2 * HOUR_MS =>
                     {
                         HOUR_MS
                     }
@@ -90,8 +80,7 @@ impl Zone {
 fn summer_days(wall_ms: i64) -> Option<(i64, i64)> {
     let day = i32::try_from(wall_ms.div_euclid(DAY_MS)).ok()?;
     let year = NaiveDate::from_epoch_days(day)?.year();
-    let sunday = |month, nth| {
-        NaiveDate::from_weekday_of_month_opt(year, month, Weekday::Sun, nth).map(days_since_epoch)
-    };
+    let sunday =
+        |month, nth| NaiveDate::from_weekday_of_month_opt(year, month, Weekday::Sun, nth).map(days_since_epoch);
     Some((sunday(3, 2)?, sunday(11, 1)?))
 }

@@ -66,11 +66,7 @@ pub(in crate::emails) fn seal_attachment(keyring: &Keyring, id: EmailId, number:
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn read_content(
-    tx: &impl Reads,
-    keyring: &Keyring,
-    id: EmailId,
-) -> Result<Option<Content>, StoreError> {
+pub(crate) fn read_content(tx: &impl Reads, keyring: &Keyring, id: EmailId) -> Result<Option<Content>, StoreError> {
     let Some(sealed) = read_chunks(tx, &EMAIL_BODIES, |chunk| (id, chunk))? else { return Ok(None) };
     let packed = keyring.open_sealed(&content_place(id), &sealed)?;
     let corrupt = |what: &str| StoreError::Corrupt(format!("content of email {id}: {what}"));

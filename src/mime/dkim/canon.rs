@@ -27,10 +27,7 @@ pub(super) fn split(message: &[u8]) -> Option<(Vec<RawField<'_>>, &[u8])> {
         if name.is_empty() || name.iter().any(|byte| !byte.is_ascii_graphic()) {
             return None;
         }
-        fields.push(RawField {
-            name,
-            value: &field[colon + 1..],
-        });
+        fields.push(RawField { name, value: &field[colon + 1..] });
         rest = rest[end..].strip_prefix(b"\r\n").unwrap_or_default();
     }
 }
@@ -145,10 +142,7 @@ fn word_run(rest: &[u8]) -> usize {
         at += 8;
     }
     let tail = rest.get(at..).unwrap_or_default();
-    at + tail
-        .iter()
-        .position(|&byte| byte < 0x21)
-        .unwrap_or(tail.len())
+    at + tail.iter().position(|&byte| byte < 0x21).unwrap_or(tail.len())
 }
 
 /// Collects short pieces into slices.
@@ -160,11 +154,7 @@ struct Slices<F> {
 
 impl<F: FnMut(&[u8])> Slices<F> {
     fn new(sink: F) -> Self {
-        Self {
-            sink,
-            buffer: [0; SLICE_BYTES],
-            held: 0,
-        }
+        Self { sink, buffer: [0; SLICE_BYTES], held: 0 }
     }
 
     fn push(&mut self, mut piece: &[u8]) {
@@ -235,11 +225,7 @@ mod tests {
             (" a", " a\r\n"),
             ("a\rb\nc", "a\rb\nc\r\n"),
         ] {
-            assert_eq!(
-                relaxed_body(body.as_bytes()),
-                expected.as_bytes(),
-                "{body:?}"
-            );
+            assert_eq!(relaxed_body(body.as_bytes()), expected.as_bytes(), "{body:?}");
         }
     }
 
@@ -256,11 +242,7 @@ mod tests {
             (": x\r\n\r\n", None, ""),
         ] {
             let found = split(message.as_bytes());
-            assert_eq!(
-                found.as_ref().map(|(fields, _)| fields.len()),
-                fields,
-                "{message:?}"
-            );
+            assert_eq!(found.as_ref().map(|(fields, _)| fields.len()), fields, "{message:?}");
             if let Some((_, found)) = found {
                 assert_eq!(found, body.as_bytes(), "{message:?}");
             }

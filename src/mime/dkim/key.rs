@@ -90,8 +90,7 @@ impl SigningKey {
             Pair::Rsa(pair) => pair.as_der(),
             Pair::Ed25519(pair) => pair.as_der(),
         };
-        der.map(|der| der.as_ref().to_vec())
-            .map_err(|_| KeyError::Unavailable)
+        der.map(|der| der.as_ref().to_vec()).map_err(|_| KeyError::Unavailable)
     }
 
     pub fn algorithm(&self) -> Algorithm {
@@ -109,10 +108,8 @@ impl SigningKey {
         let (kind, public) = match &self.0 {
             Pair::Rsa(pair) => {
                 // RFC 6376 appendix C publishes the SubjectPublicKeyInfo.
-                let der: PublicKeyX509Der<'_> = pair
-                    .public_key()
-                    .as_der()
-                    .expect("a key that was loaded has a public half");
+                let der: PublicKeyX509Der<'_> =
+                    pair.public_key().as_der().expect("a key that was loaded has a public half");
                 ("rsa", STANDARD.encode(der.as_ref()))
             }
             // RFC 8463 §4.2: the 32 octets of the key, without a wrapper.
@@ -126,8 +123,7 @@ impl SigningKey {
         match &self.0 {
             Pair::Rsa(pair) => {
                 let mut signature = vec![0; pair.public_modulus_len()];
-                pair.sign_digest(&RSA_PKCS1_SHA256, digest, &mut signature)
-                    .map_err(|_| KeyError::Unavailable)?;
+                pair.sign_digest(&RSA_PKCS1_SHA256, digest, &mut signature).map_err(|_| KeyError::Unavailable)?;
                 Ok(signature)
             }
             // RFC 8463 §3: PureEdDSA over the digest, not over the header fields.
@@ -146,11 +142,7 @@ mod tests {
     #[test]
     fn a_key_survives_sealing_and_never_prints_itself() {
         for (algorithm, begins, record_bytes) in [
-            (
-                Algorithm::RsaSha256,
-                "v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A",
-                410,
-            ),
+            (Algorithm::RsaSha256, "v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A", 410),
             (Algorithm::Ed25519Sha256, "v=DKIM1; k=ed25519; p=", 66),
         ] {
             let key = SigningKey::generate(algorithm).unwrap();
@@ -162,28 +154,19 @@ mod tests {
             assert_eq!(again.algorithm(), algorithm);
             assert!(record.starts_with(begins), "{record}");
             assert_eq!(record.len(), record_bytes);
-            assert_eq!(
-                format!("{key:?}"),
-                format!("SigningKey({}, [secret])", algorithm.tag())
-            );
+            assert_eq!(format!("{key:?}"), format!("SigningKey({}, [secret])", algorithm.tag()));
         }
     }
 
     #[test]
     fn a_key_of_another_algorithm_is_rejected() {
-        let ed25519 = SigningKey::generate(Algorithm::Ed25519Sha256)
-            .unwrap()
-            .to_pkcs8()
-            .unwrap();
+        let ed25519 = SigningKey::generate(Algorithm::Ed25519Sha256).unwrap().to_pkcs8().unwrap();
         for (algorithm, pkcs8) in [
             (Algorithm::RsaSha256, ed25519.as_slice()),
             (Algorithm::Ed25519Sha256, &ed25519[..40]),
             (Algorithm::Ed25519Sha256, b""),
         ] {
-            assert_eq!(
-                SigningKey::from_pkcs8(algorithm, pkcs8).err(),
-                Some(KeyError::Rejected)
-            );
+            assert_eq!(SigningKey::from_pkcs8(algorithm, pkcs8).err(), Some(KeyError::Rejected));
         }
     }
 }

@@ -29,12 +29,7 @@ const OVERSIGNED: [&str; 12] = [
 
 /// Listed as often as they occur. RFC 8058 §4 requires it of the unsubscribe pair and the
 /// feedback loops of receivers of the last; a list server may add its own where we have none.
-const SIGNED_WHEN_PRESENT: [&str; 4] = [
-    "List-Unsubscribe",
-    "List-Unsubscribe-Post",
-    "List-Id",
-    "Feedback-ID",
-];
+const SIGNED_WHEN_PRESENT: [&str; 4] = ["List-Unsubscribe", "List-Unsubscribe-Post", "List-Id", "Feedback-ID"];
 
 /// The characters of `b=` on each line.
 const SIGNATURE_LINE_BYTES: usize = 72;
@@ -84,11 +79,7 @@ impl From<KeyError> for SignError {
 ///
 /// Cost: one pass over the body and one RSA operation, about a quarter of a millisecond, per
 /// RSA key; an Ed25519 key adds a twentieth of that.
-pub fn sign(
-    message: &[u8],
-    signatures: &[Signature<'_>],
-    time_s: u64,
-) -> Result<Vec<u8>, SignError> {
+pub fn sign(message: &[u8], signatures: &[Signature<'_>], time_s: u64) -> Result<Vec<u8>, SignError> {
     let (fields, body) = split(message).ok_or(SignError::Malformed)?;
     let covered = Covered::of(&fields)?;
     let body_hash = STANDARD.encode(body_digest(body));
@@ -122,10 +113,7 @@ impl Covered {
         for (group, extra) in groups {
             for name in group {
                 // RFC 6376 §5.4.2: of fields that repeat, the last one is signed first.
-                let occurring = fields
-                    .iter()
-                    .rev()
-                    .filter(|f| f.name.eq_ignore_ascii_case(name.as_bytes()));
+                let occurring = fields.iter().rev().filter(|f| f.name.eq_ignore_ascii_case(name.as_bytes()));
                 let mut occurrences = 0;
                 for field in occurring {
                     push_relaxed_field(&mut canonical, field);
@@ -151,11 +139,7 @@ fn write_signature(
     body_hash: &str,
     time_s: u64,
 ) -> Result<(), SignError> {
-    let Signature {
-        domain,
-        selector,
-        key,
-    } = signature;
+    let Signature { domain, selector, key } = signature;
     if !is_dns_name(domain) || !is_dns_name(selector) {
         return Err(SignError::InvalidName);
     }
@@ -174,11 +158,7 @@ fn write_signature(
     }
     folder.word(b"h=");
     for (index, name) in covered.names.iter().enumerate() {
-        let separator = if index + 1 < covered.names.len() {
-            ':'
-        } else {
-            ';'
-        };
+        let separator = if index + 1 < covered.names.len() { ':' } else { ';' };
         folder.piece(format!("{name}{separator}").as_bytes());
     }
     folder.word(format!("bh={body_hash};").as_bytes());
@@ -198,14 +178,8 @@ fn write_signature(
 
 /// Adds the signature's own field to the hash of the fields it covers.
 fn signed_digest(mut context: Context, own_field: &[u8]) -> Digest {
-    let colon = own_field
-        .iter()
-        .position(|&byte| byte == b':')
-        .expect("the field begins with its name and a colon");
-    let field = RawField {
-        name: &own_field[..colon],
-        value: &own_field[colon + 1..],
-    };
+    let colon = own_field.iter().position(|&byte| byte == b':').expect("the field begins with its name and a colon");
+    let field = RawField { name: &own_field[..colon], value: &own_field[colon + 1..] };
     let mut canonical = Vec::with_capacity(own_field.len());
     push_relaxed_field(&mut canonical, &field);
     context.update(&canonical);
@@ -218,9 +192,7 @@ fn is_dns_name(name: &str) -> bool {
     name.len() <= 253
         && name.split('.').all(|label| {
             (1..=63).contains(&label.len())
-                && label
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
         })
 }
 
@@ -251,13 +223,9 @@ mod tests {
 
     /// RFC 8463 appendix A.1, in the wrapper of PKCS#8 (RFC 8410 §7).
     fn rfc_8463_key() -> SigningKey {
-        let seed = STANDARD
-            .decode("nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=")
-            .unwrap();
-        let mut pkcs8 = vec![
-            0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22,
-            0x04, 0x20,
-        ];
+        let seed = STANDARD.decode("nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=").unwrap();
+        let mut pkcs8 =
+            vec![0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
         pkcs8.extend_from_slice(&seed);
         SigningKey::from_pkcs8(Algorithm::Ed25519Sha256, &pkcs8).unwrap()
     }
@@ -265,49 +233,32 @@ mod tests {
     #[test]
     fn the_example_of_rfc_8463_is_reproduced() {
         let key = rfc_8463_key();
-        assert_eq!(
-            key.public_record(),
-            "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
-        );
+        assert_eq!(key.public_record(), "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=");
 
         let (fields, body) = split(RFC_8463_MESSAGE.as_bytes()).unwrap();
-        assert_eq!(
-            STANDARD.encode(body_digest(body)),
-            "2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8="
-        );
+        assert_eq!(STANDARD.encode(body_digest(body)), "2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=");
 
         // The second from, subject and date of its h= name fields that are not there.
         let mut canonical = Vec::new();
         for name in ["from", "to", "subject", "date", "message-id"] {
-            let field = fields
-                .iter()
-                .find(|field| field.name.eq_ignore_ascii_case(name.as_bytes()));
+            let field = fields.iter().find(|field| field.name.eq_ignore_ascii_case(name.as_bytes()));
             push_relaxed_field(&mut canonical, field.unwrap());
             canonical.extend_from_slice(b"\r\n");
         }
         let mut context = Context::new(&SHA256);
         context.update(&canonical);
         let digest = signed_digest(context, RFC_8463_FIELD.as_bytes());
-        assert_eq!(
-            STANDARD.encode(key.sign_digest(&digest).unwrap()),
-            RFC_8463_SIGNATURE
-        );
+        assert_eq!(STANDARD.encode(key.sign_digest(&digest).unwrap()), RFC_8463_SIGNATURE);
     }
 
     #[test]
     fn the_field_lists_what_it_covers() {
         let key = rfc_8463_key();
         let message = "From: a@b.co\r\nTo: c@d.co\r\nFeedback-ID: x\r\nX-Other: y\r\n\r\nbody\r\n";
-        let signature = Signature {
-            domain: "b.co",
-            selector: "k1",
-            key: &key,
-        };
+        let signature = Signature { domain: "b.co", selector: "k1", key: &key };
 
-        let field = String::from_utf8(
-            sign(message.as_bytes(), &[signature, signature], 1_700_000_000).unwrap(),
-        )
-        .unwrap();
+        let field =
+            String::from_utf8(sign(message.as_bytes(), &[signature, signature], 1_700_000_000).unwrap()).unwrap();
 
         assert_eq!(field.matches("DKIM-Signature: v=1;").count(), 2);
         assert!(field.lines().all(|line| line.len() <= 76), "{field}");
@@ -329,23 +280,11 @@ mod tests {
     #[test]
     fn a_name_cannot_add_a_tag() {
         let key = rfc_8463_key();
-        for (domain, selector) in [
-            ("b.co; l=0", "k1"),
-            ("b.co", "k1\r\nX: y"),
-            ("", "k1"),
-            ("b.co", ""),
-            ("b..co", "k1"),
-        ] {
+        for (domain, selector) in
+            [("b.co; l=0", "k1"), ("b.co", "k1\r\nX: y"), ("", "k1"), ("b.co", ""), ("b..co", "k1")]
+        {
             assert_eq!(
-                sign(
-                    b"From: a@b.co\r\n\r\n",
-                    &[Signature {
-                        domain,
-                        selector,
-                        key: &key
-                    }],
-                    0
-                ),
+                sign(b"From: a@b.co\r\n\r\n", &[Signature { domain, selector, key: &key }], 0),
                 Err(SignError::InvalidName),
                 "{domain:?} {selector:?}"
             );
@@ -355,21 +294,13 @@ mod tests {
     #[test]
     fn what_cannot_be_signed_is_refused() {
         let key = rfc_8463_key();
-        let signature = Signature {
-            domain: "b.co",
-            selector: "k1",
-            key: &key,
-        };
+        let signature = Signature { domain: "b.co", selector: "k1", key: &key };
         for (message, expected) in [
             ("To: a@b.co\r\n\r\n", SignError::NoFrom),
             ("", SignError::NoFrom),
             ("From: a@b.co\r\nbroken\r\n\r\n", SignError::Malformed),
         ] {
-            assert_eq!(
-                sign(message.as_bytes(), &[signature], 0),
-                Err(expected),
-                "{message:?}"
-            );
+            assert_eq!(sign(message.as_bytes(), &[signature], 0), Err(expected), "{message:?}");
         }
     }
 }

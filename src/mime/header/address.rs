@@ -12,11 +12,7 @@ const DOMAIN_BYTES_MAX: usize = 255;
 const QUOTED_NAME_BYTES_MAX: usize = 64;
 
 /// Writes the field `name` with its mailboxes, in order.
-pub(crate) fn write_addresses(
-    out: &mut Vec<u8>,
-    name: &str,
-    parties: &[Party<'_>],
-) -> Result<(), ComposeError> {
+pub(crate) fn write_addresses(out: &mut Vec<u8>, name: &str, parties: &[Party<'_>]) -> Result<(), ComposeError> {
     let mut folder = Folder::start(out, name);
     for (index, party) in parties.iter().enumerate() {
         check_address(party.address)?;
@@ -39,8 +35,7 @@ pub(crate) fn write_addresses(
 pub(super) fn write_phrase(folder: &mut Folder<'_>, name: &str) {
     let quotable = name.is_ascii() && !name.contains("=?") && name.len() <= QUOTED_NAME_BYTES_MAX;
     if quotable && name.split(' ').all(is_atom) {
-        name.split(' ')
-            .for_each(|atom| folder.word(atom.as_bytes()));
+        name.split(' ').for_each(|atom| folder.word(atom.as_bytes()));
     } else if quotable {
         let mut quoted = Vec::with_capacity(name.len() + 2);
         push_quoted(&mut quoted, name);
@@ -85,27 +80,15 @@ fn check_address(address: &str) -> Result<(), ComposeError> {
     }
 
     // RFC 6532 §3.2 adds every character outside ASCII to atext and to qtext.
-    let atom = |atom: &str| {
-        !atom.is_empty() && atom.bytes().all(|byte| is_atext(byte) || !byte.is_ascii())
-    };
-    let local_holds = match local
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'))
-    {
+    let atom = |atom: &str| !atom.is_empty() && atom.bytes().all(|byte| is_atext(byte) || !byte.is_ascii());
+    let local_holds = match local.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         Some(quoted) => is_quoted_content(quoted),
         None => local.split('.').all(atom),
     };
     let label = |label: &str| {
-        !label.is_empty()
-            && label
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
     };
-    if local_holds && domain.split('.').all(label) {
-        Ok(())
-    } else {
-        Err(MALFORMED)
-    }
+    if local_holds && domain.split('.').all(label) { Ok(()) } else { Err(MALFORMED) }
 }
 
 /// Returns whether a quote stands only behind a backslash, and a backslash before something.
@@ -135,10 +118,7 @@ mod tests {
     }
 
     fn named<'a>(name: &'a str, address: &'a str) -> Party<'a> {
-        Party {
-            name: Some(name),
-            address,
-        }
+        Party { name: Some(name), address }
     }
 
     #[test]
@@ -148,16 +128,10 @@ mod tests {
             ("  ", "To: a@b.co\r\n"),
             ("Ada Lovelace", "To: Ada Lovelace <a@b.co>\r\n"),
             ("Lovelace, Ada", "To: \"Lovelace, Ada\" <a@b.co>\r\n"),
-            (
-                "J. \"X\" \\ Doe",
-                "To: \"J. \\\"X\\\" \\\\ Doe\" <a@b.co>\r\n",
-            ),
+            ("J. \"X\" \\ Doe", "To: \"J. \\\"X\\\" \\\\ Doe\" <a@b.co>\r\n"),
             ("two  spaces", "To: \"two  spaces\" <a@b.co>\r\n"),
             ("Zoë", "To: =?utf-8?q?Zo=C3=AB?= <a@b.co>\r\n"),
-            (
-                "Jörg (Vertrieb)",
-                "To: =?utf-8?q?J=C3=B6rg_=28Vertrieb=29?= <a@b.co>\r\n",
-            ),
+            ("Jörg (Vertrieb)", "To: =?utf-8?q?J=C3=B6rg_=28Vertrieb=29?= <a@b.co>\r\n"),
             ("=?x?q?y?=", "To: =?utf-8?b?PT94P3E/eT89?= <a@b.co>\r\n"),
         ] {
             assert_eq!(to(&[named(name, "a@b.co")]).unwrap(), expected);
@@ -186,72 +160,37 @@ mod tests {
             ("a@b.co\r\nBcc: x@y.co", control),
             ("a\0@b.co", control),
         ] {
-            assert_eq!(
-                to(&[Party {
-                    name: None,
-                    address
-                }]),
-                Err(expected),
-                "{address:?}"
-            );
+            assert_eq!(to(&[Party { name: None, address }]), Err(expected), "{address:?}");
         }
         let long = format!("{}@b.co", "x".repeat(65));
-        assert_eq!(
-            to(&[Party {
-                name: None,
-                address: &long
-            }]),
-            Err(ComposeError::TooLong(Field::Address))
-        );
-        assert_eq!(
-            to(&[named("a\r\nBcc: x@y.co", "a@b.co")]),
-            Err(ComposeError::ControlCharacter(Field::DisplayName))
-        );
+        assert_eq!(to(&[Party { name: None, address: &long }]), Err(ComposeError::TooLong(Field::Address)));
+        assert_eq!(to(&[named("a\r\nBcc: x@y.co", "a@b.co")]), Err(ComposeError::ControlCharacter(Field::DisplayName)));
     }
 
     #[test]
     fn unusual_local_parts_are_kept() {
-        for address in [
-            "\"a b\"@c.co",
-            "\"a\\\"b\"@c.co",
-            "用户@xn--fsq.com",
-            "x+y=z@c_d.co",
-        ] {
-            let field = to(&[Party {
-                name: None,
-                address,
-            }])
-            .unwrap();
+        for address in ["\"a b\"@c.co", "\"a\\\"b\"@c.co", "用户@xn--fsq.com", "x+y=z@c_d.co"] {
+            let field = to(&[Party { name: None, address }]).unwrap();
             assert_eq!(field, format!("To: {address}\r\n"));
         }
     }
 
     #[test]
     fn fifty_recipients_fold_and_read_back() {
-        let addresses: Vec<String> = (0..50)
-            .map(|n| format!("recipient-{n}@department-{n}.example.com"))
-            .collect();
+        let addresses: Vec<String> = (0..50).map(|n| format!("recipient-{n}@department-{n}.example.com")).collect();
         let names: Vec<String> = (0..50).map(|n| format!("Recipiente número {n}")).collect();
-        let parties: Vec<Party<'_>> = names
-            .iter()
-            .zip(&addresses)
-            .map(|(name, address)| named(name, address))
-            .collect();
+        let parties: Vec<Party<'_>> =
+            names.iter().zip(&addresses).map(|(name, address)| named(name, address)).collect();
 
         let field = to(&parties).unwrap();
 
         assert!(field.lines().all(|line| line.len() <= 76), "{field}");
-        assert_eq!(
-            read_back(&field),
-            names.into_iter().zip(addresses).collect::<Vec<_>>()
-        );
+        assert_eq!(read_back(&field), names.into_iter().zip(addresses).collect::<Vec<_>>());
     }
 
     fn read_back(field: &str) -> Vec<(String, String)> {
         let raw = format!("{field}\r\n");
-        let message = mail_parser::MessageParser::new()
-            .parse_headers(raw.as_bytes())
-            .unwrap();
+        let message = mail_parser::MessageParser::new().parse_headers(raw.as_bytes()).unwrap();
         let list = message.to().unwrap();
         list.iter()
             .map(|addr| {

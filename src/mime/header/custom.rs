@@ -67,11 +67,7 @@ pub(crate) fn write_custom(out: &mut Vec<u8>, name: &str, value: &str) -> Result
 fn check_name(name: &str) -> Result<Form, ComposeError> {
     refuse_controls(name, Field::HeaderName)?;
     // RFC 5322 §3.6.8: printable characters but the colon.
-    if name.is_empty()
-        || !name
-            .bytes()
-            .all(|byte| byte.is_ascii_graphic() && byte != b':')
-    {
+    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':') {
         return Err(ComposeError::Malformed(Field::HeaderName));
     }
     if name.len() > HEADER_NAME_BYTES_MAX {
@@ -81,9 +77,7 @@ fn check_name(name: &str) -> Result<Form, ComposeError> {
     // "To" is short enough to be missed in a list: it stands by itself.
     let reserved = lower == "to"
         || RESERVED.contains(&lower.as_str())
-        || RESERVED_PREFIXES
-            .iter()
-            .any(|prefix| lower.starts_with(prefix));
+        || RESERVED_PREFIXES.iter().any(|prefix| lower.starts_with(prefix));
     if reserved {
         return Err(ComposeError::ReservedHeader);
     }
@@ -134,32 +128,12 @@ mod tests {
     fn each_form_folds_its_own_way() {
         let url = format!("<https://example.com/u?t={}>", "t".repeat(80));
         for (name, value, expected) in [
-            (
-                "X-Entity-Ref-ID",
-                "123",
-                "X-Entity-Ref-ID: 123\r\n".to_owned(),
-            ),
+            ("X-Entity-Ref-ID", "123", "X-Entity-Ref-ID: 123\r\n".to_owned()),
             ("X-Empty", "", "X-Empty:\r\n".to_owned()),
-            (
-                "X-Note",
-                "la primera señal",
-                "X-Note: =?utf-8?q?la_primera_se=C3=B1al?=\r\n".to_owned(),
-            ),
-            (
-                "X-Token",
-                &"k".repeat(300),
-                format!("X-Token:\r\n {}\r\n", "k".repeat(300)),
-            ),
-            (
-                "References",
-                "<a@b>  <c@d>",
-                "References: <a@b> <c@d>\r\n".to_owned(),
-            ),
-            (
-                "In-Reply-To",
-                "<ä@b>",
-                "In-Reply-To: <%C3%A4@b>\r\n".to_owned(),
-            ),
+            ("X-Note", "la primera señal", "X-Note: =?utf-8?q?la_primera_se=C3=B1al?=\r\n".to_owned()),
+            ("X-Token", &"k".repeat(300), format!("X-Token:\r\n {}\r\n", "k".repeat(300))),
+            ("References", "<a@b>  <c@d>", "References: <a@b> <c@d>\r\n".to_owned()),
+            ("In-Reply-To", "<ä@b>", "In-Reply-To: <%C3%A4@b>\r\n".to_owned()),
             (
                 "List-Unsubscribe",
                 &format!("{url}, <mailto:u@example.com?subject=?x>"),
@@ -175,11 +149,7 @@ mod tests {
                 "Nouveautés <news.example.com>",
                 "List-Id: =?utf-8?q?Nouveaut=C3=A9s?= <news.example.com>\r\n".to_owned(),
             ),
-            (
-                "List-Id",
-                "<news.example.com>",
-                "List-Id: <news.example.com>\r\n".to_owned(),
-            ),
+            ("List-Id", "<news.example.com>", "List-Id: <news.example.com>\r\n".to_owned()),
         ] {
             assert_eq!(custom(name, value).unwrap(), expected);
         }
@@ -206,11 +176,7 @@ mod tests {
             "Resent-To",
             "Authentication-Results",
         ] {
-            assert_eq!(
-                custom(name, "x"),
-                Err(ComposeError::ReservedHeader),
-                "{name}"
-            );
+            assert_eq!(custom(name, "x"), Err(ComposeError::ReservedHeader), "{name}");
         }
     }
 
@@ -223,41 +189,13 @@ mod tests {
             ("X A", "x", ComposeError::Malformed(Field::HeaderName)),
             ("X:", "x", ComposeError::Malformed(Field::HeaderName)),
             ("Xé", "x", ComposeError::Malformed(Field::HeaderName)),
-            (
-                long_name.as_str(),
-                "x",
-                ComposeError::TooLong(Field::HeaderName),
-            ),
-            (
-                "X\r\nBcc",
-                "x",
-                ComposeError::ControlCharacter(Field::HeaderName),
-            ),
-            (
-                "X-A",
-                "x\r\nBcc: a@b.co",
-                ComposeError::ControlCharacter(Field::HeaderValue),
-            ),
-            (
-                "X-A",
-                "x\r\n y",
-                ComposeError::ControlCharacter(Field::HeaderValue),
-            ),
-            (
-                "References",
-                "<a@b>\n<c@d>",
-                ComposeError::ControlCharacter(Field::HeaderValue),
-            ),
-            (
-                "List-Id",
-                "x\0 <a.b>",
-                ComposeError::ControlCharacter(Field::HeaderValue),
-            ),
-            (
-                "References",
-                long_id.as_str(),
-                ComposeError::TooLong(Field::HeaderValue),
-            ),
+            (long_name.as_str(), "x", ComposeError::TooLong(Field::HeaderName)),
+            ("X\r\nBcc", "x", ComposeError::ControlCharacter(Field::HeaderName)),
+            ("X-A", "x\r\nBcc: a@b.co", ComposeError::ControlCharacter(Field::HeaderValue)),
+            ("X-A", "x\r\n y", ComposeError::ControlCharacter(Field::HeaderValue)),
+            ("References", "<a@b>\n<c@d>", ComposeError::ControlCharacter(Field::HeaderValue)),
+            ("List-Id", "x\0 <a.b>", ComposeError::ControlCharacter(Field::HeaderValue)),
+            ("References", long_id.as_str(), ComposeError::TooLong(Field::HeaderValue)),
         ] {
             assert_eq!(custom(name, value), Err(expected), "{name:?}: {value:?}");
             assert_eq!(check_header(name, value), Err(expected));

@@ -20,10 +20,7 @@ impl<'a> Folder<'a> {
     pub(crate) fn start(out: &'a mut Vec<u8>, name: &str) -> Self {
         out.extend_from_slice(name.as_bytes());
         out.push(b':');
-        Self {
-            out,
-            column: name.len() + 1,
-        }
+        Self { out, column: name.len() + 1 }
     }
 
     /// Returns how many octets still fit on this line behind a space.
@@ -113,9 +110,6 @@ mod tests {
         folder.end();
 
         let z = "z".repeat(40);
-        assert_eq!(
-            String::from_utf8(out).unwrap(),
-            format!("X: b={z}\r\n {z}\r\n {z}\r\n")
-        );
+        assert_eq!(String::from_utf8(out).unwrap(), format!("X: b={z}\r\n {z}\r\n {z}\r\n"));
     }
 }

@@ -40,10 +40,7 @@ pub(super) fn refuse_controls(text: &str, field: Field) -> Result<(), ComposeErr
 
 /// Refuses every control character but the tab, which is white space that may fold.
 fn refuse_controls_but_tab(text: &str, field: Field) -> Result<(), ComposeError> {
-    if text
-        .bytes()
-        .any(|byte| byte.is_ascii_control() && byte != b'\t')
-    {
+    if text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
         return Err(ComposeError::ControlCharacter(field));
     }
     Ok(())
@@ -57,11 +54,7 @@ pub(super) fn write_date(out: &mut Vec<u8>, date_ms: i64) -> Result<(), ComposeE
         .filter(|date| (1900..=9999).contains(&date.year()))
         .ok_or(ComposeError::DateOutOfRange)?;
     let mut folder = Folder::start(out, "Date");
-    folder.word(
-        date.format("%a, %d %b %Y %H:%M:%S +0000")
-            .to_string()
-            .as_bytes(),
-    );
+    folder.word(date.format("%a, %d %b %Y %H:%M:%S +0000").to_string().as_bytes());
     folder.end();
     Ok(())
 }
@@ -70,12 +63,9 @@ pub(super) fn write_date(out: &mut Vec<u8>, date_ms: i64) -> Result<(), ComposeE
 pub(super) fn write_message_id(out: &mut Vec<u8>, id: &str) -> Result<(), ComposeError> {
     refuse_controls(id, Field::MessageId)?;
     // RFC 5322 §3.6.4: no white space inside, and a right-hand side that makes it unique.
-    let plain = id
-        .bytes()
-        .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>'));
-    let sides = id
-        .split_once('@')
-        .is_some_and(|(left, right)| !left.is_empty() && !right.is_empty() && !right.contains('@'));
+    let plain = id.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>'));
+    let sides =
+        id.split_once('@').is_some_and(|(left, right)| !left.is_empty() && !right.is_empty() && !right.contains('@'));
     if !plain || !sides {
         return Err(ComposeError::Malformed(Field::MessageId));
     }
@@ -96,10 +86,7 @@ mod tests {
     fn a_date_is_written_in_utc() {
         for (date_ms, expected) in [
             (0, "Date: Thu, 01 Jan 1970 00:00:00 +0000\r\n"),
-            (
-                1_767_225_599_999,
-                "Date: Wed, 31 Dec 2025 23:59:59 +0000\r\n",
-            ),
+            (1_767_225_599_999, "Date: Wed, 31 Dec 2025 23:59:59 +0000\r\n"),
             (951_782_400_000, "Date: Tue, 29 Feb 2000 00:00:00 +0000\r\n"),
         ] {
             let mut out = Vec::new();
@@ -107,10 +94,7 @@ mod tests {
             assert_eq!(String::from_utf8(out).unwrap(), expected);
         }
         for date_ms in [i64::MIN, i64::MAX, 253_402_300_800_000, -2_208_988_800_001] {
-            assert_eq!(
-                write_date(&mut Vec::new(), date_ms),
-                Err(ComposeError::DateOutOfRange)
-            );
+            assert_eq!(write_date(&mut Vec::new(), date_ms), Err(ComposeError::DateOutOfRange));
         }
     }
 
@@ -129,21 +113,11 @@ mod tests {
             ("a b@c", ComposeError::Malformed(Field::MessageId)),
             ("<a@b>", ComposeError::Malformed(Field::MessageId)),
             ("é@b", ComposeError::Malformed(Field::MessageId)),
-            (
-                "a@b\r\nBcc: c@d",
-                ComposeError::ControlCharacter(Field::MessageId),
-            ),
+            ("a@b\r\nBcc: c@d", ComposeError::ControlCharacter(Field::MessageId)),
         ] {
-            assert_eq!(
-                write_message_id(&mut Vec::new(), id),
-                Err(expected),
-                "{id:?}"
-            );
+            assert_eq!(write_message_id(&mut Vec::new(), id), Err(expected), "{id:?}");
         }
         let long = format!("{}@example.com", "x".repeat(990));
-        assert_eq!(
-            write_message_id(&mut Vec::new(), &long),
-            Err(ComposeError::TooLong(Field::MessageId))
-        );
+        assert_eq!(write_message_id(&mut Vec::new(), &long), Err(ComposeError::TooLong(Field::MessageId)));
     }
 }

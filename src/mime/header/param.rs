@@ -13,10 +13,8 @@ const CHARSET: &str = "utf-8''";
 /// Appends a parameter to the field in hand. The value holds no control characters: the caller
 /// has refused them for the field that it names.
 pub(crate) fn write_parameter(folder: &mut Folder<'_>, attribute: &str, value: &str) {
-    let plain = value.len() <= PLAIN_VALUE_BYTES_MAX
-        && value
-            .bytes()
-            .all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    let plain =
+        value.len() <= PLAIN_VALUE_BYTES_MAX && value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
     if !plain {
         return write_extended(folder, attribute, value);
     }
@@ -59,11 +57,7 @@ fn write_extended(folder: &mut Folder<'_>, attribute: &str, value: &str) {
 }
 
 fn cost(c: char) -> usize {
-    if is_attribute_char(c) {
-        1
-    } else {
-        c.len_utf8() * 3
-    }
+    if is_attribute_char(c) { 1 } else { c.len_utf8() * 3 }
 }
 
 fn push_encoded(out: &mut Vec<u8>, c: char) {
@@ -83,10 +77,7 @@ fn is_attribute_char(c: char) -> bool {
 
 /// RFC 2045 §5.1.
 pub(crate) fn is_token(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte))
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte))
 }
 
 #[cfg(test)]
@@ -106,9 +97,7 @@ mod tests {
 
     fn read_back(field: &str) -> String {
         let raw = format!("Content-Type: text/plain\r\n{field}\r\nx");
-        let message = mail_parser::MessageParser::new()
-            .parse(raw.as_bytes())
-            .unwrap();
+        let message = mail_parser::MessageParser::new().parse(raw.as_bytes()).unwrap();
         message.parts[0]
             .content_disposition()
             .and_then(|value| value.attribute("filename"))
@@ -125,10 +114,7 @@ mod tests {
             ("naïve.txt", "attachment; filename*=utf-8''na%C3%AFve.txt"),
             ("100%*'.txt", "attachment; filename=100%*'.txt"),
         ] {
-            assert_eq!(
-                disposition(filename),
-                format!("Content-Disposition: {expected}\r\n")
-            );
+            assert_eq!(disposition(filename), format!("Content-Disposition: {expected}\r\n"));
         }
     }
 

@@ -64,9 +64,7 @@ fn spaced_words(text: &str) -> impl Iterator<Item = (&str, &str)> {
             return None;
         }
         let word_start = rest.find(|c| c != ' ' && c != '\t').unwrap_or(rest.len());
-        let word_bytes = rest[word_start..]
-            .find([' ', '\t'])
-            .unwrap_or(rest.len() - word_start);
+        let word_bytes = rest[word_start..].find([' ', '\t']).unwrap_or(rest.len() - word_start);
         let (spaced, tail) = rest.split_at(word_start + word_bytes);
         rest = tail;
         Some(spaced.split_at(word_start))
@@ -79,11 +77,7 @@ fn spaced_words(text: &str) -> impl Iterator<Item = (&str, &str)> {
 /// two words is not part of the text, so that inside the text is encoded.
 pub(super) fn write_encoded(folder: &mut Folder<'_>, text: &str, place: Place) {
     let q_bytes: usize = text.bytes().map(|byte| q_cost(byte, place)).sum();
-    let encoding = if q_bytes <= text.len().div_ceil(3) * 4 {
-        Encoding::Q(place)
-    } else {
-        Encoding::B
-    };
+    let encoding = if q_bytes <= text.len().div_ceil(3) * 4 { Encoding::Q(place) } else { Encoding::B };
 
     let mut word = Vec::with_capacity(ENCODED_WORD_BYTES_MAX);
     let mut rest = text;
@@ -116,10 +110,7 @@ impl Encoding {
             let encoded = c.encode_utf8(&mut utf8);
             let after = match self {
                 Self::Q(place) => {
-                    used += encoded
-                        .bytes()
-                        .map(|byte| q_cost(byte, place))
-                        .sum::<usize>();
+                    used += encoded.bytes().map(|byte| q_cost(byte, place)).sum::<usize>();
                     used
                 }
                 Self::B => (bytes + encoded.len()).div_ceil(3) * 4,
@@ -161,9 +152,7 @@ impl Encoding {
 fn q_cost(byte: u8, place: Place) -> usize {
     let plain = match place {
         Place::Text => byte.is_ascii_graphic() && !matches!(byte, b'=' | b'?' | b'_'),
-        Place::Phrase => {
-            byte.is_ascii_alphanumeric() || matches!(byte, b'!' | b'*' | b'+' | b'-' | b'/')
-        }
+        Place::Phrase => byte.is_ascii_alphanumeric() || matches!(byte, b'!' | b'*' | b'+' | b'-' | b'/'),
     };
     if plain || byte == b' ' { 1 } else { 3 }
 }
@@ -191,9 +180,7 @@ mod tests {
 
     fn read_back(field: &str) -> String {
         let raw = format!("{field}\r\n");
-        let message = mail_parser::MessageParser::new()
-            .parse_headers(raw.as_bytes())
-            .unwrap();
+        let message = mail_parser::MessageParser::new().parse_headers(raw.as_bytes()).unwrap();
         message.subject().unwrap_or_default().to_owned()
     }
 
@@ -206,15 +193,9 @@ mod tests {
             ("  edges\t", "Subject: edges\r\n"),
             ("two  spaces", "Subject: two  spaces\r\n"),
             ("tab\tstays", "Subject: tab\tstays\r\n"),
-            (
-                "Café, 5% off?",
-                "Subject: =?utf-8?q?Caf=C3=A9,_5%_off=3F?=\r\n",
-            ),
+            ("Café, 5% off?", "Subject: =?utf-8?q?Caf=C3=A9,_5%_off=3F?=\r\n"),
             ("🎉🎉🎉", "Subject: =?utf-8?b?8J+OifCfjonwn46J?=\r\n"),
-            (
-                "=?utf-8?q?x?=",
-                "Subject: =?utf-8?b?PT91dGYtOD9xP3g/PQ==?=\r\n",
-            ),
+            ("=?utf-8?q?x?=", "Subject: =?utf-8?b?PT91dGYtOD9xP3g/PQ==?=\r\n"),
         ] {
             assert_eq!(subject(text), expected);
         }

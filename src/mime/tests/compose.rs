@@ -6,14 +6,8 @@ use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use proptest::prelude::*;
 
 const BASE: Message<'_> = Message {
-    from: Party {
-        name: Some("Sender"),
-        address: "sender@example.com",
-    },
-    to: &[Party {
-        name: None,
-        address: "to@example.net",
-    }],
+    from: Party { name: Some("Sender"), address: "sender@example.com" },
+    to: &[Party { name: None, address: "to@example.net" }],
     cc: &[],
     reply_to: &[],
     subject: "Hello",
@@ -43,14 +37,8 @@ fn field_names(section: &str) -> Vec<&str> {
 fn text_alone_is_a_single_part() {
     let message = Message {
         text: Some("Hi\n"),
-        cc: &[Party {
-            name: None,
-            address: "cc@example.net",
-        }],
-        reply_to: &[Party {
-            name: None,
-            address: "reply@example.net",
-        }],
+        cc: &[Party { name: None, address: "cc@example.net" }],
+        reply_to: &[Party { name: None, address: "reply@example.net" }],
         headers: &[("X-Ref", "1")],
         ..BASE
     };
@@ -77,11 +65,7 @@ fn attachments_stand_beside_the_alternatives() {
     let message = Message {
         text: Some("Hi"),
         html: Some("<p>Hi</p>"),
-        attachments: &[Attachment {
-            filename: Some("a.csv"),
-            content_type: None,
-            content: b"a,b\n",
-        }],
+        attachments: &[Attachment { filename: Some("a.csv"), content_type: None, content: b"a,b\n" }],
         ..BASE
     };
     let raw = composed(&message);
@@ -117,24 +101,12 @@ fn attachments_stand_beside_the_alternatives() {
 #[test]
 fn html_alone_brings_its_text_unless_declined() {
     for (text, html, parts) in [
-        (
-            None,
-            "<p>Hi <a href='https://a.co'>you</a></p>",
-            vec!["multipart/alternative", "text/plain", "text/html"],
-        ),
+        (None, "<p>Hi <a href='https://a.co'>you</a></p>", vec!["multipart/alternative", "text/plain", "text/html"]),
         (Some(""), "<p>Hi</p>", vec!["text/html"]),
         (None, "<img src=x>", vec!["text/html"]),
-        (
-            Some("Hi"),
-            "",
-            vec!["multipart/alternative", "text/plain", "text/html"],
-        ),
+        (Some("Hi"), "", vec!["multipart/alternative", "text/plain", "text/html"]),
     ] {
-        let raw = composed(&Message {
-            text,
-            html: Some(html),
-            ..BASE
-        });
+        let raw = composed(&Message { text, html: Some(html), ..BASE });
         let types: Vec<&str> = raw
             .lines()
             .filter_map(|line| line.strip_prefix("Content-Type: "))
@@ -152,35 +124,17 @@ fn every_sample_reads_back() {
     for sample in samples() {
         let raw = sample.with_message(|message| compose(message, 1).unwrap());
         let parsed = MessageParser::new().parse(&raw).expect(sample.name);
-        assert_eq!(
-            parsed.subject().unwrap_or_default(),
-            sample.subject,
-            "{}",
-            sample.name
-        );
-        assert_eq!(
-            parsed.from().unwrap().first().unwrap().name(),
-            sample.from_name
-        );
+        assert_eq!(parsed.subject().unwrap_or_default(), sample.subject, "{}", sample.name);
+        assert_eq!(parsed.from().unwrap().first().unwrap().name(), sample.from_name);
         if let Some(text) = &sample.text {
             let expected = text.trim_end().replace('\n', "\r\n");
             let found = parsed.body_text(0).unwrap_or_default();
             assert_eq!(found.trim_end(), expected, "{}", sample.name);
         }
         if let Some(html) = &sample.html {
-            assert_eq!(
-                parsed.body_html(0).unwrap(),
-                html.as_str(),
-                "{}",
-                sample.name
-            );
+            assert_eq!(parsed.body_html(0).unwrap(), html.as_str(), "{}", sample.name);
         }
-        assert_eq!(
-            parsed.attachment_count(),
-            sample.attachments.len(),
-            "{}",
-            sample.name
-        );
+        assert_eq!(parsed.attachment_count(), sample.attachments.len(), "{}", sample.name);
         for (part, (filename, _, content)) in parsed.attachments().zip(&sample.attachments) {
             assert_eq!(part.attachment_name(), filename.as_deref());
             let found = match &part.body {
@@ -196,119 +150,34 @@ fn every_sample_reads_back() {
 #[test]
 fn control_characters_are_refused_wherever_they_stand() {
     fn party<'a>(name: &'a str, address: &'a str) -> Party<'a> {
-        Party {
-            name: Some(name),
-            address,
-        }
+        Party { name: Some(name), address }
     }
     fn file(filename: &str) -> Attachment<'_> {
-        Attachment {
-            filename: Some(filename),
-            content_type: None,
-            content: b"",
-        }
+        Attachment { filename: Some(filename), content_type: None, content: b"" }
     }
-    for bad in [
-        "x\r\nBcc: a@b.co",
-        "x\nBcc: a@b.co",
-        "x\rBcc: a@b.co",
-        "x\0",
-        "x\u{1}",
-    ] {
+    for bad in ["x\r\nBcc: a@b.co", "x\nBcc: a@b.co", "x\rBcc: a@b.co", "x\0", "x\u{1}"] {
         let address = format!("{bad}@example.com");
         for (message, field) in [
-            (
-                Message {
-                    subject: bad,
-                    ..BASE
-                },
-                Field::Subject,
-            ),
-            (
-                Message {
-                    from: party(bad, "a@b.co"),
-                    ..BASE
-                },
-                Field::DisplayName,
-            ),
-            (
-                Message {
-                    to: &[party(bad, "a@b.co")],
-                    ..BASE
-                },
-                Field::DisplayName,
-            ),
-            (
-                Message {
-                    cc: &[party("x", &address)],
-                    ..BASE
-                },
-                Field::Address,
-            ),
-            (
-                Message {
-                    reply_to: &[party("x", &address)],
-                    ..BASE
-                },
-                Field::Address,
-            ),
-            (
-                Message {
-                    message_id: &address,
-                    ..BASE
-                },
-                Field::MessageId,
-            ),
-            (
-                Message {
-                    headers: &[("X-A", bad)],
-                    ..BASE
-                },
-                Field::HeaderValue,
-            ),
-            (
-                Message {
-                    headers: &[(bad, "x")],
-                    ..BASE
-                },
-                Field::HeaderName,
-            ),
-            (
-                Message {
-                    attachments: &[file(bad)],
-                    ..BASE
-                },
-                Field::Filename,
-            ),
+            (Message { subject: bad, ..BASE }, Field::Subject),
+            (Message { from: party(bad, "a@b.co"), ..BASE }, Field::DisplayName),
+            (Message { to: &[party(bad, "a@b.co")], ..BASE }, Field::DisplayName),
+            (Message { cc: &[party("x", &address)], ..BASE }, Field::Address),
+            (Message { reply_to: &[party("x", &address)], ..BASE }, Field::Address),
+            (Message { message_id: &address, ..BASE }, Field::MessageId),
+            (Message { headers: &[("X-A", bad)], ..BASE }, Field::HeaderValue),
+            (Message { headers: &[(bad, "x")], ..BASE }, Field::HeaderName),
+            (Message { attachments: &[file(bad)], ..BASE }, Field::Filename),
         ] {
-            assert_eq!(
-                compose(&message, 0),
-                Err(ComposeError::ControlCharacter(field))
-            );
+            assert_eq!(compose(&message, 0), Err(ComposeError::ControlCharacter(field)));
         }
     }
 }
 
 #[test]
 fn only_a_local_part_needs_smtputf8() {
-    let to = |address| {
-        [Party {
-            name: Some("Zoë"),
-            address,
-        }]
-    };
-    assert!(
-        !Message {
-            to: &to("zoe@example.net"),
-            ..BASE
-        }
-        .needs_smtputf8()
-    );
-    let message = Message {
-        to: &to("zoë@example.net"),
-        text: Some("é"),
-        ..BASE
-    };
+    let to = |address| [Party { name: Some("Zoë"), address }];
+    assert!(!Message { to: &to("zoe@example.net"), ..BASE }.needs_smtputf8());
+    let message = Message { to: &to("zoë@example.net"), text: Some("é"), ..BASE };
     assert!(message.needs_smtputf8());
     assert!(composed(&message).contains("<zoë@example.net>\r\n"));
 }
@@ -330,10 +199,7 @@ fn the_invariants_hold_for_every_sample() {
     for sample in samples() {
         let raw = sample.with_message(|message| compose(message, 1).unwrap());
         assert_invariants(&raw);
-        assert_eq!(
-            raw,
-            sample.with_message(|message| compose(message, 1).unwrap())
-        );
+        assert_eq!(raw, sample.with_message(|message| compose(message, 1).unwrap()));
     }
 }
 

@@ -41,19 +41,9 @@ impl Sample {
 
     /// Lends the sample as a message.
     pub(super) fn with_message<T>(&self, read: impl FnOnce(&Message<'_>) -> T) -> T {
-        let to: Vec<Party<'_>> = self
-            .to
-            .iter()
-            .map(|(name, address)| Party {
-                name: name.as_deref(),
-                address,
-            })
-            .collect();
-        let headers: Vec<(&str, &str)> = self
-            .headers
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .collect();
+        let to: Vec<Party<'_>> =
+            self.to.iter().map(|(name, address)| Party { name: name.as_deref(), address }).collect();
+        let headers: Vec<(&str, &str)> = self.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let attachments: Vec<Attachment<'_>> = self
             .attachments
             .iter()
@@ -64,10 +54,7 @@ impl Sample {
             })
             .collect();
         read(&Message {
-            from: Party {
-                name: self.from_name,
-                address: "sender@mail.example.com",
-            },
+            from: Party { name: self.from_name, address: "sender@mail.example.com" },
             to: &to,
             cc: &[],
             reply_to: &[],
@@ -86,37 +73,22 @@ pub(super) fn samples() -> Vec<Sample> {
     let bytes: Vec<u8> = (0..=255).cycle().take(5000).collect();
     vec![
         Sample::new("plain").text("Hello.\n\nA second paragraph.\n"),
-        Sample::new("multipart")
-            .text("Hello")
-            .html("<p>Hello <b>you</b></p>"),
-        Sample::new("html-alone")
-            .html("<p>Hello</p><p><a href=\"https://example.com/\">Go</a></p>"),
+        Sample::new("multipart").text("Hello").html("<p>Hello <b>you</b></p>"),
+        Sample::new("html-alone").html("<p>Hello</p><p><a href=\"https://example.com/\">Go</a></p>"),
         Sample {
             attachments: vec![
                 (Some("bytes.bin".to_owned()), None, bytes),
-                (
-                    Some("Bericht für März – 報告.pdf".to_owned()),
-                    Some("application/pdf"),
-                    b"%PDF".to_vec(),
-                ),
+                (Some("Bericht für März – 報告.pdf".to_owned()), Some("application/pdf"), b"%PDF".to_vec()),
                 (Some("empty.txt".to_owned()), None, Vec::new()),
-                (
-                    None,
-                    Some("text/calendar; method=REQUEST"),
-                    b"BEGIN:VCALENDAR\r\n".to_vec(),
-                ),
+                (None, Some("text/calendar; method=REQUEST"), b"BEGIN:VCALENDAR\r\n".to_vec()),
             ],
-            ..Sample::new("attachments")
-                .text("See below")
-                .html("<p>See below</p>")
+            ..Sample::new("attachments").text("See below").html("<p>See below</p>")
         },
-        Sample::new("long-lines")
-            .text("x".repeat(5000))
-            .html(format!(
-                "<p>{}</p><p>{}</p>",
-                "word ".repeat(2000),
-                "y".repeat(3000)
-            )),
+        Sample::new("long-lines").text("x".repeat(5000)).html(format!(
+            "<p>{}</p><p>{}</p>",
+            "word ".repeat(2000),
+            "y".repeat(3000)
+        )),
         Sample::new("whitespace-tail").text("Hello\n   \n \t \n  "),
         Sample::new("whitespace-inside").text("a  b\t c \n\n\n   \nd \t\n e"),
         Sample::new("blank-tail").text("Hello\n\n\n\n"),
@@ -130,35 +102,17 @@ pub(super) fn samples() -> Vec<Sample> {
                 (Some("山田太郎".to_owned()), "yamada@example.net".to_owned()),
             ],
             subject: "🎉 שלום — 您的订单已发货，感谢您的惠顾，欢迎再次光临我们的商店 🎉".to_owned(),
-            ..Sample::new("utf-8")
-                .text("Grüße\n日本語\n🎉")
-                .html("<p>Grüße 日本語 🎉</p>")
+            ..Sample::new("utf-8").text("Grüße\n日本語\n🎉").html("<p>Grüße 日本語 🎉</p>")
         },
         Sample {
-            to: (0..50)
-                .map(|n| {
-                    (
-                        Some(format!("Recipient {n}")),
-                        format!("r{n}@department{n}.example.net"),
-                    )
-                })
-                .collect(),
+            to: (0..50).map(|n| (Some(format!("Recipient {n}")), format!("r{n}@department{n}.example.net"))).collect(),
             ..Sample::new("fifty-recipients").text("All")
         },
         Sample {
             subject: "A list of things".to_owned(),
             headers: vec![
-                (
-                    "List-Unsubscribe",
-                    format!(
-                        "<https://example.com/u/{}>, <mailto:u@example.com>",
-                        "t".repeat(120)
-                    ),
-                ),
-                (
-                    "List-Unsubscribe-Post",
-                    "List-Unsubscribe=One-Click".to_owned(),
-                ),
+                ("List-Unsubscribe", format!("<https://example.com/u/{}>, <mailto:u@example.com>", "t".repeat(120))),
+                ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()),
                 ("List-Id", "Nouveautés <news.mail.example.com>".to_owned()),
                 ("Feedback-ID", "b1:t1:broadcast:ringmail".to_owned()),
                 ("X-Long", "word ".repeat(300)),
@@ -168,13 +122,7 @@ pub(super) fn samples() -> Vec<Sample> {
             ],
             ..Sample::new("list").text("News").html("<p>News</p>")
         },
-        Sample {
-            subject: String::new(),
-            ..Sample::new("no-subject").text("x")
-        },
-        Sample {
-            to: Vec::new(),
-            ..Sample::new("no-recipient").text("x")
-        },
+        Sample { subject: String::new(), ..Sample::new("no-subject").text("x") },
+        Sample { to: Vec::new(), ..Sample::new("no-recipient").text("x") },
     ]
 }

@@ -9,9 +9,7 @@ use std::time::Instant;
 use mail_auth::common::parse::TxtRecordParser as _;
 use mail_auth::common::verify::DomainKey;
 use mail_auth::hickory_resolver::config::{ResolverConfig, ResolverOpts};
-use mail_auth::{
-    AuthenticatedMessage, DkimResult, MessageAuthenticator, Parameters, ResolverCache, Txt,
-};
+use mail_auth::{AuthenticatedMessage, DkimResult, MessageAuthenticator, Parameters, ResolverCache, Txt};
 use proptest::prelude::*;
 
 use super::set::{DATE_MS, DOMAIN, samples};
@@ -36,27 +34,14 @@ impl Domain {
 
     fn records(&self) -> BTreeMap<String, String> {
         [("r1", &self.rsa), ("e1", &self.ed25519)]
-            .map(|(selector, key)| {
-                (
-                    format!("{selector}._domainkey.{DOMAIN}"),
-                    key.public_record(),
-                )
-            })
+            .map(|(selector, key)| (format!("{selector}._domainkey.{DOMAIN}"), key.public_record()))
             .into()
     }
 
     fn signed(&self, message: &[u8]) -> Vec<u8> {
         let signatures = [
-            Signature {
-                domain: DOMAIN,
-                selector: "r1",
-                key: &self.rsa,
-            },
-            Signature {
-                domain: DOMAIN,
-                selector: "e1",
-                key: &self.ed25519,
-            },
+            Signature { domain: DOMAIN, selector: "r1", key: &self.rsa },
+            Signature { domain: DOMAIN, selector: "e1", key: &self.ed25519 },
         ];
         let mut signed = sign(message, &signatures, TIME_S).unwrap();
         signed.extend_from_slice(message);
@@ -75,8 +60,7 @@ impl ResolverCache<Box<str>, Txt> for Records {
     {
         self.0.iter().find_map(|(known, record)| {
             let fqdn = format!("{known}.").into_boxed_str();
-            (fqdn.borrow() == name)
-                .then(|| Txt::DomainKey(DomainKey::parse(record.as_bytes()).unwrap().into()))
+            (fqdn.borrow() == name).then(|| Txt::DomainKey(DomainKey::parse(record.as_bytes()).unwrap().into()))
         })
     }
 
@@ -93,20 +77,12 @@ impl ResolverCache<Box<str>, Txt> for Records {
 
 /// Returns the verdict on each signature of a message.
 fn verdicts(records: &Records, message: &[u8]) -> Vec<DkimResult> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        let verifier =
-            MessageAuthenticator::new(ResolverConfig::default(), ResolverOpts::default()).unwrap();
+        let verifier = MessageAuthenticator::new(ResolverConfig::default(), ResolverOpts::default()).unwrap();
         let parsed = AuthenticatedMessage::parse(message).unwrap();
-        let outputs = verifier
-            .verify_dkim(Parameters::new(&parsed).with_txt_cache(records))
-            .await;
-        outputs
-            .iter()
-            .map(|output| output.result().clone())
-            .collect()
+        let outputs = verifier.verify_dkim(Parameters::new(&parsed).with_txt_cache(records)).await;
+        outputs.iter().map(|output| output.result().clone()).collect()
     })
 }
 
@@ -120,11 +96,7 @@ fn both_signatures_of_every_sample_verify() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = kept.as_deref().map_or(scratch.path(), Path::new);
     std::fs::create_dir_all(directory).unwrap();
-    std::fs::write(
-        directory.join("records.json"),
-        serde_json::to_vec_pretty(&domain.records()).unwrap(),
-    )
-    .unwrap();
+    std::fs::write(directory.join("records.json"), serde_json::to_vec_pretty(&domain.records()).unwrap()).unwrap();
 
     for sample in samples() {
         let message = sample.with_message(|message| compose(message, 1).unwrap());
@@ -132,12 +104,7 @@ fn both_signatures_of_every_sample_verify() {
         std::fs::write(&path, domain.signed(&message)).unwrap();
 
         let signed = std::fs::read(&path).unwrap();
-        assert_eq!(
-            verdicts(&records, &signed),
-            [DkimResult::Pass, DkimResult::Pass],
-            "{}",
-            sample.name
-        );
+        assert_eq!(verdicts(&records, &signed), [DkimResult::Pass, DkimResult::Pass], "{}", sample.name);
     }
 }
 
@@ -145,26 +112,17 @@ fn both_signatures_of_every_sample_verify() {
 fn a_change_on_the_way_breaks_both_signatures() {
     let domain = Domain::new();
     let records = Records(domain.records());
-    let sample = samples()
-        .into_iter()
-        .find(|sample| sample.name == "list")
-        .unwrap();
+    let sample = samples().into_iter().find(|sample| sample.name == "list").unwrap();
     let message = sample.with_message(|message| compose(message, 1).unwrap());
     let signed = String::from_utf8(domain.signed(&message)).unwrap();
 
     for (what, changed) in [
         ("body", signed.replace("News\r\n", "Old news\r\n")),
-        (
-            "subject",
-            signed.replace("Subject: A list", "Subject: The list"),
-        ),
+        ("subject", signed.replace("Subject: A list", "Subject: The list")),
         ("second subject", format!("Subject: Another\r\n{signed}")),
         ("second from", format!("From: x@example.org\r\n{signed}")),
         ("first cc", format!("Cc: x@example.org\r\n{signed}")),
-        (
-            "feedback id",
-            signed.replace("Feedback-ID: b1", "Feedback-ID: b2"),
-        ),
+        ("feedback id", signed.replace("Feedback-ID: b1", "Feedback-ID: b2")),
         ("one click", signed.replace("=One-Click", "=Two-Clicks")),
     ] {
         assert_ne!(changed, signed, "{what}");
@@ -173,19 +131,12 @@ fn a_change_on_the_way_breaks_both_signatures() {
         }
     }
     for (what, changed) in [
-        (
-            "folding",
-            signed.replace("Subject: A list", "subject:\r\n  A  list"),
-        ),
+        ("folding", signed.replace("Subject: A list", "subject:\r\n  A  list")),
         ("trace", format!("Received: from a by b; x\r\n{signed}")),
         ("trailing lines", format!("{signed}\r\n\r\n")),
     ] {
         assert_ne!(changed, signed, "{what}");
-        assert_eq!(
-            verdicts(&records, changed.as_bytes()),
-            [DkimResult::Pass, DkimResult::Pass],
-            "{what}"
-        );
+        assert_eq!(verdicts(&records, changed.as_bytes()), [DkimResult::Pass, DkimResult::Pass], "{what}");
     }
 }
 

@@ -19,11 +19,7 @@ pub(super) fn read(text: &str) -> Reference {
     if let Some(number) = body.strip_prefix('#') {
         return read_number(number);
     }
-    let name_bytes = body
-        .bytes()
-        .take(NAME_BYTES_MAX + 1)
-        .take_while(u8::is_ascii_alphanumeric)
-        .count();
+    let name_bytes = body.bytes().take(NAME_BYTES_MAX + 1).take_while(u8::is_ascii_alphanumeric).count();
     let (name, after) = body.split_at(name_bytes);
     // Without the semicolon only the oldest names count, which writers still leave bare.
     let bare = matches!(name, "amp" | "lt" | "gt" | "quot" | "nbsp" | "copy" | "reg");
@@ -39,10 +35,7 @@ fn read_number(text: &str) -> Reference {
         Some(digits) => (digits, 16, "&#x".len()),
         None => (text, 10, "&#".len()),
     };
-    let digit_bytes = digits
-        .bytes()
-        .take_while(|&byte| char::from(byte).is_digit(radix))
-        .count();
+    let digit_bytes = digits.bytes().take_while(|&byte| char::from(byte).is_digit(radix)).count();
     if digit_bytes == 0 {
         return Reference::Literal;
     }
@@ -59,9 +52,8 @@ fn read_number(text: &str) -> Reference {
 /// The HTML standard §13.2.5.80: numbers from 128 to 159 are read as windows-1252.
 fn windows_1252(number: u32) -> Option<char> {
     const HIGH: [char; 32] = [
-        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž',
-        '\u{8f}', '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}',
-        'ž', 'Ÿ',
+        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘',
+        '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
     ];
     let index = usize::try_from(number.checked_sub(128)?).ok()?;
     HIGH.get(index).copied()

@@ -47,11 +47,7 @@ impl Layout {
 
     /// Ends the line; a second time leaves an empty one.
     pub(super) fn break_line(&mut self) {
-        self.gap = if self.gap >= Gap::Line {
-            Gap::Blank
-        } else {
-            Gap::Line
-        };
+        self.gap = if self.gap >= Gap::Line { Gap::Blank } else { Gap::Line };
     }
 
     /// Writes text as it stands in the markup.
@@ -78,10 +74,7 @@ impl Layout {
     pub(super) fn decoded_text(&mut self, text: &str) {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
-            let run = rest
-                .bytes()
-                .position(|byte| !byte.is_ascii_graphic())
-                .unwrap_or(rest.len());
+            let run = rest.bytes().position(|byte| !byte.is_ascii_graphic()).unwrap_or(rest.len());
             if run > 0 {
                 self.begin();
                 self.out.push_str(&rest[..run]);
@@ -138,11 +131,7 @@ impl Layout {
     }
 
     pub(super) fn begin_list(&mut self, ordered: bool) {
-        self.gap(if self.lists.is_empty() {
-            Gap::Blank
-        } else {
-            Gap::Line
-        });
+        self.gap(if self.lists.is_empty() { Gap::Blank } else { Gap::Line });
         if self.lists.len() < LIST_DEPTH_MAX {
             self.lists.push(ordered.then_some(0));
         } else {
@@ -157,11 +146,7 @@ impl Layout {
             self.lists.pop();
         }
         self.marker = None;
-        self.gap(if self.lists.is_empty() {
-            Gap::Blank
-        } else {
-            Gap::Line
-        });
+        self.gap(if self.lists.is_empty() { Gap::Blank } else { Gap::Line });
     }
 
     pub(super) fn begin_item(&mut self) {
@@ -230,8 +215,7 @@ impl Layout {
     }
 
     pub(super) fn finish(mut self) -> String {
-        self.out
-            .truncate(self.out.floor_char_boundary(TEXT_BYTES_MAX));
+        self.out.truncate(self.out.floor_char_boundary(TEXT_BYTES_MAX));
         let kept = self.out.trim_end().len();
         self.out.truncate(kept);
         let indent = self.out.len() - self.out.trim_start().len();

@@ -32,10 +32,7 @@ impl Link {
                 target.push(c);
             }
         }
-        (!target.is_empty()).then_some(Self {
-            target,
-            label_start,
-        })
+        (!target.is_empty()).then_some(Self { target, label_start })
     }
 
     pub(super) fn target(&self) -> &str {
@@ -55,10 +52,8 @@ impl Link {
 
 fn bare(target: &str) -> &str {
     let target = target.trim();
-    let scheme = ["https://", "http://"].into_iter().find(|scheme| {
-        target
-            .get(..scheme.len())
-            .is_some_and(|s| s.eq_ignore_ascii_case(scheme))
-    });
+    let scheme = ["https://", "http://"]
+        .into_iter()
+        .find(|scheme| target.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme)));
     target[scheme.map_or(0, str::len)..].trim_end_matches('/')
 }

@@ -6,16 +6,12 @@ use super::entity;
 
 /// Elements whose content is not text for a reader. Their end tag is searched for as is:
 /// nothing inside counts as markup.
-const UNREAD: [&str; 11] = [
-    "script", "style", "title", "template", "svg", "math", "iframe", "object", "select",
-    "textarea", "xmp",
-];
+const UNREAD: [&str; 11] =
+    ["script", "style", "title", "template", "svg", "math", "iframe", "object", "select", "textarea", "xmp"];
 
 /// Elements without an end tag.
-const VOID: [&str; 13] = [
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
-    "wbr",
-];
+const VOID: [&str; 13] =
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
 
 pub(super) enum Token<'a> {
     /// As it stands, character references included.
@@ -51,24 +47,20 @@ impl<'a> Tag<'a> {
     /// preview line of an inbox in this way.
     pub(super) fn is_hidden(&self) -> bool {
         Attributes(self.attributes).any(|(name, value)| {
-            name.eq_ignore_ascii_case("hidden")
-                || name.eq_ignore_ascii_case("style") && displays_none(value)
+            name.eq_ignore_ascii_case("hidden") || name.eq_ignore_ascii_case("style") && displays_none(value)
         })
     }
 }
 
 fn displays_none(style: &str) -> bool {
-    style
-        .split(';')
-        .filter_map(|declaration| declaration.split_once(':'))
-        .any(|(name, value)| {
-            name.trim().eq_ignore_ascii_case("display")
-                && value
-                    .trim_start()
-                    .split(|c: char| c.is_ascii_whitespace() || c == '!')
-                    .next()
-                    .is_some_and(|value| value.eq_ignore_ascii_case("none"))
-        })
+    style.split(';').filter_map(|declaration| declaration.split_once(':')).any(|(name, value)| {
+        name.trim().eq_ignore_ascii_case("display")
+            && value
+                .trim_start()
+                .split(|c: char| c.is_ascii_whitespace() || c == '!')
+                .next()
+                .is_some_and(|value| value.eq_ignore_ascii_case("none"))
+    })
 }
 
 /// Names and values of attributes; the value of one that has none is empty.
@@ -78,9 +70,7 @@ impl<'a> Iterator for Attributes<'a> {
     type Item = (&'a str, &'a str);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let rest = self
-            .0
-            .trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
+        let rest = self.0.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
         if rest.is_empty() {
             return None;
         }
@@ -98,14 +88,10 @@ impl<'a> Iterator for Attributes<'a> {
         let (value, tail) = match value.as_bytes().first() {
             Some(quote @ (b'"' | b'\'')) => {
                 let quoted = &value[1..];
-                quoted
-                    .split_once(char::from(*quote))
-                    .unwrap_or((quoted, ""))
+                quoted.split_once(char::from(*quote)).unwrap_or((quoted, ""))
             }
             _ => {
-                let end = value
-                    .find(|c: char| c.is_ascii_whitespace())
-                    .unwrap_or(value.len());
+                let end = value.find(|c: char| c.is_ascii_whitespace()).unwrap_or(value.len());
                 value.split_at(end)
             }
         };
@@ -157,9 +143,7 @@ impl<'a> Scanner<'a> {
         };
         self.rest = &inside[end + 1..];
         let inside = &inside[..end];
-        let name_end = inside
-            .find(|c: char| c.is_ascii_whitespace() || c == '/')
-            .unwrap_or(inside.len());
+        let name_end = inside.find(|c: char| c.is_ascii_whitespace() || c == '/').unwrap_or(inside.len());
         let (name, attributes) = inside.split_at(name_end);
         Some(Tag { name, attributes })
     }
@@ -176,8 +160,7 @@ impl<'a> Scanner<'a> {
                 }
                 continue;
             };
-            let ends = self.rest[name.len()..]
-                .starts_with(|c: char| c.is_ascii_whitespace() || c == '/' || c == '>');
+            let ends = self.rest[name.len()..].starts_with(|c: char| c.is_ascii_whitespace() || c == '/' || c == '>');
             if found.eq_ignore_ascii_case(name) && ends {
                 return self.pass(">");
             }
@@ -187,9 +170,7 @@ impl<'a> Scanner<'a> {
     fn text(&mut self) -> Token<'a> {
         // The first character is text even when it is a "<": it begins no tag.
         let first_bytes = first_char_bytes(self.rest);
-        let end = self.rest[first_bytes..]
-            .find('<')
-            .map_or(self.rest.len(), |at| first_bytes + at);
+        let end = self.rest[first_bytes..].find('<').map_or(self.rest.len(), |at| first_bytes + at);
         let (text, rest) = self.rest.split_at(end);
         self.rest = rest;
         Token::Text(text)

@@ -96,11 +96,13 @@ fn role(name: &str) -> Role {
         b"img" => Role::Image,
         b"br" => Role::Break,
         b"hr" => Role::Rule,
-        b"p" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" | b"table" | b"dl" | b"figure"
-        | b"fieldset" | b"form" => Role::Block,
-        b"div" | b"tr" | b"section" | b"article" | b"header" | b"footer" | b"main" | b"nav"
-        | b"aside" | b"address" | b"center" | b"dt" | b"dd" | b"caption" | b"figcaption"
-        | b"details" | b"summary" | b"legend" | b"body" => Role::Line,
+        b"p" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" | b"table" | b"dl" | b"figure" | b"fieldset" | b"form" => {
+            Role::Block
+        }
+        b"div" | b"tr" | b"section" | b"article" | b"header" | b"footer" | b"main" | b"nav" | b"aside" | b"address"
+        | b"center" | b"dt" | b"dd" | b"caption" | b"figcaption" | b"details" | b"summary" | b"legend" | b"body" => {
+            Role::Line
+        }
         b"td" | b"th" => Role::Cell,
         b"ul" | b"ol" => Role::List,
         b"li" => Role::Item,
@@ -136,9 +138,7 @@ impl Reader {
             }
             Role::Anchor => {
                 self.end_link();
-                self.link = tag
-                    .attribute("href")
-                    .and_then(|href| Link::new(&href, self.layout.written_bytes()));
+                self.link = tag.attribute("href").and_then(|href| Link::new(&href, self.layout.written_bytes()));
             }
             Role::Image => {
                 if let Some(description) = tag.attribute("alt") {
@@ -185,27 +185,15 @@ mod tests {
             ("plain", "plain"),
             ("  a \n b\t<b>c</b> ", "a b c"),
             ("<p>One</p><p>Two</p>", "One\n\nTwo"),
-            (
-                "<h1>Title</h1>\n<div>a</div>\n<div>b</div>",
-                "Title\n\na\nb",
-            ),
+            ("<h1>Title</h1>\n<div>a</div>\n<div>b</div>", "Title\n\na\nb"),
             ("a<br>b<br><br><br>c", "a\nb\n\nc"),
-            (
-                "x &amp; y &lt;z&gt; &nbsp; &eacute;&#8364;&#x1F600;",
-                "x & y <z> é€😀",
-            ),
-            (
-                "<ul><li>a</li><li>b<ul><li>c</ul></ul><p>d",
-                "- a\n- b\n  - c\n\nd",
-            ),
+            ("x &amp; y &lt;z&gt; &nbsp; &eacute;&#8364;&#x1F600;", "x & y <z> é€😀"),
+            ("<ul><li>a</li><li>b<ul><li>c</ul></ul><p>d", "- a\n- b\n  - c\n\nd"),
             ("<ol><li>a<br>more<li>b</ol>", "1. a\n  more\n2. b"),
             ("<blockquote>a<br>b</blockquote>c", "> a\n> b\n\nc"),
             ("<pre>a\n  b\n</pre>c", "a\n  b\n\nc"),
             ("a<hr>b", "a\n\n----------\n\nb"),
-            (
-                "<table><tr><td>Tea</td><td>2 €</td></tr><tr><th>Sum</th><td>2 €</td></tr></table>",
-                "Tea  2 €\nSum  2 €",
-            ),
+            ("<table><tr><td>Tea</td><td>2 €</td></tr><tr><th>Sum</th><td>2 €</td></tr></table>", "Tea  2 €\nSum  2 €"),
             ("<img src=x alt='Our logo'><img src=y>", "Our logo"),
             ("3 < 4 > 2 <3", "3 < 4 > 2 <3"),
         ] {
@@ -216,38 +204,17 @@ mod tests {
     #[test]
     fn a_link_shows_its_target_once() {
         for (html, expected) in [
-            (
-                "<a href='https://a.co/x?b=1&amp;c=2'>Go</a>!",
-                "Go (https://a.co/x?b=1&c=2)!",
-            ),
+            ("<a href='https://a.co/x?b=1&amp;c=2'>Go</a>!", "Go (https://a.co/x?b=1&c=2)!"),
             ("<a href=https://a.co/>a.co</a>", "a.co"),
             ("<a href=\"https://a.co\">HTTPS://A.co</a>", "HTTPS://A.co"),
-            (
-                "<a href='mailto:me@a.co?subject=x'>Write</a>",
-                "Write (me@a.co)",
-            ),
+            ("<a href='mailto:me@a.co?subject=x'>Write</a>", "Write (me@a.co)"),
             ("<a href='mailto:me@a.co'>me@a.co</a>", "me@a.co"),
             ("<a href='https://a.co'><img src=x></a>", "https://a.co"),
-            (
-                "<a href='https://a.co'><img alt=Logo></a>",
-                "Logo (https://a.co)",
-            ),
-            (
-                "<a href='https://a.co'><div>Button</div></a>after",
-                "Button (https://a.co)\nafter",
-            ),
-            (
-                "<a href='#top'>Up</a> <a href='javascript:x()'>Run</a> <a>no</a>",
-                "Up Run no",
-            ),
-            (
-                "<a href='https://a.co'>one<a href='https://b.co'>two",
-                "one (https://a.co)two (https://b.co)",
-            ),
-            (
-                "<a href='https://a.co/a b\"'>x</a>",
-                "x (https://a.co/a%20b%22)",
-            ),
+            ("<a href='https://a.co'><img alt=Logo></a>", "Logo (https://a.co)"),
+            ("<a href='https://a.co'><div>Button</div></a>after", "Button (https://a.co)\nafter"),
+            ("<a href='#top'>Up</a> <a href='javascript:x()'>Run</a> <a>no</a>", "Up Run no"),
+            ("<a href='https://a.co'>one<a href='https://b.co'>two", "one (https://a.co)two (https://b.co)"),
+            ("<a href='https://a.co/a b\"'>x</a>", "x (https://a.co/a%20b%22)"),
         ] {
             assert_eq!(text_from_html(html), expected, "{html}");
         }
@@ -256,23 +223,11 @@ mod tests {
     #[test]
     fn what_is_not_shown_is_not_read() {
         for (html, expected) in [
-            (
-                "<style>p{color:red}</style><script>if (a < b) {}</script><p>x",
-                "x",
-            ),
+            ("<style>p{color:red}</style><script>if (a < b) {}</script><p>x", "x"),
             ("<head><title>T</title></head><body>x</body>", "x"),
-            (
-                "<!-- a > b --><!DOCTYPE html><?xml ?>x<!--[if mso]><p>y</p><![endif]-->",
-                "x",
-            ),
-            (
-                "<div style='color:red; DISPLAY : none'>a<div>b</div>c</div>x",
-                "x",
-            ),
-            (
-                "<span hidden>a</span><p style=\"display:none !important\">b</p>x",
-                "x",
-            ),
+            ("<!-- a > b --><!DOCTYPE html><?xml ?>x<!--[if mso]><p>y</p><![endif]-->", "x"),
+            ("<div style='color:red; DISPLAY : none'>a<div>b</div>c</div>x", "x"),
+            ("<span hidden>a</span><p style=\"display:none !important\">b</p>x", "x"),
             ("<img hidden alt=a>x", "x"),
             ("x&#847;&zwnj;&nbsp;&zwnj;&nbsp;&#8203;y", "x y"),
             ("<svg><text>a</text></svg>x<template><p>b</template>", "x"),

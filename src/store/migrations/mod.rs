@@ -64,9 +64,7 @@ pub(super) fn migrate(
     migrations: &[Migration],
 ) -> Result<redb::Database, OpenError> {
     let Some(meta) = read_meta(&database, path)? else {
-        commit(&database, |tx| {
-            tx.put(&META, &MetaKey::SCHEMA, &MetaRow { schema: known, kind: options.kind })
-        })?;
+        commit(&database, |tx| tx.put(&META, &MetaKey::SCHEMA, &MetaRow { schema: known, kind: options.kind }))?;
         return Ok(database);
     };
     refuse(&meta, path, options.kind, known)?;

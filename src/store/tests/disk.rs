@@ -77,10 +77,9 @@ impl Disk {
         if file::is_unfinished(&self.state().image[..]).unwrap() {
             self.state().image.clear();
         }
-        let database = redb::Database::builder()
-            .set_cache_size(options.cache_bytes)
-            .create_with_backend(self.clone())
-            .map_err(|error| OpenError::Engine(path.clone(), Box::new(error.into())))?;
+        let database = file::guarded(&path, || {
+            redb::Database::builder().set_cache_size(options.cache_bytes).create_with_backend(self.clone())
+        })?;
         Store::start(database, path, &options)
     }
 }

@@ -151,7 +151,9 @@ async fn a_range_that_ends_before_it_begins_is_empty() {
     store.write(put(5)).await.unwrap();
 
     let removed = store
-        .write::<_, TestError>(|tx| Ok(tx.delete_range(&LEFT, &(9,), &(1,), 10)? + tx.delete_range(&LEFT, &(1,), &(9,), 0)?))
+        .write::<_, TestError>(|tx| {
+            Ok(tx.delete_range(&LEFT, &(9,), &(1,), 10)? + tx.delete_range(&LEFT, &(1,), &(9,), 0)?)
+        })
         .await
         .unwrap();
 

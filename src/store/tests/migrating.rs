@@ -84,7 +84,8 @@ async fn the_snapshot_is_the_file_as_the_older_program_left_it() {
 
     let kept = file::open(&snapshot, 4 << 20).unwrap();
     assert_eq!(ran(&kept), (None, 1));
-    let names: Vec<_> = fs::read_dir(snapshot.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> =
+        fs::read_dir(snapshot.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, [snapshot.file_name().unwrap()]);
 }
 

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::rc::Rc;
 use std::{env, fs};
 
+use super::disk::Disk;
 use super::tables::{META, MetaKey, MetaRow};
 use super::*;
 
@@ -192,32 +193,27 @@ fn a_file_that_is_no_store_is_refused_and_left_as_it_was() {
 
 #[tokio::test]
 async fn a_damaged_file_gives_a_sentence_or_opens_but_never_panics() {
-    let (directory, store) = fresh();
+    let disk = Disk::default();
+    let store = disk.open_store().unwrap();
     for key in 0..40 {
         store.write::<_, StoreError>(move |tx| tx.put(&LEFT, &(key,), &Blob(vec![5; 500]))).await.unwrap();
     }
-    let damaged = tempfile::tempdir().unwrap();
-    let path = damaged.path().join(FILE_NAME);
-    fs::copy(directory.path().join(FILE_NAME), &path).unwrap();
-    let killed = fs::read(&path).unwrap();
+    let killed = disk.image();
     store.close().await;
-    let closed = fs::read(directory.path().join(FILE_NAME)).unwrap();
+    let closed = disk.image();
 
     let mut opened = 0;
     let mut refused = 0;
     for whole in [&killed, &closed] {
-        let mut attempt = |bytes: &[u8]| {
-            fs::write(&path, bytes).unwrap();
-            match Store::open(&options(damaged.path())) {
-                Ok(store) => {
-                    // What was damaged may be a page that only a read meets.
-                    let _ = store.read_now::<_, StoreError>(|tx| tx.get(&LEFT, &(1,)));
-                    opened += 1;
-                }
-                Err(error) => {
-                    assert!(!error.to_string().is_empty());
-                    refused += 1;
-                }
+        let mut attempt = |bytes: &[u8]| match Disk::holding(bytes.to_vec()).open_store() {
+            Ok(store) => {
+                // What was damaged may be a page that only a read meets.
+                let _ = store.read_now::<_, StoreError>(|tx| tx.get(&LEFT, &(1,)));
+                opened += 1;
+            }
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                refused += 1;
             }
         };
         // Every byte of the header, then one in each sector that holds anything.

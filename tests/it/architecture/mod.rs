@@ -53,11 +53,10 @@ const RULES: &[Rule] = &[
         why: "HTTP ends at the handlers: salvo is named in src/http/, in a noun's api and in src/dashboard/ alone, \
               where app.rs starts the server, so that use cases run without a request. Types whose schema is written \
               by hand (headers, attachments, tags) may implement salvo's ToSchema",
-        binds: |file| {
-            !(file.is_in("http") || file.is_in("dashboard") || file.is_api() || file.path == "app.rs")
-        },
+        binds: |file| !(file.is_in("http") || file.is_in("dashboard") || file.is_api() || file.path == "app.rs"),
         forbids: |file, path| {
-            let has_schema = ["emails/headers", "emails/attachments", "emails/tags"].iter().any(|at| file.path.starts_with(at));
+            let has_schema =
+                ["emails/headers", "emails/attachments", "emails/tags"].iter().any(|at| file.path.starts_with(at));
             starts_with(path, "salvo") && !(has_schema && starts_with(path, "salvo::oapi"))
         },
     },
@@ -75,7 +74,9 @@ const RULES: &[Rule] = &[
     Rule {
         why: "dns/ and mime/ know nothing of this product: no noun of the API is named there",
         binds: |file| file.is_in("dns") || file.is_in("mime"),
-        forbids: |_, path| NOUNS.iter().chain(&["delivery", "http", "admin"]).any(|noun| starts_with(path, &format!("crate::{noun}"))),
+        forbids: |_, path| {
+            NOUNS.iter().chain(&["delivery", "http", "admin"]).any(|noun| starts_with(path, &format!("crate::{noun}")))
+        },
     },
     Rule {
         why: "a row is read and written by its own noun: no other noun names its store module; what others need is \
@@ -206,7 +207,9 @@ fn imports_point_one_way() {
         }
     }
     for (path, name, reason) in EXCUSED {
-        let stands = sources.iter().any(|file| file.path == *path && file.names.iter().any(|(_, named)| starts_with(named, name)));
+        let stands = sources
+            .iter()
+            .any(|file| file.path == *path && file.names.iter().any(|(_, named)| starts_with(named, name)));
         if !stands || reason.is_empty() {
             let _ = writeln!(report, "\nsrc/{path} is excused for {name} without a reason, or does not name it");
         }

@@ -21,8 +21,7 @@ fn keys_are_made_listed_renamed_and_revoked() {
     let expected = ["created_at", "domain_id", "id", "last_used_at", "name", "permission", "token"];
     assert_eq!(fields(&made), expected);
     assert_eq!((&made["name"], &made["permission"]), (&"ci".into(), &"full_access".into()));
-    let scoped =
-        ["key", "create", "scoped", "--permission", "sending_access", "--domain", "example.com", "--json"];
+    let scoped = ["key", "create", "scoped", "--permission", "sending_access", "--domain", "example.com", "--json"];
     let scoped = place.run(&scoped).json();
     assert_eq!(scoped["permission"], "sending_access");
     assert!(scoped["domain_id"].is_string());

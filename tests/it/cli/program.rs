@@ -194,10 +194,8 @@ impl Drop for Server {
 
 /// Asks an API for a path with a key and returns status and body.
 pub(super) fn get(api: &str, path: &str, key: &str) -> (u16, Value) {
-    let agent = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .timeout_global(Some(Duration::from_secs(20)))
-        .build();
+    let agent =
+        ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(20))).build();
     let request = ureq::Agent::new_with_config(agent).get(format!("{api}{path}"));
     let response = request.header("authorization", format!("Bearer {key}")).call().expect("the server answers");
     let status = response.status().as_u16();

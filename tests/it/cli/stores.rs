@@ -63,7 +63,13 @@ fn the_socket_takes_lines_of_json_and_nothing_endless() {
     };
 
     assert_eq!(ask(b"{\"verb\":\"ping\"}\n")["kind"], "server");
-    for line in [&b"\n"[..], b"{}\n", b"\xff\n", b"{\"verb\":\"team_create\",\"name\":\"x\",\"more\":1}\n", b"{\"verb\":\"explode\"}\n"] {
+    for line in [
+        &b"\n"[..],
+        b"{}\n",
+        b"\xff\n",
+        b"{\"verb\":\"team_create\",\"name\":\"x\",\"more\":1}\n",
+        b"{\"verb\":\"explode\"}\n",
+    ] {
         assert_eq!(ask(line)["kind"], "refused", "{line:?}");
     }
     assert_eq!(ask(b"{\"verb\":\"team_list\"}\n")["kind"], "teams");

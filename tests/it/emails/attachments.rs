@@ -75,7 +75,11 @@ fn an_attachment_without_a_name_or_type_gets_one() {
     ] {
         let (_, read) = send_one(&server, &attachment);
 
-        assert_eq!((&read["filename"], &read["content_type"]), (&json!(filename), &json!(content_type)), "{attachment}");
+        assert_eq!(
+            (&read["filename"], &read["content_type"]),
+            (&json!(filename), &json!(content_type)),
+            "{attachment}"
+        );
     }
 }
 
@@ -138,7 +142,10 @@ fn attachments_keep_to_their_number_and_size() {
 
     let sentence = "the attachments are larger than 1048576 bytes together, the most that one email takes.";
     assert_eq!(large, format!("422 validation_error: Invalid `attachments` field: {sentence}"));
-    assert_eq!(many, "422 validation_error: Invalid `attachments` field: more than 100 items, and no more are accepted.");
+    assert_eq!(
+        many,
+        "422 validation_error: Invalid `attachments` field: more than 100 items, and no more are accepted."
+    );
     assert_eq!(server.stored_emails(), 0);
     server.send(&json!({ "attachments": [file(half), file(half)] }));
     server.send(&json!({ "attachments": vec![file(1); 100] }));

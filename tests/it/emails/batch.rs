@@ -128,8 +128,7 @@ fn a_permissive_batch_without_a_valid_item_accepts_none() {
 #[test]
 fn a_permissive_batch_is_refused_whole_when_what_the_store_holds_forbids_an_item() {
     let server = TestServer::start();
-    let emails =
-        [email(&json!({ "to": "nobody" })), email(&json!({})), email(&json!({ "from": "hello@example.org" }))];
+    let emails = [email(&json!({ "to": "nobody" })), email(&json!({})), email(&json!({ "from": "hello@example.org" }))];
 
     let refused = batch(&server, "permissive", &emails).refusal();
 

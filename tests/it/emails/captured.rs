@@ -70,7 +70,10 @@ fn the_recipients_of_one_domain_share_a_message_and_those_of_another_do_not() {
     assert_eq!(envelopes(&server), expected);
     for event in email["events"].as_array().unwrap() {
         let about = event["to"].as_array().unwrap();
-        assert!(*about == [json!("a@one.example.net"), json!("b@one.example.net")] || *about == [json!("c@two.example.net")]);
+        assert!(
+            *about == [json!("a@one.example.net"), json!("b@one.example.net")]
+                || *about == [json!("c@two.example.net")]
+        );
     }
 }
 

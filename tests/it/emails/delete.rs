@@ -15,11 +15,9 @@ fn a_deleted_email_is_gone_from_every_read() {
 
     let answer = server.delete(&format!("/emails/{id}")).ok(200);
 
-    for path in [
-        format!("/emails/{id}"),
-        format!("/emails/{id}/attachments"),
-        format!("/emails/{id}/attachments/{attachment}"),
-    ] {
+    for path in
+        [format!("/emails/{id}"), format!("/emails/{id}/attachments"), format!("/emails/{id}/attachments/{attachment}")]
+    {
         server.get(&path).refused(404, "not_found", "Email not found");
     }
     server.delete(&format!("/emails/{id}")).refused(404, "not_found", "Email not found");

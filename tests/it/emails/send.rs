@@ -8,13 +8,16 @@ use crate::support::{TestServer, assert_body, assert_lines, email};
 fn an_email_is_accepted_delivered_and_tells_its_story() {
     let server = TestServer::start();
 
-    let answer = server.post("/emails", &email(&json!({
-        "subject": "Welcome",
-        "html": "<p>Hello there</p>",
-        "reply_to": "answers@example.com",
-        "tags": [{ "name": "kind", "value": "welcome" }],
-        "headers": { "X-Order": "7" },
-    })));
+    let answer = server.post(
+        "/emails",
+        &email(&json!({
+            "subject": "Welcome",
+            "html": "<p>Hello there</p>",
+            "reply_to": "answers@example.com",
+            "tags": [{ "name": "kind", "value": "welcome" }],
+            "headers": { "X-Order": "7" },
+        })),
+    );
 
     let sent = answer.ok(200);
     let email = server.wait_for(sent["id"].as_str().unwrap(), "delivered");
@@ -275,8 +278,7 @@ fn a_key_of_one_domain_sends_from_no_other() {
     let server = TestServer::start_with(&["--domain", "example.com", "--domain", "other.example"]);
     let domain = server.domain_id("other.example");
     for permission in ["full_access", "sending_access"] {
-        let key =
-            server.make_key(&json!({ "name": "Scoped", "permission": permission, "domain_id": domain }));
+        let key = server.make_key(&json!({ "name": "Scoped", "permission": permission, "domain_id": domain }));
         let send = |from: &str| {
             let body = email(&json!({ "from": from })).to_string();
             server.call("POST", "/emails", &key, &[], Some(body.as_bytes()))

@@ -108,7 +108,8 @@ fn each_of_several_recipients_has_its_own_outcome_and_the_email_shows_the_highes
         "to": to, "cc": ["complained@resend.dev", "suppressed@resend.dev"], "bcc": "delivered+bcc@ringmail.test",
     }));
 
-    let all_settled = |email: &Value| statuses(email).iter().all(|(_, status)| *status != "sent" && *status != "queued");
+    let all_settled =
+        |email: &Value| statuses(email).iter().all(|(_, status)| *status != "sent" && *status != "queued");
     let email = server.wait_until(&id, "every outcome", all_settled);
     let expected = [
         ("delivered@resend.dev", "delivered"),
@@ -148,12 +149,17 @@ fn a_late_outcome_never_lowers_the_status() {
 fn a_simulated_outcome_does_not_depend_on_where_mail_goes() {
     // Direct delivery through a name server that nobody runs: anything that touched the network
     // would be delayed.
-    for flags in [&["--delivery", "direct", "--resolver", "127.0.0.1:9"][..], &["--delivery", "relay", "--relay", "smtp://127.0.0.1:9"]] {
+    for flags in [
+        &["--delivery", "direct", "--resolver", "127.0.0.1:9"][..],
+        &["--delivery", "relay", "--relay", "smtp://127.0.0.1:9"],
+    ] {
         let server = TestServer::start_with(flags);
 
         let id = server.send(&json!({ "to": ["delivered@resend.dev", "bounced@ringmail.test"] }));
 
-        let both = |email: &Value| statuses(email) == [("delivered@resend.dev", "delivered"), ("bounced@ringmail.test", "bounced")];
+        let both = |email: &Value| {
+            statuses(email) == [("delivered@resend.dev", "delivered"), ("bounced@ringmail.test", "bounced")]
+        };
         server.wait_until(&id, "both outcomes", both);
     }
 }

@@ -28,7 +28,8 @@ fn a_scheduled_email_goes_out_at_its_new_time_and_not_at_its_old_one() {
 #[test]
 fn a_scheduled_email_can_be_brought_forward() {
     let server = TestServer::start();
-    let id = server.send(&json!({ "scheduled_at": "in 20 days", "to": ["delivered@resend.dev", "bounced@resend.dev"] }));
+    let id =
+        server.send(&json!({ "scheduled_at": "in 20 days", "to": ["delivered@resend.dev", "bounced@resend.dev"] }));
 
     server.patch(&format!("/emails/{id}"), &json!({ "scheduled_at": "in 1 min" })).ok(200);
     server.advance(Duration::from_secs(60));

@@ -54,8 +54,22 @@ fn what_is_not_json_is_malformed() {
 #[test]
 fn a_body_is_an_object_and_nothing_else() {
     let server = TestServer::start();
-    let positional = json!(["hello@example.com", "delivered@resend.dev", "Hello", null, "text", null, null, null, null,
-                            null, null, null, null, null]);
+    let positional = json!([
+        "hello@example.com",
+        "delivered@resend.dev",
+        "Hello",
+        null,
+        "text",
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null
+    ]);
     for (path, body) in [
         ("/emails", positional.to_string()),
         ("/emails", "[]".to_owned()),
@@ -161,8 +175,11 @@ fn an_announced_body_that_is_too_large_is_refused_before_it_is_read() {
 fn a_chunked_body_is_refused_once_it_has_grown_too_large() {
     let server = TestServer::start_with(&["--body-mb", "1"]);
     let chunk = format!("{:x}\r\n{}\r\n", 65_536, " ".repeat(65_536));
-    let request =
-        format!("{}transfer-encoding: chunked\r\n\r\n{}0\r\n\r\n", server.raw_head("POST", "/emails"), chunk.repeat(17));
+    let request = format!(
+        "{}transfer-encoding: chunked\r\n\r\n{}0\r\n\r\n",
+        server.raw_head("POST", "/emails"),
+        chunk.repeat(17)
+    );
 
     let answer = server.raw(request.as_bytes());
 

@@ -5,8 +5,7 @@ use serde_json::json;
 use crate::support::{TestServer, email};
 
 const UNKNOWN_ROUTE: (u16, &str, &str) = (404, "not_found", "The requested endpoint does not exist.");
-const WRONG_METHOD: (u16, &str, &str) =
-    (405, "method_not_allowed", "Method is not allowed for the requested path.");
+const WRONG_METHOD: (u16, &str, &str) = (405, "method_not_allowed", "Method is not allowed for the requested path.");
 
 #[test]
 fn a_route_that_does_not_exist_is_not_found_with_or_without_a_key() {
@@ -94,9 +93,12 @@ fn the_php_sdk_finds_an_error_key_and_nobody_else_does() {
         assert_eq!(agent(other), plain, "{other}");
     }
     let headers = [("user-agent", "resend-php/0.15.2")];
-    for (method, path, key, status) in
-        [("GET", "/nothing", "", 404), ("PUT", "/emails", "", 405), ("GET", "/emails", "", 401), ("GET", "/emails", "rm_x", 403)]
-    {
+    for (method, path, key, status) in [
+        ("GET", "/nothing", "", 404),
+        ("PUT", "/emails", "", 405),
+        ("GET", "/emails", "", 401),
+        ("GET", "/emails", "rm_x", 403),
+    ] {
         let answer = server.call(method, path, key, &headers, None);
 
         assert_eq!(answer.json["error"]["statusCode"], status, "{}", answer.json);
@@ -132,7 +134,8 @@ fn every_answer_has_a_request_id_of_its_own() {
     ] {
         let answer = server.call(method, path, key, &[], None);
 
-        let id = answer.header("x-request-id").unwrap_or_else(|| panic!("{method} {path} has no request id")).to_owned();
+        let id =
+            answer.header("x-request-id").unwrap_or_else(|| panic!("{method} {path} has no request id")).to_owned();
         assert!(id.len() == 36 && seen.insert(id), "{method} {path}");
         assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"), "{method} {path}");
     }

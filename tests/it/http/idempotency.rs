@@ -149,7 +149,9 @@ fn a_repeat_answers_as_before_whatever_has_changed_since() {
     let plain = json!({ "from": "hello@other.example" });
     let timed = json!({ "scheduled_at": "2026-01-05T10:00:00Z", "to": "delivered+timed@resend.dev" });
     let under_topic = json!({ "topic_id": topic, "to": "delivered+topic@resend.dev" });
-    let send_all = || [("a", &plain), ("b", &timed), ("c", &under_topic)].map(|(key, fields)| send_one(&server, key, fields).ok(200));
+    let send_all = || {
+        [("a", &plain), ("b", &timed), ("c", &under_topic)].map(|(key, fields)| send_one(&server, key, fields).ok(200))
+    };
     let first = send_all();
 
     // Its recipient has been suppressed, its domain deleted, its time has passed, its email too.

@@ -132,7 +132,8 @@ fn the_fields_that_requests_must_have_are_required_and_no_others() {
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         for field in &required {
             let field = field.as_str().unwrap();
-            let allows_null = violations(&Value::Null, &schema["properties"][field], &document["components"]["schemas"]);
+            let allows_null =
+                violations(&Value::Null, &schema["properties"][field], &document["components"]["schemas"]);
             assert!(!allows_null.is_empty(), "{route}: `{field}` is required and may be null");
         }
         required
@@ -232,8 +233,7 @@ impl Tour<'_> {
     fn visit(&self, route: &str, path: &str, body: Option<&Value>) -> Value {
         let (method, template) = route.split_once(' ').unwrap();
         let text = body.map(Value::to_string);
-        let answer =
-            self.server.call(method, path, self.server.key(), &[], text.as_deref().map(str::as_bytes));
+        let answer = self.server.call(method, path, self.server.key(), &[], text.as_deref().map(str::as_bytes));
         let operation = &self.document["paths"][template][method.to_lowercase()];
         let response = &operation["responses"][answer.status.to_string()];
         assert!(answer.status < 300, "{route}: {}", answer.json);

@@ -60,7 +60,10 @@ fn escapes_in_a_path_are_read_once_and_a_plus_is_a_plus() {
     ] {
         let refused = server.get(&path).refusal();
 
-        assert!(refused == "422 validation_error: The `id` must be a valid UUID." || refused.starts_with("404"), "{path}: {refused}");
+        assert!(
+            refused == "422 validation_error: The `id` must be a valid UUID." || refused.starts_with("404"),
+            "{path}: {refused}"
+        );
     }
 }
 

@@ -70,9 +70,7 @@ fn may_send(server: &TestServer, topic: TopicId, to: &str) {
 #[track_caller]
 fn may_not_send(server: &TestServer, topic: TopicId, to: &str) {
     let (status, name, message) = SUPPRESSED;
-    server
-        .post("/emails", &email(&json!({ "topic_id": topic.to_string(), "to": to })))
-        .refused(status, name, message);
+    server.post("/emails", &email(&json!({ "topic_id": topic.to_string(), "to": to }))).refused(status, name, message);
 }
 
 /// Returns the origins on the suppression list.
@@ -144,12 +142,9 @@ fn a_mail_program_opts_out_with_one_request_and_repeats_change_nothing() {
     let path = link_path(&server, &delivered(&server, news, "ada@example.org", &json!({})));
     let multipart = "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--\r\n";
 
-    for (content_type, body) in [
-        (FORM, ONE_CLICK),
-        ("multipart/form-data; boundary=b", multipart),
-        ("text/plain", ONE_CLICK),
-        ("", ONE_CLICK),
-    ] {
+    for (content_type, body) in
+        [(FORM, ONE_CLICK), ("multipart/form-data; boundary=b", multipart), ("text/plain", ONE_CLICK), ("", ONE_CLICK)]
+    {
         let answer = request(&server, "POST", &path, content_type, body);
 
         assert_eq!((answer.status, answer.body.as_str()), (200, "OK\n"), "{content_type}");
@@ -197,7 +192,9 @@ fn a_token_that_was_not_made_here_or_has_lost_its_topic_leads_to_one_neutral_pag
     assert_eq!(neutral.status, 404);
     assert!(neutral.body.contains("This link does not work"), "{}", neutral.body);
 
-    for path in [&tampered, &without_topic, &foreign, &format!("{path}x"), &format!("/unsubscribe/{}", "x".repeat(5_000))] {
+    for path in
+        [&tampered, &without_topic, &foreign, &format!("{path}x"), &format!("/unsubscribe/{}", "x".repeat(5_000))]
+    {
         for shown in [show(&server, path), request(&server, "POST", path, FORM, ONE_CLICK)] {
             assert_eq!((shown.status, &shown.body), (404, &neutral.body), "{path}");
         }
@@ -212,11 +209,7 @@ fn every_page_keeps_its_address_to_itself() {
     let news = topic(&server, "News");
     let path = link_path(&server, &delivered(&server, news, "ada@example.org", &json!({})));
 
-    for page in [
-        show(&server, &path),
-        show(&server, "/unsubscribe/x"),
-        request(&server, "POST", &path, FORM, ""),
-    ] {
+    for page in [show(&server, &path), show(&server, "/unsubscribe/x"), request(&server, "POST", &path, FORM, "")] {
         assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
         let policy = page.header("content-security-policy");
         assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");

@@ -1,9 +1,9 @@
 //! Facts that no endpoint makes or shows yet, put straight into the tables and read from them.
 
 use ringmail::address::EmailAddress;
+use ringmail::contacts::{ContactRow, TopicChoiceRow};
 use ringmail::delivery::CapturedRow;
 use ringmail::delivery::capture::Mailbox;
-use ringmail::contacts::{ContactRow, TopicChoiceRow};
 use ringmail::id::{ContactId, EmailId, Id, TopicId};
 use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::tables::{

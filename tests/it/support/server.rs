@@ -133,7 +133,6 @@ impl TestServer {
         &self.services.context
     }
 
-
     /// Returns the parts behind the front door, for facts that no endpoint makes or shows.
     pub(super) fn services(&self) -> &Services {
         &self.services

@@ -160,7 +160,8 @@ fn a_message_past_the_limit_is_read_and_refused() {
 
 #[test]
 fn nothing_is_read_past_an_end_that_another_server_would_not_see() {
-    let wire = format!("{BEGIN}a\r\n.\r\r\nRSET\r\nMAIL FROM:<evil@x.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\nb\r\n.\r\n");
+    let wire =
+        format!("{BEGIN}a\r\n.\r\r\nRSET\r\nMAIL FROM:<evil@x.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\nb\r\n.\r\n");
 
     let (replies, messages, closed) = converse(wire.as_bytes(), usize::MAX);
 

@@ -9,9 +9,7 @@ use super::{BEGIN, Server, codes};
 use crate::clock::DAY_MS;
 use crate::delivery::return_path::ReturnPaths;
 use crate::delivery::smtp::body::DotStuffer;
-use crate::delivery::smtp::{
-    Endpoint, Envelope, Identity, RecipientResult, Session, Timeouts, TlsConfigs, TlsPolicy,
-};
+use crate::delivery::smtp::{Endpoint, Envelope, Identity, RecipientResult, Session, Timeouts, TlsConfigs, TlsPolicy};
 use crate::id::{EmailId, Id};
 use crate::store::Reads as _;
 use crate::store::page::{Cursor, PageError, PageQuery};
@@ -64,7 +62,8 @@ async fn rows(server: &Server) -> (usize, usize) {
 #[tokio::test]
 async fn a_message_comes_back_byte_for_byte() {
     let server = Server::start().await;
-    let large: Vec<u8> = (0..700_000_u32).map(|at| if at % 70 > 67 { b"\r\n"[at as usize % 70 - 68] } else { b'.' }).collect();
+    let large: Vec<u8> =
+        (0..700_000_u32).map(|at| if at % 70 > 67 { b"\r\n"[at as usize % 70 - 68] } else { b'.' }).collect();
     let large = [&large[..], b"\r\n"].concat();
     let messages: [&[u8]; 6] = [
         b"",
@@ -90,7 +89,9 @@ async fn a_message_comes_back_byte_for_byte() {
 #[tokio::test]
 async fn bare_line_ends_never_split_a_message() {
     let server = Server::start().await;
-    for (number, end) in ["\n.\n", "\n.\r\n", "\r\n.\n", "\r.\r", "\r.\r\n", "\r\n.\r", "\n\r.\r\n", "\n"].iter().enumerate() {
+    for (number, end) in
+        ["\n.\n", "\n.\r\n", "\r\n.\n", "\r.\r", "\r.\r\n", "\r\n.\r", "\n\r.\r\n", "\n"].iter().enumerate()
+    {
         let wire = format!("{BEGIN}a{end}MAIL FROM:<evil@x.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\nb\r\n.\r\nQUIT\r\n");
 
         let replies = server.replies_to(&wire).await;

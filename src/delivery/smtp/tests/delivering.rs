@@ -29,9 +29,7 @@ async fn a_pipelined_message_leaves_in_two_writes_and_the_session_stays_open() {
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let first = session
-        .deliver(&to(&["a@x.test"]), &[b"Subject: hi\r\n", &MESSAGE[13..]])
-        .await;
+    let first = session.deliver(&to(&["a@x.test"]), &[b"Subject: hi\r\n", &MESSAGE[13..]]).await;
     let second = session.deliver(&to(&["b@x.test"]), &[MESSAGE]).await;
 
     assert_eq!(outcomes(&first.recipients), ["accepted 250"]);
@@ -39,11 +37,7 @@ async fn a_pipelined_message_leaves_in_two_writes_and_the_session_stays_open() {
     assert_eq!(second.connection, ConnectionState::Reusable);
     assert_eq!(session.transactions(), 2);
     assert!(session.is_reusable());
-    assert!(
-        first
-            .transcript
-            .starts_with("-- connected to mx.example.test at 127.0.0.1:")
-    );
+    assert!(first.transcript.starts_with("-- connected to mx.example.test at 127.0.0.1:"));
     assert_eq!(
         second.transcript,
         "C: MAIL FROM:<b+1@bounce.example.test> SIZE=26\nC: RCPT TO:<b@x.test>\nC: DATA\n\
@@ -74,14 +68,9 @@ async fn without_pipelining_each_command_waits_for_its_reply() {
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let transaction = session
-        .deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE])
-        .await;
+    let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
 
-    assert_eq!(
-        outcomes(&transaction.recipients),
-        ["accepted 250", "accepted 250"]
-    );
+    assert_eq!(outcomes(&transaction.recipients), ["accepted 250", "accepted 250"]);
 }
 
 #[tokio::test]
@@ -111,10 +100,7 @@ async fn pipelining_can_be_left_out_where_it_is_offered() {
 async fn one_bad_recipient_does_not_cost_the_good_ones() {
     for extensions in [PIPELINING, PLAIN] {
         let replies = if extensions == PIPELINING {
-            vec![
-                Hear("DATA"),
-                Say("250 ok\r\n250 ok\r\n550 5.1.1 no\r\n452 4.5.3 many\r\n250 ok\r\n354 go\r\n"),
-            ]
+            vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n550 5.1.1 no\r\n452 4.5.3 many\r\n250 ok\r\n354 go\r\n")]
         } else {
             vec![
                 Hear("MAIL"),
@@ -131,10 +117,7 @@ async fn one_bad_recipient_does_not_cost_the_good_ones() {
                 Say("354 go\r\n"),
             ]
         };
-        let peer = script(
-            extensions,
-            replies.into_iter().chain([HearMessage, Say("250 ok\r\n")]),
-        );
+        let peer = script(extensions, replies.into_iter().chain([HearMessage, Say("250 ok\r\n")]));
         let mut session = open(peer.address).await.unwrap();
 
         let envelope = to(&["a@x.test", "b@x.test", "c@x.test", "d@x.test"]);
@@ -142,12 +125,7 @@ async fn one_bad_recipient_does_not_cost_the_good_ones() {
 
         assert_eq!(
             outcomes(&transaction.recipients),
-            [
-                "accepted 250",
-                "refused RCPT 550",
-                "refused RCPT 452",
-                "accepted 250"
-            ]
+            ["accepted 250", "refused RCPT 550", "refused RCPT 452", "accepted 250"]
         );
         assert_eq!(transaction.connection, ConnectionState::Reusable);
     }
@@ -172,13 +150,8 @@ async fn a_354_with_no_recipient_behind_it_gets_a_lone_dot() {
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let first = session
-        .deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE])
-        .await;
-    assert_eq!(
-        outcomes(&first.recipients),
-        ["refused RCPT 550", "refused RCPT 550"]
-    );
+    let first = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
+    assert_eq!(outcomes(&first.recipients), ["refused RCPT 550", "refused RCPT 550"]);
     assert_eq!(first.connection, ConnectionState::NeedsReset);
 
     let second = session.deliver(&to(&["c@x.test"]), &[MESSAGE]).await;
@@ -193,23 +166,16 @@ async fn a_refused_sender_refuses_everyone_and_the_rest_of_the_batch_means_nothi
         PIPELINING,
         [
             Hear("DATA"),
-            Say(
-                "550 5.7.1 go away\r\n503 5.5.1 MAIL first\r\n503 5.5.1 MAIL first\r\n503 5.5.1 RCPT first\r\n",
-            ),
+            Say("550 5.7.1 go away\r\n503 5.5.1 MAIL first\r\n503 5.5.1 MAIL first\r\n503 5.5.1 RCPT first\r\n"),
             Hear("RSET"),
             Say("250 ok\r\n"),
         ],
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let transaction = session
-        .deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE])
-        .await;
+    let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
 
-    assert_eq!(
-        outcomes(&transaction.recipients),
-        ["refused MAIL 550", "refused MAIL 550"]
-    );
+    assert_eq!(outcomes(&transaction.recipients), ["refused MAIL 550", "refused MAIL 550"]);
     assert!(session.is_reusable());
     session.reset().await;
     assert!(session.is_reusable());
@@ -263,21 +229,11 @@ async fn refusals_at_data_and_at_the_final_dot_are_about_accepted_recipients_onl
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let first = session
-        .deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE])
-        .await;
-    let second = session
-        .deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE])
-        .await;
+    let first = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
+    let second = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
 
-    assert_eq!(
-        outcomes(&first.recipients),
-        ["refused RCPT 550", "refused DATA 451"]
-    );
-    assert_eq!(
-        outcomes(&second.recipients),
-        ["refused message 554", "refused RCPT 550"]
-    );
+    assert_eq!(outcomes(&first.recipients), ["refused RCPT 550", "refused DATA 451"]);
+    assert_eq!(outcomes(&second.recipients), ["refused message 554", "refused RCPT 550"]);
     assert_eq!(second.connection, ConnectionState::NeedsReset);
 }
 
@@ -301,23 +257,13 @@ async fn what_cannot_be_asked_is_refused_without_a_word() {
 async fn announced_limits_on_recipients_and_messages_are_kept() {
     let peer = script(
         "250-mx\r\n250-PIPELINING\r\n250 LIMITS RCPTMAX=1 MAILMAX=1\r\n",
-        [
-            Hear("DATA"),
-            Say("250 ok\r\n250 ok\r\n354 go\r\n"),
-            HearMessage,
-            Say("250 ok\r\n"),
-        ],
+        [Hear("DATA"), Say("250 ok\r\n250 ok\r\n354 go\r\n"), HearMessage, Say("250 ok\r\n")],
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let transaction = session
-        .deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE])
-        .await;
+    let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
 
-    assert_eq!(
-        outcomes(&transaction.recipients),
-        ["accepted 250", "untried precheck OverRecipientLimit 0"]
-    );
+    assert_eq!(outcomes(&transaction.recipients), ["accepted 250", "untried precheck OverRecipientLimit 0"]);
     assert_eq!(transaction.connection, ConnectionState::Reusable);
     assert!(!session.is_reusable(), "MAILMAX is used up");
 }
@@ -326,12 +272,7 @@ async fn announced_limits_on_recipients_and_messages_are_kept() {
 async fn a_large_message_arrives_whole() {
     let peer = script(
         "250-mx\r\n250 PIPELINING\r\n",
-        [
-            Hear("DATA"),
-            Say("250 ok\r\n250 ok\r\n354 go\r\n"),
-            HearMessage,
-            Say("250 ok\r\n"),
-        ],
+        [Hear("DATA"), Say("250 ok\r\n250 ok\r\n354 go\r\n"), HearMessage, Say("250 ok\r\n")],
     );
     let mut session = open(peer.address).await.unwrap();
     let line = ".0123456789 and so on until the line is of a fair length\r\n";

@@ -33,149 +33,53 @@ async fn every_way_to_break_off_decides_for_every_recipient() {
     const GO: &str = "250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n";
     let cases: Vec<(Vec<Step>, [&str; 2])> = vec![
         // A 421 at each reply.
+        (vec![Hear("DATA"), Say("421 4.7.0 no\r\n"), WaitForEnd], ["untried MAIL Closing 421"; 2]),
+        (vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n421 4.7.0 no\r\n"), WaitForEnd], ["untried RCPT Closing 421"; 2]),
         (
-            vec![Hear("DATA"), Say("421 4.7.0 no\r\n"), WaitForEnd],
-            ["untried MAIL Closing 421"; 2],
-        ),
-        (
-            vec![
-                Hear("DATA"),
-                Say("250 ok\r\n250 ok\r\n421 4.7.0 no\r\n"),
-                WaitForEnd,
-            ],
-            ["untried RCPT Closing 421"; 2],
-        ),
-        (
-            vec![
-                Hear("DATA"),
-                Say("250 ok\r\n550 no\r\n421 4.7.0 no\r\n"),
-                WaitForEnd,
-            ],
+            vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n421 4.7.0 no\r\n"), WaitForEnd],
             ["refused RCPT 550", "untried RCPT Closing 421"],
         ),
         (
-            vec![
-                Hear("DATA"),
-                Say("250 ok\r\n550 no\r\n250 ok\r\n421 no\r\n"),
-                WaitForEnd,
-            ],
+            vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n250 ok\r\n421 no\r\n"), WaitForEnd],
             ["refused RCPT 550", "untried DATA Closing 421"],
         ),
         (
-            vec![
-                Hear("DATA"),
-                Say(GO),
-                HearMessage,
-                Say("421 4.3.2 no\r\n"),
-                WaitForEnd,
-            ],
+            vec![Hear("DATA"), Say(GO), HearMessage, Say("421 4.3.2 no\r\n"), WaitForEnd],
             ["untried message Closing 421"; 2],
         ),
         // A hang-up at each reply.
         (vec![Hear("DATA"), Close], ["untried MAIL Lost 0"; 2]),
-        (
-            vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n"), Close],
-            ["refused RCPT 550", "untried RCPT Lost 0"],
-        ),
-        (
-            vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n"), Close],
-            ["untried DATA Lost 0"; 2],
-        ),
-        (
-            vec![Hear("DATA"), Say(GO), HearMessage, Close],
-            ["ambiguous Lost"; 2],
-        ),
-        (
-            vec![Hear("DATA"), Say(GO), HearMessage, Say("250-half"), Close],
-            ["ambiguous Lost"; 2],
-        ),
+        (vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n"), Close], ["refused RCPT 550", "untried RCPT Lost 0"]),
+        (vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n"), Close], ["untried DATA Lost 0"; 2]),
+        (vec![Hear("DATA"), Say(GO), HearMessage, Close], ["ambiguous Lost"; 2]),
+        (vec![Hear("DATA"), Say(GO), HearMessage, Say("250-half"), Close], ["ambiguous Lost"; 2]),
         // Silence at each reply.
+        (vec![Hear("DATA"), WaitForEnd], ["untried MAIL TimedOut 0"; 2]),
+        (vec![Hear("DATA"), Say("250 ok\r\n"), WaitForEnd], ["untried RCPT TimedOut 0"; 2]),
         (
-            vec![Hear("DATA"), WaitForEnd],
-            ["untried MAIL TimedOut 0"; 2],
-        ),
-        (
-            vec![Hear("DATA"), Say("250 ok\r\n"), WaitForEnd],
-            ["untried RCPT TimedOut 0"; 2],
-        ),
-        (
-            vec![
-                Hear("DATA"),
-                Say("250 ok\r\n550 no\r\n250 ok\r\n"),
-                WaitForEnd,
-            ],
+            vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n250 ok\r\n"), WaitForEnd],
             ["refused RCPT 550", "untried DATA TimedOut 0"],
         ),
-        (
-            vec![Hear("DATA"), Say(GO), HearMessage, WaitForEnd],
-            ["ambiguous TimedOut"; 2],
-        ),
+        (vec![Hear("DATA"), Say(GO), HearMessage, WaitForEnd], ["ambiguous TimedOut"; 2]),
         // Nonsense.
+        (vec![Hear("DATA"), Say("hello\r\n"), WaitForEnd], ["untried MAIL Garbled 0"; 2]),
+        (vec![Hear("DATA"), Say("354 go\r\n"), WaitForEnd], ["untried MAIL Garbled 0"; 2]),
+        (vec![Hear("DATA"), Say("250 ok\r\n354 go\r\n"), WaitForEnd], ["untried RCPT Garbled 0"; 2]),
         (
-            vec![Hear("DATA"), Say("hello\r\n"), WaitForEnd],
-            ["untried MAIL Garbled 0"; 2],
-        ),
-        (
-            vec![Hear("DATA"), Say("354 go\r\n"), WaitForEnd],
-            ["untried MAIL Garbled 0"; 2],
-        ),
-        (
-            vec![Hear("DATA"), Say("250 ok\r\n354 go\r\n"), WaitForEnd],
-            ["untried RCPT Garbled 0"; 2],
-        ),
-        (
-            vec![
-                Hear("DATA"),
-                Say("250 ok\r\n250 ok\r\n250 ok\r\n250 ok\r\n"),
-                WaitForEnd,
-            ],
+            vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n250 ok\r\n"), WaitForEnd],
             ["untried DATA Garbled 0"; 2],
         ),
-        (
-            vec![
-                Hear("DATA"),
-                Say(GO),
-                HearMessage,
-                Say("354 again\r\n"),
-                WaitForEnd,
-            ],
-            ["ambiguous Garbled"; 2],
-        ),
-        (
-            vec![
-                Hear("DATA"),
-                Say(GO),
-                HearMessage,
-                Say("oops\r\n"),
-                WaitForEnd,
-            ],
-            ["ambiguous Garbled"; 2],
-        ),
+        (vec![Hear("DATA"), Say(GO), HearMessage, Say("354 again\r\n"), WaitForEnd], ["ambiguous Garbled"; 2]),
+        (vec![Hear("DATA"), Say(GO), HearMessage, Say("oops\r\n"), WaitForEnd], ["ambiguous Garbled"; 2]),
         // An answer before the question.
         (
-            vec![
-                Hear("DATA"),
-                Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n250 fine\r\n"),
-                WaitForEnd,
-            ],
+            vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n250 fine\r\n"), WaitForEnd],
             ["untried message Garbled 0"; 2],
         ),
         // A lone dot that is never answered changes nothing.
+        (vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n550 no\r\n354 go\r\n"), WaitForEnd], ["refused RCPT 550"; 2]),
         (
-            vec![
-                Hear("DATA"),
-                Say("250 ok\r\n550 no\r\n550 no\r\n354 go\r\n"),
-                WaitForEnd,
-            ],
-            ["refused RCPT 550"; 2],
-        ),
-        (
-            vec![
-                Hear("DATA"),
-                Say("250 ok\r\n550 no\r\n550 no\r\n354 go\r\n"),
-                Hear("."),
-                Close,
-            ],
+            vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n550 no\r\n354 go\r\n"), Hear("."), Close],
             ["refused RCPT 550"; 2],
         ),
     ];
@@ -208,23 +112,14 @@ async fn replies_may_arrive_in_any_pieces() {
         ],
     );
 
-    assert_eq!(
-        deliver_to_two(&peer).await,
-        ["accepted 250", "refused RCPT 550"]
-    );
+    assert_eq!(deliver_to_two(&peer).await, ["accepted 250", "refused RCPT 550"]);
 }
 
 #[tokio::test]
 async fn a_drip_does_not_stretch_a_timeout() {
     let peer = script(
         PLAIN,
-        [
-            Hear("MAIL"),
-            Drip(
-                "250-one byte at a time and never an end to this line",
-                Duration::from_millis(20),
-            ),
-        ],
+        [Hear("MAIL"), Drip("250-one byte at a time and never an end to this line", Duration::from_millis(20))],
     );
 
     assert_eq!(deliver_to_two(&peer).await, ["untried MAIL TimedOut 0"; 2]);
@@ -234,31 +129,15 @@ async fn a_drip_does_not_stretch_a_timeout() {
 async fn the_watchdog_ends_what_no_single_timeout_does() {
     let peer = script(
         PLAIN,
-        [
-            Hear("MAIL"),
-            Drip(
-                "250-one byte at a time and never an end to this line",
-                Duration::from_millis(20),
-            ),
-        ],
+        [Hear("MAIL"), Drip("250-one byte at a time and never an end to this line", Duration::from_millis(20))],
     );
-    let timeouts = Timeouts {
-        transaction: Duration::from_millis(200),
-        ..Timeouts::default()
-    };
+    let timeouts = Timeouts { transaction: Duration::from_millis(200), ..Timeouts::default() };
     let mut session = open_patiently(peer.address, &timeouts).await.unwrap();
 
     let transaction = session.deliver(&to(TWO), &[MESSAGE]).await;
 
-    assert_eq!(
-        outcomes(&transaction.recipients),
-        ["untried MAIL TimedOut 0"; 2]
-    );
-    assert!(
-        transaction.transcript.ends_with("-- timed out at MAIL\n"),
-        "{}",
-        transaction.transcript
-    );
+    assert_eq!(outcomes(&transaction.recipients), ["untried MAIL TimedOut 0"; 2]);
+    assert!(transaction.transcript.ends_with("-- timed out at MAIL\n"), "{}", transaction.transcript);
 }
 
 #[tokio::test]
@@ -280,17 +159,11 @@ async fn an_early_reply_is_the_next_reply_and_not_lost() {
     assert!(!session.is_reusable());
 
     let second = session.deliver(&to(TWO), &[MESSAGE]).await;
-    assert_eq!(
-        outcomes(&second.recipients),
-        ["untried precheck Closing 421"; 2]
-    );
+    assert_eq!(outcomes(&second.recipients), ["untried precheck Closing 421"; 2]);
     assert_eq!(second.connection, ConnectionState::Closed);
 
     let third = session.deliver(&to(TWO), &[MESSAGE]).await;
-    assert_eq!(
-        outcomes(&third.recipients),
-        ["untried precheck SessionClosed 0"; 2]
-    );
+    assert_eq!(outcomes(&third.recipients), ["untried precheck SessionClosed 0"; 2]);
     session.quit().await;
     peer.heard();
 }
@@ -299,22 +172,11 @@ async fn an_early_reply_is_the_next_reply_and_not_lost() {
 async fn a_server_that_tires_of_a_reused_connection_costs_no_attempt() {
     let after: [(Vec<Step>, &str); 2] = [
         (vec![Hear("DATA"), Close], "untried precheck Lost 0"),
-        (
-            vec![
-                Hear("DATA"),
-                Say("421 4.7.0 too many messages\r\n"),
-                WaitForEnd,
-            ],
-            "untried precheck Closing 421",
-        ),
+        (vec![Hear("DATA"), Say("421 4.7.0 too many messages\r\n"), WaitForEnd], "untried precheck Closing 421"),
     ];
     for (after, expected) in after {
-        let mut steps = vec![
-            Hear("DATA"),
-            Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"),
-            HearMessage,
-            Say("250 ok\r\n"),
-        ];
+        let mut steps =
+            vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), HearMessage, Say("250 ok\r\n")];
         steps.extend(after);
         let peer = script(PIPELINING, steps);
         let mut session = open_hasty(peer.address).await;
@@ -331,13 +193,7 @@ async fn a_server_that_tires_of_a_reused_connection_costs_no_attempt() {
 async fn an_idle_connection_that_was_closed_is_noticed_before_mail() {
     let peer = script(
         PIPELINING,
-        [
-            Hear("DATA"),
-            Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"),
-            HearMessage,
-            Say("250 ok\r\n"),
-            Close,
-        ],
+        [Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), HearMessage, Say("250 ok\r\n"), Close],
     );
     let mut session = open_hasty(peer.address).await;
 
@@ -353,13 +209,7 @@ async fn an_idle_connection_that_was_closed_is_noticed_before_mail() {
 async fn a_refused_rset_closes_the_session() {
     let peer = script(
         PIPELINING,
-        [
-            Hear("DATA"),
-            Say("550 no\r\n503 no\r\n503 no\r\n503 no\r\n"),
-            Hear("RSET"),
-            Say("421 no\r\n"),
-            WaitForEnd,
-        ],
+        [Hear("DATA"), Say("550 no\r\n503 no\r\n503 no\r\n503 no\r\n"), Hear("RSET"), Say("421 no\r\n"), WaitForEnd],
     );
     let mut session = open_hasty(peer.address).await;
 
@@ -372,8 +222,7 @@ async fn a_refused_rset_closes_the_session() {
 
 /// More than loopback holds between two sockets, so that writing must wait for the reader.
 fn large_message() -> Vec<u8> {
-    b"0123456789012345678901234567890123456789012345678901234567890123456789012345\r\n"
-        .repeat(300_000)
+    b"0123456789012345678901234567890123456789012345678901234567890123456789012345\r\n".repeat(300_000)
 }
 
 const LARGE: &str = "250-mx\r\n250 PIPELINING\r\n";
@@ -382,22 +231,13 @@ const LARGE: &str = "250-mx\r\n250 PIPELINING\r\n";
 async fn a_server_that_answers_in_the_middle_of_a_message_is_heard() {
     let cases = [
         ("552 5.3.4 too much\r\n", ["refused message 552"; 2]),
-        (
-            "421 4.3.2 shutting down\r\n",
-            ["untried message Closing 421"; 2],
-        ),
+        ("421 4.3.2 shutting down\r\n", ["untried message Closing 421"; 2]),
         ("250 fine already\r\n", ["untried message Garbled 0"; 2]),
     ];
     for (answer, expected) in cases {
         let peer = script(
             LARGE,
-            [
-                Hear("DATA"),
-                Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"),
-                Swallow(10_000),
-                Say(answer),
-                WaitForEnd,
-            ],
+            [Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), Swallow(10_000), Say(answer), WaitForEnd],
         );
         let mut session = open_hasty(peer.address).await;
 
@@ -411,22 +251,12 @@ async fn a_server_that_answers_in_the_middle_of_a_message_is_heard() {
 #[tokio::test]
 async fn a_message_that_never_left_whole_is_not_ambiguous() {
     let (release, stalled) = std::sync::mpsc::channel();
-    let peer = script(
-        LARGE,
-        [
-            Hear("DATA"),
-            Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"),
-            Stall(stalled),
-        ],
-    );
+    let peer = script(LARGE, [Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), Stall(stalled)]);
     let mut session = open_hasty(peer.address).await;
 
     let transaction = session.deliver(&to(TWO), &[&large_message()]).await;
 
-    assert_eq!(
-        outcomes(&transaction.recipients),
-        ["untried message TimedOut 0"; 2]
-    );
+    assert_eq!(outcomes(&transaction.recipients), ["untried message TimedOut 0"; 2]);
     drop(release);
     peer.heard();
 }

@@ -9,10 +9,7 @@ mod verdicts;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::{
-    Endpoint, Envelope, FailedSession, Identity, RecipientResult, Session, Timeouts, TlsConfigs,
-    TlsPolicy,
-};
+use super::{Endpoint, Envelope, FailedSession, Identity, RecipientResult, Session, Timeouts, TlsConfigs, TlsPolicy};
 
 /// The name in the test certificate.
 const HOST: &str = "mx.example.test";
@@ -21,19 +18,11 @@ const MESSAGE: &[u8] = b"Subject: hi\r\n\r\n.dot\r\nbye\r\n";
 const MESSAGE_ON_THE_WIRE: &str = "Subject: hi\r\n\r\n..dot\r\nbye\r\n.\r\n";
 
 fn endpoint(address: SocketAddr, tls: TlsPolicy) -> Endpoint {
-    Endpoint {
-        address,
-        host: HOST.to_string(),
-        tls,
-    }
+    Endpoint { address, host: HOST.to_string(), tls }
 }
 
 fn identity() -> Identity {
-    Identity {
-        ehlo_name: "client.example.test".to_string(),
-        source: None,
-        credentials: None,
-    }
+    Identity { ehlo_name: "client.example.test".to_string(), source: None, credentials: None }
 }
 
 /// Limits that a broken server reaches soon, and a working one on loopback never.
@@ -66,10 +55,7 @@ async fn open_hasty(address: SocketAddr) -> Session {
     opened.expect("the peer opens as it should")
 }
 
-async fn open_patiently(
-    address: SocketAddr,
-    timeouts: &Timeouts,
-) -> Result<Session, FailedSession> {
+async fn open_patiently(address: SocketAddr, timeouts: &Timeouts) -> Result<Session, FailedSession> {
     let endpoint = endpoint(address, TlsPolicy::Never);
     Session::open(&endpoint, &identity(), timeouts, &TlsConfigs::new()).await
 }
@@ -86,11 +72,7 @@ fn outcomes(results: &[RecipientResult]) -> Vec<String> {
     let outcome = |result: &RecipientResult| match result {
         RecipientResult::Accepted { reply } => format!("accepted {}", reply.code),
         RecipientResult::Refused { phase, reply } => format!("refused {phase} {}", reply.code),
-        RecipientResult::NotTried {
-            reason,
-            phase,
-            reply,
-        } => {
+        RecipientResult::NotTried { reason, phase, reply } => {
             let code = reply.as_ref().map_or(0, |reply| reply.code);
             format!("untried {phase} {reason:?} {code}")
         }

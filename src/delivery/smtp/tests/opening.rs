@@ -5,8 +5,8 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use super::peer::{PIPELINING, Peer, STARTTLS, Step, greeting};
 use super::{HOST, endpoint, identity, open, short_timeouts};
 use crate::delivery::smtp::{
-    Credentials, FailedSession, Hello, Identity, Phase, Session, SessionError, Timeouts,
-    TlsConfigs, TlsPolicy, Verification,
+    Credentials, FailedSession, Hello, Identity, Phase, Session, SessionError, Timeouts, TlsConfigs, TlsPolicy,
+    Verification,
 };
 
 use Step::{Close, Hear, Say, Swallow, Tls, WaitForEnd};
@@ -16,33 +16,19 @@ fn trusting() -> TlsConfigs {
     TlsConfigs::with_extra_roots([root]).unwrap()
 }
 
-async fn open_with(
-    peer: &Peer,
-    tls: TlsPolicy,
-    configs: &TlsConfigs,
-) -> Result<Session, FailedSession> {
+async fn open_with(peer: &Peer, tls: TlsPolicy, configs: &TlsConfigs) -> Result<Session, FailedSession> {
     let endpoint = endpoint(peer.address, tls);
     Session::open(&endpoint, &identity(), &Timeouts::default(), configs).await
 }
 
-async fn open_as(
-    peer: &Peer,
-    credentials: Credentials,
-    tls: TlsPolicy,
-) -> Result<Session, FailedSession> {
-    let identity = Identity {
-        credentials: Some(credentials),
-        ..identity()
-    };
+async fn open_as(peer: &Peer, credentials: Credentials, tls: TlsPolicy) -> Result<Session, FailedSession> {
+    let identity = Identity { credentials: Some(credentials), ..identity() };
     let endpoint = endpoint(peer.address, tls);
     Session::open(&endpoint, &identity, &Timeouts::default(), &trusting()).await
 }
 
 fn password() -> Credentials {
-    Credentials::Password {
-        username: "user".to_string(),
-        password: "secret".to_string(),
-    }
+    Credentials::Password { username: "user".to_string(), password: "secret".to_string() }
 }
 
 fn starttls(after: impl IntoIterator<Item = Step>) -> Vec<Step> {
@@ -52,9 +38,7 @@ fn starttls(after: impl IntoIterator<Item = Step>) -> Vec<Step> {
     script
 }
 
-const REQUIRED: TlsPolicy = TlsPolicy::Required {
-    verify: Verification::WebPki,
-};
+const REQUIRED: TlsPolicy = TlsPolicy::Required { verify: Verification::WebPki };
 
 #[tokio::test]
 async fn a_session_opens_in_clear_text_and_ends_with_quit() {
@@ -93,10 +77,7 @@ async fn a_server_that_refuses_ehlo_is_called_again_with_helo() {
 
 #[tokio::test]
 async fn a_refused_greeting_is_reported_with_its_reply() {
-    let peer = Peer::new([
-        Say("554-5.7.1 you are\r\n554 5.7.1 on a blocklist\r\n"),
-        WaitForEnd,
-    ]);
+    let peer = Peer::new([Say("554-5.7.1 you are\r\n554 5.7.1 on a blocklist\r\n"), WaitForEnd]);
 
     let failed = open(peer.address).await.unwrap_err();
 
@@ -104,28 +85,15 @@ async fn a_refused_greeting_is_reported_with_its_reply() {
         panic!("{:?}", failed.error);
     };
     assert_eq!((phase, reply.code), (Phase::Greeting, 554));
-    assert!(
-        failed.transcript.contains("S: 554-5.7.1 you are\n"),
-        "{}",
-        failed.transcript
-    );
+    assert!(failed.transcript.contains("S: 554-5.7.1 you are\n"), "{}", failed.transcript);
 }
 
 #[tokio::test]
 async fn what_opens_a_connection_and_is_not_smtp_is_named() {
     let cases = [
-        (
-            vec![Say("HTTP/1.1 400 Bad Request\r\n")],
-            "no SMTP at greeting",
-        ),
-        (
-            vec![Say("220 hi\r\n"), Hear("EHLO"), Close],
-            "connection lost at EHLO",
-        ),
-        (
-            vec![Say("220 hi\r\n"), Hear("EHLO"), Say("421 4.3.2 later\r\n")],
-            "refused at EHLO: 421 4.3.2",
-        ),
+        (vec![Say("HTTP/1.1 400 Bad Request\r\n")], "no SMTP at greeting"),
+        (vec![Say("220 hi\r\n"), Hear("EHLO"), Close], "connection lost at EHLO"),
+        (vec![Say("220 hi\r\n"), Hear("EHLO"), Say("421 4.3.2 later\r\n")], "refused at EHLO: 421 4.3.2"),
         (vec![Say("421 busy\r\n")], "refused at greeting: 421 busy"),
         (vec![Close], "connection lost at greeting"),
         (vec![Say("250-"), WaitForEnd], "timed out at greeting"),
@@ -133,13 +101,7 @@ async fn what_opens_a_connection_and_is_not_smtp_is_named() {
     for (script, expected) in cases {
         let peer = Peer::new(script);
         let endpoint = endpoint(peer.address, TlsPolicy::Opportunistic);
-        let failed = Session::open(
-            &endpoint,
-            &identity(),
-            &short_timeouts(),
-            &TlsConfigs::new(),
-        )
-        .await;
+        let failed = Session::open(&endpoint, &identity(), &short_timeouts(), &TlsConfigs::new()).await;
         let error = failed.unwrap_err().error.to_string();
 
         assert!(error.starts_with(expected), "{error}");
@@ -160,25 +122,13 @@ async fn a_port_without_a_server_is_unreachable() {
 #[tokio::test]
 async fn the_source_address_is_used() {
     let peer = Peer::new(greeting(PIPELINING));
-    let identity = Identity {
-        source: Some("192.0.2.1".parse().unwrap()),
-        ..identity()
-    };
+    let identity = Identity { source: Some("192.0.2.1".parse().unwrap()), ..identity() };
     let endpoint = endpoint(peer.address, TlsPolicy::Never);
 
-    let failed = Session::open(
-        &endpoint,
-        &identity,
-        &Timeouts::default(),
-        &TlsConfigs::new(),
-    )
-    .await;
+    let failed = Session::open(&endpoint, &identity, &Timeouts::default(), &TlsConfigs::new()).await;
 
     // No machine of ours has this address, so that only binding to it can fail.
-    assert!(matches!(
-        failed.unwrap_err().error,
-        SessionError::Unreachable { .. }
-    ));
+    assert!(matches!(failed.unwrap_err().error, SessionError::Unreachable { .. }));
     let _ = std::net::TcpStream::connect(peer.address);
 }
 
@@ -186,9 +136,7 @@ async fn the_source_address_is_used() {
 async fn tls_starts_when_it_is_offered_and_capabilities_are_asked_again() {
     let peer = Peer::new(starttls([Say("250-mx\r\n250 SIZE 5\r\n")]));
 
-    let session = open_with(&peer, TlsPolicy::Opportunistic, &TlsConfigs::new())
-        .await
-        .unwrap();
+    let session = open_with(&peer, TlsPolicy::Opportunistic, &TlsConfigs::new()).await.unwrap();
 
     let facts = session.facts();
     let tls = facts.tls.as_ref().unwrap();
@@ -207,14 +155,8 @@ async fn a_certificate_is_verified_where_the_policy_says_so() {
     let mut script = greeting(STARTTLS);
     script.extend([Hear("STARTTLS"), Say("220 go ahead\r\n"), Tls, WaitForEnd]);
     let peer = Peer::new(script);
-    let failed = open_with(&peer, REQUIRED, &TlsConfigs::new())
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(failed.error, SessionError::TlsFailed { .. }),
-        "{:?}",
-        failed.error
-    );
+    let failed = open_with(&peer, REQUIRED, &TlsConfigs::new()).await.unwrap_err();
+    assert!(matches!(failed.error, SessionError::TlsFailed { .. }), "{:?}", failed.error);
 }
 
 #[tokio::test]
@@ -227,10 +169,7 @@ async fn a_certificate_for_another_name_does_not_verify() {
 
     let failed = Session::open(&endpoint, &identity(), &Timeouts::default(), &trusting()).await;
 
-    assert!(matches!(
-        failed.unwrap_err().error,
-        SessionError::TlsFailed { .. }
-    ));
+    assert!(matches!(failed.unwrap_err().error, SessionError::TlsFailed { .. }));
 }
 
 #[tokio::test]
@@ -240,9 +179,7 @@ async fn implicit_tls_comes_before_the_greeting() {
     let peer = Peer::new(script);
     let verify = Verification::WebPki;
 
-    let session = open_with(&peer, TlsPolicy::Implicit { verify }, &trusting())
-        .await
-        .unwrap();
+    let session = open_with(&peer, TlsPolicy::Implicit { verify }, &trusting()).await.unwrap();
 
     assert!(session.facts().tls.as_ref().unwrap().verified);
 }
@@ -251,9 +188,7 @@ async fn implicit_tls_comes_before_the_greeting() {
 async fn required_tls_that_is_not_offered_is_no_session() {
     let peer = Peer::new(greeting(PIPELINING));
 
-    let failed = open_with(&peer, REQUIRED, &TlsConfigs::new())
-        .await
-        .unwrap_err();
+    let failed = open_with(&peer, REQUIRED, &TlsConfigs::new()).await.unwrap_err();
 
     assert_eq!(failed.error, SessionError::TlsNotOffered);
 }
@@ -263,12 +198,7 @@ async fn tls_that_does_not_come_about_is_told_from_other_failures() {
     let cases = [
         vec![Say("454 4.7.0 TLS not available\r\n")],
         vec![Say("501 syntax\r\n")],
-        vec![
-            Say("220 go\r\n"),
-            Swallow(1),
-            Say("this is no TLS\r\n"),
-            WaitForEnd,
-        ],
+        vec![Say("220 go\r\n"), Swallow(1), Say("this is no TLS\r\n"), WaitForEnd],
         vec![Say("220 go\r\n"), Close],
     ];
     for after in cases {
@@ -290,32 +220,18 @@ async fn a_server_that_closes_at_starttls_has_not_failed_at_tls() {
     script.extend([Hear("STARTTLS"), Say("421 4.3.2 shutting down\r\n")]);
     let peer = Peer::new(script);
 
-    let failed = open_with(&peer, TlsPolicy::Opportunistic, &TlsConfigs::new())
-        .await
-        .unwrap_err();
+    let failed = open_with(&peer, TlsPolicy::Opportunistic, &TlsConfigs::new()).await.unwrap_err();
 
-    assert!(matches!(
-        failed.error,
-        SessionError::Refused {
-            phase: Phase::StartTls,
-            ..
-        }
-    ));
+    assert!(matches!(failed.error, SessionError::Refused { phase: Phase::StartTls, .. }));
 }
 
 #[tokio::test]
 async fn clear_text_behind_the_reply_to_starttls_ends_the_session() {
     let mut script = greeting(STARTTLS);
-    script.extend([
-        Hear("STARTTLS"),
-        Say("220 go ahead\r\n250-mx\r\n250 AUTH PLAIN\r\n"),
-        WaitForEnd,
-    ]);
+    script.extend([Hear("STARTTLS"), Say("220 go ahead\r\n250-mx\r\n250 AUTH PLAIN\r\n"), WaitForEnd]);
     let peer = Peer::new(script);
 
-    let failed = open_with(&peer, TlsPolicy::Opportunistic, &TlsConfigs::new())
-        .await
-        .unwrap_err();
+    let failed = open_with(&peer, TlsPolicy::Opportunistic, &TlsConfigs::new()).await.unwrap_err();
 
     assert_eq!(failed.error, SessionError::Injected);
 }
@@ -327,18 +243,9 @@ async fn a_handshake_that_never_ends_is_given_up() {
     let peer = Peer::new(script);
     let endpoint = endpoint(peer.address, TlsPolicy::Opportunistic);
 
-    let failed = Session::open(
-        &endpoint,
-        &identity(),
-        &short_timeouts(),
-        &TlsConfigs::new(),
-    )
-    .await;
+    let failed = Session::open(&endpoint, &identity(), &short_timeouts(), &TlsConfigs::new()).await;
 
-    assert!(matches!(
-        failed.unwrap_err().error,
-        SessionError::TlsFailed { .. }
-    ));
+    assert!(matches!(failed.unwrap_err().error, SessionError::TlsFailed { .. }));
 }
 
 #[tokio::test]
@@ -354,20 +261,9 @@ async fn a_smarthost_gets_plain_credentials_inside_tls() {
     let mut session = open_as(&peer, password(), REQUIRED).await.unwrap();
     let transaction = session.deliver(&super::to(&["a@x.test"]), &[]).await;
 
-    assert!(
-        !transaction.transcript.contains("AHVzZXI"),
-        "{}",
-        transaction.transcript
-    );
-    assert!(
-        transaction.transcript.contains("credentials"),
-        "{}",
-        transaction.transcript
-    );
-    assert!(
-        peer.heard()
-            .contains(&"AUTH PLAIN AHVzZXIAc2VjcmV0".to_string())
-    );
+    assert!(!transaction.transcript.contains("AHVzZXI"), "{}", transaction.transcript);
+    assert!(transaction.transcript.contains("credentials"), "{}", transaction.transcript);
+    assert!(peer.heard().contains(&"AUTH PLAIN AHVzZXIAc2VjcmV0".to_string()));
 }
 
 #[tokio::test]
@@ -387,15 +283,9 @@ async fn login_is_used_where_plain_is_not_offered() {
 
 #[tokio::test]
 async fn a_token_goes_by_xoauth2() {
-    let credentials = Credentials::Bearer {
-        username: "user".to_string(),
-        token: "t0ken".to_string(),
-    };
-    let peer = Peer::new(starttls([
-        Say("250-mx\r\n250 AUTH PLAIN XOAUTH2\r\n"),
-        Hear("AUTH XOAUTH2 "),
-        Say("235 ok\r\n"),
-    ]));
+    let credentials = Credentials::Bearer { username: "user".to_string(), token: "t0ken".to_string() };
+    let peer =
+        Peer::new(starttls([Say("250-mx\r\n250 AUTH PLAIN XOAUTH2\r\n"), Hear("AUTH XOAUTH2 "), Say("235 ok\r\n")]));
 
     assert!(open_as(&peer, credentials, REQUIRED).await.is_ok());
 }
@@ -405,9 +295,7 @@ async fn refused_credentials_come_with_the_whole_reply() {
     let peer = Peer::new(starttls([
         Say("250-mx\r\n250 AUTH PLAIN LOGIN\r\n"),
         Hear("AUTH PLAIN "),
-        Say(
-            "535-5.7.139 Authentication unsuccessful,\r\n535 5.7.139 basic authentication is disabled.\r\n",
-        ),
+        Say("535-5.7.139 Authentication unsuccessful,\r\n535 5.7.139 basic authentication is disabled.\r\n"),
     ]));
 
     let failed = open_as(&peer, password(), REQUIRED).await.unwrap_err();
@@ -415,10 +303,7 @@ async fn refused_credentials_come_with_the_whole_reply() {
     let SessionError::Refused { phase, reply } = failed.error else {
         panic!("{:?}", failed.error);
     };
-    assert_eq!(
-        (phase, reply.code, reply.enhanced),
-        (Phase::Auth, 535, Some((5, 7, 139)))
-    );
+    assert_eq!((phase, reply.code, reply.enhanced), (Phase::Auth, 535, Some((5, 7, 139))));
     assert!(reply.text.ends_with("basic authentication is disabled."));
     assert!(!failed.transcript.contains("AHVzZXI"));
 }
@@ -426,9 +311,7 @@ async fn refused_credentials_come_with_the_whole_reply() {
 #[tokio::test]
 async fn credentials_do_not_travel_in_clear_text_by_accident() {
     let peer = Peer::new(greeting("250-mx\r\n250 AUTH PLAIN\r\n"));
-    let failed = open_as(&peer, password(), TlsPolicy::Opportunistic)
-        .await
-        .unwrap_err();
+    let failed = open_as(&peer, password(), TlsPolicy::Opportunistic).await.unwrap_err();
     assert_eq!(failed.error, SessionError::AuthInClear);
 
     let peer = Peer::new(starttls([Say("250 mx\r\n")]));

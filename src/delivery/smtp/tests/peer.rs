@@ -45,9 +45,7 @@ pub(super) struct Peer {
 impl Peer {
     pub(super) fn new(script: impl IntoIterator<Item = Step> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
-        let address = listener
-            .local_addr()
-            .expect("a bound listener has an address");
+        let address = listener.local_addr().expect("a bound listener has an address");
         let script: Vec<Step> = script.into_iter().collect();
         let thread = std::thread::spawn(move || play(&listener, script));
         Self { address, thread }
@@ -70,11 +68,7 @@ impl Peer {
 
 /// The first lines of nearly every script.
 pub(super) fn greeting(extensions: &'static str) -> Vec<Step> {
-    vec![
-        Step::Say("220 mx.example.test ESMTP\r\n"),
-        Step::Hear("EHLO"),
-        Step::Say(extensions),
-    ]
+    vec![Step::Say("220 mx.example.test ESMTP\r\n"), Step::Hear("EHLO"), Step::Say(extensions)]
 }
 
 pub(super) const PIPELINING: &str = "250-mx.example.test\r\n250-PIPELINING\r\n250 SIZE 1000000\r\n";
@@ -113,13 +107,9 @@ struct Connection {
 impl Connection {
     fn accept(listener: &TcpListener) -> Self {
         let (tcp, _) = listener.accept().expect("a client connects");
-        tcp.set_read_timeout(Some(PATIENCE))
-            .expect("a limit above zero");
+        tcp.set_read_timeout(Some(PATIENCE)).expect("a limit above zero");
         tcp.set_nodelay(true).expect("a fresh connection");
-        Self {
-            link: Link::Tcp(tcp),
-            pending: Vec::new(),
-        }
+        Self { link: Link::Tcp(tcp), pending: Vec::new() }
     }
 
     /// Returns the bytes up to and including `end`.
@@ -154,12 +144,8 @@ impl Connection {
         let Link::Tcp(tcp) = self.link else {
             panic!("a script starts TLS once");
         };
-        let server =
-            ServerConnection::new(Arc::new(server_config())).expect("a usable certificate");
-        Self {
-            link: Link::Tls(Box::new(StreamOwned::new(server, tcp))),
-            pending: Vec::new(),
-        }
+        let server = ServerConnection::new(Arc::new(server_config())).expect("a usable certificate");
+        Self { link: Link::Tls(Box::new(StreamOwned::new(server, tcp))), pending: Vec::new() }
     }
 }
 
@@ -179,17 +165,15 @@ fn play(listener: &TcpListener, script: Vec<Step>) -> Vec<String> {
     let mut heard = Vec::new();
     let mut connection = None;
     for step in script {
-        let mut open = connection
-            .take()
-            .unwrap_or_else(|| Connection::accept(listener));
+        let mut open = connection.take().unwrap_or_else(|| Connection::accept(listener));
         match step {
             // A client that has gone is what some scripts are about; what it did is asserted on its own side.
             Step::Say(text) => drop(open.say(text.as_bytes())),
             Step::Drip(text, pause) => drip(&mut open, text, pause),
             Step::Hear(start) => loop {
-                let line = open.read_until(b"\r\n").unwrap_or_else(|error| {
-                    panic!("waiting for {start:?} after {heard:?}: {error}")
-                });
+                let line = open
+                    .read_until(b"\r\n")
+                    .unwrap_or_else(|error| panic!("waiting for {start:?} after {heard:?}: {error}"));
                 let line = String::from_utf8_lossy(&line).trim_end().to_string();
                 let is_last = line.starts_with(start);
                 heard.push(line);
@@ -198,9 +182,7 @@ fn play(listener: &TcpListener, script: Vec<Step>) -> Vec<String> {
                 }
             },
             Step::HearMessage => {
-                let message = open
-                    .read_until(b"\r\n.\r\n")
-                    .expect("a message with its final dot");
+                let message = open.read_until(b"\r\n.\r\n").expect("a message with its final dot");
                 heard.push(String::from_utf8_lossy(&message).into_owned());
             }
             Step::Swallow(count) => {
@@ -228,23 +210,17 @@ fn play(listener: &TcpListener, script: Vec<Step>) -> Vec<String> {
 
 fn drip(open: &mut Connection, text: &str, pause: Duration) {
     let tcp = open.link.tcp();
-    tcp.set_read_timeout(Some(pause))
-        .expect("a pause above zero");
+    tcp.set_read_timeout(Some(pause)).expect("a pause above zero");
     for byte in text.bytes() {
         if open.say(&[byte]).is_err() {
             break;
         }
         // The pause: reading finds nothing until the client gives up.
         match open.fill() {
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-                ) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             _ => break,
         }
     }
     let tcp = open.link.tcp();
-    tcp.set_read_timeout(Some(PATIENCE))
-        .expect("a limit above zero");
+    tcp.set_read_timeout(Some(PATIENCE)).expect("a limit above zero");
 }

@@ -2,9 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::delivery::smtp::{
-    Action, BounceKind, Class, FailReason, Phase, Reply, SitePace, classify, parse_reply,
-};
+use crate::delivery::smtp::{Action, BounceKind, Class, FailReason, Phase, Reply, SitePace, classify, parse_reply};
 
 use Phase::{Auth, Body, Data, Ehlo, Greeting, Mail, Precheck, Rcpt};
 
@@ -42,65 +40,18 @@ fn refusals_mean_what_their_senders_mean() {
 fn every_class_has_its_type_and_its_action() {
     let fail = |reason| Action::Fail { reason };
     let trickle = SitePace::Trickle { minutes: 90 };
-    let hold = Action::HoldSite {
-        pace: trickle,
-        delist: None,
-    };
-    let halve = Action::ThrottleSite {
-        pace: SitePace::Halve,
-    };
+    let hold = Action::HoldSite { pace: trickle, delist: None };
+    let halve = Action::ThrottleSite { pace: SitePace::Halve };
     let suppress = Action::Bounce { suppress: true };
     let full = Action::RetryLimited { hours: 24 };
     let cases = [
-        (
-            "550 5.1.1 no",
-            Class::BadMailbox,
-            "Permanent",
-            "NoEmail",
-            suppress,
-        ),
-        (
-            "550 5.1.2 no",
-            Class::BadDomain,
-            "Permanent",
-            "NoEmail",
-            suppress,
-        ),
-        (
-            "552 5.2.2 full",
-            Class::MailboxFull,
-            "Transient",
-            "MailboxFull",
-            full,
-        ),
-        (
-            "452 4.2.2 full",
-            Class::MailboxFull,
-            "Transient",
-            "MailboxFull",
-            full,
-        ),
-        (
-            "450 4.2.1 later",
-            Class::Greylisted,
-            "Transient",
-            "General",
-            Action::RetryShort,
-        ),
-        (
-            "552 5.3.4 big",
-            Class::TooLarge,
-            "Transient",
-            "MessageTooLarge",
-            fail(FailReason::TooLarge),
-        ),
-        (
-            "554 5.7.1 spam",
-            Class::Content,
-            "Transient",
-            "ContentRejected",
-            fail(FailReason::Content),
-        ),
+        ("550 5.1.1 no", Class::BadMailbox, "Permanent", "NoEmail", suppress),
+        ("550 5.1.2 no", Class::BadDomain, "Permanent", "NoEmail", suppress),
+        ("552 5.2.2 full", Class::MailboxFull, "Transient", "MailboxFull", full),
+        ("452 4.2.2 full", Class::MailboxFull, "Transient", "MailboxFull", full),
+        ("450 4.2.1 later", Class::Greylisted, "Transient", "General", Action::RetryShort),
+        ("552 5.3.4 big", Class::TooLarge, "Transient", "MessageTooLarge", fail(FailReason::TooLarge)),
+        ("554 5.7.1 spam", Class::Content, "Transient", "ContentRejected", fail(FailReason::Content)),
         (
             "554 5.7.1 attachment type",
             Class::Attachment,
@@ -108,48 +59,12 @@ fn every_class_has_its_type_and_its_action() {
             "AttachmentRejected",
             fail(FailReason::Attachment),
         ),
-        (
-            "550 5.7.26 no",
-            Class::Authentication,
-            "Transient",
-            "General",
-            fail(FailReason::Authentication),
-        ),
-        (
-            "550 5.7.708 no",
-            Class::Blocked,
-            "Transient",
-            "General",
-            hold,
-        ),
-        (
-            "421 4.3.2 busy",
-            Class::RateLimited,
-            "Transient",
-            "General",
-            halve,
-        ),
-        (
-            "421 4.7.28 rate",
-            Class::RateLimited,
-            "Transient",
-            "General",
-            Action::ThrottleSite { pace: trickle },
-        ),
-        (
-            "452 4.5.3 many",
-            Class::TooManyRecipients,
-            "Transient",
-            "General",
-            Action::SplitRecipients,
-        ),
-        (
-            "500 5.5.1 what",
-            Class::Protocol,
-            "Undetermined",
-            "Undetermined",
-            Action::RetryWithoutPipelining,
-        ),
+        ("550 5.7.26 no", Class::Authentication, "Transient", "General", fail(FailReason::Authentication)),
+        ("550 5.7.708 no", Class::Blocked, "Transient", "General", hold),
+        ("421 4.3.2 busy", Class::RateLimited, "Transient", "General", halve),
+        ("421 4.7.28 rate", Class::RateLimited, "Transient", "General", Action::ThrottleSite { pace: trickle }),
+        ("452 4.5.3 many", Class::TooManyRecipients, "Transient", "General", Action::SplitRecipients),
+        ("500 5.5.1 what", Class::Protocol, "Undetermined", "Undetermined", Action::RetryWithoutPipelining),
         (
             "553 5.6.7 utf8",
             Class::AddressUnsupported,
@@ -157,38 +72,15 @@ fn every_class_has_its_type_and_its_action() {
             "Undetermined",
             fail(FailReason::AddressUnsupported),
         ),
-        (
-            "554 5.4.7 old",
-            Class::Expired,
-            "Transient",
-            "General",
-            fail(FailReason::Expired),
-        ),
-        (
-            "451 4.3.0 later",
-            Class::Temporary,
-            "Transient",
-            "General",
-            Action::Retry,
-        ),
-        (
-            "550 5.7.1 no",
-            Class::Unknown,
-            "Undetermined",
-            "Undetermined",
-            fail(FailReason::Rejected),
-        ),
+        ("554 5.4.7 old", Class::Expired, "Transient", "General", fail(FailReason::Expired)),
+        ("451 4.3.0 later", Class::Temporary, "Transient", "General", Action::Retry),
+        ("550 5.7.1 no", Class::Unknown, "Undetermined", "Undetermined", fail(FailReason::Rejected)),
     ];
     for (line, class, kind, subtype, action) in cases {
         let verdict = classify(Rcpt, &reply(line), OTHER);
 
         assert_eq!(
-            (
-                verdict.class,
-                verdict.kind.as_str(),
-                verdict.subtype,
-                verdict.action
-            ),
+            (verdict.class, verdict.kind.as_str(), verdict.subtype, verdict.action),
             (class, kind, subtype, action),
             "{line}"
         );
@@ -198,31 +90,16 @@ fn every_class_has_its_type_and_its_action() {
 #[test]
 fn a_block_says_how_long_and_where_to_ask() {
     let cases = [
-        (
-            OUTLOOK,
-            "550 5.7.1 on our block list (S3140)",
-            SitePace::Trickle { minutes: 90 },
-        ),
-        (
-            YAHOO,
-            "421 4.7.0 [TSS04] deferred",
-            SitePace::Stop { minutes: 120 },
-        ),
-        (
-            OTHER,
-            "554 5.7.1 blocked using zen.spamhaus.org",
-            SitePace::Trickle { minutes: 90 },
-        ),
+        (OUTLOOK, "550 5.7.1 on our block list (S3140)", SitePace::Trickle { minutes: 90 }),
+        (YAHOO, "421 4.7.0 [TSS04] deferred", SitePace::Stop { minutes: 120 }),
+        (OTHER, "554 5.7.1 blocked using zen.spamhaus.org", SitePace::Trickle { minutes: 90 }),
     ];
     for (host, line, expected) in cases {
         let Action::HoldSite { pace, delist } = classify(Mail, &reply(line), host).action else {
             panic!("{line}");
         };
         assert_eq!(pace, expected, "{line}");
-        assert!(
-            delist.is_some_and(|url| url.starts_with("https://")),
-            "{line}"
-        );
+        assert!(delist.is_some_and(|url| url.starts_with("https://")), "{line}");
     }
     let verdict = classify(Mail, &reply("421 4.7.0 [TSS05] deferred"), YAHOO);
     let pace = SitePace::Trickle { minutes: 90 };
@@ -231,11 +108,7 @@ fn a_block_says_how_long_and_where_to_ask() {
 
 #[test]
 fn a_mailbox_that_receives_too_fast_is_not_suppressed() {
-    let verdict = classify(
-        Rcpt,
-        &reply("550 5.2.1 is receiving mail at a rate that"),
-        GMAIL,
-    );
+    let verdict = classify(Rcpt, &reply("550 5.2.1 is receiving mail at a rate that"), GMAIL);
 
     assert_eq!(verdict.action, Action::Retry);
 }
@@ -244,26 +117,16 @@ fn a_mailbox_that_receives_too_fast_is_not_suppressed() {
 fn rejected_credentials_hold_the_smarthost() {
     let verdict = classify(Auth, &reply("535 5.7.8 no"), OTHER);
 
-    assert!(
-        matches!(verdict.action, Action::HoldSite { .. }),
-        "{verdict:?}"
-    );
+    assert!(matches!(verdict.action, Action::HoldSite { .. }), "{verdict:?}");
 }
 
 #[test]
 fn codes_that_contradict_themselves_are_read_mildly() {
-    for line in [
-        "450 5.1.1 no such user",
-        "550 4.1.1 no such user",
-        "450 no such user",
-    ] {
+    for line in ["450 5.1.1 no such user", "550 4.1.1 no such user", "450 no such user"] {
         let verdict = classify(Rcpt, &reply(line), OTHER);
 
         assert_eq!(verdict.kind, BounceKind::Transient, "{line}");
-        assert!(
-            matches!(verdict.action, Action::Retry | Action::RetryShort),
-            "{line}"
-        );
+        assert!(matches!(verdict.action, Action::Retry | Action::RetryShort), "{line}");
     }
 }
 
