@@ -33,7 +33,7 @@ pub(super) fn describe(router: &Router) -> OpenApi {
     let mut document = OpenApi::with_info(info).add_security_scheme("bearer", bearer).merge_router(router);
     for operation in document.paths.values_mut().flat_map(|path| path.operations.values_mut()) {
         operation.operation_id = operation.operation_id.take().map(|path| short_name(&path));
-        if !operation.securities.as_ref().is_some_and(|securities| !securities.is_empty()) {
+        if operation.securities.as_ref().is_none_or(Vec::is_empty) {
             operation.securities = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
         }
     }
