@@ -30,6 +30,7 @@ use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::http::{self, BodyLimits, Cors, RateLimiter};
 use crate::id::IdSource;
+use crate::preferences::{Links, Preferences};
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
 use crate::workers::{Supervisor, WorkerError, every};
 use crate::{blocking, teams};
@@ -176,11 +177,13 @@ impl App {
 
         let resolver = resolver(&config)?;
         let bell = QueueBell::default();
-        let settings = delivery_settings(&config, &resolver, capture_address);
+        let links = Links::new(context.keyring.clone(), config.link_settings(address));
+        let settings = delivery_settings(&config, &resolver, capture_address, links.clone());
         let engine = Engine::new(context.clone(), settings, bell.clone());
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let requests = TaskTracker::new();
-        let emails = Arc::new(Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone()));
+        let emails = Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone(), links);
+        let emails = Arc::new(emails);
         let api_keys = ApiKeys::load(context.clone(), requests.clone())?;
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
@@ -192,6 +195,7 @@ impl App {
             .with(Arc::clone(&emails))
             .with(Arc::clone(&api_keys))
             .with(Arc::clone(&domains))
+            .with(Arc::new(Preferences::new(context.clone())))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));
@@ -351,7 +355,12 @@ fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {
     resolver.map(Arc::new).map_err(StartError::Resolver)
 }
 
-fn delivery_settings(config: &Config, resolver: &Arc<Resolver>, capture: SocketAddr) -> delivery::Settings {
+fn delivery_settings(
+    config: &Config,
+    resolver: &Arc<Resolver>,
+    capture: SocketAddr,
+    links: Links,
+) -> delivery::Settings {
     let hostname = config.hostname.name.as_str().to_owned();
     let transport = match &config.delivery {
         Delivery::Capture => Transport::Capture { address: capture },
@@ -392,6 +401,7 @@ fn delivery_settings(config: &Config, resolver: &Arc<Resolver>, capture: SocketA
             Queue::Run => Flow::Open,
             Queue::Hold => Flow::Held,
         },
+        links,
     }
 }
 

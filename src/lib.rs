@@ -3,7 +3,8 @@
 //! The nouns of the API are folders: [`emails`], [`domains`], [`api_keys`], [`teams`], [`users`],
 //! [`contacts`], [`topics`], [`suppressions`], [`events`], [`usage`]. Around them: [`http`] (what
 //! every endpoint shares), [`store`] (the two doors of the one file), [`mime`] (messages and
-//! signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`].
+//! signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`], [`preferences`]
+//! (unsubscribe links and their page).
 //! Small shared values: [`address`], [`id`], [`clock`], [`random`], [`context`].
 
 pub mod address;
@@ -25,6 +26,7 @@ pub mod events;
 pub mod http;
 pub mod id;
 pub mod mime;
+pub mod preferences;
 pub mod random;
 pub mod store;
 pub mod suppressions;

@@ -16,6 +16,7 @@ use crate::dns::Resolver;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency};
 use crate::id::IdSource;
+use crate::preferences::Links;
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
 
 /// Why a store cannot be opened for a verb.
@@ -57,7 +58,8 @@ impl Direct {
         let resolver = Resolver::with_servers(&[nowhere]).expect("one server is enough for a resolver");
         let domains = Domains::new(context.clone(), resolver, config.domain_settings(config.listen), Arc::clone(&api_keys));
         let idempotency = Arc::new(Idempotency::new(context.clone()));
-        let emails = Emails::new(context.clone(), QueueBell::default(), idempotency, tasks.clone());
+        let links = Links::new(context.keyring.clone(), config.link_settings(config.listen));
+        let emails = Emails::new(context.clone(), QueueBell::default(), idempotency, tasks.clone(), links);
         let services = Services {
             context,
             kind,

@@ -170,7 +170,7 @@ async fn check(args: CheckArgs, output: Output) -> Result<(), Failure> {
     let is_assumed = is_verified(&before) && before.checked_at.is_none();
     let checked = if is_running && !is_assumed { settled(&mut door, &show, &before, wait).await? } else { None };
     door.close().await;
-    output.print(checked.as_ref().unwrap_or(&pending), |domain| text(domain))?;
+    output.print(checked.as_ref().unwrap_or(&pending), text)?;
     match checked {
         Some(domain) if is_verified(&domain) => Ok(()),
         Some(DomainView { name, status, .. }) => {

@@ -1,10 +1,11 @@
 //! The settings: every one with its unit, default, range and variable.
 //!
-//! A flag beats its `RINGMAIL_` variable, which beats the default; an empty variable is unset. [`Settings`] is what the command
-//! line reads, shared by `ringmail serve` and `ringmail dev`; [`Settings::into_config`] checks what
-//! concerns more than one setting and gives the plain values the rest of the program reads.
+//! A flag beats its `RINGMAIL_` variable, which beats the default; an empty variable is unset.
+//! [`Settings`] is what the command line reads, shared by `ringmail serve` and `ringmail dev`;
+//! [`Settings::into_config`] checks what concerns more than one setting and gives the plain values the rest of the program reads.
 //!
-//! `settings.rs` the list of settings; `dev.rs` those of `ringmail dev` alone; `values.rs` how durations, addresses and names are written;
+//! `settings.rs` the list of settings; `dev.rs` those of `ringmail dev` alone; `values.rs` how
+//! durations, addresses and names are written;
 //! `relay.rs` the smarthost's URL; `hostname.rs` the name this machine goes by;
 //! `host.rs` the host inside a URL.
 //!
@@ -34,6 +35,7 @@ pub(crate) use values::wait;
 
 use crate::dns::Cidr;
 use crate::domains::{DomainSettings, RelayRecords};
+use crate::preferences::{LinkSettings, Reach};
 use crate::store::Kind;
 
 /// Where accepted emails go.
@@ -160,17 +162,24 @@ impl Config {
 
     /// Returns what domains show of these settings, for a server that is bound to an address.
     pub fn domain_settings(&self, bound: SocketAddr) -> DomainSettings {
-        let public_url = self.public_url(bound);
+        let links = self.link_settings(bound);
         DomainSettings {
             hostname: self.hostname.name.as_str().to_owned(),
             regions: self.regions.clone(),
             // Without a smarthost the return path is this server's own.
             relay_records: self.relay_records.clone().filter(|_| matches!(self.delivery, Delivery::Relay(_))),
-            // Links to a loopback address work for nobody else; in capture mode nobody else gets them.
-            links_allowed: self.delivery == Delivery::Capture
-                || self.public_url.as_deref().is_some_and(|url| !host::is_loopback(&host::of_url(url))),
-            public_url,
+            links_allowed: links.links_work(),
+            public_url: links.public_url,
         }
+    }
+
+    /// Returns what generated links are made of, for a server that is bound to an address.
+    pub fn link_settings(&self, bound: SocketAddr) -> LinkSettings {
+        let reach = match self.delivery {
+            Delivery::Capture => Reach::Captured,
+            Delivery::Direct | Delivery::Relay(_) => Reach::Delivered,
+        };
+        LinkSettings { public_url: self.public_url(bound), reach }
     }
 }
 

@@ -138,7 +138,8 @@ fn lists_are_separated_by_commas_or_repeated() {
     let config = config(&[
         "--resolver", "127.0.0.1:5353,9.9.9.9,2620:fe::fe,[2620:fe::fe]",
         "--allow-address", "127.0.0.0/8", "--allow-address", "10.0.0.0/8,fd00::/8",
-        "--cors-origins", "https://a.example/,https://b.example:8443", "--dashboard-hosts", "Mail.lan,192.168.1.5,[::2]",
+        "--cors-origins", "https://a.example/,https://b.example:8443",
+        "--dashboard-hosts", "Mail.lan,192.168.1.5,[::2]",
     ])
     .unwrap();
 
@@ -251,6 +252,8 @@ fn links_are_allowed_where_whoever_gets_them_can_open_them() {
         (&["--delivery", "direct", "--public-url", "https://mail.example.com"], true),
         (&["--delivery", "direct", "--public-url", "http://localhost:8787"], false),
         (&["--delivery", "direct", "--public-url", "http://[::1]:8787/mail"], false),
+        (&["--delivery", "direct", "--listen", "0.0.0.0:8787"], false),
+        (&["--delivery", "direct", "--listen", "192.0.2.1:8787"], true),
     ] {
         let config = config(line).unwrap();
 

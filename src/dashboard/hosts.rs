@@ -6,7 +6,7 @@
 
 use salvo::http::StatusCode;
 use salvo::http::header::HOST;
-use salvo::{FlowCtrl, Request, Response, Writer, handler};
+use salvo::{FlowCtrl, Request, Response, Writer as _, handler};
 
 use crate::config::host;
 use crate::http::State;

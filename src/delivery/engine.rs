@@ -28,6 +28,7 @@ use crate::context::Context;
 use crate::dns::Freshness;
 use crate::domains::SigningKeyCache;
 use crate::emails::EmailRow;
+use crate::preferences::Links;
 use crate::store::StoreError;
 
 /// Groups read from the table at a time.
@@ -68,6 +69,8 @@ pub struct Settings {
     pub tls: TlsConfigs,
     /// Whether anything is delivered at all.
     pub flow: Flow,
+    /// Makes the unsubscribe links of emails under a topic.
+    pub links: Links,
 }
 
 /// Whether the queue is drained.

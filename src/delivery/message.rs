@@ -8,9 +8,11 @@ use crate::address::Mailbox;
 use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
-use crate::emails::{self, EmailRow, RecipientKind, message_id};
+use crate::emails::{self, Content, EmailRow, RecipientKind, message_id};
+use crate::id::TopicId;
 use crate::mime::dkim::{self, Signature};
 use crate::mime::{self, Attachment, Message, Party};
+use crate::preferences::{Links, UnsubscribeToken};
 use crate::store::{ReadTx, StoreError};
 
 /// A message ready for its envelope.
@@ -47,10 +49,14 @@ pub(super) fn compose(
     context: &Context,
     signing: &SigningKeyCache,
     return_paths: &ReturnPaths,
+    links: &Links,
     claimed: &Claimed,
 ) -> Result<Composed, ComposeError> {
     let (row, id) = (&claimed.row, claimed.key.email);
-    let content = emails::read_content(tx, &context.keyring, id)?.ok_or(ComposeError::ContentGone)?;
+    let mut content = emails::read_content(tx, &context.keyring, id)?.ok_or(ComposeError::ContentGone)?;
+    if let Some(topic) = row.topic {
+        content = with_link(content, links, claimed, topic)?;
+    }
     let domain = signing.find(tx, claimed.due.team, row.domain)?.ok_or(ComposeError::DomainGone)?;
     let mut files = Vec::with_capacity(row.attachments.len());
     for (number, info) in (0..).zip(&row.attachments) {
@@ -95,6 +101,25 @@ pub(super) fn compose(
         recipients: claimed.addresses(),
     };
     Ok(Composed { envelope, signatures, message: bytes })
+}
+
+/// Gives an email under a topic its recipient's unsubscribe link. Such an email goes out to one
+/// recipient at a time.
+fn with_link(
+    content: Content,
+    links: &Links,
+    claimed: &Claimed,
+    topic: TopicId,
+) -> Result<Content, ComposeError> {
+    let Some(index) = claimed.recipients.first() else { return Ok(content) };
+    let mailbox = Mailbox::parse(&claimed.row.recipients[*index].mailbox).map_err(|error| invalid(&error))?;
+    let token = UnsubscribeToken { team: claimed.due.team, topic, address: mailbox.address().clone() };
+    let link = links.link(&token);
+    let Content { html, text, mut headers } = content;
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("List-Unsubscribe")) {
+        headers.extend(link.headers());
+    }
+    Ok(Content { html: html.map(|html| link.fill_html(html)), text: text.map(|text| link.fill_text(text)), headers })
 }
 
 fn invalid(error: &dyn std::fmt::Display) -> ComposeError {

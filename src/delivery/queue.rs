@@ -138,8 +138,7 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
             drop_unwanted(tx, &due, &mut row, &mut recipients)?;
         }
         if recipients.is_empty() {
-            emails::settle_deleted(tx, key.email, &row)?;
-            tx.put(&EMAILS, &(due.team, key.email), &row)?;
+            emails::put_settled(tx, due.team, key.email, &row)?;
             continue;
         }
         let mut newly_sent = Vec::new();

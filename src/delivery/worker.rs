@@ -234,7 +234,8 @@ impl Worker<'_> {
         let engine = Arc::clone(self.engine);
         blocking::run(move || {
             let composed = engine.context.store.read_now(|tx| {
-                message::compose(tx, &engine.context, &engine.signing, &engine.return_paths, &claimed)
+                let links = &engine.settings.links;
+                message::compose(tx, &engine.context, &engine.signing, &engine.return_paths, links, &claimed)
             });
             (claimed, composed)
         })

@@ -160,6 +160,7 @@ fn due_key(due_ms: TimestampMs, email: EmailId, group: u16) -> (u64, u8, EmailId
 
 #[cfg(test)]
 mod tests {
+    use crate::preferences::{LinkSettings, Links, Reach};
     use std::sync::Arc;
 
     use tokio_util::task::TaskTracker;
@@ -233,7 +234,9 @@ mod tests {
     async fn a_deleted_email_goes_at_once_or_with_its_last_delivery() {
         let (_directory, context) = Context::temporary();
         let idempotency = Arc::new(Idempotency::new(context.clone()));
-        let emails = Emails::new(context.clone(), QueueBell::default(), idempotency, TaskTracker::new());
+        let settings = LinkSettings { public_url: "http://localhost".into(), reach: Reach::Captured };
+        let links = Links::new(context.keyring.clone(), settings);
+        let emails = Emails::new(context.clone(), QueueBell::default(), idempotency, TaskTracker::new(), links);
         let settled = put(&context, DeliveryState::Settled).await;
         let waiting = put(&context, DeliveryState::Waiting { due_ms: 1 }).await;
         let under_way = put(&context, DeliveryState::InFlight).await;

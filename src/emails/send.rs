@@ -21,6 +21,7 @@ use crate::delivery::{Class, Due, DueKey, DueRow, QueueBell, simulated};
 use crate::domains::{self, SenderDomainRow};
 use crate::events::{self, Detail, Event, Kind};
 use crate::id::{ApiKeyId, DomainId, EmailId, TeamId};
+use crate::preferences::{LinkError, Links, PairOrigin};
 use crate::store::tables::{AddressHash, DUE, EMAILS};
 use crate::store::{StoreError, WriteTx};
 use crate::suppressions::{self, SendKind};
@@ -36,6 +37,8 @@ pub enum SendError {
     KeyOfAnotherDomain,
     /// The team has no such topic.
     TopicNotFound,
+    /// The unsubscribe links of an email under a topic cannot be made.
+    Link(LinkError),
     /// No `to` recipient is left.
     AllRecipientsSuppressed,
     /// The idempotency key refuses the request.
@@ -101,12 +104,19 @@ pub struct Emails {
     pub(super) bell: QueueBell,
     idempotency: Arc<Idempotency>,
     tasks: TaskTracker,
+    links: Links,
 }
 
 impl Emails {
     /// Wires the use cases of emails.
-    pub fn new(context: Context, bell: QueueBell, idempotency: Arc<Idempotency>, tasks: TaskTracker) -> Self {
-        Self { context, bell, idempotency, tasks }
+    pub fn new(
+        context: Context,
+        bell: QueueBell,
+        idempotency: Arc<Idempotency>,
+        tasks: TaskTracker,
+        links: Links,
+    ) -> Self {
+        Self { context, bell, idempotency, tasks, links }
     }
 
     /// Returns the present time, which relative dates count from.
@@ -184,6 +194,7 @@ impl Emails {
             bell: self.bell.clone(),
             idempotency: Arc::clone(&self.idempotency),
             tasks: self.tasks.clone(),
+            links: self.links.clone(),
         }
     }
 
@@ -213,9 +224,9 @@ impl Emails {
 
     async fn prepare(&self, sender: Sender, emails: Vec<SendEmail>, now: TimestampMs) -> Vec<Prepared> {
         let bytes: usize = emails.iter().map(content_bytes).sum();
-        let context = self.context.clone();
-        let work = move || emails.into_iter().map(|email| Prepared::new(&context, sender, email, now)).collect();
-        blocking::run_sized(bytes, work).await
+        let (context, links) = (self.context.clone(), self.links.clone());
+        let prepare = move |email| Prepared::new(&context, &links, sender, email, now);
+        blocking::run_sized(bytes, move || emails.into_iter().map(prepare).collect()).await
     }
 }
 
@@ -224,11 +235,22 @@ fn content_bytes(email: &SendEmail) -> usize {
     parts + email.attachments.iter().map(|attachment| attachment.content().len()).sum::<usize>()
 }
 
+/// Checks that an email under a topic can carry its unsubscribe link. One without is left as it is.
+fn check_link(links: &Links, email: &SendEmail) -> Result<(), LinkError> {
+    if email.topic.is_none() {
+        return Ok(());
+    }
+    let pair = if email.headers.has_unsubscribe_pair() { PairOrigin::Caller } else { PairOrigin::Generated };
+    links.check(email.html.as_deref(), email.text.as_deref(), pair)
+}
+
 /// An email ready for its transaction.
 struct Prepared {
     id: EmailId,
     row: EmailRow,
     sender_domain: String,
+    /// Whether its unsubscribe link can be made.
+    link: Result<(), LinkError>,
     /// What suppressions and contacts are found by, in the order of the row's recipients.
     recipients: Vec<AddressHash>,
     content: StoredBlob,
@@ -236,7 +258,8 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(context: &Context, sender: Sender, email: SendEmail, now: TimestampMs) -> Self {
+    fn new(context: &Context, links: &Links, sender: Sender, email: SendEmail, now: TimestampMs) -> Self {
+        let link = check_link(links, &email);
         let SendEmail {
             from, recipients, reply_to, subject, html, text, headers, attachments, tags, scheduled_ms, topic,
         } = email;
@@ -285,6 +308,7 @@ impl Prepared {
             id,
             row,
             sender_domain: from.address().domain().as_str().to_owned(),
+            link,
             recipients: recipients
                 .iter()
                 .map(|recipient| suppressions::hash(recipient.mailbox.address()))
@@ -346,6 +370,7 @@ impl AcceptGroup {
             Some(id) => Some(topics::find_for_send(tx, team, id)?.ok_or(SendError::TopicNotFound)?),
             None => None,
         };
+        email.link.clone().map_err(SendError::Link)?;
         let mut row = email.row.clone();
         row.domain = domain.id;
         row.recipients.clear();

@@ -12,7 +12,7 @@ use super::rate_limit::RateLimiter;
 use super::state::Services;
 use super::{auth, edge, openapi};
 use crate::id::IdSource;
-use crate::{api_keys, dashboard, domains, emails};
+use crate::{api_keys, dashboard, domains, emails, preferences};
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
 /// that would match it.
@@ -60,6 +60,8 @@ fn absent() -> Router {
 
 /// The routes that need no key.
 fn open() -> Router {
+    use preferences::api as preferences;
+
     Router::new()
         .push(Router::with_path("health").get(openapi::health))
         .push(Router::with_path("docs/openapi.json").get(openapi::get_description))
@@ -68,6 +70,12 @@ fn open() -> Router {
                 .push(Router::new().get(dashboard::serve_file))
                 .push(Router::with_path("dashboard").get(dashboard::serve_file))
                 .push(Router::with_path("dashboard/{**path}").get(dashboard::serve_file)),
+        )
+        .push(
+            Router::with_path("unsubscribe/{token}")
+                .get(preferences::show_unsubscribe)
+                .head(preferences::show_unsubscribe)
+                .post(preferences::unsubscribe),
         )
 }
 

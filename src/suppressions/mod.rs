@@ -23,7 +23,7 @@ pub enum Origin {
     Complaint,
     /// The team listed it.
     Manual,
-    /// An opt-out that outlived its contact.
+    /// An opt-out of an address without a contact, or one that outlived its contact.
     Unsubscribe,
 }
 
@@ -67,12 +67,20 @@ pub fn hash(address: &EmailAddress) -> AddressHash {
 /// # Errors
 /// [`StoreError`].
 pub fn blocks(tx: &impl Reads, team: TeamId, address: &AddressHash, kind: SendKind) -> Result<bool, StoreError> {
-    let Some(index) = tx.get(&SUPPRESSION_ADDRESSES, &(team, *address))? else { return Ok(false) };
-    let Some(row) = tx.get(&SUPPRESSIONS, &(team, index.id))? else { return Ok(false) };
-    Ok(match row.origin {
-        Origin::Bounce | Origin::Complaint | Origin::Manual => true,
-        Origin::Unsubscribe => kind == SendKind::Topic,
+    Ok(match origin(tx, team, address)? {
+        None => false,
+        Some(Origin::Bounce | Origin::Complaint | Origin::Manual) => true,
+        Some(Origin::Unsubscribe) => kind == SendKind::Topic,
     })
+}
+
+/// Returns why the team does not write to the address; `None` when it is not listed.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn origin(tx: &impl Reads, team: TeamId, address: &AddressHash) -> Result<Option<Origin>, StoreError> {
+    let Some(index) = tx.get(&SUPPRESSION_ADDRESSES, &(team, *address))? else { return Ok(None) };
+    Ok(tx.get(&SUPPRESSIONS, &(team, index.id))?.map(|row| row.origin))
 }
 
 /// Lists an address; one that is listed already keeps its row, whose origin is raised when it is

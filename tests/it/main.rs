@@ -10,4 +10,5 @@ mod domains;
 mod emails;
 mod http;
 mod isolation;
+mod preferences;
 mod support;

@@ -20,6 +20,7 @@ use crate::emails::model::SendEmail;
 use crate::emails::{BatchError, EmailLimits, Emails, SendError};
 use crate::http::tolerance::ITEM_ECHOES;
 use crate::http::{ApiError, ApiResult, Body, ErrorCode, State, body, canonical};
+use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
 
 /// Sends an email.
 ///
@@ -124,6 +125,15 @@ impl From<SendError> for ApiError {
                 "This API key is restricted to another domain. Send from an address of that domain, or use another key.",
             ),
             SendError::TopicNotFound => Self::not_found("Topic"),
+            SendError::Link(LinkError::Loopback(public_url)) => Self::validation(format!(
+                "Invalid `topic_id` field: an email under a topic carries an unsubscribe link, and recipients cannot \
+                 open {public_url}. Start the server with `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the \
+                 address they reach it under."
+            )),
+            SendError::Link(LinkError::TooManyPlaceholders) => Self::validation(format!(
+                "Invalid `html` or `text` field: together they hold more than {PLACEHOLDERS_MAX} unsubscribe \
+                 placeholders."
+            )),
             SendError::AllRecipientsSuppressed => {
                 Self::new(ErrorCode::AllRecipientsSuppressed, "All recipients are suppressed")
             }

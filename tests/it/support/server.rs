@@ -7,6 +7,7 @@ use ringmail::admin::{self, Services};
 use ringmail::app::App;
 use ringmail::clock::{Clock, monotonic};
 use ringmail::config::{DevSettings, Purpose, Settings};
+use ringmail::context::Context;
 use ringmail::delivery::QueueBell;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -127,10 +128,11 @@ impl TestServer {
         &self.key
     }
 
-    /// Returns the data directory.
-    pub(crate) fn directory(&self) -> &std::path::Path {
-        self.directory.as_ref().expect("the directory is there until the end").path()
+    /// Returns the store, the ids and the keys of the server, for what no endpoint can put in or read.
+    pub(crate) fn context(&self) -> &Context {
+        &self.services.context
     }
+
 
     /// Returns the parts behind the front door, for facts that no endpoint makes or shows.
     pub(super) fn services(&self) -> &Services {

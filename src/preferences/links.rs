@@ -1,0 +1,369 @@
+//! Unsubscribe links: whether they can work, where they stand in a body, and the header fields that
+//! let a mail program unsubscribe by itself.
+
+use std::borrow::Cow;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use super::token::UnsubscribeToken;
+use crate::store::Keyring;
+
+/// Placeholders in the parts of one email. Each may grow into some hundred bytes, per recipient.
+pub const PLACEHOLDERS_MAX: usize = 100;
+
+const OPEN: &str = "{{{";
+/// What stands for the link in a body; the second is the name that the compatible API gives it.
+const PLACEHOLDERS: [&str; 2] = ["{{{UNSUBSCRIBE_URL}}}", "{{{RESEND_UNSUBSCRIBE_URL}}}"];
+
+/// Who can get what the instance sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Whoever uses this machine: everything ends in the built-in mailbox.
+    Captured,
+    /// Anyone.
+    Delivered,
+}
+
+/// What an operator sets that links depend on.
+#[derive(Clone, Debug)]
+pub struct LinkSettings {
+    /// The base of every generated link, without a slash at its end.
+    pub public_url: String,
+    /// Who can get the links.
+    pub reach: Reach,
+}
+
+impl LinkSettings {
+    /// Returns whether whoever gets a link can open it: not when it leads to the machine of its
+    /// reader and the reader is somewhere else.
+    pub fn links_work(&self) -> bool {
+        self.reach == Reach::Captured || !is_loopback(&self.public_url)
+    }
+
+    /// Returns what may be said of one-click unsubscribing.
+    fn header_form(&self) -> HeaderForm {
+        // RFC 8058 §3.1 asks for an https target. In the built-in mailbox the pair is shown for any
+        // target, because it is there to be looked at and followed on the machine itself.
+        if self.reach == Reach::Captured || self.public_url.starts_with("https://") {
+            HeaderForm::Pair
+        } else {
+            HeaderForm::LinkAlone
+        }
+    }
+}
+
+/// Which header fields are generated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HeaderForm {
+    /// `List-Unsubscribe` and `List-Unsubscribe-Post`.
+    Pair,
+    /// `List-Unsubscribe`, for people to follow (RFC 2369 §3.2).
+    LinkAlone,
+}
+
+/// Why an email under a topic is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkError {
+    /// It needs a link, and recipients could not open this public address.
+    Loopback(String),
+    /// Its parts hold more placeholders than are filled in.
+    TooManyPlaceholders,
+}
+
+/// Where the unsubscribe pair of an email comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairOrigin {
+    /// The caller gave one, which stands.
+    Caller,
+    /// It is generated.
+    Generated,
+}
+
+/// Makes the links of the instance. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Links {
+    keyring: Keyring,
+    settings: Arc<LinkSettings>,
+}
+
+impl Links {
+    /// Returns the links of an instance with these keys and settings.
+    pub fn new(keyring: Keyring, settings: LinkSettings) -> Self {
+        Self { keyring, settings: Arc::new(settings) }
+    }
+
+    /// Checks an email under a topic before it is accepted: what needs a link can have one.
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub fn check(&self, html: Option<&str>, text: Option<&str>, pair: PairOrigin) -> Result<(), LinkError> {
+        let placeholders: usize = [html, text].into_iter().flatten().map(count_placeholders).sum();
+        if placeholders > PLACEHOLDERS_MAX {
+            return Err(LinkError::TooManyPlaceholders);
+        }
+        let needs_link = pair == PairOrigin::Generated || placeholders > 0;
+        if needs_link && !self.settings.links_work() {
+            return Err(LinkError::Loopback(self.settings.public_url.clone()));
+        }
+        Ok(())
+    }
+
+    /// Returns the link of one recipient.
+    pub fn link(&self, token: &UnsubscribeToken) -> Link {
+        let url = format!("{}/unsubscribe/{}", self.settings.public_url, token.seal(&self.keyring));
+        Link { url, form: self.settings.header_form() }
+    }
+}
+
+/// The link of one recipient.
+#[derive(Clone, Debug)]
+pub struct Link {
+    url: String,
+    form: HeaderForm,
+}
+
+impl Link {
+    /// Puts the link in place of the placeholders of an html part, escaped as the value of an
+    /// attribute. What is put in is not looked at again.
+    pub fn fill_html(&self, html: String) -> String {
+        fill(html, &escape_html(&self.url))
+    }
+
+    /// Puts the link in place of the placeholders of a text part.
+    pub fn fill_text(&self, text: String) -> String {
+        fill(text, &self.url)
+    }
+
+    /// Returns the header fields that name the link.
+    pub fn headers(&self) -> Vec<(String, String)> {
+        let mut headers = vec![("List-Unsubscribe".to_owned(), format!("<{}>", self.url))];
+        if self.form == HeaderForm::Pair {
+            headers.push(("List-Unsubscribe-Post".to_owned(), "List-Unsubscribe=One-Click".to_owned()));
+        }
+        headers
+    }
+}
+
+/// Returns the text before the next placeholder and the text after it.
+fn split_at_placeholder(text: &str) -> Option<(&str, &str)> {
+    let mut from = 0;
+    while let Some(at) = text[from..].find(OPEN).map(|at| from + at) {
+        if let Some(rest) = PLACEHOLDERS.iter().find_map(|placeholder| text[at..].strip_prefix(placeholder)) {
+            return Some((&text[..at], rest));
+        }
+        from = at + 1;
+    }
+    None
+}
+
+fn count_placeholders(text: &str) -> usize {
+    let mut count = 0;
+    let mut rest = text;
+    while let Some((_, after)) = split_at_placeholder(rest) {
+        count += 1;
+        rest = after;
+    }
+    count
+}
+
+fn fill(text: String, link: &str) -> String {
+    let Some((mut before, mut rest)) = split_at_placeholder(&text) else { return text };
+    let mut filled = String::with_capacity(text.len() + 2 * link.len());
+    loop {
+        filled.push_str(before);
+        filled.push_str(link);
+        match split_at_placeholder(rest) {
+            Some(next) => (before, rest) = next,
+            None => break,
+        }
+    }
+    filled.push_str(rest);
+    filled
+}
+
+/// Returns the text as it may stand between tags and in a quoted attribute.
+pub(super) fn escape_html(text: &str) -> Cow<'_, str> {
+    if !text.contains(['&', '<', '>', '"', '\'']) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Returns whether a base URL leads every reader to their own machine.
+fn is_loopback(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or_default();
+    if let Some((ip, _)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return ip.parse::<Ipv6Addr>().is_ok_and(|ip| {
+            ip.is_loopback() || ip.is_unspecified() || ip.to_ipv4_mapped().is_some_and(leads_home)
+        });
+    }
+    let host = authority.split(':').next().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
+    // RFC 6761 §6.3: localhost and every name below it.
+    host == "localhost" || host.ends_with(".localhost") || host.parse().is_ok_and(leads_home)
+}
+
+fn leads_home(ip: Ipv4Addr) -> bool {
+    ip.is_loopback() || ip.is_unspecified()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::address::EmailAddress;
+    use crate::id::Id;
+
+    fn links(public_url: &str, reach: Reach) -> Links {
+        let directory = tempfile::tempdir().unwrap();
+        let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
+        Links::new(keyring, LinkSettings { public_url: public_url.to_owned(), reach })
+    }
+
+    fn link(url: &str) -> Link {
+        Link { url: url.to_owned(), form: HeaderForm::Pair }
+    }
+
+    #[test]
+    fn a_link_names_the_recipient_below_the_public_address() {
+        let links = links("https://mail.example.com/base", Reach::Delivered);
+        let address = EmailAddress::parse("ada@example.com").unwrap();
+        let token = UnsubscribeToken { team: Id::MIN, topic: Id::MAX, address };
+
+        let url = links.link(&token).url;
+
+        let sealed = url.strip_prefix("https://mail.example.com/base/unsubscribe/").unwrap();
+        assert_eq!(UnsubscribeToken::open(sealed, &links.keyring), Some(token));
+    }
+
+    #[test]
+    fn both_placeholders_are_filled_in_and_nothing_else() {
+        let link = link("https://m.test/u?a=1&b=2");
+        for (body, html, text) in [
+            ("{{{UNSUBSCRIBE_URL}}}", "https://m.test/u?a=1&amp;b=2", "https://m.test/u?a=1&b=2"),
+            (
+                "<a href=\"{{{RESEND_UNSUBSCRIBE_URL}}}\">",
+                "<a href=\"https://m.test/u?a=1&amp;b=2\">",
+                "<a href=\"https://m.test/u?a=1&b=2\">",
+            ),
+            ("{{{{UNSUBSCRIBE_URL}}}}", "{https://m.test/u?a=1&amp;b=2}", "{https://m.test/u?a=1&b=2}"),
+            ("{{UNSUBSCRIBE_URL}}", "{{UNSUBSCRIBE_URL}}", "{{UNSUBSCRIBE_URL}}"),
+            ("{{{unsubscribe_url}}}", "{{{unsubscribe_url}}}", "{{{unsubscribe_url}}}"),
+            ("{{{OTHER}}} ä{{{", "{{{OTHER}}} ä{{{", "{{{OTHER}}} ä{{{"),
+            ("", "", ""),
+        ] {
+            assert_eq!(link.fill_html(body.to_owned()), html);
+            assert_eq!(link.fill_text(body.to_owned()), text);
+        }
+    }
+
+    #[test]
+    fn what_was_filled_in_is_not_looked_at_again() {
+        let link = link("{{{UNSUBSCRIBE_URL}}}");
+
+        let filled = link.fill_text("{{{{{{UNSUBSCRIBE_URL}}}UNSUBSCRIBE_URL}}}".to_owned());
+
+        assert_eq!(filled, "{{{{{{UNSUBSCRIBE_URL}}}UNSUBSCRIBE_URL}}}");
+    }
+
+    #[test]
+    fn the_pair_needs_https_once_mail_leaves_the_machine() {
+        for (public_url, reach, names) in [
+            ("https://m.test", Reach::Delivered, &["List-Unsubscribe", "List-Unsubscribe-Post"][..]),
+            ("http://m.test", Reach::Delivered, &["List-Unsubscribe"]),
+            ("http://127.0.0.1:8787", Reach::Captured, &["List-Unsubscribe", "List-Unsubscribe-Post"]),
+        ] {
+            let form = links(public_url, reach).settings.header_form();
+
+            let headers = Link { url: format!("{public_url}/u"), form }.headers();
+
+            assert_eq!(headers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
+            assert_eq!(headers[0].1, format!("<{public_url}/u>"));
+        }
+    }
+
+    #[test]
+    fn what_needs_a_link_is_refused_where_nobody_could_open_it() {
+        let with_link = Some("{{{UNSUBSCRIBE_URL}}}");
+        let loopback = || Err(LinkError::Loopback("http://localhost:8787".into()));
+        for (public_url, reach, text, pair, checked) in [
+            ("http://localhost:8787", Reach::Delivered, None, PairOrigin::Generated, loopback()),
+            ("http://localhost:8787", Reach::Delivered, with_link, PairOrigin::Caller, loopback()),
+            ("http://localhost:8787", Reach::Delivered, Some("Hello"), PairOrigin::Caller, Ok(())),
+            ("http://localhost:8787", Reach::Captured, with_link, PairOrigin::Generated, Ok(())),
+            ("http://m.test", Reach::Delivered, with_link, PairOrigin::Generated, Ok(())),
+        ] {
+            assert_eq!(links(public_url, reach).check(None, text, pair), checked, "{public_url} {reach:?} {text:?}");
+        }
+    }
+
+    #[test]
+    fn placeholders_have_a_bound_over_both_parts() {
+        let links = links("https://m.test", Reach::Delivered);
+        let half = PLACEHOLDERS[0].repeat(PLACEHOLDERS_MAX / 2);
+        let more = format!("{half}{}", PLACEHOLDERS[1]);
+
+        assert_eq!(links.check(Some(&half), Some(&half), PairOrigin::Caller), Ok(()));
+        let refused = links.check(Some(&half), Some(&more), PairOrigin::Caller);
+
+        assert_eq!(refused, Err(LinkError::TooManyPlaceholders));
+    }
+
+    #[test]
+    fn an_address_that_leads_home_is_known_in_every_spelling() {
+        for (url, home) in [
+            ("http://127.0.0.1:8787", true),
+            ("http://127.9.8.7", true),
+            ("http://0.0.0.0:80/base", true),
+            ("http://[::1]:8787", true),
+            ("http://[::]:8787", true),
+            ("http://[::ffff:127.0.0.1]", true),
+            ("https://localhost", true),
+            ("https://LocalHost.:8787/x", true),
+            ("https://mail.localhost", true),
+            ("https://mail.example.com", false),
+            ("https://localhost.example.com", false),
+            ("http://192.0.2.1:8787", false),
+            ("http://[2001:db8::1]:8787", false),
+        ] {
+            assert_eq!(is_loopback(url), home, "{url}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn filling_in_is_the_plain_replacement(
+            parts in proptest::collection::vec("[{}a]{0,5}|\\{\\{\\{UNSUBSCRIBE_URL\\}\\}\\}", 0..8),
+        ) {
+            let body = parts.concat();
+
+            let filled = link("LINK").fill_text(body.clone());
+
+            prop_assert_eq!(filled, body.replace(PLACEHOLDERS[0], "LINK"));
+        }
+
+        #[test]
+        fn no_body_panics_the_filler(body in "[{}A-Z_ä]{0,60}") {
+            let filled = link("https://m.test/<\"&'>").fill_html(body.clone());
+
+            prop_assert_eq!(filled == body, count_placeholders(&body) == 0);
+        }
+
+        #[test]
+        fn no_url_panics_the_check(url in ".{0,40}|https?://\\[?.{0,20}\\]?") {
+            let _ = is_loopback(&url);
+        }
+    }
+}

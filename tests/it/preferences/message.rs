@@ -1,0 +1,207 @@
+//! What an email under a topic carries.
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::time::Instant;
+
+use mail_auth::common::parse::TxtRecordParser as _;
+use mail_auth::common::verify::DomainKey;
+use mail_auth::hickory_resolver::config::{ResolverConfig, ResolverOpts};
+use mail_auth::{AuthenticatedMessage, DkimResult, MessageAuthenticator, Parameters, ResolverCache, Txt};
+use mail_parser::MessageParser;
+use serde_json::json;
+
+use super::{captured, delivered, header, link_path, topic, wait};
+use crate::support::{TestServer, email};
+
+const PLACEHOLDERS: &str = "{{{UNSUBSCRIBE_URL}}} {{{RESEND_UNSUBSCRIBE_URL}}}";
+
+#[test]
+fn both_placeholders_become_the_link_of_the_header() {
+    let server = TestServer::start();
+    let topic = topic(&server, "News");
+    let html = "<p>Hello</p><a href=\"{{{UNSUBSCRIBE_URL}}}\">a</a> <a href=\"{{{RESEND_UNSUBSCRIBE_URL}}}\">b</a>";
+
+    let message = delivered(&server, topic, "ada@example.org", &json!({ "html": html, "text": PLACEHOLDERS }));
+
+    let url = format!("{}{}", server.base(), link_path(&server, &message));
+    assert_eq!(header(&message, "List-Unsubscribe-Post").as_deref(), Some("List-Unsubscribe=One-Click"));
+    let parsed = MessageParser::default().parse(&message).unwrap();
+    assert_eq!(parsed.body_text(0).unwrap().trim_end(), format!("{url} {url}"));
+    let filled = format!("<p>Hello</p><a href=\"{url}\">a</a> <a href=\"{url}\">b</a>");
+    assert_eq!(parsed.body_html(0).unwrap().trim_end(), filled);
+}
+
+#[test]
+fn the_link_is_escaped_in_html_alone() {
+    let public_url = "https://mail.example.com/a&b";
+    let server = TestServer::start_with(&["--public-url", public_url]);
+    let topic = topic(&server, "News");
+
+    let fields = json!({ "html": "<a href='{{{UNSUBSCRIBE_URL}}}'>x</a>", "text": "{{{UNSUBSCRIBE_URL}}}" });
+    let message = delivered(&server, topic, "ada@example.org", &fields);
+
+    let parsed = MessageParser::default().parse(&message).unwrap();
+    assert!(parsed.body_text(0).unwrap().starts_with("https://mail.example.com/a&b/unsubscribe/"));
+    let html = parsed.body_html(0).unwrap();
+    assert!(html.starts_with("<a href='https://mail.example.com/a&amp;b/unsubscribe/"), "{html}");
+}
+
+#[test]
+fn the_derived_text_shows_the_link_too() {
+    let server = TestServer::start();
+    let topic = topic(&server, "News");
+
+    let fields = json!({ "html": "<a href=\"{{{UNSUBSCRIBE_URL}}}\">Leave</a>", "text": null });
+    let message = delivered(&server, topic, "ada@example.org", &fields);
+
+    let parsed = MessageParser::default().parse(&message).unwrap();
+    let text = parsed.body_text(0).unwrap();
+    assert!(text.contains(&link_path(&server, &message)), "{text}");
+}
+
+#[test]
+fn a_supplied_pair_stands_and_the_body_still_names_the_page() {
+    let server = TestServer::start();
+    let topic = topic(&server, "News");
+    let own = "<https://example.com/leave?u=1>, <mailto:leave@example.com>";
+    let headers = json!({ "list-unsubscribe": own, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" });
+
+    let fields = json!({ "headers": headers, "text": "{{{UNSUBSCRIBE_URL}}}" });
+    let message = delivered(&server, topic, "ada@example.org", &fields);
+
+    assert_eq!(header(&message, "list-unsubscribe").as_deref(), Some(own));
+    assert_eq!(header(&message, "List-Unsubscribe"), None);
+    assert_eq!(message.matches("List-Unsubscribe=One-Click").count(), 1);
+    let parsed = MessageParser::default().parse(&message).unwrap();
+    assert!(parsed.body_text(0).unwrap().starts_with(&format!("{}/unsubscribe/", server.base())));
+}
+
+#[test]
+fn without_a_topic_nothing_is_touched() {
+    let server = TestServer::start();
+
+    let id = server.send(&json!({ "to": "ada@example.org", "text": PLACEHOLDERS }));
+    server.wait_for(&id, "delivered");
+
+    let (_, message) = captured(&server).remove(0);
+    assert!(message.contains(PLACEHOLDERS), "{message}");
+    assert_eq!(header(&message, "List-Unsubscribe"), None);
+}
+
+#[test]
+fn each_recipient_has_a_link_of_their_own() {
+    let server = TestServer::start();
+    let topic = topic(&server, "News");
+    let to = json!(["ada@example.org", "bob@example.org"]);
+
+    let id = server.send(&json!({ "to": to, "cc": "eve@example.org", "topic_id": topic.to_string() }));
+    server.wait_until(&id, "every delivery", |email| {
+        email["recipients"].as_array().unwrap().iter().all(|recipient| recipient["last_event"] == "delivered")
+    });
+
+    let messages = captured(&server);
+    let mut links: Vec<String> = messages.iter().map(|(_, message)| link_path(&server, message)).collect();
+    links.sort();
+    links.dedup();
+    assert_eq!(links.len(), 3);
+    assert!(messages.iter().all(|(recipients, _)| recipients.len() == 1));
+}
+
+#[test]
+fn the_signature_covers_the_pair() {
+    let server = TestServer::start();
+    let topic = topic(&server, "News");
+    let message = delivered(&server, topic, "ada@example.org", &json!({}));
+    let domains = server.get("/domains").ok(200);
+    let domain = server.get(&format!("/domains/{}", domains["data"][0]["id"].as_str().unwrap())).ok(200);
+    let records = domain["records"].as_array().unwrap().iter().filter(|record| record["record"] == "DKIM");
+    let records = records.map(|record| {
+        let (selector, _) = record["name"].as_str().unwrap().split_once('.').unwrap();
+        (format!("{selector}._domainkey.example.com."), record["value"].as_str().unwrap().to_owned())
+    });
+    let records = Records(records.collect());
+
+    let signature = header(&message, "DKIM-Signature").unwrap().replace(' ', "").to_ascii_lowercase();
+    assert!(signature.contains(":list-unsubscribe:list-unsubscribe-post"), "{signature}");
+    assert!(verdicts(&records, &message).iter().all(|verdict| *verdict == DkimResult::Pass));
+    let forged = message.replacen("/unsubscribe/", "/unsubscribe/x", 1);
+    assert!(verdicts(&records, &forged).iter().all(|verdict| *verdict != DkimResult::Pass));
+}
+
+#[test]
+fn a_public_address_that_leads_home_refuses_what_needs_a_link() {
+    let server = TestServer::start_with(&["--delivery", "direct", "--hold"]);
+    let topic = topic(&server, "News").to_string();
+    let refusal = format!(
+        "Invalid `topic_id` field: an email under a topic carries an unsubscribe link, and recipients cannot open {}. \
+         Start the server with `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the address they reach it under.",
+        server.base()
+    );
+    let post = |fields| server.post("/emails", &email(&fields));
+
+    post(json!({ "topic_id": topic })).refused(422, "validation_error", &refusal);
+    let batch = json!([email(&json!({})), email(&json!({ "topic_id": topic }))]);
+    server.post("/emails/batch", &batch).refused(422, "validation_error", &format!("emails.1: {refusal}"));
+    assert_eq!(server.get("/emails").ok(200)["data"], json!([]));
+
+    post(json!({ "text": PLACEHOLDERS })).ok(200);
+    let pair = json!({
+        "List-Unsubscribe": "<https://example.com/leave>",
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    });
+    post(json!({ "topic_id": topic, "headers": pair })).ok(200);
+    let server = server.restart_with(&["--delivery", "direct", "--hold", "--public-url", "https://mail.example.com"]);
+    server.post("/emails", &email(&json!({ "topic_id": topic }))).ok(200);
+}
+
+#[test]
+fn an_email_has_at_most_100_placeholders() {
+    let server = TestServer::start();
+    let topic = topic(&server, "News").to_string();
+    let of = |count: usize| json!({ "topic_id": topic, "text": "{{{UNSUBSCRIBE_URL}}}".repeat(count) });
+
+    server.post("/emails", &email(&of(100))).ok(200);
+    server.post("/emails", &email(&of(101))).refused(
+        422,
+        "validation_error",
+        "Invalid `html` or `text` field: together they hold more than 100 unsubscribe placeholders.",
+    );
+}
+
+/// The domain's records, so that the verifier asks no network.
+struct Records(Vec<(String, String)>);
+
+impl ResolverCache<Box<str>, Txt> for Records {
+    fn get<Q>(&self, name: &Q) -> Option<Txt>
+    where
+        Box<str>: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.0.iter().find_map(|(known, record)| {
+            let known = known.clone().into_boxed_str();
+            (known.borrow() == name).then(|| Txt::DomainKey(DomainKey::parse(record.as_bytes()).unwrap().into()))
+        })
+    }
+
+    fn remove<Q>(&self, _: &Q) -> Option<Txt>
+    where
+        Box<str>: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        None
+    }
+
+    fn insert(&self, _: Box<str>, _: Txt, _: Instant) {}
+}
+
+/// Returns the verdict on each signature of a message; there is at least one.
+fn verdicts(records: &Records, message: &str) -> Vec<DkimResult> {
+    wait(async {
+        let verifier = MessageAuthenticator::new(ResolverConfig::default(), ResolverOpts::default()).unwrap();
+        let parsed = AuthenticatedMessage::parse(message.as_bytes()).unwrap();
+        let outputs = verifier.verify_dkim(Parameters::new(&parsed).with_txt_cache(records)).await;
+        assert!(!outputs.is_empty());
+        outputs.iter().map(|output| output.result().clone()).collect()
+    })
+}
