@@ -33,7 +33,7 @@ impl TestServer {
 
     /// Returns the team that the instance began with.
     pub(super) fn team(&self) -> TeamId {
-        self.read(|tx| teams::list(tx)).first().expect("every instance has a team").id
+        self.read(teams::list).first().expect("every instance has a team").id
     }
 
     /// Makes a key that may do no more than send.
