@@ -1,8 +1,7 @@
 //! The product through its front door, one binary. Folders mirror the API.
 
-#![expect(clippy::unwrap_used, reason = "a test that meets the unexpected ends there")]
-
 mod api_keys;
+#[expect(clippy::unwrap_used, reason = "a panic of this test is its failure, wherever it comes from")]
 mod architecture;
 mod cli;
 mod dashboard;

@@ -50,7 +50,7 @@ fn other_content_is_refused() {
         ("[104, 256]", "256"),
         ("[104, -1]", "-1"),
         ("[1.5]", "1.5"),
-        (r#"["a"]"#, "expected u8"),
+        (r#"["a"]"#, "expected an integer from 0 to 255"),
         ("7", "expected base64 text"),
         ("true", "expected base64 text"),
         (r#"{"type": "Blob", "data": []}"#, "other than a serialized Buffer"),

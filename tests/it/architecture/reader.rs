@@ -13,8 +13,8 @@ pub(super) fn code(text: &str) -> String {
             rest.find('\n').unwrap_or(rest.len())
         } else if rest.starts_with("/*") {
             rest.find("*/").map_or(rest.len(), |end| end + 2)
-        } else if rest.starts_with("r#\"") {
-            rest[3..].find("\"#").map_or(rest.len(), |end| end + 5)
+        } else if let Some(raw) = rest.strip_prefix("r#\"") {
+            raw.find("\"#").map_or(rest.len(), |end| end + 5)
         } else if next == '"' {
             string_len(rest)
         } else if rest.starts_with("'\"'") || rest.starts_with("'\\") {
