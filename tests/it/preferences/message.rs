@@ -180,7 +180,8 @@ impl ResolverCache<Box<str>, Txt> for Records {
     {
         self.0.iter().find_map(|(known, record)| {
             let known = known.clone().into_boxed_str();
-            (known.borrow() == name).then(|| Txt::DomainKey(DomainKey::parse(record.as_bytes()).unwrap().into()))
+            let key = DomainKey::parse(record.as_bytes()).expect("the record is a key");
+            (known.borrow() == name).then(|| Txt::DomainKey(key.into()))
         })
     }
 
@@ -198,8 +199,9 @@ impl ResolverCache<Box<str>, Txt> for Records {
 /// Returns the verdict on each signature of a message; there is at least one.
 fn verdicts(records: &Records, message: &str) -> Vec<DkimResult> {
     wait(async {
-        let verifier = MessageAuthenticator::new(ResolverConfig::default(), ResolverOpts::default()).unwrap();
-        let parsed = AuthenticatedMessage::parse(message.as_bytes()).unwrap();
+        let verifier = MessageAuthenticator::new(ResolverConfig::default(), ResolverOpts::default());
+        let verifier = verifier.expect("a verifier that asks nobody");
+        let parsed = AuthenticatedMessage::parse(message.as_bytes()).expect("a message");
         let outputs = verifier.verify_dkim(Parameters::new(&parsed).with_txt_cache(records)).await;
         assert!(!outputs.is_empty());
         outputs.iter().map(|output| output.result().clone()).collect()

@@ -222,7 +222,7 @@ fn every_page_keeps_its_address_to_itself() {
 }
 
 #[test]
-fn a_body_without_end_is_not_waited_for() {
+fn only_the_start_of_a_body_is_looked_at() {
     let server = TestServer::start();
     let news = topic(&server, "News");
     let path = link_path(&server, &delivered(&server, news, "ada@example.org", &json!({})));
