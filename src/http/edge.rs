@@ -33,7 +33,7 @@ pub(crate) struct Edge {
 impl Handler for Edge {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let id: Id<RequestMark> = self.ids.draw();
-        let span = tracing::info_span!("request", request.id = %id, method = %req.method(), path = req.uri().path());
+        let span = tracing::info_span!("request", request.id = %id, method = %req.method(), path = shown_path(req));
         depot.insert_typed(Arc::clone(&self.services));
         self.cors.write_headers(req, res);
         if self.cors.is_preflight(req) {
@@ -53,6 +53,12 @@ impl Handler for Edge {
             res.headers_mut().insert("x-request-id", value);
         }
     }
+}
+
+/// Returns the path as the log may show it: an unsubscribe token opts its recipient out.
+fn shown_path(req: &Request) -> &str {
+    let path = req.uri().path();
+    if path.trim_start_matches('/').starts_with("unsubscribe/") { "/unsubscribe/…" } else { path }
 }
 
 /// Which origins' pages may call the API from a browser.

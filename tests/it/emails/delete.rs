@@ -39,7 +39,7 @@ fn a_scheduled_email_that_is_deleted_never_goes_out() {
     server.advance(Duration::from_secs(2 * 3_600));
     let later = server.send(&json!({}));
     server.wait_for(&later, "delivered");
-    assert_eq!(server.recorded_events(&id), ["email.scheduled"]);
+    assert!(server.recorded_events(&id).is_empty(), "nothing is kept, and nothing was added");
     assert!(!server.holds_content(&id));
 }
 
@@ -54,7 +54,7 @@ fn an_email_that_waits_for_another_attempt_is_called_off_when_it_is_deleted() {
     server.advance(Duration::from_secs(3_600));
     let later = server.send(&json!({}));
     server.wait_for(&later, "delivered");
-    assert_eq!(server.recorded_events(&id), ["email.sent", "email.delivery_delayed"]);
+    assert!(server.recorded_events(&id).is_empty(), "nothing is kept, and nothing was added");
 }
 
 #[test]

@@ -81,13 +81,14 @@ fn has_more_is_false_on_a_page_that_ends_exactly() {
 }
 
 #[test]
-fn a_page_goes_on_from_an_email_that_was_deleted_meanwhile() {
+fn a_deleted_email_is_in_no_page_and_is_no_cursor() {
     let server = TestServer::start();
     let all = fill(&server, "/emails", 3);
 
     server.delete(&format!("/emails/{}", all[1])).ok(200);
 
-    assert_eq!(page(&server, "/emails", &format!("?after={}", all[1])), (all[2..].to_vec(), false));
+    let message = "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.";
+    server.get(&format!("/emails?after={}", all[1])).refused(422, "validation_error", message);
     assert_eq!(page(&server, "/emails", "?limit=2"), (vec![all[0].clone(), all[2].clone()], false));
 }
 
