@@ -33,12 +33,10 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("src/app.rs", "the one place that wires, read from the start to the stop"),
     ("src/config/settings.rs", "a list: every setting with its flag, its variable and its range"),
     ("src/delivery/engine.rs", "the dispatcher, whose loop and whose memory are one subject"),
-    ("src/delivery/smtp/reply.rs", "the grammar of replies with its table of tests"),
+    ("src/delivery/lane.rs", "the lanes with their tests, a third of the file"),
     ("src/delivery/smtp/rules.rs", "a table: what the words of a reply mean, one rule after another"),
-    ("src/delivery/smtp/tests/faults.rs", "one kind of test: servers that break off, each a script"),
-    ("src/delivery/smtp/tests/opening.rs", "one kind of test: how a session begins, each a script"),
+    ("src/delivery/worker.rs", "one session from its first group to its end"),
     ("src/dns/resolver.rs", "the questions asked of the DNS, which share one memory and one bound"),
-    ("src/emails/attachments/tests.rs", "tables of names and media types"),
     ("src/emails/send.rs", "accepting an email, whose one transaction is read from top to bottom"),
 ];
 
