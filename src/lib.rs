@@ -15,6 +15,7 @@ pub mod blocking;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod contact_properties;
 pub mod contacts;
 pub mod context;
 pub mod dashboard;
