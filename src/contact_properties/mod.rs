@@ -19,7 +19,7 @@ mod number;
 mod service;
 mod store;
 
-pub use definitions::{Definition, Definitions, PropertyError, PropertyValue};
+pub use definitions::{Definition, Definitions, PropertyError, PropertyValue, to_text};
 pub use model::{
     ContactProperty, Fallback, FallbackError, GivenFallback, NewProperty, PROPERTIES_MAX, PropertyKey, PropertyKind,
 };

@@ -7,7 +7,7 @@ use super::definitions::{Definition, Definitions};
 use super::model::{ContactProperty, PROPERTIES_MAX, PropertyKind};
 use crate::clock::TimestampMs;
 use crate::id::{ContactPropertyId, Id, TeamId};
-use crate::store::tables::{CONTACT_PROPERTIES, CONTACT_PROPERTY_KEYS, IdRow};
+use crate::store::tables::{CONTACT_PROPERTIES, CONTACT_PROPERTY_KEYS, ContactPropertyIdRow};
 use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
 
 /// A contact property on disk.
@@ -85,7 +85,7 @@ pub(super) fn put(
     row: &ContactPropertyRow,
 ) -> Result<(), StoreError> {
     tx.put(&CONTACT_PROPERTIES, &(team, id), row)?;
-    tx.put(&CONTACT_PROPERTY_KEYS, &(team, key_hash(&row.key)), &IdRow { id })
+    tx.put(&CONTACT_PROPERTY_KEYS, &(team, key_hash(&row.key)), &ContactPropertyIdRow { id })
 }
 
 /// Removes a property and the index of its key.
