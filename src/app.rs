@@ -32,6 +32,7 @@ use crate::http::{self, BodyLimits, Cors, RateLimiter};
 use crate::id::IdSource;
 use crate::preferences::{Links, Preferences};
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
+use crate::suppressions::Suppressions;
 use crate::workers::{Supervisor, WorkerError, every};
 use crate::{blocking, teams};
 
@@ -195,6 +196,7 @@ impl App {
             .with(Arc::clone(&api_keys))
             .with(Arc::clone(&domains))
             .with(Arc::new(Preferences::new(context.clone())))
+            .with(Arc::new(Suppressions::new(context.clone())))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));

@@ -12,7 +12,7 @@ use super::rate_limit::RateLimiter;
 use super::state::Services;
 use super::{auth, edge, openapi};
 use crate::id::IdSource;
-use crate::{api_keys, dashboard, domains, emails, preferences};
+use crate::{api_keys, dashboard, domains, emails, preferences, suppressions};
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
 /// that would match it.
@@ -20,6 +20,7 @@ fn api() -> Router {
     use api_keys::api as keys;
     use domains::api as domains;
     use emails::api as emails;
+    use suppressions::api as suppressions;
 
     Router::new()
         .push(Router::with_path("emails").post(emails::send_email).get(emails::list_emails))
@@ -41,6 +42,18 @@ fn api() -> Router {
                 .delete(domains::delete_domain),
         )
         .push(Router::with_path("domains/{id}/verify").post(domains::verify_domain))
+        .push(
+            Router::with_path("suppressions")
+                .post(suppressions::create_suppression)
+                .get(suppressions::list_suppressions),
+        )
+        .push(Router::with_path("suppressions/batch/add").post(suppressions::add_suppressions))
+        .push(Router::with_path("suppressions/batch/remove").post(suppressions::remove_suppressions))
+        .push(
+            Router::with_path("suppressions/{id}")
+                .get(suppressions::get_suppression)
+                .delete(suppressions::delete_suppression),
+        )
         .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
         .push(Router::with_path("openapi.json").get(openapi::get_description))

@@ -96,6 +96,9 @@ pub const AUDIENCE_EVENTS: Table<(TeamId, EventId), AudienceEventRow> = Table::n
 pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
 /// The entry behind an address. Index of [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> = Table::new("suppression_addresses-1");
+/// The entries of an origin (its number), but for those whose address has been erased. Index of
+/// [`SUPPRESSIONS`], written with it.
+pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::new("suppression_origins-1");
 /// Topics a recipient can opt out of. Written by `topics`.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
 /// Segments of a team's contacts. Written by `segments`.
@@ -144,6 +147,7 @@ pub const NAMES: &[&str] = &[
     AUDIENCE_EVENTS.name(),
     SUPPRESSIONS.name(),
     SUPPRESSION_ADDRESSES.name(),
+    SUPPRESSION_ORIGINS.name(),
     TOPICS.name(),
     SEGMENTS.name(),
     SEGMENT_MEMBERS.name(),
