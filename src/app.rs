@@ -34,6 +34,7 @@ use crate::id::IdSource;
 use crate::preferences::{Links, Preferences};
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
 use crate::topics::Topics;
+use crate::suppressions::Suppressions;
 use crate::workers::{Supervisor, WorkerError, every};
 use crate::{blocking, teams};
 
@@ -199,6 +200,7 @@ impl App {
             .with(Arc::new(ContactProperties::new(context.clone())))
             .with(Arc::new(Topics::new(context.clone())))
             .with(Arc::new(Preferences::new(context.clone())))
+            .with(Arc::new(Suppressions::new(context.clone())))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));
