@@ -1,0 +1,3 @@
+//! The endpoints under `/segments`.
+
+pub(crate) mod filter;

@@ -1,0 +1,4 @@
+//! Segments: the named parts of a team's audience.
+
+pub mod api;
+pub mod filter;
