@@ -139,10 +139,7 @@ mod tests {
                 r#"{"match":"all","conditions":[{"field":"email","op":null}]}"#,
                 "Missing `filter.conditions[0].op` field.",
             ),
-            (
-                r#"{"match":"some","conditions":[]}"#,
-                "Invalid `filter.match` field: `all` and `any` are accepted.",
-            ),
+            (r#"{"match":"some","conditions":[]}"#, "Invalid `filter.match` field: `all` and `any` are accepted."),
             (
                 r#"{"match":"all","conditions":[{"field":"email","op":"equals","value":null}]}"#,
                 "Invalid `filter.conditions[0].value` field: `equals` compares with a value; give a string.",
