@@ -12,7 +12,7 @@ use super::rate_limit::RateLimiter;
 use super::state::Services;
 use super::{auth, edge, openapi};
 use crate::id::IdSource;
-use crate::{api_keys, contact_properties, dashboard, domains, emails, preferences, topics};
+use crate::{api_keys, contact_properties, dashboard, domains, emails, preferences, segments, topics};
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
 /// that would match it.
@@ -21,6 +21,8 @@ fn api() -> Router {
     use contact_properties::api as properties;
     use domains::api as domains;
     use emails::api as emails;
+    use segments::api as segments;
+    use segments::audiences;
     use topics::api as topics;
 
     Router::new()
@@ -61,6 +63,15 @@ fn api() -> Router {
                 .patch(topics::update_topic)
                 .delete(topics::delete_topic),
         )
+        .push(Router::with_path("segments").post(segments::create_segment).get(segments::list_segments))
+        .push(
+            Router::with_path("segments/{id}")
+                .get(segments::get_segment)
+                .patch(segments::update_segment)
+                .delete(segments::delete_segment),
+        )
+        .push(Router::with_path("audiences").post(audiences::create_audience).get(audiences::list_audiences))
+        .push(Router::with_path("audiences/{id}").get(audiences::get_audience).delete(audiences::delete_audience))
         .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
         .push(Router::with_path("openapi.json").get(openapi::get_description))

@@ -13,6 +13,7 @@ const TOLERATED: &[(&str, &str, &[&str])] = &[
     ("PATCH", "domains/{id}", &["id"]),
     ("PATCH", "topics/{id}", &["id", "topic_id"]),
     ("PATCH", "contact-properties/{id}", &["id"]),
+    ("POST", "segments", &["audience_id"]),
     ("PATCH", "api-keys/{id}", &["id"]),
 ];
 

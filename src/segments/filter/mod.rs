@@ -77,6 +77,11 @@ impl Filter {
         self.matching
     }
 
+    /// Returns whether there is no condition, so that every contact matches.
+    pub fn matches_everybody(&self) -> bool {
+        self.conditions.is_empty()
+    }
+
     /// Returns the conditions as they were given, in their order.
     pub fn conditions(&self) -> impl ExactSizeIterator<Item = &ConditionText> {
         self.conditions.iter().map(|condition| &condition.text)
