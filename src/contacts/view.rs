@@ -66,6 +66,7 @@ impl<'a> ContactView<'a> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use proptest::strategy::ValueTree as _;
 
     use super::*;
     use crate::context::Context;

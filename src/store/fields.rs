@@ -103,7 +103,7 @@ enum Head {
 /// Reads what a value begins with, and returns what follows. The format is the MessagePack
 /// specification's, without its extension types, which no row holds.
 fn head(bytes: &[u8]) -> Option<(Head, &[u8])> {
-    let (marker, rest) = bytes.split_first()?;
+    let (&marker, rest) = bytes.split_first()?;
     let low = |mask: u8| usize::from(marker & mask);
     let sized = |width: usize, kind: fn(usize) -> Head| {
         let (size, rest) = rest.split_at_checked(width)?;
