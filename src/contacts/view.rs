@@ -1,126 +1,112 @@
-//! A contact's row as it lies in the file: what a filter looks at, borrowed.
+//! A contact as its team sees it: the row, read with the team's properties and topics.
 
-use super::store::ContactRow;
-use crate::store::{Fields, StoreError, Stored};
+use super::store::{self, ContactRow};
+use crate::clock::TimestampMs;
+use crate::contact_properties::{self, Definitions, PropertyValue};
+use crate::id::{ContactId, TeamId};
+use crate::store::{Reads, StoreError};
+use crate::topics::{self, Subscription, Topic};
 
-/// What is known of a contact, read without decoding its row.
-#[derive(Clone, Copy, Debug)]
-pub struct ContactView<'a> {
-    email: &'a str,
-    first_name: Option<&'a str>,
-    last_name: Option<&'a str>,
-    unsubscribed: bool,
-    properties: Option<Fields<'a>>,
+/// What is shown beside the basic shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facets {
+    /// The properties.
+    pub properties: bool,
+    /// Where the contact stands with every topic.
+    pub topics: bool,
 }
 
-impl<'a> ContactView<'a> {
-    /// Looks at a stored contact.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`].
-    pub fn of(row: &Stored<'a, ContactRow>) -> Result<Self, StoreError> {
-        let mut view = Self { email: "", first_name: None, last_name: None, unsubscribed: false, properties: None };
-        for field in row.fields()? {
-            let (name, value) = field?;
-            match name {
-                b"email" => view.email = value.text()?,
-                b"first_name" => view.first_name = value.optional_text()?,
-                b"last_name" => view.last_name = value.optional_text()?,
-                b"unsubscribed_ms" => view.unsubscribed = !value.is_nil(),
-                b"properties" => view.properties = Some(value.fields()?),
-                _ => {}
-            }
-        }
-        Ok(view)
-    }
-
-    /// Returns the address.
-    pub fn email(&self) -> &'a str {
-        self.email
-    }
-
-    /// Returns the first name.
-    pub fn first_name(&self) -> Option<&'a str> {
-        self.first_name
-    }
-
-    /// Returns the last name.
-    pub fn last_name(&self) -> Option<&'a str> {
-        self.last_name
-    }
-
-    /// Returns whether the contact opted out of all marketing email.
-    pub fn unsubscribed(&self) -> bool {
-        self.unsubscribed
-    }
-
-    /// Returns the text of the property of that key. One that does not read is none: the row as a
-    /// whole has been stepped through, so only its text can be broken.
-    pub fn property(&self, key: &str) -> Option<&'a str> {
-        let properties = self.properties?;
-        let (_, value) = properties.flatten().find(|(name, _)| *name == key.as_bytes())?;
-        value.text().ok()
-    }
+impl Facets {
+    /// The properties alone.
+    pub const PROPERTIES: Self = Self { properties: true, topics: false };
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use proptest::strategy::ValueTree as _;
+/// Where a contact stands with a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicSubscription {
+    /// The topic.
+    pub topic: Topic,
+    /// What holds: the contact's choice, else the topic's default.
+    pub subscription: Subscription,
+    /// Whether the contact, or the API for it, chose.
+    pub explicit: bool,
+}
 
-    use super::*;
-    use crate::context::Context;
-    use crate::id::ContactId;
-    use crate::store::tables::CONTACTS;
-    use crate::store::{Order, Reads as _, STOP};
+/// A contact with the facets that were asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContactView {
+    /// The id.
+    pub id: ContactId,
+    /// The address.
+    pub email: String,
+    /// The first name.
+    pub first_name: Option<String>,
+    /// The last name.
+    pub last_name: Option<String>,
+    /// Whether it opted out of all marketing email.
+    pub unsubscribed: bool,
+    /// When it was added.
+    pub created_ms: TimestampMs,
+    /// Its properties by key, where asked for.
+    pub properties: Option<Vec<(String, PropertyValue)>>,
+    /// Where it stands with every topic, where asked for.
+    pub topics: Option<Vec<TopicSubscription>>,
+}
 
-    fn row() -> impl Strategy<Value = ContactRow> {
-        let name = proptest::option::of(".{0,40}");
-        let properties = proptest::collection::btree_map(".{0,40}", ".{0,300}", 0..20);
-        (".{0,80}", name.clone(), name, proptest::option::of(any::<i64>()), properties).prop_map(
-            |(email, first_name, last_name, unsubscribed_ms, properties)| ContactRow {
-                email,
-                first_name,
-                last_name,
-                unsubscribed_ms,
-                properties,
-                updated_ms: unsubscribed_ms,
-            },
-        )
+/// What contacts of one team are read with.
+pub(super) struct Viewer {
+    team: TeamId,
+    definitions: Option<Definitions>,
+    topics: Option<Vec<Topic>>,
+}
+
+impl Viewer {
+    pub(super) fn new(tx: &impl Reads, team: TeamId, facets: Facets) -> Result<Self, StoreError> {
+        let definitions = facets.properties.then(|| contact_properties::definitions(tx, team)).transpose()?;
+        let topics = facets.topics.then(|| topics::all(tx, team)).transpose()?;
+        Ok(Self { team, definitions, topics })
     }
 
-    #[tokio::test]
-    async fn a_view_says_what_the_row_says() {
-        let (_directory, context) = Context::temporary();
-        let team = context.id();
-        let mut runner = proptest::test_runner::TestRunner::deterministic();
-        let rows = proptest::collection::vec(row(), 300).new_tree(&mut runner).unwrap().current();
-        let rows: Vec<(ContactId, ContactRow)> = rows.into_iter().map(|row| (context.id(), row)).collect();
-        let written = rows.clone();
-        context
-            .store
-            .write::<_, StoreError>(move |tx| {
-                written.iter().try_for_each(|(id, row)| tx.put(&CONTACTS, &(team, *id), row))
-            })
-            .await
-            .unwrap();
-
-        for (id, row) in rows {
-            let look = |tx: &crate::store::ReadTx| {
-                tx.scan(&CONTACTS, &(team, id), &(team, id), Order::Ascending, |_, stored| {
-                    let view = ContactView::of(&stored)?;
-                    assert_eq!(view.email(), row.email);
-                    assert_eq!(view.first_name(), row.first_name.as_deref());
-                    assert_eq!(view.last_name(), row.last_name.as_deref());
-                    assert_eq!(view.unsubscribed(), row.unsubscribed());
-                    for (key, value) in &row.properties {
-                        assert_eq!(view.property(key), Some(value.as_str()));
-                    }
-                    assert_eq!(view.property("no such key, of that length or any other"), None);
-                    STOP
-                })
+    pub(super) fn view(&self, tx: &impl Reads, id: ContactId, row: ContactRow) -> Result<ContactView, StoreError> {
+        let unsubscribed = row.unsubscribed();
+        let ContactRow { email, first_name, last_name, unsubscribed_ms: _, properties, updated_ms: _ } = row;
+        let properties = self.definitions.as_ref().map(|definitions| {
+            let read = |(key, text): (String, String)| {
+                let value = definitions.read_value(&key, &text);
+                (key, value)
             };
-            context.store.read_now::<_, StoreError>(look).unwrap();
-        }
+            properties.into_iter().map(read).collect()
+        });
+        let topics = self.topics.as_deref().map(|topics| standing(tx, self.team, id, topics)).transpose()?;
+        let created_ms = id.created_ms();
+        Ok(ContactView { id, email, first_name, last_name, unsubscribed, created_ms, properties, topics })
     }
+
+    /// Returns where a contact stands with every topic of the team.
+    pub(super) fn topics_of(
+        tx: &impl Reads,
+        team: TeamId,
+        id: ContactId,
+    ) -> Result<Vec<TopicSubscription>, StoreError> {
+        standing(tx, team, id, &topics::all(tx, team)?)
+    }
+}
+
+fn standing(
+    tx: &impl Reads,
+    team: TeamId,
+    id: ContactId,
+    topics: &[Topic],
+) -> Result<Vec<TopicSubscription>, StoreError> {
+    // Choices come oldest topic first.
+    let choices = store::choices_of(tx, team, id)?;
+    let stand = |topic: &Topic| {
+        let choice = choices.binary_search_by_key(&topic.id, |(id, _)| *id).ok().map(|at| choices[at].1);
+        TopicSubscription {
+            topic: topic.clone(),
+            subscription: choice.unwrap_or(topic.default_subscription),
+            explicit: choice.is_some(),
+        }
+    };
+    Ok(topics.iter().map(stand).collect())
 }

@@ -2,8 +2,8 @@
 
 use super::filter::Filter;
 use crate::clock::TimestampMs;
-use crate::domains::Patch;
 use crate::id::SegmentId;
+use crate::patch::Patch;
 
 /// The most segments of a team: a contact may be in all of them, and each is named where it is.
 pub const SEGMENTS_MAX: usize = 1_000;

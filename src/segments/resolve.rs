@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use super::filter::{Filter, FilterSubject};
 use super::model::Segment;
 use crate::clock::TimestampMs;
-use crate::contacts::ContactView;
+use crate::contacts::BorrowedContact;
 use crate::id::{ContactId, SegmentId, TeamId};
 use crate::store::tables::{CONTACTS, SEGMENT_MEMBERS};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
@@ -120,7 +120,7 @@ pub fn walk(
             };
             while members.next_if(is_passed).is_some() {}
             let by_hand = members.next_if_eq(&contact).is_some();
-            Ok(by_hand || filter.matches(&Subject { contact, view: ContactView::of(&row)? }))
+            Ok(by_hand || filter.matches(&Subject { contact, view: BorrowedContact::of(&row)? }))
         };
         rows.look(contact, holds, &mut visit)
     })?;
@@ -192,7 +192,7 @@ impl Rows {
 /// A stored contact as a filter looks at it.
 struct Subject<'a> {
     contact: ContactId,
-    view: ContactView<'a>,
+    view: BorrowedContact<'a>,
 }
 
 impl FilterSubject for Subject<'_> {

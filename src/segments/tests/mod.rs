@@ -6,11 +6,11 @@ mod resolving;
 use super::filter::{ConditionText, Filter, Match};
 use super::*;
 use crate::address::EmailAddress;
-use crate::contacts::{Change, ContactChanges, ContactWriter, NewContact, PropertyChange};
+use crate::contacts::{ContactChanges, ContactWriter, NewContact, PropertyChange};
 use crate::context::Context;
-use crate::domains::Patch;
 use crate::events::Source;
 use crate::id::{ContactId, Id, SegmentId, TeamId};
+use crate::patch::Patch;
 use crate::store::page::{Cursor, PageQuery};
 use crate::store::{StoreError, WriteTx};
 use crate::suppressions;
@@ -25,8 +25,8 @@ fn new_contact(number: usize, (name, plan): Person) -> NewContact {
     NewContact {
         email: EmailAddress::parse(&format!("c{number}@example.com")).unwrap(),
         changes: ContactChanges {
-            first_name: Change::Set(name.to_owned()),
-            properties: vec![("plan".into(), PropertyChange::Set(plan.to_owned()))],
+            first_name: Patch::Set(name.to_owned()),
+            properties: vec![("plan".into(), PropertyPatch::Set(plan.to_owned()))],
             ..ContactChanges::default()
         },
     }
