@@ -10,6 +10,8 @@ struct Belongings {
     attachment: String,
     domain: String,
     api_key: String,
+    topic: String,
+    contact_property: String,
 }
 
 impl Belongings {
@@ -19,7 +21,10 @@ impl Belongings {
         }));
         let read = team.get(&format!("/emails/{email}")).ok(200);
         let first = |path: &str| team.get(path).ok(200)["data"][0]["id"].as_str().unwrap().to_owned();
+        let make = |path: &str, body: Value| team.post(path, &body).ok(201)["id"].as_str().unwrap().to_owned();
         Self {
+            topic: make("/topics", json!({ "name": "Theirs", "default_subscription": "opt_out" })),
+            contact_property: make("/contact-properties", json!({ "key": "theirs", "type": "string" })),
             attachment: read["attachments"][0]["id"].as_str().unwrap().to_owned(),
             email,
             domain: first("/domains"),
@@ -28,17 +33,19 @@ impl Belongings {
     }
 
     fn ids(&self) -> Ids<'_> {
-        let Self { email, attachment, domain, api_key } = self;
-        Ids { email, attachment, domain, api_key }
+        let Self { email, attachment, domain, api_key, topic, contact_property } = self;
+        Ids { email, attachment, domain, api_key, topic, contact_property }
     }
 
     /// Returns all of it as its owner reads it.
     fn read_by(&self, team: &OtherTeam<'_>) -> Vec<Value> {
-        let Self { email, attachment, domain, api_key: _ } = self;
+        let Self { email, attachment, domain, api_key: _, topic, contact_property } = self;
         let paths = [
             format!("/emails/{email}"),
             format!("/emails/{email}/attachments/{attachment}"),
             format!("/domains/{domain}"),
+            format!("/topics/{topic}"),
+            format!("/contact-properties/{contact_property}"),
             "/api-keys".to_owned(),
             "/emails".to_owned(),
         ];
@@ -72,7 +79,13 @@ fn lists_show_what_is_the_team_s_and_take_no_cursor_of_another() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
     let theirs = Belongings::of(&other);
-    for (path, id) in [("/emails", &theirs.email), ("/domains", &theirs.domain), ("/api-keys", &theirs.api_key)] {
+    for (path, id) in [
+        ("/emails", &theirs.email),
+        ("/domains", &theirs.domain),
+        ("/api-keys", &theirs.api_key),
+        ("/topics", &theirs.topic),
+        ("/contact-properties", &theirs.contact_property),
+    ] {
         let list = server.get(path).ok(200).to_string();
         assert!(!list.contains(id.as_str()), "{path}");
 

@@ -19,6 +19,8 @@ pub(crate) struct Ids<'a> {
     pub(crate) attachment: &'a str,
     pub(crate) domain: &'a str,
     pub(crate) api_key: &'a str,
+    pub(crate) topic: &'a str,
+    pub(crate) contact_property: &'a str,
 }
 
 impl Ids<'_> {
@@ -28,6 +30,8 @@ impl Ids<'_> {
         attachment: "0190a6c0-0000-7000-8000-000000000002",
         domain: "0190a6c0-0000-7000-8000-000000000003",
         api_key: "0190a6c0-0000-7000-8000-000000000004",
+        topic: "0190a6c0-0000-7000-8000-000000000005",
+        contact_property: "0190a6c0-0000-7000-8000-000000000006",
     };
 }
 
@@ -51,6 +55,8 @@ impl Route {
             "emails" => ids.email,
             "domains" => ids.domain,
             "api-keys" => ids.api_key,
+            "topics" => ids.topic,
+            "contact-properties" => ids.contact_property,
             _ => {
                 assert!(!self.takes_id(), "say here what the `id` of {} names", self.path);
                 ""
@@ -74,6 +80,10 @@ impl Route {
             ("POST", "/domains") => Some(json!({ "name": "added.example" })),
             ("PATCH", "/domains/{id}") => Some(json!({ "open_tracking": false })),
             ("POST" | "PATCH", "/api-keys" | "/api-keys/{id}") => Some(json!({ "name": "Another" })),
+            ("POST", "/topics") => Some(json!({ "name": "News", "default_subscription": "opt_in" })),
+            ("PATCH", "/topics/{id}") => Some(json!({ "name": "Changed" })),
+            ("POST", "/contact-properties") => Some(json!({ "key": "plan", "type": "string" })),
+            ("PATCH", "/contact-properties/{id}") => Some(json!({ "fallback_value": "changed" })),
             _ => panic!("say here what {} {} takes", self.method, self.path),
         }
     }
