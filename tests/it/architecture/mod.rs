@@ -37,7 +37,6 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("src/delivery/smtp/rules.rs", "a table: what the words of a reply mean, one rule after another"),
     ("src/delivery/worker.rs", "one session from its first group to its end"),
     ("src/dns/resolver.rs", "the questions asked of the DNS, which share one memory and one bound"),
-    ("src/emails/send.rs", "accepting an email, whose one transaction is read from top to bottom"),
 ];
 
 /// Names that a rule forbids and that stand all the same, each with why.
