@@ -1,7 +1,7 @@
 //! What single providers mean.
 
-use super::super::classify::{Class, SitePace};
 use super::{ANY, Rule, SPAMHAUS_DELIST, SiteMeasure, trickle};
+use crate::delivery::smtp::classify::{Class, SitePace};
 
 const TRANSIENT: (u16, u16) = (400, 499);
 const PERMANENT: (u16, u16) = (500, 599);

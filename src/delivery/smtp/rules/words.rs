@@ -1,7 +1,7 @@
 //! What anyone means by such words.
 
-use super::super::classify::Class;
 use super::{ANY, Rule, SPAMHAUS_DELIST, trickle};
+use crate::delivery::smtp::classify::Class;
 
 const fn anyone(class: Class, texts: &'static [&'static str]) -> Rule {
     Rule { hosts: &[], codes: ANY, details: &[], texts, class, measure: None }
