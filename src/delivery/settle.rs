@@ -13,7 +13,7 @@ use crate::events::{self, Bounce, Detail, Event, Kind};
 use crate::id::EmailId;
 use crate::random;
 use crate::store::tables::{ATTEMPTS, DESTINATIONS, EMAILS, LEASES};
-use crate::store::{Reads, StoreError, WriteTx};
+use crate::store::{Reads, StoreError, WriteTx, name_hash};
 use crate::suppressions::{self, Origin};
 
 /// What an attempt came to.
@@ -150,7 +150,7 @@ impl Settling<'_, '_> {
 
     /// Remembers, once a day, that the destination takes mail.
     fn remember_destination(&self) -> Result<(), StoreError> {
-        let key = (destination_hash(&self.due.destination),);
+        let key = (name_hash(&self.due.destination),);
         let day_ms = self.now_ms.div_euclid(DAY_MS) * DAY_MS;
         let known = self.tx.get(&DESTINATIONS, &key)?;
         if known.is_some_and(|known| known.delivered_ms == day_ms) {
@@ -263,11 +263,4 @@ impl Settling<'_, '_> {
         let detail = reply.map_or(Detail::None, |reply| Detail::Reply { reply });
         self.record(Kind::DeliveryDelayed, recipients, detail)
     }
-}
-
-/// Returns the key a destination is remembered by.
-pub(super) fn destination_hash(name: &str) -> [u8; 32] {
-    use sha2::Digest as _;
-
-    sha2::Sha256::digest(name.as_bytes()).into()
 }

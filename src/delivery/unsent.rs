@@ -6,12 +6,12 @@ use super::outcome::{Deferral, Fate, undeliverable};
 use super::queue::{Claimed, Due, DueKey, claim};
 use super::retry::{CONFIRM_AFTER_MS, Pace};
 use super::rows::DueRow;
-use super::settle::{Settlement, destination_hash, settle};
+use super::settle::{Settlement, settle};
 use super::simulated::{self, Outcome};
 use crate::clock::{DAY_MS, TimestampMs};
 use crate::events::{Bounce, BounceType};
 use crate::store::tables::DESTINATIONS;
-use crate::store::{Reads, StoreError, WriteTx};
+use crate::store::{Reads, StoreError, WriteTx, name_hash};
 use tracing::error;
 
 /// A destination that took mail this recently is looked up once more before its name's absence
@@ -108,7 +108,7 @@ fn is_confirmed(claimed: &Claimed, now_ms: TimestampMs) -> bool {
 }
 
 fn took_mail(tx: &WriteTx<'_>, claimed: &Claimed, now_ms: TimestampMs) -> Result<bool, StoreError> {
-    let known = tx.get(&DESTINATIONS, &(destination_hash(&claimed.due.destination),))?;
+    let known = tx.get(&DESTINATIONS, &(name_hash(&claimed.due.destination),))?;
     Ok(known.is_some_and(|known| now_ms - known.delivered_ms < REMEMBERED_MS))
 }
 

@@ -78,7 +78,7 @@ impl AcceptGroup {
     /// the recipients that may not be written to.
     fn check<'e>(&self, tx: &WriteTx<'_>, email: &'e Prepared) -> Result<Cow<'e, Draft>, SendError> {
         let team = self.sender.team;
-        let domain = domains::find_sender(tx, team, &email.sender_domain)?
+        let domain = domains::find_sender_hashed(tx, team, &email.sender_hash)?
             .filter(|domain| domain.verified)
             .ok_or_else(|| SendError::DomainNotVerified(email.sender_domain.clone()))?;
         if self.sender.domain.is_some_and(|scope| scope != domain.id) {
@@ -141,7 +141,7 @@ pub(crate) fn still_wanted(
     let mut wanted = Vec::with_capacity(recipients.len());
     for index in recipients {
         let Ok(address) = EmailAddress::parse(bare(&row.recipients[*index].mailbox)) else { continue };
-        if may_write_to(tx, team, &suppressions::hash(&address), topic)? {
+        if may_write_to(tx, team, &address.identity_hash(), topic)? {
             wanted.push(*index);
         }
     }

@@ -22,30 +22,31 @@ use crate::events::{self, Detail, Event, Kind};
 use crate::id::{DomainId, EmailId, TeamId, TopicId};
 use crate::preferences::{LinkError, Links, PairOrigin};
 use crate::store::tables::{AddressHash, DUE, EMAILS};
-use crate::store::{Encoded, StoreError, WriteTx};
-use crate::suppressions;
+use crate::store::{Encoded, NameHash, StoreError, WriteTx, name_hash};
 
 /// Senders' domains remembered; beyond that all are forgotten, and learned again one by one.
 const SENDERS_MAX: usize = 1_000;
 
+type Senders = HashMap<(TeamId, NameHash), SenderDomainRow>;
+
 /// The senders' domains as the last accepts found them.
 #[derive(Default)]
-pub(super) struct LastSenders(Mutex<HashMap<(TeamId, String), SenderDomainRow>>);
+pub(super) struct LastSenders(Mutex<Senders>);
 
 impl LastSenders {
-    fn find(&self, team: TeamId, name: &str) -> Option<SenderDomainRow> {
-        self.lock().get(&(team, name.to_owned())).copied()
+    fn find(&self, team: TeamId, name: NameHash) -> Option<SenderDomainRow> {
+        self.lock().get(&(team, name)).copied()
     }
 
-    fn remember(&self, team: TeamId, name: &str, domain: SenderDomainRow) {
+    fn remember(&self, team: TeamId, name: NameHash, domain: SenderDomainRow) {
         let mut senders = self.lock();
         if senders.len() >= SENDERS_MAX {
             senders.clear();
         }
-        senders.insert((team, name.to_owned()), domain);
+        senders.insert((team, name), domain);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(TeamId, String), SenderDomainRow>> {
+    fn lock(&self) -> MutexGuard<'_, Senders> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -53,7 +54,9 @@ impl LastSenders {
 /// An email ready for its transaction.
 pub(super) struct Prepared {
     pub(super) id: EmailId,
+    /// The name of the sender's domain.
     pub(super) sender_domain: String,
+    pub(super) sender_hash: NameHash,
     /// Whether its unsubscribe link can be made.
     pub(super) link: Result<(), LinkError>,
     /// What suppressions and contacts are found by, in the order of the row's recipients; none for
@@ -130,7 +133,8 @@ impl Prepared {
             hidden: false,
         };
         let sender_domain = from.address().domain().as_str().to_owned();
-        let domain = senders.find(sender.team, &sender_domain);
+        let sender_hash = name_hash(&sender_domain);
+        let domain = senders.find(sender.team, sender_hash);
         Self {
             id,
             link,
@@ -138,6 +142,7 @@ impl Prepared {
             guess: domain.map(|domain| Draft::new(sender.team, id, &mut row, domain)),
             row,
             sender_domain,
+            sender_hash,
             content: seal_content(&context.keyring, id, &content),
             attachments: stored,
         }
@@ -170,7 +175,7 @@ impl Prepared {
     ) -> Cow<'_, Draft> {
         let guess = self.guess.as_ref().filter(|guess| guess.domain == domain);
         if guess.is_none() {
-            senders.remember(team, &self.sender_domain, domain);
+            senders.remember(team, self.sender_hash, domain);
         }
         match guess {
             Some(guess) if blocked.is_empty() => Cow::Borrowed(guess),
@@ -258,7 +263,7 @@ fn check_link(links: &Links, email: &SendEmail) -> Result<(), LinkError> {
 fn found_by(mailbox: &Mailbox) -> Option<AddressHash> {
     let address = mailbox.address();
     let outcome = simulated::outcome(&address.to_string());
-    (outcome != Some(simulated::Outcome::Suppressed)).then(|| suppressions::hash(address))
+    (outcome != Some(simulated::Outcome::Suppressed)).then(|| address.identity_hash())
 }
 
 /// Numbers the recipients that share a transaction and returns each number's destination domain.

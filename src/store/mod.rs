@@ -5,8 +5,8 @@
 //! fact implies is written by the command that writes the fact, so a kill at any line leaves
 //! either all of it or none.
 //!
-//! Reading order: `tables.rs` (every table), `key.rs` and `value.rs` (how keys and values lie on
-//! disk), `transaction.rs` (get, scan, put, delete), `page.rs` (lists), `chunks.rs` (values too
+//! Reading order: `tables.rs` (every table), `key.rs`, `hash.rs` and `value.rs` (how keys and values
+//! lie on disk), `transaction.rs` (get, scan, put, delete), `page.rs` (lists), `chunks.rs` (values too
 //! large for one row), `queue.rs` (commands that wait), `writer.rs` (group commit), `seal.rs`
 //! (encryption at rest), `file.rs` (opening and repair), `migrations/` (schema versions),
 //! `error.rs`.
@@ -21,6 +21,7 @@ pub mod tables;
 mod chunks;
 mod error;
 mod file;
+mod hash;
 mod key;
 mod queue;
 mod seal;
@@ -37,6 +38,7 @@ use tokio::sync::Semaphore;
 pub use chunks::{Chunks, read_chunks};
 pub use error::{OpenError, StoreError};
 pub(crate) use file::make_directory;
+pub use hash::{NameHash, name_hash};
 pub use key::{Key, KeyBytes, KeyPart};
 pub use queue::WAITING_MAX;
 pub use seal::Keyring;
