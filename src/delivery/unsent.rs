@@ -1,6 +1,8 @@
 //! Groups that are settled without a conversation: simulated recipients, and destinations that
 //! have no servers.
 
+use std::sync::Arc;
+
 use super::engine::Engine;
 use super::outcome::{Deferral, Fate, undeliverable};
 use super::queue::{Claimed, Due, DueKey, claim};
@@ -69,7 +71,7 @@ pub(super) async fn release_abandoned(engine: &Engine) {
     for claimed in engine.held.abandoned() {
         let due = DueRow { possible_duplicate: true, ..claimed.due.clone() };
         let fate = Fate::Deferred(Deferral::at_once(None));
-        let settlement = Settlement::alike(Claimed { due, ..claimed.clone() }, fate, None);
+        let settlement = Settlement::alike(Arc::new(Claimed { due, ..Claimed::clone(&claimed) }), fate, None);
         let (context, schedule) = (engine.context.clone(), engine.settings.schedule.clone());
         let settled =
             engine.context.store.write_bulk::<_, StoreError>(move |tx| settle(tx, &context, &schedule, &settlement));
@@ -93,13 +95,13 @@ fn judge(tx: &WriteTx<'_>, claimed: Claimed, reason: &Reason, now_ms: TimestampM
             let due = DueRow { vanished_ms: Some(since_ms), ..claimed.due };
             let said = "5.1.2 the domain does not exist; it took mail lately, so it is looked up once more";
             let deferral = Deferral { pace: Pace::Confirm, ..Deferral::ordinary(Some(said.into())) };
-            return Ok(Settlement::alike(Claimed { due, ..claimed }, Fate::Deferred(deferral), None));
+            return Ok(Settlement::alike(Arc::new(Claimed { due, ..claimed }), Fate::Deferred(deferral), None));
         }
         Reason::Vanished => undeliverable("The recipient's domain does not exist.", "5.1.2"),
         Reason::Unknown { reason } => Fate::Deferred(Deferral::ordinary(Some(format!("4.4.3 {reason}")))),
         Reason::Expired => Fate::Failed { reason: "expired".into(), reply: None },
     };
-    Ok(Settlement::alike(claimed, fate, None))
+    Ok(Settlement::alike(Arc::new(claimed), fate, None))
 }
 
 /// Returns whether the destination's name has been gone long enough to be gone.
@@ -119,7 +121,7 @@ fn simulate(claimed: Claimed) -> Settlement {
         claimed.addresses().iter().map(|address| simulated::outcome(address)).collect();
     let first_attempt = claimed.due.attempts == 0;
     let fates = outcomes.iter().map(|outcome| simulated_fate(*outcome, first_attempt)).collect();
-    Settlement { simulated: true, ..Settlement::new(claimed, fates, None) }
+    Settlement { simulated: true, ..Settlement::new(Arc::new(claimed), fates, None) }
 }
 
 fn simulated_fate(outcome: Option<Outcome>, first_attempt: bool) -> Fate {

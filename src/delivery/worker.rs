@@ -120,17 +120,15 @@ impl Worker<'_> {
         let (context, claiming) = (self.engine.context.clone(), keys.clone());
         let claimed = self.engine.context.store.write_bulk(move |tx| claim(tx, &context, &claiming)).await;
         self.engine.forget(&keys);
-        let claimed: Vec<Claimed> = match claimed {
-            Ok(claimed) => {
-                self.engine.held.take(self.number, &claimed);
-                claimed
-            }
+        let claimed: Vec<Arc<Claimed>> = match claimed {
+            Ok(claimed) => claimed.into_iter().map(with_servers).map(Arc::new).collect(),
             Err(error) => {
                 // The groups are still in the table; the next reconciliation finds them.
                 error!(%error, "deliveries could not be leased: {error}");
                 return Next::End;
             }
         };
+        self.engine.held.take(self.number, &claimed);
         let mut left = claimed.into_iter();
         while let Some(group) = left.next() {
             let next = if self.stop.is_cancelled() {
@@ -150,13 +148,11 @@ impl Worker<'_> {
     }
 
     /// Puts a leased group back, untried.
-    async fn release(&self, claimed: Claimed) {
+    async fn release(&self, claimed: Arc<Claimed>) {
         self.settle(Settlement::alike(claimed, Fate::Deferred(Deferral::at_once(None)), None)).await;
     }
 
-    async fn deliver(&mut self, mut claimed: Claimed, servers: &Servers) -> Next {
-        // The destination has servers, so that it exists.
-        claimed.due.vanished_ms = None;
+    async fn deliver(&mut self, claimed: Arc<Claimed>, servers: &Servers) -> Next {
         let timeouts = if claimed.due.attempts == 0 {
             self.engine.settings.timeouts.clone()
         } else {
@@ -175,8 +171,7 @@ impl Worker<'_> {
         }
         // Held until the message has left: many large ones at once would not fit in memory.
         let _room = self.engine.reserve_message_room(&claimed.row).await;
-        let (claimed, composed) = self.compose(claimed).await;
-        let composed = match composed {
+        let composed = match self.compose(&claimed).await {
             Ok(composed) => composed,
             Err(error) => {
                 self.settle(Settlement::alike(claimed, unsendable(error), None)).await;
@@ -211,21 +206,20 @@ impl Worker<'_> {
         Next::Continue
     }
 
-    async fn compose(&self, claimed: Claimed) -> (Claimed, Result<Composed, ComposeError>) {
-        let engine = Arc::clone(self.engine);
+    async fn compose(&self, claimed: &Arc<Claimed>) -> Result<Composed, ComposeError> {
+        let (engine, claimed) = (Arc::clone(self.engine), Arc::clone(claimed));
         blocking::run(move || {
-            let composed = engine.context.store.read_now(|tx| {
+            engine.context.store.read_now(|tx| {
                 let links = &engine.settings.links;
                 message::compose(tx, &engine.context, &engine.signing, &engine.return_paths, links, &claimed)
-            });
-            (claimed, composed)
+            })
         })
         .await
     }
 
     async fn settle(&self, settlement: Settlement) {
         let (context, schedule) = (self.engine.context.clone(), self.engine.settings.schedule.clone());
-        let claimed = settlement.claimed.clone();
+        let claimed = Arc::clone(&settlement.claimed);
         let settled = self
             .engine
             .context
@@ -247,7 +241,7 @@ impl Worker<'_> {
     /// Defers the group whose session could not be opened, and lets the site rest.
     async fn site_failed(
         &mut self,
-        claimed: Claimed,
+        claimed: Arc<Claimed>,
         servers: &Servers,
         FailedOpening { failed, endpoint }: FailedOpening,
     ) -> Next {
@@ -295,6 +289,12 @@ impl Worker<'_> {
             transcript,
         }
     }
+}
+
+/// Notes that a group's destination has servers, so that it exists.
+fn with_servers(mut claimed: Claimed) -> Claimed {
+    claimed.due.vanished_ms = None;
+    claimed
 }
 
 /// Returns the fate of a message that cannot be made.
