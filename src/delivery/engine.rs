@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::bell::QueueBell;
 use super::dispatcher::Dispatcher;
@@ -19,6 +19,7 @@ use super::lane::{Appetite, Lanes};
 use super::queue::{self, DueKey};
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
+use super::settle::{Settlement, settle};
 use super::smtp::{Timeouts, TlsConfigs};
 use super::transport::Transport;
 use crate::context::Context;
@@ -130,6 +131,25 @@ impl Engine {
         let kib = usize::try_from(files / 256 + 64).unwrap_or(MESSAGE_ROOM_KIB).min(MESSAGE_ROOM_KIB);
         let kib = u32::try_from(kib).unwrap_or(u32::MAX);
         Arc::clone(&self.message_room).acquire_many_owned(kib).await.ok()
+    }
+
+    /// Stores what an attempt on a leased group came to, and rings for what went back into the queue.
+    pub(super) async fn settle(&self, settlement: Settlement) {
+        let (context, schedule) = (self.context.clone(), self.settings.schedule.clone());
+        let claimed = Arc::clone(&settlement.claimed);
+        let settled =
+            self.context.store.write_bulk::<_, StoreError>(move |tx| settle(tx, &context, &schedule, &settlement));
+        match settled.await {
+            Ok(requeued) => {
+                self.held.settled(&claimed);
+                self.bell.ring_for(requeued);
+            }
+            // The lease stays; the reconciliation puts it back as a possible duplicate.
+            Err(error) => {
+                self.held.abandon(&claimed);
+                error!(%error, "the outcome of a delivery could not be stored: {error}");
+            }
+        }
     }
 
     /// Forgets groups that have left memory, and has the table read again when that made room.

@@ -72,17 +72,7 @@ pub(super) async fn release_abandoned(engine: &Engine) {
         let due = DueRow { possible_duplicate: true, ..claimed.due.clone() };
         let fate = Fate::Deferred(Deferral::at_once(None));
         let settlement = Settlement::alike(Arc::new(Claimed { due, ..Claimed::clone(&claimed) }), fate, None);
-        let (context, schedule) = (engine.context.clone(), engine.settings.schedule.clone());
-        let settled =
-            engine.context.store.write_bulk::<_, StoreError>(move |tx| settle(tx, &context, &schedule, &settlement));
-        match settled.await {
-            Ok(requeued) => {
-                engine.held.settled(&claimed);
-                engine.bell.ring_for(requeued);
-            }
-            // It stays abandoned, and the next reconciliation tries again.
-            Err(error) => error!(%error, "an abandoned delivery could not be put back: {error}"),
-        }
+        engine.settle(settlement).await;
     }
 }
 

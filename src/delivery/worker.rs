@@ -19,12 +19,11 @@ use super::outcome::{Circumstances, Deferral, Fate, SiteMood, read_refusal, read
 use super::queue::{Claimed, DueKey, claim};
 use super::rows::AttemptRow;
 use super::session::{FailedOpening, SiteSession};
-use super::settle::{Settlement, settle};
+use super::settle::Settlement;
 use super::smtp::SessionError;
 use super::transport::Servers;
 use super::unsent;
 use crate::blocking;
-use crate::store::StoreError;
 
 /// How long an open session waits for more mail of its site.
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -149,7 +148,7 @@ impl Worker<'_> {
 
     /// Puts a leased group back, untried.
     async fn release(&self, claimed: Arc<Claimed>) {
-        self.settle(Settlement::alike(claimed, Fate::Deferred(Deferral::at_once(None)), None)).await;
+        self.engine.settle(Settlement::alike(claimed, Fate::Deferred(Deferral::at_once(None)), None)).await;
     }
 
     async fn deliver(&mut self, claimed: Arc<Claimed>, servers: &Servers) -> Next {
@@ -174,7 +173,7 @@ impl Worker<'_> {
         let composed = match self.compose(&claimed).await {
             Ok(composed) => composed,
             Err(error) => {
-                self.settle(Settlement::alike(claimed, unsendable(error), None)).await;
+                self.engine.settle(Settlement::alike(claimed, unsendable(error), None)).await;
                 return Next::Continue;
             }
         };
@@ -189,7 +188,7 @@ impl Worker<'_> {
         let under = Circumstances { host: &host, plainly: claimed.due.plainly, reused };
         let (fates, mood) = read_transaction(&transaction, under);
         let attempt = self.attempt_row(&claimed, summary(&fates), transaction.transcript);
-        self.settle(Settlement::new(claimed, fates, Some(attempt))).await;
+        self.engine.settle(Settlement::new(claimed, fates, Some(attempt))).await;
         self.after_transaction(mood).await
     }
 
@@ -217,27 +216,6 @@ impl Worker<'_> {
         .await
     }
 
-    async fn settle(&self, settlement: Settlement) {
-        let (context, schedule) = (self.engine.context.clone(), self.engine.settings.schedule.clone());
-        let claimed = Arc::clone(&settlement.claimed);
-        let settled = self
-            .engine
-            .context
-            .store
-            .write_bulk::<_, StoreError>(move |tx| settle(tx, &context, &schedule, &settlement));
-        match settled.await {
-            Ok(requeued) => {
-                self.engine.held.settled(&claimed);
-                self.engine.bell.ring_for(requeued);
-            }
-            // The lease stays; the reconciliation puts it back as a possible duplicate.
-            Err(error) => {
-                self.engine.held.abandon(&claimed);
-                error!(%error, "the outcome of a delivery could not be stored: {error}");
-            }
-        }
-    }
-
     /// Defers the group whose session could not be opened, and lets the site rest.
     async fn site_failed(
         &mut self,
@@ -262,7 +240,7 @@ impl Worker<'_> {
             summary: failed.error.to_string(),
             transcript: failed.transcript,
         };
-        self.settle(Settlement::alike(claimed, fate, Some(attempt))).await;
+        self.engine.settle(Settlement::alike(claimed, fate, Some(attempt))).await;
         self.rest(self.engine.context.now_ms()).await;
         Next::End
     }
