@@ -13,11 +13,13 @@ use std::path::{Path, PathBuf};
 /// The folders of the API's nouns: each keeps its rows, its rules and its handlers to itself.
 const NOUNS: &[&str] = &[
     "api_keys",
+    "contact_properties",
     "contacts",
     "domains",
     "emails",
     "events",
     "preferences",
+    "segments",
     "suppressions",
     "teams",
     "topics",
@@ -29,7 +31,8 @@ const NOUNS: &[&str] = &[
 const LINES_MAX: usize = 400;
 
 /// Files that are longer, each with what keeps it whole.
-const LONG_FILES: &[(&str, &str)] = &[];
+const LONG_FILES: &[(&str, &str)] =
+    &[("src/store/tests/fixture.rs", "a list: every row that schema 1 wrote, with what writes and reads them")];
 
 /// Names that a rule forbids and that stand all the same, each with why.
 const EXCUSED: &[(&str, &str, &str)] = &[(
