@@ -21,6 +21,7 @@ use crate::api_keys::ApiKeys;
 use crate::clock::{Clock, monotonic};
 use crate::config::{Config, Delivery, Queue, RelayTls};
 use crate::contact_properties::ContactProperties;
+use crate::contacts::Contacts;
 use crate::context::Context;
 use crate::dashboard::Hosts;
 use crate::delivery::capture::{CaptureListener, Mailbox};
@@ -34,6 +35,7 @@ use crate::id::IdSource;
 use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
+use crate::suppressions::Suppressions;
 use crate::topics::Topics;
 use crate::workers::{Supervisor, WorkerError, every};
 use crate::{blocking, teams};
@@ -202,7 +204,9 @@ impl App {
             .with(Arc::new(ContactProperties::new(context.clone())))
             .with(Arc::clone(&segments))
             .with(Arc::new(Topics::new(context.clone())))
+            .with(Arc::new(Contacts::new(context.clone())))
             .with(Arc::new(Preferences::new(context.clone())))
+            .with(Arc::new(Suppressions::new(context.clone())))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));

@@ -9,6 +9,8 @@
 //! its events in its own transaction, and a write that restates what is stored records nothing; an
 //! opt-out is lifted by an explicit word about that one contact alone.
 
+pub mod api;
+
 mod batch;
 mod borrowed;
 mod consent;

@@ -46,6 +46,19 @@ pub fn exists(tx: &impl Reads, team: TeamId, id: SegmentId) -> Result<bool, Stor
     tx.contains(&SEGMENTS, &(team, id))
 }
 
+/// Returns every segment of the team, newest first; at most [`SEGMENTS_MAX`].
+///
+/// # Errors
+/// [`StoreError`].
+pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Segment>, StoreError> {
+    let mut segments = Vec::new();
+    tx.scan(&SEGMENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Descending, |(_, id), row| {
+        segments.push(row.decode()?.segment(id));
+        NEXT
+    })?;
+    Ok(segments)
+}
+
 /// Returns whether the team has as many segments as a team can have.
 ///
 /// # Errors

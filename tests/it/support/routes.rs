@@ -19,6 +19,11 @@ pub(crate) struct Ids<'a> {
     pub(crate) attachment: &'a str,
     pub(crate) domain: &'a str,
     pub(crate) api_key: &'a str,
+    pub(crate) suppression: &'a str,
+    pub(crate) topic: &'a str,
+    pub(crate) contact: &'a str,
+    pub(crate) contact_property: &'a str,
+    pub(crate) segment: &'a str,
 }
 
 impl Ids<'_> {
@@ -28,6 +33,11 @@ impl Ids<'_> {
         attachment: "0190a6c0-0000-7000-8000-000000000002",
         domain: "0190a6c0-0000-7000-8000-000000000003",
         api_key: "0190a6c0-0000-7000-8000-000000000004",
+        suppression: "0190a6c0-0000-7000-8000-000000000005",
+        topic: "0190a6c0-0000-7000-8000-000000000006",
+        contact: "0190a6c0-0000-7000-8000-000000000007",
+        contact_property: "0190a6c0-0000-7000-8000-000000000008",
+        segment: "0190a6c0-0000-7000-8000-000000000009",
     };
 }
 
@@ -51,12 +61,17 @@ impl Route {
             "emails" => ids.email,
             "domains" => ids.domain,
             "api-keys" => ids.api_key,
+            "suppressions" => ids.suppression,
+            "topics" => ids.topic,
+            "contacts" => ids.contact,
+            "contact-properties" => ids.contact_property,
+            "segments" | "audiences" => ids.segment,
             _ => {
                 assert!(!self.takes_id(), "say here what the `id` of {} names", self.path);
                 ""
             }
         };
-        self.path.replace("{id}", id).replace("{attachment_id}", ids.attachment)
+        self.path.replace("{id}", id).replace("{attachment_id}", ids.attachment).replace("{segment_id}", ids.segment)
     }
 
     /// Returns whether the path names something.
@@ -74,6 +89,23 @@ impl Route {
             ("POST", "/domains") => Some(json!({ "name": "added.example" })),
             ("PATCH", "/domains/{id}") => Some(json!({ "open_tracking": false })),
             ("POST" | "PATCH", "/api-keys" | "/api-keys/{id}") => Some(json!({ "name": "Another" })),
+            ("POST", "/suppressions") => Some(json!({ "email": "added@example.net" })),
+            ("POST", "/suppressions/batch/add" | "/suppressions/batch/remove") => {
+                Some(json!({ "emails": ["added@example.net"] }))
+            }
+            ("POST", "/contacts") => Some(json!({ "email": "added@example.net" })),
+            ("POST", "/contacts/batch") => Some(json!([{ "email": "added@example.net" }])),
+            ("POST", "/contacts/batch/get") => Some(json!({ "contacts": [{ "email": "added@example.net" }] })),
+            ("POST", "/contacts/batch/remove") => Some(json!({ "emails": ["added@example.net"] })),
+            ("PATCH", "/contacts/{id}") => Some(json!({ "first_name": "Changed" })),
+            ("PATCH", "/contacts/{id}/topics") => Some(json!([])),
+            ("POST", "/contacts/{id}/segments/{segment_id}") => None,
+            ("POST", "/segments" | "/audiences") => Some(json!({ "name": "Everyone" })),
+            ("PATCH", "/segments/{id}") => Some(json!({ "name": "Changed" })),
+            ("POST", "/topics") => Some(json!({ "name": "News", "default_subscription": "opt_in" })),
+            ("PATCH", "/topics/{id}") => Some(json!({ "name": "Changed" })),
+            ("POST", "/contact-properties") => Some(json!({ "key": "plan", "type": "string" })),
+            ("PATCH", "/contact-properties/{id}") => Some(json!({ "fallback_value": "changed" })),
             _ => panic!("say here what {} {} takes", self.method, self.path),
         }
     }
