@@ -46,7 +46,8 @@ impl Belongings {
 
     /// Returns all of it as its owner reads it.
     fn read_by(&self, team: &OtherTeam<'_>) -> Vec<Value> {
-        let Self { email, attachment, domain, api_key: _, contact, contact_property, segment, suppression, topic } = self;
+        let Self { email, attachment, domain, api_key: _, contact, contact_property, segment, suppression, topic } =
+            self;
         let paths = [
             format!("/emails/{email}"),
             format!("/emails/{email}/attachments/{attachment}"),

@@ -46,8 +46,7 @@ fn every_list_is_walked_forwards_and_backwards() {
         ("/suppressions", 7),
         ("/suppressions?origin=manual", 7),
         ("/topics", 7),
-    ]
-    {
+    ] {
         let server = TestServer::start();
         let (before, _) = page(&server, path, "");
         let mut all = fill(&server, path, count);
