@@ -57,6 +57,12 @@ pub(crate) fn every_route(server: &TestServer) -> Vec<Route> {
 impl Route {
     /// Returns the path with ids in place of its parameters.
     pub(crate) fn path_of(&self, ids: Ids<'_>) -> String {
+        let path = self.path.replace("{id}", &self.id_of(&ids));
+        path.replace("{attachment_id}", ids.attachment).replace("{segment_id}", ids.segment)
+    }
+
+    /// Returns what the `id` of the path names.
+    pub(crate) fn id_of(&self, ids: &Ids<'_>) -> String {
         let id = match self.path.split('/').nth(1).unwrap_or_default() {
             "emails" => ids.email,
             "domains" => ids.domain,
@@ -71,7 +77,7 @@ impl Route {
                 ""
             }
         };
-        self.path.replace("{id}", id).replace("{attachment_id}", ids.attachment).replace("{segment_id}", ids.segment)
+        id.to_owned()
     }
 
     /// Returns whether the path names something.
@@ -83,6 +89,7 @@ impl Route {
     pub(crate) fn body(&self) -> Option<Value> {
         match (self.method.as_str(), self.path.as_str()) {
             ("GET" | "DELETE", _) | ("POST", "/emails/{id}/cancel" | "/domains/{id}/verify") => None,
+            ("POST", "/contacts/{id}/segments/{segment_id}") => None,
             ("POST", "/emails") => Some(super::email(&json!({}))),
             ("POST", "/emails/batch") => Some(json!([super::email(&json!({}))])),
             ("PATCH", "/emails/{id}") => Some(json!({ "scheduled_at": "in 1 hour" })),
@@ -99,7 +106,6 @@ impl Route {
             ("POST", "/contacts/batch/remove") => Some(json!({ "emails": ["added@example.net"] })),
             ("PATCH", "/contacts/{id}") => Some(json!({ "first_name": "Changed" })),
             ("PATCH", "/contacts/{id}/topics") => Some(json!([])),
-            ("POST", "/contacts/{id}/segments/{segment_id}") => None,
             ("POST", "/segments" | "/audiences") => Some(json!({ "name": "Everyone" })),
             ("PATCH", "/segments/{id}") => Some(json!({ "name": "Changed" })),
             ("POST", "/topics") => Some(json!({ "name": "News", "default_subscription": "opt_in" })),
