@@ -98,14 +98,8 @@ function methodsOf(resource, path) {
 }
 
 const suite = new NodeSuite();
-await emails(suite);
-await batch(suite);
-await domains(suite);
-await apiKeys(suite);
-await contactProperties(suite);
-await topics(suite);
-await segments(suite);
-await contacts(suite);
-await suppressions(suite);
+for (const part of [emails, batch, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions]) {
+  await suite.part(part);
+}
 suite.cover(RESOURCES.flatMap((name) => methodsOf(suite.client[name], name)));
 suite.finish();

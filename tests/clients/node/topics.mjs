@@ -81,10 +81,11 @@ async function choices(suite, news, offers) {
   await suite.check('contacts.topics.update', 'by id and by email; other topics stay', async () => {
     const answer = await suite.data('contacts.topics.update', { id, topics: [{ id: news, subscription: 'opt_out' }] });
     assert.equal(answer.id, id);
-    assert.deepEqual(await rows({ id }), { ...(await rows({ id })), [news]: ['Node letters', 'opt_out', true], [offers]: ['Node offers', 'opt_in', true] });
+    const first = await rows({ id });
+    assert.deepEqual([first[news], first[offers]], [['Node letters', 'opt_out', true], ['Node offers', 'opt_in', true]]);
     await suite.data('contacts.topics.update', { email, topics: [{ id: news, subscription: 'opt_in' }, { id: offers, subscription: 'opt_out' }] });
-    const seen = await rows({ email });
-    assert.deepEqual([seen[news][1], seen[offers][1]], ['opt_in', 'opt_out']);
+    const second = await rows({ email });
+    assert.deepEqual([second[news], second[offers]], [['Node letters', 'opt_in', true], ['Node offers', 'opt_out', true]]);
   });
   await suite.check('contacts.topics.update', 'an unknown topic or contact is 404, an unknown choice 422', async () => {
     await suite.refused(404, 'not_found', 'contacts.topics.update', { id, topics: [{ id: UNKNOWN_ID, subscription: 'opt_in' }] });
