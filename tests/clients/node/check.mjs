@@ -23,9 +23,9 @@ export class Suite {
   }
 
   /** Runs the checks of one part; what a part throws between them does not keep the others from running. */
-  async part(checks) {
+  async part(checks, ...args) {
     try {
-      await checks(this);
+      await checks(this, ...args);
     } catch (error) {
       this.fail(checks.name, 'between two checks', error);
     }
