@@ -12,7 +12,7 @@ use super::rate_limit::RateLimiter;
 use super::state::Services;
 use super::{auth, edge, openapi};
 use crate::id::IdSource;
-use crate::{api_keys, dashboard, domains, emails, preferences};
+use crate::{api_keys, contact_properties, contacts, dashboard, domains, emails, preferences, suppressions, topics};
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
 /// that would match it.
@@ -43,7 +43,69 @@ fn api() -> Router {
         .push(Router::with_path("domains/{id}/verify").post(domains::verify_domain))
         .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
+        .push(audience())
         .push(Router::with_path("openapi.json").get(openapi::get_description))
+}
+
+/// The people a team writes to, and what it knows of them.
+fn audience() -> Router {
+    use contact_properties::api as properties;
+    use contacts::api as contacts;
+    use suppressions::api as suppressions;
+    use topics::api as topics;
+
+    Router::new()
+        .push(Router::with_path("contacts").post(contacts::create_contact).get(contacts::list_contacts))
+        .push(Router::with_path("contacts/batch").post(contacts::create_contacts))
+        .push(Router::with_path("contacts/batch/get").post(contacts::batch_get_contacts))
+        .push(Router::with_path("contacts/batch/remove").post(contacts::batch_remove_contacts))
+        .push(
+            Router::with_path("contacts/{id}")
+                .get(contacts::get_contact)
+                .patch(contacts::update_contact)
+                .delete(contacts::delete_contact),
+        )
+        .push(
+            Router::with_path("contacts/{id}/topics")
+                .get(contacts::list_contact_topics)
+                .patch(contacts::update_contact_topics),
+        )
+        .push(Router::with_path("contacts/{id}/segments").get(contacts::list_contact_segments))
+        .push(
+            Router::with_path("contacts/{id}/segments/{segment_id}")
+                .post(contacts::join_segment)
+                .delete(contacts::leave_segment),
+        )
+        .push(
+            Router::with_path("contact-properties")
+                .post(properties::create_contact_property)
+                .get(properties::list_contact_properties),
+        )
+        .push(
+            Router::with_path("contact-properties/{id}")
+                .get(properties::get_contact_property)
+                .patch(properties::update_contact_property)
+                .delete(properties::delete_contact_property),
+        )
+        .push(Router::with_path("topics").post(topics::create_topic).get(topics::list_topics))
+        .push(
+            Router::with_path("topics/{id}")
+                .get(topics::get_topic)
+                .patch(topics::update_topic)
+                .delete(topics::delete_topic),
+        )
+        .push(
+            Router::with_path("suppressions")
+                .post(suppressions::create_suppression)
+                .get(suppressions::list_suppressions),
+        )
+        .push(Router::with_path("suppressions/batch/add").post(suppressions::add_suppressions))
+        .push(Router::with_path("suppressions/batch/remove").post(suppressions::remove_suppressions))
+        .push(
+            Router::with_path("suppressions/{id}")
+                .get(suppressions::get_suppression)
+                .delete(suppressions::delete_suppression),
+        )
 }
 
 /// Paths of the compatible API that this server does not have, and methods that a path has not,
