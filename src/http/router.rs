@@ -12,7 +12,9 @@ use super::rate_limit::RateLimiter;
 use super::state::Services;
 use super::{auth, edge, openapi};
 use crate::id::IdSource;
-use crate::{api_keys, contact_properties, contacts, dashboard, domains, emails, preferences, suppressions, topics};
+use crate::{
+    api_keys, contact_properties, contacts, dashboard, domains, emails, preferences, segments, suppressions, topics,
+};
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
 /// that would match it.
@@ -51,6 +53,8 @@ fn api() -> Router {
 fn audience() -> Router {
     use contact_properties::api as properties;
     use contacts::api as contacts;
+    use segments::api as segments;
+    use segments::audiences;
     use suppressions::api as suppressions;
     use topics::api as topics;
 
@@ -106,18 +110,37 @@ fn audience() -> Router {
                 .get(suppressions::get_suppression)
                 .delete(suppressions::delete_suppression),
         )
+        .push(Router::with_path("segments").post(segments::create_segment).get(segments::list_segments))
+        .push(
+            Router::with_path("segments/{id}")
+                .get(segments::get_segment)
+                .patch(segments::update_segment)
+                .delete(segments::delete_segment),
+        )
+        .push(Router::with_path("audiences").post(audiences::create_audience).get(audiences::list_audiences))
+        .push(Router::with_path("audiences/{id}").get(audiences::get_audience).delete(audiences::delete_audience))
 }
 
 /// Paths of the compatible API that this server does not have, and methods that a path has not,
 /// where a path with a parameter would otherwise match: they are unknown like any other.
 fn absent() -> Router {
     let mut router = Router::new();
-    for path in ["emails/metrics", "emails/receiving", "emails/receiving/{**rest}", "domains/claim"] {
+    for path in [
+        "emails/metrics",
+        "emails/receiving",
+        "emails/receiving/{**rest}",
+        "domains/claim",
+        "contacts/imports",
+        "contacts/imports/{**rest}",
+    ] {
         router = router.push(Router::with_path(path).goal(openapi::unknown));
     }
-    // With another method, a path with a parameter would match this one.
-    let batch = Router::with_path("emails/batch").filter_fn(|req, _| req.method() != Method::POST);
-    router.push(batch.goal(openapi::wrong_method))
+    // With another method, a path with a parameter would match these.
+    for path in ["emails/batch", "contacts/batch"] {
+        let batch = Router::with_path(path).filter_fn(|req, _| req.method() != Method::POST);
+        router = router.push(batch.goal(openapi::wrong_method));
+    }
+    router
 }
 
 /// The routes that need no key.

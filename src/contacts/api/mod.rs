@@ -122,7 +122,9 @@ impl From<WriteError> for ApiError {
 impl From<ItemError> for ApiError {
     fn from(error: ItemError) -> Self {
         match error {
-            ItemError::SegmentNotFound(_) | ItemError::TopicNotFound(_) => Self::new(ErrorCode::NotFound, error.to_string()),
+            ItemError::SegmentNotFound(_) | ItemError::TopicNotFound(_) => {
+                Self::new(ErrorCode::NotFound, error.to_string())
+            }
             ItemError::Exists => Self::new(ErrorCode::Conflict, error.to_string()),
             ItemError::Repeats(_) | ItemError::NotANumber(_) => Self::validation(error.to_string()),
         }

@@ -18,11 +18,8 @@ fn single<'r>(req: &'r Request, name: &str) -> ApiResult<Option<&'r str>> {
 }
 
 fn register(operation: &mut Operation, name: &str, about: &str, schema: Object) {
-    let parameter = Parameter::new(name)
-        .location(ParameterIn::Query)
-        .required(Required::False)
-        .description(about)
-        .schema(schema);
+    let parameter =
+        Parameter::new(name).location(ParameterIn::Query).required(Required::False).description(about).schema(schema);
     operation.parameters.insert(parameter);
 }
 

@@ -1,20 +1,16 @@
 //! A contact's topics and segments.
 
 use salvo::Writer;
-use salvo::oapi::{Components, Content, RefOr, Schema, ToSchema, endpoint};
+use salvo::oapi::{Components, RefOr, Schema, ToSchema, endpoint};
 use salvo::writing::Json;
 
 use super::not_found;
 use super::request::{TopicChoice, parse_choices};
-use super::response::{
-    ContactSegmentResponse, ContactSegmentRow, ContactTopicsResponse, TopicSubscriptionResponse,
-};
+use super::response::{ContactSegmentResponse, ContactSegmentRow, ContactTopicsResponse, TopicSubscriptionResponse};
 use crate::api_keys::Caller;
 use crate::contacts::Contacts;
 use crate::events::Source;
-use crate::http::{
-    ApiError, ApiResult, Body, BodySize, FromBody, List, ListQuery, PathId, PathIdOrEmail, State, body,
-};
+use crate::http::{ApiError, ApiResult, Body, BodySize, FromBody, List, ListQuery, PathId, PathIdOrEmail, State, body};
 use crate::id::resource;
 use crate::store::page::page_of;
 

@@ -174,9 +174,9 @@ impl BatchGetRequest {
         let name = |(index, reference): (usize, ContactReference)| match (reference.id, reference.email) {
             (Some(id), None) => parse_id(&format!("contacts.{index}.id"), Some(id)).map(ContactName::Id),
             (None, Some(email)) => parse_email(&format!("contacts.{index}.email"), &email).map(ContactName::Email),
-            (Some(_), Some(_)) | (None, None) => Err(ApiError::validation(format!(
-                "Invalid `contacts.{index}` field: give either `id` or `email`."
-            ))),
+            (Some(_), Some(_)) | (None, None) => {
+                Err(ApiError::validation(format!("Invalid `contacts.{index}` field: give either `id` or `email`.")))
+            }
         };
         let names = contacts.into_iter().enumerate().map(name).collect::<ApiResult<_>>()?;
         Ok(Wanted { names, include: include.unwrap_or_default() })
