@@ -9,6 +9,9 @@
 
 mod batch;
 mod consent;
+mod csv;
+pub mod export;
+pub mod import;
 mod model;
 mod store;
 mod write;
