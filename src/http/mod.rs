@@ -32,7 +32,7 @@ pub use error::{ApiError, ApiResult, ErrorCode};
 pub use intake::{BodyLimits, BodyPace};
 pub use list::{List, ListQuery};
 pub use openapi::document;
-pub use path::PathId;
+pub use path::{PathId, PathIdOrEmail};
 pub use rate_limit::RateLimiter;
 pub use reader::Anything;
 pub use respond::Created;

@@ -3,8 +3,8 @@
 use super::model::{NewTopic, Topic, TopicChanges, TopicName};
 use super::store::{self, TopicRow};
 use crate::context::Context;
-use crate::domains::Patch;
 use crate::id::{TeamId, TopicId};
+use crate::patch::Patch;
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::TOPICS;
 use crate::store::{Reads as _, StoreError};
@@ -202,10 +202,7 @@ mod tests {
                 TopicChanges { name: TopicName::parse("Offers"), ..keep.clone() },
                 TopicRow { name: "Offers".into(), ..row.clone() },
             ),
-            (
-                TopicChanges { description: Patch::Clear, ..keep.clone() },
-                TopicRow { description: None, ..row.clone() },
-            ),
+            (TopicChanges { description: Patch::Clear, ..keep.clone() }, TopicRow { description: None, ..row.clone() }),
             (
                 TopicChanges { description: Patch::Set(Description::parse("Weekly.").unwrap()), ..keep.clone() },
                 TopicRow { description: Some("Weekly.".into()), ..row.clone() },
@@ -251,9 +248,8 @@ mod tests {
             created_ms: 1,
         };
         let ids: Vec<TopicId> = (1..TOPICS_MAX).map(|_| context.id()).collect();
-        let fill = move |tx: &crate::store::WriteTx<'_>| {
-            ids.iter().try_for_each(|id| tx.put(&TOPICS, &(TEAM, *id), &row))
-        };
+        let fill =
+            move |tx: &crate::store::WriteTx<'_>| ids.iter().try_for_each(|id| tx.put(&TOPICS, &(TEAM, *id), &row));
         context.store.write(fill).await.unwrap();
 
         let refused = topics.create(TEAM, new_topic("One more")).await;
