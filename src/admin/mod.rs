@@ -34,7 +34,7 @@ use std::time::Duration;
 
 /// The socket's name inside the data directory.
 const SOCKET_NAME: &str = "ringmail.sock";
-/// The longest request, in bytes. A chunk of imported contacts has half of it.
+/// The longest request, in bytes. A batch of imported contacts has half of it.
 const LINE_BYTES_MAX: usize = 1 << 20;
 /// The longest response, in bytes. A page of 100 rows has a hundredth of it; one exported contact that
 /// has every property at its longest may have half.

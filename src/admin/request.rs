@@ -153,9 +153,7 @@ pub enum Request {
         items: Vec<ImportItem>,
     },
     /// Tells what contacts are exported with: the team's contact properties.
-    ExportBegin {
-        team: Option<String>,
-    },
+    ExportBegin { team: Option<String> },
     /// Shows a page of contacts, oldest first.
     ExportContacts {
         team: Option<String>,

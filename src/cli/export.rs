@@ -64,6 +64,9 @@ pub(super) async fn run(verb: ExportVerb, output: Output) -> Result<(), Failure>
     let mut target = Target::open(&file)?;
     let written = write(&mut door, &mut target, team.team, segment).await;
     door.close().await;
+    if written.is_err() {
+        target.discard();
+    }
     let contacts = written?;
     target.finish()?;
     if !is_stdout {
@@ -155,6 +158,14 @@ impl Target {
             Self::File { out, partial, .. } => {
                 out.write_all(text.as_bytes()).map(|()| true).map_err(|error| unwritable(partial, &error))
             }
+        }
+    }
+
+    /// Removes what was written of a file.
+    fn discard(&self) {
+        if let Self::File { partial, .. } = self {
+            // What cannot be removed is told from a whole file by its name.
+            let _ = std::fs::remove_file(partial);
         }
     }
 

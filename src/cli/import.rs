@@ -16,7 +16,9 @@ use super::output::{Output, table};
 use super::place::{PlaceArgs, TeamArgs, ask, unexpected};
 use super::progress::{Come, ProgressLine, grouped};
 use crate::admin::{Door, Request, Response};
-use crate::contacts::import::{Existing, Import, ImportOptions, MapError, Mapping, Outcome, Progress, RowError, Run};
+use crate::contacts::import::{
+    Column, Existing, Import, ImportItem, ImportOptions, MapError, Mapping, Outcome, Progress, RowError, Run,
+};
 use crate::id::{SegmentId, TopicId};
 
 /// Bytes that are read at once.
@@ -25,6 +27,8 @@ const BLOCK_BYTES: usize = 64 << 10;
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// Rows that failed and are shown where no error file is asked for.
 const ERRORS_SHOWN_MAX: usize = 20;
+/// Columns that are passed over and named.
+const COLUMNS_SHOWN_MAX: usize = 20;
 /// The name of standard input.
 const STDIN: &str = "-";
 
@@ -184,7 +188,7 @@ impl Job {
         &mut self,
         door: &mut Door,
         mut source: Source,
-        request: impl Fn(Vec<crate::contacts::import::ImportItem>) -> Request,
+        request: impl Fn(Vec<ImportItem>) -> Request,
     ) -> Result<(), Failure> {
         let mut block = vec![0; BLOCK_BYTES];
         let mut is_introduced = false;
@@ -192,15 +196,16 @@ impl Job {
             let read = source.read(&mut block, door).await?;
             let fed = if read == 0 { self.import.finish() } else { self.import.feed(&block[..read]) };
             fed.map_err(|error| Failure::usage(format!("{}: {error}", source.name)))?;
-            if !std::mem::replace(&mut is_introduced, !self.import.columns().is_empty()) {
+            if !is_introduced && !self.import.columns().is_empty() {
+                is_introduced = true;
                 self.introduce();
             }
-            while let Some(chunk) = self.import.next_chunk() {
-                let outcomes: Vec<Outcome> = match ask(door, request(chunk.items.clone())).await? {
+            while let Some(batch) = self.import.next_batch() {
+                let outcomes: Vec<Outcome> = match ask(door, request(batch.items.clone())).await? {
                     Response::Imported(outcomes) => outcomes.data,
                     other => return Err(unexpected(&other)),
                 };
-                self.import.settle(chunk, outcomes);
+                self.import.settle(batch, outcomes);
                 self.say(source.bytes);
             }
             self.note_errors()?;
@@ -213,11 +218,14 @@ impl Job {
 
     /// Says which columns are passed over.
     fn introduce(&mut self) {
-        let columns = self.import.columns().iter();
-        let names: Vec<&str> =
-            columns.filter(|column| column.target.is_none()).map(|column| column.name.as_str()).collect();
+        let mut names: Vec<String> =
+            self.import.columns().iter().filter(|column| column.target.is_none()).map(Column::shown_name).collect();
+        if names.len() > COLUMNS_SHOWN_MAX {
+            names.truncate(COLUMNS_SHOWN_MAX);
+            names.push("…".to_owned());
+        }
         if !names.is_empty() {
-            eprintln!("Passed over: {}. --map says what a column means.", names.join(", "));
+            eprintln!("Passed over: {}. What a column means is said with --map.", names.join(", "));
         }
     }
 
@@ -286,8 +294,7 @@ struct Source {
 
 impl Source {
     async fn open(path: &Path) -> Result<Self, Failure> {
-        let unreadable =
-            |error: std::io::Error| Failure::usage(format!("{} cannot be read: {error}", path.display()));
+        let unreadable = |error: std::io::Error| Failure::usage(format!("{} cannot be read: {error}", path.display()));
         let file = if path == Path::new(STDIN) {
             let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(unreadable)?;
             File::from_std(StdFile::from(input))
@@ -328,9 +335,7 @@ struct ErrorFile {
 
 impl ErrorFile {
     fn create(path: &Path, imported: &Path) -> Result<Self, Failure> {
-        let same = |one: &Path, other: &Path| {
-            matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
-        };
+        let same = |one: &Path, other: &Path| matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other);
         if same(path, imported) {
             return Err(Failure::usage("the error file is the file that is imported; name another"));
         }

@@ -4,7 +4,7 @@ use super::super::response::{Refusal, Response, Rows};
 use super::super::services::Services;
 use super::{Answer, teams};
 use crate::contacts::export::{self, ExportError};
-use crate::contacts::import::{self, ChunkOptions, Given, ImportError, ImportItem};
+use crate::contacts::import::{self, Given, ImportError, ImportItem, WriteOptions};
 use crate::id::{ContactId, SegmentId};
 
 pub(super) async fn begin(services: &Services, team: Option<String>, given: Given) -> Answer {
@@ -16,11 +16,11 @@ pub(super) async fn begin(services: &Services, team: Option<String>, given: Give
 pub(super) async fn import(
     services: &Services,
     team: Option<String>,
-    options: ChunkOptions,
+    options: WriteOptions,
     items: Vec<ImportItem>,
 ) -> Answer {
     let team = teams::chosen(services, team).await?;
-    let outcomes = import::write_chunk(&services.context, team, options, items).await?;
+    let outcomes = import::write_batch(&services.context, team, options, items).await?;
     Ok(Response::Imported(Rows { data: outcomes, has_more: false }))
 }
 

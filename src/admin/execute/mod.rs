@@ -11,7 +11,7 @@ use super::request::Request;
 use super::response::{Refusal, Response, ServerView};
 use super::services::Services;
 use crate::clock::{self, TimestampMs};
-use crate::contacts::import::{ChunkOptions, Given};
+use crate::contacts::import::{Given, WriteOptions};
 use crate::id::Id;
 use crate::store::StoreError;
 use crate::store::page::{Cursor, PageError, PageQuery};
@@ -59,7 +59,7 @@ async fn answer(services: &Services, request: Request) -> Answer {
             contacts::begin(services, team, Given { segments, topics }).await
         }
         Request::ImportContacts { team, existing, run, segments, topics, items } => {
-            let options = ChunkOptions { existing, run, given: Given { segments, topics } };
+            let options = WriteOptions { existing, run, given: Given { segments, topics } };
             contacts::import(services, team, options, items).await
         }
         Request::ExportBegin { team } => contacts::begin(services, team, Given::default()).await,

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{self, TimestampMs};
 use crate::contact_properties::{self, Definitions};
-use crate::contacts::{self, ContactRow};
+use crate::contacts::ContactRow;
 use crate::context::Context;
 use crate::id::{ContactId, SegmentId, TeamId};
-use crate::segments::{self, Rule, Span, Walked};
+use crate::segments;
 use crate::store::tables::CONTACTS;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
 
@@ -95,22 +94,13 @@ pub async fn page(
     context
         .store
         .read(move |tx| {
-            let rule = match segment {
-                Some(id) => {
-                    let found = segments::find(tx, team, id)?.ok_or(ExportError::SegmentNotFound(id))?;
-                    Some(Rule::of(&found))
-                }
-                None => None,
-            };
-            let all = Span::all(Order::Ascending);
-            let Some(span) = after.map_or(Some(all), |after| all.beyond(after)) else {
-                return Ok(ExportPage { data: Vec::new(), next: None });
-            };
-            let mut open = Open::new(contact_properties::definitions(tx, team)?);
-            match rule {
-                Some(rule) => open.take_segment(tx, team, &rule, span)?,
-                None => open.take_all(tx, team, span)?,
+            if let Some(id) = segment
+                && !segments::exists(tx, team, id)?
+            {
+                return Err(ExportError::SegmentNotFound(id));
             }
+            let mut open = Open::new(contact_properties::definitions(tx, team)?);
+            open.take(tx, team, segment, after)?;
             Ok(open.page)
         })
         .await
@@ -128,37 +118,29 @@ impl Open {
         Self { definitions, page: ExportPage { data: Vec::new(), next: None }, text_bytes: 0 }
     }
 
-    fn take_all(&mut self, tx: &impl Reads, team: TeamId, span: Span) -> Result<(), StoreError> {
-        tx.scan(&CONTACTS, &(team, span.from), &(team, span.to), span.order, |(_, id), row| {
-            if self.is_full() {
-                self.page.next = self.page.data.last().map(|contact| contact.id);
+    fn take(
+        &mut self,
+        tx: &impl Reads,
+        team: TeamId,
+        segment: Option<SegmentId>,
+        after: Option<ContactId>,
+    ) -> Result<(), StoreError> {
+        let from = after.unwrap_or(ContactId::MIN);
+        let mut looked_at = 0;
+        tx.scan(&CONTACTS, &(team, from), &(team, ContactId::MAX), Order::Ascending, |(_, id), row| {
+            if Some(id) == after {
+                return NEXT;
+            }
+            if self.is_full() || looked_at == LOOKED_AT_MAX {
                 return STOP;
             }
-            self.push(id, row.decode()?);
+            looked_at += 1;
+            self.page.next = Some(id);
+            if segment.is_none_or(|_| true) {
+                self.push(id, row.decode()?);
+            }
             NEXT
         })
-    }
-
-    fn take_segment(&mut self, tx: &impl Reads, team: TeamId, rule: &Rule, span: Span) -> Result<(), StoreError> {
-        let mut failure = None;
-        let walked = segments::walk(tx, team, rule, span, LOOKED_AT_MAX, |found| {
-            if self.is_full() {
-                self.page.next = self.page.data.last().map(|contact| contact.id);
-                return ControlFlow::Break(());
-            }
-            match contacts::find(tx, team, found.contact) {
-                Ok(row) => row.into_iter().for_each(|row| self.push(found.contact, row)),
-                Err(error) => {
-                    failure = Some(error);
-                    return ControlFlow::Break(());
-                }
-            }
-            ControlFlow::Continue(())
-        })?;
-        if let Walked::Paused(last) = walked {
-            self.page.next = Some(last);
-        }
-        failure.map_or(Ok(()), Err)
     }
 
     fn is_full(&self) -> bool {

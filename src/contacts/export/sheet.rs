@@ -100,15 +100,14 @@ mod tests {
 
     /// What an import of a file says of its contacts.
     fn imported(file: &str, keys: &[String]) -> Vec<ImportItem> {
-        let properties =
-            keys.iter().map(|key| Property { key: key.clone(), kind: PropertyKind::String }).collect();
+        let properties = keys.iter().map(|key| Property { key: key.clone(), kind: PropertyKind::String }).collect();
         let options =
             ImportOptions { mapping: Mapping::default(), properties, existing: Existing::Upsert, run: Run::Write };
         let mut import = Import::new(options);
         import.feed(file.as_bytes()).unwrap();
         import.finish().unwrap();
         assert_eq!(import.take_errors(), []);
-        std::iter::from_fn(|| import.next_chunk()).flat_map(|chunk| chunk.items).collect()
+        std::iter::from_fn(|| import.next_batch()).flat_map(|batch| batch.items).collect()
     }
 
     fn text() -> impl Strategy<Value = Option<String>> {

@@ -105,11 +105,7 @@ impl fmt::Display for MapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong => write!(f, "a mapping has at most {} KiB", TEXT_BYTES_MAX >> 10),
-            Self::Form(part) => write!(
-                f,
-                "`{}` is not TARGET=COLUMN, such as email=E-mail",
-                shown(part)
-            ),
+            Self::Form(part) => write!(f, "`{}` is not TARGET=COLUMN, such as email=E-mail", shown(part)),
             Self::Target(word) => write!(
                 f,
                 "`{}` is none of email, first_name, last_name, unsubscribed, segment, property:KEY and ignore",
@@ -160,6 +156,13 @@ pub struct Column {
     pub name: String,
     /// What it says; none where it is passed over.
     pub target: Option<Target>,
+}
+
+impl Column {
+    /// Returns its name as it may stand in a sentence.
+    pub fn shown_name(&self) -> String {
+        format!("`{}`", shown(&self.name))
+    }
 }
 
 /// Why a header does not tell what the columns say.
@@ -298,8 +301,7 @@ fn listed(names: &[String]) -> String {
 
 /// Returns what a file says as it may stand in a sentence: short, and without control characters.
 pub(super) fn shown(text: &str) -> String {
-    let mut shown: String =
-        text.chars().take(NAME_CHARS_SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut shown: String = text.chars().take(NAME_CHARS_SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().nth(NAME_CHARS_SHOWN).is_some() {
         shown.push('…');
     }
@@ -326,13 +328,21 @@ mod tests {
     fn columns_say_what_their_names_tell_or_what_is_mapped() {
         for (mapping, names, targets) in [
             ("", &["email"][..], &["email"][..]),
-            ("", &["E-mail", "First Name", "last name", "UNSUBSCRIBED"], &["email", "first_name", "last_name", "unsubscribed"]),
+            (
+                "",
+                &["E-mail", "First Name", "last name", "UNSUBSCRIBED"],
+                &["email", "first_name", "last_name", "unsubscribed"],
+            ),
             ("", &["E-Mail Address", "FirstName", "Lastname", "plan"], &["email", "first_name", "last_name", "-"]),
             ("", &["id", "email", "property:plan", "property:AGE"], &["-", "email", "property:plan", "property:Age"]),
             ("email=Mail", &["Mail", "email"], &["email", "-"]),
             ("email=mail", &["MAIL", "x"], &["email", "-"]),
             ("email=a", &["A", "a"], &["-", "email"]),
-            ("first_name=Vorname, property:PLAN = Plan", &["email", "Vorname", "Plan"], &["email", "first_name", "property:plan"]),
+            (
+                "first_name=Vorname, property:PLAN = Plan",
+                &["email", "Vorname", "Plan"],
+                &["email", "first_name", "property:plan"],
+            ),
             ("ignore=first name", &["email", "First Name"], &["email", "-"]),
             ("email=#2,ignore=#1", &["email", "email"], &["-", "email"]),
             ("email=#1", &["a", "#1"], &["-", "email"]),

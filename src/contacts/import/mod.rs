@@ -2,13 +2,13 @@
 //!
 //! Life cycle: an [`Import`] is fed with the bytes of a file as they come. From the first row it
 //! decides what the columns say; every row after it becomes an [`ImportItem`] or a [`RowError`].
-//! Items wait in [`Chunk`]s of at most a thousand, which whoever drives the import gives to the batch
-//! and settles with what came of each. It reads and writes nothing itself: the command line and the dashboard
+//! Items wait in [`ImportBatch`]es of at most a thousand, which whoever drives the import has written
+//! ([`write_batch`]) and settles with what came of each. It reads and writes nothing itself: the command line and the dashboard
 //! drive the same one.
 //!
 //! Reading order: `mapping.rs` (which column says what), `head.rs` (encoding, delimiter and the first
 //! row), `row.rs` (a row to a contact), `progress.rs` (what is counted and reported), `write.rs`
-//! (chunks as batches of the store).
+//! (a batch to the store).
 //!
 //! Invariants: memory is bounded by one feed, whatever the length of the file; a row is answered
 //! once, as created, updated, skipped or failed; an import says what a file says and no more: an empty
@@ -25,25 +25,24 @@ mod write;
 mod tests;
 
 pub use head::FileError;
-pub use mapping::{Column, HeaderError, MapError, Mapping, Target};
 pub(super) use mapping::PROPERTY_PREFIX;
+pub use mapping::{Column, HeaderError, MapError, Mapping, Target};
 pub use progress::{Progress, RowError};
 pub use row::ImportItem;
-pub use write::{ChunkOptions, Given, ImportError, begin, write_chunk};
+pub use write::{Given, ImportError, WriteOptions, begin, write_batch};
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde::{Deserialize, Serialize};
 
+use super::BATCH_MAX;
 use super::csv::{Reader, Record};
 use crate::contact_properties::{Definition, Definitions, PropertyKind};
 
-/// Items of a chunk: what one batch takes.
-pub const CHUNK_ITEMS_MAX: usize = 1_000;
-/// The weight of a chunk: about its bytes as JSON. Half of what the command line's socket takes in a
+/// The weight of a batch: about its bytes as JSON. Half of what the command line's socket takes in a
 /// line; the heaviest row fits.
-const CHUNK_WEIGHT_MAX: usize = 512 << 10;
+const BATCH_WEIGHT_MAX: usize = 512 << 10;
 
 /// What happens to a contact that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +88,7 @@ pub struct ImportOptions {
 
 /// Items for one batch, each with the line of the file it stands at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chunk {
+pub struct ImportBatch {
     lines: Vec<u64>,
     /// The items, in the order of the file.
     pub items: Vec<ImportItem>,
@@ -116,8 +115,8 @@ pub struct Import {
     definitions: Definitions,
     state: State,
     pending: Pending,
-    ready: VecDeque<Chunk>,
-    /// Chunks that were handed out and not settled, by the line of their first item.
+    ready: VecDeque<ImportBatch>,
+    /// Batches that were handed out and not settled, by the line of their first item.
     out: Vec<u64>,
     errors: Vec<RowError>,
     /// In a check: what was counted as created, by a hash of the address.
@@ -161,7 +160,7 @@ impl Import {
         }
     }
 
-    /// Takes the next bytes of the file. The chunks and errors they make are to be taken before the
+    /// Takes the next bytes of the file. The batches and errors they make are to be taken before the
     /// next: what waits is as large as what was fed.
     ///
     /// # Errors
@@ -184,7 +183,7 @@ impl Import {
         }
     }
 
-    /// Says that the file has ended. The last chunk is ready then.
+    /// Says that the file has ended. The last batch is ready then.
     ///
     /// # Errors
     /// As [`feed`](Self::feed).
@@ -198,7 +197,7 @@ impl Import {
         {
             self.take_record(&record);
         }
-        self.close_chunk();
+        self.close_batch();
         Ok(())
     }
 
@@ -224,8 +223,8 @@ impl Import {
             Ok(Some(item)) => {
                 self.progress.rows += 1;
                 let weight = item.weight();
-                if self.pending.weight + weight > CHUNK_WEIGHT_MAX || self.pending.items.len() == CHUNK_ITEMS_MAX {
-                    self.close_chunk();
+                if self.pending.weight + weight > BATCH_WEIGHT_MAX || self.pending.items.len() == BATCH_MAX {
+                    self.close_batch();
                 }
                 self.pending.weight += weight;
                 self.pending.lines.push(record.line);
@@ -239,23 +238,23 @@ impl Import {
         }
     }
 
-    fn close_chunk(&mut self) {
+    fn close_batch(&mut self) {
         let Pending { lines, items, weight: _ } = std::mem::take(&mut self.pending);
         if !items.is_empty() {
-            self.ready.push_back(Chunk { lines, items });
+            self.ready.push_back(ImportBatch { lines, items });
         }
     }
 
-    /// Returns the next chunk that is ready, to be settled with what came of it.
-    pub fn next_chunk(&mut self) -> Option<Chunk> {
-        let chunk = self.ready.pop_front()?;
-        self.out.extend(chunk.lines.first());
-        Some(chunk)
+    /// Returns the next batch that is ready, to be settled with what came of it.
+    pub fn next_batch(&mut self) -> Option<ImportBatch> {
+        let batch = self.ready.pop_front()?;
+        self.out.extend(batch.lines.first());
+        Some(batch)
     }
 
-    /// Counts what came of a chunk, item by item. An item without an outcome has failed.
-    pub fn settle(&mut self, chunk: Chunk, outcomes: Vec<Outcome>) {
-        let Chunk { lines, items } = chunk;
+    /// Counts what came of a batch, item by item. An item without an outcome has failed.
+    pub fn settle(&mut self, batch: ImportBatch, outcomes: Vec<Outcome>) {
+        let ImportBatch { lines, items } = batch;
         self.out.retain(|first| Some(first) != lines.first());
         let unanswered = || Outcome::Failed("there was no answer about this row".to_owned());
         let outcomes = outcomes.into_iter().chain(std::iter::repeat_with(unanswered));
@@ -293,7 +292,7 @@ impl Import {
     /// Those behind a row that has no answer wait for it.
     pub fn take_errors(&mut self) -> Vec<RowError> {
         self.errors.sort_by_key(|error| error.line);
-        let ready = self.ready.front().and_then(|chunk| chunk.lines.first());
+        let ready = self.ready.front().and_then(|batch| batch.lines.first());
         let open = self.pending.lines.first().into_iter().chain(ready).chain(&self.out).min();
         let known = open.map_or(self.errors.len(), |open| self.errors.partition_point(|error| error.line < *open));
         self.errors.drain(..known).collect()

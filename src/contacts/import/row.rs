@@ -45,7 +45,12 @@ impl ImportItem {
         let Self { email, first_name, last_name, unsubscribed: _, properties, segments } = self;
         let names = [first_name, last_name].into_iter().flatten().map(|name| weight(name)).sum::<usize>();
         let properties = properties.iter().map(|(key, value)| weight(key) + weight(value)).sum::<usize>();
-        size_of::<Self>() + weight(email.local()) + weight(email.domain().as_str()) + names + properties + 40 * segments.len()
+        size_of::<Self>()
+            + weight(email.local())
+            + weight(email.domain().as_str())
+            + names
+            + properties
+            + 40 * segments.len()
     }
 }
 

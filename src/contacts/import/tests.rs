@@ -17,32 +17,32 @@ fn options() -> ImportOptions {
 
 /// What an import makes of a file, given in parts of `step` bytes.
 struct Made {
-    chunks: Vec<Chunk>,
+    batches: Vec<ImportBatch>,
     import: Import,
 }
 
 fn made(file: &[u8], step: usize, options: ImportOptions) -> Result<Made, FileError> {
     let mut import = Import::new(options);
-    let mut chunks = Vec::new();
+    let mut batches = Vec::new();
     for part in file.chunks(step) {
         import.feed(part)?;
-        chunks.extend(std::iter::from_fn(|| import.next_chunk()));
+        batches.extend(std::iter::from_fn(|| import.next_batch()));
     }
     import.finish()?;
-    chunks.extend(std::iter::from_fn(|| import.next_chunk()));
-    Ok(Made { chunks, import })
+    batches.extend(std::iter::from_fn(|| import.next_batch()));
+    Ok(Made { batches, import })
 }
 
 fn items(file: &str) -> Vec<ImportItem> {
-    made(file.as_bytes(), 1_000, options()).unwrap().chunks.into_iter().flat_map(|chunk| chunk.items).collect()
+    made(file.as_bytes(), 1_000, options()).unwrap().batches.into_iter().flat_map(|batch| batch.items).collect()
 }
 
 /// Returns the errors of a file as `line sentence`.
 fn errors(file: &[u8]) -> Vec<String> {
-    let Made { chunks, mut import } = made(file, 1_000, options()).unwrap();
-    for chunk in chunks {
-        let outcomes = vec![Outcome::Created; chunk.items.len()];
-        import.settle(chunk, outcomes);
+    let Made { batches, mut import } = made(file, 1_000, options()).unwrap();
+    for batch in batches {
+        let outcomes = vec![Outcome::Created; batch.items.len()];
+        import.settle(batch, outcomes);
     }
     import.take_errors().iter().map(|error| format!("{} {}", error.line, error.sentence())).collect()
 }
@@ -117,10 +117,10 @@ fn segments_are_named_by_their_ids() {
     let (one, two) = ("019b8d6d-f9b0-7000-8000-000000000001", "019b8d6d-f9b0-7000-8000-000000000002");
     let mapping = Mapping::parse("segment=Lists").unwrap();
     let file = format!("email,Lists\na@example.com,{one} {two}\nb@example.com,News\n");
-    let Made { chunks, mut import } = made(file.as_bytes(), 9, ImportOptions { mapping, ..options() }).unwrap();
+    let Made { batches, mut import } = made(file.as_bytes(), 9, ImportOptions { mapping, ..options() }).unwrap();
 
-    assert_eq!(chunks[0].items[0].segments, [one, two].map(|id| crate::id::SegmentId::parse(id).unwrap()));
-    import.settle(chunks.into_iter().next().unwrap(), vec![Outcome::Updated]);
+    assert_eq!(batches[0].items[0].segments, [one, two].map(|id| crate::id::SegmentId::parse(id).unwrap()));
+    import.settle(batches.into_iter().next().unwrap(), vec![Outcome::Updated]);
     assert!(import.take_errors()[0].sentence().contains("`Lists`: `News` is not the id of a segment"));
 }
 
@@ -151,14 +151,14 @@ fn a_file_that_cannot_be_imported_says_why() {
 }
 
 #[test]
-fn chunks_have_a_thousand_items_or_less_and_lie_in_the_order_of_the_file() {
+fn batches_have_a_thousand_items_or_less_and_lie_in_the_order_of_the_file() {
     let rows: String = (0..2_500).map(|number| format!("{number}@example.com\n")).collect();
-    let Made { chunks, .. } = made(format!("email\n{rows}").as_bytes(), 10_000, options()).unwrap();
+    let Made { batches, .. } = made(format!("email\n{rows}").as_bytes(), 10_000, options()).unwrap();
 
-    assert_eq!(chunks.iter().map(|chunk| chunk.items.len()).collect::<Vec<_>>(), [1_000, 1_000, 500]);
-    let locals: Vec<&str> = chunks.iter().flat_map(|chunk| &chunk.items).map(|item| item.email.local()).collect();
+    assert_eq!(batches.iter().map(|batch| batch.items.len()).collect::<Vec<_>>(), [1_000, 1_000, 500]);
+    let locals: Vec<&str> = batches.iter().flat_map(|batch| &batch.items).map(|item| item.email.local()).collect();
     assert_eq!(locals[2_499], "2499");
-    assert_eq!(chunks[1].lines[0], 1_002);
+    assert_eq!(batches[1].lines[0], 1_002);
 
     let keys: Vec<String> = (0..32).map(|number| format!("property:p{number}")).collect();
     let property = |key: &String| Property { key: key["property:".len()..].to_owned(), kind: PropertyKind::String };
@@ -166,22 +166,22 @@ fn chunks_have_a_thousand_items_or_less_and_lie_in_the_order_of_the_file() {
     // Each of these characters is six in JSON.
     let row = format!("@example.com{}\n", format!(",\"{}\"", "\u{1}".repeat(2_000)).repeat(keys.len()));
     let rows: String = (0..20).map(|number| format!("{number}{row}")).collect();
-    let Made { chunks, .. } = made(format!("email,{}\n{rows}", keys.join(",")).as_bytes(), 10_000, options).unwrap();
-    assert_eq!(chunks.iter().map(|chunk| chunk.items.len()).sum::<usize>(), 20);
-    for chunk in chunks {
-        assert!(serde_json::to_string(&chunk.items).unwrap().len() <= CHUNK_WEIGHT_MAX);
+    let Made { batches, .. } = made(format!("email,{}\n{rows}", keys.join(",")).as_bytes(), 10_000, options).unwrap();
+    assert_eq!(batches.iter().map(|batch| batch.items.len()).sum::<usize>(), 20);
+    for batch in batches {
+        assert!(serde_json::to_string(&batch.items).unwrap().len() <= BATCH_WEIGHT_MAX);
     }
 }
 
 #[test]
 fn rows_are_counted_by_what_came_of_them() {
     let file = b"email\na@example.com\nb@example.com\nbad\nc@example.com\nd@example.com\ne@example.com\n";
-    let Made { mut chunks, mut import } = made(file, 1_000, options()).unwrap();
+    let Made { mut batches, mut import } = made(file, 1_000, options()).unwrap();
 
     assert!(import.take_errors().is_empty(), "the rows before it have no answer yet");
     let refused = Outcome::Failed("it is refused".to_owned());
     let outcomes = vec![Outcome::Created, refused, Outcome::Updated, Outcome::Skipped];
-    import.settle(chunks.remove(0), outcomes);
+    import.settle(batches.remove(0), outcomes);
 
     let Progress { rows, created, updated, skipped, failed, bytes } = import.progress();
     assert_eq!((rows, created, updated, skipped, failed), (6, 1, 1, 1, 3));
@@ -197,10 +197,10 @@ fn a_check_counts_an_address_that_stands_twice_as_created_once() {
     let file = b"email\na@example.com\nA@Example.com\nb@example.com\n";
     for (existing, updated, skipped) in [(Existing::Upsert, 1, 0), (Existing::Skip, 0, 1)] {
         let options = ImportOptions { run: Run::Check, existing, ..options() };
-        let Made { chunks, mut import } = made(file, 1_000, options).unwrap();
-        for chunk in chunks {
-            let outcomes = vec![Outcome::Created; chunk.items.len()];
-            import.settle(chunk, outcomes);
+        let Made { batches, mut import } = made(file, 1_000, options).unwrap();
+        for batch in batches {
+            let outcomes = vec![Outcome::Created; batch.items.len()];
+            import.settle(batch, outcomes);
         }
 
         let progress = import.progress();
@@ -247,10 +247,10 @@ proptest! {
             push_line(&mut file, cells.map(|cell| harmless(cell)).iter().map(AsRef::as_ref));
         }
 
-        let Made { chunks, mut import } = made(file.as_bytes(), step, options()).unwrap();
+        let Made { batches, mut import } = made(file.as_bytes(), step, options()).unwrap();
 
         prop_assert!(import.take_errors().is_empty());
-        let items: Vec<&ImportItem> = chunks.iter().flat_map(|chunk| &chunk.items).collect();
+        let items: Vec<&ImportItem> = batches.iter().flat_map(|batch| &batch.items).collect();
         prop_assert_eq!(items.len(), rows.len());
         for (item, (local, first, last, unsubscribed, plan)) in items.into_iter().zip(&rows) {
             prop_assert_eq!(item.email.local(), local);
@@ -267,10 +267,10 @@ proptest! {
         step in 1_usize..50,
     ) {
         let file = [b"email,first_name\n", rows.as_slice()].concat();
-        let Made { chunks, mut import } = made(&file, step, options()).unwrap();
-        for chunk in chunks {
-            let outcomes = vec![Outcome::Created; chunk.items.len()];
-            import.settle(chunk, outcomes);
+        let Made { batches, mut import } = made(&file, step, options()).unwrap();
+        for batch in batches {
+            let outcomes = vec![Outcome::Created; batch.items.len()];
+            import.settle(batch, outcomes);
         }
 
         let Progress { rows, created, failed, .. } = import.progress();

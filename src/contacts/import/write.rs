@@ -1,22 +1,22 @@
-//! What an import asks of the store: what it is made against, and its chunks written as batches.
+//! What an import asks of the store: what it is made against, and writing its batches.
 
 use std::fmt;
 
 use super::row::ImportItem;
-use super::{CHUNK_ITEMS_MAX, Existing, Outcome, Property, Run};
-use crate::blocking;
+use super::{Existing, Outcome, Property, Run};
 use crate::contact_properties::{ContactProperties, PROPERTIES_MAX};
 use crate::contacts::{
-    Batch, BatchError, BatchItem, BatchOptions, BatchOutcome, Change, ContactChanges, ItemError, ItemStatus,
+    BATCH_MAX, BatchError, BatchItem, BatchOptions, BatchOutcome, ContactChanges, Contacts, ItemError, ItemStatus,
     NewContact, OnConflict, OptIns, PropertyChange, Validation,
 };
 use crate::context::Context;
 use crate::events::Source;
 use crate::id::{SegmentId, TeamId, TopicId};
+use crate::patch::Patch;
+use crate::segments;
 use crate::store::page::{Cursor, PageError, PageQuery};
 use crate::store::{Reads, StoreError};
 use crate::topics::{self, Subscription};
-use crate::segments;
 
 /// Segments, and topics, that every row may be given.
 const GIVEN_MAX: usize = 100;
@@ -30,9 +30,9 @@ pub struct Given {
     pub topics: Vec<TopicId>,
 }
 
-/// How chunks are written.
+/// How batches are written.
 #[derive(Clone, Debug)]
-pub struct ChunkOptions {
+pub struct WriteOptions {
     /// What happens to contacts that are there already.
     pub existing: Existing,
     /// Whether anything is written.
@@ -44,7 +44,7 @@ pub struct ChunkOptions {
 /// Why an import cannot begin, or go on.
 #[derive(Debug)]
 pub enum ImportError {
-    /// A chunk has more items than a batch takes, or too much is given to every contact.
+    /// There are more items than a batch takes, or too much is given to every contact.
     TooMany,
     /// The team has no such segment.
     SegmentNotFound(SegmentId),
@@ -65,7 +65,7 @@ impl fmt::Display for ImportError {
         match self {
             Self::TooMany => write!(
                 f,
-                "a chunk has at most {CHUNK_ITEMS_MAX} contacts, and at most {GIVEN_MAX} segments and topics for all of them"
+                "a batch has at most {BATCH_MAX} contacts, and at most {GIVEN_MAX} segments and topics for all of them"
             ),
             Self::SegmentNotFound(id) => write!(f, "the team has no segment {id}"),
             Self::TopicNotFound(id) => write!(f, "the team has no topic {id}"),
@@ -116,20 +116,20 @@ fn check_given(tx: &impl Reads, team: TeamId, given: &Given) -> Result<(), Impor
     Ok(())
 }
 
-/// Writes a chunk as one batch, in one transaction of the bulk lane, and answers what came of each
-/// item; or decides the same and writes nothing.
+/// Writes a batch in one transaction of the bulk lane, and answers what came of each item; or decides
+/// the same and writes nothing.
 ///
 /// # Errors
 /// [`ImportError`].
-pub async fn write_chunk(
+pub async fn write_batch(
     context: &Context,
     team: TeamId,
-    options: ChunkOptions,
+    options: WriteOptions,
     items: Vec<ImportItem>,
 ) -> Result<Vec<Outcome>, ImportError> {
-    let ChunkOptions { existing, run, given } = options;
+    let WriteOptions { existing, run, given } = options;
     let count = items.len();
-    if count > CHUNK_ITEMS_MAX {
+    if count > BATCH_MAX {
         return Err(ImportError::TooMany);
     }
     check_length(&given)?;
@@ -142,14 +142,11 @@ pub async fn write_chunk(
         opt_ins: OptIns::KeepOptOuts,
         source: Source::Dashboard,
     };
-    let prepared = move || Batch::new(items.into_iter().map(|item| contact(item, &given)).enumerate().collect(), how);
-    let batch = blocking::run(prepared).await;
+    let items = items.into_iter().map(|item| contact(item, &given)).enumerate().collect();
+    let contacts = Contacts::new(context.clone());
     let outcome = match run {
-        Run::Check => context.store.read(move |tx| batch.rehearse(tx, team)).await,
-        Run::Write => {
-            let own = context.clone();
-            context.store.write_bulk_sized(batch.bytes(), move |tx| batch.apply(tx, &own, team)).await
-        }
+        Run::Check => contacts.rehearse(team, items, how).await,
+        Run::Write => contacts.batch(team, items, how).await,
     };
     match outcome {
         Ok(outcome) => Ok(answered(count, outcome)),
@@ -160,7 +157,7 @@ pub async fn write_chunk(
 
 fn contact(item: ImportItem, given: &Given) -> NewContact {
     let ImportItem { email, first_name, last_name, unsubscribed, properties, segments } = item;
-    let set = |name: Option<String>| name.map_or(Change::Keep, Change::Set);
+    let set = |name: Option<String>| name.map_or(Patch::Keep, Patch::Set);
     let mut changes = ContactChanges {
         first_name: set(first_name),
         last_name: set(last_name),
