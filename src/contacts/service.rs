@@ -5,11 +5,12 @@ use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
 use super::view::{ContactView, Facets, TopicSubscription, Viewer};
 use super::write::ContactWriter;
+use crate::address::EmailAddress;
 use crate::context::Context;
 use crate::events::Source;
 use crate::id::{ContactId, SegmentId, TeamId, TopicId, resource};
 use crate::id_or_email::IdOrEmail;
-use crate::segments;
+use crate::segments::{self, Rule, Segment};
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::CONTACTS;
 use crate::store::{Reads, StoreError, WriteTx};
@@ -24,6 +25,8 @@ pub type ContactName = IdOrEmail<resource::Contact>;
 pub enum WriteError {
     /// The team has no such contact.
     NotFound,
+    /// The write names another address than the contact's, which does not change.
+    OtherEmail,
     /// The store refuses what is said of it.
     Refused(ItemError),
     /// The store failed.
@@ -42,7 +45,7 @@ pub enum Removal {
     /// By their ids.
     Ids(Vec<ContactId>),
     /// By their addresses.
-    Emails(Vec<crate::address::EmailAddress>),
+    Emails(Vec<EmailAddress>),
 }
 
 /// Whether removed contacts leave their address in the history.
@@ -155,7 +158,8 @@ impl Contacts {
             .await
     }
 
-    /// Changes one contact; `unsubscribed: false` is an explicit word here.
+    /// Changes one contact; `unsubscribed: false` is an explicit word here. `email`, where a request
+    /// names one, is the contact's own.
     ///
     /// # Errors
     /// [`WriteError`]; nothing is stored.
@@ -163,6 +167,7 @@ impl Contacts {
         &self,
         team: TeamId,
         name: ContactName,
+        email: Option<EmailAddress>,
         changes: ContactChanges,
         source: Source,
     ) -> Result<ContactView, WriteError> {
@@ -171,6 +176,9 @@ impl Contacts {
             .store
             .write(move |tx| {
                 let (id, row) = named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
+                if email.as_ref().is_some_and(|email| !is_address_of(email, &row)) {
+                    return Err(WriteError::OtherEmail);
+                }
                 refuse(tx, team, &changes)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 writer.update(id, &row, &changes, Resubscribe::Allowed, OptIns::Allowed)?;
@@ -307,7 +315,7 @@ impl Contacts {
         source: Source,
     ) -> Result<ContactId, WriteError> {
         let changes = ContactChanges { segments: vec![segment], ..ContactChanges::default() };
-        Ok(self.update(team, name, changes, source).await?.id)
+        Ok(self.update(team, name, None, changes, source).await?.id)
     }
 
     /// Takes a contact out of a segment it was added to by hand; `None` when it was not in it.
@@ -337,19 +345,51 @@ impl Contacts {
             .await
     }
 
-    /// Returns the segments a contact was added to by hand; `None` when the team has no such contact.
+    /// Returns the segments that hold a contact, by hand or by their filter, newest first; `None` when
+    /// the team has no such contact.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn segments(&self, team: TeamId, name: ContactName) -> Result<Option<Vec<SegmentId>>, StoreError> {
+    pub async fn segments(&self, team: TeamId, name: ContactName) -> Result<Option<Vec<Segment>>, StoreError> {
         self.context
             .store
             .read(move |tx| {
                 let Some((id, _)) = named(tx, team, &name)? else { return Ok(None) };
-                segments::of_contact(tx, team, id).map(Some)
+                let mut holding = Vec::new();
+                for segment in segments::all(tx, team)? {
+                    if segments::holds(tx, team, &Rule::of(&segment), id)? {
+                        holding.push(segment);
+                    }
+                }
+                Ok(Some(holding))
             })
             .await
     }
+
+    /// Returns a page of rows as the team sees them.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn show(
+        &self,
+        team: TeamId,
+        page: Page<(ContactId, ContactRow)>,
+        facets: Facets,
+    ) -> Result<Page<ContactView>, StoreError> {
+        let Page { rows, has_more } = page;
+        self.context
+            .store
+            .read(move |tx| {
+                let viewer = Viewer::new(tx, team, facets)?;
+                let views = rows.into_iter().map(|(id, row)| viewer.view(tx, id, row));
+                Ok(Page { rows: views.collect::<Result<_, StoreError>>()?, has_more })
+            })
+            .await
+    }
+}
+
+fn is_address_of(email: &EmailAddress, row: &ContactRow) -> bool {
+    EmailAddress::parse(&row.email).is_ok_and(|own| own.identity() == email.identity())
 }
 
 /// Returns the contact of that name.

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::events::Source;
 use crate::store::tables::TOPICS;
 use crate::store::{Reads, StoreError};
-use crate::suppressions::{self, Origin};
+use crate::suppressions::{self, Cause, Origin};
 use crate::topics::Subscription;
 
 /// Where a recipient stands with a topic.
@@ -72,7 +72,8 @@ impl Preferences {
                         contacts::set_topics(tx, &context, token.team, contact, &choice, Source::HostedPage)?;
                     }
                     None => {
-                        suppressions::add(tx, &context, token.team, &token.address, Origin::Unsubscribe, None)?;
+                        let cause = Cause::listed(Origin::Unsubscribe, Source::HostedPage);
+                        suppressions::add(tx, &context, token.team, &token.address, cause)?;
                     }
                 }
                 Ok(Some(Choice { standing: Standing::OptedOut, ..choice }))

@@ -5,6 +5,7 @@
 mod api_keys;
 mod architecture;
 mod cli;
+mod contact_properties;
 mod dashboard;
 mod domains;
 mod emails;
@@ -12,3 +13,5 @@ mod http;
 mod isolation;
 mod preferences;
 mod support;
+mod suppressions;
+mod topics;

@@ -146,6 +146,13 @@ fn the_fields_that_requests_must_have_are_required_and_no_others() {
     assert_eq!(required("PATCH /api-keys/{id}"), ["name"]);
     assert_eq!(required("POST /domains"), ["name"]);
     assert_eq!(required("PATCH /domains/{id}"), Vec::<Value>::new());
+    assert_eq!(required("POST /suppressions"), ["email"]);
+    assert_eq!(required("POST /suppressions/batch/add"), ["emails"]);
+    assert_eq!(required("POST /suppressions/batch/remove"), Vec::<Value>::new());
+    assert_eq!(required("POST /topics"), ["name", "default_subscription"]);
+    assert_eq!(required("PATCH /topics/{id}"), Vec::<Value>::new());
+    assert_eq!(required("POST /contact-properties"), ["key", "type"]);
+    assert_eq!(required("PATCH /contact-properties/{id}"), Vec::<Value>::new());
 }
 
 /// Holds every answer of a tour through the API against its schema: right types, every required
@@ -189,6 +196,30 @@ fn every_answer_is_what_the_description_promises() {
     tour.visit("POST /domains/{id}/verify", &format!("{path}/verify"), None);
     tour.visit("DELETE /domains/{id}", &path, None);
 
+    let listed = tour.visit("POST /suppressions", "/suppressions", Some(&json!({ "email": "ada@example.net" })));
+    let path = format!("/suppressions/{}", listed["id"].as_str().unwrap());
+    tour.visit("GET /suppressions", "/suppressions?origin=manual", None);
+    tour.visit("GET /suppressions/{id}", &path, None);
+    tour.visit("DELETE /suppressions/{id}", "/suppressions/ada@example.net", None);
+    let batch = json!({ "emails": ["ada@example.net", "bob@example.net"] });
+    tour.visit("POST /suppressions/batch/add", "/suppressions/batch/add", Some(&batch));
+    tour.visit("POST /suppressions/batch/remove", "/suppressions/batch/remove", Some(&batch));
+    let topic = json!({ "name": "News", "default_subscription": "opt_in", "description": "Monthly." });
+    let topic = tour.visit("POST /topics", "/topics", Some(&topic));
+    let path = format!("/topics/{}", topic["id"].as_str().unwrap());
+    tour.visit("GET /topics", "/topics", None);
+    tour.visit("GET /topics/{id}", &path, None);
+    tour.visit("PATCH /topics/{id}", &path, Some(&json!({ "description": null })));
+    tour.visit("DELETE /topics/{id}", &path, None);
+
+    let property = json!({ "key": "age", "type": "number", "fallback_value": 18 });
+    let property = tour.visit("POST /contact-properties", "/contact-properties", Some(&property));
+    let path = format!("/contact-properties/{}", property["id"].as_str().unwrap());
+    tour.visit("GET /contact-properties", "/contact-properties", None);
+    tour.visit("GET /contact-properties/{id}", &path, None);
+    tour.visit("PATCH /contact-properties/{id}", &path, Some(&json!({ "fallback_value": null })));
+    tour.visit("DELETE /contact-properties/{id}", &path, None);
+
     tour.visit("GET /openapi.json", "/openapi.json", None);
     let key = tour.visit("POST /api-keys", "/api-keys", Some(&json!({ "name": "Key" })));
     let path = format!("/api-keys/{}", key["id"].as_str().unwrap());
@@ -207,11 +238,16 @@ fn a_field_that_is_always_there_is_required() {
     let id = server.send(&json!({ "attachments": [{ "content": "YQ==" }] }));
     let sent = server.wait_for(&id, "delivered");
     let attachments = server.get(&format!("/emails/{id}/attachments")).ok(200);
+    let topic = server.post("/topics", &json!({ "name": "News", "default_subscription": "opt_in" })).ok(201);
+    let property = server.post("/contact-properties", &json!({ "key": "plan", "type": "string" })).ok(201);
     for (schema, answer) in [
         ("EmailResponse", &sent),
         ("EmailSummary", &server.get("/emails").ok(200)["data"][0]),
         ("AttachmentResponse", &attachments["data"][0]),
+        ("Topic", &topic),
+        ("ContactProperty", &property),
         ("ApiKeyResponse", &server.get("/api-keys").ok(200)["data"][0]),
+        ("Suppression", &server.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201)),
     ] {
         let schemas = &document["components"]["schemas"];
         for name in answer.as_object().unwrap().keys() {
