@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{self, TimestampMs};
+use crate::clock;
 use crate::contact_properties::{self, Definitions};
-use crate::contacts::ContactRow;
+use crate::contacts::{self, ContactRow};
 use crate::context::Context;
 use crate::id::{ContactId, SegmentId, TeamId};
-use crate::segments;
+use crate::segments::{self, Rule, Span, Walked};
 use crate::store::tables::CONTACTS;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
 
-/// Contacts of a page, and contacts looked at for it.
+/// Contacts of a page.
 const ROWS_MAX: usize = 500;
 /// Contacts looked at for a page of a segment, which may hold few of them.
 const LOOKED_AT_MAX: usize = 20_000;
@@ -94,13 +95,22 @@ pub async fn page(
     context
         .store
         .read(move |tx| {
-            if let Some(id) = segment
-                && !segments::exists(tx, team, id)?
-            {
-                return Err(ExportError::SegmentNotFound(id));
-            }
+            let rule = match segment {
+                Some(id) => {
+                    let found = segments::find(tx, team, id)?.ok_or(ExportError::SegmentNotFound(id))?;
+                    Some(Rule::of(&found))
+                }
+                None => None,
+            };
+            let all = Span::all(Order::Ascending);
+            let Some(span) = after.map_or(Some(all), |after| all.beyond(after)) else {
+                return Ok(ExportPage { data: Vec::new(), next: None });
+            };
             let mut open = Open::new(contact_properties::definitions(tx, team)?);
-            open.take(tx, team, segment, after)?;
+            match rule {
+                Some(rule) => open.take_segment(tx, team, &rule, span)?,
+                None => open.take_all(tx, team, span)?,
+            }
             Ok(open.page)
         })
         .await
@@ -118,38 +128,49 @@ impl Open {
         Self { definitions, page: ExportPage { data: Vec::new(), next: None }, text_bytes: 0 }
     }
 
-    fn take(
-        &mut self,
-        tx: &impl Reads,
-        team: TeamId,
-        segment: Option<SegmentId>,
-        after: Option<ContactId>,
-    ) -> Result<(), StoreError> {
-        let from = after.unwrap_or(ContactId::MIN);
-        let mut looked_at = 0;
-        tx.scan(&CONTACTS, &(team, from), &(team, ContactId::MAX), Order::Ascending, |(_, id), row| {
-            if Some(id) == after {
-                return NEXT;
-            }
-            if self.is_full() || looked_at == LOOKED_AT_MAX {
+    fn take_all(&mut self, tx: &impl Reads, team: TeamId, span: Span) -> Result<(), StoreError> {
+        tx.scan(&CONTACTS, &(team, span.from), &(team, span.to), span.order, |(_, id), row| {
+            if self.ends_before() {
                 return STOP;
             }
-            looked_at += 1;
-            self.page.next = Some(id);
-            if segment.is_none_or(|_| true) {
-                self.push(id, row.decode()?);
-            }
+            self.push(id, row.decode()?);
             NEXT
         })
     }
 
-    fn is_full(&self) -> bool {
-        self.page.data.len() == ROWS_MAX || self.text_bytes > TEXT_BYTES_MAX
+    fn take_segment(&mut self, tx: &impl Reads, team: TeamId, rule: &Rule, span: Span) -> Result<(), StoreError> {
+        let mut failed = Ok(());
+        let walked = segments::walk(tx, team, rule, span, LOOKED_AT_MAX, |found| {
+            if self.ends_before() {
+                return ControlFlow::Break(());
+            }
+            match contacts::find(tx, team, found.contact) {
+                Ok(row) => row.into_iter().for_each(|row| self.push(found.contact, row)),
+                Err(error) => {
+                    failed = Err(error);
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        if let Walked::Paused(last) = walked {
+            self.page.next = Some(last);
+        }
+        failed
+    }
+
+    /// Returns whether the page is full, and notes then that the next one begins behind its last
+    /// contact.
+    fn ends_before(&mut self) -> bool {
+        let is_full = self.page.data.len() == ROWS_MAX || self.text_bytes > TEXT_BYTES_MAX;
+        if is_full {
+            self.page.next = self.page.data.last().map(|contact| contact.id);
+        }
+        is_full
     }
 
     fn push(&mut self, id: ContactId, row: ContactRow) {
         let ContactRow { email, first_name, last_name, unsubscribed_ms, properties, updated_ms } = row;
-        let time = |ms: TimestampMs| clock::to_iso(ms);
         let properties: BTreeMap<String, String> =
             properties.into_iter().filter(|(key, _)| self.definitions.find(key).is_some()).collect();
         let names = [&first_name, &last_name].into_iter().flatten().map(String::len).sum::<usize>();
@@ -160,8 +181,8 @@ impl Open {
             first_name,
             last_name,
             unsubscribed: unsubscribed_ms.is_some(),
-            created_at: time(id.created_ms()),
-            updated_at: time(updated_ms.unwrap_or_else(|| id.created_ms())),
+            created_at: clock::to_iso(id.created_ms()),
+            updated_at: clock::to_iso(updated_ms.unwrap_or_else(|| id.created_ms())),
             properties,
         });
     }

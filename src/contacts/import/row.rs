@@ -11,6 +11,7 @@ use super::mapping::{Column, Target, shown};
 use super::progress::RowError;
 use crate::address::EmailAddress;
 use crate::contact_properties::{Definitions, PropertyError};
+use crate::contacts::model::{NAME_CHARS_MAX, is_name};
 use crate::id::SegmentId;
 
 /// The most segments of one row.
@@ -161,7 +162,10 @@ fn segments(cell: &str) -> Result<Vec<SegmentId>, String> {
 }
 
 fn name(cell: &str) -> Result<String, String> {
-    Ok(cell.to_owned())
+    if is_name(cell) {
+        return Ok(cell.to_owned());
+    }
+    Err(format!("it may have {NAME_CHARS_MAX} characters, on one line and without control characters"))
 }
 
 /// Returns the text to store for a cell.

@@ -24,7 +24,7 @@ fn an_export_is_imported_by_another_team_as_it_is() {
     made(&server, "/contact-properties", &json!({ "key": "plan", "type": "string" }));
     let file = "email,first_name,last_name,unsubscribed,property:plan\n\
                 '+a@example.com,'=1+1,'-,yes,'@x\n\
-                b@example.com,\"two\nlines\",\" spaced \",no,\"a;b\"\n\
+                b@example.com,\"one,two\",\" spaced \",no,\"two\nlines\"\n\
                 c@example.com,,O'Hara,0,＝1\n";
     std::fs::write(place.path("people.csv"), file).unwrap();
     place.run(&["import", "contacts", "people.csv"]).line();
