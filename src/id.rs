@@ -28,10 +28,13 @@ pub mod resource {
         Attempt,
         Captured,
         Contact,
+        ContactProperty,
         Domain,
         Email,
+        Erasure,
         Event,
         Idempotency,
+        Segment,
         Suppression,
         Team,
         Topic,
@@ -55,14 +58,20 @@ pub type AttemptId = Id<resource::Attempt>;
 pub type CapturedId = Id<resource::Captured>;
 /// Names a contact.
 pub type ContactId = Id<resource::Contact>;
+/// Names a contact property.
+pub type ContactPropertyId = Id<resource::ContactProperty>;
 /// Names a sending domain of a team.
 pub type DomainId = Id<resource::Domain>;
 /// Names an email.
 pub type EmailId = Id<resource::Email>;
+/// Names an erasure under way.
+pub type ErasureId = Id<resource::Erasure>;
 /// Names an event.
 pub type EventId = Id<resource::Event>;
 /// Orders idempotency rows of one expiry.
 pub type IdempotencyId = Id<resource::Idempotency>;
+/// Names a segment.
+pub type SegmentId = Id<resource::Segment>;
 /// Names an entry of the suppression list.
 pub type SuppressionId = Id<resource::Suppression>;
 /// Names a team.

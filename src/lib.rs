@@ -28,6 +28,7 @@ pub mod id;
 pub mod mime;
 pub mod preferences;
 pub mod random;
+pub mod segments;
 pub mod store;
 pub mod suppressions;
 pub mod teams;

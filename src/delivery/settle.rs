@@ -169,10 +169,7 @@ impl Settling<'_, '_> {
         }
         let Ok(parsed) = EmailAddress::parse(&address) else { return Ok(()) };
         let email = Some(self.email());
-        let (_, added) = suppressions::add(self.tx, self.context, self.due.team, &parsed, Origin::Bounce, email)?;
-        if added {
-            self.record(Kind::SuppressionAdded, vec![address], Detail::None)?;
-        }
+        suppressions::add(self.tx, self.context, self.due.team, &parsed, Origin::Bounce, email)?;
         Ok(())
     }
 

@@ -1,10 +1,17 @@
-//! Events: what happened to an email, recorded once, in the transaction of the fact.
+//! Events: what happened to an email, to a contact or to the suppression list, recorded once, in the
+//! transaction of the fact.
 //!
-//! [`record`] is the only way an event comes to be. `model.rs` the kinds and what each carries;
-//! `store.rs` the rows and reads.
+//! [`record`] and [`record_audience`] are the only ways an event comes to be. `model.rs` the kinds of
+//! an email's events and what each carries; `store.rs` their rows and reads; `audience.rs` the events
+//! about contacts and suppressions.
 
+mod audience;
 mod model;
 mod store;
 
+pub use audience::{
+    AudienceEvent, AudienceEventRow, AudienceKind, AudienceSubject, ContactSnapshot, ERASED, Source,
+    SuppressionSnapshot, TopicSnapshot, record_audience,
+};
 pub use model::{Bounce, BounceType, Detail, Event, Kind};
 pub use store::{EventRow, of_email, record};

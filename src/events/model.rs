@@ -31,9 +31,6 @@ pub enum Kind {
     /// Called off before delivery began. Recorded for the timeline.
     #[serde(rename = "email.canceled")]
     Canceled,
-    /// An address joined the suppression list because of this email.
-    #[serde(rename = "suppression.added")]
-    SuppressionAdded,
 }
 
 impl Kind {
@@ -48,7 +45,6 @@ impl Kind {
             Self::Complained => "email.complained",
             Self::Failed => "email.failed",
             Self::Canceled => "email.canceled",
-            Self::SuppressionAdded => "suppression.added",
         }
     }
 }

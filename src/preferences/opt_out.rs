@@ -2,11 +2,13 @@
 
 use super::token::UnsubscribeToken;
 use crate::address::EmailAddress;
-use crate::contacts::{self, OptOut};
+use crate::contacts;
 use crate::context::Context;
+use crate::events::Source;
 use crate::store::tables::TOPICS;
 use crate::store::{Reads, StoreError};
 use crate::suppressions::{self, Origin};
+use crate::topics::Subscription;
 
 /// Where a recipient stands with a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +66,12 @@ impl Preferences {
             .write(move |tx| {
                 let Some(choice) = find_choice(tx, &token)? else { return Ok(None) };
                 let hash = suppressions::hash(&token.address);
-                match contacts::opt_out_of_topic(tx, token.team, &hash, token.topic)? {
-                    OptOut::Recorded => {}
-                    OptOut::NoContact => {
+                match contacts::find_by_address(tx, token.team, &hash)? {
+                    Some((contact, _)) => {
+                        let choice = [(token.topic, Subscription::OptOut)];
+                        contacts::set_topics(tx, &context, token.team, contact, &choice, Source::HostedPage)?;
+                    }
+                    None => {
                         suppressions::add(tx, &context, token.team, &token.address, Origin::Unsubscribe, None)?;
                     }
                 }

@@ -11,15 +11,16 @@ use super::key::{Key, KeyBytes};
 use super::transaction::Table;
 use super::value::{Blob, Row};
 use crate::api_keys::{ApiKeyRow, ApiKeyUseRow};
-use crate::contacts::{ContactRow, TopicChoiceRow};
+use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
 use crate::delivery::{AttemptRow, CapturedRow, DestinationRow, DueRow, LeaseRow, ReceivingHostRow};
 use crate::domains::{DomainRow, SenderDomainRow};
 use crate::emails::{EmailRow, IdempotencyRow};
-use crate::events::EventRow;
+use crate::events::{AudienceEventRow, EventRow};
 use crate::id::{
-    ApiKeyId, AttemptId, CapturedId, ContactId, DomainId, EmailId, EventId, IdempotencyId, SuppressionId, TeamId,
-    TopicId, UserId,
+    ApiKeyId, AttemptId, CapturedId, ContactId, DomainId, EmailId, EventId, IdempotencyId, SegmentId, SuppressionId,
+    TeamId, TopicId, UserId,
 };
+use crate::segments::SegmentRow;
 use crate::suppressions::SuppressionRow;
 use crate::teams::TeamRow;
 use crate::topics::TopicRow;
@@ -87,12 +88,25 @@ pub const CAPTURED_MESSAGES: Table<(CapturedId, u32), Blob> = Table::new("captur
 /// the email's row.
 pub const EVENTS: Table<(EmailId, EventId), EventRow> = Table::new("events-1");
 
+/// What happened to a team's contacts and suppression list, oldest first. Written by
+/// `events::record_audience` alone; lives as long as webhook deliveries do.
+pub const AUDIENCE_EVENTS: Table<(TeamId, EventId), AudienceEventRow> = Table::new("audience_events-1");
+
 /// The suppression list. Written by outcomes and by `suppressions`.
 pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
 /// The entry behind an address. Index of [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> = Table::new("suppression_addresses-1");
 /// Topics a recipient can opt out of. Written by `topics`.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
+/// Segments of a team's contacts. Written by `segments`.
+pub const SEGMENTS: Table<(TeamId, SegmentId), SegmentRow> = Table::new("segments-1");
+/// Contacts added to a segment by hand. Written by `segments`.
+pub const SEGMENT_MEMBERS: Table<(TeamId, SegmentId, ContactId), ()> = Table::new("segment_members-1");
+/// The same from the contact's side. Index of [`SEGMENT_MEMBERS`], written with it.
+pub const CONTACT_SEGMENTS: Table<(TeamId, ContactId, SegmentId), ()> = Table::new("contact_segments-1");
+/// How many contacts a team has, and a number that every change to them or to their segments raises.
+/// Written by `contacts`; one row a team.
+pub const AUDIENCES: Table<(TeamId,), AudienceRow> = Table::new("audiences-1");
 /// Contacts. Written by `contacts`.
 pub const CONTACTS: Table<(TeamId, ContactId), ContactRow> = Table::new("contacts-1");
 /// The contact behind an address. Index of [`CONTACTS`], written with it.
@@ -127,9 +141,14 @@ pub const NAMES: &[&str] = &[
     CAPTURED.name(),
     CAPTURED_MESSAGES.name(),
     EVENTS.name(),
+    AUDIENCE_EVENTS.name(),
     SUPPRESSIONS.name(),
     SUPPRESSION_ADDRESSES.name(),
     TOPICS.name(),
+    SEGMENTS.name(),
+    SEGMENT_MEMBERS.name(),
+    CONTACT_SEGMENTS.name(),
+    AUDIENCES.name(),
     CONTACTS.name(),
     CONTACT_ADDRESSES.name(),
     TOPIC_CHOICES.name(),

@@ -67,3 +67,15 @@ pub fn find_for_send(
     let row = tx.get(&crate::store::tables::TOPICS, &(team, id))?;
     Ok(row.map(|row| SendTopic { id, default_subscription: row.default_subscription }))
 }
+
+/// Returns the team's topic of that id.
+///
+/// # Errors
+/// [`crate::store::StoreError`].
+pub fn find(
+    tx: &impl crate::store::Reads,
+    team: crate::id::TeamId,
+    id: TopicId,
+) -> Result<Option<TopicRow>, crate::store::StoreError> {
+    tx.get(&crate::store::tables::TOPICS, &(team, id))
+}

@@ -47,6 +47,8 @@ fn raw<R>(number: u8) -> Id<R> {
 /// Either side of the fixture: its writer and its reader.
 trait Visit {
     fn row<K: Key, R: Row>(&mut self, table: &Table<K, R>, key: &K, row: Json);
+    /// A row that says all in its key.
+    fn mark<K: Key>(&mut self, table: &Table<K, ()>, key: &K);
     fn sealed<K: Key>(&mut self, table: &Table<K, Blob>, key: &K, place: &[u8], plain: &[u8]);
     /// Returns the fields of a DKIM key that are drawn when it is made.
     fn drawn(&mut self, selector: &str, algorithm: Algorithm) -> Json;
@@ -190,7 +192,6 @@ fn visit_events(visit: &mut impl Visit) {
         ("email.complained", json!("none")),
         ("email.failed", json!({ "failed": { "reason": "expired", "diagnostic": ["smtp; 450 Later"] } })),
         ("email.canceled", json!("none")),
-        ("suppression.added", json!("none")),
     ];
     for (number, (kind, detail)) in (60..).zip(events) {
         let mut event = json!({ "team": TEAM, "kind": kind, "at_ms": AT_MS, "recipients": ["r0@example.net"] });
@@ -218,10 +219,43 @@ fn visit_audience(visit: &mut impl Visit) {
         visit.row(&TOPICS, &(TEAM, raw(number)), topic);
         visit.row(&TOPIC_CHOICES, &(TEAM, raw(45), raw(number)), json!({ "subscription": default }));
     }
-    let contact = json!({ "email": "r0@example.net", "unsubscribed": true, "created_ms": AT_MS });
+    let contact = json!({
+        "email": "r0@example.net", "first_name": "Ada", "last_name": "Lovelace", "unsubscribed_ms": AT_MS,
+        "properties": { "plan": "pro" }, "updated_ms": AT_MS,
+    });
     visit.row(&CONTACTS, &(TEAM, raw(45)), contact);
     visit.row(&CONTACT_ADDRESSES, &(TEAM, HASH), json!({ "id": id(45) }));
+    visit.mark(&SEGMENT_MEMBERS, &(TEAM, raw(46), raw(45)));
+    visit.mark(&CONTACT_SEGMENTS, &(TEAM, raw(45), raw(46)));
+    visit_audience_events(visit);
+    visit.row(&AUDIENCES, &(TEAM,), json!({ "contacts": 1, "revision": 7 }));
+    visit.row(&SEGMENTS, &(TEAM, raw(46)), json!({ "name": "Everyone", "created_ms": AT_MS }));
     visit.row(&USAGE, &(TEAM, 20_458), json!({ "emails": 12 }));
+}
+
+fn visit_audience_events(visit: &mut impl Visit) {
+    let contact = json!({
+        "id": id(45), "email": "r0@example.net", "first_name": "Ada", "last_name": "Lovelace", "unsubscribed": true,
+        "updated_ms": AT_MS, "segments": [id(46)],
+    });
+    let sources = ["api", "dashboard", "hosted_page", "one_click"];
+    let kinds = ["created", "updated", "deleted", "unsubscribed", "resubscribed", "topic_opt_in", "topic_opt_out"];
+    for (index, kind) in (0..).zip(kinds) {
+        let subject = json!({
+            "contact": { "contact": contact, "source": sources[index % 4], "topic": { "id": id(40), "name": "News" } },
+        });
+        let event = json!({ "kind": format!("contact.{kind}"), "at_ms": AT_MS, "subject": subject });
+        visit.row(&AUDIENCE_EVENTS, &(TEAM, raw(70 + index as u8)), event);
+    }
+    for (number, kind) in (80..).zip(["added", "removed"]) {
+        let entry = json!({
+            "id": id(50), "email": "r4@example.net", "origin": "manual", "source": "api", "created_ms": AT_MS,
+        });
+        let event = json!({
+            "kind": format!("suppression.{kind}"), "at_ms": AT_MS, "subject": { "suppression": entry },
+        });
+        visit.row(&AUDIENCE_EVENTS, &(TEAM, raw(number)), event);
+    }
 }
 
 struct Writer<'a, 't> {
@@ -235,6 +269,10 @@ impl Visit for Writer<'_, '_> {
             let row: R = serde_json::from_value(row).unwrap();
             self.tx.put(table, key, &row).unwrap();
         }
+    }
+
+    fn mark<K: Key>(&mut self, table: &Table<K, ()>, key: &K) {
+        self.tx.put(table, key, &()).unwrap();
     }
 
     fn sealed<K: Key>(&mut self, table: &Table<K, Blob>, key: &K, place: &[u8], plain: &[u8]) {
@@ -261,6 +299,11 @@ impl Visit for Reader<'_> {
         let found = self.tx.get(table, key).unwrap().unwrap_or_else(|| panic!("{} lacks {row}", table.name()));
         let found = serde_json::to_value(&found).unwrap();
         assert!(says(&found, &row), "{}: {found} does not say {row}", table.name());
+    }
+
+    fn mark<K: Key>(&mut self, table: &Table<K, ()>, key: &K) {
+        self.tables.insert(table.name());
+        assert!(self.tx.contains(table, key).unwrap(), "{} lacks a row", table.name());
     }
 
     fn sealed<K: Key>(&mut self, table: &Table<K, Blob>, key: &K, place: &[u8], plain: &[u8]) {

@@ -91,7 +91,7 @@ fn suppressed(server: &TestServer) -> Vec<Origin> {
 fn contact(server: &TestServer, address: &str) -> ContactId {
     let context = server.context();
     let (team, id) = (team(server), context.id());
-    let row = ContactRow { email: address.to_owned(), unsubscribed: false, created_ms: context.now_ms() };
+    let row = ContactRow::named(address.to_owned());
     let hash = suppressions::hash(&EmailAddress::parse(address).expect("an address"));
     let written = context.store.write::<_, StoreError>(move |tx| {
         tx.put(&CONTACTS, &(team, id), &row)?;

@@ -66,7 +66,8 @@ impl TestServer {
         let (team, context) = (self.team(), &self.services().context);
         let id: ContactId = context.id();
         let hash = suppressions::hash(&EmailAddress::parse(email).expect("an address"));
-        let row = ContactRow { email: email.to_owned(), unsubscribed, created_ms: context.now_ms() };
+        let unsubscribed_ms = unsubscribed.then(|| context.now_ms());
+        let row = ContactRow { unsubscribed_ms, ..ContactRow::named(email.to_owned()) };
         self.write(move |tx| {
             tx.put(&CONTACTS, &(team, id), &row)?;
             tx.put(&CONTACT_ADDRESSES, &(team, hash), &ContactIdRow { id })

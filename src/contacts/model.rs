@@ -1,0 +1,81 @@
+//! What a write says of a contact.
+
+use crate::address::EmailAddress;
+use crate::id::{SegmentId, TopicId};
+use crate::topics::Subscription;
+
+/// What becomes of a field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Change<T> {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// It is removed.
+    Clear,
+    /// It becomes this.
+    Set(T),
+}
+
+impl<T: Clone + PartialEq> Change<T> {
+    /// Applies the change to a stored value.
+    pub fn apply(&self, value: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Clear => *value = None,
+            Self::Set(new) => *value = Some(new.clone()),
+        }
+    }
+}
+
+/// What becomes of a property, as it is stored: text, whatever its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PropertyChange {
+    /// It is removed.
+    Remove,
+    /// It becomes this text.
+    Set(String),
+}
+
+/// What a write says of a contact; what it does not say stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContactChanges {
+    /// The first name.
+    pub first_name: Change<String>,
+    /// The last name.
+    pub last_name: Change<String>,
+    /// Whether the contact opts out of all marketing email.
+    pub unsubscribed: Option<bool>,
+    /// Properties by their key; a key named twice takes the later value.
+    pub properties: Vec<(String, PropertyChange)>,
+    /// Segments it is added to.
+    pub segments: Vec<SegmentId>,
+    /// What it chooses about topics; a topic named twice takes the later choice.
+    pub topics: Vec<(TopicId, Subscription)>,
+}
+
+/// A contact to add, or to find by its address and change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewContact {
+    /// The address.
+    pub email: EmailAddress,
+    /// What is said of it.
+    pub changes: ContactChanges,
+}
+
+/// Whether a write may lift a global opt-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resubscribe {
+    /// It names one contact and says so explicitly.
+    Allowed,
+    /// `unsubscribed: false` is passed over.
+    Never,
+}
+
+/// Whether a write may turn an explicit topic opt-out into an opt-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptIns {
+    /// It may.
+    Allowed,
+    /// Explicit opt-outs stay: what an import says is older than what a person chose.
+    KeepOptOuts,
+}
