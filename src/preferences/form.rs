@@ -90,7 +90,8 @@ fn field(pair: &[u8]) -> Option<(String, String)> {
 }
 
 pub(super) fn decode(text: &[u8]) -> String {
-    let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());
+    let digit =
+        |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());
     let mut bytes = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
@@ -149,7 +150,8 @@ mod tests {
     #[test]
     fn the_checked_topics_are_read_and_what_is_no_id_is_left_out() {
         let (low, high) = (TopicId::MIN, TopicId::MAX);
-        let body = format!("topic={low}&prefs=1&topic=x&topic=&other={low}&topic={}", high.to_string().replace('-', "%2D"));
+        let body =
+            format!("topic={low}&prefs=1&topic=x&topic=&other={low}&topic={}", high.to_string().replace('-', "%2D"));
 
         assert_eq!(whole(&body), Action::Save(vec![low, high]));
         assert_eq!(action(body.as_bytes(), Extent::Start), Action::Unclear);
@@ -164,7 +166,8 @@ mod tests {
 
     #[test]
     fn percent_signs_that_encode_nothing_stay() {
-        for (text, decoded) in [("a+b%20c", "a b c"), ("%", "%"), ("%2", "%2"), ("%zz%41", "%zzA"), ("%c3%a4", "ä"), ("%ff", "\u{fffd}")]
+        for (text, decoded) in
+            [("a+b%20c", "a b c"), ("%", "%"), ("%2", "%2"), ("%zz%41", "%zzA"), ("%c3%a4", "ä"), ("%ff", "\u{fffd}")]
         {
             assert_eq!(decode(text.as_bytes()), decoded);
         }

@@ -100,8 +100,23 @@ mod tests {
     #[test]
     fn what_is_no_range_is_left_out() {
         for header in [
-            "de;q=1.1", "de;q=2", "de;q=-1", "de;q=0.1234", "de;q=.5", "de;q=1e0", "de;q=", "de;q", "de;x=1", "de;q=1;q=1",
-            "de_AT", "<script>", "de\u{0}", "ｄｅ", ";;;,,,==", "-de", "d e",
+            "de;q=1.1",
+            "de;q=2",
+            "de;q=-1",
+            "de;q=0.1234",
+            "de;q=.5",
+            "de;q=1e0",
+            "de;q=",
+            "de;q",
+            "de;x=1",
+            "de;q=1;q=1",
+            "de_AT",
+            "<script>",
+            "de\u{0}",
+            "ｄｅ",
+            ";;;,,,==",
+            "-de",
+            "d e",
         ] {
             assert_eq!(negotiate(header).tag, "en", "{header}");
         }

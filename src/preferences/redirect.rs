@@ -15,13 +15,14 @@ impl RedirectUrl {
     /// Reads an absolute http or https URL of plain ASCII. A host of other letters is written as
     /// its A-label, and a user name is refused: it is how a link pretends to lead somewhere else.
     pub fn parse(text: &str) -> Option<Self> {
-        if text.len() > BYTES_MAX || !text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte))
+        if text.len() > BYTES_MAX
+            || !text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte))
         {
             return None;
         }
-        let scheme = ["https://", "http://"].into_iter().find(|scheme| {
-            text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-        })?;
+        let scheme = ["https://", "http://"]
+            .into_iter()
+            .find(|scheme| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)))?;
         let rest = &text[scheme.len()..];
         let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
         let (host, port) = match authority.strip_prefix('[') {
@@ -31,7 +32,8 @@ impl RedirectUrl {
                 (ip, if after.is_empty() { None } else { Some(after.strip_prefix(':')?) })
             }
             None => {
-                let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
+                let (host, port) =
+                    authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
                 // What is written into a security policy: nothing that could end or widen it.
                 if !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte)) {
                     return None;
@@ -40,7 +42,9 @@ impl RedirectUrl {
             }
         };
         let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
-        if host.is_empty() || !host.bytes().any(|byte| byte.is_ascii_alphanumeric()) || port.is_some_and(|p| !is_port(p))
+        if host.is_empty()
+            || !host.bytes().any(|byte| byte.is_ascii_alphanumeric())
+            || port.is_some_and(|p| !is_port(p))
         {
             return None;
         }

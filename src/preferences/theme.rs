@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::colour::{CONTROL_CONTRAST_MIN, Colour, TEXT_CONTRAST_MIN};
 use super::redirect::RedirectUrl;
 
@@ -108,6 +110,47 @@ pub fn colour(text: &str) -> Result<Option<Colour>, ThemeError> {
         return Ok(None);
     }
     Colour::parse(text).map(Some).ok_or(ThemeError::Colour)
+}
+
+/// What is said of a theme, as text. What is not said stays; an empty text takes the page's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ThemeTexts {
+    pub brand: Option<String>,
+    pub message: Option<String>,
+    pub success: Option<String>,
+    pub redirect: Option<String>,
+    pub background: Option<String>,
+    pub text: Option<String>,
+    pub accent: Option<String>,
+}
+
+impl Theme {
+    /// Returns the theme with what is said of it.
+    ///
+    /// # Errors
+    /// The name of the text that breaks a rule, and the rule.
+    pub fn with(self, texts: &ThemeTexts) -> Result<Self, (&'static str, ThemeError)> {
+        fn said<T>(
+            name: &'static str,
+            stays: Option<T>,
+            said: Option<&String>,
+            rule: impl Fn(&str) -> Result<Option<T>, ThemeError>,
+        ) -> Result<Option<T>, (&'static str, ThemeError)> {
+            said.map_or(Ok(stays), |text| rule(text).map_err(|error| (name, error)))
+        }
+
+        let ThemeTexts { brand, message, success, redirect, background, text, accent } = texts;
+        Ok(Self {
+            brand: said("brand", self.brand, brand.as_ref(), self::brand)?,
+            message: said("message", self.message, message.as_ref(), self::message)?,
+            success: said("success", self.success, success.as_ref(), self::message)?,
+            redirect: said("redirect", self.redirect, redirect.as_ref(), self::redirect)?,
+            background: said("background", self.background, background.as_ref(), colour)?,
+            text: said("text", self.text, text.as_ref(), colour)?,
+            accent: said("accent", self.accent, accent.as_ref(), colour)?,
+        })
+    }
 }
 
 /// The three colours that everything else follows from.

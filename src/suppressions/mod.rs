@@ -109,6 +109,29 @@ pub fn add(
     Ok((id, true))
 }
 
+/// Removes an address that is listed for its own opt-out, by its owner's word: the entry `only`,
+/// where one is named. Returns whether there was one.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn lift_opt_out(
+    tx: &WriteTx<'_>,
+    _context: &Context,
+    team: TeamId,
+    address: &AddressHash,
+    only: Option<SuppressionId>,
+    _source: crate::events::Source,
+) -> Result<bool, StoreError> {
+    let Some(index) = tx.get(&SUPPRESSION_ADDRESSES, &(team, *address))? else { return Ok(false) };
+    let is_opt_out = tx.get(&SUPPRESSIONS, &(team, index.id))?.is_some_and(|row| row.origin == Origin::Unsubscribe);
+    if !is_opt_out || only.is_some_and(|only| only != index.id) {
+        return Ok(false);
+    }
+    tx.delete(&SUPPRESSIONS, &(team, index.id))?;
+    tx.delete(&SUPPRESSION_ADDRESSES, &(team, *address))?;
+    Ok(true)
+}
+
 /// Raises an entry of origin `unsubscribe` to an origin that always blocks.
 fn raise(
     tx: &WriteTx<'_>,
