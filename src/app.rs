@@ -20,6 +20,7 @@ use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
 use crate::clock::{Clock, monotonic};
 use crate::config::{Config, Delivery, Queue, RelayTls};
+use crate::contact_properties::ContactProperties;
 use crate::context::Context;
 use crate::dashboard::Hosts;
 use crate::delivery::capture::{CaptureListener, Mailbox};
@@ -32,6 +33,7 @@ use crate::http::{self, BodyLimits, Cors, RateLimiter};
 use crate::id::IdSource;
 use crate::preferences::{Links, Preferences};
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
+use crate::topics::Topics;
 use crate::workers::{Supervisor, WorkerError, every};
 use crate::{blocking, teams};
 
@@ -195,6 +197,8 @@ impl App {
             .with(Arc::clone(&emails))
             .with(Arc::clone(&api_keys))
             .with(Arc::clone(&domains))
+            .with(Arc::new(ContactProperties::new(context.clone())))
+            .with(Arc::new(Topics::new(context.clone())))
             .with(Arc::new(Preferences::new(context.clone(), links.clone())))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))

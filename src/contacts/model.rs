@@ -53,6 +53,40 @@ pub struct ContactChanges {
     pub topics: Vec<(TopicId, Subscription)>,
 }
 
+impl ContactChanges {
+    /// Sets a choice about a topic, in place of an earlier one.
+    pub fn choose(&mut self, topic: TopicId, subscription: Subscription) {
+        match self.topics.iter_mut().find(|(chosen, _)| *chosen == topic) {
+            Some((_, chosen)) => *chosen = subscription,
+            None => self.topics.push((topic, subscription)),
+        }
+    }
+
+    /// Adds what a later write says of the same contact: its fields win, segments and choices are
+    /// united, and an opt-out stands whichever of the two says it.
+    pub fn merge(&mut self, later: &Self) {
+        if later.first_name != Change::Keep {
+            self.first_name = later.first_name.clone();
+        }
+        if later.last_name != Change::Keep {
+            self.last_name = later.last_name.clone();
+        }
+        self.unsubscribed = match (self.unsubscribed, later.unsubscribed) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (earlier, later) => later.or(earlier),
+        };
+        self.properties.extend(later.properties.iter().cloned());
+        for segment in &later.segments {
+            if !self.segments.contains(segment) {
+                self.segments.push(*segment);
+            }
+        }
+        for (topic, subscription) in &later.topics {
+            self.choose(*topic, *subscription);
+        }
+    }
+}
+
 /// A contact to add, or to find by its address and change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewContact {

@@ -12,14 +12,16 @@ use super::rate_limit::RateLimiter;
 use super::state::Services;
 use super::{auth, edge, openapi};
 use crate::id::IdSource;
-use crate::{api_keys, dashboard, domains, emails, preferences};
+use crate::{api_keys, contact_properties, dashboard, domains, emails, preferences, topics};
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
 /// that would match it.
 fn api() -> Router {
     use api_keys::api as keys;
+    use contact_properties::api as properties;
     use domains::api as domains;
     use emails::api as emails;
+    use topics::api as topics;
 
     Router::new()
         .push(Router::with_path("emails").post(emails::send_email).get(emails::list_emails))
@@ -41,6 +43,24 @@ fn api() -> Router {
                 .delete(domains::delete_domain),
         )
         .push(Router::with_path("domains/{id}/verify").post(domains::verify_domain))
+        .push(
+            Router::with_path("contact-properties")
+                .post(properties::create_contact_property)
+                .get(properties::list_contact_properties),
+        )
+        .push(
+            Router::with_path("contact-properties/{id}")
+                .get(properties::get_contact_property)
+                .patch(properties::update_contact_property)
+                .delete(properties::delete_contact_property),
+        )
+        .push(Router::with_path("topics").post(topics::create_topic).get(topics::list_topics))
+        .push(
+            Router::with_path("topics/{id}")
+                .get(topics::get_topic)
+                .patch(topics::update_topic)
+                .delete(topics::delete_topic),
+        )
         .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
         .push(Router::with_path("openapi.json").get(openapi::get_description))

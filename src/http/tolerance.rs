@@ -11,6 +11,8 @@ const TOLERATED: &[(&str, &str, &[&str])] = &[
     ("POST", "emails", EMAIL_ECHOES),
     ("PATCH", "emails/{id}", &["id", "email_id"]),
     ("PATCH", "domains/{id}", &["id"]),
+    ("PATCH", "topics/{id}", &["id", "topic_id"]),
+    ("PATCH", "contact-properties/{id}", &["id"]),
     ("PATCH", "api-keys/{id}", &["id"]),
 ];
 

@@ -181,7 +181,7 @@ fn record(
     let changed = match topic {
         Some(topic) => {
             // Only what the contact received before is given back: an opt-in nobody had is no undo.
-            let received = recipient.receives(tx, token.team, topic)?;
+            let received = recipient.receives_topic(tx, token.team)?;
             let choice = [(topic, Subscription::OptOut)];
             contacts::set_topics(tx, context, token.team, contact, &choice, source)?;
             received

@@ -7,11 +7,11 @@ use super::undo::{Record, Subject, Undo};
 use crate::address::EmailAddress;
 use crate::contacts;
 use crate::id::{ContactId, TeamId, TopicId};
-use crate::store::tables::{AddressHash, TOPICS};
-use crate::store::{NEXT, Order, Reads, StoreError};
+use crate::store::tables::AddressHash;
+use crate::store::{Reads, StoreError};
 use crate::suppressions::{self, Origin};
-use crate::teams;
-use crate::topics::{Subscription, TopicRow, Visibility};
+use crate::topics::{Subscription, Topic, Visibility};
+use crate::{teams, topics};
 
 /// Where a recipient stands with a topic, or with everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub(super) struct Recipient {
     /// Why the address is on the suppression list.
     pub(super) suppressed: Option<Origin>,
     /// The link's own topic.
-    pub(super) topic: Option<(TopicId, TopicRow)>,
+    pub(super) topic: Option<Topic>,
 }
 
 impl Recipient {
@@ -98,8 +98,8 @@ impl Recipient {
         let topic = match token.scope {
             Scope::Everything => None,
             Scope::Topic(id) => {
-                let Some(row) = tx.get(&TOPICS, &(token.team, id))? else { return Ok(None) };
-                Some((id, row))
+                let Some(topic) = topics::find(tx, token.team, id)? else { return Ok(None) };
+                Some(topic)
             }
         };
         let hash = suppressions::hash(&token.address);
@@ -116,15 +116,15 @@ impl Recipient {
         if opted_out || self.suppressed == Some(Origin::Unsubscribe) { Standing::OptedOut } else { Standing::Receives }
     }
 
-    /// Returns whether the contact receives a topic, as it chose, else as the topic's default says.
+    /// Returns whether the contact receives the link's own topic, as it chose, else as the default says.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(super) fn receives(&self, tx: &impl Reads, team: TeamId, topic: TopicId) -> Result<bool, StoreError> {
-        let (Some((contact, _)), Some((_, row))) = (self.contact, &self.topic) else { return Ok(false) };
+    pub(super) fn receives_topic(&self, tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
+        let (Some((contact, _)), Some(topic)) = (self.contact, &self.topic) else { return Ok(false) };
         let choices = contacts::choices_of(tx, team, contact)?;
-        let chosen = choices.iter().find(|(chosen, _)| *chosen == topic).map(|(_, subscription)| *subscription);
-        Ok(chosen.unwrap_or(row.default_subscription) == Subscription::OptIn)
+        let chosen = choices.iter().find(|(chosen, _)| *chosen == topic.id).map(|(_, subscription)| *subscription);
+        Ok(chosen.unwrap_or(topic.default_subscription) == Subscription::OptIn)
     }
 
     /// Returns the topics that the page lists, with what the recipient receives.
@@ -133,23 +133,18 @@ impl Recipient {
     /// [`StoreError`].
     pub(super) fn topics(&self, tx: &impl Reads, token: &UnsubscribeToken) -> Result<Vec<ListedTopic>, StoreError> {
         let Some((contact, _)) = self.contact else { return Ok(Vec::new()) };
-        if self.topic.as_ref().is_some_and(|(_, row)| row.visibility == Visibility::Private) {
+        if self.topic.as_ref().is_some_and(|topic| topic.visibility == Visibility::Private) {
             return Ok(Vec::new());
         }
         let choices = contacts::choices_of(tx, token.team, contact)?;
-        let mut topics = Vec::new();
-        // Bounded by the topics that a team can have.
-        let (from, to) = ((token.team, TopicId::MIN), (token.team, TopicId::MAX));
-        tx.scan(&TOPICS, &from, &to, Order::Ascending, |(_, id), row| {
-            let TopicRow { name, description, default_subscription, visibility, created_ms: _ } = row.decode()?;
-            if visibility == Visibility::Public {
-                let chosen = choices.iter().find(|(topic, _)| *topic == id).map(|(_, subscription)| *subscription);
-                let subscription = chosen.unwrap_or(default_subscription);
-                topics.push(ListedTopic { id, name, description, subscription });
-            }
-            NEXT
-        })?;
-        Ok(topics)
+        let listed =
+            topics::all(tx, token.team)?.into_iter().rev().filter(|topic| topic.visibility == Visibility::Public);
+        let listed = listed.map(|topic| {
+            let Topic { id, name, description, default_subscription, .. } = topic;
+            let chosen = choices.iter().find(|(topic, _)| *topic == id).map(|(_, subscription)| *subscription);
+            ListedTopic { id, name, description, subscription: chosen.unwrap_or(default_subscription) }
+        });
+        Ok(listed.collect())
     }
 }
 
@@ -170,12 +165,12 @@ pub(super) fn load(
     let topics = recipient.topics(tx, token)?;
     let about = match &recipient.topic {
         None => About::Everything,
-        Some((id, row)) => {
+        Some(topic) => {
             // The topic's default is nobody's word, so that it does not answer what the link asks.
-            let opted_out = contacts::has_opted_out(tx, token.team, &recipient.hash, *id)?;
+            let opted_out = contacts::has_opted_out(tx, token.team, &recipient.hash, topic.id)?;
             let standing =
                 if opted_out || everything == Standing::OptedOut { Standing::OptedOut } else { Standing::Receives };
-            About::Topic { name: row.name.clone(), standing }
+            About::Topic { name: topic.name.clone(), standing }
         }
     };
     // What has been taken back elsewhere since is not done any more.

@@ -11,14 +11,15 @@ use super::key::{Key, KeyBytes};
 use super::transaction::Table;
 use super::value::{Blob, Row};
 use crate::api_keys::{ApiKeyRow, ApiKeyUseRow};
+use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
 use crate::delivery::{AttemptRow, CapturedRow, DestinationRow, DueRow, LeaseRow, ReceivingHostRow};
 use crate::domains::{DomainRow, SenderDomainRow};
 use crate::emails::{EmailRow, IdempotencyRow};
 use crate::events::{AudienceEventRow, EventRow};
 use crate::id::{
-    ApiKeyId, AttemptId, CapturedId, ContactId, DomainId, EmailId, EventId, IdempotencyId, SegmentId, SuppressionId,
-    TeamId, TopicId, UserId,
+    ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, EventId, IdempotencyId,
+    SegmentId, SuppressionId, TeamId, TopicId, UserId,
 };
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
@@ -97,7 +98,15 @@ pub const AUDIENCE_EVENTS: Table<(TeamId, EventId), AudienceEventRow> = Table::n
 pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
 /// The entry behind an address. Index of [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> = Table::new("suppression_addresses-1");
-/// Topics a recipient can opt out of. Written by `topics`.
+/// What a team keeps about its contacts, and of which type. Written by `contact_properties`; at most
+/// 500 a team, kept until deleted.
+pub const CONTACT_PROPERTIES: Table<(TeamId, ContactPropertyId), ContactPropertyRow> =
+    Table::new("contact_properties-1");
+/// The property behind a key (SHA-256 of the key in lower case). Index of [`CONTACT_PROPERTIES`],
+/// written with it.
+pub const CONTACT_PROPERTY_KEYS: Table<(TeamId, [u8; 32]), ContactPropertyIdRow> =
+    Table::new("contact_property_keys-1");
+/// Topics a recipient can opt out of. Written by `topics`; at most 500 a team, kept until deleted.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
 /// Segments of a team's contacts. Written by `segments`.
 pub const SEGMENTS: Table<(TeamId, SegmentId), SegmentRow> = Table::new("segments-1");
@@ -148,6 +157,8 @@ pub const NAMES: &[&str] = &[
     AUDIENCE_EVENTS.name(),
     SUPPRESSIONS.name(),
     SUPPRESSION_ADDRESSES.name(),
+    CONTACT_PROPERTIES.name(),
+    CONTACT_PROPERTY_KEYS.name(),
     TOPICS.name(),
     SEGMENTS.name(),
     SEGMENT_MEMBERS.name(),
@@ -214,3 +225,5 @@ pub type UserIdRow = IdRow<crate::id::resource::User>;
 pub type SuppressionIdRow = IdRow<crate::id::resource::Suppression>;
 /// Points at a contact.
 pub type ContactIdRow = IdRow<crate::id::resource::Contact>;
+/// Points at a contact property.
+pub type ContactPropertyIdRow = IdRow<crate::id::resource::ContactProperty>;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 /// The folders of the API's nouns: each keeps its rows, its rules and its handlers to itself.
 const NOUNS: &[&str] = &[
     "api_keys",
+    "contact_properties",
     "contacts",
     "domains",
     "emails",
