@@ -21,6 +21,7 @@ mod send;
 mod serve;
 mod server;
 mod team;
+mod theme;
 mod user;
 
 use std::future::Future;
@@ -68,6 +69,9 @@ enum Verb {
     /// Sending domains and their DNS records.
     #[command(subcommand)]
     Domain(domain::DomainVerb),
+    /// How a team's preference page looks.
+    #[command(subcommand)]
+    Theme(theme::ThemeVerb),
     /// Print the OpenAPI description of the API.
     Openapi,
 }
@@ -103,6 +107,7 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
         Verb::Team(verb) => wait_for(team::run(verb, output)),
         Verb::User(verb) => wait_for(user::run(verb, output)),
         Verb::Domain(verb) => wait_for(domain::run(verb, output)),
+        Verb::Theme(verb) => wait_for(theme::run(verb, output)),
         Verb::Openapi => openapi::run(),
     }
 }

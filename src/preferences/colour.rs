@@ -6,9 +6,9 @@
 use std::fmt;
 
 /// WCAG 2.2 §1.4.3, level AA: text on its ground.
-pub const TEXT_CONTRAST_MIN: f64 = 4.5;
+pub(super) const TEXT_CONTRAST_MIN: f64 = 4.5;
 /// WCAG 2.2 §1.4.11: the parts of a control on what is next to them.
-pub const CONTROL_CONTRAST_MIN: f64 = 3.0;
+pub(super) const CONTROL_CONTRAST_MIN: f64 = 3.0;
 
 /// Lightness is moved by a hundredth at a time.
 const LIGHTNESS_STEPS: u8 = 100;

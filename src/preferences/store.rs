@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::colour::Colour;
 use super::theme::{self, Theme, ThemeError, ThemeTexts};
 use crate::context::Context;
 use crate::id::TeamId;
@@ -31,17 +30,8 @@ impl Row for ThemeRow {}
 
 impl From<&Theme> for ThemeRow {
     fn from(theme: &Theme) -> Self {
-        let Theme { brand, message, success, redirect, background, text, accent } = theme;
-        let colour = |colour: &Option<Colour>| colour.map(|colour| colour.to_string());
-        Self {
-            brand: brand.clone(),
-            message: message.clone(),
-            success: success.clone(),
-            redirect: redirect.as_ref().map(|url| url.as_str().to_owned()),
-            background: colour(background),
-            text: colour(text),
-            accent: colour(accent),
-        }
+        let ThemeTexts { brand, message, success, redirect, background, text, accent } = theme.texts();
+        Self { brand, message, success, redirect, background, text, accent }
     }
 }
 
@@ -113,6 +103,7 @@ fn put_theme(tx: &WriteTx<'_>, team: TeamId, theme: &Theme) -> Result<(), StoreE
 mod tests {
     use super::*;
     use crate::id::Id;
+    use crate::preferences::colour::Colour;
     use crate::preferences::redirect::RedirectUrl;
 
     const TEAM: TeamId = Id::MIN;

@@ -11,9 +11,9 @@ use super::colour::{CONTROL_CONTRAST_MIN, Colour, TEXT_CONTRAST_MIN};
 use super::redirect::RedirectUrl;
 
 /// The longest brand, in characters: as long as a team's name.
-pub const BRAND_CHARS_MAX: usize = 80;
+pub(super) const BRAND_CHARS_MAX: usize = 80;
 /// The longest message, in characters.
-pub const MESSAGE_CHARS_MAX: usize = 500;
+pub(super) const MESSAGE_CHARS_MAX: usize = 500;
 
 /// The contrast that white text keeps on a raised surface of a dark page.
 const RAISED_CONTRAST_MIN: f64 = 7.0;
@@ -70,7 +70,7 @@ impl fmt::Display for ThemeError {
 ///
 /// # Errors
 /// [`ThemeError::Brand`].
-pub fn brand(text: &str) -> Result<Option<String>, ThemeError> {
+pub(super) fn brand(text: &str) -> Result<Option<String>, ThemeError> {
     let text = text.trim();
     if text.chars().count() > BRAND_CHARS_MAX || text.chars().any(char::is_control) {
         return Err(ThemeError::Brand);
@@ -82,7 +82,7 @@ pub fn brand(text: &str) -> Result<Option<String>, ThemeError> {
 ///
 /// # Errors
 /// [`ThemeError::Message`].
-pub fn message(text: &str) -> Result<Option<String>, ThemeError> {
+pub(super) fn message(text: &str) -> Result<Option<String>, ThemeError> {
     let text = text.trim().replace("\r\n", "\n");
     if text.chars().count() > MESSAGE_CHARS_MAX || text.chars().any(|c| c.is_control() && c != '\n') {
         return Err(ThemeError::Message);
@@ -94,7 +94,7 @@ pub fn message(text: &str) -> Result<Option<String>, ThemeError> {
 ///
 /// # Errors
 /// [`ThemeError::Redirect`].
-pub fn redirect(text: &str) -> Result<Option<RedirectUrl>, ThemeError> {
+pub(super) fn redirect(text: &str) -> Result<Option<RedirectUrl>, ThemeError> {
     if text.is_empty() {
         return Ok(None);
     }
@@ -105,7 +105,7 @@ pub fn redirect(text: &str) -> Result<Option<RedirectUrl>, ThemeError> {
 ///
 /// # Errors
 /// [`ThemeError::Colour`].
-pub fn colour(text: &str) -> Result<Option<Colour>, ThemeError> {
+pub(super) fn colour(text: &str) -> Result<Option<Colour>, ThemeError> {
     if text.is_empty() {
         return Ok(None);
     }
@@ -116,16 +116,38 @@ pub fn colour(text: &str) -> Result<Option<Colour>, ThemeError> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ThemeTexts {
+    /// The name at the top.
     pub brand: Option<String>,
+    /// Stands above what the page asks.
     pub message: Option<String>,
+    /// Stands under the news that the recipient is unsubscribed.
     pub success: Option<String>,
+    /// Where a recipient is led who has unsubscribed.
     pub redirect: Option<String>,
+    /// The ground of the page, `#rrggbb`.
     pub background: Option<String>,
+    /// Its text, `#rrggbb`.
     pub text: Option<String>,
+    /// Its buttons and links, `#rrggbb`.
     pub accent: Option<String>,
 }
 
 impl Theme {
+    /// Returns what the team set, as text.
+    pub fn texts(&self) -> ThemeTexts {
+        let Self { brand, message, success, redirect, background, text, accent } = self;
+        let colour = |colour: &Option<Colour>| colour.map(|colour| colour.to_string());
+        ThemeTexts {
+            brand: brand.clone(),
+            message: message.clone(),
+            success: success.clone(),
+            redirect: redirect.as_ref().map(|url| url.as_str().to_owned()),
+            background: colour(background),
+            text: colour(text),
+            accent: colour(accent),
+        }
+    }
+
     /// Returns the theme with what is said of it.
     ///
     /// # Errors

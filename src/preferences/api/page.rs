@@ -11,7 +11,7 @@ use salvo::http::header::{
     VARY,
 };
 use salvo::http::{HeaderValue, StatusCode};
-use salvo::{Request, Response, handler};
+use salvo::{Request, Response, Writer, handler};
 use tracing::error;
 
 use super::super::form::{Action, BODY_BYTES_MAX, Extent, action};
