@@ -344,7 +344,7 @@ mod tests {
     fn a_dark_page_is_the_same_in_both_schemes_and_a_light_one_turns_dark() {
         let night = theme("#101418", "#e0e0e0", "#8da2fb");
         assert_eq!(night.light(), night.dark());
-        assert_eq!(night.style().matches("color-scheme:dark").count(), 2);
+        assert_eq!(night.style().matches("{color-scheme:dark").count(), 2);
 
         let day = theme("#fff4e0", "#33261a", "#1e3a8a").dark();
 
