@@ -21,6 +21,7 @@ use crate::api_keys::ApiKeys;
 use crate::clock::{Clock, monotonic};
 use crate::config::{Config, Delivery, Queue, RelayTls};
 use crate::contact_properties::ContactProperties;
+use crate::contacts::Contacts;
 use crate::context::Context;
 use crate::dashboard::Hosts;
 use crate::delivery::capture::{CaptureListener, Mailbox};
@@ -32,7 +33,9 @@ use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::http::{self, BodyLimits, Cors, RateLimiter};
 use crate::id::IdSource;
 use crate::preferences::{Links, Preferences};
+use crate::segments::Segments;
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
+use crate::suppressions::Suppressions;
 use crate::topics::Topics;
 use crate::workers::{Supervisor, WorkerError, every};
 use crate::{blocking, teams};
@@ -146,6 +149,7 @@ struct Parts {
     idempotency: Arc<Idempotency>,
     engine: Arc<Engine>,
     bell: QueueBell,
+    segments: Arc<Segments>,
     retention: Retention,
     requests: TaskTracker,
 }
@@ -190,6 +194,7 @@ impl App {
         let api_keys = ApiKeys::load(context.clone(), requests.clone())?;
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
+        let segments = Arc::new(Segments::new(context.clone()));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
@@ -198,8 +203,11 @@ impl App {
             .with(Arc::clone(&api_keys))
             .with(Arc::clone(&domains))
             .with(Arc::new(ContactProperties::new(context.clone())))
+            .with(Arc::clone(&segments))
             .with(Arc::new(Topics::new(context.clone())))
+            .with(Arc::new(Contacts::new(context.clone())))
             .with(Arc::new(Preferences::new(context.clone(), links.clone())))
+            .with(Arc::new(Suppressions::new(context.clone())))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));
@@ -216,7 +224,7 @@ impl App {
         };
         let retention =
             Retention { content_days: config.content_retention_days, email_days: config.email_retention_days };
-        let parts = Parts { context, services, idempotency, engine, bell, retention, requests };
+        let parts = Parts { context, services, idempotency, engine, bell, segments, retention, requests };
         Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
     }
 
@@ -291,6 +299,8 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
     workers.start("delivery", move |stop| Arc::clone(&engine).run(stop));
     let domains = Arc::clone(&parts.services.domains);
     workers.start("domains", move |stop| Arc::clone(&domains).run(stop));
+    let segments = Arc::clone(&parts.segments);
+    workers.start("segments", move |stop| Arc::clone(&segments).run(stop));
     let (idempotency, retention, context) = (Arc::clone(&parts.idempotency), parts.retention, parts.context.clone());
     workers.start("retention", move |stop| {
         let (idempotency, context) = (Arc::clone(&idempotency), context.clone());

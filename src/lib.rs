@@ -5,7 +5,7 @@
 //! them: [`http`] (what every endpoint shares), [`store`] (the two doors of the one file), [`mime`]
 //! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
 //! [`preferences`] (unsubscribe links and their page).
-//! Small shared values: [`address`], [`id`], [`clock`], [`random`], [`context`].
+//! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`context`].
 
 pub mod address;
 pub mod admin;
@@ -26,7 +26,9 @@ pub mod emails;
 pub mod events;
 pub mod http;
 pub mod id;
+pub mod id_or_email;
 pub mod mime;
+pub mod patch;
 pub mod preferences;
 pub mod random;
 pub mod segments;

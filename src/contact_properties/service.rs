@@ -3,8 +3,8 @@
 use super::model::{ContactProperty, Fallback, FallbackError, GivenFallback, NewProperty};
 use super::store::{self, ContactPropertyRow};
 use crate::context::Context;
-use crate::domains::Patch;
 use crate::id::{ContactPropertyId, TeamId};
+use crate::patch::Patch;
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::CONTACT_PROPERTIES;
 use crate::store::{Reads as _, StoreError};

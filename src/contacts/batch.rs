@@ -1,6 +1,7 @@
 //! Many contacts in one write: what becomes of each, decided before anything is written.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use super::model::{ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
 use super::store::{self, ContactRow};
@@ -17,6 +18,9 @@ use crate::topics;
 
 /// Contacts in one batch at most.
 pub const BATCH_MAX: usize = 1_000;
+
+/// Characters of a key that an error repeats.
+const KEY_CHARS_SHOWN: usize = 60;
 
 /// What becomes of an item whose address is known: to the team, or from an earlier item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +68,21 @@ pub enum ItemError {
     TopicNotFound(TopicId),
     /// The property is a number and the value is none.
     NotANumber(String),
+}
+
+impl fmt::Display for ItemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exists => f.write_str("A contact with this email exists already."),
+            Self::Repeats(index) => write!(f, "The email repeats that of item {index} of the batch."),
+            Self::SegmentNotFound(_) => f.write_str("Segment not found"),
+            Self::TopicNotFound(_) => f.write_str("Topic not found"),
+            Self::NotANumber(key) => {
+                let key: String = key.chars().filter(|c| !c.is_control()).take(KEY_CHARS_SHOWN).collect();
+                write!(f, "Invalid `properties.{key}` field: the property is a number; give a number or null.")
+            }
+        }
+    }
 }
 
 /// What became of an item.

@@ -2,30 +2,8 @@
 
 use crate::address::EmailAddress;
 use crate::id::{SegmentId, TopicId};
+use crate::patch::Patch;
 use crate::topics::Subscription;
-
-/// What becomes of a field.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Change<T> {
-    /// It stays as it is.
-    #[default]
-    Keep,
-    /// It is removed.
-    Clear,
-    /// It becomes this.
-    Set(T),
-}
-
-impl<T: Clone + PartialEq> Change<T> {
-    /// Applies the change to a stored value.
-    pub fn apply(&self, value: &mut Option<T>) {
-        match self {
-            Self::Keep => {}
-            Self::Clear => *value = None,
-            Self::Set(new) => *value = Some(new.clone()),
-        }
-    }
-}
 
 /// What becomes of a property, as it is stored: text, whatever its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,9 +18,9 @@ pub enum PropertyChange {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContactChanges {
     /// The first name.
-    pub first_name: Change<String>,
+    pub first_name: Patch<String>,
     /// The last name.
-    pub last_name: Change<String>,
+    pub last_name: Patch<String>,
     /// Whether the contact opts out of all marketing email.
     pub unsubscribed: Option<bool>,
     /// Properties by their key; a key named twice takes the later value.
@@ -65,10 +43,10 @@ impl ContactChanges {
     /// Adds what a later write says of the same contact: its fields win, segments and choices are
     /// united, and an opt-out stands whichever of the two says it.
     pub fn merge(&mut self, later: &Self) {
-        if later.first_name != Change::Keep {
+        if later.first_name != Patch::Keep {
             self.first_name = later.first_name.clone();
         }
-        if later.last_name != Change::Keep {
+        if later.last_name != Patch::Keep {
             self.last_name = later.last_name.clone();
         }
         self.unsubscribed = match (self.unsubscribed, later.unsubscribed) {

@@ -11,7 +11,7 @@ use crate::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::segments;
 use crate::store::tables::{AUDIENCES, AddressHash, CONTACTS, TOPIC_CHOICES};
 use crate::store::{Reads as _, StoreError, WriteTx};
-use crate::suppressions::{self, Origin};
+use crate::suppressions::{self, Cause, Origin};
 use crate::topics::{self, Subscription};
 
 /// Changes to the contacts of one team by one source, within a transaction. What they add up to is
@@ -159,7 +159,8 @@ impl<'a, 't> ContactWriter<'a, 't> {
         }
         store::remove(self.tx, self.team, id, &suppressions::hash(&address))?;
         if opted_out {
-            suppressions::add(self.tx, self.context, self.team, &address, Origin::Unsubscribe, None)?;
+            let cause = Cause::listed(Origin::Unsubscribe, self.source);
+            suppressions::add(self.tx, self.context, self.team, &address, cause)?;
         }
         self.removed += 1;
         self.changed = true;

@@ -14,7 +14,7 @@ use crate::id::EmailId;
 use crate::random;
 use crate::store::tables::{ATTEMPTS, DESTINATIONS, EMAILS, LEASES};
 use crate::store::{Reads, StoreError, WriteTx};
-use crate::suppressions::{self, Origin};
+use crate::suppressions::{self, Cause};
 
 /// What an attempt came to.
 #[derive(Clone, Debug)]
@@ -168,8 +168,7 @@ impl Settling<'_, '_> {
             return Ok(());
         }
         let Ok(parsed) = EmailAddress::parse(&address) else { return Ok(()) };
-        let email = Some(self.email());
-        suppressions::add(self.tx, self.context, self.due.team, &parsed, Origin::Bounce, email)?;
+        suppressions::add(self.tx, self.context, self.due.team, &parsed, Cause::bounce(self.email()))?;
         Ok(())
     }
 

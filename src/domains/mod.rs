@@ -37,7 +37,7 @@ mod worker;
 
 pub use error::{CreateDomainError, DomainRule, UpdateDomainError};
 pub use model::{
-    Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, Live, NewDomain, Patch, RecordKind, RecordState,
+    Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, Live, NewDomain, RecordKind, RecordState,
     RecordStatus,
 };
 pub use records::RecordView;

@@ -24,6 +24,7 @@ mod reader;
 mod respond;
 mod state;
 pub(crate) mod tolerance;
+mod validation;
 
 pub use body::{Body, BodySize, FromBody, JsonBody};
 pub use bounded::{AtMost, read_at_most};
@@ -32,8 +33,9 @@ pub use error::{ApiError, ApiResult, ErrorCode};
 pub use intake::{BodyLimits, BodyPace};
 pub use list::{List, ListQuery};
 pub use openapi::document;
-pub use path::PathId;
+pub use path::{PathId, PathIdOrEmail};
 pub use rate_limit::RateLimiter;
 pub use reader::Anything;
 pub use respond::Created;
 pub use state::{Services, State};
+pub use validation::BatchValidation;

@@ -1,4 +1,6 @@
-//! Ids in paths.
+//! Ids in paths, and addresses in their place.
+//!
+//! The router has read the escapes of a path once, part by part, and a `+` is a plus.
 
 use salvo::extract::Metadata;
 use salvo::oapi::{BasicType, Object};
@@ -9,6 +11,7 @@ use salvo::{Depot, Extractible, Request};
 
 use super::error::ApiError;
 use crate::id::Id;
+use crate::id_or_email::{IdOrEmail, IdOrEmailError};
 
 /// An id from the path, named as the handler's argument is.
 pub struct PathId<R>(pub Id<R>);
@@ -36,6 +39,43 @@ impl<R> EndpointArgRegister for PathId<R> {
     fn register(_components: &mut Components, operation: &mut Operation, arg: &str) {
         let schema = Object::with_type(BasicType::String).format(SchemaFormat::KnownFormat(KnownFormat::Uuid));
         let parameter = Parameter::new(arg).location(ParameterIn::Path).required(Required::True).schema(schema);
+        operation.parameters.insert(parameter);
+    }
+}
+
+/// An id or an email address from the path, named as the handler's argument is.
+pub struct PathIdOrEmail<R>(pub IdOrEmail<R>);
+
+impl<'ex, R: 'static> Extractible<'ex> for PathIdOrEmail<R> {
+    fn metadata() -> &'static Metadata {
+        static METADATA: Metadata = Metadata::new("PathIdOrEmail");
+        &METADATA
+    }
+
+    async fn extract(req: &'ex mut Request, depot: &'ex mut Depot) -> Result<Self, ApiError> {
+        Self::extract_with_arg(req, depot, "id").await
+    }
+
+    async fn extract_with_arg(req: &'ex mut Request, _depot: &'ex mut Depot, arg: &str) -> Result<Self, ApiError> {
+        let text = req.params().get(arg).map(String::as_str).unwrap_or_default();
+        IdOrEmail::parse(text).map(Self).map_err(|error| {
+            ApiError::validation(match error {
+                IdOrEmailError::NoId => {
+                    format!("The `{arg}` must be a valid UUID. An email address is accepted in its place.")
+                }
+                IdOrEmailError::NoAddress(error) => format!("The `{arg}` is not a valid email address: {error}."),
+            })
+        })
+    }
+}
+
+impl<R> EndpointArgRegister for PathIdOrEmail<R> {
+    fn register(_components: &mut Components, operation: &mut Operation, arg: &str) {
+        let parameter = Parameter::new(arg)
+            .location(ParameterIn::Path)
+            .required(Required::True)
+            .description("The id, or the email address.")
+            .schema(Object::with_type(BasicType::String));
         operation.parameters.insert(parameter);
     }
 }

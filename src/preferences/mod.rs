@@ -37,7 +37,7 @@ mod view;
 
 pub use colour::Colour;
 pub use links::{Link, LinkError, LinkSettings, Links, PLACEHOLDERS_MAX, PairOrigin, Reach};
-pub use opt_out::{OptOut, OptedOut, Preferences};
+pub use opt_out::{LinkToError, OptOut, OptedOut, Preferences};
 pub use redirect::RedirectUrl;
 pub use store::{ThemeRow, change_theme, reset_theme, theme_of};
 pub use theme::{Palette, Theme, ThemeError, ThemeTexts};

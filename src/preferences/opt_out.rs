@@ -1,6 +1,6 @@
 //! Reading and recording what recipients choose.
 
-use super::links::{LinkError, Links};
+use super::links::Links;
 use super::redirect::RedirectUrl;
 use super::store;
 use super::token::{Scope, UnsubscribeToken};
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::events::Source;
 use crate::id::{TeamId, TopicId};
 use crate::store::{StoreError, WriteTx};
-use crate::suppressions::{self, Origin};
+use crate::suppressions::{self, Added, Cause, Origin};
 use crate::topics::Subscription;
 
 /// What to opt out of.
@@ -31,6 +31,15 @@ pub struct OptedOut {
     pub undo: Option<String>,
     /// Where the team leads who has unsubscribed.
     pub redirect: Option<RedirectUrl>,
+}
+
+/// Why a link to somebody's choices cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkToError {
+    /// Recipients could not open this public address.
+    Loopback(String),
+    /// What is on record does not read as an address.
+    Address,
 }
 
 /// The choices behind the links.
@@ -149,9 +158,10 @@ impl Preferences {
     /// Returns the address of the page with all of a recipient's choices.
     ///
     /// # Errors
-    /// [`LinkError::Loopback`].
-    pub fn link_to(&self, team: TeamId, address: EmailAddress) -> Result<String, LinkError> {
-        self.links.check_reach()?;
+    /// [`LinkToError`].
+    pub fn link_to(&self, team: TeamId, email: &str) -> Result<String, LinkToError> {
+        self.links.check_reach().map_err(LinkToError::Loopback)?;
+        let address = EmailAddress::parse(email).map_err(|_| LinkToError::Address)?;
         Ok(self.links.link(&UnsubscribeToken::of_everything(team, address)).url().to_owned())
     }
 }
@@ -172,11 +182,11 @@ fn record(
     };
     let subject = if topic.is_some() { Subject::Topic } else { Subject::Everything };
     let Some((contact, standing)) = recipient.contact else {
-        if recipient.suppressed.is_some() {
-            return Ok(None);
-        }
-        let (id, _) = suppressions::add(tx, context, token.team, &token.address, Origin::Unsubscribe, None)?;
-        return Ok(Some(Undo { subject, record: Record::Suppression(id) }));
+        let cause = Cause::listed(Origin::Unsubscribe, source);
+        return Ok(match suppressions::add(tx, context, token.team, &token.address, cause)? {
+            Added::New(id) => Some(Undo { subject, record: Record::Suppression(id) }),
+            Added::Raised(_) | Added::Listed(_) => None,
+        });
     };
     let changed = match topic {
         Some(topic) => {

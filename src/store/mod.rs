@@ -6,10 +6,10 @@
 //! either all of it or none.
 //!
 //! Reading order: `tables.rs` (every table), `key.rs` and `value.rs` (how keys and values lie on
-//! disk), `transaction.rs` (get, scan, put, delete), `page.rs` (lists), `chunks.rs` (values too
-//! large for one row), `queue.rs` (commands that wait), `writer.rs` (group commit), `seal.rs`
-//! (encryption at rest), `file.rs` (opening and repair), `migrations/` (schema versions),
-//! `error.rs`.
+//! disk), `fields.rs` (rows read without being decoded), `transaction.rs` (get, scan, put, delete),
+//! `page.rs` (lists), `chunks.rs` (values too large for one row), `queue.rs` (commands that wait),
+//! `writer.rs` (group commit), `seal.rs` (encryption at rest), `file.rs` (opening and repair),
+//! `migrations/` (schema versions), `error.rs`.
 //!
 //! Invariants: no redb type leaves this folder; a row is read and written by its own noun's
 //! `store.rs` alone; nothing here knows what a row means.
@@ -20,6 +20,7 @@ pub mod tables;
 
 mod chunks;
 mod error;
+mod fields;
 mod file;
 mod key;
 mod queue;
@@ -36,6 +37,7 @@ use tokio::sync::Semaphore;
 
 pub use chunks::{Chunks, read_chunks};
 pub use error::{OpenError, StoreError};
+pub use fields::{Fields, RawValue};
 pub(crate) use file::make_directory;
 pub use key::{Key, KeyBytes, KeyPart};
 pub use queue::WAITING_MAX;

@@ -1,7 +1,7 @@
 //! Pages: newest first, by id, from a cursor that the list itself returned.
 
 use super::StoreError;
-use super::key::Key;
+use super::key::{Key, KeyPart};
 use super::transaction::{NEXT, Order, Reads, STOP, Stored, Table};
 use super::value::Value;
 use crate::id::{Id, TeamId};
@@ -80,6 +80,21 @@ where
     (TeamId, Id<R>): Key,
 {
     page_between(tx, table, |id| (team, id), |(_, id)| id, query, row)
+}
+
+/// As [`page`], of an index keyed by team, one part more and id: the rows under that part alone.
+///
+/// # Errors
+/// As [`page`].
+pub fn page_under<R, P: KeyPart + Copy, V: Value, T>(
+    tx: &impl Reads,
+    table: &Table<(TeamId, P, Id<R>), V>,
+    team: TeamId,
+    part: P,
+    query: PageQuery<Id<R>>,
+    row: impl FnMut(Id<R>, Stored<'_, V>) -> Result<Option<T>, StoreError>,
+) -> Result<Page<T>, PageError> {
+    page_between(tx, table, |id| (team, part, id), |(_, _, id)| id, query, row)
 }
 
 /// As [`page`], of a table keyed by id alone.

@@ -106,6 +106,9 @@ pub const CONTACT_PROPERTIES: Table<(TeamId, ContactPropertyId), ContactProperty
 /// written with it.
 pub const CONTACT_PROPERTY_KEYS: Table<(TeamId, [u8; 32]), ContactPropertyIdRow> =
     Table::new("contact_property_keys-1");
+/// The entries of an origin (its number), but for those whose address has been erased. Index of
+/// [`SUPPRESSIONS`], written with it.
+pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::new("suppression_origins-1");
 /// Topics a recipient can opt out of. Written by `topics`; at most 500 a team, kept until deleted.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
 /// Segments of a team's contacts. Written by `segments`.
@@ -159,6 +162,7 @@ pub const NAMES: &[&str] = &[
     SUPPRESSION_ADDRESSES.name(),
     CONTACT_PROPERTIES.name(),
     CONTACT_PROPERTY_KEYS.name(),
+    SUPPRESSION_ORIGINS.name(),
     TOPICS.name(),
     SEGMENTS.name(),
     SEGMENT_MEMBERS.name(),

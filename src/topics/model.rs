@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::TimestampMs;
-use crate::domains::Patch;
 use crate::id::TopicId;
+use crate::patch::Patch;
 
 /// The most topics of a team: every read of a contact's topics goes through all of them.
 pub const TOPICS_MAX: usize = 500;

@@ -3,8 +3,8 @@
 use super::model::{NewTopic, Topic, TopicChanges, TopicName};
 use super::store::{self, TopicRow};
 use crate::context::Context;
-use crate::domains::Patch;
 use crate::id::{TeamId, TopicId};
+use crate::patch::Patch;
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::TOPICS;
 use crate::store::{Reads as _, StoreError};

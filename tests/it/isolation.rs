@@ -10,6 +10,7 @@ struct Belongings {
     attachment: String,
     domain: String,
     api_key: String,
+    suppression: String,
 }
 
 impl Belongings {
@@ -18,29 +19,33 @@ impl Belongings {
             "scheduled_at": "in 1 hour", "attachments": [{ "filename": "a.txt", "content": "YQ==" }],
         }));
         let read = team.get(&format!("/emails/{email}")).ok(200);
+        let listed = team.post("/suppressions", &json!({ "email": "listed@example.net" })).ok(201);
         let first = |path: &str| team.get(path).ok(200)["data"][0]["id"].as_str().unwrap().to_owned();
         Self {
             attachment: read["attachments"][0]["id"].as_str().unwrap().to_owned(),
             email,
             domain: first("/domains"),
             api_key: first("/api-keys"),
+            suppression: listed["id"].as_str().unwrap().to_owned(),
         }
     }
 
     fn ids(&self) -> Ids<'_> {
-        let Self { email, attachment, domain, api_key } = self;
-        Ids { email, attachment, domain, api_key }
+        let Self { email, attachment, domain, api_key, suppression } = self;
+        Ids { email, attachment, domain, api_key, suppression }
     }
 
     /// Returns all of it as its owner reads it.
     fn read_by(&self, team: &OtherTeam<'_>) -> Vec<Value> {
-        let Self { email, attachment, domain, api_key: _ } = self;
+        let Self { email, attachment, domain, api_key: _, suppression } = self;
         let paths = [
             format!("/emails/{email}"),
             format!("/emails/{email}/attachments/{attachment}"),
             format!("/domains/{domain}"),
             "/api-keys".to_owned(),
             "/emails".to_owned(),
+            format!("/suppressions/{suppression}"),
+            "/suppressions?origin=manual".to_owned(),
         ];
         paths.iter().map(|path| team.get(path).ok(200)).collect()
     }
@@ -72,12 +77,18 @@ fn lists_show_what_is_the_team_s_and_take_no_cursor_of_another() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
     let theirs = Belongings::of(&other);
-    for (path, id) in [("/emails", &theirs.email), ("/domains", &theirs.domain), ("/api-keys", &theirs.api_key)] {
-        let list = server.get(path).ok(200).to_string();
+    for (path, id) in [
+        ("/emails?", &theirs.email),
+        ("/domains?", &theirs.domain),
+        ("/api-keys?", &theirs.api_key),
+        ("/suppressions?", &theirs.suppression),
+        ("/suppressions?origin=manual&", &theirs.suppression),
+    ] {
+        let list = server.get(path.trim_end_matches(['?', '&'])).ok(200).to_string();
         assert!(!list.contains(id.as_str()), "{path}");
 
         for cursor in ["after", "before"] {
-            let refused = server.get(&format!("{path}?{cursor}={id}")).refusal();
+            let refused = server.get(&format!("{path}{cursor}={id}")).refusal();
             assert!(refused.starts_with("422 validation_error: Invalid cursor."), "{path} {cursor}: {refused}");
         }
     }
@@ -92,6 +103,9 @@ fn no_id_of_another_team_can_be_named_in_a_body() {
 
     let key = json!({ "name": "Key", "domain_id": theirs.domain });
     server.post("/api-keys", &key).refused(404, "not_found", "Domain not found");
+    let removal = json!({ "ids": [theirs.suppression] });
+    assert_eq!(server.post("/suppressions/batch/remove", &removal).ok(200), json!({ "data": [] }));
+    other.get(&format!("/suppressions/{}", theirs.suppression)).ok(200);
     let under_topic = json!({ "from": "hello@other.example", "topic_id": topic });
     other.post("/emails", &email(&under_topic)).refused(404, "not_found", "Topic not found");
 }

@@ -12,3 +12,4 @@ mod http;
 mod isolation;
 mod preferences;
 mod support;
+mod suppressions;

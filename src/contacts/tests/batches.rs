@@ -7,7 +7,7 @@ fn options(on_conflict: OnConflict, validation: Validation) -> BatchOptions {
 }
 
 fn named(email: &str, first_name: &str) -> NewContact {
-    let changes = ContactChanges { first_name: Change::Set(first_name.into()), ..ContactChanges::default() };
+    let changes = ContactChanges { first_name: Patch::Set(first_name.into()), ..ContactChanges::default() };
     NewContact { changes, ..new(email) }
 }
 

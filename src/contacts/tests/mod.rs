@@ -11,6 +11,7 @@ use crate::address::EmailAddress;
 use crate::context::Context;
 use crate::events::AudienceEvent;
 use crate::id::{ContactId, Id, SegmentId, TeamId, TopicId};
+use crate::patch::Patch;
 use crate::segments::SegmentRow;
 use crate::store::tables::{AUDIENCE_EVENTS, SEGMENTS, TOPICS};
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};

@@ -21,7 +21,7 @@ fn a_write_that_restates_what_is_stored_leaves_no_trace() {
     let audience = Audience::new();
     let (topic, segment) = (audience.topic(Subscription::OptIn), audience.segment());
     let mut changes = ContactChanges {
-        first_name: Change::Set("Ada".into()),
+        first_name: Patch::Set("Ada".into()),
         unsubscribed: Some(true),
         properties: vec![set("plan", "pro")],
         segments: vec![segment],

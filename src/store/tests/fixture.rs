@@ -210,6 +210,7 @@ fn visit_audience(visit: &mut impl Visit) {
         let suppression: SuppressionId = raw(number);
         visit.row(&SUPPRESSIONS, &(TEAM, suppression), entry);
         visit.row(&SUPPRESSION_ADDRESSES, &(TEAM, [number; 32]), json!({ "id": suppression }));
+        visit.mark(&SUPPRESSION_ORIGINS, &(TEAM, number - 50, suppression));
     }
     for (number, (default, visibility)) in (40..).zip([("opt_in", "public"), ("opt_out", "private")]) {
         let topic = json!({

@@ -19,6 +19,7 @@ const NOUNS: &[&str] = &[
     "emails",
     "events",
     "preferences",
+    "segments",
     "suppressions",
     "teams",
     "topics",

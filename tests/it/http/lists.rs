@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{TestServer, email};
 
 fn page(server: &TestServer, path: &str, query: &str) -> (Vec<String>, bool) {
+    let query = if path.contains('?') { query.replace('?', "&") } else { query.to_owned() };
     let page = server.get(&format!("{path}{query}")).ok(200);
     assert_eq!(page["object"], "list");
     let rows = page["data"].as_array().unwrap();
@@ -17,6 +18,9 @@ fn fill(server: &TestServer, path: &str, count: usize) -> Vec<String> {
     let make = |n: usize| match path {
         "/emails" => server.post(path, &email(&json!({}))).ok(200),
         "/api-keys" => server.post(path, &json!({ "name": format!("{n}") })).ok(201),
+        "/suppressions" | "/suppressions?origin=manual" => {
+            server.post("/suppressions", &json!({ "email": format!("r{n}@example.net") })).ok(201)
+        }
         "/domains" => server.post(path, &json!({ "name": format!("d{n}.example") })).ok(201),
         _ => unreachable!("no other list"),
     };
@@ -27,7 +31,9 @@ fn fill(server: &TestServer, path: &str, count: usize) -> Vec<String> {
 
 #[test]
 fn every_list_is_walked_forwards_and_backwards() {
-    for (path, count) in [("/emails", 7), ("/api-keys", 7), ("/domains", 5)] {
+    for (path, count) in
+        [("/emails", 7), ("/api-keys", 7), ("/domains", 5), ("/suppressions", 7), ("/suppressions?origin=manual", 7)]
+    {
         let server = TestServer::start();
         let (before, _) = page(&server, path, "");
         let mut all = fill(&server, path, count);
@@ -99,7 +105,7 @@ fn bad_limits_and_cursors_are_refused_on_every_list() {
     let limit = "The `limit` must be a number from 1 to 100.";
     let unknown = "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.";
     let nobody = "0190a6c0-0000-7000-8000-000000000001";
-    for path in ["/emails", "/api-keys", "/domains", &format!("/emails/{id}/attachments")] {
+    for path in ["/emails", "/api-keys", "/domains", "/suppressions", &format!("/emails/{id}/attachments")] {
         for (query, message) in [
             ("limit=0", limit),
             ("limit=101", limit),

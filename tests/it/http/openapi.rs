@@ -146,6 +146,9 @@ fn the_fields_that_requests_must_have_are_required_and_no_others() {
     assert_eq!(required("PATCH /api-keys/{id}"), ["name"]);
     assert_eq!(required("POST /domains"), ["name"]);
     assert_eq!(required("PATCH /domains/{id}"), Vec::<Value>::new());
+    assert_eq!(required("POST /suppressions"), ["email"]);
+    assert_eq!(required("POST /suppressions/batch/add"), ["emails"]);
+    assert_eq!(required("POST /suppressions/batch/remove"), Vec::<Value>::new());
 }
 
 /// Holds every answer of a tour through the API against its schema: right types, every required
@@ -189,6 +192,15 @@ fn every_answer_is_what_the_description_promises() {
     tour.visit("POST /domains/{id}/verify", &format!("{path}/verify"), None);
     tour.visit("DELETE /domains/{id}", &path, None);
 
+    let listed = tour.visit("POST /suppressions", "/suppressions", Some(&json!({ "email": "ada@example.net" })));
+    let path = format!("/suppressions/{}", listed["id"].as_str().unwrap());
+    tour.visit("GET /suppressions", "/suppressions?origin=manual", None);
+    tour.visit("GET /suppressions/{id}", &path, None);
+    tour.visit("DELETE /suppressions/{id}", "/suppressions/ada@example.net", None);
+    let batch = json!({ "emails": ["ada@example.net", "bob@example.net"] });
+    tour.visit("POST /suppressions/batch/add", "/suppressions/batch/add", Some(&batch));
+    tour.visit("POST /suppressions/batch/remove", "/suppressions/batch/remove", Some(&batch));
+
     tour.visit("GET /openapi.json", "/openapi.json", None);
     let key = tour.visit("POST /api-keys", "/api-keys", Some(&json!({ "name": "Key" })));
     let path = format!("/api-keys/{}", key["id"].as_str().unwrap());
@@ -212,6 +224,7 @@ fn a_field_that_is_always_there_is_required() {
         ("EmailSummary", &server.get("/emails").ok(200)["data"][0]),
         ("AttachmentResponse", &attachments["data"][0]),
         ("ApiKeyResponse", &server.get("/api-keys").ok(200)["data"][0]),
+        ("Suppression", &server.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201)),
     ] {
         let schemas = &document["components"]["schemas"];
         for name in answer.as_object().unwrap().keys() {

@@ -19,6 +19,7 @@ pub(crate) struct Ids<'a> {
     pub(crate) attachment: &'a str,
     pub(crate) domain: &'a str,
     pub(crate) api_key: &'a str,
+    pub(crate) suppression: &'a str,
 }
 
 impl Ids<'_> {
@@ -28,6 +29,7 @@ impl Ids<'_> {
         attachment: "0190a6c0-0000-7000-8000-000000000002",
         domain: "0190a6c0-0000-7000-8000-000000000003",
         api_key: "0190a6c0-0000-7000-8000-000000000004",
+        suppression: "0190a6c0-0000-7000-8000-000000000005",
     };
 }
 
@@ -51,6 +53,7 @@ impl Route {
             "emails" => ids.email,
             "domains" => ids.domain,
             "api-keys" => ids.api_key,
+            "suppressions" => ids.suppression,
             _ => {
                 assert!(!self.takes_id(), "say here what the `id` of {} names", self.path);
                 ""
@@ -74,6 +77,10 @@ impl Route {
             ("POST", "/domains") => Some(json!({ "name": "added.example" })),
             ("PATCH", "/domains/{id}") => Some(json!({ "open_tracking": false })),
             ("POST" | "PATCH", "/api-keys" | "/api-keys/{id}") => Some(json!({ "name": "Another" })),
+            ("POST", "/suppressions") => Some(json!({ "email": "added@example.net" })),
+            ("POST", "/suppressions/batch/add" | "/suppressions/batch/remove") => {
+                Some(json!({ "emails": ["added@example.net"] }))
+            }
             _ => panic!("say here what {} {} takes", self.method, self.path),
         }
     }

@@ -4,13 +4,14 @@ use ringmail::address::EmailAddress;
 use ringmail::contacts::{ContactRow, TopicChoiceRow};
 use ringmail::delivery::CapturedRow;
 use ringmail::delivery::capture::Mailbox;
+use ringmail::events::Source;
 use ringmail::id::{ContactId, EmailId, Id, TopicId};
 use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::tables::{
     CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, SUPPRESSIONS, TOPIC_CHOICES, TOPICS,
 };
 use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
-use ringmail::suppressions::{self, Origin};
+use ringmail::suppressions::{self, Cause, Origin};
 use ringmail::topics::{Subscription, TopicRow, Visibility};
 
 use super::TestServer;
@@ -30,7 +31,7 @@ impl TestServer {
     pub(crate) fn suppress(&self, address: &str, origin: Origin) {
         let (team, context) = (self.team(), self.services().context.clone());
         let address = EmailAddress::parse(address).expect("an address");
-        self.write(move |tx| suppressions::add(tx, &context, team, &address, origin, None));
+        self.write(move |tx| suppressions::add(tx, &context, team, &address, Cause::listed(origin, Source::Api)));
     }
 
     /// Returns the addresses on the suppression list.

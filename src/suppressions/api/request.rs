@@ -1,0 +1,252 @@
+//! Suppression requests: their wire types, and the rules that need no store.
+
+use salvo::extract::Metadata;
+use salvo::oapi::{
+    BasicType, Components, EndpointArgRegister, Object, Operation, Parameter, ParameterIn, Required, ToSchema,
+};
+use salvo::{Depot, Extractible, Request};
+use serde::Deserialize;
+
+use crate::address::{EmailAddress, Mailbox};
+use crate::http::{ApiError, ApiResult, AtMost, ErrorCode, JsonBody};
+use crate::id::{Id, SuppressionId};
+use crate::suppressions::{BatchTarget, Origin};
+
+/// Addresses or ids in one call.
+const BATCH_MAX: usize = 1_000;
+/// The origins, as a refusal names them.
+const ORIGINS: &str = "use `bounce`, `complaint`, `manual` or `unsubscribe`";
+
+/// An address not to be written to.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CreateSuppressionRequest {
+    /// The address; a display name is taken off.
+    #[salvo(schema(required = true, value_type = String))]
+    email: Option<String>,
+    /// Why it is listed; `manual` by default.
+    origin: Option<String>,
+}
+
+impl JsonBody for CreateSuppressionRequest {}
+
+/// Addresses not to be written to.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AddSuppressionsRequest {
+    /// The addresses, 1 to 1000; display names are taken off.
+    #[salvo(schema(required = true, value_type = AtMost<BATCH_MAX, String>))]
+    emails: Option<AtMost<BATCH_MAX, String>>,
+    /// Why they are listed; `manual` by default.
+    origin: Option<String>,
+}
+
+impl JsonBody for AddSuppressionsRequest {}
+
+/// What is removed: either `emails` or `ids`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RemoveSuppressionsRequest {
+    /// The addresses, 1 to 1000; display names are taken off.
+    emails: Option<AtMost<BATCH_MAX, String>>,
+    /// The ids, 1 to 1000.
+    ids: Option<AtMost<BATCH_MAX, String>>,
+}
+
+impl JsonBody for RemoveSuppressionsRequest {}
+
+impl CreateSuppressionRequest {
+    /// Checks the fields.
+    pub(super) fn parse(self) -> ApiResult<(EmailAddress, Origin)> {
+        let Self { email, origin } = self;
+        let email = email.ok_or_else(|| ApiError::missing_field("email"))?;
+        Ok((parse_address("email", &email)?, parse_origin(origin)?))
+    }
+}
+
+impl AddSuppressionsRequest {
+    /// Checks the fields.
+    pub(super) fn parse(self) -> ApiResult<(Vec<EmailAddress>, Origin)> {
+        let Self { emails, origin } = self;
+        let AtMost(emails) = emails.ok_or_else(|| ApiError::missing_field("emails"))?;
+        Ok((parse_addresses(&emails)?, parse_origin(origin)?))
+    }
+}
+
+impl RemoveSuppressionsRequest {
+    /// Checks the fields.
+    pub(super) fn parse(self) -> ApiResult<BatchTarget> {
+        let Self { emails, ids } = self;
+        match (emails, ids) {
+            (Some(AtMost(emails)), None) => Ok(BatchTarget::Emails(parse_addresses(&emails)?)),
+            (None, Some(AtMost(ids))) => Ok(BatchTarget::Ids(parse_ids(&ids)?)),
+            (None, None) => Err(ApiError::new(
+                ErrorCode::MissingRequiredField,
+                "Missing `emails` or `ids` field: give the suppressions to remove by one of them.",
+            )),
+            (Some(_), Some(_)) => {
+                Err(ApiError::validation("Use either the `emails` field or the `ids` field, not both at once."))
+            }
+        }
+    }
+}
+
+fn parse_addresses(emails: &[String]) -> ApiResult<Vec<EmailAddress>> {
+    refuse_empty("emails", emails)?;
+    let one = |(index, text): (usize, &String)| parse_address(&format!("emails[{index}]"), text);
+    emails.iter().enumerate().map(one).collect()
+}
+
+fn parse_ids(ids: &[String]) -> ApiResult<Vec<SuppressionId>> {
+    refuse_empty("ids", ids)?;
+    let one = |(index, text): (usize, &String)| {
+        let invalid = || ApiError::validation(format!("Invalid `ids[{index}]` field: it must be a valid UUID."));
+        Id::parse(text).ok_or_else(invalid)
+    };
+    ids.iter().enumerate().map(one).collect()
+}
+
+fn refuse_empty(field: &str, items: &[String]) -> ApiResult<()> {
+    if items.is_empty() {
+        return Err(ApiError::validation(format!(
+            "Invalid `{field}` field: the array is empty; 1 to {BATCH_MAX} items are accepted."
+        )));
+    }
+    Ok(())
+}
+
+/// Reads an address in any of the forms that a send takes; what lists an address often has it from one.
+fn parse_address(field: &str, text: &str) -> ApiResult<EmailAddress> {
+    let mailbox = Mailbox::parse(text);
+    mailbox
+        .map(|mailbox| mailbox.address().clone())
+        .map_err(|error| ApiError::validation(format!("Invalid `{field}` field: {error}.")))
+}
+
+fn parse_origin(word: Option<String>) -> ApiResult<Origin> {
+    match word {
+        None => Ok(Origin::Manual),
+        Some(word) => {
+            Origin::parse(&word).ok_or_else(|| ApiError::validation(format!("Invalid `origin` field: {ORIGINS}.")))
+        }
+    }
+}
+
+/// The origin that a list is narrowed to.
+pub(super) struct OriginQuery(pub(super) Option<Origin>);
+
+impl<'ex> Extractible<'ex> for OriginQuery {
+    fn metadata() -> &'static Metadata {
+        static METADATA: Metadata = Metadata::new("OriginQuery");
+        &METADATA
+    }
+
+    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+        match req.queries().get_vec("origin").map(Vec::as_slice) {
+            None | Some([]) => Ok(Self(None)),
+            Some([word]) => match Origin::parse(word) {
+                Some(origin) => Ok(Self(Some(origin))),
+                None => Err(ApiError::validation(format!("Invalid `origin` query parameter: {ORIGINS}."))),
+            },
+            Some(_) => Err(ApiError::validation("The `origin` query parameter may be given once.")),
+        }
+    }
+}
+
+impl EndpointArgRegister for OriginQuery {
+    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+        let origins = Origin::ALL.map(Origin::as_str);
+        let parameter = Parameter::new("origin")
+            .location(ParameterIn::Query)
+            .required(Required::False)
+            .description("The origin of the suppressions to list; all of them by default.")
+            .schema(Object::with_type(BasicType::String).enum_values(origins));
+        operation.parameters.insert(parameter);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::body::parse;
+
+    fn refused<T: JsonBody, U>(body: &str, check: impl FnOnce(T) -> ApiResult<U>) -> (u16, String) {
+        match parse::<T>(body.as_bytes(), &[]).and_then(check) {
+            Ok(_) => panic!("{body} is accepted"),
+            Err(error) => (error.code.status(), error.message),
+        }
+    }
+
+    #[test]
+    fn an_address_is_taken_in_every_form_of_a_send_and_is_manual_unless_told_otherwise() {
+        for (body, address, origin) in [
+            (r#"{"email": "Ada@Example.com"}"#, "Ada@example.com", Origin::Manual),
+            (r#"{"email": " Ada Lovelace <ada@example.com> ", "origin": null}"#, "ada@example.com", Origin::Manual),
+            (r#"{"email": "\"A, B\" <ada@example.com>", "origin": "bounce"}"#, "ada@example.com", Origin::Bounce),
+            (r#"{"email": "ada@example.com", "origin": "unsubscribe"}"#, "ada@example.com", Origin::Unsubscribe),
+        ] {
+            let parsed = parse::<CreateSuppressionRequest>(body.as_bytes(), &[]);
+            let (parsed, its_origin) = parsed.and_then(CreateSuppressionRequest::parse).unwrap();
+            assert_eq!((parsed.to_string().as_str(), its_origin), (address, origin), "{body}");
+        }
+    }
+
+    #[test]
+    fn every_refusal_names_the_field_and_the_place() {
+        for (body, status, message) in [
+            ("{}", 422, "Missing `email` field."),
+            (r#"{"email": null}"#, 422, "Missing `email` field."),
+            (r#"{"email": "ada"}"#, 422, "Invalid `email` field: there is no `@`; write `user@example.com`."),
+            (
+                r#"{"email": "a@example.com", "origin": "spam"}"#,
+                422,
+                "Invalid `origin` field: use `bounce`, `complaint`, `manual` or `unsubscribe`.",
+            ),
+            (
+                r#"{"emails": ["a@example.com"]}"#,
+                422,
+                "Invalid `emails` field: unknown field `emails`, expected `email` or `origin`.",
+            ),
+        ] {
+            assert_eq!(refused(body, CreateSuppressionRequest::parse), (status, message.to_owned()), "{body}");
+        }
+        let long = format!(r#"{{"emails": [{}]}}"#, vec![r#""a@example.com""#; 1_001].join(","));
+        for (body, message) in [
+            ("{}", "Missing `emails` field."),
+            (r#"{"emails": []}"#, "Invalid `emails` field: the array is empty; 1 to 1000 items are accepted."),
+            (
+                r#"{"emails": ["a@example.com", "b"]}"#,
+                "Invalid `emails[1]` field: there is no `@`; write `user@example.com`.",
+            ),
+            (
+                r#"{"emails": ["a@example.com", 7]}"#,
+                "Invalid `emails[1]` field: invalid type: integer `7`, expected a string.",
+            ),
+            (&long, "Invalid `emails` field: more than 1000 items, and no more are accepted."),
+        ] {
+            assert_eq!(refused(body, AddSuppressionsRequest::parse), (422, message.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_removal_names_addresses_or_ids_and_never_both() {
+        let id = "0190a6c0-0000-7000-8000-000000000001";
+        let both = format!(r#"{{"emails": ["a@example.com"], "ids": ["{id}"]}}"#);
+        for (body, message) in [
+            ("{}", "Missing `emails` or `ids` field: give the suppressions to remove by one of them."),
+            (both.as_str(), "Use either the `emails` field or the `ids` field, not both at once."),
+            (
+                r#"{"emails": [], "ids": null}"#,
+                "Invalid `emails` field: the array is empty; 1 to 1000 items are accepted.",
+            ),
+            (r#"{"ids": []}"#, "Invalid `ids` field: the array is empty; 1 to 1000 items are accepted."),
+            (r#"{"ids": ["x"]}"#, "Invalid `ids[0]` field: it must be a valid UUID."),
+        ] {
+            assert_eq!(refused(body, RemoveSuppressionsRequest::parse), (422, message.to_owned()), "{body}");
+        }
+        let ids = format!(r#"{{"ids": ["{id}"], "emails": null}}"#);
+        let parsed = parse::<RemoveSuppressionsRequest>(ids.as_bytes(), &[]);
+        let parsed = parsed.and_then(RemoveSuppressionsRequest::parse).unwrap();
+        assert_eq!(parsed, BatchTarget::Ids(vec![Id::parse(id).unwrap()]));
+    }
+}

@@ -1,0 +1,178 @@
+//! The use cases of the suppression list.
+
+use std::collections::HashSet;
+
+use super::model::{Cause, Origin, Suppression};
+use super::store::{self, SuppressionRow};
+use crate::address::EmailAddress;
+use crate::context::Context;
+use crate::events::Source;
+use crate::id::{SuppressionId, TeamId};
+use crate::id_or_email::IdOrEmail;
+use crate::store::page::{Page, PageError, PageQuery};
+use crate::store::tables::AddressHash;
+use crate::store::{Reads, StoreError};
+
+/// Bytes that one entry with its indexes and its event takes, about.
+const ENTRY_BYTES: usize = 512;
+
+/// The suppression lists of the instance.
+pub struct Suppressions {
+    context: Context,
+}
+
+/// What a call removes at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BatchTarget {
+    /// The entries of these ids.
+    Ids(Vec<SuppressionId>),
+    /// The entries of these addresses.
+    Emails(Vec<EmailAddress>),
+}
+
+impl Suppressions {
+    /// Returns the lists of the instance that `context` belongs to.
+    pub fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// Lists an address; one that is listed already is answered as it stands.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn add(
+        &self,
+        team: TeamId,
+        address: EmailAddress,
+        origin: Origin,
+        source: Source,
+    ) -> Result<Suppression, StoreError> {
+        let context = self.context.clone();
+        self.context
+            .store
+            .write(move |tx| {
+                let id = store::add(tx, &context, team, &address, Cause::listed(origin, source))?.id();
+                let row = store::find(tx, team, id)?;
+                row.map(|row| row.view(id)).ok_or_else(|| StoreError::Corrupt("a suppression has no row".into()))
+            })
+            .await
+    }
+
+    /// Lists addresses together, and returns the entry of each, in the order they are first named.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing is listed.
+    pub async fn add_all(
+        &self,
+        team: TeamId,
+        addresses: Vec<EmailAddress>,
+        origin: Origin,
+        source: Source,
+    ) -> Result<Vec<SuppressionId>, StoreError> {
+        let context = self.context.clone();
+        let addresses = distinct(addresses);
+        self.context
+            .store
+            .write_sized(addresses.len() * ENTRY_BYTES, move |tx| {
+                let cause = Cause::listed(origin, source);
+                let add = |address| Ok(store::add(tx, &context, team, address, cause)?.id());
+                addresses.iter().map(add).collect()
+            })
+            .await
+    }
+
+    /// Returns a page of the list, newest first, of one origin where one is asked for.
+    ///
+    /// # Errors
+    /// [`PageError`].
+    pub async fn list(
+        &self,
+        team: TeamId,
+        origin: Option<Origin>,
+        query: PageQuery<SuppressionId>,
+    ) -> Result<Page<Suppression>, PageError> {
+        self.context.store.read(move |tx| store::list(tx, team, origin, query)).await
+    }
+
+    /// Returns an entry. One whose address has been erased is found by its id alone.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find(&self, team: TeamId, target: IdOrEmail<Marker>) -> Result<Option<Suppression>, StoreError> {
+        let found = self.context.store.read(move |tx| find(tx, team, &target)).await?;
+        Ok(found.map(|(id, row)| row.view(id)))
+    }
+
+    /// Removes an entry and returns its id; `None` when the team has none of that name. As
+    /// [`Suppressions::find`] finds.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn remove(
+        &self,
+        team: TeamId,
+        target: IdOrEmail<Marker>,
+        source: Source,
+    ) -> Result<Option<SuppressionId>, StoreError> {
+        let removed = self.remove_targets(team, vec![target], source).await?;
+        Ok(removed.into_iter().next())
+    }
+
+    /// Removes entries together, and returns those there were, in the order they are named.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing is removed.
+    pub async fn remove_all(
+        &self,
+        team: TeamId,
+        targets: BatchTarget,
+        source: Source,
+    ) -> Result<Vec<SuppressionId>, StoreError> {
+        let targets = match targets {
+            BatchTarget::Ids(ids) => ids.into_iter().map(IdOrEmail::Id).collect(),
+            BatchTarget::Emails(emails) => emails.into_iter().map(IdOrEmail::Email).collect(),
+        };
+        self.remove_targets(team, targets, source).await
+    }
+
+    async fn remove_targets(
+        &self,
+        team: TeamId,
+        targets: Vec<IdOrEmail<Marker>>,
+        source: Source,
+    ) -> Result<Vec<SuppressionId>, StoreError> {
+        let context = self.context.clone();
+        self.context
+            .store
+            .write_sized(targets.len() * ENTRY_BYTES, move |tx| {
+                let mut removed = Vec::new();
+                // One named twice is gone at its second turn.
+                for target in &targets {
+                    let Some((id, row)) = find(tx, team, target)? else { continue };
+                    store::remove(tx, &context, team, id, &row, source)?;
+                    removed.push(id);
+                }
+                Ok(removed)
+            })
+            .await
+    }
+}
+
+type Marker = crate::id::resource::Suppression;
+
+fn find(
+    tx: &impl Reads,
+    team: TeamId,
+    target: &IdOrEmail<Marker>,
+) -> Result<Option<(SuppressionId, SuppressionRow)>, StoreError> {
+    match target {
+        IdOrEmail::Id(id) => Ok(store::find(tx, team, *id)?.map(|row| (*id, row))),
+        IdOrEmail::Email(address) => store::find_listed(tx, team, &store::hash(address)),
+    }
+}
+
+/// Leaves out addresses that an earlier one is, in another spelling or the same.
+fn distinct(addresses: Vec<EmailAddress>) -> Vec<EmailAddress> {
+    let mut seen: HashSet<AddressHash> = HashSet::with_capacity(addresses.len());
+    addresses.into_iter().filter(|address| seen.insert(store::hash(address))).collect()
+}
