@@ -3,7 +3,7 @@
 //! Reading order: `model.rs` (what a write says), `store.rs` (the rows), `consent.rs` (what a send
 //! asks), `write.rs` (the one way a contact changes), `batch.rs` (many in one write),
 //! `view.rs` (a contact as its team sees it), `borrowed.rs` (a row looked at where it lies),
-//! `service.rs` (the use cases), `api/` (endpoints).
+//! `service.rs` and `relations.rs` (the use cases), `api/` (endpoints).
 //!
 //! Invariants: an address has one contact in a team, without regard to case; every change records
 //! its events in its own transaction, and a write that restates what is stored records nothing; an
@@ -15,6 +15,7 @@ mod batch;
 mod borrowed;
 mod consent;
 mod model;
+mod relations;
 mod service;
 mod store;
 mod view;
