@@ -1,6 +1,6 @@
 //! The use cases of what a contact is tied to: topics it chose about, segments it belongs to.
 
-use super::batch::ItemError;
+use super::check::ItemError;
 use super::model::{ContactChanges, OptIns, Resubscribe};
 use super::service::{ContactName, Contacts, WriteError, named, refuse};
 use super::view::{TopicSubscription, Viewer};

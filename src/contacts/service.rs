@@ -1,6 +1,7 @@
 //! The use cases of contacts themselves: add, show, change, remove.
 
-use super::batch::{Batch, BatchError, BatchOptions, BatchOutcome, ItemError, Known};
+use super::batch::{Batch, BatchError, BatchOptions, BatchOutcome};
+use super::check::{ItemError, Known, PropertyKeys};
 use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
 use super::view::{ContactView, Facets, Viewer};
@@ -81,6 +82,7 @@ impl Contacts {
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 let id = match store::find_by_address(tx, team, &hash)? {
                     Some((id, row)) => {
+                        PropertyKeys::check(&row, &new.changes).map_err(WriteError::Refused)?;
                         writer.update(id, &row, &new.changes, Resubscribe::Never, OptIns::Allowed)?;
                         id
                     }
@@ -178,6 +180,7 @@ impl Contacts {
                     return Err(WriteError::OtherEmail);
                 }
                 refuse(tx, team, &changes)?;
+                PropertyKeys::check(&row, &changes).map_err(WriteError::Refused)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 writer.update(id, &row, &changes, Resubscribe::Allowed, OptIns::Allowed)?;
                 writer.finish()?;
