@@ -1,5 +1,6 @@
 //! The description of the API, and whether the API keeps to it.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -98,7 +99,7 @@ fn every_answer_has_a_schema_and_every_parameter_of_a_path_is_declared() {
             assert_eq!((&parameter["in"], &parameter["required"]), (&json!("path"), &json!(true)), "{route}");
         }
         let takes_body = ["POST", "PATCH"].iter().any(|method| route.starts_with(method));
-        let action = route.ends_with("/cancel") || route.ends_with("/verify");
+        let action = ["/cancel", "/verify", "/segments/{segment_id}"].iter().any(|end| route.ends_with(end));
         assert_eq!(operation["requestBody"].is_object(), takes_body && !action, "{route}");
     }
     for reference in references(&document) {
@@ -122,8 +123,11 @@ fn references(value: &Value) -> Vec<String> {
 fn the_fields_that_requests_must_have_are_required_and_no_others() {
     let server = TestServer::start();
     let document = document(&server);
-    let required = |route: &str| {
-        let operations = operations(&document);
+    let operations = operations(&document);
+    let mut unasked: Vec<&str> = operations.iter().map(|(route, _)| route.as_str()).collect();
+    unasked.retain(|route| operations.iter().any(|(name, it)| name == route && it["requestBody"].is_object()));
+    let mut required = |route: &str| {
+        unasked.retain(|other| *other != route);
         let (_, operation) = operations.iter().find(|(name, _)| name == route).unwrap();
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
         let schema = if schema["items"].is_object() { schema["items"].clone() } else { schema.clone() };
@@ -153,6 +157,16 @@ fn the_fields_that_requests_must_have_are_required_and_no_others() {
     assert_eq!(required("PATCH /topics/{id}"), Vec::<Value>::new());
     assert_eq!(required("POST /contact-properties"), ["key", "type"]);
     assert_eq!(required("PATCH /contact-properties/{id}"), Vec::<Value>::new());
+    assert_eq!(required("POST /contacts"), ["email"]);
+    assert_eq!(required("PATCH /contacts/{id}"), Vec::<Value>::new());
+    assert_eq!(required("PATCH /contacts/{id}/topics"), ["id", "subscription"]);
+    assert_eq!(required("POST /contacts/batch"), ["email"]);
+    assert_eq!(required("POST /contacts/batch/get"), ["contacts"]);
+    assert_eq!(required("POST /contacts/batch/remove"), Vec::<Value>::new());
+    assert_eq!(required("POST /segments"), ["name"]);
+    assert_eq!(required("PATCH /segments/{id}"), Vec::<Value>::new());
+    assert_eq!(required("POST /audiences"), ["name"]);
+    assert_eq!(unasked, Vec::<&str>::new(), "say here what each of these requires");
 }
 
 /// Holds every answer of a tour through the API against its schema: right types, every required
@@ -161,7 +175,7 @@ fn the_fields_that_requests_must_have_are_required_and_no_others() {
 fn every_answer_is_what_the_description_promises() {
     let server = TestServer::start();
     let document = document(&server);
-    let tour = Tour { server: &server, document: &document };
+    let tour = Tour { server: &server, document: &document, visited: RefCell::default() };
 
     let full = email(&json!({
         "html": "<p>Hello</p>", "cc": "delivered+cc@resend.dev", "bcc": "bounced@resend.dev",
@@ -211,6 +225,8 @@ fn every_answer_is_what_the_description_promises() {
     tour.visit("GET /topics/{id}", &path, None);
     tour.visit("PATCH /topics/{id}", &path, Some(&json!({ "description": null })));
     tour.visit("DELETE /topics/{id}", &path, None);
+    visit_contacts(&tour);
+    visit_segments(&tour);
 
     let property = json!({ "key": "age", "type": "number", "fallback_value": 18 });
     let property = tour.visit("POST /contact-properties", "/contact-properties", Some(&property));
@@ -227,6 +243,60 @@ fn every_answer_is_what_the_description_promises() {
     tour.visit("GET /api-keys", "/api-keys", None);
     tour.visit("PATCH /api-keys/{id}", &path, Some(&json!({ "name": "New" })));
     tour.visit("DELETE /api-keys/{id}", &path, None);
+    tour.ends();
+}
+
+fn visit_contacts(tour: &Tour<'_>) {
+    let id = |made: Value| made["id"].as_str().unwrap().to_owned();
+    let news = id(tour.server.post("/topics", &json!({ "name": "News", "default_subscription": "opt_in" })).ok(201));
+    let everyone = id(tour.server.post("/segments", &json!({ "name": "Everyone" })).ok(201));
+    tour.server.post("/contact-properties", &json!({ "key": "seats", "type": "number" })).ok(201);
+    let full = json!({
+        "email": "ada@example.net", "first_name": "Ada", "properties": { "seats": 4, "plan": "pro" },
+        "segments": [{ "id": everyone }], "topics": [{ "id": news, "subscription": "opt_out" }],
+    });
+    let path = format!("/contacts/{}", id(tour.visit("POST /contacts", "/contacts", Some(&full))));
+    tour.visit("POST /contacts", "/contacts", Some(&json!({ "email": "bob@example.net" })));
+    tour.visit("GET /contacts", "/contacts", None);
+    tour.visit("GET /contacts", "/contacts?include=properties,topics", None);
+    tour.visit("GET /contacts/{id}", &path, None);
+    tour.visit("PATCH /contacts/{id}", "/contacts/ada@example.net", Some(&json!({ "first_name": null })));
+    let choices = json!([{ "id": news, "subscription": "opt_in" }]);
+    tour.visit("PATCH /contacts/{id}/topics", &format!("{path}/topics"), Some(&choices));
+    tour.visit("GET /contacts/{id}/topics", &format!("{path}/topics"), None);
+    let membership = format!("{path}/segments/{everyone}");
+    tour.visit("POST /contacts/{id}/segments/{segment_id}", &membership, None);
+    tour.visit("GET /contacts/{id}/segments", &format!("{path}/segments"), None);
+    tour.visit("DELETE /contacts/{id}/segments/{segment_id}", &membership, None);
+    let batch = json!([full, { "email": "eve@example.net" }, { "email": "x", "segments": [] }]);
+    let permissive = ("x-batch-validation", "permissive");
+    let upsert = "/contacts/batch?on_conflict=upsert";
+    tour.visit_with("POST /contacts/batch", upsert, &[permissive], Some(&batch));
+    let wanted = json!({
+        "contacts": [{ "email": "ada@example.net" }, { "email": "nobody@example.net" }, { "id": Ids::NOBODY.contact }],
+        "include": ["properties", "topics"],
+    });
+    tour.visit("POST /contacts/batch/get", "/contacts/batch/get", Some(&wanted));
+    let removal = json!({ "emails": ["eve@example.net"] });
+    tour.visit("POST /contacts/batch/remove", "/contacts/batch/remove", Some(&removal));
+    tour.visit("DELETE /contacts/{id}", &path, None);
+}
+
+fn visit_segments(tour: &Tour<'_>) {
+    let filter = json!({ "match": "all", "conditions": [{ "field": "first_name", "op": "is_set", "value": null }] });
+    for (noun, made) in
+        [("segments", json!({ "name": "Named", "filter": filter })), ("audiences", json!({ "name": "A" }))]
+    {
+        let (all, one) = (format!("/{noun}"), format!("/{noun}/{{id}}"));
+        let made = tour.visit(&format!("POST {all}"), &all, Some(&made));
+        let path = format!("{all}/{}", made["id"].as_str().unwrap());
+        tour.visit(&format!("GET {all}"), &all, None);
+        tour.visit(&format!("GET {one}"), &path, None);
+        if noun == "segments" {
+            tour.visit(&format!("PATCH {one}"), &path, Some(&json!({ "filter": null })));
+        }
+        tour.visit(&format!("DELETE {one}"), &path, None);
+    }
 }
 
 /// Clients generated from the description read a field that may be absent in another way than one
@@ -240,6 +310,10 @@ fn a_field_that_is_always_there_is_required() {
     let attachments = server.get(&format!("/emails/{id}/attachments")).ok(200);
     let topic = server.post("/topics", &json!({ "name": "News", "default_subscription": "opt_in" })).ok(201);
     let property = server.post("/contact-properties", &json!({ "key": "plan", "type": "string" })).ok(201);
+    let everyone = server.post("/segments", &json!({ "name": "Everyone" })).ok(201);
+    let ada = json!({ "email": "ada@example.net" });
+    let joining = json!({ "email": "ada@example.net", "segments": [{ "id": everyone["id"] }] });
+    server.post("/contacts", &joining).ok(201);
     for (schema, answer) in [
         ("EmailResponse", &sent),
         ("EmailSummary", &server.get("/emails").ok(200)["data"][0]),
@@ -248,6 +322,11 @@ fn a_field_that_is_always_there_is_required() {
         ("ContactProperty", &property),
         ("ApiKeyResponse", &server.get("/api-keys").ok(200)["data"][0]),
         ("Suppression", &server.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201)),
+        ("Contact", &server.get("/contacts").ok(200)["data"][0]),
+        ("TopicSubscription", &server.get("/contacts/ada@example.net/topics").ok(200)["data"][0]),
+        ("ContactSegmentRow", &server.get("/contacts/ada@example.net/segments").ok(200)["data"][0]),
+        ("BatchResponse", &server.post("/contacts/batch?on_conflict=skip", &json!([ada])).ok(200)),
+        ("BatchGetResponse", &server.post("/contacts/batch/get", &json!({ "contacts": [ada] })).ok(200)),
     ] {
         let schemas = &document["components"]["schemas"];
         for name in answer.as_object().unwrap().keys() {
@@ -262,14 +341,21 @@ fn a_field_that_is_always_there_is_required() {
 struct Tour<'a> {
     server: &'a TestServer,
     document: &'a Value,
+    visited: RefCell<Vec<String>>,
 }
 
 impl Tour<'_> {
     #[track_caller]
     fn visit(&self, route: &str, path: &str, body: Option<&Value>) -> Value {
+        self.visit_with(route, path, &[], body)
+    }
+
+    #[track_caller]
+    fn visit_with(&self, route: &str, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Value {
+        self.visited.borrow_mut().push(route.to_owned());
         let (method, template) = route.split_once(' ').unwrap();
         let text = body.map(Value::to_string);
-        let answer = self.server.call(method, path, self.server.key(), &[], text.as_deref().map(str::as_bytes));
+        let answer = self.server.call(method, path, self.server.key(), headers, text.as_deref().map(str::as_bytes));
         let operation = &self.document["paths"][template][method.to_lowercase()];
         let response = &operation["responses"][answer.status.to_string()];
         assert!(answer.status < 300, "{route}: {}", answer.json);
@@ -278,5 +364,14 @@ impl Tour<'_> {
         let components = &self.document["components"]["schemas"];
         assert_eq!(violations(&answer.json, schema, components), Vec::<String>::new(), "{route}: {:#}", answer.json);
         answer.json
+    }
+
+    /// Checks that no route was left out.
+    #[track_caller]
+    fn ends(&self) {
+        let visited = self.visited.borrow();
+        let all = operations(self.document).into_iter().map(|(route, _)| route);
+        let missed: Vec<String> = all.filter(|route| !visited.contains(route)).collect();
+        assert_eq!(missed, Vec::<String>::new(), "the tour goes through every route");
     }
 }
