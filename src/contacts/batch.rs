@@ -211,8 +211,10 @@ impl Batch {
     ) -> Result<Entry, ItemError> {
         match (&existing, self.options.on_conflict) {
             (Some(_), OnConflict::Error) => return Err(ItemError::Exists),
-            (Some((_, row)), OnConflict::Upsert) => PropertyKeys::check(row, &self.items[place].1.changes)?,
-            (Some(_), OnConflict::Skip) | (None, _) => {}
+            (Some(_), OnConflict::Skip) => {}
+            (Some(_), OnConflict::Upsert) | (None, _) => {
+                PropertyKeys::check(existing.as_ref().map(|(_, row)| row), &self.items[place].1.changes)?;
+            }
         }
         Ok(Entry { hash, first: place, merged: Vec::new(), skipped: Vec::new(), existing, keys: None })
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
-use super::model::{ContactChanges, PROPERTIES_MAX, PropertyChange};
+use super::model::{CONTACT_PROPERTIES_MAX, ContactChanges, PropertyChange};
 use super::store::ContactRow;
 use crate::contact_properties::Definitions;
 use crate::id::{SegmentId, TeamId, TopicId};
@@ -28,7 +28,7 @@ pub enum ItemError {
     TopicNotFound(TopicId),
     /// The property is a number and the value is none.
     NotANumber(String),
-    /// The contact would have more than [`PROPERTIES_MAX`] properties.
+    /// The contact would have more than [`CONTACT_PROPERTIES_MAX`] properties.
     TooManyProperties,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for ItemError {
             }
             Self::TooManyProperties => write!(
                 f,
-                "Invalid `properties` field: with these the contact would have more than {PROPERTIES_MAX}. Null \
+                "Invalid `properties` field: with these the contact would have more than {CONTACT_PROPERTIES_MAX}. Null \
                  removes one."
             ),
         }
@@ -111,17 +111,17 @@ impl Known {
 }
 
 /// The keys of the properties that a contact comes to have, of which there are at most
-/// [`PROPERTIES_MAX`].
+/// [`CONTACT_PROPERTIES_MAX`].
 pub(super) struct PropertyKeys(BTreeSet<String>);
 
 impl PropertyKeys {
     /// Fails when a write leaves a contact with too many.
-    pub(super) fn check(row: &ContactRow, changes: &ContactChanges) -> Result<(), ItemError> {
+    pub(super) fn check(row: Option<&ContactRow>, changes: &ContactChanges) -> Result<(), ItemError> {
         // Most writes cannot, and are not looked at one by one.
-        if row.properties.len() + changes.properties.len() <= PROPERTIES_MAX {
+        if row.map_or(0, |row| row.properties.len()) + changes.properties.len() <= CONTACT_PROPERTIES_MAX {
             return Ok(());
         }
-        Self::of(Some(row)).change(changes)
+        Self::of(row).change(changes)
     }
 
     /// Begins with those of the contact that is there.
@@ -134,7 +134,7 @@ impl PropertyKeys {
         let before = self.0.clone();
         self.apply(changes);
         // What is there stays: a contact is never made to lose properties by a bound.
-        if self.0.len() > PROPERTIES_MAX.max(before.len()) {
+        if self.0.len() > CONTACT_PROPERTIES_MAX.max(before.len()) {
             self.0 = before;
             return Err(ItemError::TooManyProperties);
         }

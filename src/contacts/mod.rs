@@ -3,7 +3,8 @@
 //! Reading order: `model.rs` (what a write says), `store.rs` (the rows), `consent.rs` (what a send
 //! asks), `check.rs` (what a write is held against), `write.rs` (the one way a contact changes),
 //! `batch.rs` (many in one write), `view.rs` (a contact as its team sees it), `borrowed.rs` (a row
-//! looked at where it lies), `service.rs` and `relations.rs` (the use cases), `api/` (endpoints).
+//! looked at where it lies), `service.rs` and `relations.rs` (the use cases), `api/` (endpoints);
+//! `csv/` (cells and lines), `import/` and `export/` (files of contacts).
 //!
 //! Invariants: an address has one contact in a team, without regard to case; every change records
 //! its events in its own transaction, and a write that restates what is stored records nothing; an
@@ -15,6 +16,9 @@ mod batch;
 mod borrowed;
 mod check;
 mod consent;
+mod csv;
+pub mod export;
+pub mod import;
 mod model;
 mod relations;
 mod service;
@@ -28,7 +32,7 @@ pub use batch::{
 pub use borrowed::BorrowedContact;
 pub use check::ItemError;
 pub use consent::{has_opted_out, receives_topic};
-pub use model::{ContactChanges, NewContact, OptIns, PROPERTIES_MAX, PropertyChange, Resubscribe};
+pub use model::{CONTACT_PROPERTIES_MAX, ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
 pub use service::{ContactName, Contacts, Erase, Removal, WriteError};
 pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address};
 pub use view::{ContactView, Facets, TopicSubscription};

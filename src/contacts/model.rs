@@ -5,6 +5,14 @@ use crate::id::{SegmentId, TopicId};
 use crate::patch::Patch;
 use crate::topics::Subscription;
 
+/// The longest name, in characters.
+pub(super) const NAME_CHARS_MAX: usize = 500;
+
+/// Returns whether a text can be a first or a last name.
+pub(super) fn is_name(text: &str) -> bool {
+    text.chars().count() <= NAME_CHARS_MAX && !text.chars().any(char::is_control)
+}
+
 /// What becomes of a property, as it is stored: text, whatever its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PropertyChange {
@@ -15,7 +23,7 @@ pub enum PropertyChange {
 }
 
 /// Properties of one contact at most.
-pub const PROPERTIES_MAX: usize = 100;
+pub const CONTACT_PROPERTIES_MAX: usize = 100;
 
 /// What a write says of a contact; what it does not say stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -82,7 +82,7 @@ impl Contacts {
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 let id = match store::find_by_address(tx, team, &hash)? {
                     Some((id, row)) => {
-                        PropertyKeys::check(&row, &new.changes).map_err(WriteError::Refused)?;
+                        PropertyKeys::check(Some(&row), &new.changes).map_err(WriteError::Refused)?;
                         writer.update(id, &row, &new.changes, Resubscribe::Never, OptIns::Allowed)?;
                         id
                     }
@@ -180,7 +180,7 @@ impl Contacts {
                     return Err(WriteError::OtherEmail);
                 }
                 refuse(tx, team, &changes)?;
-                PropertyKeys::check(&row, &changes).map_err(WriteError::Refused)?;
+                PropertyKeys::check(Some(&row), &changes).map_err(WriteError::Refused)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 writer.update(id, &row, &changes, Resubscribe::Allowed, OptIns::Allowed)?;
                 writer.finish()?;

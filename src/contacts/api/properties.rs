@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
 use crate::contact_properties::{PropertyValue, to_text};
-use crate::contacts::{PROPERTIES_MAX, PropertyChange};
+use crate::contacts::{CONTACT_PROPERTIES_MAX, PropertyChange};
 use crate::http::{ApiError, ApiResult};
 
 /// What a request says of properties: a flat object of strings, numbers and nulls.
@@ -49,9 +49,9 @@ impl<'de> Deserialize<'de> for GivenProperties {
                     if properties.iter().any(|(known, _)| *known == key) {
                         return Err(de::Error::custom(format_args!("duplicate property `{}`", shown(&key))));
                     }
-                    if properties.len() == PROPERTIES_MAX {
+                    if properties.len() == CONTACT_PROPERTIES_MAX {
                         return Err(de::Error::custom(format_args!(
-                            "more than {PROPERTIES_MAX} properties, and no more are accepted"
+                            "more than {CONTACT_PROPERTIES_MAX} properties, and no more are accepted"
                         )));
                     }
                     properties.push((key, value));
