@@ -151,6 +151,10 @@ fn the_fields_that_requests_must_have_are_required_and_no_others() {
     assert_eq!(required("POST /suppressions/batch/remove"), Vec::<Value>::new());
     assert_eq!(required("POST /topics"), ["name", "default_subscription"]);
     assert_eq!(required("PATCH /topics/{id}"), Vec::<Value>::new());
+    assert_eq!(required("POST /segments"), ["name"]);
+    assert_eq!(required("PATCH /segments/{id}"), Vec::<Value>::new());
+    assert_eq!(required("POST /audiences"), ["name"]);
+    assert_eq!(required("POST /audiences/{id}/contacts"), ["email"]);
     assert_eq!(required("POST /contact-properties"), ["key", "type"]);
     assert_eq!(required("PATCH /contact-properties/{id}"), Vec::<Value>::new());
 }
@@ -220,6 +224,8 @@ fn every_answer_is_what_the_description_promises() {
     tour.visit("PATCH /contact-properties/{id}", &path, Some(&json!({ "fallback_value": null })));
     tour.visit("DELETE /contact-properties/{id}", &path, None);
 
+    tour.segments();
+
     tour.visit("GET /openapi.json", "/openapi.json", None);
     let key = tour.visit("POST /api-keys", "/api-keys", Some(&json!({ "name": "Key" })));
     let path = format!("/api-keys/{}", key["id"].as_str().unwrap());
@@ -240,11 +246,15 @@ fn a_field_that_is_always_there_is_required() {
     let attachments = server.get(&format!("/emails/{id}/attachments")).ok(200);
     let topic = server.post("/topics", &json!({ "name": "News", "default_subscription": "opt_in" })).ok(201);
     let property = server.post("/contact-properties", &json!({ "key": "plan", "type": "string" })).ok(201);
+    let segment = server.post("/segments", &json!({ "name": "Some" })).ok(201);
+    let segment = server.get(&format!("/segments/{}", segment["id"].as_str().unwrap())).ok(200);
     for (schema, answer) in [
         ("EmailResponse", &sent),
         ("EmailSummary", &server.get("/emails").ok(200)["data"][0]),
         ("AttachmentResponse", &attachments["data"][0]),
         ("Topic", &topic),
+        ("SegmentWithCount", &segment),
+        ("SegmentRow", &server.get("/segments").ok(200)["data"][0]),
         ("ContactProperty", &property),
         ("ApiKeyResponse", &server.get("/api-keys").ok(200)["data"][0]),
         ("Suppression", &server.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201)),
@@ -265,6 +275,38 @@ struct Tour<'a> {
 }
 
 impl Tour<'_> {
+    fn segments(&self) {
+        let filter = json!({ "match": "any", "conditions": [
+            { "field": "email", "op": "is_set", "value": null }, { "field": "email", "op": "equals", "value": "a" },
+        ] });
+        for (object, path) in [("segments", "/segments"), ("audiences", "/audiences")] {
+            let route = |method: &str, rest: &str| format!("{method} /{object}{rest}");
+            let body = json!({ "name": "Some", "filter": filter });
+            let made = self.visit(&route("POST", ""), path, Some(&body));
+            let one = format!("{path}/{}", made["id"].as_str().unwrap());
+            self.visit(&route("GET", ""), path, None);
+            self.visit(&route("GET", "/{id}"), &one, None);
+            if object == "segments" {
+                self.visit("PATCH /segments/{id}", &one, Some(&json!({ "filter": null })));
+                self.visit("PATCH /segments/{id}", &one, Some(&body));
+            } else {
+                let contacts = format!("{one}/contacts");
+                let contact = json!({ "email": "ada@example.com", "properties": { "plan": "pro" } });
+                self.visit("POST /audiences/{id}/contacts", &contacts, Some(&contact));
+                let contact = format!("{contacts}/ada@example.com");
+                self.visit("GET /audiences/{id}/contacts/{contact_id}", &contact, None);
+                let changes = json!({ "first_name": "Ada" });
+                self.visit("PATCH /audiences/{id}/contacts/{contact_id}", &contact, Some(&changes));
+            }
+            self.visit(&route("GET", "/{id}/contacts"), &format!("{one}/contacts?include=properties,topics"), None);
+            if object == "audiences" {
+                let contact = format!("{one}/contacts/ada@example.com");
+                self.visit("DELETE /audiences/{id}/contacts/{contact_id}", &contact, None);
+            }
+            self.visit(&route("DELETE", "/{id}"), &one, None);
+        }
+    }
+
     #[track_caller]
     fn visit(&self, route: &str, path: &str, body: Option<&Value>) -> Value {
         let (method, template) = route.split_once(' ').unwrap();
