@@ -13,6 +13,7 @@ mod emails;
 mod http;
 mod isolation;
 mod preferences;
+mod segments;
 mod support;
 mod suppressions;
 mod topics;

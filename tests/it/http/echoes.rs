@@ -39,6 +39,12 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
 
         server.call(method, &path, server.key(), &[], Some(body.as_bytes())).ok(200);
     }
+    let segment = server.post("/segments", &json!({ "name": "Some", "audience_id": "x" })).ok(201);
+    let contacts = format!("/audiences/{}/contacts", segment["id"].as_str().unwrap());
+    let echoes = json!({ "audience_id": "x", "segment_id": "x", "email": "ada@example.com" });
+    server.post(&contacts, &echoes).ok(201);
+    let echoes = with(echoes, &json!({ "id": "" }));
+    server.patch(&format!("{contacts}/ada@example.com"), &echoes).ok(200);
     server.post("/emails/batch", &json!([email(&json!({ "created_at": "2026-01-05" }))])).ok(200);
     let new = |number: usize, echo: Value| with(json!({ "email": format!("c{number}@example.net") }), &echo);
     server.post("/contacts", &new(1, json!({ "audience_id": null }))).ok(201);
@@ -58,6 +64,7 @@ fn an_echo_of_one_route_is_unknown_to_the_others() {
         ("PATCH", format!("/emails/{id}"), json!({ "scheduled_at": "in 2 hours", "broadcast_id": "x" })),
         ("POST", "/api-keys".to_owned(), json!({ "name": "a", "id": "x" })),
         ("POST", "/domains".to_owned(), json!({ "name": "a.example", "id": "x" })),
+        ("POST", "/segments".to_owned(), json!({ "name": "a", "segment_id": "x" })),
         ("POST", "/topics".to_owned(), json!({ "name": "a", "default_subscription": "opt_in", "topic_id": "x" })),
         ("POST", "/contact-properties".to_owned(), json!({ "key": "a", "type": "string", "id": "x" })),
         ("POST", "/contacts".to_owned(), json!({ "email": "a@example.net", "contact_id": "x" })),
