@@ -122,7 +122,7 @@ impl JsonBody for BatchRemoveRequest {}
 
 impl CreateContactRequest {
     /// Checks the fields.
-    pub(super) fn parse(self) -> ApiResult<NewContact> {
+    pub(crate) fn parse(self) -> ApiResult<NewContact> {
         let Self { email, first_name, last_name, unsubscribed, properties, segments, topics } = self;
         let email = parse_email("email", &email.ok_or_else(|| ApiError::missing_field("email"))?)?;
         let set = |name: Option<String>| name.map_or(Patch::Keep, Patch::Set);
@@ -146,7 +146,7 @@ impl CreateContactRequest {
 
 impl UpdateContactRequest {
     /// Checks the fields; returns the address that the request names, and what changes.
-    pub(super) fn parse(self) -> ApiResult<(Option<EmailAddress>, ContactChanges)> {
+    pub(crate) fn parse(self) -> ApiResult<(Option<EmailAddress>, ContactChanges)> {
         let Self { email, first_name, last_name, unsubscribed, properties } = self;
         let email = email.map(|email| parse_email("email", &email)).transpose()?;
         let changes = ContactChanges {
