@@ -53,6 +53,7 @@ fn api() -> Router {
 fn audience() -> Router {
     use contact_properties::api as properties;
     use contacts::api as contacts;
+    use preferences::api as preferences;
     use segments::api as segments;
     use segments::audiences;
     use suppressions::api as suppressions;
@@ -75,6 +76,7 @@ fn audience() -> Router {
                 .patch(contacts::update_contact_topics),
         )
         .push(Router::with_path("contacts/{id}/segments").get(contacts::list_contact_segments))
+        .push(Router::with_path("contacts/{id}/preferences-link").post(preferences::create_preferences_link))
         .push(
             Router::with_path("contacts/{id}/segments/{segment_id}")
                 .post(contacts::join_segment)
@@ -117,8 +119,20 @@ fn audience() -> Router {
                 .patch(segments::update_segment)
                 .delete(segments::delete_segment),
         )
+        .push(Router::with_path("segments/{id}/contacts").get(segments::list_segment_contacts))
         .push(Router::with_path("audiences").post(audiences::create_audience).get(audiences::list_audiences))
         .push(Router::with_path("audiences/{id}").get(audiences::get_audience).delete(audiences::delete_audience))
+        .push(
+            Router::with_path("audiences/{id}/contacts")
+                .post(audiences::create_audience_contact)
+                .get(audiences::list_audience_contacts),
+        )
+        .push(
+            Router::with_path("audiences/{id}/contacts/{contact_id}")
+                .get(audiences::get_audience_contact)
+                .patch(audiences::update_audience_contact)
+                .delete(audiences::delete_audience_contact),
+        )
 }
 
 /// Paths of the compatible API that this server does not have, and methods that a path has not,
