@@ -19,15 +19,14 @@ use tracing::info;
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
 use crate::clock::{Clock, monotonic};
-use crate::config::{Config, Delivery, Queue, RelayTls};
+use crate::config::Config;
 use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
 use crate::context::Context;
 use crate::dashboard::Hosts;
 use crate::delivery::capture::{CaptureListener, Mailbox};
-use crate::delivery::smtp::{Timeouts, TlsConfigs, TlsPolicy, Verification};
-use crate::delivery::{self, Direct, Engine, Flow, QueueBell, Relay, RelayResolver, RetrySchedule, Transport};
-use crate::dns::{DnsError, Guard, OwnHost, Resolver, RoutePolicy};
+use crate::delivery::{self, Engine, QueueBell};
+use crate::dns::{DnsError, Resolver};
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::http::{self, BodyLimits, Cors, RateLimiter};
@@ -184,7 +183,7 @@ impl App {
         let resolver = resolver(&config)?;
         let bell = QueueBell::default();
         let links = Links::new(context.keyring.clone(), config.link_settings(address));
-        let settings = delivery_settings(&config, &resolver, capture_address, links.clone());
+        let settings = config.delivery_settings(&resolver, capture_address, links.clone());
         let engine = Engine::new(context.clone(), settings, bell.clone());
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let requests = TaskTracker::new();
@@ -367,56 +366,6 @@ fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {
     let resolver =
         if config.resolvers.is_empty() { Resolver::system() } else { Resolver::with_servers(&config.resolvers) };
     resolver.map(Arc::new).map_err(StartError::Resolver)
-}
-
-fn delivery_settings(
-    config: &Config,
-    resolver: &Arc<Resolver>,
-    capture: SocketAddr,
-    links: Links,
-) -> delivery::Settings {
-    let hostname = config.hostname.name.as_str().to_owned();
-    let transport = match &config.delivery {
-        Delivery::Capture => Transport::Capture { address: capture },
-        Delivery::Direct => Transport::Direct(Direct {
-            resolver: Arc::clone(resolver),
-            policy: RoutePolicy {
-                guard: Arc::new(Guard::allowing(config.allowed_addresses.clone())),
-                own: Arc::new(OwnHost { names: vec![hostname.clone()], addresses: Vec::new() }),
-                ..RoutePolicy::default()
-            },
-            port: config.smtp_port,
-        }),
-        Delivery::Relay(relay) => Transport::Relay(Relay {
-            host: relay.host.clone(),
-            port: relay.port,
-            tls: match relay.tls {
-                RelayTls::Never => TlsPolicy::Never,
-                RelayTls::Opportunistic => TlsPolicy::Opportunistic,
-                RelayTls::Required => TlsPolicy::Required { verify: Verification::WebPki },
-                RelayTls::Implicit => TlsPolicy::Implicit { verify: Verification::WebPki },
-            },
-            credentials: relay.credentials.as_ref().map(|credentials| delivery::smtp::Credentials::Password {
-                username: credentials.user.clone(),
-                password: credentials.password.reveal().to_owned(),
-            }),
-            resolver: RelayResolver(Arc::clone(resolver)),
-        }),
-    };
-    delivery::Settings {
-        hostname,
-        transport,
-        schedule: RetrySchedule { delays: config.retry_delays.clone(), expire_after: config.expire_after },
-        sessions_max: config.sessions_max,
-        sessions_per_site: config.site_sessions_max,
-        timeouts: Timeouts::default(),
-        tls: TlsConfigs::new(),
-        flow: match config.queue {
-            Queue::Run => Flow::Open,
-            Queue::Hold => Flow::Held,
-        },
-        links,
-    }
 }
 
 #[cfg(test)]

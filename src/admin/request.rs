@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::api_keys::Permission;
-use crate::id::{ApiKeyId, DomainId, EmailId, UserId};
+use crate::contacts::import::{Existing, ImportItem, Run};
+use crate::id::{ApiKeyId, ContactId, DomainId, EmailId, SegmentId, TopicId, UserId};
 use crate::preferences::ThemeTexts;
 use crate::users::Role;
 
@@ -139,6 +140,38 @@ pub enum Request {
         team: Option<String>,
         /// Its id.
         email: EmailId,
+    },
+    /// Tells what contacts are imported against: the team's contact properties.
+    ImportBegin {
+        team: Option<String>,
+        /// Segments that every contact is added to.
+        segments: Vec<SegmentId>,
+        /// Topics that every contact is opted in to.
+        topics: Vec<TopicId>,
+    },
+    /// Imports contacts, a thousand at most.
+    ImportContacts {
+        team: Option<String>,
+        /// What happens to those that are there already.
+        existing: Existing,
+        /// Whether anything is written.
+        run: Run,
+        /// Segments that every contact is added to.
+        segments: Vec<SegmentId>,
+        /// Topics that every contact is opted in to, unless it has opted out.
+        topics: Vec<TopicId>,
+        /// What is said of each.
+        items: Vec<ImportItem>,
+    },
+    /// Tells what contacts are exported with: the team's contact properties.
+    ExportBegin { team: Option<String> },
+    /// Shows a page of contacts, oldest first.
+    ExportContacts {
+        team: Option<String>,
+        /// The segment whose contacts are meant; all when left out.
+        segment: Option<SegmentId>,
+        /// The last contact that was looked at for the page before.
+        after: Option<ContactId>,
     },
 }
 

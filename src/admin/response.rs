@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::contacts::export::ExportPage;
+use crate::contacts::import::{Outcome as ImportOutcome, Property};
 use crate::id::{ApiKeyId, DomainId, EmailId, TeamId, UserId};
 use crate::preferences::ThemeTexts;
 
@@ -35,6 +37,12 @@ pub enum Response {
     Sent(SentView),
     /// An email with its timeline.
     Email(EmailView),
+    /// The contact properties of a team, oldest first.
+    Properties(Rows<Property>),
+    /// What came of imported contacts, in their order.
+    Imported(Rows<ImportOutcome>),
+    /// A page of exported contacts.
+    Exported(ExportPage),
     /// Nothing was done.
     Refused(Refusal),
 }

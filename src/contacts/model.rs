@@ -5,6 +5,14 @@ use crate::id::{SegmentId, TopicId};
 use crate::patch::Patch;
 use crate::topics::Subscription;
 
+/// The longest name, in characters.
+pub(super) const NAME_CHARS_MAX: usize = 500;
+
+/// Returns whether a text can be a first or a last name.
+pub(super) fn is_name(text: &str) -> bool {
+    text.chars().count() <= NAME_CHARS_MAX && !text.chars().any(char::is_control)
+}
+
 /// What becomes of a property, as it is stored: text, whatever its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PropertyChange {

@@ -119,8 +119,20 @@ fn audience() -> Router {
                 .patch(segments::update_segment)
                 .delete(segments::delete_segment),
         )
+        .push(Router::with_path("segments/{id}/contacts").get(segments::list_segment_contacts))
         .push(Router::with_path("audiences").post(audiences::create_audience).get(audiences::list_audiences))
         .push(Router::with_path("audiences/{id}").get(audiences::get_audience).delete(audiences::delete_audience))
+        .push(
+            Router::with_path("audiences/{id}/contacts")
+                .post(audiences::create_audience_contact)
+                .get(audiences::list_audience_contacts),
+        )
+        .push(
+            Router::with_path("audiences/{id}/contacts/{contact_id}")
+                .get(audiences::get_audience_contact)
+                .patch(audiences::update_audience_contact)
+                .delete(audiences::delete_audience_contact),
+        )
 }
 
 /// Paths of the compatible API that this server does not have, and methods that a path has not,

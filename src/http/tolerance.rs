@@ -16,6 +16,8 @@ const TOLERATED: &[(&str, &str, &[&str])] = &[
     ("PATCH", "topics/{id}", &["id", "topic_id"]),
     ("PATCH", "contact-properties/{id}", &["id"]),
     ("POST", "segments", &["audience_id"]),
+    ("POST", "audiences/{id}/contacts", &["audience_id", "segment_id"]),
+    ("PATCH", "audiences/{id}/contacts/{contact_id}", &["id", "audience_id", "segment_id"]),
     ("PATCH", "api-keys/{id}", &["id"]),
 ];
 

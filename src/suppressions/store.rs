@@ -61,9 +61,7 @@ impl Added {
 
 /// Returns the hash an address is found by: SHA-256 of its lower-cased whole.
 pub fn hash(address: &EmailAddress) -> AddressHash {
-    use sha2::Digest as _;
-
-    sha2::Sha256::digest(address.identity().as_bytes()).into()
+    address.identity_hash()
 }
 
 /// Returns whether the team may not write to the address in a send of that kind.

@@ -5,14 +5,13 @@ use serde::Deserialize;
 
 use super::properties::GivenProperties;
 use crate::address::EmailAddress;
+use crate::contacts::model::{NAME_CHARS_MAX, is_name};
 use crate::contacts::{ContactChanges, ContactName, NewContact, Removal};
 use crate::http::{ApiError, ApiResult, JsonBody};
 use crate::id::{Id, TopicId};
 use crate::patch::Patch;
 use crate::topics::Subscription;
 
-/// The longest name, in characters.
-const NAME_CHARS_MAX: usize = 500;
 /// Segments, and topics, in one request at most.
 const REFERENCES_MAX: usize = 500;
 /// Names in a batch read or a batch removal at most, of each kind.
@@ -123,7 +122,7 @@ impl JsonBody for BatchRemoveRequest {}
 
 impl CreateContactRequest {
     /// Checks the fields.
-    pub(super) fn parse(self) -> ApiResult<NewContact> {
+    pub(crate) fn parse(self) -> ApiResult<NewContact> {
         let Self { email, first_name, last_name, unsubscribed, properties, segments, topics } = self;
         let email = parse_email("email", &email.ok_or_else(|| ApiError::missing_field("email"))?)?;
         let set = |name: Option<String>| name.map_or(Patch::Keep, Patch::Set);
@@ -147,7 +146,7 @@ impl CreateContactRequest {
 
 impl UpdateContactRequest {
     /// Checks the fields; returns the address that the request names, and what changes.
-    pub(super) fn parse(self) -> ApiResult<(Option<EmailAddress>, ContactChanges)> {
+    pub(crate) fn parse(self) -> ApiResult<(Option<EmailAddress>, ContactChanges)> {
         let Self { email, first_name, last_name, unsubscribed, properties } = self;
         let email = email.map(|email| parse_email("email", &email)).transpose()?;
         let changes = ContactChanges {
@@ -240,7 +239,7 @@ fn parse_id<R>(field: &str, id: Option<String>) -> ApiResult<Id<R>> {
 
 fn parse_name(field: &str, name: Patch<String>) -> ApiResult<Patch<String>> {
     let Patch::Set(text) = &name else { return Ok(name) };
-    if text.chars().count() > NAME_CHARS_MAX || text.chars().any(char::is_control) {
+    if !is_name(text) {
         return Err(ApiError::validation(format!(
             "Invalid `{field}` field: it may have {NAME_CHARS_MAX} characters and no control characters."
         )));

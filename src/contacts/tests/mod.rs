@@ -1,6 +1,7 @@
 //! Contacts over a store of their own.
 
 mod batches;
+mod imports;
 mod writes;
 
 use std::sync::Arc;

@@ -20,9 +20,11 @@ use super::listing::SegmentPageError;
 use super::model::SEGMENTS_MAX;
 use super::service::Segments;
 use crate::api_keys::Caller;
+use crate::contacts::api::{ContactResponse, Include};
+use crate::contacts::{Contacts, Facets};
 use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, State};
-use crate::id::resource;
-use crate::store::page::PageError;
+use crate::id::{ContactId, SegmentId, TeamId, resource};
+use crate::store::page::{PageError, PageQuery};
 
 /// Creates a segment.
 ///
@@ -62,6 +64,19 @@ pub async fn get_segment(
     Ok(Json(SegmentWithCountResponse::of(Word::Segment, segment, count)))
 }
 
+/// Lists the contacts that a segment holds, newest first.
+#[endpoint(tags("Segments"))]
+pub async fn list_segment_contacts(
+    segments: State<Segments>,
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathId<resource::Segment>,
+    query: ListQuery<resource::Contact>,
+    include: Include,
+) -> ApiResult<Json<List<ContactResponse>>> {
+    list_contacts_of(&segments, &contacts, caller.team, id.0, query.0, include.0).await
+}
+
 /// Changes the name or the filter of a segment.
 #[endpoint(tags("Segments"))]
 pub async fn update_segment(
@@ -86,6 +101,19 @@ pub async fn delete_segment(
 ) -> ApiResult<Json<DeletedSegment>> {
     segments.delete(caller.team, id.0).await?;
     Ok(Json(DeletedSegment::of(Word::Segment, id.0)))
+}
+
+async fn list_contacts_of(
+    segments: &Segments,
+    contacts: &Contacts,
+    team: TeamId,
+    id: SegmentId,
+    query: PageQuery<ContactId>,
+    facets: Facets,
+) -> ApiResult<Json<List<ContactResponse>>> {
+    let page = segments.contacts(team, id, query).await?;
+    let page = contacts.show(team, page, facets).await?;
+    Ok(Json(List::of(page, ContactResponse::from)))
 }
 
 fn not_found() -> ApiError {

@@ -96,3 +96,23 @@ impl DeletedSegment {
         Self { object: word.as_str(), id: id.to_string(), deleted: true }
     }
 }
+
+/// A contact that was removed, named as the caller may know it.
+#[derive(Serialize, ToSchema)]
+#[salvo(schema(name = "RemovedAudienceContact"))]
+pub(super) struct RemovedContact {
+    /// Always `contact`.
+    object: &'static str,
+    /// The id; what was asked for where there was no such contact.
+    contact: String,
+    /// The same.
+    id: String,
+    /// Always true.
+    deleted: bool,
+}
+
+impl RemovedContact {
+    pub(super) fn of(contact: String) -> Self {
+        Self { object: "contact", id: contact.clone(), contact, deleted: true }
+    }
+}

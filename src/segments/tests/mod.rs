@@ -26,7 +26,7 @@ fn new_contact(number: usize, (name, plan): Person) -> NewContact {
         email: EmailAddress::parse(&format!("c{number}@example.com")).unwrap(),
         changes: ContactChanges {
             first_name: Patch::Set(name.to_owned()),
-            properties: vec![("plan".into(), PropertyPatch::Set(plan.to_owned()))],
+            properties: vec![("plan".into(), PropertyChange::Set(plan.to_owned()))],
             ..ContactChanges::default()
         },
     }
