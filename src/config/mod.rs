@@ -142,6 +142,8 @@ pub struct Config {
     pub content_retention_days: u32,
     /// Days the row and timeline of an email are kept; never fewer than its content.
     pub email_retention_days: u32,
+    /// Days that webhook deliveries, and the events about contacts that they tell, are kept.
+    pub webhook_delivery_retention_days: u32,
     /// Bytes of an email's attachments, decoded.
     pub attachment_bytes_max: u64,
     /// Bytes of a request body that carries emails.

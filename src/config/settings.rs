@@ -117,6 +117,11 @@ pub struct Settings {
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     email_retention_days: u32,
 
+    /// Days that webhook deliveries, and the events about contacts that they tell, are kept: 1 to 36500.
+    #[arg(long, env = "WEBHOOK_DELIVERY_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
+          value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
+    webhook_delivery_retention_days: u32,
+
     /// Where accepted emails go.
     #[arg(
         long,
@@ -272,6 +277,7 @@ impl Settings {
             cache_mb,
             content_retention_days,
             email_retention_days,
+            webhook_delivery_retention_days,
             delivery,
             relay,
             relay_records,
@@ -338,6 +344,7 @@ impl Settings {
             cache_bytes: cache_mb as usize * MIB,
             content_retention_days,
             email_retention_days,
+            webhook_delivery_retention_days,
             attachment_bytes_max: u64::from(attachment_mb) * MIB as u64,
             body_bytes_max: body * MIB,
             body_budget_bytes: budget * MIB,

@@ -3,10 +3,12 @@
 //!
 //! [`record`] and [`record_audience`] are the only ways an event comes to be. `model.rs` the kinds of
 //! an email's events and what each carries; `store.rs` their rows and reads; `audience.rs` the events
-//! about contacts and suppressions.
+//! about contacts and suppressions;
+//! `retention.rs` how long those are kept.
 
 mod audience;
 mod model;
+mod retention;
 mod store;
 
 pub use audience::{
@@ -14,4 +16,5 @@ pub use audience::{
     SuppressionSnapshot, TopicSnapshot, record_audience,
 };
 pub use model::{Bounce, BounceType, Detail, Event, Kind};
+pub use retention::purge_audience;
 pub use store::{EventRow, of_email, record};

@@ -1,0 +1,84 @@
+//! How long events about the audience are kept. Those about an email go with the email's row.
+
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::id::{EventId, Id, TeamId};
+use crate::store::StoreError;
+use crate::store::tables::AUDIENCE_EVENTS;
+use crate::teams;
+
+/// Rows removed in one transaction.
+const PAGE_ROWS: usize = 1_000;
+
+/// Removes what was recorded before `before_ms`. A sweep costs what it removes.
+///
+/// # Errors
+/// [`StoreError`].
+pub async fn purge_audience(context: &Context, before_ms: TimestampMs) -> Result<(), StoreError> {
+    for team in context.store.read::<_, StoreError>(teams::list).await? {
+        purge(context, team.id, EventId::first_at(before_ms)).await?;
+    }
+    Ok(())
+}
+
+/// `until` is kept when it is there: no id that was drawn is the first of its millisecond.
+async fn purge(context: &Context, team: TeamId, until: EventId) -> Result<(), StoreError> {
+    loop {
+        let remove = move |tx: &crate::store::WriteTx<'_>| {
+            tx.delete_range(&AUDIENCE_EVENTS, &(team, Id::MIN), &(team, until), PAGE_ROWS)
+        };
+        if context.store.write_bulk::<_, StoreError>(remove).await? < PAGE_ROWS {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::events::{AudienceEvent, AudienceKind, AudienceSubject, SuppressionSnapshot, record_audience};
+    use crate::store::{NEXT, Order, Reads as _};
+
+    const TEAM: TeamId = Id::MIN;
+
+    #[tokio::test]
+    async fn what_is_older_goes_and_the_rest_stays() {
+        let (_directory, context) = Context::temporary();
+        let entry = SuppressionSnapshot {
+            id: Id::MIN,
+            email: "ada@example.com".into(),
+            origin: "manual".into(),
+            source: None,
+            created_ms: 0,
+        };
+        let event = AudienceEvent {
+            kind: AudienceKind::SuppressionAdded,
+            at_ms: context.now_ms(),
+            subject: AudienceSubject::Suppression(entry),
+        };
+        let record = |count: usize| {
+            let (context, event) = (context.clone(), event.clone());
+            move |tx: &crate::store::WriteTx<'_>| {
+                (0..count).try_for_each(|_| record_audience(tx, context.id(), TEAM, &event))
+            }
+        };
+        context.store.write::<_, StoreError>(record(PAGE_ROWS + 5)).await.unwrap();
+        context.clock.advance(Duration::from_secs(60));
+        let kept_from = context.now_ms();
+        context.store.write::<_, StoreError>(record(3)).await.unwrap();
+
+        purge(&context, TEAM, EventId::first_at(kept_from)).await.unwrap();
+
+        let mut left = 0;
+        let count = context.store.read_now::<_, StoreError>(|tx| {
+            tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, _| {
+                left += 1;
+                NEXT
+            })?;
+            Ok(left)
+        });
+        assert_eq!(count.unwrap(), 3);
+    }
+}
