@@ -36,6 +36,7 @@ pub use intake::{BodyLimits, BodyPace};
 pub use list::{List, ListQuery};
 pub use openapi::document;
 pub use path::{PathId, PathIdOrEmail};
+pub use query::{declare_query, query_value};
 pub use rate_limit::RateLimiter;
 pub use reader::Anything;
 pub use respond::Created;
