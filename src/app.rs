@@ -154,11 +154,19 @@ struct Parts {
 }
 
 impl App {
-    /// Opens the store, binds the listeners and joins the parts.
+    /// Binds the listeners, opens the store and joins the parts.
     ///
     /// # Errors
     /// [`StartError`], whose sentence names what would help.
     pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
+        // The addresses come first: one that is taken leaves no new store behind.
+        let (http, address) = bind_http(config.listen)?;
+        let capture = Mailbox::bind(config.capture_smtp).await.map_err(|error| StartError::Listen {
+            address: config.capture_smtp,
+            flag: "--capture-smtp",
+            error,
+        })?;
+        let capture_address = capture.local_addr();
         let options = OpenOptions {
             directory: config.data_dir.clone(),
             kind: config.purpose.kind(),
@@ -169,14 +177,7 @@ impl App {
         let context = Context { store, ids: IdSource::new(clock.clone()), clock, keyring };
         teams::ensure_any(&context).await?;
 
-        let (http, address) = bind_http(config.listen)?;
         let mailbox = Arc::new(Mailbox::new(context.clone()));
-        let capture = Mailbox::bind(config.capture_smtp).await.map_err(|error| StartError::Listen {
-            address: config.capture_smtp,
-            flag: "--capture-smtp",
-            error,
-        })?;
-        let capture_address = capture.local_addr();
         let admin =
             AdminListener::bind(&config.data_dir, config.runtime_dir.as_deref()).map_err(StartError::AdminSocket)?;
 

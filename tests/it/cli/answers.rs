@@ -148,3 +148,21 @@ fn a_check_succeeds_where_the_domain_is_verified_and_shows_it_in_any_case() {
     assert_eq!(server.stop(), 0);
     assert!(checked().contains("no server is running"));
 }
+
+#[test]
+fn a_check_of_a_verified_domain_succeeds_without_a_server_too() {
+    let names = NameServer::start();
+    let place = Place::new();
+    let address = names.address();
+    let server = place.serve(&["serve", "--resolver", &address, "--data-dir", "data"]);
+    let added = place.run(&["domain", "add", "shop.example", "--json", "--data-dir", "data"]).json();
+    names.publish(&added["records"]);
+    let check = || place.run(&["domain", "check", "shop.example", "--json", "--data-dir", "data"]);
+    assert_eq!(check().json()["status"], "verified");
+    assert_eq!(server.stop(), 0);
+
+    let alone = check();
+
+    assert!(alone.err.contains("No server is running"), "{alone:?}");
+    assert_eq!(alone.json()["status"], "verified");
+}

@@ -10,6 +10,9 @@ use ringmail::store::{Kind, OpenOptions, Store, StoreError};
 
 use super::program::{Place, text};
 
+/// Lets a start come as far as the socket of the command line, which is made once the store is open.
+const NO_SOCKET: (&str, &str) = ("RUNTIME_DIRECTORY", "nowhere");
+
 #[test]
 fn dev_prints_five_lines_on_standard_output_and_the_key_works() {
     let place = Place::new();
@@ -82,6 +85,7 @@ fn a_busy_port_is_one_sentence_with_the_flag_that_helps() {
     let ran = place.run(&["serve", "--listen", &address]);
 
     ran.failed(1, &[&address, "--listen"]);
+    assert!(!place.path("ringmail-data").exists());
 }
 
 #[test]
@@ -183,17 +187,16 @@ fn settings_that_are_not_in_order_exit_with_2_and_show_no_password() {
 #[test]
 fn an_empty_variable_is_an_unset_one() {
     let place = Place::new();
-    let in_use = TcpListener::bind("127.0.0.1:0").unwrap();
-    let listen = in_use.local_addr().unwrap().to_string();
     let empty = ["DATA_DIR", "RELAY", "DELIVERY", "HOLD", "RESOLVER", "HOSTNAME", "RATE_LIMIT", "API_KEY"]
         .map(|name| format!("RINGMAIL_{name}"));
     let variables: Vec<(&str, &str)> = empty.iter().map(|name| (name.as_str(), "")).collect();
 
-    // It gets as far as the address in use.
-    place.run_with(&["serve", "--listen", &listen], &variables).failed(1, &["--listen"]);
+    let starting = [variables.as_slice(), &[NO_SOCKET]].concat();
+
+    place.run_with(&["serve", "--listen", "127.0.0.1:0"], &starting).failed(1, &["socket"]);
     assert!(place.path("ringmail-data/ringmail.redb").exists());
     place.run_with(&["team", "list"], &variables).line();
-    place.run_with(&["dev", "--listen", &listen], &variables).failed(1, &["--listen"]);
+    place.run_with(&["dev", "--listen", "127.0.0.1:0"], &starting).failed(1, &["socket"]);
 }
 
 #[test]
@@ -201,10 +204,12 @@ fn a_flag_beats_its_variable_and_a_variable_beats_the_default() {
     let place = Place::new();
     let in_use = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = in_use.local_addr().unwrap().to_string();
-    let variables = [("RINGMAIL_DATA_DIR", "from-variable"), ("RINGMAIL_LISTEN", address.as_str())];
+    let variables = [("RINGMAIL_DATA_DIR", "from-variable"), ("RINGMAIL_LISTEN", address.as_str()), NO_SOCKET];
+    let free = ["serve", "--listen", "127.0.0.1:0"];
 
-    place.run_with(&["serve"], &variables).failed(1, &[]);
+    place.run_with(&["serve"], &variables).failed(1, &[&address]);
+    place.run_with(&free, &variables).failed(1, &["socket"]);
     assert!(place.path("from-variable/ringmail.redb").exists());
-    place.run_with(&["serve", "--data-dir", "from-flag"], &variables).failed(1, &[]);
+    place.run_with(&[&free[..], &["--data-dir", "from-flag"]].concat(), &variables).failed(1, &["socket"]);
     assert!(place.path("from-flag/ringmail.redb").exists());
 }

@@ -35,10 +35,9 @@ impl NameServer {
         catalog.upsert(LowerName::new(&origin()), vec![Arc::clone(&zone) as _]);
         let (address, server) = runtime.block_on(async {
             let mut server = Server::new(catalog);
-            let udp = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+            let (udp, tcp) = one_port().await;
             let address = udp.local_addr().expect("a bound socket");
             server.register_socket(udp);
-            let tcp = TcpListener::bind(address).await.expect("the same port");
             server.register_listener(tcp, Duration::from_secs(5), 4_096);
             (address, server)
         });
@@ -89,4 +88,16 @@ fn strings(value: &str) -> String {
     let chunks =
         value.as_bytes().chunks(255).map(|chunk| format!("{:?}", str::from_utf8(chunk).expect("records are ASCII")));
     chunks.collect::<Vec<_>>().join(" ")
+}
+
+/// Binds one port of loopback for both protocols. A port that is free for one of them may be taken
+/// for the other, and then another one is tried.
+async fn one_port() -> (UdpSocket, TcpListener) {
+    for _ in 0..20 {
+        let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        if let Ok(udp) = UdpSocket::bind(tcp.local_addr().expect("a bound socket")).await {
+            return (udp, tcp);
+        }
+    }
+    panic!("no port is free for both protocols");
 }
