@@ -187,7 +187,8 @@ impl App {
         let engine = Engine::new(context.clone(), settings, bell.clone());
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let requests = TaskTracker::new();
-        let emails = Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone(), links);
+        let emails =
+            Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone(), links.clone());
         let emails = Arc::new(emails);
         let api_keys = ApiKeys::load(context.clone(), requests.clone())?;
         let settings = config.domain_settings(address);
@@ -204,7 +205,7 @@ impl App {
             .with(Arc::clone(&segments))
             .with(Arc::new(Topics::new(context.clone())))
             .with(Arc::new(Contacts::new(context.clone())))
-            .with(Arc::new(Preferences::new(context.clone())))
+            .with(Arc::new(Preferences::new(context.clone(), links.clone())))
             .with(Arc::new(Suppressions::new(context.clone())))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))

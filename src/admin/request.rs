@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::api_keys::Permission;
 use crate::contacts::import::{Existing, ImportItem, Run};
 use crate::id::{ApiKeyId, ContactId, DomainId, EmailId, SegmentId, TopicId, UserId};
+use crate::preferences::ThemeTexts;
 use crate::users::Role;
 
 /// A request. `team` is a team's name, and may be left out where there is one team.
@@ -110,6 +111,16 @@ pub enum Request {
         /// Its name or its id.
         domain: String,
     },
+    /// Shows how the team's preference page looks.
+    ThemeShow { team: Option<String> },
+    /// Changes how it looks.
+    ThemeSet {
+        team: Option<String>,
+        /// What is said of it; the rest stays.
+        texts: ThemeTexts,
+    },
+    /// Gives it its own look back.
+    ThemeReset { team: Option<String> },
     /// Sends an email.
     Send {
         team: Option<String>,

@@ -24,6 +24,7 @@ mod send;
 mod serve;
 mod server;
 mod team;
+mod theme;
 mod user;
 
 use std::future::Future;
@@ -77,6 +78,9 @@ enum Verb {
     /// Export contacts.
     #[command(subcommand)]
     Export(export::ExportVerb),
+    /// How a team's preference page looks.
+    #[command(subcommand)]
+    Theme(theme::ThemeVerb),
     /// Print the OpenAPI description of the API.
     Openapi,
 }
@@ -114,6 +118,7 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
         Verb::Domain(verb) => wait_for(domain::run(verb, output)),
         Verb::Import(verb) => wait_for(import::run(verb, output)),
         Verb::Export(verb) => wait_for(export::run(verb, output)),
+        Verb::Theme(verb) => wait_for(theme::run(verb, output)),
         Verb::Openapi => openapi::run(),
     }
 }

@@ -53,6 +53,7 @@ fn api() -> Router {
 fn audience() -> Router {
     use contact_properties::api as properties;
     use contacts::api as contacts;
+    use preferences::api as preferences;
     use segments::api as segments;
     use segments::audiences;
     use suppressions::api as suppressions;
@@ -75,6 +76,7 @@ fn audience() -> Router {
                 .patch(contacts::update_contact_topics),
         )
         .push(Router::with_path("contacts/{id}/segments").get(contacts::list_contact_segments))
+        .push(Router::with_path("contacts/{id}/preferences-link").post(preferences::create_preferences_link))
         .push(
             Router::with_path("contacts/{id}/segments/{segment_id}")
                 .post(contacts::join_segment)

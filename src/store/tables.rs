@@ -21,6 +21,7 @@ use crate::id::{
     ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, EventId, IdempotencyId,
     SegmentId, SuppressionId, TeamId, TopicId, UserId,
 };
+use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
 use crate::suppressions::SuppressionRow;
 use crate::teams::TeamRow;
@@ -126,6 +127,9 @@ pub const CONTACT_ADDRESSES: Table<(TeamId, AddressHash), ContactIdRow> = Table:
 /// A contact's explicit choice about a topic. Written by `contacts`.
 pub const TOPIC_CHOICES: Table<(TeamId, ContactId, TopicId), TopicChoiceRow> = Table::new("topic_choices-1");
 
+/// How a team's preference page looks. Written by `preferences`; at most one row a team.
+pub const PREFERENCE_THEMES: Table<(TeamId,), ThemeRow> = Table::new("preference_themes-1");
+
 /// Emails accepted, by team and UTC day (days since the epoch). Written at accept; one row a day.
 pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
 
@@ -167,6 +171,7 @@ pub const NAMES: &[&str] = &[
     CONTACTS.name(),
     CONTACT_ADDRESSES.name(),
     TOPIC_CHOICES.name(),
+    PREFERENCE_THEMES.name(),
     USAGE.name(),
 ];
 

@@ -5,6 +5,7 @@ mod domains;
 mod emails;
 mod keys;
 mod teams;
+mod themes;
 mod users;
 
 use super::request::Request;
@@ -51,6 +52,9 @@ async fn answer(services: &Services, request: Request) -> Answer {
         Request::DomainShow { team, domain } => domains::show(services, team, &domain).await,
         Request::DomainCheck { team, domain } => domains::check(services, team, &domain).await,
         Request::DomainRemove { team, domain } => domains::remove(services, team, &domain).await,
+        Request::ThemeShow { team } => themes::show(services, team).await,
+        Request::ThemeSet { team, texts } => themes::set(services, team, texts).await,
+        Request::ThemeReset { team } => themes::reset(services, team).await,
         Request::Send { team, from, to, subject, html, text } => {
             emails::send(services, team, emails::NewEmail { from, to, subject, html, text }).await
         }
