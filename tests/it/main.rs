@@ -6,6 +6,7 @@ mod api_keys;
 mod architecture;
 mod cli;
 mod contact_properties;
+mod contacts;
 mod dashboard;
 mod domains;
 mod emails;
