@@ -1,14 +1,16 @@
 //! A contact's row as it lies in the file: what a filter looks at, borrowed.
 
 use super::store::ContactRow;
-use crate::store::{Fields, StoreError, Stored};
+use crate::store::{Fields, RawValue, StoreError, Stored};
 
-/// What is known of a contact, read without decoding its row.
+/// What is known of a contact, read without decoding its row: a text is looked at when it is asked
+/// for. One that is no UTF-8 is none, which only a broken file can hold; all else that can be broken
+/// is found when the row is stepped through.
 #[derive(Clone, Copy, Debug)]
 pub struct BorrowedContact<'a> {
-    email: &'a str,
-    first_name: Option<&'a str>,
-    last_name: Option<&'a str>,
+    email: Option<RawValue<'a>>,
+    first_name: Option<RawValue<'a>>,
+    last_name: Option<RawValue<'a>>,
     unsubscribed: bool,
     properties: Option<Fields<'a>>,
 }
@@ -18,35 +20,37 @@ impl<'a> BorrowedContact<'a> {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`].
+    #[inline]
     pub fn of(row: &Stored<'a, ContactRow>) -> Result<Self, StoreError> {
-        let mut view = Self { email: "", first_name: None, last_name: None, unsubscribed: false, properties: None };
+        let mut contact =
+            Self { email: None, first_name: None, last_name: None, unsubscribed: false, properties: None };
         for field in row.fields()? {
             let (name, value) = field?;
             match name {
-                b"email" => view.email = value.text()?,
-                b"first_name" => view.first_name = value.optional_text()?,
-                b"last_name" => view.last_name = value.optional_text()?,
-                b"unsubscribed_ms" => view.unsubscribed = !value.is_nil(),
-                b"properties" => view.properties = Some(value.fields()?),
+                b"email" => contact.email = Some(value),
+                b"first_name" => contact.first_name = Some(value),
+                b"last_name" => contact.last_name = Some(value),
+                b"unsubscribed_ms" => contact.unsubscribed = !value.is_nil(),
+                b"properties" => contact.properties = Some(value.fields()?),
                 _ => {}
             }
         }
-        Ok(view)
+        Ok(contact)
     }
 
     /// Returns the address.
     pub fn email(&self) -> &'a str {
-        self.email
+        text(self.email).unwrap_or_default()
     }
 
     /// Returns the first name.
     pub fn first_name(&self) -> Option<&'a str> {
-        self.first_name
+        text(self.first_name)
     }
 
     /// Returns the last name.
     pub fn last_name(&self) -> Option<&'a str> {
-        self.last_name
+        text(self.last_name)
     }
 
     /// Returns whether the contact opted out of all marketing email.
@@ -54,13 +58,15 @@ impl<'a> BorrowedContact<'a> {
         self.unsubscribed
     }
 
-    /// Returns the text of the property of that key. One that does not read is none: the row as a
-    /// whole has been stepped through, so only its text can be broken.
+    /// Returns the text of the property of that key.
     pub fn property(&self, key: &str) -> Option<&'a str> {
-        let properties = self.properties?;
-        let (_, value) = properties.flatten().find(|(name, _)| *name == key.as_bytes())?;
-        value.text().ok()
+        let (_, value) = self.properties?.flatten().find(|(name, _)| *name == key.as_bytes())?;
+        text(Some(value))
     }
+}
+
+fn text(value: Option<RawValue<'_>>) -> Option<&str> {
+    value.filter(|value| !value.is_nil())?.text().ok()
 }
 
 #[cfg(test)]

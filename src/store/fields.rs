@@ -25,9 +25,9 @@ impl<'a> Fields<'a> {
         }
     }
 
+    #[inline]
     fn read(&mut self) -> Option<(&'a [u8], RawValue<'a>)> {
-        let (Head::Text(length), after) = head(self.bytes)? else { return None };
-        let (name, value) = after.split_at_checked(length)?;
+        let (name, value) = split_text(self.bytes)?;
         self.bytes = after_value(value)?;
         let length = value.len() - self.bytes.len();
         Some((name, RawValue(&value[..length])))
@@ -38,6 +38,7 @@ impl<'a> Iterator for Fields<'a> {
     /// The bytes of the field's name, and its value.
     type Item = Result<(&'a [u8], RawValue<'a>), StoreError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
         let read = self.read().ok_or_else(|| corrupt("a field is cut off"));
@@ -58,19 +59,10 @@ impl<'a> RawValue<'a> {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] when it is none.
+    #[inline]
     pub fn text(self) -> Result<&'a str, StoreError> {
-        match head(self.0) {
-            Some((Head::Text(_), text)) => std::str::from_utf8(text).map_err(|_| corrupt("a text is no UTF-8")),
-            _ => Err(corrupt("a text is none")),
-        }
-    }
-
-    /// Returns the text that the value is, or `None` when it is nil.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] when it is neither.
-    pub fn optional_text(self) -> Result<Option<&'a str>, StoreError> {
-        if self.is_nil() { Ok(None) } else { self.text().map(Some) }
+        let (text, _) = split_text(self.0).ok_or_else(|| corrupt("a text is none"))?;
+        std::str::from_utf8(text).map_err(|_| corrupt("a text is no UTF-8"))
     }
 
     /// Returns the fields of the map that the value is.
@@ -82,74 +74,102 @@ impl<'a> RawValue<'a> {
     }
 }
 
+#[cold]
 fn corrupt(what: &str) -> StoreError {
     StoreError::Corrupt(what.to_owned())
 }
 
 const NIL: u8 = 0xc0;
 
-/// What a value begins with.
+/// What a value begins with that does not say all in its first byte.
 enum Head {
-    /// Of so many bytes.
+    /// Text of so many bytes.
     Text(usize),
-    /// Something else of so many bytes.
-    Scalar(usize),
-    /// Of so many values.
+    /// Bytes of so many.
+    Blob(usize),
+    /// So many values.
     Array(usize),
-    /// Of so many pairs of values.
+    /// So many pairs of values.
     Map(usize),
 }
+
+/// How many bytes the values take whose first byte tells, by that byte: numbers, nil, truth values
+/// and texts of up to 31 bytes. Zero where it does not tell.
+const SHORT: [u8; 256] = {
+    let mut short = [0; 256];
+    let mut marker = 0;
+    while marker < 256 {
+        short[marker] = match marker {
+            0x00..=0x7f | 0xc0 | 0xc2 | 0xc3 | 0xe0..=0xff => 1,
+            0xa0..=0xbf => 1 + (marker as u8 & 0x1f),
+            0xcc | 0xd0 => 2,
+            0xcd | 0xd1 => 3,
+            0xca | 0xce | 0xd2 => 5,
+            0xcb | 0xcf | 0xd3 => 9,
+            _ => 0,
+        };
+        marker += 1;
+    }
+    short
+};
 
 /// Reads what a value begins with, and returns what follows. The format is the MessagePack
 /// specification's, without its extension types, which no row holds.
 fn head(bytes: &[u8]) -> Option<(Head, &[u8])> {
     let (&marker, rest) = bytes.split_first()?;
-    let low = |mask: u8| usize::from(marker & mask);
-    let sized = |width: usize, kind: fn(usize) -> Head| {
+    let low = usize::from(marker & 0x0f);
+    let sized = |width: usize| {
         let (size, rest) = rest.split_at_checked(width)?;
-        let size = size.iter().fold(0, |size: usize, byte| (size << 8) | usize::from(*byte));
-        Some((kind(size), rest))
+        Some((size.iter().fold(0, |size: usize, byte| (size << 8) | usize::from(*byte)), rest))
     };
-    match marker {
-        0x00..=0x7f | NIL | 0xc2 | 0xc3 | 0xe0..=0xff => Some((Head::Scalar(0), rest)),
-        0x80..=0x8f => Some((Head::Map(low(0x0f)), rest)),
-        0x90..=0x9f => Some((Head::Array(low(0x0f)), rest)),
-        0xa0..=0xbf => Some((Head::Text(low(0x1f)), rest)),
-        0xc4 => sized(1, Head::Scalar),
-        0xc5 => sized(2, Head::Scalar),
-        0xc6 => sized(4, Head::Scalar),
-        0xcc | 0xd0 => Some((Head::Scalar(1), rest)),
-        0xcd | 0xd1 => Some((Head::Scalar(2), rest)),
-        0xca | 0xce | 0xd2 => Some((Head::Scalar(4), rest)),
-        0xcb | 0xcf | 0xd3 => Some((Head::Scalar(8), rest)),
-        0xd9 => sized(1, Head::Text),
-        0xda => sized(2, Head::Text),
-        0xdb => sized(4, Head::Text),
-        0xdc => sized(2, Head::Array),
-        0xdd => sized(4, Head::Array),
-        0xde => sized(2, Head::Map),
-        0xdf => sized(4, Head::Map),
-        0xc1 | 0xc7..=0xc9 | 0xd4..=0xd8 => None,
+    let (head, rest) = match marker {
+        0x80..=0x8f => (Head::Map(low), rest),
+        0x90..=0x9f => (Head::Array(low), rest),
+        0xc4..=0xc6 => sized(1 << (marker - 0xc4)).map(|(size, rest)| (Head::Blob(size), rest))?,
+        0xd9..=0xdb => sized(1 << (marker - 0xd9)).map(|(size, rest)| (Head::Text(size), rest))?,
+        0xdc | 0xdd => sized(2 << (marker - 0xdc)).map(|(size, rest)| (Head::Array(size), rest))?,
+        0xde | 0xdf => sized(2 << (marker - 0xde)).map(|(size, rest)| (Head::Map(size), rest))?,
+        _ => return None,
+    };
+    Some((head, rest))
+}
+
+/// Splits a text, without what says that it is one, from what follows it.
+#[inline]
+fn split_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&marker, rest) = bytes.split_first()?;
+    if matches!(marker, 0xa0..=0xbf) {
+        return rest.split_at_checked(usize::from(marker & 0x1f));
+    }
+    match head(bytes)? {
+        (Head::Text(length), rest) => rest.split_at_checked(length),
+        _ => None,
     }
 }
 
 /// Steps over a value with everything in it. Each round takes a byte at least, so the bytes bound it.
+#[inline]
 fn after_value(mut bytes: &[u8]) -> Option<&[u8]> {
     let mut left = 1_usize;
     while left > 0 {
-        let (head, rest) = head(bytes)?;
         left -= 1;
-        match head {
-            Head::Text(length) | Head::Scalar(length) => bytes = rest.get(length..)?,
+        let short = usize::from(SHORT[usize::from(*bytes.first()?)]);
+        if short > 0 {
+            bytes = bytes.get(short..)?;
+            continue;
+        }
+        let (head, rest) = head(bytes)?;
+        bytes = match head {
+            Head::Text(length) | Head::Blob(length) => rest.get(length..)?,
             Head::Array(values) => {
                 left = left.checked_add(values)?;
-                bytes = rest;
+                rest
             }
             Head::Map(pairs) => {
                 left = left.checked_add(pairs.checked_mul(2)?)?;
-                bytes = rest;
+                rest
             }
-        }
+        };
     }
     Some(bytes)
 }
@@ -214,7 +234,8 @@ mod tests {
             let field = |name: &str| fields.iter().find(|(found, _)| found == name).unwrap().1;
 
             prop_assert_eq!(fields.len(), 9);
-            prop_assert_eq!(field("name").optional_text().unwrap(), row.name.as_deref());
+            prop_assert_eq!(field("name").text().ok(), row.name.as_deref());
+            prop_assert_eq!(field("name").is_nil(), row.name.is_none());
             prop_assert_eq!(field("last").text().unwrap(), &row.last);
             let map: BTreeMap<String, String> = field("map").fields().unwrap().map(|entry| {
                 let (key, value) = entry.unwrap();
@@ -234,7 +255,7 @@ mod tests {
         #[test]
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 1..100)) {
             for (_, value) in fields(&bytes).unwrap_or_default() {
-                let _ = (value.optional_text(), value.fields().map(Iterator::count));
+                let _ = (value.text(), value.fields().map(Iterator::count));
             }
         }
     }
