@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Ids, TestServer, email, every_route, violations};
+use crate::support::{Ids, TestServer, every_route, violations};
 
 pub(super) fn document(server: &TestServer) -> Value {
     server.call("GET", "/docs/openapi.json", "", &[], None).ok(200)
