@@ -133,6 +133,20 @@ fn no_id_of_another_team_can_be_named_in_a_body() {
     let removal = json!({ "ids": [theirs.suppression] });
     assert_eq!(server.post("/suppressions/batch/remove", &removal).ok(200), json!({ "data": [] }));
     other.get(&format!("/suppressions/{}", theirs.suppression)).ok(200);
+    for (field, item, message) in [
+        ("segments", json!({ "id": theirs.segment }), "Segment not found"),
+        ("topics", json!({ "id": theirs.topic, "subscription": "opt_in" }), "Topic not found"),
+    ] {
+        let contact = json!({ "email": "ada@example.net", field: [item] });
+        server.post("/contacts", &contact).refused(404, "not_found", message);
+        let prefixed = format!("contacts.0: {message}");
+        server.post("/contacts/batch", &json!([contact])).refused(404, "not_found", &prefixed);
+    }
+    let named = json!({ "contacts": [{ "id": theirs.contact }, { "email": "theirs@example.net" }] });
+    assert_eq!(server.post("/contacts/batch/get", &named).ok(200)["data"], json!([]));
+    let removal = json!({ "ids": [theirs.contact] });
+    assert_eq!(server.post("/contacts/batch/remove", &removal).ok(200), json!({ "data": [] }));
+    other.get(&format!("/contacts/{}", theirs.contact)).ok(200);
     let under_topic = json!({ "from": "hello@other.example", "topic_id": topic });
     other.post("/emails", &email(&under_topic)).refused(404, "not_found", "Topic not found");
 }

@@ -78,7 +78,7 @@ pub async fn create_audience_contact(
     contact: Body<CreateContactRequest>,
 ) -> ApiResult<Created<ContactResponse>> {
     let mut new = contact.into_inner().parse()?;
-    new.changes.segments.push(id.0);
+    new.changes.join(id.0);
     let contact = contacts.create(caller.team, new, Source::Api).await?;
     Ok(Created(contact.into()))
 }

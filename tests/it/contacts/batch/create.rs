@@ -194,7 +194,7 @@ fn a_batch_that_says_what_is_stored_tells_nothing() {
     let item = |number: usize| {
         json!({
             "email": format!("c{number}@example.net"), "first_name": "Ada", "properties": { "number": number },
-            "unsubscribed": number % 2 == 0, "segments": [{ "id": everyone }],
+            "unsubscribed": number.is_multiple_of(2), "segments": [{ "id": everyone }],
             "topics": [{ "id": news, "subscription": "opt_out" }],
         })
     };
