@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::super::csv::{Delimiter, Fault, RECORD_BYTES_MAX, Reader, Record};
 use super::Property;
-use super::mapping::{Column, HeaderError, Mapping};
+use super::columns::{Column, HeaderError};
+use super::mapping::Mapping;
 
 const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
 const UTF16_MARKS: [&[u8]; 2] = [b"\xFF\xFE", b"\xFE\xFF"];

@@ -3,18 +3,19 @@
 //! Life cycle: an [`Import`] is fed with the bytes of a file as they come. From the first row it
 //! decides what the columns say; every row after it becomes an [`ImportItem`] or a [`RowError`].
 //! Items wait in [`ImportBatch`]es of at most a thousand, which whoever drives the import has written
-//! ([`write_batch`]) and settles with what came of each. It reads and writes nothing itself: the command line and the dashboard
-//! drive the same one.
+//! ([`write_batch`]) and settles with what came of each. It reads and writes nothing itself: the
+//! command line and the dashboard drive the same one.
 //!
-//! Reading order: `mapping.rs` (which column says what), `head.rs` (encoding, delimiter and the first
-//! row), `row.rs` (a row to a contact), `progress.rs` (what is counted and reported), `write.rs`
-//! (a batch to the store).
+//! Reading order: `mapping.rs` (what a person says of columns), `columns.rs` (which column says what),
+//! `head.rs` (encoding, delimiter and the first row), `row.rs` (a row to a contact), `progress.rs`
+//! (what is counted and reported), `write.rs` (a batch to the store).
 //!
 //! Invariants: memory is bounded by one feed, whatever the length of the file; a row is answered
 //! once, as created, updated, skipped or failed; an import says what a file says and no more: an empty
 //! cell leaves a contact as it is, and nothing here can subscribe anyone again. Nothing is kept of an
 //! import that was cut off: running it again restates what is stored, and that changes nothing.
 
+mod columns;
 mod head;
 mod mapping;
 mod progress;
@@ -24,9 +25,10 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use columns::{Column, HeaderError};
 pub use head::FileError;
 pub(super) use mapping::PROPERTY_PREFIX;
-pub use mapping::{Column, HeaderError, MapError, Mapping, Target};
+pub use mapping::{MapError, Mapping, Target};
 pub use progress::{Progress, RowError};
 pub use row::ImportItem;
 pub use write::{Given, ImportError, WriteOptions, begin, write_batch};

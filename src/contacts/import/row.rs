@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::csv::{Record, restored};
-use super::mapping::{Column, Target, shown};
+use super::columns::Column;
+use super::mapping::{Target, shown};
 use super::progress::RowError;
 use crate::address::EmailAddress;
 use crate::contact_properties::{Definitions, PropertyError};
