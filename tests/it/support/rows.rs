@@ -8,11 +8,13 @@ use ringmail::events::Source;
 use ringmail::id::{ContactId, EmailId, Id, TopicId};
 use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::tables::{
-    CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, SUPPRESSIONS, TOPIC_CHOICES, TOPICS,
+    AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, SUPPRESSIONS, TOPIC_CHOICES,
+    TOPICS,
 };
 use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use ringmail::suppressions::{self, Cause, Origin};
 use ringmail::topics::{Subscription, TopicRow, Visibility};
+use serde_json::Value;
 
 use super::TestServer;
 
@@ -99,6 +101,19 @@ impl TestServer {
     pub(crate) fn recorded_events(&self, email: &str) -> Vec<&'static str> {
         let id = EmailId::parse(email).expect("an id");
         self.read(|tx| ringmail::events::of_email(tx, id)).iter().map(|event| event.kind.as_str()).collect()
+    }
+
+    /// Returns the events about contacts and suppressions as webhooks will deliver them, oldest first.
+    pub(crate) fn audience_events(&self) -> Vec<Value> {
+        let team = self.team();
+        self.read(|tx| {
+            let mut events = Vec::new();
+            tx.scan(&AUDIENCE_EVENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, row| {
+                events.push(row.decode()?.payload(team));
+                NEXT
+            })?;
+            Ok(events)
+        })
     }
 
     /// Returns whether the store still holds the content of an email.
