@@ -24,7 +24,7 @@ SEGMENTS = 20
 TOPICS = 5
 TOPIC_EVERY = 5
 SMALL = 10_000
-SAMPLE = 2_000  # Contacts that the reads ask for.
+SAMPLE = 50_000  # Contacts that the reads ask for: more than one run reads, so that few are asked for twice.
 REPEATS = 20
 
 IMPORT_PER_S = 30_000
