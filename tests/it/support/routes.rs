@@ -89,7 +89,7 @@ impl Route {
     pub(crate) fn body(&self) -> Option<Value> {
         match (self.method.as_str(), self.path.as_str()) {
             ("GET" | "DELETE", _) | ("POST", "/emails/{id}/cancel" | "/domains/{id}/verify") => None,
-            ("POST", "/contacts/{id}/segments/{segment_id}") => None,
+            ("POST", "/contacts/{id}/segments/{segment_id}" | "/contacts/{id}/preferences-link") => None,
             ("POST", "/emails") => Some(super::email(&json!({}))),
             ("POST", "/emails/batch") => Some(json!([super::email(&json!({}))])),
             ("PATCH", "/emails/{id}") => Some(json!({ "scheduled_at": "in 1 hour" })),
