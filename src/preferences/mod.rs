@@ -9,9 +9,9 @@
 //!
 //! Reading order: `token.rs` (what a link names, sealed), `links.rs` (addresses, placeholders, header
 //! fields), `view.rs` (what a link leads to), `undo.rs` (what a visit can take back), `opt_out.rs`
-//! (recording choices); `colour.rs`, `redirect.rs` and `theme.rs` (how the page looks), `store.rs`
-//! (themes on disk); `strings.rs` and `language.rs` (what it says), `page.rs` (html), `form.rs` (what
-//! a post asks for), `api/` (the routes).
+//! (recording choices); `theme.rs`, `colour.rs`, `palette.rs` and `redirect.rs` (how the page looks),
+//! `store.rs` (themes on disk); `strings.rs` and `language.rs` (what it says), `page.rs` and
+//! `document.rs` (html), `form.rs` (what a post asks for), `api/` (the routes).
 //!
 //! Invariants: following a link changes nothing, posting to it opts out, and doing so again changes
 //! nothing more; a token names an address and never a contact, so that it outlives the contact; a
@@ -22,11 +22,13 @@
 pub(crate) mod api;
 
 mod colour;
+mod document;
 mod form;
 mod language;
 mod links;
 mod opt_out;
 mod page;
+mod palette;
 mod redirect;
 mod store;
 mod strings;
@@ -38,8 +40,9 @@ mod view;
 pub use colour::Colour;
 pub use links::{Link, LinkError, LinkSettings, Links, PLACEHOLDERS_MAX, PairOrigin, Reach};
 pub use opt_out::{LinkToError, OptOut, OptedOut, Preferences};
+pub use palette::Palette;
 pub use redirect::RedirectUrl;
 pub use store::{ThemeRow, change_theme, reset_theme, theme_of};
-pub use theme::{Palette, Theme, ThemeError, ThemeTexts};
+pub use theme::{Theme, ThemeError, ThemeTexts};
 pub use token::{Scope, UnsubscribeToken};
 pub use view::{About, Done, ListedTopic, Standing, View};

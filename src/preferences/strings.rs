@@ -67,7 +67,7 @@ pub(super) static ENGLISH: Strings = Strings {
     ask_everything: "Unsubscribe from {brand}?",
     receives_everything: "{address} receives emails from {brand}.",
     unsubscribe_everything: "Unsubscribe from everything",
-    everything_note: "You will get no more newsletters or offers from {brand}. \
+    everything_note: "This stops every newsletter and offer from {brand}. \
                       Messages you need, such as receipts, may still arrive.",
     nothing_yet: "Nothing changes until you press the button.",
     preferences: "Email preferences",
@@ -97,7 +97,7 @@ pub(super) static GERMAN: Strings = Strings {
     ask_everything: "E-Mails von {brand} abbestellen?",
     receives_everything: "{address} erhält E-Mails von {brand}.",
     unsubscribe_everything: "Alles abbestellen",
-    everything_note: "Sie erhalten keine Newsletter und Angebote von {brand} mehr. \
+    everything_note: "Damit erhalten Sie keine Newsletter und Angebote von {brand} mehr. \
                       Nötige Nachrichten wie Rechnungen können weiterhin kommen.",
     nothing_yet: "Es ändert sich nichts, bevor Sie auf die Schaltfläche klicken.",
     preferences: "E-Mail-Einstellungen",
@@ -128,7 +128,7 @@ pub(super) static FRENCH: Strings = Strings {
     ask_everything: "Se désabonner de {brand}\u{a0}?",
     receives_everything: "{address} reçoit des e-mails de {brand}.",
     unsubscribe_everything: "Se désabonner de tout",
-    everything_note: "Vous ne recevrez plus ni lettres d’information ni offres de {brand}. \
+    everything_note: "Ce bouton arrête toutes les lettres d’information et les offres de {brand}. \
                       Les messages nécessaires, comme les factures, peuvent encore arriver.",
     nothing_yet: "Rien ne change tant que vous n’avez pas appuyé sur le bouton.",
     preferences: "Préférences e-mail",
@@ -158,7 +158,7 @@ pub(super) static SPANISH: Strings = Strings {
     ask_everything: "¿Darse de baja de {brand}?",
     receives_everything: "{address} recibe correos de {brand}.",
     unsubscribe_everything: "Darse de baja de todo",
-    everything_note: "No recibirá más boletines ni ofertas de {brand}. \
+    everything_note: "Con esto no recibirá más boletines ni ofertas de {brand}. \
                       Los mensajes necesarios, como los recibos, pueden seguir llegando.",
     nothing_yet: "No cambia nada hasta que pulse el botón.",
     preferences: "Preferencias de correo",
@@ -188,7 +188,7 @@ pub(super) static PORTUGUESE: Strings = Strings {
     ask_everything: "Cancelar os e-mails de {brand}?",
     receives_everything: "{address} recebe e-mails de {brand}.",
     unsubscribe_everything: "Cancelar todas as inscrições",
-    everything_note: "Você não receberá mais boletins nem ofertas de {brand}. \
+    everything_note: "Com isso, você não receberá mais boletins nem ofertas de {brand}. \
                       Mensagens necessárias, como recibos, ainda podem chegar.",
     nothing_yet: "Nada muda até que você pressione o botão.",
     preferences: "Preferências de e-mail",
@@ -218,7 +218,7 @@ pub(super) static DUTCH: Strings = Strings {
     ask_everything: "Afmelden voor e-mails van {brand}?",
     receives_everything: "{address} ontvangt e-mails van {brand}.",
     unsubscribe_everything: "Voor alles afmelden",
-    everything_note: "U ontvangt geen nieuwsbrieven en aanbiedingen van {brand} meer. \
+    everything_note: "Hiermee ontvangt u geen nieuwsbrieven en aanbiedingen van {brand} meer. \
                       Berichten die u nodig hebt, zoals bonnen, kunnen nog wel komen.",
     nothing_yet: "Er verandert niets totdat u op de knop drukt.",
     preferences: "E-mailvoorkeuren",

@@ -1,22 +1,19 @@
 //! How a team's preference page looks and what it says: brand, three texts, three colours. Pure.
 //!
-//! A team gives three colours; everything else is derived from them, for both colour schemes, and
-//! moved until it meets WCAG AA. What the team gave is kept as it was given.
+//! What the team gave is kept as it was given; `palette.rs` makes of it what is shown.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::colour::{CONTROL_CONTRAST_MIN, Colour, TEXT_CONTRAST_MIN};
+use super::colour::Colour;
+use super::palette::{Base, Palette};
 use super::redirect::RedirectUrl;
 
 /// The longest brand, in characters: as long as a team's name.
 pub(super) const BRAND_CHARS_MAX: usize = 80;
 /// The longest message, in characters.
 pub(super) const MESSAGE_CHARS_MAX: usize = 500;
-
-/// The contrast that white text keeps on a raised surface of a dark page.
-const RAISED_CONTRAST_MIN: f64 = 7.0;
 
 /// What a team set. What it did not is the page's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -175,103 +172,6 @@ impl Theme {
     }
 }
 
-/// The three colours that everything else follows from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Base {
-    background: Colour,
-    text: Colour,
-    accent: Colour,
-}
-
-impl Base {
-    /// The colours of a page nobody set: near black on near white.
-    const OWN: Self = Self {
-        background: Colour::new(0xfc, 0xfc, 0xfd),
-        text: Colour::new(0x16, 0x18, 0x1d),
-        accent: Colour::new(0x16, 0x18, 0x1d),
-    };
-
-    /// Returns the colours of the dark scheme: those of a page that is dark already, else the same
-    /// hues on a dark ground.
-    fn dark(self) -> Self {
-        if Colour::pole_of(&[self.background]) == Colour::WHITE {
-            return self;
-        }
-        let background = self.background.with_chroma_at_most(0.015).with_lightness(0.16);
-        let text = self.text.with_chroma_at_most(0.02).with_lightness(0.96);
-        // An accent too dark for the ground is mirrored: as light as it was dark.
-        let accent = if self.accent.contrast(background) >= CONTROL_CONTRAST_MIN {
-            self.accent
-        } else {
-            self.accent.with_lightness((1.15 - self.accent.lightness()).clamp(0.6, 0.96))
-        };
-        Self { background, text, accent }
-    }
-}
-
-/// Every colour of the page in one scheme.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Palette {
-    /// The ground of the page.
-    pub background: Colour,
-    /// The ground of what stands on it.
-    pub surface: Colour,
-    /// Text.
-    pub text: Colour,
-    /// Text of less weight.
-    pub muted: Colour,
-    /// Links.
-    pub link: Colour,
-    /// Hairlines that separate and mean nothing.
-    pub line: Colour,
-    /// The edges of controls.
-    pub border: Colour,
-    /// The main button, a checked box, the ring around what has the focus.
-    pub accent: Colour,
-    /// Text on it.
-    pub on_accent: Colour,
-    /// The main button under the pointer.
-    pub accent_hover: Colour,
-}
-
-impl Palette {
-    fn of(base: Base) -> Self {
-        let Base { background, text, accent } = base;
-        let pole = Colour::pole_of(&[background]);
-        let surface = if pole == Colour::BLACK {
-            // Lighter than the ground, so that what is read on the ground is read here.
-            background.mixed(Colour::WHITE, 0.6)
-        } else {
-            let raised = background.mixed(Colour::WHITE, 0.05);
-            if raised.contrast(Colour::WHITE) >= RAISED_CONTRAST_MIN { raised } else { background }
-        };
-        let grounds = [background, surface];
-        let text = text.readable_on(&grounds, TEXT_CONTRAST_MIN);
-        let muted = text.mixed(background, 0.3).readable_on(&grounds, TEXT_CONTRAST_MIN);
-        let line = background.mixed(text, 0.12);
-        let border = background.mixed(text, 0.45).readable_on(&grounds, CONTROL_CONTRAST_MIN);
-        let link = accent.readable_on(&grounds, TEXT_CONTRAST_MIN);
-        let accent = accent.readable_on(&grounds, CONTROL_CONTRAST_MIN);
-        let on_accent = Colour::pole_of(&[accent]);
-        let away = if on_accent == Colour::WHITE { Colour::BLACK } else { Colour::WHITE };
-        let hover = accent.mixed(away, 0.12);
-        // A dark accent on a dark page would sink into it.
-        let accent_hover = if hover.contrast_on(&grounds) >= CONTROL_CONTRAST_MIN { hover } else { accent };
-        Self { background, surface, text, muted, link, line, border, accent, on_accent, accent_hover }
-    }
-
-    /// Returns the custom properties of the style sheet.
-    fn properties(&self) -> String {
-        let Self { background, surface, text, muted, link, line, border, accent, on_accent, accent_hover } = self;
-        let scheme = if Colour::pole_of(&[*background]) == Colour::BLACK { "light" } else { "dark" };
-        format!(
-            "color-scheme:{scheme};--background:{background};--surface:{surface};--text:{text};--muted:{muted};\
-             --link:{link};--line:{line};--border:{border};--accent:{accent};--on-accent:{on_accent};\
-             --accent-hover:{accent_hover}"
-        )
-    }
-}
-
 impl Theme {
     fn base(&self) -> Base {
         Base {
@@ -307,23 +207,6 @@ mod tests {
 
     use super::*;
 
-    /// Every pair of colours that stand on each other, with the contrast they need.
-    fn pairs(palette: &Palette) -> Vec<(&'static str, f64, f64)> {
-        let Palette { background, surface, text, muted, link, line: _, border, accent, on_accent, accent_hover } =
-            *palette;
-        let grounds = [background, surface];
-        vec![
-            ("text", text.contrast_on(&grounds), TEXT_CONTRAST_MIN),
-            ("muted text", muted.contrast_on(&grounds), TEXT_CONTRAST_MIN),
-            ("link", link.contrast_on(&grounds), TEXT_CONTRAST_MIN),
-            ("edge of a control", border.contrast_on(&grounds), CONTROL_CONTRAST_MIN),
-            ("button", accent.contrast_on(&grounds), CONTROL_CONTRAST_MIN),
-            ("button under the pointer", accent_hover.contrast_on(&grounds), CONTROL_CONTRAST_MIN),
-            ("text of the button", on_accent.contrast(accent), TEXT_CONTRAST_MIN),
-            ("text of the button under the pointer", on_accent.contrast(accent_hover), TEXT_CONTRAST_MIN),
-        ]
-    }
-
     fn theme(background: &str, text: &str, accent: &str) -> Theme {
         let colour = |text: &str| Colour::parse(text);
         Theme { background: colour(background), text: colour(text), accent: colour(accent), ..Theme::default() }
@@ -338,19 +221,6 @@ mod tests {
 
             assert_eq!(Base { background, text, accent }, base);
         }
-    }
-
-    #[test]
-    fn a_dark_page_is_the_same_in_both_schemes_and_a_light_one_turns_dark() {
-        let night = theme("#101418", "#e0e0e0", "#8da2fb");
-        assert_eq!(night.light(), night.dark());
-        assert_eq!(night.style().matches("{color-scheme:dark").count(), 2);
-
-        let day = theme("#fff4e0", "#33261a", "#1e3a8a").dark();
-
-        assert_eq!(Colour::pole_of(&[day.background]), Colour::WHITE);
-        assert!(day.background.contrast(Colour::WHITE) > 15.0, "{}", day.background);
-        assert!(day.accent.lightness() > 0.6, "{} is no longer navy", day.accent);
     }
 
     #[test]
@@ -378,34 +248,7 @@ mod tests {
         assert_eq!(style.matches("--accent:").count(), 2);
     }
 
-    fn any_colour() -> impl Strategy<Value = Colour> {
-        any::<[u8; 3]>().prop_map(|[red, green, blue]| Colour::new(red, green, blue))
-    }
-
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2_000))]
-        #[test]
-        fn every_pair_meets_aa_whatever_the_team_chose(
-            background in any_colour(), text in any_colour(), accent in any_colour(),
-        ) {
-            let (background, text, accent) = (Some(background), Some(text), Some(accent));
-            let theme = Theme { background, text, accent, ..Theme::default() };
-
-            for palette in [theme.light(), theme.dark()] {
-                for (what, contrast, contrast_min) in pairs(&palette) {
-                    prop_assert!(contrast >= contrast_min, "{}: {} in {:?}", what, contrast, palette);
-                }
-            }
-        }
-
-        #[test]
-        fn the_schemes_are_as_light_and_as_dark_as_they_say(background in any_colour(), text in any_colour()) {
-            let theme = Theme { background: Some(background), text: Some(text), ..Theme::default() };
-
-            prop_assert_eq!(theme.light().background, background);
-            prop_assert_eq!(Colour::pole_of(&[theme.dark().background]), Colour::WHITE);
-        }
-
         #[test]
         fn no_text_panics_the_rules(text in ".{0,60}") {
             let _ = (brand(&text), message(&text), redirect(&text), colour(&text));

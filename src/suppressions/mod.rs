@@ -5,7 +5,8 @@
 //! removes it, and an opt-out when its owner takes it back. An erasure takes the address and leaves its hash, which goes on blocking.
 //!
 //! Reading order: `model.rs` (what an entry is), `store.rs` (the rows and all that is read of them
-//! inside a send), `service.rs` (the use cases), `api/` (the endpoints).
+//! inside a send), `opt_out.rs` (an opt-out taken back), `service.rs` (the use cases), `api/` (the
+//! endpoints).
 //!
 //! Invariants: an address has one entry in a team, found by the hash of its normal form, without
 //! regard to case; an address already listed keeps its row and its origin, only an `unsubscribe` is
@@ -16,10 +17,12 @@
 pub mod api;
 
 mod model;
+mod opt_out;
 mod service;
 mod store;
 
 pub use model::{Cause, Origin, SendKind, Suppression};
+pub(crate) use opt_out::lift_opt_out;
 pub use service::{BatchTarget, Suppressions};
+pub(crate) use store::erase;
 pub use store::{Added, SuppressionRow, add, blocks, hash, origin};
-pub(crate) use store::{erase, lift_opt_out};

@@ -89,7 +89,10 @@ pub(super) fn find(tx: &impl Reads, team: TeamId, id: SuppressionId) -> Result<O
 }
 
 /// Returns the entry of that address, of an erased one too: what blocks.
-fn find_by_address(
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn find_by_address(
     tx: &impl Reads,
     team: TeamId,
     address: &AddressHash,
@@ -188,27 +191,6 @@ pub(super) fn remove(
     tx.delete(&SUPPRESSION_ADDRESSES, &(team, row.hash))?;
     tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
     record(tx, context, team, AudienceKind::SuppressionRemoved, id, row, Some(source))
-}
-
-/// Removes the opt-out of an address by its owner's word: the entry `only`, where one is named.
-/// Entries of other origins stay. Returns whether there was one to remove.
-///
-/// # Errors
-/// [`StoreError`].
-pub(crate) fn lift_opt_out(
-    tx: &WriteTx<'_>,
-    context: &Context,
-    team: TeamId,
-    address: &AddressHash,
-    only: Option<SuppressionId>,
-    source: Source,
-) -> Result<bool, StoreError> {
-    let Some((id, row)) = find_by_address(tx, team, address)? else { return Ok(false) };
-    if row.origin != Origin::Unsubscribe || only.is_some_and(|only| only != id) {
-        return Ok(false);
-    }
-    remove(tx, context, team, id, &row, source)?;
-    Ok(true)
 }
 
 /// Takes the address out of its entry, whose hash goes on blocking. `only_from` limits it to an entry

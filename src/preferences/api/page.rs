@@ -14,9 +14,10 @@ use salvo::http::{HeaderValue, StatusCode};
 use salvo::{Request, Response, Writer, handler};
 use tracing::error;
 
+use super::super::document::{self, Page};
 use super::super::form::{Action, BODY_BYTES_MAX, Extent, action};
 use super::super::language;
-use super::super::page::{self, Notice, Page};
+use super::super::page::{self, Notice};
 use super::super::strings::Strings;
 use super::super::{OptOut, Preferences};
 use crate::events::Source;
@@ -39,7 +40,7 @@ pub(crate) async fn show_unsubscribe(req: &mut Request, res: &mut Response, pref
     };
     match preferences.find(token(req), done).await {
         Ok(Some(view)) => write_page(res, StatusCode::OK, page::of_view(&view, notice, strings)),
-        Ok(None) => write_page(res, StatusCode::NOT_FOUND, page::unknown(strings)),
+        Ok(None) => write_page(res, StatusCode::NOT_FOUND, document::unknown(strings)),
         Err(error) => write_failure(res, &error, strings),
     }
 }
@@ -74,8 +75,8 @@ pub(crate) async fn unsubscribe(req: &mut Request, res: &mut Response, preferenc
             res.headers_mut().insert(LOCATION, location);
             write_privacy(res);
         }
-        Ok(Answer::Unknown) => write_page(res, StatusCode::NOT_FOUND, page::unknown(strings)),
-        Ok(Answer::Unclear) => write_page(res, StatusCode::BAD_REQUEST, page::failed(strings)),
+        Ok(Answer::Unknown) => write_page(res, StatusCode::NOT_FOUND, document::unknown(strings)),
+        Ok(Answer::Unclear) => write_page(res, StatusCode::BAD_REQUEST, document::failed(strings)),
         Err(error) => write_failure(res, &error, strings),
     }
 }
@@ -183,5 +184,5 @@ fn write_failure(res: &mut Response, error: &StoreError, strings: &'static Strin
         StoreError::Closed => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    write_page(res, status, page::failed(strings));
+    write_page(res, status, document::failed(strings));
 }

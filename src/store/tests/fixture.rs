@@ -236,6 +236,11 @@ fn visit_audience(visit: &mut impl Visit) {
     visit_audience_events(visit);
     visit.row(&AUDIENCES, &(TEAM,), json!({ "contacts": 1, "revision": 7 }));
     visit.row(&SEGMENTS, &(TEAM, raw(46)), json!({ "name": "Everyone", "created_ms": AT_MS }));
+    let theme = json!({
+        "brand": "Example", "message": "Hello", "success": "Goodbye", "redirect": "https://example.com/bye",
+        "background": "#ffffff", "text": "#101010", "accent": "#3b5bdb",
+    });
+    visit.row(&PREFERENCE_THEMES, &(TEAM,), theme);
     visit.row(&USAGE, &(TEAM, 20_458), json!({ "emails": 12 }));
 }
 

@@ -99,6 +99,31 @@ fn users_have_roles_and_a_team_keeps_an_owner() {
 }
 
 #[test]
+fn a_theme_is_set_shown_and_reset() {
+    let place = Place::new();
+    let _server = place.serve(&["dev"]);
+    let shown = place.run(&["theme", "show", "--json"]).json();
+    let names = ["accent", "background", "brand", "dark", "light", "message", "redirect", "success", "text"];
+    assert_eq!(fields(&shown), names);
+    assert!(shown["brand"].is_null());
+
+    let set = ["theme", "set", "--brand", "Acme", "--accent", "#FFB300", "--redirect", "https://example.com", "--json"];
+    let set = place.run(&set).json();
+    assert_eq!((&set["brand"], &set["accent"]), (&"Acme".into(), &"#ffb300".into()));
+    assert_ne!(set["light"]["accent"], "#ffb300", "it is too pale for the page's own ground");
+    assert_eq!(set["dark"]["accent"], "#ffb300");
+    let kept = place.run(&["theme", "set", "--redirect", "", "--json"]).json();
+    assert_eq!((&kept["brand"], &kept["redirect"]), (&"Acme".into(), &Value::Null));
+
+    place.run(&["theme", "set"]).failed(2, &["--brand"]);
+    place.run(&["theme", "set", "--accent", "red"]).failed(2, &["--accent", "#rrggbb"]);
+    place.run(&["theme", "set", "--redirect", "javascript:alert(1)"]).failed(2, &["--redirect"]);
+    place.run(&["theme", "set", "--message", &"x".repeat(501)]).failed(2, &["500"]);
+    assert!(place.run(&["theme", "show"]).line().contains("#ffb300"));
+    assert_eq!(place.run(&["theme", "reset", "--json"]).json(), shown);
+}
+
+#[test]
 fn domains_show_their_records_and_are_trusted_in_development_alone() {
     let place = Place::new();
     let server = place.serve(&["dev", "--hostname", "mx.example.net"]);

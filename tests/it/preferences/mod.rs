@@ -1,10 +1,11 @@
 //! Links, from the email to the choice.
 //!
 //! `message.rs` what an email carries; `unsubscribe.rs` the opt-out of a topic; `one_click.rs` mail
-//! programs, byte by byte; `choices.rs` the whole page; `undo.rs` the way back; `look.rs` themes and
-//! languages.
+//! programs, byte by byte; `choices.rs` the whole page; `undo.rs` the way back; `link.rs` the call that
+//! makes a link; `look.rs` themes and languages.
 
 mod choices;
+mod link;
 mod look;
 mod message;
 mod one_click;
