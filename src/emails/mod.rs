@@ -7,7 +7,7 @@
 //!
 //! Reading order: `model.rs` (what an email is), `headers.rs`, `attachments.rs`, `tags.rs`,
 //! `schedule.rs` (the rules of the fields), `idempotency.rs`, `send.rs`, `read.rs`, `change.rs`,
-//! `retention.rs`, `store/` (rows), `api/` (endpoints).
+//! `retention.rs`, `erase.rs`, `store/` (rows), `api/` (endpoints).
 //!
 //! Invariants: the content is never held unsealed in the store; a recipient is in exactly one of
 //! the queue, a lease, or settled, and the email's row says which.
@@ -19,6 +19,7 @@ pub mod schedule;
 pub mod tags;
 
 mod change;
+mod erase;
 mod excerpt;
 mod idempotency;
 mod model;
@@ -28,10 +29,12 @@ mod send;
 mod store;
 
 pub(crate) use change::put_settled;
+pub(crate) use erase::{EmailErasure, erase, holds, is_concerned};
 pub use idempotency::{Answer, Idempotency};
 pub use model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail};
 pub use read::WholeEmail;
 pub use retention::Retention;
+pub(crate) use retention::is_settled;
 pub use send::{BatchError, Emails, SendError, Sender};
 pub(crate) use send::{bare, still_wanted};
 pub use store::{DeliveryState, EmailRow, IdempotencyRow, RecipientRow};

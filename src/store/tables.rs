@@ -15,10 +15,11 @@ use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
 use crate::delivery::{AttemptRow, CapturedRow, DestinationRow, DueRow, LeaseRow, ReceivingHostRow};
 use crate::domains::{DomainRow, SenderDomainRow};
 use crate::emails::{EmailRow, IdempotencyRow};
+use crate::erasure::ErasureRow;
 use crate::events::{AudienceEventRow, EventRow};
 use crate::id::{
-    ApiKeyId, AttemptId, CapturedId, ContactId, DomainId, EmailId, EventId, IdempotencyId, SegmentId, SuppressionId,
-    TeamId, TopicId, UserId,
+    ApiKeyId, AttemptId, CapturedId, ContactId, DomainId, EmailId, ErasureId, EventId, IdempotencyId, SegmentId,
+    SuppressionId, TeamId, TopicId, UserId,
 };
 use crate::segments::SegmentRow;
 use crate::suppressions::SuppressionRow;
@@ -99,6 +100,9 @@ pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> 
 /// The entries of an origin (its number), but for those whose address has been erased. Index of
 /// [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::new("suppression_origins-1");
+/// Erasures that were asked for and are not done. Written by `erasure`; gone when nothing of the
+/// addresses is left.
+pub const ERASURES: Table<(TeamId, ErasureId), ErasureRow> = Table::new("erasures-1");
 /// Topics a recipient can opt out of. Written by `topics`.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
 /// Segments of a team's contacts. Written by `segments`.
@@ -148,6 +152,7 @@ pub const NAMES: &[&str] = &[
     SUPPRESSIONS.name(),
     SUPPRESSION_ADDRESSES.name(),
     SUPPRESSION_ORIGINS.name(),
+    ERASURES.name(),
     TOPICS.name(),
     SEGMENTS.name(),
     SEGMENT_MEMBERS.name(),

@@ -8,6 +8,7 @@ mod cli;
 mod dashboard;
 mod domains;
 mod emails;
+mod erasure;
 mod http;
 mod isolation;
 mod preferences;

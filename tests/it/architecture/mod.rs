@@ -16,6 +16,7 @@ const NOUNS: &[&str] = &[
     "contacts",
     "domains",
     "emails",
+    "erasure",
     "events",
     "preferences",
     "suppressions",
