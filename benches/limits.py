@@ -2,7 +2,7 @@
 
 Each does one path with nothing else in the way: `http server=salvo store=1` parses and stores
 an email per request in group commits, `smtp mode=send` signs and sends, `store mode=accept
-path=each` commits one email at a time.
+path=each` commits one email at a time, `flows mode=contacts` commits a thousand contacts at a time.
 """
 
 import json
@@ -12,6 +12,8 @@ import subprocess
 
 from deadline import wait_until
 from server import free_port
+
+CONTACTS_SECONDS_MAX = 600
 
 
 class HttpProgram:
@@ -36,12 +38,17 @@ class HttpProgram:
 
 
 def run_program(folder, name, *arguments, seconds, **variables):
-    """One bounded run of a program that prints one JSON line."""
+    """One bounded run of a program; the JSON line that it prints last."""
+    return run_lines(folder, name, *arguments, seconds=seconds, **variables)[-1]
+
+
+def run_lines(folder, name, *arguments, seconds, **variables):
+    """One bounded run of a program that prints JSON lines."""
     done = subprocess.run(
         [folder / name, *arguments], capture_output=True, text=True, timeout=seconds + 60, check=True,
         env={**os.environ, **variables},
     )  # fmt: skip
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
 
 
 def one_commit_rate(folder, directory, seconds):
@@ -52,3 +59,13 @@ def one_commit_rate(folder, directory, seconds):
         "conc=1", "idx=1", seconds=seconds,
     )  # fmt: skip
     return result["emails_s"]
+
+
+def contact_rate(folder, directory, rows):
+    """Contacts per second of an import without HTTP: rows, unique emails and one segment each."""
+    directory.mkdir(parents=True, exist_ok=True)
+    lines = run_lines(
+        folder, "flows", "mode=contacts", f"dir={directory}", "batch=1000", f"rows={rows}",
+        seconds=CONTACTS_SECONDS_MAX,
+    )  # fmt: skip
+    return next(line["rows_s"] for line in lines if line["flow"] == "contacts")

@@ -11,12 +11,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "lib")]
 
 import accept  # noqa: E402
+import audience  # noqa: E402
 import deliver  # noqa: E402
 import machine  # noqa: E402
 import pages  # noqa: E402
 from server import TARGET, binary  # noqa: E402
 
-BENCHES = {"accept": accept.run, "deliver": deliver.run, "pages": pages.run}
+BENCHES = {"accept": accept.run, "deliver": deliver.run, "pages": pages.run, "audience": audience.run}
 
 
 def main():
@@ -26,6 +27,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=5, help="length of one run")
     parser.add_argument("--rows", default="10000,1000000", help="sizes of the stores that pages are read from")
     parser.add_argument("--messages", type=int, default=15_000, help="messages of one delivery run")
+    parser.add_argument("--contacts", type=int, default=1_000_000, help="contacts of the audience")
     options = parser.parse_args()
     limits = os.environ.get("LIMIT_PROGRAMS")
     options.limits = pathlib.Path(limits) if limits else None

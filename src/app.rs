@@ -19,21 +19,24 @@ use tracing::info;
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
 use crate::clock::{Clock, monotonic};
-use crate::config::{Config, Delivery, Queue, RelayTls};
+use crate::config::Config;
+use crate::contact_properties::ContactProperties;
+use crate::contacts::Contacts;
 use crate::context::Context;
 use crate::dashboard::Hosts;
 use crate::delivery::capture::{CaptureListener, Mailbox};
-use crate::delivery::smtp::{Timeouts, TlsConfigs, TlsPolicy, Verification};
-use crate::delivery::{self, Direct, Engine, Flow, QueueBell, Relay, RelayResolver, RetrySchedule, Transport};
-use crate::dns::{DnsError, Guard, OwnHost, Resolver, RoutePolicy};
+use crate::delivery::{self, Engine, QueueBell};
+use crate::dns::{DnsError, Resolver};
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::erasure::Erasures;
 use crate::http::{self, BodyLimits, Cors, RateLimiter};
 use crate::id::IdSource;
 use crate::preferences::{Links, Preferences};
+use crate::segments::Segments;
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
 use crate::suppressions::Suppressions;
+use crate::topics::Topics;
 use crate::workers::{Supervisor, WorkerError, every};
 use crate::{blocking, teams};
 
@@ -148,6 +151,7 @@ struct Parts {
     idempotency: Arc<Idempotency>,
     engine: Arc<Engine>,
     bell: QueueBell,
+    segments: Arc<Segments>,
     retention: Retention,
     requests: TaskTracker,
 }
@@ -182,15 +186,17 @@ impl App {
         let resolver = resolver(&config)?;
         let bell = QueueBell::default();
         let links = Links::new(context.keyring.clone(), config.link_settings(address));
-        let settings = delivery_settings(&config, &resolver, capture_address, links.clone());
+        let settings = config.delivery_settings(&resolver, capture_address, links.clone());
         let engine = Engine::new(context.clone(), settings, bell.clone());
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let requests = TaskTracker::new();
-        let emails = Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone(), links);
+        let emails =
+            Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone(), links.clone());
         let emails = Arc::new(emails);
         let api_keys = ApiKeys::load(context.clone(), requests.clone())?;
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
+        let segments = Arc::new(Segments::new(context.clone()));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
@@ -198,7 +204,11 @@ impl App {
             .with(Arc::clone(&emails))
             .with(Arc::clone(&api_keys))
             .with(Arc::clone(&domains))
-            .with(Arc::new(Preferences::new(context.clone())))
+            .with(Arc::new(ContactProperties::new(context.clone())))
+            .with(Arc::clone(&segments))
+            .with(Arc::new(Topics::new(context.clone())))
+            .with(Arc::new(Contacts::new(context.clone())))
+            .with(Arc::new(Preferences::new(context.clone(), links.clone())))
             .with(Arc::new(Suppressions::new(context.clone())))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
@@ -216,7 +226,7 @@ impl App {
         };
         let retention =
             Retention { content_days: config.content_retention_days, email_days: config.email_retention_days };
-        let parts = Parts { context, services, idempotency, engine, bell, retention, requests };
+        let parts = Parts { context, services, idempotency, engine, bell, segments, retention, requests };
         Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
     }
 
@@ -291,6 +301,8 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
     workers.start("delivery", move |stop| Arc::clone(&engine).run(stop));
     let domains = Arc::clone(&parts.services.domains);
     workers.start("domains", move |stop| Arc::clone(&domains).run(stop));
+    let segments = Arc::clone(&parts.segments);
+    workers.start("segments", move |stop| Arc::clone(&segments).run(stop));
     let (idempotency, retention, context) = (Arc::clone(&parts.idempotency), parts.retention, parts.context.clone());
     workers.start("retention", move |stop| {
         let (idempotency, context) = (Arc::clone(&idempotency), context.clone());
@@ -362,56 +374,6 @@ fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {
     let resolver =
         if config.resolvers.is_empty() { Resolver::system() } else { Resolver::with_servers(&config.resolvers) };
     resolver.map(Arc::new).map_err(StartError::Resolver)
-}
-
-fn delivery_settings(
-    config: &Config,
-    resolver: &Arc<Resolver>,
-    capture: SocketAddr,
-    links: Links,
-) -> delivery::Settings {
-    let hostname = config.hostname.name.as_str().to_owned();
-    let transport = match &config.delivery {
-        Delivery::Capture => Transport::Capture { address: capture },
-        Delivery::Direct => Transport::Direct(Direct {
-            resolver: Arc::clone(resolver),
-            policy: RoutePolicy {
-                guard: Arc::new(Guard::allowing(config.allowed_addresses.clone())),
-                own: Arc::new(OwnHost { names: vec![hostname.clone()], addresses: Vec::new() }),
-                ..RoutePolicy::default()
-            },
-            port: config.smtp_port,
-        }),
-        Delivery::Relay(relay) => Transport::Relay(Relay {
-            host: relay.host.clone(),
-            port: relay.port,
-            tls: match relay.tls {
-                RelayTls::Never => TlsPolicy::Never,
-                RelayTls::Opportunistic => TlsPolicy::Opportunistic,
-                RelayTls::Required => TlsPolicy::Required { verify: Verification::WebPki },
-                RelayTls::Implicit => TlsPolicy::Implicit { verify: Verification::WebPki },
-            },
-            credentials: relay.credentials.as_ref().map(|credentials| delivery::smtp::Credentials::Password {
-                username: credentials.user.clone(),
-                password: credentials.password.reveal().to_owned(),
-            }),
-            resolver: RelayResolver(Arc::clone(resolver)),
-        }),
-    };
-    delivery::Settings {
-        hostname,
-        transport,
-        schedule: RetrySchedule { delays: config.retry_delays.clone(), expire_after: config.expire_after },
-        sessions_max: config.sessions_max,
-        sessions_per_site: config.site_sessions_max,
-        timeouts: Timeouts::default(),
-        tls: TlsConfigs::new(),
-        flow: match config.queue {
-            Queue::Run => Flow::Open,
-            Queue::Hold => Flow::Held,
-        },
-        links,
-    }
 }
 
 #[cfg(test)]

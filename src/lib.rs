@@ -1,11 +1,11 @@
 //! Ringmail: an email API, its delivery and its dashboard in one process and one file.
 //!
 //! The nouns of the API are folders: [`emails`], [`domains`], [`api_keys`], [`teams`], [`users`],
-//! [`contacts`], [`topics`], [`suppressions`], [`events`], [`usage`]. Around them: [`http`] (what
-//! every endpoint shares), [`store`] (the two doors of the one file), [`mime`] (messages and
-//! signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`], [`preferences`]
-//! (unsubscribe links and their page).
-//! Small shared values: [`address`], [`id`], [`id_or_email`], [`clock`], [`random`], [`context`].
+//! [`contacts`], [`contact_properties`], [`topics`], [`suppressions`], [`events`], [`usage`]. Around
+//! them: [`http`] (what every endpoint shares), [`store`] (the two doors of the one file), [`mime`]
+//! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
+//! [`preferences`] (unsubscribe links and their page).
+//! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`context`].
 
 pub mod address;
 pub mod admin;
@@ -15,6 +15,7 @@ pub mod blocking;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod contact_properties;
 pub mod contacts;
 pub mod context;
 pub mod dashboard;
@@ -28,6 +29,7 @@ pub mod http;
 pub mod id;
 pub mod id_or_email;
 pub mod mime;
+pub mod patch;
 pub mod preferences;
 pub mod random;
 pub mod segments;

@@ -1,6 +1,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use sha2::{Digest as _, Sha256};
+
 use super::{AddressError, DomainName, is_control};
 
 /// RFC 5321 §4.5.3.1.1.
@@ -79,6 +81,11 @@ impl EmailAddress {
         identity.push('@');
         identity.push_str(self.domain.as_str());
         identity
+    }
+
+    /// Returns SHA-256 of the [`identity`](Self::identity): what rows about a person are found by.
+    pub fn identity_hash(&self) -> [u8; 32] {
+        Sha256::digest(self.identity().as_bytes()).into()
     }
 }
 

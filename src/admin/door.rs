@@ -12,7 +12,7 @@ use super::direct::{Direct, DirectError};
 use super::request::Request;
 use super::response::Response;
 use super::socket::{read_line, short_path, write_line};
-use super::{REQUEST_TIMEOUT, SOCKET_NAME, execute};
+use super::{REQUEST_TIMEOUT, RESPONSE_BYTES_MAX, SOCKET_NAME, execute};
 use crate::blocking;
 use crate::clock::monotonic;
 use crate::config::{Config, DevSetup, Purpose};
@@ -134,7 +134,7 @@ impl Door {
             Way::Running { stream, socket } => {
                 let asked = async {
                     write_line(stream.get_mut(), &request).await?;
-                    let line = read_line(stream).await?.ok_or(io::ErrorKind::UnexpectedEof)?;
+                    let line = read_line(stream, RESPONSE_BYTES_MAX).await?.ok_or(io::ErrorKind::UnexpectedEof)?;
                     Ok(serde_json::from_slice(&line)?)
                 };
                 let answered = timeout(RESPONSE_TIMEOUT, asked).await;

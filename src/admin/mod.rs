@@ -34,7 +34,10 @@ use std::time::Duration;
 
 /// The socket's name inside the data directory.
 const SOCKET_NAME: &str = "ringmail.sock";
-/// The longest request or response, in bytes. A page of 100 rows is a tenth of it.
+/// The longest request, in bytes. A batch of imported contacts has half of it.
 const LINE_BYTES_MAX: usize = 1 << 20;
+/// The longest response, in bytes. A page of 100 rows has a hundredth of it; one exported contact that
+/// has every property at its longest may have half.
+const RESPONSE_BYTES_MAX: usize = 16 << 20;
 /// How long a request may take. The slowest looks for DNS records.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::api_keys::Permission;
-use crate::id::{ApiKeyId, DomainId, EmailId, UserId};
+use crate::contacts::import::{Existing, ImportItem, Run};
+use crate::id::{ApiKeyId, ContactId, DomainId, EmailId, SegmentId, TopicId, UserId};
+use crate::preferences::ThemeTexts;
 use crate::users::Role;
 
 /// A request. `team` is a team's name, and may be left out where there is one team.
@@ -109,6 +111,16 @@ pub enum Request {
         /// Its name or its id.
         domain: String,
     },
+    /// Shows how the team's preference page looks.
+    ThemeShow { team: Option<String> },
+    /// Changes how it looks.
+    ThemeSet {
+        team: Option<String>,
+        /// What is said of it; the rest stays.
+        texts: ThemeTexts,
+    },
+    /// Gives it its own look back.
+    ThemeReset { team: Option<String> },
     /// Sends an email.
     Send {
         team: Option<String>,
@@ -128,6 +140,38 @@ pub enum Request {
         team: Option<String>,
         /// Its id.
         email: EmailId,
+    },
+    /// Tells what contacts are imported against: the team's contact properties.
+    ImportBegin {
+        team: Option<String>,
+        /// Segments that every contact is added to.
+        segments: Vec<SegmentId>,
+        /// Topics that every contact is opted in to.
+        topics: Vec<TopicId>,
+    },
+    /// Imports contacts, a thousand at most.
+    ImportContacts {
+        team: Option<String>,
+        /// What happens to those that are there already.
+        existing: Existing,
+        /// Whether anything is written.
+        run: Run,
+        /// Segments that every contact is added to.
+        segments: Vec<SegmentId>,
+        /// Topics that every contact is opted in to, unless it has opted out.
+        topics: Vec<TopicId>,
+        /// What is said of each.
+        items: Vec<ImportItem>,
+    },
+    /// Tells what contacts are exported with: the team's contact properties.
+    ExportBegin { team: Option<String> },
+    /// Shows a page of contacts, oldest first.
+    ExportContacts {
+        team: Option<String>,
+        /// The segment whose contacts are meant; all when left out.
+        segment: Option<SegmentId>,
+        /// The last contact that was looked at for the page before.
+        after: Option<ContactId>,
     },
 }
 

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::contacts::export::ExportPage;
+use crate::contacts::import::{Outcome as ImportOutcome, Property};
 use crate::id::{ApiKeyId, DomainId, EmailId, TeamId, UserId};
+use crate::preferences::ThemeTexts;
 
 /// A response.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,10 +31,18 @@ pub enum Response {
     Domains(Rows<DomainView>),
     /// A domain just removed.
     Removed(RemovedView),
+    /// How a team's preference page looks.
+    Theme(ThemeView),
     /// An email just accepted.
     Sent(SentView),
     /// An email with its timeline.
     Email(EmailView),
+    /// The contact properties of a team, oldest first.
+    Properties(Rows<Property>),
+    /// What came of imported contacts, in their order.
+    Imported(Rows<ImportOutcome>),
+    /// A page of exported contacts.
+    Exported(ExportPage),
     /// Nothing was done.
     Refused(Refusal),
 }
@@ -175,6 +186,26 @@ pub struct RemovedView {
     pub id: DomainId,
     pub name: String,
     pub deleted: bool,
+}
+
+/// How a team's preference page looks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ThemeView {
+    /// What the team set; none for what is the page's own.
+    #[serde(flatten)]
+    pub texts: ThemeTexts,
+    /// The colours as they are shown.
+    pub light: ColoursView,
+    /// The colours as they are shown to whoever prefers a dark page.
+    pub dark: ColoursView,
+}
+
+/// The colours of a page in one scheme.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColoursView {
+    pub background: String,
+    pub text: String,
+    pub accent: String,
 }
 
 /// An email just accepted.

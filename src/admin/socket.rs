@@ -156,7 +156,7 @@ async fn converse(stream: UnixStream, owner_uid: u32, services: Services, stop: 
     loop {
         let line = tokio::select! {
             () = stop.cancelled() => return,
-            line = timeout(IDLE_TIMEOUT, read_line(&mut stream)) => line,
+            line = timeout(IDLE_TIMEOUT, read_line(&mut stream, LINE_BYTES_MAX)) => line,
         };
         let response = match line {
             Ok(Ok(Some(line))) => answer(&services, &line).await,
@@ -196,10 +196,13 @@ async fn answer(services: &Services, line: &[u8]) -> Response {
 /// Reads a line without its end; none at the end of the stream.
 ///
 /// # Errors
-/// When the stream breaks, or the line is longer than [`LINE_BYTES_MAX`] or cut off.
-pub(super) async fn read_line(stream: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Vec<u8>>> {
+/// When the stream breaks, or the line is longer than `bytes_max` or cut off.
+pub(super) async fn read_line(
+    stream: &mut (impl AsyncBufRead + Unpin),
+    bytes_max: usize,
+) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
-    let most = LINE_BYTES_MAX as u64 + 1;
+    let most = bytes_max as u64 + 1;
     stream.take(most).read_until(b'\n', &mut line).await?;
     match line.pop() {
         None => Ok(None),
@@ -223,7 +226,7 @@ mod tests {
     use super::*;
 
     async fn read(bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        read_line(&mut BufReader::new(bytes)).await
+        read_line(&mut BufReader::new(bytes), LINE_BYTES_MAX).await
     }
 
     #[tokio::test]

@@ -137,21 +137,13 @@ fn domain(response: Response) -> Result<DomainView, Failure> {
 }
 
 async fn list(team: TeamArgs, place: PlaceArgs, output: Output) -> Result<(), Failure> {
-    let mut door = place.open().await?;
-    let mut rows: Vec<DomainView> = Vec::new();
-    loop {
-        let after = rows.last().map(|domain| domain.id);
-        match ask(&mut door, Request::DomainList { team: team.team.clone(), after }).await? {
-            Response::Domains(page) => {
-                rows.extend(page.data);
-                if !page.has_more {
-                    break;
-                }
-            }
-            other => return Err(unexpected(&other)),
-        }
-    }
-    door.close().await;
+    let request =
+        |last: Option<&DomainView>| Request::DomainList { team: team.team.clone(), after: last.map(|row| row.id) };
+    let page_of = |response| match response {
+        Response::Domains(page) => Ok(page),
+        other => Err(unexpected(&other)),
+    };
+    let rows = place.ask_all(request, page_of).await?;
     let nothing = "There is no domain; add one with `ringmail domain add NAME`.";
     output.print_rows(&rows, nothing, &["ID", "NAME", "STATUS", "CREATED"], |domain| {
         vec![domain.id.to_string(), domain.name.clone(), domain.status.clone(), domain.created_at.clone()]

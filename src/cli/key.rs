@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::failure::Failure;
 use super::output::Output;
-use super::place::{PlaceArgs, TeamArgs, ask, unexpected};
+use super::place::{PlaceArgs, TeamArgs, unexpected};
 use crate::admin::response::KeyView;
 use crate::admin::{Request, Response};
 use crate::api_keys::Permission;
@@ -131,21 +131,12 @@ fn key(response: Response) -> Result<KeyView, Failure> {
 }
 
 async fn list(team: TeamArgs, place: PlaceArgs, output: Output) -> Result<(), Failure> {
-    let mut door = place.open().await?;
-    let mut rows: Vec<KeyView> = Vec::new();
-    loop {
-        let after = rows.last().map(|key| key.id);
-        match ask(&mut door, Request::KeyList { team: team.team.clone(), after }).await? {
-            Response::Keys(page) => {
-                rows.extend(page.data);
-                if !page.has_more {
-                    break;
-                }
-            }
-            other => return Err(unexpected(&other)),
-        }
-    }
-    door.close().await;
+    let request = |last: Option<&KeyView>| Request::KeyList { team: team.team.clone(), after: last.map(|row| row.id) };
+    let page_of = |response| match response {
+        Response::Keys(page) => Ok(page),
+        other => Err(unexpected(&other)),
+    };
+    let rows = place.ask_all(request, page_of).await?;
     let heading = ["ID", "NAME", "PERMISSION", "DOMAIN ID", "CREATED", "LAST USED"];
     output.print_rows(&rows, "There is no key; make one with `ringmail key create NAME`.", &heading, |key| {
         vec![

@@ -1,8 +1,8 @@
 //! The command line: one file per verb.
 //!
 //! `serve` and `dev` run the server (`server.rs`). The other verbs ask a running server, or the
-//! store itself where none runs (`place.rs`), and print what they learn (`output.rs`). What can go
-//! wrong ends in `failure.rs`.
+//! store itself where none runs (`place.rs`), and print what they learn (`output.rs`) and how far they
+//! have come (`progress.rs`). What can go wrong ends in `failure.rs`.
 //!
 //! Invariants: standard output holds data alone, words go to standard error; `--json` prints one
 //! JSON value; the exit codes of [`failure::Exit`] are a public contract; no verb ever asks
@@ -10,17 +10,21 @@
 
 mod dev;
 mod domain;
+mod export;
 mod failure;
+mod import;
 mod key;
 mod logging;
 mod openapi;
 mod output;
 mod place;
+mod progress;
 mod ready;
 mod send;
 mod serve;
 mod server;
 mod team;
+mod theme;
 mod user;
 
 use std::future::Future;
@@ -68,6 +72,15 @@ enum Verb {
     /// Sending domains and their DNS records.
     #[command(subcommand)]
     Domain(domain::DomainVerb),
+    /// Import contacts.
+    #[command(subcommand)]
+    Import(import::ImportVerb),
+    /// Export contacts.
+    #[command(subcommand)]
+    Export(export::ExportVerb),
+    /// How a team's preference page looks.
+    #[command(subcommand)]
+    Theme(theme::ThemeVerb),
     /// Print the OpenAPI description of the API.
     Openapi,
 }
@@ -103,6 +116,9 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
         Verb::Team(verb) => wait_for(team::run(verb, output)),
         Verb::User(verb) => wait_for(user::run(verb, output)),
         Verb::Domain(verb) => wait_for(domain::run(verb, output)),
+        Verb::Import(verb) => wait_for(import::run(verb, output)),
+        Verb::Export(verb) => wait_for(export::run(verb, output)),
+        Verb::Theme(verb) => wait_for(theme::run(verb, output)),
         Verb::Openapi => openapi::run(),
     }
 }
@@ -114,7 +130,10 @@ fn wait_for(verb: impl Future<Output = Result<(), Failure>>) -> Result<(), Failu
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("the runtime could not be started: {error}")))?;
-    runtime.block_on(verb)
+    let ended = runtime.block_on(verb);
+    // A pipe that is still being read may stay silent for ever.
+    runtime.shutdown_background();
+    ended
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::failure::Failure;
+use crate::admin::response::Rows;
 use crate::admin::{Door, Request, Response};
 use crate::config::{Config, DEV_DIRECTORY, Purpose, SERVE_DIRECTORY, Settings, state_directory};
 use crate::store::FILE_NAME;
@@ -87,6 +88,38 @@ impl PlaceArgs {
         let response = ask(&mut door, request).await;
         door.close().await;
         response
+    }
+
+    /// Asks for every row of a list; see [`all_rows`].
+    ///
+    /// # Errors
+    /// As [`PlaceArgs::ask`].
+    pub(super) async fn ask_all<T>(
+        self,
+        request: impl Fn(Option<&T>) -> Request,
+        page_of: impl Fn(Response) -> Result<Rows<T>, Failure>,
+    ) -> Result<Vec<T>, Failure> {
+        let mut door = self.open().await?;
+        let rows = all_rows(&mut door, request, page_of).await;
+        door.close().await;
+        rows
+    }
+}
+
+/// Asks for a list page by page: `request` asks for what follows the last row that has come, and
+/// `page_of` takes the page out of its response.
+async fn all_rows<T>(
+    door: &mut Door,
+    request: impl Fn(Option<&T>) -> Request,
+    page_of: impl Fn(Response) -> Result<Rows<T>, Failure>,
+) -> Result<Vec<T>, Failure> {
+    let mut rows = Vec::new();
+    loop {
+        let page = page_of(ask(door, request(rows.last())).await?)?;
+        rows.extend(page.data);
+        if !page.has_more {
+            return Ok(rows);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::failure::Failure;
 use super::output::Output;
-use super::place::{PlaceArgs, TeamArgs, ask, unexpected};
+use super::place::{PlaceArgs, TeamArgs, unexpected};
 use crate::admin::response::UserView;
 use crate::admin::{Request, Response};
 use crate::users::Role;
@@ -116,21 +116,13 @@ pub(super) async fn run(verb: UserVerb, output: Output) -> Result<(), Failure> {
 }
 
 async fn list(team: TeamArgs, place: PlaceArgs, output: Output) -> Result<(), Failure> {
-    let mut door = place.open().await?;
-    let mut rows: Vec<UserView> = Vec::new();
-    loop {
-        let after = rows.last().map(|user| user.id);
-        match ask(&mut door, Request::UserList { team: team.team.clone(), after }).await? {
-            Response::Users(page) => {
-                rows.extend(page.data);
-                if !page.has_more {
-                    break;
-                }
-            }
-            other => return Err(unexpected(&other)),
-        }
-    }
-    door.close().await;
+    let request =
+        |last: Option<&UserView>| Request::UserList { team: team.team.clone(), after: last.map(|row| row.id) };
+    let page_of = |response| match response {
+        Response::Users(page) => Ok(page),
+        other => Err(unexpected(&other)),
+    };
+    let rows = place.ask_all(request, page_of).await?;
     let nothing = "The team has no user; add one with `ringmail user create EMAIL`.";
     output.print_rows(&rows, nothing, &["ID", "EMAIL", "ROLE", "SINCE"], |user| {
         vec![user.id.to_string(), user.email.clone(), user.role.clone(), user.since.clone()]

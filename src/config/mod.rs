@@ -4,18 +4,21 @@
 //! [`Settings`] is what the command line reads, shared by `ringmail serve` and `ringmail dev`;
 //! [`Settings::into_config`] checks what concerns more than one setting and gives the plain values the rest of the program reads.
 //!
-//! `settings.rs` the list of settings; `dev.rs` those of `ringmail dev` alone; `values.rs` how
-//! durations, addresses and names are written;
+//! `settings.rs` the list of settings; `dev.rs` those of `ringmail dev` alone; `surroundings.rs` what
+//! the machine and the service manager say; `values.rs` how durations, addresses and names are
+//! written; `delivery.rs` what the delivery engine is told;
 //! `relay.rs` the smarthost's URL; `hostname.rs` the name this machine goes by;
 //! `host.rs` the host inside a URL.
 //!
 //! Invariants: a [`Config`] needs no further checks; no secret is in a debug print.
 
+mod delivery;
 mod dev;
 pub(crate) mod host;
 mod hostname;
 mod relay;
 mod settings;
+mod surroundings;
 mod values;
 
 #[cfg(test)]
@@ -29,7 +32,7 @@ pub use dev::{DevSettings, DevSetup};
 pub use hostname::{Hostname, HostnameOrigin};
 pub use relay::{Credentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
 pub use settings::{DEV_DIRECTORY, LogFormat, SERVE_DIRECTORY, Settings};
-pub(crate) use settings::{state_directory, without_empty_variables};
+pub(crate) use surroundings::{state_directory, without_empty_variables};
 pub(crate) use values::wait;
 pub use values::{parse_duration, parse_url};
 

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use super::ConfigError;
 use crate::address::DomainName;
 
 /// RFC 6409 §3.1: the port of message submission.
@@ -91,6 +92,26 @@ pub struct RelayUrl {
     pub tls: RelayTls,
     /// Who signs in; nobody when absent.
     pub credentials: Option<Credentials>,
+}
+
+impl RelayUrl {
+    /// Fills in the password of the environment where the URL names a user alone.
+    ///
+    /// # Errors
+    /// When the one comes without the other.
+    pub(super) fn with_password(mut self, password: Option<RelayPassword>) -> Result<Self, ConfigError> {
+        match (&mut self.credentials, password) {
+            (Some(credentials), Some(password)) if credentials.password.reveal().is_empty() => {
+                credentials.password = password;
+            }
+            (Some(credentials), None) if credentials.password.reveal().is_empty() => {
+                return Err(ConfigError::UserWithoutPassword);
+            }
+            (None, Some(_)) => return Err(ConfigError::PasswordWithoutUser),
+            _ => {}
+        }
+        Ok(self)
+    }
 }
 
 /// Prints everything but the credentials.

@@ -1,16 +1,16 @@
 //! The list of settings. Each is a flag and a `RINGMAIL_` variable; the flag wins.
 
-use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
-use clap::{Args, Command, CommandFactory as _, FromArgMatches as _, ValueEnum, value_parser};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, ValueEnum, value_parser};
 
-use super::relay::{RelayPassword, RelayText, RelayUrl};
+use super::relay::RelayText;
+use super::surroundings::{Surroundings, without_empty_variables};
 use super::values;
-use super::{Config, ConfigError, Delivery, Hostname, Purpose, Queue, hostname};
+use super::{Config, ConfigError, Delivery, Hostname, Purpose, Queue};
 use crate::address::DomainName;
 use crate::dns::Cidr;
 use crate::domains::RelayRecords;
@@ -22,12 +22,6 @@ pub const SERVE_DIRECTORY: &str = "./ringmail-data";
 pub const DEV_DIRECTORY: &str = "./ringmail-dev";
 /// The master key's name inside the data directory.
 const MASTER_KEY_NAME: &str = "master.key";
-/// The relay's password, which is read from here alone: a flag shows in the list of processes.
-const RELAY_PASSWORD_VARIABLE: &str = "RINGMAIL_RELAY_PASSWORD";
-/// The data directory that a service manager prepared.
-const STATE_DIRECTORY_VARIABLE: &str = "STATE_DIRECTORY";
-/// The directory for sockets that a service manager prepared.
-const RUNTIME_DIRECTORY_VARIABLE: &str = "RUNTIME_DIRECTORY";
 
 const MIB: usize = 1 << 20;
 
@@ -220,53 +214,6 @@ pub struct Settings {
     log: String,
 }
 
-/// What the machine and the service manager say, read once so that the rest can be tested.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Surroundings {
-    pub(super) state_directory: Option<PathBuf>,
-    pub(super) runtime_directory: Option<PathBuf>,
-    pub(super) relay_password: Option<RelayPassword>,
-    pub(super) machine_name: Option<String>,
-}
-
-impl Surroundings {
-    fn read() -> Self {
-        let relay_password =
-            std::env::var(RELAY_PASSWORD_VARIABLE).ok().filter(|text| !text.is_empty()).map(RelayPassword::new);
-        Self {
-            state_directory: managed_directory(STATE_DIRECTORY_VARIABLE),
-            runtime_directory: managed_directory(RUNTIME_DIRECTORY_VARIABLE),
-            relay_password,
-            machine_name: hostname::of_machine(),
-        }
-    }
-}
-
-/// Returns the directory that a service manager names in a variable. systemd separates several by
-/// colons; the first is the one to write to.
-fn managed_directory(variable: &str) -> Option<PathBuf> {
-    let list = std::env::var(variable).ok()?;
-    list.split(':').next().filter(|path| !path.is_empty()).map(PathBuf::from)
-}
-
-/// Returns the data directory that the service manager prepared, if there is one.
-pub(crate) fn state_directory() -> Option<PathBuf> {
-    managed_directory(STATE_DIRECTORY_VARIABLE)
-}
-
-/// Makes a command line take empty variables for unset: in the file of a service manager or a
-/// container, `RINGMAIL_RELAY=` is how a setting is left at its default.
-pub(crate) fn without_empty_variables(command: Command) -> Command {
-    let is_empty = |variable: &OsStr| std::env::var_os(variable).is_some_and(|value| value.is_empty());
-    command
-        .mut_args(
-            |argument| {
-                if argument.get_env().is_some_and(is_empty) { argument.env(None::<&'static str>) } else { argument }
-            },
-        )
-        .mut_subcommands(without_empty_variables)
-}
-
 /// Settings without a command line of their own, read from the environment.
 #[derive(clap::Parser)]
 struct Environment {
@@ -360,7 +307,7 @@ impl Settings {
         let delivery = match delivery {
             DeliveryMode::Capture => Delivery::Capture,
             DeliveryMode::Direct => Delivery::Direct,
-            DeliveryMode::Relay => Delivery::Relay(with_password(relay.ok_or(ConfigError::NoRelay)?, relay_password)?),
+            DeliveryMode::Relay => Delivery::Relay(relay.ok_or(ConfigError::NoRelay)?.with_password(relay_password)?),
         };
         let data_dir = data_dir.unwrap_or_else(|| match purpose.kind() {
             Kind::Serve => state_directory.unwrap_or_else(|| SERVE_DIRECTORY.into()),
@@ -399,19 +346,4 @@ impl Settings {
             log_filter: log,
         })
     }
-}
-
-/// Fills in the password of the environment where the URL names a user alone.
-fn with_password(mut relay: RelayUrl, password: Option<RelayPassword>) -> Result<RelayUrl, ConfigError> {
-    match (&mut relay.credentials, password) {
-        (Some(credentials), Some(password)) if credentials.password.reveal().is_empty() => {
-            credentials.password = password;
-        }
-        (Some(credentials), None) if credentials.password.reveal().is_empty() => {
-            return Err(ConfigError::UserWithoutPassword);
-        }
-        (None, Some(_)) => return Err(ConfigError::PasswordWithoutUser),
-        _ => {}
-    }
-    Ok(relay)
 }

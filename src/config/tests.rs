@@ -3,7 +3,7 @@ use std::time::Duration;
 use clap::Parser;
 use proptest::prelude::*;
 
-use super::settings::Surroundings;
+use super::surroundings::Surroundings;
 use super::*;
 
 #[derive(Parser, Debug)]

@@ -1,18 +1,38 @@
 //! Contacts: the people a team writes to, what is known of them, and what they opted out of.
 //!
 //! Reading order: `model.rs` (what a write says), `store.rs` (the rows), `consent.rs` (what a send
-//! asks), `write.rs` (the one way a contact changes).
+//! asks), `write.rs` (the one way a contact changes), `batch.rs` (many in one write),
+//! `view.rs` (a contact as its team sees it), `borrowed.rs` (a row looked at where it lies),
+//! `service.rs` (the use cases), `api/` (endpoints).
 //!
 //! Invariants: an address has one contact in a team, without regard to case; every change records
 //! its events in its own transaction, and a write that restates what is stored records nothing; an
 //! opt-out is lifted by an explicit word about that one contact alone.
 
+pub mod api;
+
+mod batch;
+mod borrowed;
 mod consent;
+mod csv;
+pub mod export;
+pub mod import;
 mod model;
+mod service;
 mod store;
+mod view;
 mod write;
 
+pub use batch::{
+    BATCH_MAX, Batch, BatchError, BatchItem, BatchOptions, BatchOutcome, ItemError, ItemStatus, OnConflict, Validation,
+};
+pub use borrowed::BorrowedContact;
 pub use consent::{has_opted_out, receives_topic};
-pub use model::{Change, ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
+pub use model::{ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
+pub use service::{ContactName, Contacts, Erase, Removal, WriteError};
 pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address};
+pub use view::{ContactView, Facets, TopicSubscription};
 pub use write::{ContactWriter, Written, set_topics, set_unsubscribed};
+
+#[cfg(test)]
+mod tests;

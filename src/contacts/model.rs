@@ -2,29 +2,15 @@
 
 use crate::address::EmailAddress;
 use crate::id::{SegmentId, TopicId};
+use crate::patch::Patch;
 use crate::topics::Subscription;
 
-/// What becomes of a field.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Change<T> {
-    /// It stays as it is.
-    #[default]
-    Keep,
-    /// It is removed.
-    Clear,
-    /// It becomes this.
-    Set(T),
-}
+/// The longest name, in characters.
+pub(super) const NAME_CHARS_MAX: usize = 500;
 
-impl<T: Clone + PartialEq> Change<T> {
-    /// Applies the change to a stored value.
-    pub fn apply(&self, value: &mut Option<T>) {
-        match self {
-            Self::Keep => {}
-            Self::Clear => *value = None,
-            Self::Set(new) => *value = Some(new.clone()),
-        }
-    }
+/// Returns whether a text can be a first or a last name.
+pub(super) fn is_name(text: &str) -> bool {
+    text.chars().count() <= NAME_CHARS_MAX && !text.chars().any(char::is_control)
 }
 
 /// What becomes of a property, as it is stored: text, whatever its type.
@@ -40,9 +26,9 @@ pub enum PropertyChange {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContactChanges {
     /// The first name.
-    pub first_name: Change<String>,
+    pub first_name: Patch<String>,
     /// The last name.
-    pub last_name: Change<String>,
+    pub last_name: Patch<String>,
     /// Whether the contact opts out of all marketing email.
     pub unsubscribed: Option<bool>,
     /// Properties by their key; a key named twice takes the later value.
@@ -51,6 +37,40 @@ pub struct ContactChanges {
     pub segments: Vec<SegmentId>,
     /// What it chooses about topics; a topic named twice takes the later choice.
     pub topics: Vec<(TopicId, Subscription)>,
+}
+
+impl ContactChanges {
+    /// Sets a choice about a topic, in place of an earlier one.
+    pub fn choose(&mut self, topic: TopicId, subscription: Subscription) {
+        match self.topics.iter_mut().find(|(chosen, _)| *chosen == topic) {
+            Some((_, chosen)) => *chosen = subscription,
+            None => self.topics.push((topic, subscription)),
+        }
+    }
+
+    /// Adds what a later write says of the same contact: its fields win, segments and choices are
+    /// united, and an opt-out stands whichever of the two says it.
+    pub fn merge(&mut self, later: &Self) {
+        if later.first_name != Patch::Keep {
+            self.first_name = later.first_name.clone();
+        }
+        if later.last_name != Patch::Keep {
+            self.last_name = later.last_name.clone();
+        }
+        self.unsubscribed = match (self.unsubscribed, later.unsubscribed) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (earlier, later) => later.or(earlier),
+        };
+        self.properties.extend(later.properties.iter().cloned());
+        for segment in &later.segments {
+            if !self.segments.contains(segment) {
+                self.segments.push(*segment);
+            }
+        }
+        for (topic, subscription) in &later.topics {
+            self.choose(*topic, *subscription);
+        }
+    }
 }
 
 /// A contact to add, or to find by its address and change.

@@ -7,7 +7,7 @@ use crate::address::EmailAddress;
 use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, ContactSnapshot, Source, TopicSnapshot};
-use crate::id::{ContactId, TeamId, TopicId};
+use crate::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::segments;
 use crate::store::tables::{AUDIENCES, AddressHash, CONTACTS, TOPIC_CHOICES};
 use crate::store::{Reads as _, StoreError, WriteTx};
@@ -61,7 +61,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         }
         self.added += 1;
         self.changed = true;
-        self.record(AudienceKind::ContactCreated, id, &row, None)?;
+        self.record_in(AudienceKind::ContactCreated, id, &row, new.changes.segments.clone(), None)?;
         Ok(id)
     }
 
@@ -138,7 +138,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn leave_segment(&mut self, id: ContactId, segment: crate::id::SegmentId) -> Result<bool, StoreError> {
+    pub fn leave_segment(&mut self, id: ContactId, segment: SegmentId) -> Result<bool, StoreError> {
         let left = segments::remove_member(self.tx, self.team, segment, id)?;
         self.changed |= left;
         Ok(left)
@@ -196,6 +196,18 @@ impl<'a, 't> ContactWriter<'a, 't> {
         row: &ContactRow,
         topic: Option<TopicSnapshot>,
     ) -> Result<(), StoreError> {
+        let segments = segments::of_contact(self.tx, self.team, id)?;
+        self.record_in(kind, id, row, segments, topic)
+    }
+
+    fn record_in(
+        &self,
+        kind: AudienceKind,
+        id: ContactId,
+        row: &ContactRow,
+        segments: Vec<SegmentId>,
+        topic: Option<TopicSnapshot>,
+    ) -> Result<(), StoreError> {
         let contact = ContactSnapshot {
             id,
             email: row.email.clone(),
@@ -203,7 +215,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
             last_name: row.last_name.clone(),
             unsubscribed: row.unsubscribed(),
             updated_ms: row.updated_ms.unwrap_or_else(|| id.created_ms()),
-            segments: segments::of_contact(self.tx, self.team, id)?,
+            segments,
         };
         let subject = AudienceSubject::Contact { contact, source: self.source, topic };
         let event = AudienceEvent { kind, at_ms: self.now_ms, subject };

@@ -4,7 +4,7 @@
 //! panicked, or whose outcome could not be stored, is found here and put back.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::queue::Claimed;
 use crate::id::EmailId;
@@ -27,7 +27,7 @@ pub(super) struct Held(Mutex<Leases>);
 #[derive(Debug, Default)]
 struct Leases {
     sessions: u64,
-    by_key: HashMap<LeaseKey, (Holder, Claimed)>,
+    by_key: HashMap<LeaseKey, (Holder, Arc<Claimed>)>,
 }
 
 impl Held {
@@ -39,10 +39,10 @@ impl Held {
     }
 
     /// Notes the leases a session has taken.
-    pub(super) fn take(&self, session: u64, claimed: &[Claimed]) {
+    pub(super) fn take(&self, session: u64, claimed: &[Arc<Claimed>]) {
         let mut leases = self.lock();
         for group in claimed {
-            leases.by_key.insert(lease_key(group), (Holder::Session(session), group.clone()));
+            leases.by_key.insert(lease_key(group), (Holder::Session(session), Arc::clone(group)));
         }
     }
 
@@ -68,10 +68,10 @@ impl Held {
     }
 
     /// Returns the leases that nobody holds.
-    pub(super) fn abandoned(&self) -> Vec<Claimed> {
+    pub(super) fn abandoned(&self) -> Vec<Arc<Claimed>> {
         let leases = self.lock();
         let abandoned = leases.by_key.values().filter(|(holder, _)| *holder == Holder::Nobody);
-        abandoned.map(|(_, claimed)| claimed.clone()).collect()
+        abandoned.map(|(_, claimed)| Arc::clone(claimed)).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Leases> {

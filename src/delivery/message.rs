@@ -105,7 +105,7 @@ pub(super) fn compose(
 fn with_link(content: Content, links: &Links, claimed: &Claimed, topic: TopicId) -> Result<Content, ComposeError> {
     let Some(index) = claimed.recipients.first() else { return Ok(content) };
     let mailbox = Mailbox::parse(&claimed.row.recipients[*index].mailbox).map_err(|error| invalid(&error))?;
-    let token = UnsubscribeToken { team: claimed.due.team, topic, address: mailbox.address().clone() };
+    let token = UnsubscribeToken::of_topic(claimed.due.team, topic, mailbox.address().clone());
     let link = links.link(&token);
     let Content { html, text, mut headers } = content;
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("List-Unsubscribe")) {

@@ -1,10 +1,9 @@
 //! Delivery: from a committed email to an outcome that is committed too.
 //!
-//! The queue is a table (`queue.rs`). The engine (`engine.rs`) reads what is due, asks the
-//! transport (`transport.rs`) for the destination's servers and puts the group into the lane of
-//! their site (`lane.rs`). A session task (`worker.rs`) leases a few groups, composes and signs
-//! each message (`message.rs`, `return_path.rs`), speaks SMTP (`smtp/`), reads what
-//! the replies mean (`outcome.rs`) and settles the group (`settle.rs`, `retry.rs`) in one
+//! The queue is a table (`queue.rs`). The engine (`engine.rs`) runs a dispatcher
+//! (`dispatcher.rs`), which reads what is due, asks the transport (`transport.rs`) for the destination's servers and puts the group into the lane of
+//! their site (`lane.rs`). A session task (`worker.rs`, `session.rs`) leases a few groups, composes and signs
+//! each message (`message.rs`, `return_path.rs`), speaks SMTP (`smtp/`), reads what the replies mean (`outcome.rs`) and settles the group (`settle.rs`, `retry.rs`) in one
 //! transaction with its events. Groups without a conversation are settled by `unsent.rs`.
 //! `capture/` is the built-in mailbox; `simulated.rs` the recipients whose outcome is known;
 //! `forget.rs` and `erase.rs` take what is not to be kept.
@@ -17,6 +16,7 @@ pub mod capture;
 pub mod smtp;
 
 mod bell;
+mod dispatcher;
 mod engine;
 mod erase;
 mod forget;
@@ -29,6 +29,7 @@ mod receiving_host;
 mod retry;
 mod return_path;
 mod rows;
+mod session;
 mod settle;
 pub mod simulated;
 mod transport;

@@ -3,18 +3,17 @@
 use tracing::error;
 
 use super::rows::ReceivingHostRow;
-use super::settle::destination_hash;
 use crate::clock::DAY_MS;
 use crate::context::Context;
 use crate::store::tables::RECEIVING_HOSTS;
-use crate::store::{Reads as _, StoreError};
+use crate::store::{Reads as _, StoreError, name_hash};
 
 /// How long a broken STARTTLS is remembered.
 const BROKEN_TLS_MS: i64 = 3 * DAY_MS;
 
 /// Returns whether STARTTLS is better not tried with a host.
 pub(super) async fn has_broken_tls(context: &Context, host: &str) -> bool {
-    let (key, now_ms) = ((destination_hash(host),), context.now_ms());
+    let (key, now_ms) = ((name_hash(host),), context.now_ms());
     let known = context.store.read::<_, StoreError>(move |tx| tx.get(&RECEIVING_HOSTS, &key)).await;
     match known {
         Ok(known) => known.is_some_and(|row| row.broken_tls_until_ms > now_ms),
@@ -27,7 +26,7 @@ pub(super) async fn has_broken_tls(context: &Context, host: &str) -> bool {
 
 /// Remembers that the STARTTLS of a host does not work. Losing this costs one failed handshake.
 pub(super) async fn remember_broken_tls(context: &Context, host: &str) {
-    let key = (destination_hash(host),);
+    let key = (name_hash(host),);
     let row = ReceivingHostRow { name: host.to_owned(), broken_tls_until_ms: context.now_ms() + BROKEN_TLS_MS };
     let stored = context.store.write_bulk::<_, StoreError>(move |tx| tx.put(&RECEIVING_HOSTS, &key, &row)).await;
     if let Err(error) = stored {

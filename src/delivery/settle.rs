@@ -1,6 +1,8 @@
 //! Writing down what a conversation came to: the recipients' states, the events, the suppressions,
 //! the next attempt and the conversation itself, in one transaction.
 
+use std::sync::Arc;
+
 use super::outcome::{Charge, Company, Deferral, Fate};
 use super::queue::{Claimed, Due, requeue};
 use super::retry::{Pace, RetrySchedule, tells_delay};
@@ -13,13 +15,13 @@ use crate::events::{self, Bounce, Detail, Event, Kind};
 use crate::id::EmailId;
 use crate::random;
 use crate::store::tables::{ATTEMPTS, DESTINATIONS, EMAILS, LEASES};
-use crate::store::{Reads, StoreError, WriteTx};
+use crate::store::{Reads, StoreError, WriteTx, name_hash};
 use crate::suppressions::{self, Cause};
 
 /// What an attempt came to.
 #[derive(Clone, Debug)]
 pub(super) struct Settlement {
-    pub(super) claimed: Claimed,
+    pub(super) claimed: Arc<Claimed>,
     /// One fate for each of the claimed recipients, in their order.
     pub(super) fates: Vec<Fate>,
     /// The conversation; none when there was none.
@@ -30,12 +32,12 @@ pub(super) struct Settlement {
 
 impl Settlement {
     /// Returns a settlement with a fate for each recipient.
-    pub(super) fn new(claimed: Claimed, fates: Vec<Fate>, attempt: Option<AttemptRow>) -> Self {
+    pub(super) fn new(claimed: Arc<Claimed>, fates: Vec<Fate>, attempt: Option<AttemptRow>) -> Self {
         Self { claimed, fates, attempt, simulated: false }
     }
 
     /// Returns a settlement with one fate for everybody.
-    pub(super) fn alike(claimed: Claimed, fate: Fate, attempt: Option<AttemptRow>) -> Self {
+    pub(super) fn alike(claimed: Arc<Claimed>, fate: Fate, attempt: Option<AttemptRow>) -> Self {
         let fates = vec![fate; claimed.recipients.len()];
         Self::new(claimed, fates, attempt)
     }
@@ -48,7 +50,7 @@ pub(super) fn settle(
     schedule: &RetrySchedule,
     settlement: &Settlement,
 ) -> Result<Vec<Due>, StoreError> {
-    let Claimed { key, due, row: _, recipients } = &settlement.claimed;
+    let Claimed { key, due, row: _, recipients } = settlement.claimed.as_ref();
     let lease_key = (key.email, key.group);
     // A lease that is not there, or not ours, has been settled or recovered by another boot.
     let ours = tx.get(&LEASES, &lease_key)?.is_some_and(|lease| lease.epoch == context.store.epoch());
@@ -150,7 +152,7 @@ impl Settling<'_, '_> {
 
     /// Remembers, once a day, that the destination takes mail.
     fn remember_destination(&self) -> Result<(), StoreError> {
-        let key = (destination_hash(&self.due.destination),);
+        let key = (name_hash(&self.due.destination),);
         let day_ms = self.now_ms.div_euclid(DAY_MS) * DAY_MS;
         let known = self.tx.get(&DESTINATIONS, &key)?;
         if known.is_some_and(|known| known.delivered_ms == day_ms) {
@@ -259,11 +261,4 @@ impl Settling<'_, '_> {
         let detail = reply.map_or(Detail::None, |reply| Detail::Reply { reply });
         self.record(Kind::DeliveryDelayed, recipients, detail)
     }
-}
-
-/// Returns the key a destination is remembered by.
-pub(super) fn destination_hash(name: &str) -> [u8; 32] {
-    use sha2::Digest as _;
-
-    sha2::Sha256::digest(name.as_bytes()).into()
 }

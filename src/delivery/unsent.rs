@@ -1,17 +1,19 @@
 //! Groups that are settled without a conversation: simulated recipients, and destinations that
 //! have no servers.
 
+use std::sync::Arc;
+
 use super::engine::Engine;
 use super::outcome::{Deferral, Fate, undeliverable};
 use super::queue::{Claimed, Due, DueKey, claim};
 use super::retry::{CONFIRM_AFTER_MS, Pace};
 use super::rows::DueRow;
-use super::settle::{Settlement, destination_hash, settle};
+use super::settle::{Settlement, settle};
 use super::simulated::{self, Outcome};
 use crate::clock::{DAY_MS, TimestampMs};
 use crate::events::{Bounce, BounceType};
 use crate::store::tables::DESTINATIONS;
-use crate::store::{Reads, StoreError, WriteTx};
+use crate::store::{Reads, StoreError, WriteTx, name_hash};
 use tracing::error;
 
 /// A destination that took mail this recently is looked up once more before its name's absence
@@ -69,18 +71,8 @@ pub(super) async fn release_abandoned(engine: &Engine) {
     for claimed in engine.held.abandoned() {
         let due = DueRow { possible_duplicate: true, ..claimed.due.clone() };
         let fate = Fate::Deferred(Deferral::at_once(None));
-        let settlement = Settlement::alike(Claimed { due, ..claimed.clone() }, fate, None);
-        let (context, schedule) = (engine.context.clone(), engine.settings.schedule.clone());
-        let settled =
-            engine.context.store.write_bulk::<_, StoreError>(move |tx| settle(tx, &context, &schedule, &settlement));
-        match settled.await {
-            Ok(requeued) => {
-                engine.held.settled(&claimed);
-                engine.bell.ring_for(requeued);
-            }
-            // It stays abandoned, and the next reconciliation tries again.
-            Err(error) => error!(%error, "an abandoned delivery could not be put back: {error}"),
-        }
+        let settlement = Settlement::alike(Arc::new(Claimed { due, ..Claimed::clone(&claimed) }), fate, None);
+        engine.settle(settlement).await;
     }
 }
 
@@ -93,13 +85,13 @@ fn judge(tx: &WriteTx<'_>, claimed: Claimed, reason: &Reason, now_ms: TimestampM
             let due = DueRow { vanished_ms: Some(since_ms), ..claimed.due };
             let said = "5.1.2 the domain does not exist; it took mail lately, so it is looked up once more";
             let deferral = Deferral { pace: Pace::Confirm, ..Deferral::ordinary(Some(said.into())) };
-            return Ok(Settlement::alike(Claimed { due, ..claimed }, Fate::Deferred(deferral), None));
+            return Ok(Settlement::alike(Arc::new(Claimed { due, ..claimed }), Fate::Deferred(deferral), None));
         }
         Reason::Vanished => undeliverable("The recipient's domain does not exist.", "5.1.2"),
         Reason::Unknown { reason } => Fate::Deferred(Deferral::ordinary(Some(format!("4.4.3 {reason}")))),
         Reason::Expired => Fate::Failed { reason: "expired".into(), reply: None },
     };
-    Ok(Settlement::alike(claimed, fate, None))
+    Ok(Settlement::alike(Arc::new(claimed), fate, None))
 }
 
 /// Returns whether the destination's name has been gone long enough to be gone.
@@ -108,7 +100,7 @@ fn is_confirmed(claimed: &Claimed, now_ms: TimestampMs) -> bool {
 }
 
 fn took_mail(tx: &WriteTx<'_>, claimed: &Claimed, now_ms: TimestampMs) -> Result<bool, StoreError> {
-    let known = tx.get(&DESTINATIONS, &(destination_hash(&claimed.due.destination),))?;
+    let known = tx.get(&DESTINATIONS, &(name_hash(&claimed.due.destination),))?;
     Ok(known.is_some_and(|known| now_ms - known.delivered_ms < REMEMBERED_MS))
 }
 
@@ -119,7 +111,7 @@ fn simulate(claimed: Claimed) -> Settlement {
         claimed.addresses().iter().map(|address| simulated::outcome(address)).collect();
     let first_attempt = claimed.due.attempts == 0;
     let fates = outcomes.iter().map(|outcome| simulated_fate(*outcome, first_attempt)).collect();
-    Settlement { simulated: true, ..Settlement::new(claimed, fates, None) }
+    Settlement { simulated: true, ..Settlement::new(Arc::new(claimed), fates, None) }
 }
 
 fn simulated_fate(outcome: Option<Outcome>, first_attempt: bool) -> Fate {

@@ -4,43 +4,29 @@
 //! answered and before the session goes on. A kill between the two repeats the message after the
 //! restart, marked as a possible duplicate; nothing else can.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument as _, debug, error};
+use tracing::{Instrument as _, error};
 
 use super::engine::Engine;
 use super::lane::{Idle, Ready, Take};
 use super::message::{self, ComposeError, Composed};
 use super::outcome::{Circumstances, Deferral, Fate, SiteMood, read_refusal, read_transaction};
 use super::queue::{Claimed, DueKey, claim};
-use super::receiving_host;
 use super::rows::AttemptRow;
-use super::settle::{Settlement, settle};
-use super::smtp::{Endpoint, FailedSession, Identity, Session, SessionError, Timeouts, TlsPolicy};
+use super::session::{FailedOpening, SiteSession};
+use super::settle::Settlement;
+use super::smtp::SessionError;
 use super::transport::Servers;
 use super::unsent;
 use crate::blocking;
-use crate::store::StoreError;
 
 /// How long an open session waits for more mail of its site.
 const IDLE_MAX: Duration = Duration::from_secs(10);
-/// How long a session is used.
-const AGE_MAX: Duration = Duration::from_secs(5 * 60);
-/// Messages in one session.
-const MESSAGES_MAX: u32 = 100;
-/// Addresses tried before the site counts as failed.
-const ADDRESSES_TRIED_MAX: usize = 3;
-
-/// An open session and whose it is.
-struct Open {
-    session: Session,
-    host: String,
-}
 
 /// Serves a site until it has no more work, fails, or the engine stops.
 ///
@@ -54,7 +40,7 @@ pub(super) async fn run(engine: Arc<Engine>, site: String, stop: CancellationTok
         let mut worker = Worker { engine: &serving, site: &at, number, stop, open: None };
         worker.serve().await;
         if let Some(open) = worker.open.take() {
-            open.session.quit().await;
+            open.quit().await;
         }
     };
     session.spawn(served.in_current_span());
@@ -71,7 +57,7 @@ struct Worker<'a> {
     site: &'a str,
     number: u64,
     stop: CancellationToken,
-    open: Option<Open>,
+    open: Option<SiteSession>,
 }
 
 /// What a worker does after a group.
@@ -97,7 +83,7 @@ impl Worker<'_> {
                 }
                 Take::Elsewhere => {
                     if let Some(open) = self.open.take() {
-                        open.session.quit().await;
+                        open.quit().await;
                     }
                 }
                 Take::Wait { work, evict } => {
@@ -123,7 +109,7 @@ impl Worker<'_> {
 
     /// Returns whether the open session, if there is one, can take mail for these servers.
     fn fits(&self, servers: &Servers) -> bool {
-        self.open.as_ref().is_none_or(|open| servers.hosts.iter().any(|host| host.name == open.host))
+        self.open.as_ref().is_none_or(|open| open.is_with(servers))
     }
 
     async fn deliver_groups(&mut self, groups: Vec<Ready>) -> Next {
@@ -133,17 +119,15 @@ impl Worker<'_> {
         let (context, claiming) = (self.engine.context.clone(), keys.clone());
         let claimed = self.engine.context.store.write_bulk(move |tx| claim(tx, &context, &claiming)).await;
         self.engine.forget(&keys);
-        let claimed: Vec<Claimed> = match claimed {
-            Ok(claimed) => {
-                self.engine.held.take(self.number, &claimed);
-                claimed
-            }
+        let claimed: Vec<Arc<Claimed>> = match claimed {
+            Ok(claimed) => claimed.into_iter().map(with_servers).map(Arc::new).collect(),
             Err(error) => {
                 // The groups are still in the table; the next reconciliation finds them.
                 error!(%error, "deliveries could not be leased: {error}");
                 return Next::End;
             }
         };
+        self.engine.held.take(self.number, &claimed);
         let mut left = claimed.into_iter();
         while let Some(group) = left.next() {
             let next = if self.stop.is_cancelled() {
@@ -163,13 +147,11 @@ impl Worker<'_> {
     }
 
     /// Puts a leased group back, untried.
-    async fn release(&self, claimed: Claimed) {
-        self.settle(Settlement::alike(claimed, Fate::Deferred(Deferral::at_once(None)), None)).await;
+    async fn release(&self, claimed: Arc<Claimed>) {
+        self.engine.settle(Settlement::alike(claimed, Fate::Deferred(Deferral::at_once(None)), None)).await;
     }
 
-    async fn deliver(&mut self, mut claimed: Claimed, servers: &Servers) -> Next {
-        // The destination has servers, so that it exists.
-        claimed.due.vanished_ms = None;
+    async fn deliver(&mut self, claimed: Arc<Claimed>, servers: &Servers) -> Next {
         let timeouts = if claimed.due.attempts == 0 {
             self.engine.settings.timeouts.clone()
         } else {
@@ -177,7 +159,7 @@ impl Worker<'_> {
         };
         let stop = self.stop.clone();
         let opened = tokio::select! {
-            opened = self.open_session(servers, timeouts) => opened,
+            opened = SiteSession::open_in(&mut self.open, self.engine, servers, &timeouts) => opened,
             () = stop.cancelled() => {
                 self.release(claimed).await;
                 return Next::End;
@@ -188,17 +170,15 @@ impl Worker<'_> {
         }
         // Held until the message has left: many large ones at once would not fit in memory.
         let _room = self.engine.reserve_message_room(&claimed.row).await;
-        let (claimed, composed) = self.compose(claimed).await;
-        let composed = match composed {
+        let composed = match self.compose(&claimed).await {
             Ok(composed) => composed,
             Err(error) => {
-                self.settle(Settlement::alike(claimed, unsendable(error), None)).await;
+                self.engine.settle(Settlement::alike(claimed, unsendable(error), None)).await;
                 return Next::Continue;
             }
         };
         if claimed.due.plainly {
-            let plain = |open: Open| Open { session: open.session.without_pipelining(), ..open };
-            self.open = self.open.take().map(plain);
+            self.open = self.open.take().map(SiteSession::without_pipelining);
         }
         let Some(open) = &mut self.open else { return Next::End };
         let reused = open.session.transactions() > 0;
@@ -208,7 +188,7 @@ impl Worker<'_> {
         let under = Circumstances { host: &host, plainly: claimed.due.plainly, reused };
         let (fates, mood) = read_transaction(&transaction, under);
         let attempt = self.attempt_row(&claimed, summary(&fates), transaction.transcript);
-        self.settle(Settlement::new(claimed, fates, Some(attempt))).await;
+        self.engine.settle(Settlement::new(claimed, fates, Some(attempt))).await;
         self.after_transaction(mood).await
     }
 
@@ -219,125 +199,29 @@ impl Worker<'_> {
             return Next::End;
         }
         self.engine.lanes().succeeded(self.site);
-        let spent = self.open.as_ref().is_some_and(|open| {
-            !open.session.is_reusable()
-                || open.session.transactions() >= MESSAGES_MAX
-                || open.session.age(Instant::now()) >= AGE_MAX
-        });
-        if spent && let Some(open) = self.open.take() {
-            open.session.quit().await;
+        if let Some(spent) = self.open.take_if(|open| open.is_spent(Instant::now())) {
+            spent.quit().await;
         }
         Next::Continue
     }
 
-    async fn compose(&self, claimed: Claimed) -> (Claimed, Result<Composed, ComposeError>) {
-        let engine = Arc::clone(self.engine);
+    async fn compose(&self, claimed: &Arc<Claimed>) -> Result<Composed, ComposeError> {
+        let (engine, claimed) = (Arc::clone(self.engine), Arc::clone(claimed));
         blocking::run(move || {
-            let composed = engine.context.store.read_now(|tx| {
+            engine.context.store.read_now(|tx| {
                 let links = &engine.settings.links;
                 message::compose(tx, &engine.context, &engine.signing, &engine.return_paths, links, &claimed)
-            });
-            (claimed, composed)
+            })
         })
         .await
-    }
-
-    async fn settle(&self, settlement: Settlement) {
-        let (context, schedule) = (self.engine.context.clone(), self.engine.settings.schedule.clone());
-        let claimed = settlement.claimed.clone();
-        let settled = self
-            .engine
-            .context
-            .store
-            .write_bulk::<_, StoreError>(move |tx| settle(tx, &context, &schedule, &settlement));
-        match settled.await {
-            Ok(requeued) => {
-                self.engine.held.settled(&claimed);
-                self.engine.bell.ring_for(requeued);
-            }
-            // The lease stays; the reconciliation puts it back as a possible duplicate.
-            Err(error) => {
-                self.engine.held.abandon(&claimed);
-                error!(%error, "the outcome of a delivery could not be stored: {error}");
-            }
-        }
-    }
-
-    /// Makes sure that there is a session for these servers.
-    async fn open_session(
-        &mut self,
-        servers: &Servers,
-        timeouts: Timeouts,
-    ) -> Result<(), (FailedSession, Option<Endpoint>)> {
-        if let Some(open) = self.open.take() {
-            if open.session.is_reusable() && servers.hosts.iter().any(|host| host.name == open.host) {
-                self.open = Some(open);
-                return Ok(());
-            }
-            open.session.quit().await;
-        }
-        let identity = Identity {
-            ehlo_name: self.engine.settings.hostname.clone(),
-            source: None,
-            credentials: servers.credentials.clone(),
-        };
-        let mut last = None;
-        let mut tries = ADDRESSES_TRIED_MAX;
-        for host in &servers.hosts {
-            for address in host.addresses.iter().take(tries) {
-                tries -= 1;
-                match self.connect(&host.name, *address, servers.tls, &identity, &timeouts).await {
-                    Ok(session) => {
-                        self.open = Some(Open { session, host: host.name.clone() });
-                        return Ok(());
-                    }
-                    Err((failed, endpoint)) => last = Some((failed, Some(endpoint))),
-                }
-            }
-        }
-        Err(last.unwrap_or_else(|| {
-            let error = SessionError::Unreachable { reason: "the site has no address".into() };
-            (FailedSession { error, transcript: String::new() }, None)
-        }))
-    }
-
-    /// Opens a session with one address. Where TLS is opportunistic and breaks, it is opened once
-    /// more in clear text, and the host is remembered.
-    async fn connect(
-        &self,
-        host: &str,
-        address: SocketAddr,
-        tls: TlsPolicy,
-        identity: &Identity,
-        timeouts: &Timeouts,
-    ) -> Result<Session, (FailedSession, Endpoint)> {
-        let settings = &self.engine.settings;
-        let mut endpoint = Endpoint { address, host: host.to_owned(), tls };
-        if tls == TlsPolicy::Opportunistic && receiving_host::has_broken_tls(&self.engine.context, host).await {
-            endpoint.tls = TlsPolicy::Never;
-        }
-        let failed = match Session::open(&endpoint, identity, timeouts, &settings.tls).await {
-            Ok(session) => return Ok(session),
-            Err(failed) => failed,
-        };
-        // RFC 7435 §3: opportunistic security is better than clear text and never in the way of mail.
-        // Who can inject text can hide STARTTLS as well, so that falling back gives nothing away.
-        let broken = matches!(failed.error, SessionError::TlsFailed { .. } | SessionError::Injected);
-        if !broken || endpoint.tls != TlsPolicy::Opportunistic {
-            return Err((failed, endpoint));
-        }
-        debug!("STARTTLS of {host} does not work: {}", failed.error);
-        receiving_host::remember_broken_tls(&self.engine.context, host).await;
-        endpoint.tls = TlsPolicy::Never;
-        Session::open(&endpoint, identity, timeouts, &settings.tls).await.map_err(|failed| (failed, endpoint))
     }
 
     /// Defers the group whose session could not be opened, and lets the site rest.
     async fn site_failed(
         &mut self,
-        claimed: Claimed,
+        claimed: Arc<Claimed>,
         servers: &Servers,
-        (failed, endpoint): (FailedSession, Option<Endpoint>),
+        FailedOpening { failed, endpoint }: FailedOpening,
     ) -> Next {
         let nearest = servers.hosts.first().map_or("", |host| host.name.as_str());
         let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
@@ -356,7 +240,7 @@ impl Worker<'_> {
             summary: failed.error.to_string(),
             transcript: failed.transcript,
         };
-        self.settle(Settlement::alike(claimed, fate, Some(attempt))).await;
+        self.engine.settle(Settlement::alike(claimed, fate, Some(attempt))).await;
         self.rest(self.engine.context.now_ms()).await;
         Next::End
     }
@@ -383,6 +267,12 @@ impl Worker<'_> {
             transcript,
         }
     }
+}
+
+/// Notes that a group's destination has servers, so that it exists.
+fn with_servers(mut claimed: Claimed) -> Claimed {
+    claimed.due.vanished_ms = None;
+    claimed
 }
 
 /// Returns the fate of a message that cannot be made.

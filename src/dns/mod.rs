@@ -13,7 +13,8 @@
 //! - `site.rs`: the provider behind an MX set;
 //! - `mx.rs` and `select.rs`: the pure rules of routing; `route.rs`: the search for a route;
 //! - `error.rs`: how lookups fail; `failures.rs`: which questions failed lately; `upstream.rs`: one DNS server, and what its
-//!   answers mean; `resolver.rs`: the questions the rest of the program asks;
+//!   answers mean; `lookup.rs`: one question, asked of several; `resolver.rs`: the questions the rest
+//!   of the program asks;
 //! - `records.rs`, `txt.rs` and `dmarc.rs`: verdicts on a domain's records.
 //!
 //! Invariants:
@@ -32,6 +33,7 @@ mod error;
 mod failures;
 pub mod guard;
 pub mod host;
+mod lookup;
 pub mod mx;
 mod records;
 mod resolver;
@@ -48,8 +50,9 @@ pub use cidr::{Cidr, CidrError};
 pub use dmarc::{Dmarc, compare_dmarc};
 pub use error::{DnsError, LookupError};
 pub use guard::{Guard, Refusal};
+pub use lookup::Timings;
 pub use records::{Expected, Live, Verdict, compare_cname, compare_mx};
-pub use resolver::{Resolver, Timings};
+pub use resolver::Resolver;
 pub use route::{Families, Freshness, MxHost, OwnHost, Route, RoutePolicy, Unroutable};
 pub use site::Site;
 pub(crate) use site::registrable;

@@ -1,78 +1,28 @@
-//! The questions the program asks of the DNS, and what it remembers of the answers.
+//! The questions the program asks of the DNS.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use hickory_resolver::Hosts;
 use hickory_resolver::proto::op::Query;
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use hickory_resolver::system_conf::read_system_conf;
-use tokio::sync::Semaphore;
 
 use super::error::{DnsError, LookupError};
-use super::failures::{FailureCache, Question};
 use super::host;
+use super::lookup::{Lookups, Memory, Timings, complete};
 use super::mx::ROOT;
-use super::upstream::{Miss, Upstream, server_at};
+use super::upstream::{Upstream, server_at};
 
-/// Questions under way at once; more wait, and give up after one timeout. Enough for every
-/// delivery session to ask, and a bound on sockets.
-pub(super) const IN_FLIGHT_MAX: usize = 256;
 /// Servers used of those configured; the C library stops at three.
 const SERVERS_MAX: usize = 4;
 
 /// Resolves names over one or more DNS servers. Cheap to clone; clones share their memory.
 #[derive(Clone)]
 pub struct Resolver {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    upstreams: Vec<Upstream>,
-    /// The server asked first. It moves on when a server is silent, so that a dead one costs one
-    /// timeout and not one for each lookup.
-    preferred: AtomicUsize,
-    tries: usize,
-    timeout: Duration,
-    failures: Mutex<FailureCache>,
-    permits: Semaphore,
-    hosts_file: Option<Hosts>,
-}
-
-/// How long to wait, and how long to remember.
-#[derive(Clone, Debug)]
-pub struct Timings {
-    /// For one try of one lookup.
-    pub timeout: Duration,
-    /// Tries of one lookup, each at the next server when there is one.
-    pub tries: usize,
-    /// Bounds on the lifetime of answers.
-    pub positive_ttl: RangeInclusive<Duration>,
-    /// Bounds on the lifetime of "no such name" and "no such record".
-    pub negative_ttl: RangeInclusive<Duration>,
-}
-
-impl Default for Timings {
-    fn default() -> Self {
-        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-        Self {
-            timeout: Duration::from_secs(5),
-            tries: 2,
-            positive_ttl: minutes(1)..=minutes(24 * 60),
-            negative_ttl: minutes(1)..=minutes(60),
-        }
-    }
-}
-
-/// Whether a lookup may use what is remembered, and may be remembered itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
-    Use { now_ms: i64 },
-    Skip,
+    lookups: Arc<Lookups>,
+    hosts_file: Option<Arc<Hosts>>,
 }
 
 impl Resolver {
@@ -110,20 +60,7 @@ impl Resolver {
     }
 
     fn over(upstreams: Vec<Upstream>, timings: &Timings, hosts_file: Option<Hosts>) -> Result<Self, DnsError> {
-        if upstreams.is_empty() {
-            return Err(DnsError::NoServers);
-        }
-        Ok(Self {
-            shared: Arc::new(Shared {
-                upstreams,
-                preferred: AtomicUsize::new(0),
-                tries: timings.tries.max(1),
-                timeout: timings.timeout,
-                failures: Mutex::new(FailureCache::default()),
-                permits: Semaphore::new(IN_FLIGHT_MAX),
-                hosts_file,
-            }),
-        })
+        Ok(Self { lookups: Arc::new(Lookups::over(upstreams, timings)?), hosts_file: hosts_file.map(Arc::new) })
     }
 
     /// Returns the TXT records of `name`, each joined from its strings. Asks afresh: this is for
@@ -133,7 +70,7 @@ impl Resolver {
     ///
     /// [`LookupError`].
     pub async fn txt(&self, name: &str) -> Result<Vec<String>, LookupError> {
-        let records = self.lookup(name, RecordType::TXT, Memory::Skip).await?;
+        let records = self.lookups.records(name, RecordType::TXT, Memory::Skip).await?;
         Ok(records
             .iter()
             .filter_map(|record| match record {
@@ -159,7 +96,7 @@ impl Resolver {
     ///
     /// [`LookupError`].
     pub async fn cname(&self, name: &str) -> Result<String, LookupError> {
-        let records = self.lookup(name, RecordType::CNAME, Memory::Skip).await?;
+        let records = self.lookups.records(name, RecordType::CNAME, Memory::Skip).await?;
         let target = records.iter().find_map(|record| match record {
             RData::CNAME(target) => Some(to_text(&target.0)),
             _ => None,
@@ -173,7 +110,7 @@ impl Resolver {
     ///
     /// [`LookupError`].
     pub async fn ptr(&self, ip: IpAddr) -> Result<Vec<String>, LookupError> {
-        let records = self.lookup(&Name::from(ip).to_ascii(), RecordType::PTR, Memory::Skip).await?;
+        let records = self.lookups.records(&Name::from(ip).to_ascii(), RecordType::PTR, Memory::Skip).await?;
         Ok(records
             .iter()
             .filter_map(|record| match record {
@@ -212,7 +149,7 @@ impl Resolver {
     }
 
     pub(super) async fn mx_records(&self, name: &str, memory: Memory) -> Result<Vec<(u16, String)>, LookupError> {
-        let records = self.lookup(name, RecordType::MX, memory).await?;
+        let records = self.lookups.records(name, RecordType::MX, memory).await?;
         Ok(records
             .iter()
             .filter_map(|record| match record {
@@ -223,13 +160,15 @@ impl Resolver {
     }
 
     pub(super) async fn both_families(&self, host: &str, memory: Memory) -> Result<Vec<IpAddr>, LookupError> {
-        let (v4, v6) =
-            tokio::join!(self.lookup(host, RecordType::A, memory), self.lookup(host, RecordType::AAAA, memory));
+        let (v4, v6) = tokio::join!(
+            self.lookups.records(host, RecordType::A, memory),
+            self.lookups.records(host, RecordType::AAAA, memory)
+        );
         join_families(v4, v6)
     }
 
     fn hosts_file_addresses(&self, host: &str) -> Option<Vec<IpAddr>> {
-        let hosts = self.shared.hosts_file.as_ref()?;
+        let hosts = self.hosts_file.as_ref()?;
         let name = complete(&host::normalize(host)?).ok()?;
         let addresses: Vec<IpAddr> = [RecordType::A, RecordType::AAAA]
             .into_iter()
@@ -237,75 +176,6 @@ impl Resolver {
             .flat_map(|lookup| lookup.answers().iter().filter_map(|record| record.data.ip_addr()).collect::<Vec<_>>())
             .collect();
         (!addresses.is_empty()).then_some(addresses)
-    }
-
-    async fn lookup(&self, name: &str, kind: RecordType, memory: Memory) -> Result<Vec<RData>, LookupError> {
-        let name = host::normalize(name).ok_or(LookupError::NoSuchName)?;
-        let question: Question = (name, kind);
-        let Memory::Use { now_ms } = memory else {
-            return self.ask(&question, memory).await.map_err(|miss| describe(&question, miss));
-        };
-
-        if let Some(reason) = self.failures().reason(&question, now_ms) {
-            return Err(LookupError::Temporary(format!("{reason}, a moment ago")));
-        }
-        // A duration, not a date: when the failure is known the window starts.
-        let began = tokio::time::Instant::now();
-        let answer = self.ask(&question, memory).await;
-        let ended_ms = now_ms.saturating_add(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX));
-        match answer {
-            Ok(records) => {
-                self.failures().forget(&question);
-                Ok(records)
-            }
-            Err(miss) => {
-                let overloaded = miss == Miss::Overloaded;
-                let error = describe(&question, miss);
-                match &error {
-                    LookupError::Temporary(_) if overloaded => {}
-                    LookupError::Temporary(reason) => {
-                        self.failures().record(question, now_ms, ended_ms, reason.clone());
-                    }
-                    LookupError::NoSuchName | LookupError::NoRecords => self.failures().forget(&question),
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// Asks one server after the other until one says something final.
-    async fn ask(&self, (name, kind): &Question, memory: Memory) -> Result<Vec<RData>, Miss> {
-        let name = complete(name).map_err(|_| Miss::NoSuchName)?;
-        let shared = &*self.shared;
-        let Ok(Ok(_permit)) = tokio::time::timeout(shared.timeout, shared.permits.acquire()).await else {
-            return Err(Miss::Overloaded);
-        };
-        let mut last = Miss::Overloaded;
-        // How many servers said something useless about this name; the next in line may know.
-        let mut passed_over = 0;
-        for _ in 0..shared.tries {
-            let at = shared.preferred.load(Ordering::Relaxed);
-            let upstream = &shared.upstreams[(at + passed_over) % shared.upstreams.len()];
-            match upstream.ask(&name, *kind, memory).await {
-                Err(Miss::Silent(reason)) => {
-                    let next = (at + 1) % shared.upstreams.len();
-                    // Whoever comes second leaves the first one's step alone.
-                    let _ = shared.preferred.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed);
-                    last = Miss::Silent(reason);
-                }
-                Err(miss @ Miss::Unusable(_)) => {
-                    passed_over += 1;
-                    last = miss;
-                }
-                answer => return answer,
-            }
-        }
-        Err(last)
-    }
-
-    fn failures(&self) -> MutexGuard<'_, FailureCache> {
-        // The map is whole between any two statements, so a panic elsewhere does not spoil it.
-        self.shared.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -327,22 +197,6 @@ fn join_families(
     if addresses.is_empty() { Err(error) } else { Ok(addresses) }
 }
 
-fn describe((name, kind): &Question, miss: Miss) -> LookupError {
-    match miss {
-        Miss::NoSuchName => LookupError::NoSuchName,
-        Miss::NoRecords => LookupError::NoRecords,
-        Miss::Unusable(reason) | Miss::Silent(reason) => LookupError::Temporary(format!("{kind} {name}: {reason}")),
-        Miss::Overloaded => LookupError::Temporary(format!("{kind} {name}: too many lookups at once")),
-    }
-}
-
-/// Makes a complete name of a normalized one, so that no search list applies.
-fn complete(name: &str) -> Result<Name, hickory_resolver::proto::ProtoError> {
-    let mut name = Name::from_ascii(name)?;
-    name.set_fqdn(true);
-    Ok(name)
-}
-
 /// Writes a name from an answer in lowercase without the final dot. Odd octets come out escaped,
 /// which no normalized name holds.
 fn to_text(name: &Name) -> String {
@@ -358,7 +212,7 @@ fn to_text(name: &Name) -> String {
 
 impl fmt::Debug for Resolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resolver").field("servers", &self.shared.upstreams.len()).finish_non_exhaustive()
+        f.debug_struct("Resolver").field("servers", &self.lookups.servers()).finish_non_exhaustive()
     }
 }
 

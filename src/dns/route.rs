@@ -9,8 +9,9 @@ use tokio::task::JoinSet;
 use super::error::LookupError;
 use super::guard::Guard;
 use super::host;
+use super::lookup::Memory;
 use super::mx::{self, Plan, Target};
-use super::resolver::{Memory, Resolver};
+use super::resolver::Resolver;
 use super::select::{Dead, select};
 use super::site::Site;
 

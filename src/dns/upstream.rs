@@ -11,7 +11,7 @@ use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 
 use super::error::DnsError;
-use super::resolver::{Memory, Timings};
+use super::lookup::{IN_FLIGHT_MAX, Memory, Timings};
 
 /// A longer chain is a mistake or an attack; public resolvers stop at about as many.
 const CNAME_LINKS_MAX: usize = 8;
@@ -89,7 +89,7 @@ fn client(
     // SERVFAIL, and repeats the question to that one.
     options.attempts = 0;
     options.num_concurrent_reqs = 1;
-    options.max_active_requests = super::resolver::IN_FLIGHT_MAX;
+    options.max_active_requests = IN_FLIGHT_MAX;
     options.cache_size = if positive_ttl.end().is_zero() { 0 } else { ANSWERS_MAX };
     options.positive_min_ttl = Some(*positive_ttl.start());
     options.positive_max_ttl = Some(*positive_ttl.end());

@@ -37,11 +37,11 @@ mod worker;
 
 pub use error::{CreateDomainError, DomainRule, UpdateDomainError};
 pub use model::{
-    Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, Live, NewDomain, Patch, RecordKind, RecordState,
+    Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, Live, NewDomain, RecordKind, RecordState,
     RecordStatus,
 };
 pub use records::RecordView;
 pub use service::Domains;
 pub use settings::{DomainSettings, RelayRecords, RelayRecordsError};
 pub use signing::{SigningKeyCache, SigningKeys, signing_keys};
-pub use store::{DkimKeyRow, DomainRow, SenderDomainRow, exists, find, find_sender};
+pub use store::{DkimKeyRow, DomainRow, SenderDomainRow, exists, find, find_sender, find_sender_hashed};

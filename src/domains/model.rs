@@ -6,6 +6,7 @@ use super::records::RecordView;
 use crate::address::DomainName;
 use crate::clock::TimestampMs;
 use crate::id::DomainId;
+use crate::patch::Patch;
 
 /// The shortest name, in characters: `a.co`.
 pub(super) const NAME_CHARS_MIN: usize = 4;
@@ -213,18 +214,6 @@ impl NewDomain {
             tracking_subdomain: None,
         }
     }
-}
-
-/// What happens to a field that can be cleared.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Patch<T> {
-    /// It stays as it is.
-    #[default]
-    Keep,
-    /// It is emptied.
-    Clear,
-    /// It is set.
-    Set(T),
 }
 
 /// What an update changes.

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use super::decide;
 use super::error::{CreateDomainError, DomainRule, UpdateDomainError};
 use super::model::{
-    Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, NAME_CHARS_MIN, NewDomain, Patch, RecordKind,
+    Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, NAME_CHARS_MIN, NewDomain, RecordKind,
 };
 use super::queue::CheckQueue;
 use super::records;
@@ -22,6 +22,7 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::dns::Resolver;
 use crate::id::{DomainId, TeamId};
+use crate::patch::Patch;
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::DOMAINS;
 use crate::store::{StoreError, WriteTx};

@@ -1,13 +1,12 @@
 //! The rows of domains, and the read that every send makes.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::model::{DomainStatus, RecordKind, RecordState};
 use crate::clock::TimestampMs;
 use crate::id::{DomainId, TeamId};
 use crate::store::tables::{DOMAINS, SENDER_DOMAINS};
-use crate::store::{Reads, Row, StoreError, WriteTx};
+use crate::store::{NameHash, Reads, Row, StoreError, WriteTx, name_hash};
 
 /// A domain on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -87,17 +86,24 @@ pub struct SenderDomainRow {
 }
 impl Row for SenderDomainRow {}
 
-/// Returns the hash a domain's name is found by.
-fn name_hash(name: &str) -> [u8; 32] {
-    Sha256::digest(name.as_bytes()).into()
-}
-
 /// Returns the team's domain of that name (an A-label in lower case), as a send needs it.
 ///
 /// # Errors
 /// [`StoreError`].
 pub fn find_sender(tx: &impl Reads, team: TeamId, name: &str) -> Result<Option<SenderDomainRow>, StoreError> {
-    tx.get(&SENDER_DOMAINS, &(team, name_hash(name)))
+    find_sender_hashed(tx, team, &name_hash(name))
+}
+
+/// As [`find_sender`], by the hash of the name.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn find_sender_hashed(
+    tx: &impl Reads,
+    team: TeamId,
+    name: &NameHash,
+) -> Result<Option<SenderDomainRow>, StoreError> {
+    tx.get(&SENDER_DOMAINS, &(team, *name))
 }
 
 /// Returns the team's domain of that id.

@@ -1,10 +1,10 @@
 //! Changing an email that has not gone out: another time, called off, deleted. Each is one
 //! transaction with the queue, so that it wins or loses against a send that begins, never half.
 
-use super::model::LastEvent;
+use super::model::{LastEvent, bare};
 use super::read::visible;
 use super::retention::{delete_email, is_settled};
-use super::send::{Emails, bare};
+use super::send::Emails;
 use super::store::{DeliveryState, EmailRow};
 use crate::clock::TimestampMs;
 use crate::delivery::{Class, DueKey};

@@ -1,13 +1,13 @@
 //! Emails: accepted, queued, delivered, read back.
 //!
-//! Life cycle: a request is parsed (`api/request.rs`), accepted in one transaction (`send.rs`),
+//! Life cycle: a request is parsed (`api/request.rs`), accepted in one transaction (`accept.rs`),
 //! taken up by `delivery`, and climbs the ladder of [`LastEvent`] as its recipients' servers
 //! answer. Until its time it can be moved or called off (`change.rs`). Retention removes the
 //! content first and the row later.
 //!
 //! Reading order: `model.rs` (what an email is), `headers.rs`, `attachments.rs`, `tags.rs`,
-//! `schedule.rs` (the rules of the fields), `idempotency.rs`, `send.rs`, `read.rs`, `change.rs`,
-//! `retention.rs`, `erase.rs`, `store/` (rows), `api/` (endpoints).
+//! `schedule.rs` (the rules of the fields), `idempotency.rs`, `send.rs`, `prepare.rs`, `accept.rs`,
+//! `read.rs`, `change.rs`, `retention.rs`, `erase.rs`, `store/` (rows), `api/` (endpoints).
 //!
 //! Invariants: the content is never held unsealed in the store; a recipient is in exactly one of
 //! the queue, a lease, or settled, and the email's row says which.
@@ -18,25 +18,28 @@ pub mod headers;
 pub mod schedule;
 pub mod tags;
 
+mod accept;
 mod change;
 mod erase;
 mod excerpt;
 mod idempotency;
 mod model;
+mod prepare;
 mod read;
 mod retention;
 mod send;
 mod store;
 
+pub(crate) use accept::still_wanted;
 pub(crate) use change::put_settled;
 pub(crate) use erase::{EmailErasure, erase, holds, is_concerned};
 pub use idempotency::{Answer, Idempotency};
+pub(crate) use model::bare;
 pub use model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail};
 pub use read::WholeEmail;
 pub use retention::Retention;
 pub(crate) use retention::is_settled;
 pub use send::{BatchError, Emails, SendError, Sender};
-pub(crate) use send::{bare, still_wanted};
 pub use store::{DeliveryState, EmailRow, IdempotencyRow, RecipientRow};
 pub(crate) use store::{read_attachment, read_content};
 

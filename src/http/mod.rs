@@ -24,6 +24,7 @@ mod reader;
 mod respond;
 mod state;
 pub(crate) mod tolerance;
+mod validation;
 
 pub use body::{Body, BodySize, FromBody, JsonBody};
 pub use bounded::{AtMost, read_at_most};
@@ -37,3 +38,4 @@ pub use rate_limit::RateLimiter;
 pub use reader::Anything;
 pub use respond::Created;
 pub use state::{Services, State};
+pub use validation::BatchValidation;

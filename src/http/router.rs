@@ -12,7 +12,9 @@ use super::rate_limit::RateLimiter;
 use super::state::Services;
 use super::{auth, edge, openapi};
 use crate::id::IdSource;
-use crate::{api_keys, dashboard, domains, emails, preferences, suppressions};
+use crate::{
+    api_keys, contact_properties, contacts, dashboard, domains, emails, preferences, segments, suppressions, topics,
+};
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
 /// that would match it.
@@ -20,7 +22,6 @@ fn api() -> Router {
     use api_keys::api as keys;
     use domains::api as domains;
     use emails::api as emails;
-    use suppressions::api as suppressions;
 
     Router::new()
         .push(Router::with_path("emails").post(emails::send_email).get(emails::list_emails))
@@ -42,6 +43,63 @@ fn api() -> Router {
                 .delete(domains::delete_domain),
         )
         .push(Router::with_path("domains/{id}/verify").post(domains::verify_domain))
+        .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
+        .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
+        .push(audience())
+        .push(Router::with_path("openapi.json").get(openapi::get_description))
+}
+
+/// The people a team writes to, and what it knows of them.
+fn audience() -> Router {
+    use contact_properties::api as properties;
+    use contacts::api as contacts;
+    use preferences::api as preferences;
+    use segments::api as segments;
+    use segments::audiences;
+    use suppressions::api as suppressions;
+    use topics::api as topics;
+
+    Router::new()
+        .push(Router::with_path("contacts").post(contacts::create_contact).get(contacts::list_contacts))
+        .push(Router::with_path("contacts/batch").post(contacts::create_contacts))
+        .push(Router::with_path("contacts/batch/get").post(contacts::batch_get_contacts))
+        .push(Router::with_path("contacts/batch/remove").post(contacts::batch_remove_contacts))
+        .push(
+            Router::with_path("contacts/{id}")
+                .get(contacts::get_contact)
+                .patch(contacts::update_contact)
+                .delete(contacts::delete_contact),
+        )
+        .push(
+            Router::with_path("contacts/{id}/topics")
+                .get(contacts::list_contact_topics)
+                .patch(contacts::update_contact_topics),
+        )
+        .push(Router::with_path("contacts/{id}/segments").get(contacts::list_contact_segments))
+        .push(Router::with_path("contacts/{id}/preferences-link").post(preferences::create_preferences_link))
+        .push(
+            Router::with_path("contacts/{id}/segments/{segment_id}")
+                .post(contacts::join_segment)
+                .delete(contacts::leave_segment),
+        )
+        .push(
+            Router::with_path("contact-properties")
+                .post(properties::create_contact_property)
+                .get(properties::list_contact_properties),
+        )
+        .push(
+            Router::with_path("contact-properties/{id}")
+                .get(properties::get_contact_property)
+                .patch(properties::update_contact_property)
+                .delete(properties::delete_contact_property),
+        )
+        .push(Router::with_path("topics").post(topics::create_topic).get(topics::list_topics))
+        .push(
+            Router::with_path("topics/{id}")
+                .get(topics::get_topic)
+                .patch(topics::update_topic)
+                .delete(topics::delete_topic),
+        )
         .push(
             Router::with_path("suppressions")
                 .post(suppressions::create_suppression)
@@ -54,21 +112,49 @@ fn api() -> Router {
                 .get(suppressions::get_suppression)
                 .delete(suppressions::delete_suppression),
         )
-        .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
-        .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
-        .push(Router::with_path("openapi.json").get(openapi::get_description))
+        .push(Router::with_path("segments").post(segments::create_segment).get(segments::list_segments))
+        .push(
+            Router::with_path("segments/{id}")
+                .get(segments::get_segment)
+                .patch(segments::update_segment)
+                .delete(segments::delete_segment),
+        )
+        .push(Router::with_path("segments/{id}/contacts").get(segments::list_segment_contacts))
+        .push(Router::with_path("audiences").post(audiences::create_audience).get(audiences::list_audiences))
+        .push(Router::with_path("audiences/{id}").get(audiences::get_audience).delete(audiences::delete_audience))
+        .push(
+            Router::with_path("audiences/{id}/contacts")
+                .post(audiences::create_audience_contact)
+                .get(audiences::list_audience_contacts),
+        )
+        .push(
+            Router::with_path("audiences/{id}/contacts/{contact_id}")
+                .get(audiences::get_audience_contact)
+                .patch(audiences::update_audience_contact)
+                .delete(audiences::delete_audience_contact),
+        )
 }
 
 /// Paths of the compatible API that this server does not have, and methods that a path has not,
 /// where a path with a parameter would otherwise match: they are unknown like any other.
 fn absent() -> Router {
     let mut router = Router::new();
-    for path in ["emails/metrics", "emails/receiving", "emails/receiving/{**rest}", "domains/claim"] {
+    for path in [
+        "emails/metrics",
+        "emails/receiving",
+        "emails/receiving/{**rest}",
+        "domains/claim",
+        "contacts/imports",
+        "contacts/imports/{**rest}",
+    ] {
         router = router.push(Router::with_path(path).goal(openapi::unknown));
     }
-    // With another method, a path with a parameter would match this one.
-    let batch = Router::with_path("emails/batch").filter_fn(|req, _| req.method() != Method::POST);
-    router.push(batch.goal(openapi::wrong_method))
+    // With another method, a path with a parameter would match these.
+    for path in ["emails/batch", "contacts/batch"] {
+        let batch = Router::with_path(path).filter_fn(|req, _| req.method() != Method::POST);
+        router = router.push(batch.goal(openapi::wrong_method));
+    }
+    router
 }
 
 /// The routes that need no key.

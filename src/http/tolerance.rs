@@ -11,6 +11,13 @@ const TOLERATED: &[(&str, &str, &[&str])] = &[
     ("POST", "emails", EMAIL_ECHOES),
     ("PATCH", "emails/{id}", &["id", "email_id"]),
     ("PATCH", "domains/{id}", &["id"]),
+    ("POST", "contacts", &["audience_id", "segment_id"]),
+    ("PATCH", "contacts/{id}", &["id", "audience_id", "segment_id"]),
+    ("PATCH", "topics/{id}", &["id", "topic_id"]),
+    ("PATCH", "contact-properties/{id}", &["id"]),
+    ("POST", "segments", &["audience_id"]),
+    ("POST", "audiences/{id}/contacts", &["audience_id", "segment_id"]),
+    ("PATCH", "audiences/{id}/contacts/{contact_id}", &["id", "audience_id", "segment_id"]),
     ("PATCH", "api-keys/{id}", &["id"]),
 ];
 

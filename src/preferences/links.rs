@@ -102,10 +102,15 @@ impl Links {
             return Err(LinkError::TooManyPlaceholders);
         }
         let needs_link = pair == PairOrigin::Generated || placeholders > 0;
-        if needs_link && !self.settings.links_work() {
-            return Err(LinkError::Loopback(self.settings.public_url.clone()));
-        }
-        Ok(())
+        if needs_link { self.check_reach().map_err(LinkError::Loopback) } else { Ok(()) }
+    }
+
+    /// Checks that whoever gets a link can open it.
+    ///
+    /// # Errors
+    /// The public address, when it leads them home.
+    pub fn check_reach(&self) -> Result<(), String> {
+        if self.settings.links_work() { Ok(()) } else { Err(self.settings.public_url.clone()) }
     }
 
     /// Returns the link of one recipient.
@@ -123,6 +128,11 @@ pub struct Link {
 }
 
 impl Link {
+    /// Returns the address of the page.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Puts the link in place of the placeholders of an html part, escaped as the value of an
     /// attribute. What is put in is not looked at again.
     pub fn fill_html(&self, html: String) -> String {
@@ -240,7 +250,7 @@ mod tests {
     fn a_link_names_the_recipient_below_the_public_address() {
         let links = links("https://mail.example.com/base", Reach::Delivered);
         let address = EmailAddress::parse("ada@example.com").unwrap();
-        let token = UnsubscribeToken { team: Id::MIN, topic: Id::MAX, address };
+        let token = UnsubscribeToken::of_topic(Id::MIN, Id::MAX, address);
 
         let url = links.link(&token).url;
 

@@ -1,93 +1,230 @@
-//! What a link shows and what posting to it records.
+//! Reading and recording what recipients choose.
 
-use super::token::UnsubscribeToken;
+use super::links::Links;
+use super::redirect::RedirectUrl;
+use super::store;
+use super::token::{Scope, UnsubscribeToken};
+use super::undo::{Record, Subject, Undo};
+use super::view::{self, Recipient, Standing, View};
 use crate::address::EmailAddress;
 use crate::contacts;
 use crate::context::Context;
 use crate::events::Source;
-use crate::store::tables::TOPICS;
-use crate::store::{Reads, StoreError};
-use crate::suppressions::{self, Cause, Origin};
+use crate::id::{TeamId, TopicId};
+use crate::store::{StoreError, WriteTx};
+use crate::suppressions::{self, Added, Cause, Origin};
 use crate::topics::Subscription;
 
-/// Where a recipient stands with a topic.
+/// What to opt out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Nothing is recorded against sending.
-    Receives,
-    /// An opt-out is recorded.
-    OptedOut,
+pub enum OptOut {
+    /// What the link is about.
+    OfLink,
+    /// Everything.
+    OfEverything,
 }
 
-/// What a link is about, and how it stands.
+/// An opt-out on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// The recipient.
-    pub address: EmailAddress,
-    /// The name of the topic.
-    pub topic: String,
-    /// Where the one stands with the other.
-    pub standing: Standing,
+pub struct OptedOut {
+    /// The sealed token that takes it back; none when it was on record before.
+    pub undo: Option<String>,
+    /// Where the team leads who has unsubscribed.
+    pub redirect: Option<RedirectUrl>,
+}
+
+/// Why a link to somebody's choices cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkToError {
+    /// Recipients could not open this public address.
+    Loopback(String),
+    /// What is on record does not read as an address.
+    Address,
 }
 
 /// The choices behind the links.
 pub struct Preferences {
     context: Context,
+    links: Links,
 }
 
 impl Preferences {
     /// Wires the use cases of links.
-    pub fn new(context: Context) -> Self {
-        Self { context }
+    pub fn new(context: Context, links: Links) -> Self {
+        Self { context, links }
     }
 
-    /// Returns what a link is about; `None` when its token is none of ours or its topic is gone.
+    fn open(&self, token: &str) -> Option<UnsubscribeToken> {
+        UnsubscribeToken::open(token, &self.context.keyring)
+    }
+
+    /// Returns what a link leads to; `None` when its token is none of ours, or its team or topic is
+    /// gone. `done` is the sealed token of what the visit has just done.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn find(&self, token: &str) -> Result<Option<Choice>, StoreError> {
-        let Some(token) = UnsubscribeToken::open(token, &self.context.keyring) else { return Ok(None) };
-        self.context.store.read(move |tx| find_choice(tx, &token)).await
+    pub async fn find(&self, token: &str, done: Option<&str>) -> Result<Option<View>, StoreError> {
+        let Some(token) = self.open(token) else { return Ok(None) };
+        let done = done.and_then(|sealed| {
+            let undo = Undo::open(sealed, &token, &self.context.keyring, self.context.now_ms())?;
+            Some((undo, sealed.to_owned()))
+        });
+        self.context.store.read(move |tx| view::load(tx, &token, done)).await
     }
 
     /// Records the opt-out of a link, once however often it is asked for; `None` as in
     /// [`Preferences::find`], and then nothing is recorded.
     ///
-    /// It is the contact's explicit choice about the topic. An address without a contact joins the
-    /// suppression list instead; one that is listed for another reason keeps that row.
+    /// It is the contact's explicit choice about the topic, or its opt-out of everything. An address
+    /// without a contact joins the suppression list instead; one that is listed keeps that row.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn opt_out(&self, token: &str) -> Result<Option<Choice>, StoreError> {
-        let Some(token) = UnsubscribeToken::open(token, &self.context.keyring) else { return Ok(None) };
+    pub async fn opt_out(&self, token: &str, opt_out: OptOut, source: Source) -> Result<Option<OptedOut>, StoreError> {
+        let Some(token) = self.open(token) else { return Ok(None) };
         let context = self.context.clone();
         self.context
             .store
             .write(move |tx| {
-                let Some(choice) = find_choice(tx, &token)? else { return Ok(None) };
-                let hash = suppressions::hash(&token.address);
-                match contacts::find_by_address(tx, token.team, &hash)? {
-                    Some((contact, _)) => {
-                        let choice = [(token.topic, Subscription::OptOut)];
-                        contacts::set_topics(tx, &context, token.team, contact, &choice, Source::HostedPage)?;
-                    }
-                    None => {
-                        let cause = Cause::listed(Origin::Unsubscribe, Source::HostedPage);
-                        suppressions::add(tx, &context, token.team, &token.address, cause)?;
-                    }
-                }
-                Ok(Some(Choice { standing: Standing::OptedOut, ..choice }))
+                let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(None) };
+                let undo = record(tx, &context, &token, &recipient, opt_out, source)?;
+                let undo = undo.map(|undo| undo.seal(&token, &context.keyring, context.now_ms()));
+                Ok(Some(OptedOut { undo, redirect: store::theme_of(tx, token.team)?.redirect }))
             })
             .await
     }
+
+    /// Records a choice about every topic that the link's page lists: to receive those in `chosen`,
+    /// and no others. Returns whether the link leads anywhere.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn save(&self, token: &str, chosen: Vec<TopicId>) -> Result<bool, StoreError> {
+        let Some(token) = self.open(token) else { return Ok(false) };
+        let context = self.context.clone();
+        let write = move |tx: &WriteTx<'_>| {
+            let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(false) };
+            let Some((contact, _)) = recipient.contact else { return Ok(true) };
+            let choices = recipient.topics(tx, &token)?.into_iter().map(|topic| {
+                let is_chosen = chosen.contains(&topic.id);
+                (topic.id, if is_chosen { Subscription::OptIn } else { Subscription::OptOut })
+            });
+            let choices: Vec<(TopicId, Subscription)> = choices.collect();
+            contacts::set_topics(tx, &context, token.team, contact, &choices, Source::HostedPage)?;
+            Ok(true)
+        };
+        self.context.store.write(write).await
+    }
+
+    /// Takes back what the visit of that sealed token has done. Returns whether it could be.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn undo(&self, token: &str, sealed: &str) -> Result<Option<bool>, StoreError> {
+        let Some(token) = self.open(token) else { return Ok(None) };
+        let undo = Undo::open(sealed, &token, &self.context.keyring, self.context.now_ms());
+        let context = self.context.clone();
+        let write = move |tx: &WriteTx<'_>| {
+            let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(None) };
+            let Some(undo) = undo else { return Ok(Some(false)) };
+            take_back(tx, &context, &token, &recipient, undo)?;
+            Ok(Some(true))
+        };
+        self.context.store.write(write).await
+    }
+
+    /// Takes back the opt-out of everything, whenever it was made; choices about topics stay. Returns
+    /// whether the link leads anywhere.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn subscribe_again(&self, token: &str) -> Result<bool, StoreError> {
+        let Some(token) = self.open(token) else { return Ok(false) };
+        let context = self.context.clone();
+        let write = move |tx: &WriteTx<'_>| {
+            let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(false) };
+            if let Some((contact, Standing::OptedOut)) = recipient.contact {
+                contacts::set_unsubscribed(tx, &context, token.team, contact, false, Source::HostedPage)?;
+            }
+            // An opt-out that outlived a contact, or never had one. What else lists the address stays.
+            if recipient.suppressed == Some(Origin::Unsubscribe) {
+                suppressions::lift_opt_out(tx, &context, token.team, &recipient.hash, None, Source::HostedPage)?;
+            }
+            Ok(true)
+        };
+        self.context.store.write(write).await
+    }
+
+    /// Returns the address of the page with all of a recipient's choices.
+    ///
+    /// # Errors
+    /// [`LinkToError`].
+    pub fn link_to(&self, team: TeamId, email: &str) -> Result<String, LinkToError> {
+        self.links.check_reach().map_err(LinkToError::Loopback)?;
+        let address = EmailAddress::parse(email).map_err(|_| LinkToError::Address)?;
+        Ok(self.links.link(&UnsubscribeToken::of_everything(team, address)).url().to_owned())
+    }
 }
 
-fn find_choice(tx: &impl Reads, token: &UnsubscribeToken) -> Result<Option<Choice>, StoreError> {
-    let UnsubscribeToken { team, topic, address } = token;
-    let Some(row) = tx.get(&TOPICS, &(*team, *topic))? else { return Ok(None) };
-    let hash = suppressions::hash(address);
-    let opted_out = suppressions::origin(tx, *team, &hash)? == Some(Origin::Unsubscribe)
-        || contacts::has_opted_out(tx, *team, &hash, *topic)?;
-    let standing = if opted_out { Standing::OptedOut } else { Standing::Receives };
-    Ok(Some(Choice { address: address.clone(), topic: row.name, standing }))
+/// Writes an opt-out down where it belongs. Returns how to take it back, when anything is other than
+/// before.
+fn record(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    token: &UnsubscribeToken,
+    recipient: &Recipient,
+    opt_out: OptOut,
+    source: Source,
+) -> Result<Option<Undo>, StoreError> {
+    let topic = match (opt_out, token.scope) {
+        (OptOut::OfLink, Scope::Topic(topic)) => Some(topic),
+        (OptOut::OfLink, Scope::Everything) | (OptOut::OfEverything, _) => None,
+    };
+    let subject = if topic.is_some() { Subject::Topic } else { Subject::Everything };
+    let Some((contact, standing)) = recipient.contact else {
+        let cause = Cause::listed(Origin::Unsubscribe, source);
+        return Ok(match suppressions::add(tx, context, token.team, &token.address, cause)? {
+            Added::New(id) => Some(Undo { subject, record: Record::Suppression(id) }),
+            Added::Raised(_) | Added::Listed(_) => None,
+        });
+    };
+    let changed = match topic {
+        Some(topic) => {
+            // Only what the contact received before is given back: an opt-in nobody had is no undo.
+            let received = recipient.receives_topic(tx, token.team)?;
+            let choice = [(topic, Subscription::OptOut)];
+            contacts::set_topics(tx, context, token.team, contact, &choice, source)?;
+            received
+        }
+        None => {
+            contacts::set_unsubscribed(tx, context, token.team, contact, true, source)?;
+            standing == Standing::Receives
+        }
+    };
+    Ok(changed.then_some(Undo { subject, record: Record::Contact }))
+}
+
+/// Gives back what an opt-out took.
+fn take_back(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    token: &UnsubscribeToken,
+    recipient: &Recipient,
+    undo: Undo,
+) -> Result<(), StoreError> {
+    match (undo.record, undo.subject, token.scope, recipient.contact) {
+        (Record::Suppression(id), ..) => {
+            suppressions::lift_opt_out(tx, context, token.team, &recipient.hash, Some(id), Source::HostedPage)?;
+        }
+        (Record::Contact, Subject::Topic, Scope::Topic(topic), Some((contact, _))) => {
+            let choice = [(topic, Subscription::OptIn)];
+            contacts::set_topics(tx, context, token.team, contact, &choice, Source::HostedPage)?;
+        }
+        (Record::Contact, Subject::Everything, _, Some((contact, _))) => {
+            contacts::set_unsubscribed(tx, context, token.team, contact, false, Source::HostedPage)?;
+        }
+        // The contact is gone, and its opt-out with it; or the token is of another kind of link.
+        (Record::Contact, Subject::Topic, Scope::Everything, _) | (Record::Contact, _, _, None) => {}
+    }
+    Ok(())
 }

@@ -1,70 +1,254 @@
-//! The page behind a link: html made here, without JavaScript and without a request to anywhere.
+//! The pages behind links: html made here, without JavaScript and without a request to anywhere.
 //!
-//! The style stands inside the page, allowed by its hash: nothing else has to be served, and the page
-//! works below any path that a proxy puts it under.
+//! The style stands inside the page, colours of the team included, allowed by its hash: nothing else
+//! has to be served, and the page works below any path that a proxy puts it under.
 
-use std::sync::LazyLock;
+use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use super::links::escape_html;
-use super::opt_out::{Choice, Standing};
+use super::strings::{Strings, Values};
+use super::theme::Theme;
+use super::undo::Subject;
+use super::view::{About, Done, ListedTopic, Standing, View};
 use crate::address::EmailAddress;
+use crate::topics::Subscription;
 
 const STYLE: &str = include_str!("../../assets/preferences/page.css");
 
-/// What the browser may do with the page: show it with its style, and post its form back.
-pub(super) static POLICY: LazyLock<String> = LazyLock::new(|| {
-    let hash = STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
-    format!(
-        "default-src 'none'; style-src 'sha256-{hash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    )
-});
+/// A page with what a browser may do with it.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) html: String,
+    /// The `Content-Security-Policy`.
+    pub(super) policy: String,
+    /// The language it is written in.
+    pub(super) language: &'static str,
+}
 
-/// Returns the page of a link: the question, or that it has been answered.
-pub(super) fn of_choice(choice: &Choice) -> String {
-    let address = masked(&choice.address);
-    let (address, topic) = (escape_html(&address), escape_html(&choice.topic));
-    match choice.standing {
-        // A form without an action goes back to where the page came from, below any path.
-        Standing::Receives => page(
-            "Unsubscribe",
-            &format!(
-                "<p><b>{address}</b> receives emails about <b dir=\"auto\">{topic}</b>.</p>\n\
-                 <form method=\"post\"><button type=\"submit\">Unsubscribe</button></form>\n\
-                 <p class=\"note\">Nothing changes until you press the button.</p>"
-            ),
-        ),
-        Standing::OptedOut => page(
-            "You are unsubscribed",
-            &format!("<p><b>{address}</b> receives no more emails about <b dir=\"auto\">{topic}</b>.</p>"),
-        ),
+/// What the request before this one did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Notice {
+    /// The choices are written down.
+    Saved,
+    /// An opt-out is taken back.
+    SubscribedAgain,
+}
+
+/// Returns the page of a link: what it asks, or what has been answered.
+pub(super) fn of_view(view: &View, notice: Option<Notice>, strings: &'static Strings) -> Page {
+    let address = masked(&view.address);
+    let topic = match &view.about {
+        About::Topic { name, .. } => name.as_str(),
+        About::Everything => "",
+    };
+    let body = Body { view, strings, values: Values { address: &address, topic, brand: &view.brand } };
+    let opted_out = view.everything == Standing::OptedOut;
+    let (title, content) = match (&view.done, &view.about) {
+        (Some(done), _) => body.done(done),
+        (None, _) if opted_out => body.opted_out_of_everything(),
+        (None, About::Topic { standing: Standing::OptedOut, .. }) => body.opted_out_of_topic(),
+        (None, About::Topic { standing: Standing::Receives, .. }) => body.ask_topic(),
+        (None, About::Everything) if view.topics.is_empty() => body.ask_everything(),
+        (None, About::Everything) => body.choose(),
+    };
+    let notice = match notice {
+        Some(Notice::Saved) => Some(strings.saved),
+        // An opt-out made since then is not talked over.
+        Some(Notice::SubscribedAgain) if !opted_out && view.done.is_none() => Some(strings.subscribed_again),
+        Some(Notice::SubscribedAgain) | None => None,
+    };
+    let mut main = String::with_capacity(content.len() + 1_024);
+    if let Some(notice) = notice {
+        let _ = writeln!(main, "<p class=\"notice\" role=\"status\">{}</p>", escape_html(notice));
     }
+    let asks = view.done.is_none() && !opted_out;
+    if let Some(message) = view.theme.message.as_ref().filter(|_| asks) {
+        let _ = writeln!(main, "<p class=\"message\" dir=\"auto\">{}</p>", escape_html(message));
+    }
+    let _ = writeln!(main, "<h1>{}</h1>", body.values.html(title));
+    main.push_str(&content);
+    document(strings, &body.values.text(title), Some(&view.brand), &view.theme, &main)
 }
 
 /// Returns the page of every link that leads nowhere, whatever the reason.
-pub(super) fn unknown() -> String {
-    page(
-        "This link does not work",
-        "<p>It may be incomplete, or what it was about may be gone. Nothing has been changed.</p>\n\
-         <p>Follow the link in the email once more, or write to its sender.</p>",
-    )
+pub(super) fn unknown(strings: &'static Strings) -> Page {
+    plain(strings, strings.unknown, &[strings.unknown_why, strings.unknown_next])
 }
 
 /// Returns the page of a failure on our side.
-pub(super) fn failed() -> String {
-    page("Something went wrong", "<p>Nothing has been changed. Please try again in a moment.</p>")
+pub(super) fn failed(strings: &'static Strings) -> Page {
+    plain(strings, strings.failed, &[strings.failed_next])
 }
 
-fn page(title: &str, content: &str) -> String {
+fn plain(strings: &'static Strings, title: &str, sentences: &[&str]) -> Page {
+    let mut main = format!("<h1>{}</h1>\n", escape_html(title));
+    for sentence in sentences {
+        let _ = writeln!(main, "<p>{}</p>", escape_html(sentence));
+    }
+    document(strings, title, None, &Theme::default(), &main)
+}
+
+/// What stands under the heading, in each state. Every one returns its heading and its html.
+struct Body<'a> {
+    view: &'a View,
+    strings: &'static Strings,
+    values: Values<'a>,
+}
+
+impl Body<'_> {
+    fn ask_topic(&self) -> (&'static str, String) {
+        let Strings { ask_topic, receives_topic, unsubscribe_topic, nothing_yet, .. } = self.strings;
+        let mut html = self.sentence(receives_topic);
+        html.push_str(&self.button(Weight::Main, "unsubscribe", "topic", unsubscribe_topic));
+        if self.view.topics.is_empty() {
+            let _ = writeln!(html, "<p class=\"note\">{}</p>", escape_html(nothing_yet));
+        }
+        html.push_str(&self.choices(Weight::Plain));
+        (ask_topic, html)
+    }
+
+    fn ask_everything(&self) -> (&'static str, String) {
+        let Strings { ask_everything, receives_everything, unsubscribe_everything, nothing_yet, .. } = self.strings;
+        let mut html = self.sentence(receives_everything);
+        html.push_str(&self.button(Weight::Main, "unsubscribe", "everything", unsubscribe_everything));
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", escape_html(nothing_yet));
+        (ask_everything, html)
+    }
+
+    fn choose(&self) -> (&'static str, String) {
+        let Strings { preferences, choose, .. } = self.strings;
+        (preferences, self.sentence(choose) + &self.choices(Weight::Main))
+    }
+
+    fn opted_out_of_topic(&self) -> (&'static str, String) {
+        let Strings { unsubscribed, unsubscribed_topic, .. } = self.strings;
+        (unsubscribed, self.sentence(unsubscribed_topic) + &self.choices(Weight::Plain))
+    }
+
+    fn opted_out_of_everything(&self) -> (&'static str, String) {
+        let Strings { unsubscribed, unsubscribed_everything, subscribe_again, .. } = self.strings;
+        let button = self.button(Weight::Plain, "resubscribe", "1", subscribe_again);
+        (unsubscribed, self.sentence(unsubscribed_everything) + &button)
+    }
+
+    fn done(&self, done: &Done) -> (&'static str, String) {
+        let Strings { unsubscribed, unsubscribed_topic, unsubscribed_everything, undo, preferences, .. } = self.strings;
+        let mut html = self.sentence(match done.subject {
+            Subject::Topic => unsubscribed_topic,
+            Subject::Everything => unsubscribed_everything,
+        });
+        if let Some(success) = &self.view.theme.success {
+            let _ = writeln!(html, "<p class=\"message\" dir=\"auto\">{}</p>", escape_html(success));
+        }
+        html.push_str("<div class=\"row\">\n");
+        html.push_str(&self.button(Weight::Plain, "undo", &done.undo, undo));
+        if done.subject == Subject::Topic && !self.view.topics.is_empty() {
+            let _ = writeln!(html, "<a href=\"?\">{}</a>", escape_html(preferences));
+        }
+        html.push_str("</div>\n");
+        (unsubscribed, html)
+    }
+
+    /// The topics with their boxes, and the way out of everything; nothing where there is nothing to
+    /// choose from.
+    fn choices(&self, weight: Weight) -> String {
+        let Strings { topics, save, unsubscribe_everything, everything_note, .. } = self.strings;
+        if self.view.topics.is_empty() {
+            return String::new();
+        }
+        let mut html =
+            String::from("<section>\n<form method=\"post\">\n<input type=\"hidden\" name=\"prefs\" value=\"1\">\n");
+        let _ = writeln!(html, "<fieldset>\n<legend>{}</legend>", escape_html(topics));
+        for (number, topic) in self.view.topics.iter().enumerate() {
+            html.push_str(&row(number, topic));
+        }
+        let _ = writeln!(html, "</fieldset>\n{}\n</form>\n</section>", button(weight, "", &escape_html(save)));
+        let _ = writeln!(html, "<section>\n<p class=\"note\">{}</p>", self.values.html(everything_note));
+        html.push_str(&self.button(Weight::Plain, "unsubscribe", "everything", unsubscribe_everything));
+        html.push_str("</section>\n");
+        html
+    }
+
+    fn sentence(&self, sentence: &str) -> String {
+        format!("<p>{}</p>\n", self.values.html(sentence))
+    }
+
+    /// A form of one button. Without an action it goes back to where the page came from, below any
+    /// path.
+    fn button(&self, weight: Weight, name: &str, value: &str, label: &str) -> String {
+        let field = format!(" name=\"{name}\" value=\"{}\"", escape_html(value));
+        format!("<form method=\"post\">{}</form>\n", button(weight, &field, &self.values.html(label)))
+    }
+}
+
+/// How much a button weighs: a page has one main one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Weight {
+    Main,
+    Plain,
+}
+
+fn button(weight: Weight, field: &str, label: &str) -> String {
+    let class = match weight {
+        Weight::Main => " class=\"main\"",
+        Weight::Plain => "",
+    };
+    format!("<button type=\"submit\"{class}{field}>{label}</button>")
+}
+
+/// A topic with its box.
+fn row(number: usize, topic: &ListedTopic) -> String {
+    let ListedTopic { id, name, description, subscription } = topic;
+    let checked = if *subscription == Subscription::OptIn { " checked" } else { "" };
+    let (described, about) = match description {
+        None => (String::new(), String::new()),
+        Some(text) => (
+            format!(" aria-describedby=\"about-{number}\""),
+            format!("<p class=\"about\" id=\"about-{number}\" dir=\"auto\">{}</p>", escape_html(text)),
+        ),
+    };
     format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+        "<div class=\"topic\"><input type=\"checkbox\" id=\"topic-{number}\" name=\"topic\" \
+         value=\"{id}\"{checked}{described}><div><label for=\"topic-{number}\"><bdi>{}</bdi></label>{about}</div></div>\n",
+        escape_html(name)
+    )
+}
+
+fn document(strings: &'static Strings, title: &str, brand: Option<&str>, theme: &Theme, main: &str) -> Page {
+    let style = theme.style() + STYLE;
+    let (title, header) = match brand {
+        None => (escape_html(title).into_owned(), String::new()),
+        Some(brand) => {
+            let brand = escape_html(brand);
+            (
+                format!("{} – {brand}", escape_html(title)),
+                format!("<header>\n<p class=\"brand\" dir=\"auto\">{brand}</p>\n</header>\n"),
+            )
+        }
+    };
+    let html = format!(
+        "<!doctype html>\n<html lang=\"{language}\" dir=\"{direction}\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"robots\" content=\"noindex, nofollow\">\n\
-         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{content}\n\
-         </main>\n</body>\n</html>\n"
+         <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n{header}<main>\n{main}</main>\n</body>\n</html>\n",
+        language = strings.tag,
+        direction = strings.direction.as_str(),
+    );
+    Page { html, policy: policy(&style, theme), language: strings.tag }
+}
+
+/// Returns what the browser may do with a page: show it with its style, and post its forms back. A
+/// redirect after a form counts as its target, so that the team's own has to be named.
+fn policy(style: &str, theme: &Theme) -> String {
+    let hash = STANDARD.encode(Sha256::digest(style.as_bytes()));
+    let target = theme.redirect.as_ref().map_or_else(String::new, |url| format!(" {}", url.origin()));
+    format!(
+        "default-src 'none'; style-src 'sha256-{hash}'; form-action 'self'{target}; base-uri 'none'; \
+         frame-ancestors 'none'"
     )
 }
 
@@ -80,9 +264,48 @@ fn masked(address: &EmailAddress) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::{Id, TopicId};
+    use crate::preferences::redirect::RedirectUrl;
+    use crate::preferences::strings::{ENGLISH, GERMAN, LANGUAGES};
 
-    fn choice(address: &str, topic: &str, standing: Standing) -> Choice {
-        Choice { address: EmailAddress::parse(address).unwrap(), topic: topic.to_owned(), standing }
+    const HOSTILE: &str = "<script>\"&'</script>{brand}";
+
+    fn topic(name: &str, subscription: Subscription) -> ListedTopic {
+        ListedTopic { id: Id::MIN, name: name.into(), description: Some(format!("About {name}")), subscription }
+    }
+
+    /// A page about a topic that lists two.
+    fn view() -> View {
+        View {
+            address: EmailAddress::parse("o'neil&co@example.com").unwrap(),
+            brand: "Acme".into(),
+            theme: Theme::default(),
+            about: About::Topic { name: "News".into(), standing: Standing::Receives },
+            everything: Standing::Receives,
+            topics: vec![topic("News", Subscription::OptIn), topic("Offers", Subscription::OptOut)],
+            done: None,
+        }
+    }
+
+    fn done(subject: Subject) -> Option<Done> {
+        Some(Done { subject, undo: "sealed-token".into() })
+    }
+
+    /// Every state of the page.
+    fn states() -> Vec<View> {
+        let of_topic = |standing| About::Topic { name: "News".into(), standing };
+        vec![
+            view(),
+            View { topics: vec![], ..view() },
+            View { about: of_topic(Standing::OptedOut), ..view() },
+            View { about: of_topic(Standing::OptedOut), topics: vec![], ..view() },
+            View { everything: Standing::OptedOut, ..view() },
+            View { done: done(Subject::Topic), ..view() },
+            View { done: done(Subject::Everything), everything: Standing::OptedOut, ..view() },
+            View { about: About::Everything, ..view() },
+            View { about: About::Everything, topics: vec![], ..view() },
+            View { about: About::Everything, everything: Standing::OptedOut, ..view() },
+        ]
     }
 
     #[test]
@@ -99,33 +322,111 @@ mod tests {
 
     #[test]
     fn what_the_team_wrote_is_text_and_never_markup() {
-        for standing in [Standing::Receives, Standing::OptedOut] {
-            let page = of_choice(&choice("o'neil&co@example.com", "<script>\"&'</script>", standing));
+        for state in states() {
+            let hostile = || Some(HOSTILE.to_owned());
+            let theme = Theme { message: hostile(), success: hostile(), ..Theme::default() };
+            let about = match state.about {
+                About::Topic { standing, .. } => About::Topic { name: HOSTILE.into(), standing },
+                About::Everything => About::Everything,
+            };
+            let view = View {
+                about,
+                theme,
+                brand: HOSTILE.into(),
+                topics: state.topics.iter().map(|_| topic(HOSTILE, Subscription::OptIn)).collect(),
+                ..state
+            };
 
-            assert!(!page.contains("<script"), "{page}");
-            assert!(page.contains("&lt;script&gt;&quot;&amp;&#39;&lt;/script&gt;"), "{page}");
+            let html = of_view(&view, None, &ENGLISH).html;
+
+            assert!(!html.contains("<script"), "{html}");
+            assert!(html.contains("&lt;script&gt;&quot;&amp;&#39;&lt;/script&gt;{brand}"), "{html}");
+        }
+    }
+
+    #[test]
+    fn every_state_is_whole_in_every_language() {
+        for strings in LANGUAGES {
+            for view in states() {
+                for notice in [None, Some(Notice::Saved), Some(Notice::SubscribedAgain)] {
+                    let html = of_view(&view, notice, strings).html;
+
+                    assert!(html.contains(&format!("<html lang=\"{}\" dir=\"ltr\">", strings.tag)));
+                    for element in ["form", "fieldset", "section", "p", "div", "button", "main", "bdi", "label"] {
+                        let opened = html.matches(&format!("<{element}>")).count()
+                            + html.matches(&format!("<{element} ")).count();
+                        assert_eq!(opened, html.matches(&format!("</{element}>")).count(), "{element} in {html}");
+                    }
+                    let (_, body) = html.split_once("<body>").unwrap();
+                    assert!(!body.contains(['{', '}']), "{body}");
+                    assert_eq!(html.matches("<h1>").count(), 1);
+                    assert!(html.matches("class=\"main\"").count() <= 1, "{html}");
+                    assert!(!html.contains("neil"), "{html}");
+                }
+            }
         }
     }
 
     #[test]
     fn the_button_is_there_until_it_has_been_pressed() {
-        let asked = of_choice(&choice("ada@example.com", "News", Standing::Receives));
-        let done = of_choice(&choice("ada@example.com", "News", Standing::OptedOut));
+        let button = "<button type=\"submit\" class=\"main\" name=\"unsubscribe\" value=\"topic\">";
+        let asked = of_view(&view(), None, &ENGLISH).html;
+        let done = of_view(&View { done: done(Subject::Topic), ..view() }, None, &ENGLISH).html;
 
-        assert!(asked.contains("<form method=\"post\">") && asked.contains("News"));
-        assert!(!done.contains("<form") && done.contains("You are unsubscribed"));
+        assert!(asked.contains(button) && asked.contains("Unsubscribe from <bdi>News</bdi>"), "{asked}");
+        assert!(!done.contains("unsubscribe\"") && done.contains("You are unsubscribed"), "{done}");
+        assert!(done.contains("name=\"undo\" value=\"sealed-token\""), "{done}");
     }
 
     #[test]
-    fn the_policy_allows_the_style_of_the_page_alone() {
-        let page = unknown();
-        let (_, style) = page.split_once("<style>").unwrap();
-        let (style, _) = style.split_once("</style>").unwrap();
+    fn boxes_are_checked_for_what_is_received_and_labelled() {
+        let html = of_view(&view(), None, &GERMAN).html;
 
-        let hash = STANDARD.encode(Sha256::digest(style.as_bytes()));
+        let id = TopicId::MIN;
+        assert!(html.contains(&format!(
+            "<input type=\"checkbox\" id=\"topic-0\" name=\"topic\" value=\"{id}\" checked aria-describedby=\"about-0\">"
+        )));
+        assert!(html.contains(&format!("id=\"topic-1\" name=\"topic\" value=\"{id}\" aria-describedby")));
+        assert!(html.contains("<label for=\"topic-1\"><bdi>Offers</bdi></label>"));
+        assert!(html.contains("Auswahl speichern"));
+    }
 
-        assert!(POLICY.contains(&format!("style-src 'sha256-{hash}';")));
-        // A browser reads CR LF as LF before it hashes.
-        assert!(!style.contains('\r'));
+    #[test]
+    fn a_page_without_topics_has_its_one_button_alone() {
+        for about in [About::Everything, About::Topic { name: "News".into(), standing: Standing::Receives }] {
+            let html = of_view(&View { about, topics: vec![], ..view() }, None, &ENGLISH).html;
+
+            assert_eq!(html.matches("<button").count(), 1, "{html}");
+            assert!(!html.contains("checkbox"));
+        }
+    }
+
+    #[test]
+    fn what_is_undone_is_not_told_to_someone_who_has_opted_out_again() {
+        let notice = Some(Notice::SubscribedAgain);
+        let told = |view: &View| of_view(view, notice, &ENGLISH).html.contains(ENGLISH.subscribed_again);
+
+        assert!(told(&view()));
+        assert!(!told(&View { everything: Standing::OptedOut, ..view() }));
+    }
+
+    #[test]
+    fn the_policy_allows_the_style_of_the_page_and_the_redirect_of_the_team_alone() {
+        let redirect = RedirectUrl::parse("https://example.com:8443/bye");
+        for (theme, form_action) in
+            [(Theme::default(), "'self'"), (Theme { redirect, ..Theme::default() }, "'self' https://example.com:8443")]
+        {
+            let Page { html, policy, .. } = of_view(&View { theme, ..view() }, None, &ENGLISH);
+            let (_, style) = html.split_once("<style>").unwrap();
+            let (style, _) = style.split_once("</style>").unwrap();
+
+            let hash = STANDARD.encode(Sha256::digest(style.as_bytes()));
+
+            assert!(policy.contains(&format!("style-src 'sha256-{hash}';")));
+            assert!(policy.contains(&format!("form-action {form_action};")), "{policy}");
+            assert!(!html.contains("style=\""));
+            // A browser reads CR LF as LF before it hashes.
+            assert!(!style.contains('\r'));
+        }
     }
 }

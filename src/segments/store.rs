@@ -2,20 +2,41 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::filter::Filter;
+use super::model::{SEGMENTS_MAX, Segment};
 use crate::clock::TimestampMs;
 use crate::id::{ContactId, Id, SegmentId, TeamId};
 use crate::store::tables::{CONTACT_SEGMENTS, SEGMENT_MEMBERS, SEGMENTS};
-use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 
 /// A segment on disk.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SegmentRow {
     /// Its name.
     pub name: String,
+    /// Whom it holds by what is known of them; none for a segment that is filled by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filter>,
     /// When it was made.
     pub created_ms: TimestampMs,
 }
 impl Row for SegmentRow {}
+
+impl SegmentRow {
+    /// Returns the segment as the use cases see it.
+    pub(super) fn segment(self, id: SegmentId) -> Segment {
+        let Self { name, filter, created_ms } = self;
+        Segment { id, name, filter, created_ms }
+    }
+}
+
+/// Returns the team's segment of that id.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn find(tx: &impl Reads, team: TeamId, id: SegmentId) -> Result<Option<Segment>, StoreError> {
+    Ok(tx.get(&SEGMENTS, &(team, id))?.map(|row| row.segment(id)))
+}
 
 /// Returns whether the team has a segment of that id.
 ///
@@ -23,6 +44,32 @@ impl Row for SegmentRow {}
 /// [`StoreError`].
 pub fn exists(tx: &impl Reads, team: TeamId, id: SegmentId) -> Result<bool, StoreError> {
     tx.contains(&SEGMENTS, &(team, id))
+}
+
+/// Returns every segment of the team, newest first; at most [`SEGMENTS_MAX`].
+///
+/// # Errors
+/// [`StoreError`].
+pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Segment>, StoreError> {
+    let mut segments = Vec::new();
+    tx.scan(&SEGMENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Descending, |(_, id), row| {
+        segments.push(row.decode()?.segment(id));
+        NEXT
+    })?;
+    Ok(segments)
+}
+
+/// Returns whether the team has as many segments as a team can have.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
+    let mut count = 0;
+    tx.scan(&SEGMENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
+        count += 1;
+        NEXT
+    })?;
+    Ok(count >= SEGMENTS_MAX)
 }
 
 /// Adds a contact to a segment by hand; returns whether it was not in it by hand before.
@@ -52,8 +99,9 @@ pub fn remove_member(
     tx.delete(&CONTACT_SEGMENTS, &(team, contact, segment))
 }
 
-/// Returns the segments a contact was added to by hand, oldest segment first. Bounded by the team's
-/// segments.
+/// Returns the segments a contact was added to by hand, oldest segment first. At most
+/// [`SEGMENTS_MAX`]: a segment that was deleted is left out while its memberships are still being
+/// removed.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -61,8 +109,61 @@ pub fn of_contact(tx: &impl Reads, team: TeamId, contact: ContactId) -> Result<V
     let mut segments = Vec::new();
     let (from, to) = ((team, contact, Id::MIN), (team, contact, Id::MAX));
     tx.scan(&CONTACT_SEGMENTS, &from, &to, Order::Ascending, |(_, _, segment), _| {
-        segments.push(segment);
+        if exists(tx, team, segment)? {
+            segments.push(segment);
+        }
         NEXT
     })?;
     Ok(segments)
+}
+
+/// Removes up to `rows_max` memberships of a segment; returns whether any are left.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn remove_members(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    segment: SegmentId,
+    rows_max: usize,
+) -> Result<bool, StoreError> {
+    let mut members = Vec::new();
+    let mut is_more = false;
+    let (from, to) = ((team, segment, Id::MIN), (team, segment, Id::MAX));
+    tx.scan(&SEGMENT_MEMBERS, &from, &to, Order::Ascending, |(_, _, contact), _| {
+        if members.len() == rows_max {
+            is_more = true;
+            return STOP;
+        }
+        members.push(contact);
+        NEXT
+    })?;
+    for contact in members {
+        remove_member(tx, team, segment, contact)?;
+    }
+    Ok(is_more)
+}
+
+/// Returns the first segment after `after` that has members and no row: one that was deleted while
+/// it had more than one commit removes. The cost is a seek for each segment that is passed over.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn first_orphan(
+    tx: &impl Reads,
+    after: Option<(TeamId, SegmentId)>,
+) -> Result<Option<(TeamId, SegmentId)>, StoreError> {
+    let mut passed = after;
+    loop {
+        let from = passed.map_or((Id::MIN, Id::MIN, Id::MIN), |(team, segment)| (team, segment, Id::MAX));
+        let mut found = None;
+        tx.scan(&SEGMENT_MEMBERS, &from, &(Id::MAX, Id::MAX, Id::MAX), Order::Ascending, |(team, segment, _), _| {
+            found = Some((team, segment));
+            STOP
+        })?;
+        match found {
+            Some((team, segment)) if exists(tx, team, segment)? => passed = found,
+            found => return Ok(found),
+        }
+    }
 }

@@ -5,11 +5,11 @@
 //! fact implies is written by the command that writes the fact, so a kill at any line leaves
 //! either all of it or none.
 //!
-//! Reading order: `tables.rs` (every table), `key.rs` and `value.rs` (how keys and values lie on
-//! disk), `transaction.rs` (get, scan, put, delete), `page.rs` (lists), `chunks.rs` (values too
-//! large for one row), `queue.rs` (commands that wait), `writer.rs` (group commit), `seal.rs`
-//! (encryption at rest), `file.rs` (opening and repair), `migrations/` (schema versions),
-//! `error.rs`.
+//! Reading order: `tables.rs` (every table), `key.rs`, `hash.rs` and `value.rs` (how keys and values
+//! lie on disk), `fields.rs` (rows read without being decoded), `transaction.rs` (get, scan, put,
+//! delete), `page.rs` (lists), `chunks.rs` (values too large for one row), `queue.rs` (commands that
+//! wait), `writer.rs` (group commit), `seal.rs` (encryption at rest), `file.rs` (opening and repair),
+//! `migrations/` (schema versions), `error.rs`.
 //!
 //! Invariants: no redb type leaves this folder; a row is read and written by its own noun's
 //! `store.rs` alone; nothing here knows what a row means.
@@ -20,7 +20,9 @@ pub mod tables;
 
 mod chunks;
 mod error;
+mod fields;
 mod file;
+mod hash;
 mod key;
 mod queue;
 mod seal;
@@ -36,7 +38,9 @@ use tokio::sync::Semaphore;
 
 pub use chunks::{Chunks, read_chunks};
 pub use error::{OpenError, StoreError};
+pub use fields::{Fields, RawValue};
 pub(crate) use file::make_directory;
+pub use hash::{NameHash, name_hash};
 pub use key::{Key, KeyBytes, KeyPart};
 pub use queue::WAITING_MAX;
 pub use seal::Keyring;

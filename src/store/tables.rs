@@ -11,6 +11,7 @@ use super::key::{Key, KeyBytes};
 use super::transaction::Table;
 use super::value::{Blob, Row};
 use crate::api_keys::{ApiKeyRow, ApiKeyUseRow};
+use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
 use crate::delivery::{AttemptRow, CapturedRow, DestinationRow, DueRow, LeaseRow, ReceivingHostRow};
 use crate::domains::{DomainRow, SenderDomainRow};
@@ -18,9 +19,10 @@ use crate::emails::{EmailRow, IdempotencyRow};
 use crate::erasure::ErasureRow;
 use crate::events::{AudienceEventRow, EventRow};
 use crate::id::{
-    ApiKeyId, AttemptId, CapturedId, ContactId, DomainId, EmailId, ErasureId, EventId, IdempotencyId, SegmentId,
-    SuppressionId, TeamId, TopicId, UserId,
+    ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId,
+    IdempotencyId, SegmentId, SuppressionId, TeamId, TopicId, UserId,
 };
+use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
 use crate::suppressions::SuppressionRow;
 use crate::teams::TeamRow;
@@ -103,7 +105,15 @@ pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::n
 /// Erasures that were asked for and are not done. Written by `erasure`; gone when nothing of the
 /// addresses is left.
 pub const ERASURES: Table<(TeamId, ErasureId), ErasureRow> = Table::new("erasures-1");
-/// Topics a recipient can opt out of. Written by `topics`.
+/// What a team keeps about its contacts, and of which type. Written by `contact_properties`; at most
+/// 500 a team, kept until deleted.
+pub const CONTACT_PROPERTIES: Table<(TeamId, ContactPropertyId), ContactPropertyRow> =
+    Table::new("contact_properties-1");
+/// The property behind a key (SHA-256 of the key in lower case). Index of [`CONTACT_PROPERTIES`],
+/// written with it.
+pub const CONTACT_PROPERTY_KEYS: Table<(TeamId, [u8; 32]), ContactPropertyIdRow> =
+    Table::new("contact_property_keys-1");
+/// Topics a recipient can opt out of. Written by `topics`; at most 500 a team, kept until deleted.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
 /// Segments of a team's contacts. Written by `segments`.
 pub const SEGMENTS: Table<(TeamId, SegmentId), SegmentRow> = Table::new("segments-1");
@@ -120,6 +130,9 @@ pub const CONTACTS: Table<(TeamId, ContactId), ContactRow> = Table::new("contact
 pub const CONTACT_ADDRESSES: Table<(TeamId, AddressHash), ContactIdRow> = Table::new("contact_addresses-1");
 /// A contact's explicit choice about a topic. Written by `contacts`.
 pub const TOPIC_CHOICES: Table<(TeamId, ContactId, TopicId), TopicChoiceRow> = Table::new("topic_choices-1");
+
+/// How a team's preference page looks. Written by `preferences`; at most one row a team.
+pub const PREFERENCE_THEMES: Table<(TeamId,), ThemeRow> = Table::new("preference_themes-1");
 
 /// Emails accepted, by team and UTC day (days since the epoch). Written at accept; one row a day.
 pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
@@ -153,6 +166,8 @@ pub const NAMES: &[&str] = &[
     SUPPRESSION_ADDRESSES.name(),
     SUPPRESSION_ORIGINS.name(),
     ERASURES.name(),
+    CONTACT_PROPERTIES.name(),
+    CONTACT_PROPERTY_KEYS.name(),
     TOPICS.name(),
     SEGMENTS.name(),
     SEGMENT_MEMBERS.name(),
@@ -161,6 +176,7 @@ pub const NAMES: &[&str] = &[
     CONTACTS.name(),
     CONTACT_ADDRESSES.name(),
     TOPIC_CHOICES.name(),
+    PREFERENCE_THEMES.name(),
     USAGE.name(),
 ];
 
@@ -218,3 +234,5 @@ pub type UserIdRow = IdRow<crate::id::resource::User>;
 pub type SuppressionIdRow = IdRow<crate::id::resource::Suppression>;
 /// Points at a contact.
 pub type ContactIdRow = IdRow<crate::id::resource::Contact>;
+/// Points at a contact property.
+pub type ContactPropertyIdRow = IdRow<crate::id::resource::ContactProperty>;

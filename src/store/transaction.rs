@@ -10,8 +10,9 @@ use std::rc::Rc;
 use redb::{ReadableDatabase, ReadableTable as _, TableDefinition, TableError};
 
 use super::StoreError;
+use super::fields::Fields;
 use super::key::Key;
-use super::value::{Blob, Encoded, Value};
+use super::value::{Blob, Encoded, Row, Value, after_version};
 
 type Bytes = &'static [u8];
 
@@ -59,6 +60,16 @@ impl<V: Value> Stored<'_, V> {
     /// [`StoreError::Corrupt`].
     pub fn decode(&self) -> Result<V, StoreError> {
         V::from_bytes(self.bytes)
+    }
+}
+
+impl<'a, V: Row> Stored<'a, V> {
+    /// Reads the row's fields without decoding it.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when the row is of another version.
+    pub fn fields(&self) -> Result<Fields<'a>, StoreError> {
+        Fields::of_map(after_version::<V>(self.bytes)?)
     }
 }
 

@@ -34,13 +34,16 @@ impl<T: Row> Value for T {
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, StoreError> {
-        match bytes.split_first() {
-            Some((version, row)) if *version == T::VERSION => {
-                rmp_serde::from_slice(row).map_err(|error| StoreError::Corrupt(error.to_string()))
-            }
-            Some((version, _)) => Err(StoreError::Corrupt(format!("row version {version} is unknown"))),
-            None => Err(StoreError::Corrupt("row is empty".into())),
-        }
+        rmp_serde::from_slice(after_version::<T>(bytes)?).map_err(|error| StoreError::Corrupt(error.to_string()))
+    }
+}
+
+/// Returns the map of a row that is of the version of `T`.
+pub(super) fn after_version<T: Row>(bytes: &[u8]) -> Result<&[u8], StoreError> {
+    match bytes.split_first() {
+        Some((version, row)) if *version == T::VERSION => Ok(row),
+        Some((version, _)) => Err(StoreError::Corrupt(format!("row version {version} is unknown"))),
+        None => Err(StoreError::Corrupt("row is empty".into())),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Life cycle: an address joins when a message to it bounces for good or its owner complains, when
 //! the team lists it, or when an opt-out has no contact to be kept with; it leaves when the team
-//! removes it. An erasure takes the address and leaves its hash, which goes on blocking.
+//! removes it, and an opt-out when its owner takes it back. An erasure takes the address and leaves its hash, which goes on blocking.
 //!
 //! Reading order: `model.rs` (what an entry is), `store.rs` (the rows and all that is read of them
 //! inside a send), `service.rs` (the use cases), `api/` (the endpoints).
@@ -21,5 +21,5 @@ mod store;
 
 pub use model::{Cause, Origin, SendKind, Suppression};
 pub use service::{BatchTarget, Suppressions};
-pub(crate) use store::erase;
 pub use store::{Added, SuppressionRow, add, blocks, hash, origin};
+pub(crate) use store::{erase, lift_opt_out};

@@ -61,9 +61,7 @@ impl Added {
 
 /// Returns the hash an address is found by: SHA-256 of its lower-cased whole.
 pub fn hash(address: &EmailAddress) -> AddressHash {
-    use sha2::Digest as _;
-
-    sha2::Sha256::digest(address.identity().as_bytes()).into()
+    address.identity_hash()
 }
 
 /// Returns whether the team may not write to the address in a send of that kind.
@@ -190,6 +188,27 @@ pub(super) fn remove(
     tx.delete(&SUPPRESSION_ADDRESSES, &(team, row.hash))?;
     tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
     record(tx, context, team, AudienceKind::SuppressionRemoved, id, row, Some(source))
+}
+
+/// Removes the opt-out of an address by its owner's word: the entry `only`, where one is named.
+/// Entries of other origins stay. Returns whether there was one to remove.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn lift_opt_out(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    team: TeamId,
+    address: &AddressHash,
+    only: Option<SuppressionId>,
+    source: Source,
+) -> Result<bool, StoreError> {
+    let Some((id, row)) = find_by_address(tx, team, address)? else { return Ok(false) };
+    if row.origin != Origin::Unsubscribe || only.is_some_and(|only| only != id) {
+        return Ok(false);
+    }
+    remove(tx, context, team, id, &row, source)?;
+    Ok(true)
 }
 
 /// Takes the address out of its entry, whose hash goes on blocking. `only_from` limits it to an entry

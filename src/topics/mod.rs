@@ -1,81 +1,23 @@
 //! Topics: what a recipient can opt out of, one by one.
 //!
-//! A topic's default decides for everyone who never chose. This module holds the rows and the
-//! reads that a send needs.
+//! Life cycle: a topic is added with a default that decides for everyone who never chose. Its name,
+//! description and visibility change; the default never does, because it would subscribe people or
+//! take them out without asking them. Deleting a topic leaves the choices about it, which nothing
+//! reads any more, and an email under it that still waits asks nobody any more.
+//!
+//! Reading order: `model.rs` (what a topic is), `store.rs` (rows, and what sends and contacts read),
+//! `service.rs` (the use cases), `api.rs` (endpoints). What a contact chose lies with the contacts.
+//!
+//! Invariant: a team has at most [`TOPICS_MAX`] topics, so that one read holds them all.
 
-use serde::{Deserialize, Serialize};
+pub mod api;
 
-use crate::clock::TimestampMs;
-use crate::id::TopicId;
-use crate::store::Row;
+mod model;
+mod service;
+mod store;
 
-/// Whether a recipient receives what is sent under a topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Subscription {
-    /// Receives it.
-    OptIn,
-    /// Does not.
-    OptOut,
-}
-
-/// Whether the preference page lists a topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Visibility {
-    /// Listed.
-    Public,
-    /// Not listed.
-    Private,
-}
-
-/// A topic on disk.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TopicRow {
-    /// Its name.
-    pub name: String,
-    /// What the preference page says of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// What holds for everyone who never chose.
-    pub default_subscription: Subscription,
-    /// Whether the preference page lists it.
-    pub visibility: Visibility,
-    /// When it was made.
-    pub created_ms: TimestampMs,
-}
-impl Row for TopicRow {}
-
-/// A topic as a send needs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SendTopic {
-    /// Its id.
-    pub id: TopicId,
-    /// What holds for everyone who never chose.
-    pub default_subscription: Subscription,
-}
-
-/// Returns what a send needs of the team's topic.
-///
-/// # Errors
-/// [`crate::store::StoreError`].
-pub fn find_for_send(
-    tx: &impl crate::store::Reads,
-    team: crate::id::TeamId,
-    id: TopicId,
-) -> Result<Option<SendTopic>, crate::store::StoreError> {
-    let row = tx.get(&crate::store::tables::TOPICS, &(team, id))?;
-    Ok(row.map(|row| SendTopic { id, default_subscription: row.default_subscription }))
-}
-
-/// Returns the team's topic of that id.
-///
-/// # Errors
-/// [`crate::store::StoreError`].
-pub fn find(
-    tx: &impl crate::store::Reads,
-    team: crate::id::TeamId,
-    id: TopicId,
-) -> Result<Option<TopicRow>, crate::store::StoreError> {
-    tx.get(&crate::store::tables::TOPICS, &(team, id))
-}
+pub use model::{
+    Description, NewTopic, SendTopic, Subscription, TOPICS_MAX, Topic, TopicChanges, TopicName, Visibility,
+};
+pub use service::{CreateTopicError, DeleteTopicError, Topics, UpdateTopicError};
+pub use store::{TopicRow, all, find, find_for_send};

@@ -1,13 +1,12 @@
 //! The rows of users, and the index that finds one by address.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::model::{Role, User};
 use crate::address::EmailAddress;
 use crate::clock::TimestampMs;
 use crate::id::UserId;
-use crate::store::tables::{AddressHash, USER_ADDRESSES, USERS, UserIdRow};
+use crate::store::tables::{USER_ADDRESSES, USERS, UserIdRow};
 use crate::store::{Reads, Row, StoreError, WriteTx};
 
 /// A user on disk.
@@ -30,10 +29,6 @@ pub struct MembershipRow {
 }
 impl Row for MembershipRow {}
 
-fn hash(address: &EmailAddress) -> AddressHash {
-    Sha256::digest(address.identity().as_bytes()).into()
-}
-
 /// Returns the user of that id.
 pub(super) fn find(tx: &impl Reads, id: UserId) -> Result<Option<User>, StoreError> {
     let row = tx.get(&USERS, &(id,))?;
@@ -42,7 +37,7 @@ pub(super) fn find(tx: &impl Reads, id: UserId) -> Result<Option<User>, StoreErr
 
 /// Returns the user of that address, in whatever letter case.
 pub(super) fn find_by_address(tx: &impl Reads, address: &EmailAddress) -> Result<Option<User>, StoreError> {
-    match tx.get(&USER_ADDRESSES, &(hash(address),))? {
+    match tx.get(&USER_ADDRESSES, &(address.identity_hash(),))? {
         Some(UserIdRow { id }) => find(tx, id),
         None => Ok(None),
     }
@@ -52,12 +47,12 @@ pub(super) fn find_by_address(tx: &impl Reads, address: &EmailAddress) -> Result
 pub(super) fn put(tx: &WriteTx<'_>, address: &EmailAddress, user: &User) -> Result<(), StoreError> {
     let User { id, email, created_ms } = user;
     tx.put(&USERS, &(*id,), &UserRow { email: email.clone(), created_ms: *created_ms })?;
-    tx.put(&USER_ADDRESSES, &(hash(address),), &UserIdRow { id: *id })
+    tx.put(&USER_ADDRESSES, &(address.identity_hash(),), &UserIdRow { id: *id })
 }
 
 /// Removes a user and its index.
 pub(super) fn delete(tx: &WriteTx<'_>, address: &EmailAddress, id: UserId) -> Result<(), StoreError> {
-    tx.delete(&USER_ADDRESSES, &(hash(address),))?;
+    tx.delete(&USER_ADDRESSES, &(address.identity_hash(),))?;
     tx.delete(&USERS, &(id,))?;
     Ok(())
 }

@@ -5,6 +5,7 @@
 mod api_keys;
 mod architecture;
 mod cli;
+mod contact_properties;
 mod dashboard;
 mod domains;
 mod emails;
@@ -14,3 +15,4 @@ mod isolation;
 mod preferences;
 mod support;
 mod suppressions;
+mod topics;

@@ -1,15 +1,18 @@
 //! Answering requests. Parsing happens here, as in every noun's `api`; the use cases are theirs.
 
+mod contacts;
 mod domains;
 mod emails;
 mod keys;
 mod teams;
+mod themes;
 mod users;
 
 use super::request::Request;
 use super::response::{Refusal, Response, ServerView};
 use super::services::Services;
 use crate::clock::{self, TimestampMs};
+use crate::contacts::import::{Given, WriteOptions};
 use crate::id::Id;
 use crate::store::StoreError;
 use crate::store::page::{Cursor, PageError, PageQuery};
@@ -49,10 +52,22 @@ async fn answer(services: &Services, request: Request) -> Answer {
         Request::DomainShow { team, domain } => domains::show(services, team, &domain).await,
         Request::DomainCheck { team, domain } => domains::check(services, team, &domain).await,
         Request::DomainRemove { team, domain } => domains::remove(services, team, &domain).await,
+        Request::ThemeShow { team } => themes::show(services, team).await,
+        Request::ThemeSet { team, texts } => themes::set(services, team, texts).await,
+        Request::ThemeReset { team } => themes::reset(services, team).await,
         Request::Send { team, from, to, subject, html, text } => {
             emails::send(services, team, emails::NewEmail { from, to, subject, html, text }).await
         }
         Request::EmailShow { team, email } => emails::show(services, team, email).await,
+        Request::ImportBegin { team, segments, topics } => {
+            contacts::begin(services, team, Given { segments, topics }).await
+        }
+        Request::ImportContacts { team, existing, run, segments, topics, items } => {
+            let options = WriteOptions { existing, run, given: Given { segments, topics } };
+            contacts::import(services, team, options, items).await
+        }
+        Request::ExportBegin { team } => contacts::begin(services, team, Given::default()).await,
+        Request::ExportContacts { team, segment, after } => contacts::export(services, team, segment, after).await,
     }
 }
 

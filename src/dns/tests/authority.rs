@@ -44,9 +44,8 @@ impl Authority {
         let healed = Arc::default();
         let front = Front { catalog, asked: Arc::clone(&asked), healed: Arc::clone(&healed) };
         let mut server = Server::new(front);
-        let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let (udp, tcp) = one_port().await;
         let address = udp.local_addr().unwrap();
-        let tcp = TcpListener::bind(address).await.unwrap();
         server.register_socket(udp);
         server.register_listener(tcp, Duration::from_secs(5), 4_096);
         Self { address, asked, healed, _server: server }
@@ -65,6 +64,18 @@ impl Authority {
     pub(super) fn heal(&self) {
         *self.healed.lock().unwrap() = true;
     }
+}
+
+/// Binds one port of loopback for both protocols. A port that is free for one of them may be taken
+/// for the other, and then another one is tried.
+async fn one_port() -> (UdpSocket, TcpListener) {
+    for _ in 0..20 {
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        if let Ok(udp) = UdpSocket::bind(tcp.local_addr().unwrap()).await {
+            return (udp, tcp);
+        }
+    }
+    panic!("no port is free for both protocols");
 }
 
 /// Counts, misbehaves, or passes the question on to the zones.

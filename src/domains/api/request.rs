@@ -1,11 +1,12 @@
 //! Domain requests: their wire types, and the rules that need neither store nor settings.
 
 use salvo::oapi::ToSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use crate::address::DomainName;
-use crate::domains::model::{DomainChanges, Label, NewDomain, Patch};
+use crate::domains::model::{DomainChanges, Label, NewDomain};
 use crate::http::{ApiError, ApiResult, JsonBody};
+use crate::patch::Patch;
 
 /// A domain to send from.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -61,13 +62,6 @@ pub(super) struct UpdateDomainRequest {
 }
 
 impl JsonBody for UpdateDomainRequest {}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
-    /// Reads a field that is there; one that is absent stays at its default.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Option::deserialize(deserializer)?.map_or(Self::Clear, Self::Set))
-    }
-}
 
 impl CreateDomainRequest {
     /// Checks the fields.

@@ -3,9 +3,10 @@
 use super::*;
 use crate::api_keys::{NewKey, Permission};
 use crate::domains::error::{CreateDomainError, DomainRule, UpdateDomainError};
-use crate::domains::model::{DomainChanges, Label, Patch};
+use crate::domains::model::{DomainChanges, Label};
 use crate::domains::signing::signing_keys;
 use crate::domains::{exists, find_sender};
+use crate::patch::Patch;
 use crate::store::page::{Cursor, PageQuery};
 
 #[tokio::test]

@@ -8,9 +8,8 @@ use serde::Serialize;
 use crate::clock::to_iso;
 use crate::emails::model::{AttachmentInfo, RecipientKind};
 use crate::emails::read::WholeEmail;
-use crate::emails::send::bare;
 use crate::emails::store::EmailRow;
-use crate::emails::{Answer, message_id};
+use crate::emails::{Answer, bare, message_id};
 use crate::events::{Detail, Event};
 use crate::id::EmailId;
 

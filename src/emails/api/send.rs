@@ -19,7 +19,7 @@ use crate::emails::idempotency::{IdempotentRequest, KEY_CHARS_MAX, KeyConflict, 
 use crate::emails::model::SendEmail;
 use crate::emails::{BatchError, EmailLimits, Emails, SendError};
 use crate::http::tolerance::ITEM_ECHOES;
-use crate::http::{ApiError, ApiResult, Body, ErrorCode, State, body, canonical};
+use crate::http::{ApiError, ApiResult, BatchValidation, Body, ErrorCode, State, body, canonical};
 use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
 
 /// Sends an email.
@@ -195,42 +195,6 @@ impl EndpointArgRegister for IdempotencyKey {
             .location(ParameterIn::Header)
             .required(Required::False)
             .description(about)
-            .schema(schema);
-        operation.parameters.insert(parameter);
-    }
-}
-
-/// The `x-batch-validation` header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BatchValidation {
-    /// One invalid email refuses the batch.
-    Strict,
-    /// Valid emails are accepted.
-    Permissive,
-}
-
-impl<'ex> Extractible<'ex> for BatchValidation {
-    fn metadata() -> &'static Metadata {
-        static METADATA: Metadata = Metadata::new("BatchValidation");
-        &METADATA
-    }
-
-    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
-        match req.headers().get("x-batch-validation").map(|value| value.as_bytes()) {
-            None | Some(b"strict") => Ok(Self::Strict),
-            Some(b"permissive") => Ok(Self::Permissive),
-            Some(_) => Err(ApiError::validation("The `x-batch-validation` header must be `strict` or `permissive`.")),
-        }
-    }
-}
-
-impl EndpointArgRegister for BatchValidation {
-    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
-        let schema = Object::with_type(BasicType::String).enum_values(["strict", "permissive"]);
-        let parameter = Parameter::new("x-batch-validation")
-            .location(ParameterIn::Header)
-            .required(Required::False)
-            .description("Whether one invalid email refuses the whole batch. `strict` unless given.")
             .schema(schema);
         operation.parameters.insert(parameter);
     }

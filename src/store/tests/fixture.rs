@@ -225,6 +225,11 @@ fn visit_audience(visit: &mut impl Visit) {
         visit.row(&TOPICS, &(TEAM, raw(number)), topic);
         visit.row(&TOPIC_CHOICES, &(TEAM, raw(45), raw(number)), json!({ "subscription": default }));
     }
+    for (number, kind) in (47..).zip(["string", "number"]) {
+        let property = json!({ "key": kind, "kind": kind, "fallback": "12", "created_ms": AT_MS });
+        visit.row(&CONTACT_PROPERTIES, &(TEAM, raw(number)), property);
+        visit.row(&CONTACT_PROPERTY_KEYS, &(TEAM, [number; 32]), json!({ "id": id(number) }));
+    }
     let contact = json!({
         "email": "r0@example.net", "first_name": "Ada", "last_name": "Lovelace", "unsubscribed_ms": AT_MS,
         "properties": { "plan": "pro" }, "updated_ms": AT_MS,

@@ -1,13 +1,15 @@
 // The official command line client, unchanged, against a running server: every
-// subcommand of `resend emails`, `resend domains` and `resend api-keys`.
+// subcommand of the groups in GROUPS.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { contactProperties, contacts, segments, suppressions, topics } from './audience.mjs';
 import { NO_ENDPOINT, Suite, UNKNOWN_ID, UUID, assert, inHours, until } from '../node/check.mjs';
 
 const PROGRAM = join(process.env.CLIENT_DIR, 'node_modules/resend-cli/dist/cli.cjs');
 const FROM = 'Example Sender <sender@example.com>';
+const GROUPS = ['emails', 'domains', 'api-keys', 'contacts', 'contact-properties', 'topics', 'segments', 'suppressions'];
 const MESSAGE = ['--from', FROM, '--to', 'one@example.net', '--subject', 'cli', '--text', 'hello from the cli suite'];
 
 class CliSuite extends Suite {
@@ -72,12 +74,9 @@ const file = (name, content) => {
   return join(folder, name);
 };
 try {
-  await sending();
-  await batches();
-  await reading();
-  await mustFail();
-  await domains();
-  await apiKeys();
+  for (const part of [sending, batches, reading, mustFail, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions]) {
+    await suite.part(part, file);
+  }
   suite.cover(leaves(suite.data('commands')));
 } finally {
   rmSync(folder, { recursive: true, force: true });
@@ -89,7 +88,7 @@ function leaves(tree) {
   const walk = (node, path) =>
     node.subcommands?.length ? node.subcommands.flatMap((child) => walk(child, [...path, child.name])) : [path.join(' ')];
   return tree.subcommands
-    .filter((node) => ['emails', 'domains', 'api-keys'].includes(node.name))
+    .filter((node) => GROUPS.includes(node.name))
     .flatMap((node) => walk(node, [node.name]));
 }
 

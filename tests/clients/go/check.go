@@ -47,7 +47,9 @@ func newSuite(key string) *suite {
 	s := &suite{client: client, last: last, services: map[string]reflect.Value{}, counts: &counts{called: map[string]bool{}}}
 	for name, service := range map[string]any{
 		"Emails": client.Emails, "Batch": client.Batch, "Domains": client.Domains,
-		"DomainClaims": client.DomainClaims, "ApiKeys": client.ApiKeys,
+		"DomainClaims": client.DomainClaims, "ApiKeys": client.ApiKeys, "Contacts": client.Contacts,
+		"ContactProperties": client.ContactProperties, "Topics": client.Topics, "Segments": client.Segments,
+		"Audiences": client.Audiences, "Suppressions": client.Suppressions,
 	} {
 		s.addService(name, reflect.ValueOf(service))
 	}
@@ -79,6 +81,16 @@ func (s *suite) withKey(key string) *suite {
 	other := newSuite(key)
 	other.counts = s.counts
 	return other
+}
+
+// part runs the checks of one part; what it panics with between them does not keep the others from running.
+func (s *suite) part(name string, checks func(*suite)) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			s.fail(name, "between two checks", fmt.Sprint(reason))
+		}
+	}()
+	checks(s)
 }
 
 func (s *suite) check(method, note string, body func()) {

@@ -10,12 +10,17 @@ import (
 
 func main() {
 	s := newSuite(os.Getenv("RESEND_API_KEY"))
-	emails(s)
-	scheduling(s)
-	refusals(s)
-	batch(s)
-	domains(s)
-	apiKeys(s)
+	s.part("emails", emails)
+	s.part("scheduling", scheduling)
+	s.part("refusals", refusals)
+	s.part("batch", batch)
+	s.part("domains", domains)
+	s.part("apiKeys", apiKeys)
+	s.part("contactProperties", contactProperties)
+	s.part("topics", topics)
+	s.part("segments", segments)
+	s.part("contacts", contacts)
+	s.part("suppressions", suppressions)
 	methods, called := s.methods(), 0
 	for _, method := range methods {
 		if s.counts.called[method] {

@@ -22,6 +22,15 @@ export class Suite {
     }
   }
 
+  /** Runs the checks of one part; what a part throws between them does not keep the others from running. */
+  async part(checks, ...args) {
+    try {
+      await checks(this, ...args);
+    } catch (error) {
+      this.fail(checks.name, 'between two checks', error);
+    }
+  }
+
   pass(text) {
     this.passed += 1;
     console.log(`client ${this.name}: ${text}`);

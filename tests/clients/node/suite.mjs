@@ -4,8 +4,13 @@ import { join } from 'node:path';
 import { NO_ENDPOINT, Suite, assert } from './check.mjs';
 import { apiKeys } from './api_keys.mjs';
 import { batch } from './batch.mjs';
+import { contactProperties } from './contact_properties.mjs';
+import { contacts } from './contacts.mjs';
 import { domains } from './domains.mjs';
 import { emails } from './emails.mjs';
+import { segments } from './segments.mjs';
+import { suppressions } from './suppressions.mjs';
+import { topics } from './topics.mjs';
 
 const { Resend } = createRequire(join(process.env.CLIENT_DIR, '/'))('resend');
 
@@ -14,7 +19,14 @@ const PRIVATE = new Set([
   'emails.receiving.forwardPassthrough',
   'emails.receiving.forwardWrapped',
   'emails.receiving.downloadRaw',
+  'contacts.imports.buildCreateFormData',
+  'contacts.imports.buildColumnMap',
+  'contacts.imports.appendField',
 ]);
+
+const RESOURCES = [
+  'emails', 'batch', 'domains', 'apiKeys', 'contacts', 'contactProperties', 'topics', 'segments', 'audiences', 'suppressions',
+];
 
 class NodeSuite extends Suite {
   constructor() {
@@ -86,9 +98,8 @@ function methodsOf(resource, path) {
 }
 
 const suite = new NodeSuite();
-await emails(suite);
-await batch(suite);
-await domains(suite);
-await apiKeys(suite);
-suite.cover(['emails', 'batch', 'domains', 'apiKeys'].flatMap((name) => methodsOf(suite.client[name], name)));
+for (const part of [emails, batch, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions]) {
+  await suite.part(part);
+}
+suite.cover(RESOURCES.flatMap((name) => methodsOf(suite.client[name], name)));
 suite.finish();

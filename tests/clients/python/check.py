@@ -20,6 +20,12 @@ RESOURCES = {
     "batch": resend.Batch,
     "domains": resend.Domains,
     "api_keys": resend.ApiKeys,
+    "contacts": resend.Contacts,
+    "contact_properties": resend.ContactProperties,
+    "topics": resend.Topics,
+    "segments": resend.Segments,
+    "audiences": resend.Audiences,
+    "suppressions": resend.Suppressions,
 }
 
 
@@ -43,6 +49,13 @@ class Suite:
         else:
             self.ok(f"{method} ok ({note})")
 
+    def part(self, module):
+        """Runs the checks of one module; what it raises between them does not keep the others from running."""
+        try:
+            module.run(self)
+        except Exception as error:
+            self.fail(module.__name__, "between two checks", error)
+
     @staticmethod
     def ok(text):
         Suite.passed += 1
@@ -54,7 +67,7 @@ class Suite:
         kind = "" if isinstance(error, (AssertionError, str)) else f"{type(error).__name__}: "
         print(f"client python: {method} FAILED ({note}): {kind}{error}", flush=True)
 
-    def call(self, method, *args):
+    def call(self, method, *args, **named):
         """Calls a method by its path; the SDK raises what the server refuses."""
         method += self.suffix
         Suite.called.add(method)
@@ -62,20 +75,20 @@ class Suite:
         target = RESOURCES[resource]
         for part in path:
             target = getattr(target, part)
-        result = target(*args)
+        result = target(*args, **named)
         return asyncio.run(result) if inspect.isawaitable(result) else result
 
-    def data(self, method, *args):
+    def data(self, method, *args, **named):
         """The result of a call that must succeed, without the response headers the SDK adds."""
-        result = dict(self.call(method, *args))
+        result = dict(self.call(method, *args, **named))
         assert isinstance(result.pop("http_headers"), dict)
         assert "statusCode" not in result, "a success never carries statusCode"
         return result
 
-    def refused(self, status, name, method, *args):
+    def refused(self, status, name, method, *args, **named):
         """The error of a call that must be refused."""
         try:
-            result = self.call(method, *args)
+            result = self.call(method, *args, **named)
         except ResendError as error:
             seen = (error.code, error.error_type)
             assert seen == (status, name), f"{seen} {error.message}"
@@ -118,8 +131,9 @@ class with_key:
 
 
 def methods_of(resource, path):
-    """Every public method under `resource`, its nested classes included."""
-    for name, value in vars(resource).items():
+    """Every public method under `resource`, what it inherits and its nested classes included."""
+    inherited = {name: value for base in reversed(resource.__mro__) for name, value in vars(base).items()}
+    for name, value in inherited.items():
         if name.startswith("_"):
             continue
         if isinstance(value, (classmethod, staticmethod)):

@@ -9,18 +9,23 @@ import resend
 
 import api_keys
 import batch
+import contact_properties
+import contacts
 import domains
 import emails
+import segments
+import suppressions
+import topics
 from check import RESOURCES, Suite, methods_of
 
 assert resend.default_async_http_client is not None, "httpx is missing: the asyncio methods need it"
 
+PARTS = (emails, batch, domains, api_keys, contact_properties, topics, segments, contacts, suppressions)
+
 for suffix in ("", "_async"):
     suite = Suite(suffix)
-    emails.run(suite)
-    batch.run(suite)
-    domains.run(suite)
-    api_keys.run(suite)
+    for part in PARTS:
+        suite.part(part)
 
 methods = {method for name, resource in RESOURCES.items() for method in methods_of(resource, name)}
 for method in sorted(methods - Suite.called):

@@ -1,6 +1,8 @@
 //! The command line, through the real binary.
 
 mod answers;
+mod export;
+mod import;
 mod program;
 mod send;
 mod start;

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use redb::{ReadableDatabase as _, ReadableTable as _, TableDefinition, TableHandle as _};
-use ringmail::suppressions::Origin;
 use serde_json::{Value, json};
 
 use crate::support::TestServer;
@@ -46,6 +45,8 @@ fn deliver(server: &TestServer, fields: &Value) -> String {
 /// An instance that has the address in every place the API can bring it to.
 fn filled() -> (TestServer, [String; 3]) {
     let server = TestServer::start();
+    let contact = json!({ "email": ADDRESS, "first_name": "Ada", "last_name": "Lovelace", "unsubscribed": true });
+    server.post("/contacts", &contact).ok(201);
     let alone = deliver(
         &server,
         &json!({
@@ -63,7 +64,7 @@ fn filled() -> (TestServer, [String; 3]) {
         }),
     );
     let unrelated = deliver(&server, &json!({ "to": "bob@example.net" }));
-    server.suppress(ADDRESS, Origin::Unsubscribe);
+    server.post("/suppressions", &json!({ "email": ADDRESS, "origin": "unsubscribe" })).ok(201);
     (server, [alone, shared, unrelated])
 }
 
@@ -72,14 +73,18 @@ fn the_address_is_found_all_over_before_an_erasure_and_nowhere_after_it() {
     let (server, _) = filled();
     let before = tables_that_mention(server.into_directory().path(), ADDRESS);
     let expected =
-        ["attempts-1", "audience_events-1", "captured-1", "emails-1", "events-1", "suppressions-1"].map(str::to_owned);
+        ["attempts-1", "audience_events-1", "captured-1", "contacts-1", "emails-1", "events-1", "suppressions-1"];
     assert_eq!(before, expected);
 
     let (server, _) = filled();
-    server.erase(&["ADA.LOVELACE@example.net"]);
+    server.delete("/contacts/ADA.LOVELACE@example.net?erase=true").ok(200);
+    server.wait_for_erasures(0);
     let messages = server.captured();
 
-    assert_eq!(tables_that_mention(server.into_directory().path(), ADDRESS), [] as [String; 0]);
+    let directory = server.into_directory();
+    for trace in [ADDRESS, "lovelace"] {
+        assert_eq!(tables_that_mention(directory.path(), trace), [] as [String; 0], "{trace}");
+    }
     assert!(!messages.is_empty());
     for (envelope, message) in messages {
         let message = String::from_utf8(message).unwrap().to_lowercase();
@@ -114,6 +119,33 @@ fn emails_read_without_the_address_and_otherwise_as_before() {
     assert_eq!(server.get(&format!("/emails/{unrelated}")).ok(200), untouched);
     assert_eq!(server.get("/emails").ok(200)["data"].as_array().unwrap().len(), 3);
     server.delete(&format!("/emails/{alone}")).ok(200);
+}
+
+#[test]
+fn contacts_removed_together_are_erased_together_and_only_when_that_is_asked_for() {
+    let server = TestServer::start();
+    let sent = ["ada", "bob", "eve"].map(|name| {
+        server.post("/contacts", &json!({ "email": format!("{name}@example.net") })).ok(201);
+        deliver(&server, &json!({ "to": format!("{name}@example.net") }))
+    });
+    let remove = |names: &[&str], erase: bool| {
+        let emails: Vec<String> = names.iter().map(|name| format!("{name}@example.net")).collect();
+        server.post("/contacts/batch/remove", &json!({ "emails": emails, "erase": erase })).ok(200);
+    };
+
+    remove(&["eve"], false);
+    remove(&["ADA", "nobody", "bob"], true);
+    server.wait_for_erasures(0);
+
+    let to = sent.map(|id| server.get(&format!("/emails/{id}")).ok(200)["to"][0].clone());
+    assert_eq!(to, ["[erased]", "[erased]", "eve@example.net"]);
+    let payloads = server.audience_payloads();
+    let deleted = payloads.iter().filter(|event| event["type"] == "contact.deleted");
+    let told: Vec<&Value> = deleted.map(|event| &event["data"]["email"]).collect();
+    assert_eq!(told, ["eve@example.net", "[erased]", "[erased]"]);
+    // Added again, it is a new contact with an address.
+    let added = server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
+    assert_eq!(server.get(&format!("/contacts/{}", added["id"].as_str().unwrap())).ok(200)["email"], "ada@example.net");
 }
 
 #[test]

@@ -10,6 +10,10 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
     let key = server.post("/api-keys", &json!({ "name": "Key" })).ok(201)["id"].clone();
     let domain = server.domain_id("example.com");
+    let topic = server.post("/topics", &json!({ "name": "News", "default_subscription": "opt_in" })).ok(201);
+    let topic_path = format!("/topics/{}", topic["id"].as_str().unwrap());
+    let property = server.post("/contact-properties", &json!({ "key": "plan", "type": "string" })).ok(201);
+    let property_path = format!("/contact-properties/{}", property["id"].as_str().unwrap());
     let with = |mut body: Value, echo: &Value| {
         body.as_object_mut().unwrap().extend(echo.as_object().unwrap().clone());
         body
@@ -21,6 +25,9 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
         ("PATCH", email_path, reschedule, json!({ "email_id": id })),
         ("PATCH", format!("/domains/{domain}"), json!({ "open_tracking": false }), json!({ "id": domain })),
         ("PATCH", format!("/api-keys/{}", key.as_str().unwrap()), json!({ "name": "New" }), json!({ "id": key })),
+        ("PATCH", topic_path.clone(), json!({ "name": null }), json!({ "id": topic["id"] })),
+        ("PATCH", topic_path, json!({ "name": "New" }), json!({ "topic_id": topic["id"] })),
+        ("PATCH", property_path, json!({ "fallback_value": "x" }), json!({ "id": property["id"] })),
         ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": "2026-01-05" })),
         ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": null })),
     ] {
@@ -42,6 +49,8 @@ fn an_echo_of_one_route_is_unknown_to_the_others() {
         ("PATCH", format!("/emails/{id}"), json!({ "scheduled_at": "in 2 hours", "broadcast_id": "x" })),
         ("POST", "/api-keys".to_owned(), json!({ "name": "a", "id": "x" })),
         ("POST", "/domains".to_owned(), json!({ "name": "a.example", "id": "x" })),
+        ("POST", "/topics".to_owned(), json!({ "name": "a", "default_subscription": "opt_in", "topic_id": "x" })),
+        ("POST", "/contact-properties".to_owned(), json!({ "key": "a", "type": "string", "id": "x" })),
         ("POST", "/emails".to_owned(), email(&json!({ "tags": [{ "name": "a", "value": "b", "created_at": 1 }] }))),
     ] {
         let text = body.to_string();

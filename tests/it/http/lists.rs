@@ -22,6 +22,10 @@ fn fill(server: &TestServer, path: &str, count: usize) -> Vec<String> {
             server.post("/suppressions", &json!({ "email": format!("r{n}@example.net") })).ok(201)
         }
         "/domains" => server.post(path, &json!({ "name": format!("d{n}.example") })).ok(201),
+        "/contacts" => server.post(path, &json!({ "email": format!("c{n}@example.net") })).ok(201),
+        "/segments" | "/audiences" => server.post(path, &json!({ "name": format!("{n}") })).ok(201),
+        "/topics" => server.post(path, &json!({ "name": format!("{n}"), "default_subscription": "opt_in" })).ok(201),
+        "/contact-properties" => server.post(path, &json!({ "key": format!("k{n}"), "type": "string" })).ok(201),
         _ => unreachable!("no other list"),
     };
     let mut ids: Vec<String> = (0..count).map(|n| make(n)["id"].as_str().unwrap().to_owned()).collect();
@@ -31,9 +35,18 @@ fn fill(server: &TestServer, path: &str, count: usize) -> Vec<String> {
 
 #[test]
 fn every_list_is_walked_forwards_and_backwards() {
-    for (path, count) in
-        [("/emails", 7), ("/api-keys", 7), ("/domains", 5), ("/suppressions", 7), ("/suppressions?origin=manual", 7)]
-    {
+    for (path, count) in [
+        ("/emails", 7),
+        ("/api-keys", 7),
+        ("/domains", 5),
+        ("/contacts", 7),
+        ("/contact-properties", 7),
+        ("/segments", 7),
+        ("/audiences", 7),
+        ("/suppressions", 7),
+        ("/suppressions?origin=manual", 7),
+        ("/topics", 7),
+    ] {
         let server = TestServer::start();
         let (before, _) = page(&server, path, "");
         let mut all = fill(&server, path, count);
@@ -105,7 +118,18 @@ fn bad_limits_and_cursors_are_refused_on_every_list() {
     let limit = "The `limit` must be a number from 1 to 100.";
     let unknown = "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.";
     let nobody = "0190a6c0-0000-7000-8000-000000000001";
-    for path in ["/emails", "/api-keys", "/domains", "/suppressions", &format!("/emails/{id}/attachments")] {
+    let attachments = format!("/emails/{id}/attachments");
+    for path in [
+        "/emails",
+        "/api-keys",
+        "/domains",
+        "/contacts",
+        "/contact-properties",
+        "/segments",
+        "/suppressions",
+        "/topics",
+        &attachments,
+    ] {
         for (query, message) in [
             ("limit=0", limit),
             ("limit=101", limit),

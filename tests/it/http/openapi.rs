@@ -98,7 +98,7 @@ fn every_answer_has_a_schema_and_every_parameter_of_a_path_is_declared() {
             assert_eq!((&parameter["in"], &parameter["required"]), (&json!("path"), &json!(true)), "{route}");
         }
         let takes_body = ["POST", "PATCH"].iter().any(|method| route.starts_with(method));
-        let action = route.ends_with("/cancel") || route.ends_with("/verify");
+        let action = ["/cancel", "/verify", "/segments/{segment_id}"].iter().any(|action| route.ends_with(action));
         assert_eq!(operation["requestBody"].is_object(), takes_body && !action, "{route}");
     }
     for reference in references(&document) {
@@ -149,6 +149,10 @@ fn the_fields_that_requests_must_have_are_required_and_no_others() {
     assert_eq!(required("POST /suppressions"), ["email"]);
     assert_eq!(required("POST /suppressions/batch/add"), ["emails"]);
     assert_eq!(required("POST /suppressions/batch/remove"), Vec::<Value>::new());
+    assert_eq!(required("POST /topics"), ["name", "default_subscription"]);
+    assert_eq!(required("PATCH /topics/{id}"), Vec::<Value>::new());
+    assert_eq!(required("POST /contact-properties"), ["key", "type"]);
+    assert_eq!(required("PATCH /contact-properties/{id}"), Vec::<Value>::new());
 }
 
 /// Holds every answer of a tour through the API against its schema: right types, every required
@@ -200,6 +204,21 @@ fn every_answer_is_what_the_description_promises() {
     let batch = json!({ "emails": ["ada@example.net", "bob@example.net"] });
     tour.visit("POST /suppressions/batch/add", "/suppressions/batch/add", Some(&batch));
     tour.visit("POST /suppressions/batch/remove", "/suppressions/batch/remove", Some(&batch));
+    let topic = json!({ "name": "News", "default_subscription": "opt_in", "description": "Monthly." });
+    let topic = tour.visit("POST /topics", "/topics", Some(&topic));
+    let path = format!("/topics/{}", topic["id"].as_str().unwrap());
+    tour.visit("GET /topics", "/topics", None);
+    tour.visit("GET /topics/{id}", &path, None);
+    tour.visit("PATCH /topics/{id}", &path, Some(&json!({ "description": null })));
+    tour.visit("DELETE /topics/{id}", &path, None);
+
+    let property = json!({ "key": "age", "type": "number", "fallback_value": 18 });
+    let property = tour.visit("POST /contact-properties", "/contact-properties", Some(&property));
+    let path = format!("/contact-properties/{}", property["id"].as_str().unwrap());
+    tour.visit("GET /contact-properties", "/contact-properties", None);
+    tour.visit("GET /contact-properties/{id}", &path, None);
+    tour.visit("PATCH /contact-properties/{id}", &path, Some(&json!({ "fallback_value": null })));
+    tour.visit("DELETE /contact-properties/{id}", &path, None);
 
     tour.visit("GET /openapi.json", "/openapi.json", None);
     let key = tour.visit("POST /api-keys", "/api-keys", Some(&json!({ "name": "Key" })));
@@ -219,10 +238,14 @@ fn a_field_that_is_always_there_is_required() {
     let id = server.send(&json!({ "attachments": [{ "content": "YQ==" }] }));
     let sent = server.wait_for(&id, "delivered");
     let attachments = server.get(&format!("/emails/{id}/attachments")).ok(200);
+    let topic = server.post("/topics", &json!({ "name": "News", "default_subscription": "opt_in" })).ok(201);
+    let property = server.post("/contact-properties", &json!({ "key": "plan", "type": "string" })).ok(201);
     for (schema, answer) in [
         ("EmailResponse", &sent),
         ("EmailSummary", &server.get("/emails").ok(200)["data"][0]),
         ("AttachmentResponse", &attachments["data"][0]),
+        ("Topic", &topic),
+        ("ContactProperty", &property),
         ("ApiKeyResponse", &server.get("/api-keys").ok(200)["data"][0]),
         ("Suppression", &server.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201)),
     ] {

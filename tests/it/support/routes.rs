@@ -20,6 +20,10 @@ pub(crate) struct Ids<'a> {
     pub(crate) domain: &'a str,
     pub(crate) api_key: &'a str,
     pub(crate) suppression: &'a str,
+    pub(crate) topic: &'a str,
+    pub(crate) contact: &'a str,
+    pub(crate) contact_property: &'a str,
+    pub(crate) segment: &'a str,
 }
 
 impl Ids<'_> {
@@ -30,6 +34,10 @@ impl Ids<'_> {
         domain: "0190a6c0-0000-7000-8000-000000000003",
         api_key: "0190a6c0-0000-7000-8000-000000000004",
         suppression: "0190a6c0-0000-7000-8000-000000000005",
+        topic: "0190a6c0-0000-7000-8000-000000000006",
+        contact: "0190a6c0-0000-7000-8000-000000000007",
+        contact_property: "0190a6c0-0000-7000-8000-000000000008",
+        segment: "0190a6c0-0000-7000-8000-000000000009",
     };
 }
 
@@ -49,17 +57,27 @@ pub(crate) fn every_route(server: &TestServer) -> Vec<Route> {
 impl Route {
     /// Returns the path with ids in place of its parameters.
     pub(crate) fn path_of(&self, ids: Ids<'_>) -> String {
+        let path = self.path.replace("{id}", &self.id_of(&ids));
+        path.replace("{attachment_id}", ids.attachment).replace("{segment_id}", ids.segment)
+    }
+
+    /// Returns what the `id` of the path names.
+    pub(crate) fn id_of(&self, ids: &Ids<'_>) -> String {
         let id = match self.path.split('/').nth(1).unwrap_or_default() {
             "emails" => ids.email,
             "domains" => ids.domain,
             "api-keys" => ids.api_key,
             "suppressions" => ids.suppression,
+            "topics" => ids.topic,
+            "contacts" => ids.contact,
+            "contact-properties" => ids.contact_property,
+            "segments" | "audiences" => ids.segment,
             _ => {
                 assert!(!self.takes_id(), "say here what the `id` of {} names", self.path);
                 ""
             }
         };
-        self.path.replace("{id}", id).replace("{attachment_id}", ids.attachment)
+        id.to_owned()
     }
 
     /// Returns whether the path names something.
@@ -71,6 +89,7 @@ impl Route {
     pub(crate) fn body(&self) -> Option<Value> {
         match (self.method.as_str(), self.path.as_str()) {
             ("GET" | "DELETE", _) | ("POST", "/emails/{id}/cancel" | "/domains/{id}/verify") => None,
+            ("POST", "/contacts/{id}/segments/{segment_id}") => None,
             ("POST", "/emails") => Some(super::email(&json!({}))),
             ("POST", "/emails/batch") => Some(json!([super::email(&json!({}))])),
             ("PATCH", "/emails/{id}") => Some(json!({ "scheduled_at": "in 1 hour" })),
@@ -81,6 +100,18 @@ impl Route {
             ("POST", "/suppressions/batch/add" | "/suppressions/batch/remove") => {
                 Some(json!({ "emails": ["added@example.net"] }))
             }
+            ("POST", "/contacts") => Some(json!({ "email": "added@example.net" })),
+            ("POST", "/contacts/batch") => Some(json!([{ "email": "added@example.net" }])),
+            ("POST", "/contacts/batch/get") => Some(json!({ "contacts": [{ "email": "added@example.net" }] })),
+            ("POST", "/contacts/batch/remove") => Some(json!({ "emails": ["added@example.net"] })),
+            ("PATCH", "/contacts/{id}") => Some(json!({ "first_name": "Changed" })),
+            ("PATCH", "/contacts/{id}/topics") => Some(json!([])),
+            ("POST", "/segments" | "/audiences") => Some(json!({ "name": "Everyone" })),
+            ("PATCH", "/segments/{id}") => Some(json!({ "name": "Changed" })),
+            ("POST", "/topics") => Some(json!({ "name": "News", "default_subscription": "opt_in" })),
+            ("PATCH", "/topics/{id}") => Some(json!({ "name": "Changed" })),
+            ("POST", "/contact-properties") => Some(json!({ "key": "plan", "type": "string" })),
+            ("PATCH", "/contact-properties/{id}") => Some(json!({ "fallback_value": "changed" })),
             _ => panic!("say here what {} {} takes", self.method, self.path),
         }
     }

@@ -9,7 +9,8 @@ use ringmail::events::Source;
 use ringmail::id::{ContactId, EmailId, Id, TopicId};
 use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::tables::{
-    CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, ERASURES, SUPPRESSIONS, TOPIC_CHOICES, TOPICS,
+    AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, ERASURES, SUPPRESSIONS,
+    TOPIC_CHOICES, TOPICS,
 };
 use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use ringmail::suppressions::{self, Cause, Origin};
@@ -45,6 +46,19 @@ impl TestServer {
                 NEXT
             })?;
             Ok(listed)
+        })
+    }
+
+    /// Returns the payloads of the events about contacts and suppressions, oldest first.
+    pub(crate) fn audience_payloads(&self) -> Vec<serde_json::Value> {
+        let team = self.team();
+        self.read(|tx| {
+            let mut payloads = Vec::new();
+            tx.scan(&AUDIENCE_EVENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, row| {
+                payloads.push(row.decode()?.payload(team));
+                NEXT
+            })?;
+            Ok(payloads)
         })
     }
 

@@ -4,10 +4,6 @@ mod batch;
 mod list;
 mod one;
 
-use ringmail::events::AudienceSubject;
-use ringmail::id::Id;
-use ringmail::store::tables::AUDIENCE_EVENTS;
-use ringmail::store::{NEXT, Order, Reads as _, StoreError};
 use serde_json::{Value, json};
 
 use crate::support::TestServer;
@@ -24,18 +20,8 @@ fn listed(server: &TestServer, email: &str, origin: &str) -> String {
 
 /// Returns the payloads of the suppression events, oldest first.
 fn told(server: &TestServer) -> Vec<Value> {
-    let read = server.context().store.read_now(|tx| {
-        let mut told = Vec::new();
-        tx.scan(&AUDIENCE_EVENTS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |(team, _), row| {
-            let event = row.decode()?;
-            if matches!(event.subject, AudienceSubject::Suppression(_)) {
-                told.push(event.payload(team));
-            }
-            NEXT
-        })?;
-        Ok::<_, StoreError>(told)
-    });
-    read.unwrap()
+    let is_meant = |event: &Value| event["type"].as_str().unwrap().starts_with("suppression.");
+    server.audience_payloads().into_iter().filter(is_meant).collect()
 }
 
 /// Returns type and address of the suppression events, oldest first.

@@ -113,7 +113,7 @@ fn what_is_neither_an_id_nor_an_address_is_refused() {
         ("batch", no_id),
         ("ada%2540example.net", no_id),
         ("ada@", "The `id` is not a valid email address: "),
-        ("Ada%20<ada@example.net>", "The `id` is not a valid email address: "),
+        ("Ada%20%3Cada@example.net%3E", "The `id` is not a valid email address: "),
     ] {
         for method in ["GET", "DELETE"] {
             let refused = server.call(method, &format!("/suppressions/{path}"), server.key(), &[], None).refusal();

@@ -18,6 +18,10 @@ pub(crate) type Checked<T = ()> = Result<T, Failure>;
 const NO_ENDPOINT: &str = "The requested endpoint does not exist.";
 pub(crate) const UNKNOWN_ID: &str = "00000000-0000-7000-8000-000000000000";
 
+/// The services under test, each a file of the SDK's source.
+const SERVICES: [&str; 9] =
+    ["emails", "batch", "domains", "api_keys", "receiving", "contacts", "segments", "topics", "suppressions"];
+
 const DEADLINE: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -59,6 +63,13 @@ impl Suite {
         match body.await {
             Ok(()) => self.pass(&format!("{method} ok ({note})")),
             Err(error) => self.fail(method, note, &error.to_string()),
+        }
+    }
+
+    /// Reports what ended a part between two of its checks.
+    pub(crate) fn part(&self, name: &str, result: Checked) {
+        if let Err(error) = result {
+            self.fail(name, "between two checks", &error.to_string());
         }
     }
 
@@ -190,7 +201,7 @@ pub(crate) fn in_hours(hours: i64) -> String {
 pub(crate) fn sdk_methods() -> Checked<Vec<String>> {
     let folder = std::env::var("RESEND_RS_SOURCE")?;
     let mut methods = Vec::new();
-    for service in ["emails", "batch", "domains", "api_keys", "receiving"] {
+    for service in SERVICES {
         let source =
             std::fs::read_to_string(Path::new(&folder).join(service).with_extension("rs"))?;
         // The service's own block is the first `impl …Svc {`; it ends at the next brace in column 0.

@@ -8,9 +8,14 @@
 mod check;
 mod api_keys;
 mod batch;
+mod contact_properties;
+mod contacts;
 mod domains;
 mod emails;
 mod must_fail;
+mod segments;
+mod suppressions;
+mod topics;
 
 use std::process::ExitCode;
 
@@ -28,6 +33,11 @@ async fn main() -> ExitCode {
     batch::run(&suite, &client).await;
     domains::run(&suite, &client).await;
     api_keys::run(&suite, &client).await;
+    suite.part("contact_properties", contact_properties::run(&suite, &client).await);
+    suite.part("topics", topics::run(&suite, &client).await);
+    suite.part("segments", segments::run(&suite, &client).await);
+    suite.part("contacts", contacts::run(&suite, &client).await);
+    suite.part("suppressions", suppressions::run(&suite, &client).await);
 
     match check::sdk_methods() {
         Ok(methods) => suite.cover(&methods),

@@ -1,0 +1,58 @@
+//! What the delivery engine is told.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use super::{Config, Delivery, Queue, RelayTls};
+use crate::delivery::smtp::{Timeouts, TlsConfigs, TlsPolicy, Verification};
+use crate::delivery::{self, Direct, Flow, Relay, RelayResolver, RetrySchedule, Transport};
+use crate::dns::{Guard, OwnHost, Resolver, RoutePolicy};
+use crate::preferences::Links;
+
+impl Config {
+    /// Returns how the engine delivers; `capture` is where the built-in mailbox takes mail.
+    pub fn delivery_settings(&self, resolver: &Arc<Resolver>, capture: SocketAddr, links: Links) -> delivery::Settings {
+        let hostname = self.hostname.name.as_str().to_owned();
+        let transport = match &self.delivery {
+            Delivery::Capture => Transport::Capture { address: capture },
+            Delivery::Direct => Transport::Direct(Direct {
+                resolver: Arc::clone(resolver),
+                policy: RoutePolicy {
+                    guard: Arc::new(Guard::allowing(self.allowed_addresses.clone())),
+                    own: Arc::new(OwnHost { names: vec![hostname.clone()], addresses: Vec::new() }),
+                    ..RoutePolicy::default()
+                },
+                port: self.smtp_port,
+            }),
+            Delivery::Relay(relay) => Transport::Relay(Relay {
+                host: relay.host.clone(),
+                port: relay.port,
+                tls: match relay.tls {
+                    RelayTls::Never => TlsPolicy::Never,
+                    RelayTls::Opportunistic => TlsPolicy::Opportunistic,
+                    RelayTls::Required => TlsPolicy::Required { verify: Verification::WebPki },
+                    RelayTls::Implicit => TlsPolicy::Implicit { verify: Verification::WebPki },
+                },
+                credentials: relay.credentials.as_ref().map(|credentials| delivery::smtp::Credentials::Password {
+                    username: credentials.user.clone(),
+                    password: credentials.password.reveal().to_owned(),
+                }),
+                resolver: RelayResolver(Arc::clone(resolver)),
+            }),
+        };
+        delivery::Settings {
+            hostname,
+            transport,
+            schedule: RetrySchedule { delays: self.retry_delays.clone(), expire_after: self.expire_after },
+            sessions_max: self.sessions_max,
+            sessions_per_site: self.site_sessions_max,
+            timeouts: Timeouts::default(),
+            tls: TlsConfigs::new(),
+            flow: match self.queue {
+                Queue::Run => Flow::Open,
+                Queue::Hold => Flow::Held,
+            },
+            links,
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The endpoints under `/contact-properties`.
+
+use std::fmt;
+
+use salvo::Writer;
+use salvo::oapi::schema::OneOf;
+use salvo::oapi::{BasicType, Components, Object, RefOr, Schema, ToSchema, endpoint};
+use salvo::writing::Json;
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Number;
+
+use super::definitions::PropertyValue;
+use super::model::{
+    ContactProperty, FallbackError, GivenFallback, KEY_CHARS_MAX, NewProperty, PROPERTIES_MAX, PropertyKey,
+    PropertyKind,
+};
+use super::service::{ContactProperties, CreatePropertyError, UpdatePropertyError};
+use crate::api_keys::Caller;
+use crate::clock::to_iso;
+use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, State};
+use crate::id::{ContactPropertyId, resource};
+use crate::patch::Patch;
+
+/// A contact property to define.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateContactPropertyRequest {
+    /// The key, 1 to 50 letters, digits and underscores; the same in either letter case.
+    #[salvo(schema(required = true, value_type = String))]
+    key: Option<String>,
+    /// What its values are: `string` or `number`.
+    #[salvo(schema(required = true, value_type = String))]
+    r#type: Option<String>,
+    /// What stands for a contact without a value: a string of up to 1,000 characters or a number,
+    /// as the type is.
+    #[salvo(schema(value_type = Option<FallbackSchema>))]
+    fallback_value: Option<GivenFallback>,
+}
+
+impl JsonBody for CreateContactPropertyRequest {}
+
+/// What changes about a contact property.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateContactPropertyRequest {
+    /// What stands for a contact without a value: a string of up to 1,000 characters or a number,
+    /// as the type is; null for nothing.
+    #[serde(default)]
+    #[salvo(schema(value_type = Option<FallbackSchema>))]
+    fallback_value: Patch<GivenFallback>,
+    /// Refused: the key of a property does not change.
+    key: Option<String>,
+    /// Refused: the type of a property does not change.
+    r#type: Option<String>,
+}
+
+impl JsonBody for UpdateContactPropertyRequest {}
+
+/// A contact property.
+#[derive(Serialize, ToSchema)]
+#[salvo(schema(name = "ContactProperty"))]
+pub struct ContactPropertyResponse {
+    /// Always `contact_property`.
+    object: &'static str,
+    /// The id.
+    id: String,
+    /// The key, in the letter case it was given.
+    key: String,
+    /// What its values are: `string` or `number`.
+    r#type: &'static str,
+    /// What stands for a contact without a value, a number as text.
+    #[salvo(schema(required = true))]
+    fallback_value: Option<String>,
+    /// When it was defined.
+    created_at: String,
+}
+
+/// A contact property that was deleted.
+#[derive(Serialize, ToSchema)]
+pub struct DeletedContactProperty {
+    /// Always `contact_property`.
+    object: &'static str,
+    /// The id.
+    id: String,
+    /// Always true.
+    deleted: bool,
+}
+
+/// Defines a contact property.
+#[endpoint(tags("Contact properties"))]
+pub async fn create_contact_property(
+    properties: State<ContactProperties>,
+    caller: Caller,
+    property: Body<CreateContactPropertyRequest>,
+) -> ApiResult<Created<ContactPropertyResponse>> {
+    let new = property.into_inner().parse()?;
+    let property = properties.create(caller.team, new).await?;
+    Ok(Created(property.into()))
+}
+
+/// Lists contact properties, newest first.
+#[endpoint(tags("Contact properties"))]
+pub async fn list_contact_properties(
+    properties: State<ContactProperties>,
+    caller: Caller,
+    query: ListQuery<resource::ContactProperty>,
+) -> ApiResult<Json<List<ContactPropertyResponse>>> {
+    let page = properties.list(caller.team, query.0).await?;
+    Ok(Json(List::of(page, ContactPropertyResponse::from)))
+}
+
+/// Shows a contact property.
+#[endpoint(tags("Contact properties"))]
+pub async fn get_contact_property(
+    properties: State<ContactProperties>,
+    caller: Caller,
+    id: PathId<resource::ContactProperty>,
+) -> ApiResult<Json<ContactPropertyResponse>> {
+    let property = properties.find(caller.team, id.0).await?;
+    property.map(|property| Json(property.into())).ok_or_else(not_found)
+}
+
+/// Changes what stands for a contact without a value.
+#[endpoint(tags("Contact properties"))]
+pub async fn update_contact_property(
+    properties: State<ContactProperties>,
+    caller: Caller,
+    id: PathId<resource::ContactProperty>,
+    changes: Body<UpdateContactPropertyRequest>,
+) -> ApiResult<Json<ContactPropertyResponse>> {
+    let fallback = changes.into_inner().parse()?;
+    let property = properties.update(caller.team, id.0, fallback).await?;
+    Ok(Json(property.into()))
+}
+
+/// Deletes a contact property. Values stay with their contacts and read as strings.
+#[endpoint(tags("Contact properties"))]
+pub async fn delete_contact_property(
+    properties: State<ContactProperties>,
+    caller: Caller,
+    id: PathId<resource::ContactProperty>,
+) -> ApiResult<Json<DeletedContactProperty>> {
+    let existed = properties.delete(caller.team, id.0).await?;
+    if existed { Ok(Json(deleted(id.0))) } else { Err(not_found()) }
+}
+
+impl CreateContactPropertyRequest {
+    fn parse(self) -> ApiResult<NewProperty> {
+        let Self { key, r#type: kind, fallback_value } = self;
+        let key = key.ok_or_else(|| ApiError::missing_field("key"))?;
+        let kind = kind.ok_or_else(|| ApiError::missing_field("type"))?;
+        let key = PropertyKey::parse(&key).ok_or_else(|| {
+            ApiError::validation(format!(
+                "Invalid `key` field: it must have 1 to {KEY_CHARS_MAX} characters: letters from a to z in either \
+                 case, digits and underscores."
+            ))
+        })?;
+        let kind = PropertyKind::parse(&kind)
+            .ok_or_else(|| ApiError::validation("Invalid `type` field: use `string` or `number`."))?;
+        let fallback = fallback_value.map(|given| given.of_kind(kind)).transpose()?;
+        Ok(NewProperty { key, kind, fallback })
+    }
+}
+
+impl UpdateContactPropertyRequest {
+    fn parse(self) -> ApiResult<Patch<GivenFallback>> {
+        let Self { fallback_value, key, r#type: kind } = self;
+        let refuse = |field: &str, why: &str| {
+            ApiError::validation(format!(
+                "The `{field}` field cannot be changed: {why}. Leave the field out, or define another property."
+            ))
+        };
+        if key.is_some() {
+            return Err(refuse("key", "contacts hold their values under it"));
+        }
+        if kind.is_some() {
+            return Err(refuse("type", "values of contacts were accepted as it says"));
+        }
+        Ok(fallback_value)
+    }
+}
+
+impl<'de> Deserialize<'de> for GivenFallback {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(GivenFallbackVisitor)
+    }
+}
+
+struct GivenFallbackVisitor;
+
+impl Visitor<'_> for GivenFallbackVisitor {
+    type Value = GivenFallback;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string, a number or null")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<GivenFallback, E> {
+        Ok(GivenFallback::Text(text.to_owned()))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<GivenFallback, E> {
+        Ok(GivenFallback::Number(number.into()))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<GivenFallback, E> {
+        Ok(GivenFallback::Number(number.into()))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<GivenFallback, E> {
+        Number::from_f64(number).map(GivenFallback::Number).ok_or_else(|| E::custom("the number is not finite"))
+    }
+}
+
+fn string_or_number() -> RefOr<Schema> {
+    let string_or_number =
+        OneOf::new().item(Object::with_type(BasicType::String)).item(Object::with_type(BasicType::Number));
+    Schema::OneOf(string_or_number).into()
+}
+
+/// Describes a fallback as a caller gives it.
+struct FallbackSchema;
+
+impl ToSchema for FallbackSchema {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        string_or_number()
+    }
+}
+
+impl ToSchema for PropertyValue {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        string_or_number()
+    }
+}
+
+impl From<ContactProperty> for ContactPropertyResponse {
+    fn from(property: ContactProperty) -> Self {
+        let ContactProperty { id, key, kind, fallback, created_ms } = property;
+        Self {
+            object: "contact_property",
+            id: id.to_string(),
+            key,
+            r#type: kind.as_str(),
+            fallback_value: fallback,
+            created_at: to_iso(created_ms),
+        }
+    }
+}
+
+fn deleted(id: ContactPropertyId) -> DeletedContactProperty {
+    DeletedContactProperty { object: "contact_property", id: id.to_string(), deleted: true }
+}
+
+fn not_found() -> ApiError {
+    ApiError::not_found("Contact property")
+}
+
+impl From<FallbackError> for ApiError {
+    fn from(error: FallbackError) -> Self {
+        Self::validation(format!("Invalid `fallback_value` field: {error}."))
+    }
+}
+
+impl From<CreatePropertyError> for ApiError {
+    fn from(error: CreatePropertyError) -> Self {
+        match error {
+            CreatePropertyError::Taken(key) => Self::new(
+                ErrorCode::Conflict,
+                format!("The contact property `{key}` exists already. Keys are the same in either letter case."),
+            ),
+            CreatePropertyError::TooMany => Self::validation(format!(
+                "A team has at most {PROPERTIES_MAX} contact properties. Delete one that is not used."
+            )),
+            CreatePropertyError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<UpdatePropertyError> for ApiError {
+    fn from(error: UpdatePropertyError) -> Self {
+        match error {
+            UpdatePropertyError::NotFound => not_found(),
+            UpdatePropertyError::Fallback(error) => error.into(),
+            UpdatePropertyError::Store(error) => error.into(),
+        }
+    }
+}

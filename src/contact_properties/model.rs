@@ -1,0 +1,249 @@
+//! What a contact property is, and what its fields take. Pure.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Number;
+
+use super::number;
+use crate::clock::TimestampMs;
+use crate::id::ContactPropertyId;
+
+/// The most properties of a team: every write of a contact reads all their definitions.
+pub const PROPERTIES_MAX: usize = 500;
+/// The longest key, in characters.
+pub(super) const KEY_CHARS_MAX: usize = 50;
+/// The longest fallback, in characters.
+pub(super) const FALLBACK_CHARS_MAX: usize = 1_000;
+
+/// What a property's values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PropertyKind {
+    /// Text.
+    String,
+    /// Finite numbers.
+    Number,
+}
+
+impl PropertyKind {
+    /// Returns the word the API uses.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Number => "number",
+        }
+    }
+
+    /// Reads the word the API uses.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "string" => Some(Self::String),
+            "number" => Some(Self::Number),
+            _ => None,
+        }
+    }
+}
+
+/// The key of a property: 1 to 50 ASCII letters, digits and underscores, in the case it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PropertyKey(String);
+
+impl PropertyKey {
+    /// Reads a key; `None` when the text is not one. White space around it does not count.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let formed = (1..=KEY_CHARS_MAX).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        formed.then(|| Self(text.to_owned()))
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the text as rows hold it.
+    pub(super) fn into_string(self) -> String {
+        self.0
+    }
+}
+
+/// A fallback as a caller gives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GivenFallback {
+    /// A text.
+    Text(String),
+    /// A number.
+    Number(Number),
+}
+
+/// A fallback that is of its property's type, as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fallback(String);
+
+/// Why a fallback cannot be a property's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FallbackError {
+    /// The text is longer than 1,000 characters.
+    TooLong,
+    /// The property is a number, and the text does not read as one.
+    NotNumeric,
+    /// The property is a string, and this is a number.
+    NotText,
+}
+
+impl GivenFallback {
+    /// Reads the fallback of a property of that kind. A text that reads as a number is one, because
+    /// fallbacks of numbers are shown as text.
+    ///
+    /// # Errors
+    /// [`FallbackError`].
+    pub fn of_kind(&self, kind: PropertyKind) -> Result<Fallback, FallbackError> {
+        match (kind, self) {
+            (_, Self::Text(text)) if text.chars().count() > FALLBACK_CHARS_MAX => Err(FallbackError::TooLong),
+            (PropertyKind::String, Self::Text(text)) => Ok(Fallback(text.clone())),
+            (PropertyKind::String, Self::Number(_)) => Err(FallbackError::NotText),
+            (PropertyKind::Number, Self::Number(given)) => Ok(Fallback(number::to_text(given))),
+            (PropertyKind::Number, Self::Text(text)) => match number::parse(text) {
+                Some(_) => Ok(Fallback(text.trim().to_owned())),
+                None => Err(FallbackError::NotNumeric),
+            },
+        }
+    }
+}
+
+impl Fallback {
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the text as rows hold it.
+    pub(super) fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl fmt::Display for FallbackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong => write!(f, "it may have {FALLBACK_CHARS_MAX} characters"),
+            Self::NotNumeric => f.write_str("the property is a number; give a number or null"),
+            Self::NotText => f.write_str("the property is a string; give a string or null"),
+        }
+    }
+}
+
+/// What a new property is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewProperty {
+    /// Its key.
+    pub key: PropertyKey,
+    /// What its values are.
+    pub kind: PropertyKind,
+    /// What stands for a contact without a value; of that kind.
+    pub fallback: Option<Fallback>,
+}
+
+/// A contact property as its team sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContactProperty {
+    /// Its id.
+    pub id: ContactPropertyId,
+    /// Its key, in the case it was given.
+    pub key: String,
+    /// What its values are.
+    pub kind: PropertyKind,
+    /// What stands for a contact without a value, as text.
+    pub fallback: Option<String>,
+    /// When it was defined.
+    pub created_ms: TimestampMs,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn given(value: &serde_json::Value) -> GivenFallback {
+        match value {
+            serde_json::Value::Number(number) => GivenFallback::Number(number.clone()),
+            other => GivenFallback::Text(other.as_str().unwrap().to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_key_is_1_to_50_letters_digits_and_underscores() {
+        for (text, kept) in [
+            ("company", Some("company")),
+            (" Company_2 ", Some("Company_2")),
+            ("_", Some("_")),
+            ("EMAIL", Some("EMAIL")),
+            ("", None),
+            ("  ", None),
+            ("a b", None),
+            ("a-b", None),
+            ("a.b", None),
+            ("a|b", None),
+            ("}}}", None),
+            ("straße", None),
+            ("\u{212a}", None),
+            ("a\n", Some("a")),
+            ("a\nb", None),
+        ] {
+            assert_eq!(PropertyKey::parse(text).as_ref().map(PropertyKey::as_str), kept, "{text:?}");
+        }
+        assert!(PropertyKey::parse(&"k".repeat(50)).is_some());
+        assert!(PropertyKey::parse(&"k".repeat(51)).is_none());
+    }
+
+    #[test]
+    fn a_fallback_is_of_its_property_s_type() {
+        use PropertyKind::{Number, String};
+
+        for (kind, value, expected) in [
+            (String, json!("there"), Ok("there")),
+            (String, json!(" kept as it is "), Ok(" kept as it is ")),
+            (String, json!(""), Ok("")),
+            (String, json!(0), Err(FallbackError::NotText)),
+            (Number, json!(0), Ok("0")),
+            (Number, json!(-1.5), Ok("-1.5")),
+            (Number, json!(2.0), Ok("2")),
+            (Number, json!(" 1e3 "), Ok("1e3")),
+            (Number, json!(""), Err(FallbackError::NotNumeric)),
+            (Number, json!("1e999"), Err(FallbackError::NotNumeric)),
+            (Number, json!("twelve"), Err(FallbackError::NotNumeric)),
+        ] {
+            let read = given(&value).of_kind(kind);
+            assert_eq!(read.as_ref().map(Fallback::as_str), expected.as_ref().copied(), "{kind:?} {value}");
+        }
+        for kind in [String, Number] {
+            let long = GivenFallback::Text("1".repeat(1_001));
+            assert_eq!(long.of_kind(kind), Err(FallbackError::TooLong));
+        }
+        assert!(GivenFallback::Text("ü".repeat(1_000)).of_kind(String).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_reads_back_as_itself(text in "[ A-Za-z0-9_]{0,55}|.{0,60}") {
+            if let Some(key) = PropertyKey::parse(&text) {
+                prop_assert_eq!(PropertyKey::parse(key.as_str()), Some(key));
+            }
+        }
+
+        #[test]
+        fn a_fallback_that_was_shown_can_be_given_again(number: f64) {
+            prop_assume!(number.is_finite());
+            let number = Number::from_f64(number).unwrap();
+            let shown = GivenFallback::Number(number).of_kind(PropertyKind::Number).unwrap();
+
+            let again = GivenFallback::Text(shown.as_str().to_owned()).of_kind(PropertyKind::Number);
+
+            prop_assert_eq!(again, Ok(shown));
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The use cases: define, show, change the fallback, remove.
+
+use super::model::{ContactProperty, Fallback, FallbackError, GivenFallback, NewProperty};
+use super::store::{self, ContactPropertyRow};
+use crate::context::Context;
+use crate::id::{ContactPropertyId, TeamId};
+use crate::patch::Patch;
+use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::tables::CONTACT_PROPERTIES;
+use crate::store::{Reads as _, StoreError};
+
+/// Why a property cannot be defined.
+#[derive(Debug)]
+pub enum CreatePropertyError {
+    /// The team has a property of that key, in this or another letter case.
+    Taken(String),
+    /// The team has as many as a team can have.
+    TooMany,
+    /// The store failed.
+    Store(StoreError),
+}
+
+/// Why a property cannot be changed.
+#[derive(Debug)]
+pub enum UpdatePropertyError {
+    /// The team has no property of that id.
+    NotFound,
+    /// The fallback is not of the property's type.
+    Fallback(FallbackError),
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl From<StoreError> for CreatePropertyError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<StoreError> for UpdatePropertyError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// The contact properties of the instance.
+pub struct ContactProperties {
+    context: Context,
+}
+
+impl ContactProperties {
+    /// Returns the contact properties of the instance that `context` belongs to.
+    pub fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// Defines a property.
+    ///
+    /// # Errors
+    /// [`CreatePropertyError`].
+    pub async fn create(&self, team: TeamId, new: NewProperty) -> Result<ContactProperty, CreatePropertyError> {
+        let NewProperty { key, kind, fallback } = new;
+        let id: ContactPropertyId = self.context.id();
+        let row = ContactPropertyRow {
+            key: key.into_string(),
+            kind,
+            fallback: fallback.map(Fallback::into_string),
+            created_ms: self.context.now_ms(),
+        };
+        self.context
+            .store
+            .write(move |tx| {
+                if store::is_taken(tx, team, &row.key)? {
+                    return Err(CreatePropertyError::Taken(row.key.clone()));
+                }
+                if store::is_full(tx, team)? {
+                    return Err(CreatePropertyError::TooMany);
+                }
+                store::put(tx, team, id, &row)?;
+                Ok(row.clone().property(id))
+            })
+            .await
+    }
+
+    /// Returns a page of the team's properties, newest first.
+    ///
+    /// # Errors
+    /// [`PageError`].
+    pub async fn list(
+        &self,
+        team: TeamId,
+        query: PageQuery<ContactPropertyId>,
+    ) -> Result<Page<ContactProperty>, PageError> {
+        let shown = |id, row: ContactPropertyRow| Ok(Some(row.property(id)));
+        self.context
+            .store
+            .read(move |tx| page(tx, &CONTACT_PROPERTIES, team, query, |id, row| shown(id, row.decode()?)))
+            .await
+    }
+
+    /// Returns the team's property of that id.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find(&self, team: TeamId, id: ContactPropertyId) -> Result<Option<ContactProperty>, StoreError> {
+        let row = self.context.store.read(move |tx| tx.get(&CONTACT_PROPERTIES, &(team, id))).await?;
+        Ok(row.map(|row| row.property(id)))
+    }
+
+    /// Changes what stands for a contact without a value, and returns the property as it is then.
+    ///
+    /// # Errors
+    /// [`UpdatePropertyError`].
+    pub async fn update(
+        &self,
+        team: TeamId,
+        id: ContactPropertyId,
+        fallback: Patch<GivenFallback>,
+    ) -> Result<ContactProperty, UpdatePropertyError> {
+        self.context
+            .store
+            .write(move |tx| {
+                let before = tx.get(&CONTACT_PROPERTIES, &(team, id))?.ok_or(UpdatePropertyError::NotFound)?;
+                let fallback = match &fallback {
+                    Patch::Keep => before.fallback.clone(),
+                    Patch::Clear => None,
+                    Patch::Set(given) => {
+                        let fallback = given.of_kind(before.kind).map_err(UpdatePropertyError::Fallback)?;
+                        Some(fallback.into_string())
+                    }
+                };
+                let row = ContactPropertyRow { fallback, ..before.clone() };
+                if row != before {
+                    store::put(tx, team, id, &row)?;
+                }
+                Ok(row.property(id))
+            })
+            .await
+    }
+
+    /// Removes a property; what contacts hold under its key stays. `false` when the team has none of
+    /// that id.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn delete(&self, team: TeamId, id: ContactPropertyId) -> Result<bool, StoreError> {
+        self.context
+            .store
+            .write(move |tx| {
+                let Some(row) = tx.get(&CONTACT_PROPERTIES, &(team, id))? else { return Ok(false) };
+                store::remove(tx, team, id, &row)?;
+                Ok(true)
+            })
+            .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contact_properties::model::{PROPERTIES_MAX, PropertyKey, PropertyKind};
+    use crate::contact_properties::{PropertyValue, definitions};
+    use crate::id::Id;
+    use crate::store::WriteTx;
+
+    const TEAM: TeamId = Id::MIN;
+    const OTHER: TeamId = Id::MAX;
+
+    fn new_property(key: &str, kind: PropertyKind) -> NewProperty {
+        NewProperty { key: PropertyKey::parse(key).unwrap(), kind, fallback: None }
+    }
+
+    #[tokio::test]
+    async fn definitions_follow_what_is_defined_and_removed() {
+        let (_directory, context) = Context::temporary();
+        let properties = ContactProperties::new(context.clone());
+        let read = |key: &'static str| {
+            context.store.read_now::<_, StoreError>(|tx| Ok(definitions(tx, TEAM)?.read_value(key, "12"))).unwrap()
+        };
+        let text = PropertyValue::String("12".into());
+        properties.create(OTHER, new_property("age", PropertyKind::Number)).await.unwrap();
+        assert_eq!(read("age"), text, "another team's definition says nothing");
+
+        let age = properties.create(TEAM, new_property("Age", PropertyKind::Number)).await.unwrap();
+        properties.create(TEAM, new_property("plan", PropertyKind::String)).await.unwrap();
+
+        assert_eq!((read("age"), read("plan")), (PropertyValue::Number(12.0), text.clone()));
+        assert!(properties.delete(TEAM, age.id).await.unwrap());
+        assert!(!properties.delete(TEAM, age.id).await.unwrap());
+        assert_eq!(read("age"), text);
+    }
+
+    #[tokio::test]
+    async fn a_key_is_free_again_once_its_property_is_gone() {
+        let (_directory, context) = Context::temporary();
+        let properties = ContactProperties::new(context);
+        let first = properties.create(TEAM, new_property("Plan", PropertyKind::String)).await.unwrap();
+
+        let refused = properties.create(TEAM, new_property("pLAN", PropertyKind::Number)).await;
+        assert!(matches!(&refused, Err(CreatePropertyError::Taken(key)) if key == "pLAN"), "{refused:?}");
+        assert!(!properties.delete(OTHER, first.id).await.unwrap());
+        assert!(properties.delete(TEAM, first.id).await.unwrap());
+        properties.create(TEAM, new_property("pLAN", PropertyKind::Number)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_team_has_room_for_500_properties() {
+        let (_directory, context) = Context::temporary();
+        let properties = ContactProperties::new(context.clone());
+        let last = properties.create(TEAM, new_property("last", PropertyKind::String)).await.unwrap();
+        let ids: Vec<ContactPropertyId> = (1..PROPERTIES_MAX).map(|_| context.id()).collect();
+        let fill = move |tx: &WriteTx<'_>| {
+            ids.iter().enumerate().try_for_each(|(number, id)| {
+                let key = format!("key_{number}");
+                let row = ContactPropertyRow { key, kind: PropertyKind::String, fallback: None, created_ms: 1 };
+                store::put(tx, TEAM, *id, &row)
+            })
+        };
+        context.store.write(fill).await.unwrap();
+
+        let refused = properties.create(TEAM, new_property("one_more", PropertyKind::String)).await;
+        assert!(matches!(refused, Err(CreatePropertyError::TooMany)), "{refused:?}");
+        properties.create(OTHER, new_property("theirs", PropertyKind::String)).await.unwrap();
+        properties.delete(TEAM, last.id).await.unwrap();
+        properties.create(TEAM, new_property("one_more", PropertyKind::String)).await.unwrap();
+    }
+}

@@ -1,0 +1,104 @@
+//! The rows of contact properties, and the read that every write of a contact makes.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::definitions::{Definition, Definitions};
+use super::model::{ContactProperty, PROPERTIES_MAX, PropertyKind};
+use crate::clock::TimestampMs;
+use crate::id::{ContactPropertyId, Id, TeamId};
+use crate::store::tables::{CONTACT_PROPERTIES, CONTACT_PROPERTY_KEYS, ContactPropertyIdRow};
+use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+
+/// A contact property on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContactPropertyRow {
+    /// Its key, in the case it was given.
+    pub key: String,
+    /// What its values are.
+    pub kind: PropertyKind,
+    /// What stands for a contact without a value, as text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
+    /// When it was defined.
+    pub created_ms: TimestampMs,
+}
+impl Row for ContactPropertyRow {}
+
+impl ContactPropertyRow {
+    /// Returns the property as the use cases see it.
+    pub(super) fn property(self, id: ContactPropertyId) -> ContactProperty {
+        let Self { key, kind, fallback, created_ms } = self;
+        ContactProperty { id, key, kind, fallback, created_ms }
+    }
+}
+
+/// Returns the hash a key is found by: the same for every letter case.
+fn key_hash(key: &str) -> [u8; 32] {
+    Sha256::digest(key.to_ascii_lowercase().as_bytes()).into()
+}
+
+/// Returns what the team says of the values of its contacts: one scan of at most
+/// [`PROPERTIES_MAX`] small rows.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn definitions(tx: &impl Reads, team: TeamId) -> Result<Definitions, StoreError> {
+    let mut definitions = Vec::new();
+    tx.scan(&CONTACT_PROPERTIES, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, row| {
+        let ContactPropertyRow { key, kind, fallback, created_ms: _ } = row.decode()?;
+        definitions.push((key, Definition { kind, fallback }));
+        NEXT
+    })?;
+    Ok(definitions.into_iter().collect())
+}
+
+/// Returns whether the team has as many properties as a team can have.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
+    let mut count = 0;
+    tx.scan(&CONTACT_PROPERTIES, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
+        count += 1;
+        NEXT
+    })?;
+    Ok(count >= PROPERTIES_MAX)
+}
+
+/// Returns whether the team has a property of that key, in whatever letter case.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn is_taken(tx: &impl Reads, team: TeamId, key: &str) -> Result<bool, StoreError> {
+    tx.contains(&CONTACT_PROPERTY_KEYS, &(team, key_hash(key)))
+}
+
+/// Writes a property and the index of its key.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn put(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    id: ContactPropertyId,
+    row: &ContactPropertyRow,
+) -> Result<(), StoreError> {
+    tx.put(&CONTACT_PROPERTIES, &(team, id), row)?;
+    tx.put(&CONTACT_PROPERTY_KEYS, &(team, key_hash(&row.key)), &ContactPropertyIdRow { id })
+}
+
+/// Removes a property and the index of its key.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn remove(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    id: ContactPropertyId,
+    row: &ContactPropertyRow,
+) -> Result<(), StoreError> {
+    tx.delete(&CONTACT_PROPERTY_KEYS, &(team, key_hash(&row.key)))?;
+    tx.delete(&CONTACT_PROPERTIES, &(team, id))?;
+    Ok(())
+}

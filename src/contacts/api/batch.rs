@@ -1,0 +1,112 @@
+//! Many contacts at once.
+
+use salvo::Writer;
+use salvo::oapi::{Components, RefOr, Schema, ToSchema, endpoint};
+use salvo::writing::Json;
+use serde_json::value::RawValue;
+
+use super::query::{ConflictRule, parse_facets};
+use super::request::{BatchGetRequest, BatchRemoveRequest, CreateContactRequest, Wanted};
+use super::response::{BatchGetResponse, BatchItemError, BatchRemoveResponse, BatchResponse};
+use crate::api_keys::Caller;
+use crate::blocking;
+use crate::contacts::{BATCH_MAX, BatchError, BatchOptions, Contacts, Erase, NewContact, OptIns, Validation};
+use crate::events::Source;
+use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body};
+
+/// Contacts to add: a bare array.
+pub(crate) struct CreateContactsRequest(Vec<Box<RawValue>>);
+
+impl FromBody for CreateContactsRequest {
+    const SIZE: BodySize = BodySize::Other;
+
+    fn from_body(raw: &[u8], _tolerated: &[&str]) -> Result<Self, ApiError> {
+        body::parse_items(raw, BATCH_MAX, "contacts").map(Self)
+    }
+}
+
+impl ToSchema for CreateContactsRequest {
+    fn to_schema(components: &mut Components) -> RefOr<Schema> {
+        Vec::<CreateContactRequest>::to_schema(components)
+    }
+}
+
+/// Adds up to 1,000 contacts.
+///
+/// `on_conflict` decides what becomes of an address that has a contact or that repeats in the batch.
+/// One invalid item refuses the batch, unless `x-batch-validation: permissive` lets the others pass.
+/// A batch opts people out and never subscribes them again.
+#[endpoint(tags("Contacts"))]
+pub async fn create_contacts(
+    contacts: State<Contacts>,
+    caller: Caller,
+    on_conflict: ConflictRule,
+    validation: BatchValidation,
+    batch: Body<CreateContactsRequest>,
+) -> ApiResult<Json<BatchResponse>> {
+    let (CreateContactsRequest(items), raw) = batch.into_parts();
+    let validation = match validation {
+        BatchValidation::Strict => Validation::Strict,
+        BatchValidation::Permissive => Validation::Permissive,
+    };
+    let (accepted, refused) = blocking::run_sized(raw.len(), move || parse_items(items, validation)).await?;
+    let options =
+        BatchOptions { on_conflict: on_conflict.0, validation, opt_ins: OptIns::Allowed, source: Source::Api };
+    let outcome = contacts.batch(caller.team, accepted, options).await?;
+    Ok(Json(BatchResponse::of(outcome, refused)))
+}
+
+type Parsed = (Vec<(usize, NewContact)>, Vec<BatchItemError>);
+
+fn parse_items(items: Vec<Box<RawValue>>, validation: Validation) -> ApiResult<Parsed> {
+    let mut accepted = Vec::with_capacity(items.len());
+    let mut refused = Vec::new();
+    for (index, item) in items.into_iter().enumerate() {
+        let contact = body::parse::<CreateContactRequest>(item.get().as_bytes(), &["audience_id"]);
+        match contact.and_then(CreateContactRequest::parse) {
+            Ok(contact) => accepted.push((index, contact)),
+            Err(error) if validation == Validation::Strict => return Err(at_index(index, error)),
+            Err(error) => refused.push(BatchItemError::new(index, error.message)),
+        }
+    }
+    Ok((accepted, refused))
+}
+
+fn at_index(index: usize, error: ApiError) -> ApiError {
+    error.prefixed(&format!("contacts.{index}: "))
+}
+
+/// Reads up to 1,000 contacts, by their ids or addresses.
+#[endpoint(tags("Contacts"))]
+pub async fn batch_get_contacts(
+    contacts: State<Contacts>,
+    caller: Caller,
+    wanted: Body<BatchGetRequest>,
+) -> ApiResult<Json<BatchGetResponse>> {
+    let Wanted { names, include } = wanted.into_inner().parse()?;
+    let facets = parse_facets(include.iter().map(String::as_str))?;
+    let found = contacts.find_all(caller.team, names.clone(), facets).await?;
+    Ok(Json(BatchGetResponse::of(found, &names)))
+}
+
+/// Removes up to 1,000 contacts; those that are not there are passed over.
+#[endpoint(tags("Contacts"))]
+pub async fn batch_remove_contacts(
+    contacts: State<Contacts>,
+    caller: Caller,
+    removal: Body<BatchRemoveRequest>,
+) -> ApiResult<Json<BatchRemoveResponse>> {
+    let (removal, erase) = removal.into_inner().parse()?;
+    let erase = if erase { Erase::Yes } else { Erase::No };
+    let removed = contacts.remove_many(caller.team, removal, erase, Source::Api).await?;
+    Ok(Json(BatchRemoveResponse::of(removed)))
+}
+
+impl From<BatchError> for ApiError {
+    fn from(error: BatchError) -> Self {
+        match error {
+            BatchError::Item { index, error } => at_index(index, error.into()),
+            BatchError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The endpoints under `/contacts`.
+//!
+//! `request.rs`, `properties.rs` and `query.rs` what is asked, with its rules; `response.rs` what is
+//! answered; `batch.rs` many contacts at once; `relations.rs` a contact's topics and segments.
+
+mod batch;
+mod properties;
+mod query;
+mod relations;
+mod request;
+mod response;
+
+use salvo::Writer;
+use salvo::oapi::endpoint;
+use salvo::writing::Json;
+
+pub(crate) use self::batch::{batch_get_contacts, batch_remove_contacts, create_contacts};
+pub(crate) use self::query::{EraseRule, InSegment, Include};
+pub(crate) use self::relations::{
+    join_segment, leave_segment, list_contact_segments, list_contact_topics, update_contact_topics,
+};
+pub(crate) use self::request::{CreateContactRequest, UpdateContactRequest};
+pub(crate) use self::response::{ContactResponse, DeletedContact};
+use super::{Contacts, Facets, ItemError, WriteError};
+use crate::api_keys::Caller;
+use crate::events::Source;
+use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathIdOrEmail, State};
+use crate::id::resource;
+use crate::segments::Segments;
+
+/// Adds a contact.
+///
+/// One that has the address already is changed instead: what is not given stays, and nobody is
+/// subscribed again.
+#[endpoint(tags("Contacts"))]
+pub async fn create_contact(
+    contacts: State<Contacts>,
+    caller: Caller,
+    contact: Body<CreateContactRequest>,
+) -> ApiResult<Created<ContactResponse>> {
+    let new = contact.into_inner().parse()?;
+    let contact = contacts.create(caller.team, new, Source::Api).await?;
+    Ok(Created(contact.into()))
+}
+
+/// Lists contacts, newest first.
+#[endpoint(tags("Contacts"))]
+pub async fn list_contacts(
+    contacts: State<Contacts>,
+    segments: State<Segments>,
+    caller: Caller,
+    query: ListQuery<resource::Contact>,
+    segment: InSegment,
+    include: Include,
+) -> ApiResult<Json<List<ContactResponse>>> {
+    let page = match segment.0 {
+        None => contacts.list(caller.team, query.0, include.0).await?,
+        Some(segment) => {
+            let page = segments.contacts(caller.team, segment, query.0).await?;
+            contacts.show(caller.team, page, include.0).await?
+        }
+    };
+    Ok(Json(List::of(page, ContactResponse::from)))
+}
+
+/// Shows a contact, by its id or its address.
+#[endpoint(tags("Contacts"))]
+pub async fn get_contact(
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathIdOrEmail<resource::Contact>,
+) -> ApiResult<Json<ContactResponse>> {
+    let contact = contacts.find(caller.team, id.0, Facets::PROPERTIES).await?;
+    contact.map(|contact| Json(contact.into())).ok_or_else(not_found)
+}
+
+/// Changes a contact.
+#[endpoint(tags("Contacts"))]
+pub async fn update_contact(
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathIdOrEmail<resource::Contact>,
+    changes: Body<UpdateContactRequest>,
+) -> ApiResult<Json<ContactResponse>> {
+    let (email, changes) = changes.into_inner().parse()?;
+    let contact = contacts.update(caller.team, id.0, email, changes, Source::Api).await?;
+    Ok(Json(contact.into()))
+}
+
+/// Removes a contact.
+///
+/// With `erase=true` its address is scrubbed from the history in the background, too.
+#[endpoint(tags("Contacts"))]
+pub async fn delete_contact(
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathIdOrEmail<resource::Contact>,
+    erase: EraseRule,
+) -> ApiResult<Json<DeletedContact>> {
+    let removed = contacts.remove(caller.team, id.0, erase.0, Source::Api).await?;
+    removed.map(|id| Json(DeletedContact::of(id))).ok_or_else(not_found)
+}
+
+/// Returns the 404 of a contact.
+pub(crate) fn not_found() -> ApiError {
+    ApiError::not_found("Contact")
+}
+
+impl From<WriteError> for ApiError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::NotFound => not_found(),
+            WriteError::OtherEmail => Self::validation(
+                "Invalid `email` field: the address of a contact does not change. Leave it out, or add another contact.",
+            ),
+            WriteError::Refused(error) => error.into(),
+            WriteError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ItemError> for ApiError {
+    fn from(error: ItemError) -> Self {
+        match error {
+            ItemError::SegmentNotFound(_) | ItemError::TopicNotFound(_) => {
+                Self::new(ErrorCode::NotFound, error.to_string())
+            }
+            ItemError::Exists => Self::new(ErrorCode::Conflict, error.to_string()),
+            ItemError::Repeats(_) | ItemError::NotANumber(_) => Self::validation(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! A contact's topics and segments.
+
+use salvo::Writer;
+use salvo::oapi::{Components, RefOr, Schema, ToSchema, endpoint};
+use salvo::writing::Json;
+
+use super::not_found;
+use super::request::{TopicChoice, parse_choices};
+use super::response::{ContactSegmentResponse, ContactSegmentRow, ContactTopicsResponse, TopicSubscriptionResponse};
+use crate::api_keys::Caller;
+use crate::contacts::Contacts;
+use crate::events::Source;
+use crate::http::{ApiError, ApiResult, Body, BodySize, FromBody, List, ListQuery, PathId, PathIdOrEmail, State, body};
+use crate::id::resource;
+use crate::store::page::page_of;
+
+/// Choices about topics: a bare array.
+pub(crate) struct TopicChoices(Vec<TopicChoice>);
+
+impl FromBody for TopicChoices {
+    const SIZE: BodySize = BodySize::Other;
+
+    fn from_body(raw: &[u8], tolerated: &[&str]) -> Result<Self, ApiError> {
+        body::parse(raw, tolerated).map(Self)
+    }
+}
+
+impl ToSchema for TopicChoices {
+    fn to_schema(components: &mut Components) -> RefOr<Schema> {
+        Vec::<TopicChoice>::to_schema(components)
+    }
+}
+
+/// Lists where a contact stands with every topic of the team.
+#[endpoint(tags("Contacts"))]
+pub async fn list_contact_topics(
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathIdOrEmail<resource::Contact>,
+    query: ListQuery<resource::Topic>,
+) -> ApiResult<Json<List<TopicSubscriptionResponse>>> {
+    let (_, topics) = contacts.topics(caller.team, id.0).await?.ok_or_else(not_found)?;
+    let page = page_of(topics, query.0, |standing| standing.topic.id)?;
+    Ok(Json(List::of(page, TopicSubscriptionResponse::from)))
+}
+
+/// Sets a contact's choices about topics.
+#[endpoint(tags("Contacts"))]
+pub async fn update_contact_topics(
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathIdOrEmail<resource::Contact>,
+    choices: Body<TopicChoices>,
+) -> ApiResult<Json<ContactTopicsResponse>> {
+    let choices = parse_choices("", choices.into_inner().0)?;
+    let (contact, topics) = contacts.choose(caller.team, id.0, choices, Source::Api).await?;
+    Ok(Json(ContactTopicsResponse::of(contact, topics)))
+}
+
+/// Lists the segments that hold a contact.
+#[endpoint(tags("Contacts"))]
+pub async fn list_contact_segments(
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathIdOrEmail<resource::Contact>,
+    query: ListQuery<resource::Segment>,
+) -> ApiResult<Json<List<ContactSegmentRow>>> {
+    let segments = contacts.segments(caller.team, id.0).await?.ok_or_else(not_found)?;
+    let page = page_of(segments, query.0, |segment| segment.id)?;
+    Ok(Json(List::of(page, ContactSegmentRow::from)))
+}
+
+/// Adds a contact to a segment by hand.
+#[endpoint(tags("Contacts"))]
+pub async fn join_segment(
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathIdOrEmail<resource::Contact>,
+    segment_id: PathId<resource::Segment>,
+) -> ApiResult<Json<ContactSegmentResponse>> {
+    let contact = contacts.join(caller.team, id.0, segment_id.0, Source::Api).await?;
+    Ok(Json(ContactSegmentResponse::joined(contact, segment_id.0)))
+}
+
+/// Takes a contact out of a segment it was added to by hand.
+#[endpoint(tags("Contacts"))]
+pub async fn leave_segment(
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathIdOrEmail<resource::Contact>,
+    segment_id: PathId<resource::Segment>,
+) -> ApiResult<Json<ContactSegmentResponse>> {
+    let left = contacts.leave(caller.team, id.0, segment_id.0, Source::Api).await?;
+    let contact = left.ok_or_else(|| {
+        ApiError::new(
+            crate::http::ErrorCode::NotFound,
+            "The contact was not added to this segment by hand. One that its filter matches leaves it when the \
+             filter or the contact changes.",
+        )
+    })?;
+    Ok(Json(ContactSegmentResponse::left(contact, segment_id.0)))
+}

@@ -1,0 +1,284 @@
+//! Bytes, as they come, to records.
+//!
+//! The reader is fed rather than reading itself, so that a file, a pipe and an upload drive it
+//! alike. It holds one record at a time, and of a record that is too long nothing but its fault.
+
+use std::borrow::Cow;
+
+/// The longest record, in bytes as they stand in the file.
+pub(in crate::contacts) const RECORD_BYTES_MAX: usize = 64 << 10;
+/// The most cells of a record: more than an export of a team with every property it can have.
+pub(in crate::contacts) const COLUMNS_MAX: usize = 512;
+
+/// What stands between two cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::contacts) enum Delimiter {
+    Comma,
+    Semicolon,
+    Tab,
+}
+
+impl Delimiter {
+    /// Every delimiter, the likeliest first.
+    pub(in crate::contacts) const ALL: [Self; 3] = [Self::Comma, Self::Semicolon, Self::Tab];
+
+    const fn byte(self) -> u8 {
+        match self {
+            Self::Comma => b',',
+            Self::Semicolon => b';',
+            Self::Tab => b'\t',
+        }
+    }
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::contacts) enum Fault {
+    /// It is longer than [`RECORD_BYTES_MAX`].
+    TooLong,
+    /// It has more than [`COLUMNS_MAX`] cells.
+    TooManyCells,
+    /// Text follows a closing quote.
+    TextAfterQuote,
+    /// The file ends inside quotes.
+    OpenQuote,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::TooLong => write!(
+                f,
+                "the row is longer than {} KiB; a quote that is opened and never closed looks like this",
+                RECORD_BYTES_MAX >> 10
+            ),
+            Self::TooManyCells => write!(f, "the row has more than {COLUMNS_MAX} cells"),
+            Self::TextAfterQuote => {
+                f.write_str("text follows a closing quote; a quote inside a quoted cell is written twice")
+            }
+            Self::OpenQuote => f.write_str("a quote is opened and never closed"),
+        }
+    }
+}
+
+/// A record.
+#[derive(Debug)]
+pub(in crate::contacts) struct Record {
+    /// The line of the file it begins at, from 1.
+    pub(in crate::contacts) line: u64,
+    /// What is wrong with it; its cells are not whole then.
+    pub(in crate::contacts) fault: Option<Fault>,
+    text: Vec<u8>,
+    cells: Vec<Cell>,
+}
+
+#[derive(Debug)]
+struct Cell {
+    /// Where it ends in the record's text, and the next one begins.
+    end: usize,
+    quoted: bool,
+}
+
+impl Record {
+    const fn at(line: u64) -> Self {
+        Self { line, fault: None, text: Vec::new(), cells: Vec::new() }
+    }
+
+    /// Returns how many cells it has.
+    pub(in crate::contacts) fn width(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Returns its cells; none for one that is not UTF-8. Spaces around a cell without quotes are no
+    /// part of it.
+    pub(in crate::contacts) fn cells(&self) -> impl Iterator<Item = Option<&str>> {
+        let mut start = 0;
+        self.cells.iter().map(move |cell| {
+            let bytes = &self.text[start..cell.end];
+            start = cell.end;
+            let text = std::str::from_utf8(bytes).ok()?;
+            Some(if cell.quoted { text } else { text.trim() })
+        })
+    }
+
+    /// Returns a cell for a person to recognise, whatever its bytes are; empty where there is none.
+    pub(in crate::contacts) fn shown(&self, column: usize) -> Cow<'_, str> {
+        let start = column.checked_sub(1).and_then(|before| self.cells.get(before)).map_or(0, |cell| cell.end);
+        let end = self.cells.get(column).map_or(start, |cell| cell.end);
+        String::from_utf8_lossy(&self.text[start..end])
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Before a record.
+    Between,
+    /// Before a cell of the record.
+    Start,
+    /// In a cell without quotes.
+    Plain,
+    /// In a quoted cell.
+    Quoted,
+    /// After a quote in a quoted cell: its end, or the first of two.
+    Quote,
+}
+
+/// Reads records.
+#[derive(Debug)]
+pub(in crate::contacts) struct Reader {
+    delimiter: u8,
+    state: State,
+    record: Record,
+    record_bytes: usize,
+    /// Whether the cell under way began with a quote.
+    quoted: bool,
+    line: u64,
+    after_cr: bool,
+}
+
+impl Reader {
+    pub(in crate::contacts) const fn new(delimiter: Delimiter) -> Self {
+        Self {
+            delimiter: delimiter.byte(),
+            state: State::Between,
+            record: Record::at(1),
+            record_bytes: 0,
+            quoted: false,
+            line: 1,
+            after_cr: false,
+        }
+    }
+
+    /// Takes bytes from the front of `input`: up to the end of a record, which is returned, or all.
+    pub(in crate::contacts) fn next(&mut self, input: &mut &[u8]) -> Option<Record> {
+        loop {
+            self.take_run(input);
+            let (&byte, rest) = input.split_first()?;
+            *input = rest;
+            if self.step(byte) {
+                return Some(self.taken());
+            }
+        }
+    }
+
+    /// Returns the last record of a file that does not end with a line's end.
+    pub(in crate::contacts) fn end(&mut self) -> Option<Record> {
+        match self.state {
+            State::Between => return None,
+            State::Quoted => self.record.fault = Some(Fault::OpenQuote),
+            State::Start | State::Plain | State::Quote => {}
+        }
+        self.end_cell();
+        Some(self.taken())
+    }
+
+    /// Takes what stands for itself in one go.
+    fn take_run(&mut self, input: &mut &[u8]) {
+        let length = match self.state {
+            State::Plain => input.iter().position(|&byte| byte == self.delimiter || is_line_end(byte)),
+            State::Quoted => input.iter().position(|&byte| byte == b'"' || is_line_end(byte)),
+            State::Between | State::Start | State::Quote => return,
+        };
+        let (run, rest) = input.split_at(length.unwrap_or(input.len()));
+        if !run.is_empty() {
+            self.after_cr = false;
+            self.store(run);
+            *input = rest;
+        }
+    }
+
+    /// Takes one byte and returns whether it ends the record.
+    fn step(&mut self, byte: u8) -> bool {
+        let ends_crlf = byte == b'\n' && self.after_cr;
+        self.after_cr = byte == b'\r';
+        if self.state == State::Between {
+            if is_line_end(byte) {
+                self.line += u64::from(!ends_crlf);
+                return false;
+            }
+            self.record = Record::at(self.line);
+            self.record_bytes = 0;
+            self.state = State::Start;
+        }
+        if is_line_end(byte) && !ends_crlf {
+            self.line += 1;
+        }
+        match (self.state, byte) {
+            (State::Start, b'"') => {
+                self.count(1);
+                self.quoted = true;
+                self.state = State::Quoted;
+            }
+            (State::Quoted, b'"') => {
+                self.count(1);
+                self.state = State::Quote;
+            }
+            (State::Quote, b'"') => {
+                self.store(b"\"");
+                self.state = State::Quoted;
+            }
+            (State::Quoted, byte) => self.store(&[byte]),
+            (State::Start | State::Plain | State::Quote, byte) if byte == self.delimiter => {
+                self.count(1);
+                self.end_cell();
+                self.state = State::Start;
+            }
+            (State::Start | State::Plain | State::Quote, b'\r' | b'\n') => {
+                self.end_cell();
+                return true;
+            }
+            (State::Quote, byte) => {
+                self.fail(Fault::TextAfterQuote);
+                self.store(&[byte]);
+                self.state = State::Plain;
+            }
+            (State::Start | State::Plain, byte) => {
+                self.store(&[byte]);
+                self.state = State::Plain;
+            }
+            (State::Between, _) => unreachable!("a record has begun"),
+        }
+        false
+    }
+
+    /// Keeps text of the cell under way.
+    fn store(&mut self, text: &[u8]) {
+        self.count(text.len());
+        if self.record.fault.is_none() {
+            self.record.text.extend_from_slice(text);
+        }
+    }
+
+    fn count(&mut self, bytes: usize) {
+        self.record_bytes = self.record_bytes.saturating_add(bytes);
+        if self.record_bytes > RECORD_BYTES_MAX {
+            self.fail(Fault::TooLong);
+        }
+    }
+
+    fn end_cell(&mut self) {
+        let quoted = std::mem::take(&mut self.quoted);
+        if self.record.fault.is_some() {
+            return;
+        }
+        if self.record.cells.len() == COLUMNS_MAX {
+            return self.fail(Fault::TooManyCells);
+        }
+        self.record.cells.push(Cell { end: self.record.text.len(), quoted });
+    }
+
+    /// Notes the first thing that is wrong. What was read before it stays, to recognise the record by.
+    fn fail(&mut self, fault: Fault) {
+        self.record.fault.get_or_insert(fault);
+    }
+
+    fn taken(&mut self) -> Record {
+        self.state = State::Between;
+        let next = Record::at(self.line);
+        std::mem::replace(&mut self.record, next)
+    }
+}
+
+const fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\r' | b'\n')
+}

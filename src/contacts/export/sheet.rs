@@ -1,0 +1,159 @@
+//! A contact to a line. Pure.
+
+use std::borrow::Cow;
+
+use super::super::csv::{harmless, push_line};
+use super::super::import::PROPERTY_PREFIX;
+use super::page::ExportedContact;
+
+/// The columns of an export, without those of properties.
+const COLUMNS: [&str; 7] = ["id", "email", "first_name", "last_name", "unsubscribed", "created_at", "updated_at"];
+
+/// The columns of one export.
+#[derive(Clone, Debug)]
+pub struct Sheet {
+    /// The keys of the team's properties.
+    keys: Vec<String>,
+}
+
+impl Sheet {
+    /// Returns the sheet of a team with properties of these keys.
+    pub fn new(keys: Vec<String>) -> Self {
+        Self { keys }
+    }
+
+    /// Returns the line that names the columns.
+    pub fn header(&self) -> String {
+        let properties: Vec<String> = self.keys.iter().map(|key| format!("{PROPERTY_PREFIX}{key}")).collect();
+        let mut line = String::new();
+        push_line(&mut line, COLUMNS.into_iter().chain(properties.iter().map(String::as_str)));
+        line
+    }
+
+    /// Returns the line of a contact.
+    pub fn line(&self, contact: &ExportedContact) -> String {
+        let ExportedContact { id, email, first_name, last_name, unsubscribed, created_at, updated_at, properties } =
+            contact;
+        let (id, unsubscribed) = (id.to_string(), unsubscribed.to_string());
+        let name = |name: &'_ Option<String>| name.clone().unwrap_or_default();
+        let (first_name, last_name) = (name(first_name), name(last_name));
+        let value = |key: &String| {
+            let exact = properties.get(key);
+            let alike = || properties.iter().find(|(other, _)| other.eq_ignore_ascii_case(key)).map(|(_, text)| text);
+            exact.or_else(alike).map_or("", String::as_str)
+        };
+        let cells = [&id, email, &first_name, &last_name, &unsubscribed, created_at, updated_at];
+        let cells = cells.into_iter().map(String::as_str).chain(self.keys.iter().map(value));
+        let cells: Vec<Cow<'_, str>> = cells.map(harmless).collect();
+        let mut line = String::new();
+        push_line(&mut line, cells.iter().map(AsRef::as_ref));
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::contact_properties::PropertyKind;
+    use crate::contacts::import::{Existing, Import, ImportItem, ImportOptions, Mapping, Property, Run};
+    use crate::id::Id;
+
+    fn contact(email: &str) -> ExportedContact {
+        ExportedContact {
+            id: Id::MIN,
+            email: email.to_owned(),
+            first_name: None,
+            last_name: None,
+            unsubscribed: false,
+            created_at: "2026-01-05T09:12:33.456Z".to_owned(),
+            updated_at: "2026-01-05T09:12:34.456Z".to_owned(),
+            properties: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_contact_is_a_line_in_which_nothing_is_run() {
+        let sheet = Sheet::new(vec!["plan".to_owned(), "Seats".to_owned()]);
+        let contact = ExportedContact {
+            first_name: Some("=HYPERLINK(\"http://example.net\";\"click\")".to_owned()),
+            last_name: Some("O'Hara, Jr".to_owned()),
+            unsubscribed: true,
+            properties: [("plan", "@SUM(A1)"), ("seats", "-5"), ("old", "x")].map(|(k, v)| (k.into(), v.into())).into(),
+            ..contact("+a@example.com")
+        };
+
+        assert_eq!(
+            sheet.header(),
+            "id,email,first_name,last_name,unsubscribed,created_at,updated_at,property:plan,property:Seats\r\n"
+        );
+        assert_eq!(
+            sheet.line(&contact),
+            "00000000-0000-0000-0000-000000000000,'+a@example.com,\
+             \"'=HYPERLINK(\"\"http://example.net\"\";\"\"click\"\")\",\"O'Hara, Jr\",true,\
+             2026-01-05T09:12:33.456Z,2026-01-05T09:12:34.456Z,'@SUM(A1),'-5\r\n"
+        );
+    }
+
+    /// What an import of a file says of its contacts.
+    fn imported(file: &str, keys: &[String]) -> Vec<ImportItem> {
+        let properties = keys.iter().map(|key| Property { key: key.clone(), kind: PropertyKind::String }).collect();
+        let options =
+            ImportOptions { mapping: Mapping::default(), properties, existing: Existing::Upsert, run: Run::Write };
+        let mut import = Import::new(options);
+        import.feed(file.as_bytes()).unwrap();
+        import.finish().unwrap();
+        assert_eq!(import.take_errors(), []);
+        std::iter::from_fn(|| import.next_batch()).flat_map(|batch| batch.items).collect()
+    }
+
+    fn name() -> impl Strategy<Value = Option<String>> {
+        prop::option::of(prop_oneof!["[a-z\"',;=+@ -]{1,8}", "\\PC{1,12}"])
+    }
+
+    fn text() -> impl Strategy<Value = Option<String>> {
+        prop::option::of(prop_oneof!["[a-z\"',;=+@\t\r\n -]{1,8}", "\\PC{1,12}"])
+    }
+
+    proptest! {
+        #[test]
+        fn an_import_of_an_export_says_what_the_contacts_are(
+            contacts in prop::collection::vec(("[a-z'+=-]{1,8}", name(), name(), any::<bool>(), text(), text()), 1..8),
+        ) {
+            let keys = ["plan".to_owned(), "Seats".to_owned()];
+            let contacts: Vec<ExportedContact> = contacts
+                .into_iter()
+                .map(|(local, first_name, last_name, unsubscribed, plan, seats)| {
+                    let values = keys.iter().cloned().zip([plan, seats]);
+                    ExportedContact {
+                        first_name,
+                        last_name,
+                        unsubscribed,
+                        properties: values.filter_map(|(key, value)| value.map(|value| (key, value))).collect(),
+                        ..contact(&format!("{local}@example.com"))
+                    }
+                })
+                .collect();
+            let sheet = Sheet::new(keys.to_vec());
+            let lines: String = contacts.iter().map(|contact| sheet.line(contact)).collect();
+
+            let items = imported(&(sheet.header() + &lines), &keys);
+
+            let expected: Vec<ImportItem> = contacts
+                .into_iter()
+                .map(|contact| ImportItem {
+                    email: contact.email.parse().unwrap(),
+                    first_name: contact.first_name,
+                    last_name: contact.last_name,
+                    unsubscribed: Some(contact.unsubscribed),
+                    properties: contact.properties,
+                    segments: Vec::new(),
+                })
+                .collect();
+            prop_assert_eq!(items, expected);
+        }
+    }
+}

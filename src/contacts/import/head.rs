@@ -1,0 +1,121 @@
+//! The beginning of a file: its encoding, its delimiter, and the row that names the columns.
+
+use std::fmt;
+
+use super::super::csv::{Delimiter, Fault, RECORD_BYTES_MAX, Reader, Record};
+use super::Property;
+use super::mapping::{Column, HeaderError, Mapping};
+
+const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
+const UTF16_MARKS: [&[u8]; 2] = [b"\xFF\xFE", b"\xFE\xFF"];
+/// What the first row is looked for in: all that it may be long, and a byte more to see that it is too
+/// long, after the byte order mark.
+pub(super) const BYTES_MAX: usize = RECORD_BYTES_MAX + 1 + UTF8_MARK.len();
+
+/// Why a file cannot be imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileError {
+    /// There is nothing in it.
+    Empty,
+    /// It is not UTF-8.
+    Encoding,
+    /// Its first row is not in order.
+    FirstRow(String),
+    /// Its first row does not tell what the columns say.
+    Header(HeaderError),
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the file is empty; its first row names the columns, such as email,first_name"),
+            Self::Encoding => f.write_str(
+                "the file is not UTF-8 text (spreadsheets save UTF-16 and older encodings too); save it as \
+                 `CSV UTF-8` and import that",
+            ),
+            Self::FirstRow(fault) => write!(f, "the first row, which names the columns, cannot be read: {fault}"),
+            Self::Header(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for FileError {}
+
+/// How much of a file is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All of it.
+    Whole,
+    /// Its first [`BYTES_MAX`] bytes or more.
+    Part,
+}
+
+/// What the beginning tells.
+pub(super) struct Head<'a> {
+    /// The reader, behind the first row.
+    pub(super) reader: Reader,
+    /// What the columns say.
+    pub(super) columns: Vec<Column>,
+    /// What is held of the rows.
+    pub(super) rest: &'a [u8],
+}
+
+/// Reads the first row with every delimiter and takes the one that tells most: what the columns say,
+/// else more columns.
+///
+/// # Errors
+/// [`FileError`].
+pub(super) fn read<'a>(
+    held: &'a [u8],
+    extent: Extent,
+    mapping: &Mapping,
+    properties: &[Property],
+) -> Result<Head<'a>, FileError> {
+    let text = held.strip_prefix(UTF8_MARK).unwrap_or(held);
+    if UTF16_MARKS.iter().any(|mark| held.starts_with(mark)) {
+        return Err(FileError::Encoding);
+    }
+    let mut best: Option<(usize, Result<Head<'a>, FileError>)> = None;
+    for delimiter in Delimiter::ALL {
+        let Some((record, reader, rest)) = first_record(text, extent, delimiter) else {
+            return Err(FileError::Empty);
+        };
+        let width = record.width();
+        let head = told(&record, mapping, properties).map(|columns| Head { reader, columns, rest });
+        let is_better = best.as_ref().is_none_or(|(best_width, best)| match (best, &head) {
+            (Ok(_), Err(_)) => false,
+            (Err(_), Ok(_)) => true,
+            _ => width > *best_width,
+        });
+        if is_better {
+            best = Some((width, head));
+        }
+    }
+    best.map_or(Err(FileError::Empty), |(_, head)| head)
+}
+
+fn first_record(text: &[u8], extent: Extent, delimiter: Delimiter) -> Option<(Record, Reader, &[u8])> {
+    let mut reader = Reader::new(delimiter);
+    let mut rest = text;
+    let record = reader.next(&mut rest).or_else(|| reader.end())?;
+    let mut record = record;
+    if extent == Extent::Part && record.fault == Some(Fault::OpenQuote) {
+        record.fault = Some(Fault::TooLong);
+    }
+    Some((record, reader, rest))
+}
+
+fn told(record: &Record, mapping: &Mapping, properties: &[Property]) -> Result<Vec<Column>, FileError> {
+    if let Some(fault) = record.fault {
+        return Err(FileError::FirstRow(fault.to_string()));
+    }
+    let mut names = Vec::with_capacity(record.width());
+    for cell in record.cells() {
+        match cell {
+            // UTF-16 without its mark is NUL bytes between ASCII letters.
+            Some(name) if !name.contains('\0') => names.push(name.trim().to_owned()),
+            _ => return Err(FileError::Encoding),
+        }
+    }
+    mapping.columns(&names, properties).map_err(FileError::Header)
+}

@@ -1,0 +1,178 @@
+//! A row to a contact. Pure.
+
+use std::collections::BTreeMap;
+use std::mem::size_of;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::super::csv::{Record, restored};
+use super::mapping::{Column, Target, shown};
+use super::progress::RowError;
+use crate::address::EmailAddress;
+use crate::contact_properties::{Definitions, PropertyError};
+use crate::contacts::model::{NAME_CHARS_MAX, is_name};
+use crate::id::SegmentId;
+
+/// The most segments of one row.
+const SEGMENTS_MAX: usize = 100;
+
+/// What a row says of a contact. What it does not say stays as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImportItem {
+    /// The address.
+    pub email: EmailAddress,
+    /// The first name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_name: Option<String>,
+    /// The last name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_name: Option<String>,
+    /// Whether the contact opted out of all marketing email; `false` subscribes nobody again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsubscribed: Option<bool>,
+    /// Properties by their key, as they are stored.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub properties: BTreeMap<String, String>,
+    /// Segments it is added to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<SegmentId>,
+}
+
+impl ImportItem {
+    /// Returns about how many bytes the item has as JSON, and never fewer.
+    pub(super) fn weight(&self) -> usize {
+        let Self { email, first_name, last_name, unsubscribed: _, properties, segments } = self;
+        let names = [first_name, last_name].into_iter().flatten().map(|name| weight(name)).sum::<usize>();
+        let properties = properties.iter().map(|(key, value)| weight(key) + weight(value)).sum::<usize>();
+        size_of::<Self>()
+            + weight(email.local())
+            + weight(email.domain().as_str())
+            + names
+            + properties
+            + 40 * segments.len()
+    }
+}
+
+/// A text in JSON, with its quotes and what may stand beside them.
+fn weight(text: &str) -> usize {
+    let escaped = text.bytes().map(|byte| match byte {
+        0..0x20 => 6,
+        b'"' | b'\\' => 2,
+        _ => 1,
+    });
+    escaped.sum::<usize>() + 8
+}
+
+/// Reads a row; nothing of one whose cells are all empty.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub(super) fn read(
+    record: &Record,
+    columns: &[Column],
+    definitions: &Definitions,
+) -> Result<Option<ImportItem>, RowError> {
+    if record.fault.is_none() && record.cells().all(|cell| cell.is_some_and(str::is_empty)) {
+        return Ok(None);
+    }
+    let address_at = columns.iter().position(|column| column.target == Some(Target::Email)).unwrap_or_default();
+    let error = |column: Option<&Column>, message: String| RowError {
+        line: record.line,
+        column: column.map(|column| shown(&column.name)),
+        email: shown(restored(record.shown(address_at).trim())),
+        message,
+    };
+    if let Some(fault) = record.fault {
+        return Err(error(None, fault.to_string()));
+    }
+    if record.width() != columns.len() {
+        let message = format!("the row has {} cells and the first row {}", record.width(), columns.len());
+        return Err(error(None, message));
+    }
+    let mut draft = Draft::default();
+    for (column, cell) in columns.iter().zip(record.cells()) {
+        let Some(target) = &column.target else { continue };
+        let not_text = || error(Some(column), "it is not UTF-8; save the file as `CSV UTF-8`".to_owned());
+        let cell = restored(cell.ok_or_else(not_text)?);
+        // An empty cell says nothing.
+        if !cell.is_empty() {
+            draft.take(target, cell, definitions).map_err(|message| error(Some(column), message))?;
+        }
+    }
+    let Draft { email, first_name, last_name, unsubscribed, properties, segments } = draft;
+    match email {
+        Some(email) => Ok(Some(ImportItem { email, first_name, last_name, unsubscribed, properties, segments })),
+        None => Err(error(columns.get(address_at), "there is no address".to_owned())),
+    }
+}
+
+/// What was read of a row.
+#[derive(Default)]
+struct Draft {
+    email: Option<EmailAddress>,
+    first_name: Option<String>,
+    last_name: Option<String>,
+    unsubscribed: Option<bool>,
+    properties: BTreeMap<String, String>,
+    segments: Vec<SegmentId>,
+}
+
+impl Draft {
+    /// Takes what a cell says; the inner error is the fragment that says what is wrong with it.
+    fn take(&mut self, target: &Target, cell: &str, definitions: &Definitions) -> Result<(), String> {
+        match target {
+            Target::Email => {
+                self.email = Some(EmailAddress::parse(cell.trim()).map_err(|error| error.to_string())?);
+            }
+            Target::FirstName => self.first_name = Some(name(cell)?),
+            Target::LastName => self.last_name = Some(name(cell)?),
+            Target::Unsubscribed => self.unsubscribed = Some(truth(cell.trim())?),
+            Target::Segment => self.segments = segments(cell)?,
+            Target::Property(key) => {
+                self.properties.insert(key.clone(), value(definitions, key, cell)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn truth(cell: &str) -> Result<bool, String> {
+    let is = |words: [&str; 3]| words.iter().any(|word| cell.eq_ignore_ascii_case(word));
+    if is(["yes", "true", "1"]) {
+        Ok(true)
+    } else if is(["no", "false", "0"]) {
+        Ok(false)
+    } else {
+        Err(format!("`{}` is none of yes, true, 1, no, false and 0", shown(cell)))
+    }
+}
+
+fn segments(cell: &str) -> Result<Vec<SegmentId>, String> {
+    let mut segments = Vec::new();
+    for word in cell.split_whitespace() {
+        let id = SegmentId::parse(word);
+        segments.push(id.ok_or_else(|| format!("`{}` is not the id of a segment", shown(word)))?);
+        if segments.len() > SEGMENTS_MAX {
+            return Err(format!("there are more than {SEGMENTS_MAX} segments"));
+        }
+    }
+    Ok(segments)
+}
+
+fn name(cell: &str) -> Result<String, String> {
+    if is_name(cell) {
+        return Ok(cell.to_owned());
+    }
+    Err(format!("it may have {NAME_CHARS_MAX} characters, on one line and without control characters"))
+}
+
+/// Returns the text to store for a cell.
+fn value(definitions: &Definitions, key: &str, cell: &str) -> Result<String, String> {
+    match definitions.accept(key, &Value::String(cell.to_owned())) {
+        Ok(text) => Ok(text.unwrap_or_default()),
+        Err(PropertyError::NotNumeric) => Err(format!("`{}` is not a number, which this property is", shown(cell))),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,289 @@
+//! Whole files, fed as they come.
+
+use proptest::prelude::*;
+
+use super::super::csv::{harmless, push_line};
+use super::*;
+
+fn options() -> ImportOptions {
+    let property = |key: &str, kind| Property { key: key.to_owned(), kind };
+    ImportOptions {
+        mapping: Mapping::default(),
+        properties: vec![property("plan", PropertyKind::String), property("seats", PropertyKind::Number)],
+        existing: Existing::Upsert,
+        run: Run::Write,
+    }
+}
+
+/// What an import makes of a file, given in parts of `step` bytes.
+struct Made {
+    batches: Vec<ImportBatch>,
+    import: Import,
+}
+
+fn made(file: &[u8], step: usize, options: ImportOptions) -> Result<Made, FileError> {
+    let mut import = Import::new(options);
+    let mut batches = Vec::new();
+    for part in file.chunks(step) {
+        import.feed(part)?;
+        batches.extend(std::iter::from_fn(|| import.next_batch()));
+    }
+    import.finish()?;
+    batches.extend(std::iter::from_fn(|| import.next_batch()));
+    Ok(Made { batches, import })
+}
+
+fn items(file: &str) -> Vec<ImportItem> {
+    made(file.as_bytes(), 1_000, options()).unwrap().batches.into_iter().flat_map(|batch| batch.items).collect()
+}
+
+/// Returns the errors of a file as `line sentence`.
+fn errors(file: &[u8]) -> Vec<String> {
+    let Made { batches, mut import } = made(file, 1_000, options()).unwrap();
+    for batch in batches {
+        let outcomes = vec![Outcome::Created; batch.items.len()];
+        import.settle(batch, outcomes);
+    }
+    import.take_errors().iter().map(|error| format!("{} {}", error.line, error.sentence())).collect()
+}
+
+#[test]
+fn a_row_says_what_its_cells_say_and_an_empty_one_nothing() {
+    let file = "\u{feff}email;first_name;last_name;unsubscribed;property:plan;property:seats;Notes\r\n\
+                Ada@Example.com;Ada;\"Love;lace\";YES;pro; 12.5 ;=SUM(A1)\r\n\
+                ;;;;;;\r\n\
+                b@example.com;;;0;;;\r\n\
+                '=c@example.com;'-C;' D;;'+1;'-2;x";
+
+    let items = items(file);
+
+    assert_eq!(items.len(), 3);
+    assert_eq!(items[0].email.to_string(), "Ada@example.com");
+    assert_eq!((items[0].first_name.as_deref(), items[0].last_name.as_deref()), (Some("Ada"), Some("Love;lace")));
+    assert_eq!((items[0].unsubscribed, items[1].unsubscribed, items[2].unsubscribed), (Some(true), Some(false), None));
+    assert_eq!(items[0].properties, [("plan", "pro"), ("seats", "12.5")].map(|(k, v)| (k.into(), v.into())).into());
+    assert_eq!((&items[1].first_name, items[1].properties.len()), (&None, 0));
+    assert_eq!(items[2].email.to_string(), "=c@example.com");
+    assert_eq!((items[2].first_name.as_deref(), items[2].last_name.as_deref()), (Some("-C"), Some("' D")));
+    assert_eq!(items[2].properties, [("plan", "+1"), ("seats", "-2")].map(|(k, v)| (k.into(), v.into())).into());
+}
+
+#[test]
+fn the_delimiter_is_the_one_that_tells_most() {
+    for (header, row) in [
+        ("email,first_name", "a@example.com,A"),
+        ("email;first_name", "a@example.com;A"),
+        ("email\tfirst_name", "a@example.com\tA"),
+        ("\"email\";\"first_name\"", "\"a@example.com\";A"),
+        ("email;first_name;\"last, first, middle\"", "a@example.com;A;"),
+        ("a,b,c;email;first_name;d", "x;a@example.com;A;"),
+        ("email,first_name;,x", "a@example.com,A,"),
+    ] {
+        let items = items(&format!("{header}\n{row}\n"));
+
+        assert_eq!(items.len(), 1, "{header}");
+        assert_eq!(items[0].email.to_string(), "a@example.com", "{header}");
+    }
+    assert_eq!(items("email\na@example.com\nb@example.com")[1].email.to_string(), "b@example.com");
+}
+
+#[test]
+fn a_row_that_is_wrong_is_named_and_the_others_are_read() {
+    for (rows, expected) in [
+        ("a@example.com,x,no\nnobody,x,no\n", &["3 `email`: there is no `@`; write `user@example.com`"][..]),
+        (",x,no\n", &["2 `email`: there is no address"]),
+        ("Ann <a@example.com>,x,no\n", &["2 `email`: a display name"]),
+        ("a@example.com,x\nb@example.com,x,no,y\n", &["2 the row has 2 cells", "3 the row has 4 cells"]),
+        ("a@example.com,x,maybe\n", &["2 `Unsubscribed`: `maybe` is none of yes"]),
+        ("a@example.com,\"x\"y,no\nb@example.com,x,no\n", &["2 text follows a closing quote"]),
+        ("a@example.com,x,no\n\"b@example.com,x,no\n", &["3 a quote is opened and never closed"]),
+        ("a@example.com,x,no\n", &[]),
+        ("\"a\n\nb\"@example.com,x,no\nc,x,no\n", &["2 text follows", "5 `email`: there is no `@`"]),
+    ] {
+        let found = errors(format!("email,plan,Unsubscribed\n{rows}").as_bytes());
+
+        assert_eq!(found.len(), expected.len(), "{rows}: {found:?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.starts_with(expected), "{rows}: {found}");
+        }
+    }
+    let long = format!("email,first_name,last_name\na@example.com,{},\nb@example.com,,\"B\nC\"\n", "x".repeat(501));
+    let found = errors(long.as_bytes());
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[1].starts_with("3 `last_name`: it may have 500 characters"), "{found:?}");
+    let found = errors(b"email,property:seats,notes\na@example.com,many,\nb@example.com,NaN,\nc@example.com,1,\xff\n\xe4@example.com,1,\n");
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found[0].contains("`property:seats`: `many` is not a number"), "{found:?}");
+    assert!(found[2].starts_with("5 `email`: it is not UTF-8"), "{found:?}");
+}
+
+#[test]
+fn segments_are_named_by_their_ids() {
+    let (one, two) = ("019b8d6d-f9b0-7000-8000-000000000001", "019b8d6d-f9b0-7000-8000-000000000002");
+    let mapping = Mapping::parse("segment=Lists").unwrap();
+    let file = format!("email,Lists\na@example.com,{one} {two}\nb@example.com,News\n");
+    let Made { batches, mut import } = made(file.as_bytes(), 9, ImportOptions { mapping, ..options() }).unwrap();
+
+    assert_eq!(batches[0].items[0].segments, [one, two].map(|id| crate::id::SegmentId::parse(id).unwrap()));
+    import.settle(batches.into_iter().next().unwrap(), vec![Outcome::Updated]);
+    assert!(import.take_errors()[0].sentence().contains("`Lists`: `News` is not the id of a segment"));
+}
+
+#[test]
+fn a_file_that_cannot_be_imported_says_why() {
+    let utf16: Vec<u8> = "email,x\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let long = format!("email,{}\n", "x".repeat(70_000));
+    let open = format!("\"email\n{}", "a@example.com\n".repeat(10_000));
+    for (file, words) in [
+        (&b""[..], "empty"),
+        (b"\xEF\xBB\xBF", "empty"),
+        (b"\n\r\n", "empty"),
+        (b"\xFF\xFEe\0", "CSV UTF-8"),
+        (b"\xFE\xFF\0e", "CSV UTF-8"),
+        (&utf16, "CSV UTF-8"),
+        (b"e\xffmail\n", "CSV UTF-8"),
+        (b"Name\nAnn\n", "`email`"),
+        (b"a@example.com,Ann\n", "names of the columns"),
+        (b"\"email", "never closed"),
+        (long.as_bytes(), "longer than 64 KiB"),
+        (open.as_bytes(), "longer than 64 KiB"),
+    ] {
+        for step in [1, 1 << 20] {
+            let error = made(file, step, options()).err().unwrap().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}
+
+#[test]
+fn batches_have_a_thousand_items_or_less_and_lie_in_the_order_of_the_file() {
+    let rows: String = (0..2_500).map(|number| format!("{number}@example.com\n")).collect();
+    let Made { batches, .. } = made(format!("email\n{rows}").as_bytes(), 10_000, options()).unwrap();
+
+    assert_eq!(batches.iter().map(|batch| batch.items.len()).collect::<Vec<_>>(), [1_000, 1_000, 500]);
+    let locals: Vec<&str> = batches.iter().flat_map(|batch| &batch.items).map(|item| item.email.local()).collect();
+    assert_eq!(locals[2_499], "2499");
+    assert_eq!(batches[1].lines[0], 1_002);
+
+    let keys: Vec<String> = (0..32).map(|number| format!("property:p{number}")).collect();
+    let property = |key: &String| Property { key: key["property:".len()..].to_owned(), kind: PropertyKind::String };
+    let options = ImportOptions { properties: keys.iter().map(property).collect(), ..options() };
+    // Each of these characters is six in JSON.
+    let row = format!("@example.com{}\n", format!(",\"{}\"", "\u{1}".repeat(2_000)).repeat(keys.len()));
+    let rows: String = (0..20).map(|number| format!("{number}{row}")).collect();
+    let Made { batches, .. } = made(format!("email,{}\n{rows}", keys.join(",")).as_bytes(), 10_000, options).unwrap();
+    assert_eq!(batches.iter().map(|batch| batch.items.len()).sum::<usize>(), 20);
+    for batch in batches {
+        assert!(serde_json::to_string(&batch.items).unwrap().len() <= BATCH_WEIGHT_MAX);
+    }
+}
+
+#[test]
+fn rows_are_counted_by_what_came_of_them() {
+    let file = b"email\na@example.com\nb@example.com\nbad\nc@example.com\nd@example.com\ne@example.com\n";
+    let Made { mut batches, mut import } = made(file, 1_000, options()).unwrap();
+
+    assert!(import.take_errors().is_empty(), "the rows before it have no answer yet");
+    let refused = Outcome::Failed("it is refused".to_owned());
+    let outcomes = vec![Outcome::Created, refused, Outcome::Updated, Outcome::Skipped];
+    import.settle(batches.remove(0), outcomes);
+
+    let Progress { rows, created, updated, skipped, failed, bytes } = import.progress();
+    assert_eq!((rows, created, updated, skipped, failed), (6, 1, 1, 1, 3));
+    assert_eq!(bytes, file.len() as u64);
+    let errors = import.take_errors();
+    assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [3, 4, 7]);
+    assert_eq!(errors[0].csv_line(), "3,b@example.com,it is refused\r\n");
+    assert!(import.take_errors().is_empty());
+}
+
+#[test]
+fn a_check_counts_an_address_that_stands_twice_as_created_once() {
+    let file = b"email\na@example.com\nA@Example.com\nb@example.com\n";
+    for (existing, updated, skipped) in [(Existing::Upsert, 1, 0), (Existing::Skip, 0, 1)] {
+        let options = ImportOptions { run: Run::Check, existing, ..options() };
+        let Made { batches, mut import } = made(file, 1_000, options).unwrap();
+        for batch in batches {
+            let outcomes = vec![Outcome::Created; batch.items.len()];
+            import.settle(batch, outcomes);
+        }
+
+        let progress = import.progress();
+        assert_eq!((progress.created, progress.updated, progress.skipped), (2, updated, skipped));
+    }
+}
+
+#[test]
+fn a_line_of_the_error_file_is_run_by_no_spreadsheet() {
+    let file = b"email\n=HYPERLINK(\"http://example.com\")\n\"x\ny\"\n";
+    let Made { mut import, .. } = made(file, 1_000, options()).unwrap();
+
+    let lines: Vec<String> = import.take_errors().iter().map(RowError::csv_line).collect();
+
+    assert!(lines[0].starts_with("2,\"'=HYPERLINK(\"\"http://example.com\"\")\",\"`email`: "), "{lines:?}");
+    assert!(lines[1].starts_with("3,x y,"), "{lines:?}");
+}
+
+#[test]
+fn the_columns_say_what_is_passed_over() {
+    let Made { import, .. } = made(b"email,Notes,first name\n", 3, options()).unwrap();
+
+    let passed_over: Vec<&str> =
+        import.columns().iter().filter(|column| column.target.is_none()).map(|column| column.name.as_str()).collect();
+    assert_eq!(passed_over, ["Notes"]);
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z\"',;=+@\t\r\n -]{1,8}", "\\PC{1,12}"]
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z\"',;=+@ -]{1,8}", "\\PC{1,12}"]
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_as_csv_is_the_item_that_is_read(
+        rows in prop::collection::vec(("[a-z'+=-]{1,8}", name(), name(), any::<bool>(), text()), 1..8),
+        step in 1_usize..100,
+    ) {
+        let mut file = String::new();
+        push_line(&mut file, ["email", "first_name", "last_name", "unsubscribed", "property:plan"]);
+        for (local, first, last, unsubscribed, plan) in &rows {
+            let unsubscribed = unsubscribed.to_string();
+            let email = format!("{local}@example.com");
+            let cells = [&email, first, last, &unsubscribed, plan];
+            push_line(&mut file, cells.map(|cell| harmless(cell)).iter().map(AsRef::as_ref));
+        }
+
+        let Made { batches, mut import } = made(file.as_bytes(), step, options()).unwrap();
+
+        prop_assert!(import.take_errors().is_empty());
+        let items: Vec<&ImportItem> = batches.iter().flat_map(|batch| &batch.items).collect();
+        prop_assert_eq!(items.len(), rows.len());
+        for (item, (local, first, last, unsubscribed, plan)) in items.into_iter().zip(&rows) {
+            prop_assert_eq!(item.email.local(), local);
+            prop_assert_eq!(item.first_name.as_ref(), Some(first));
+            prop_assert_eq!(item.last_name.as_ref(), Some(last));
+            prop_assert_eq!(item.unsubscribed, Some(*unsubscribed));
+            prop_assert_eq!(item.properties.get("plan"), Some(plan));
+        }
+    }
+
+    #[test]
+    fn no_file_makes_an_import_panic_and_every_row_is_answered(
+        rows in prop::collection::vec(prop_oneof![any::<u8>(), Just(b','), Just(b'\n'), Just(b'"'), Just(b'@'), Just(b'.')], 0..200),
+        step in 1_usize..50,
+    ) {
+        let file = [b"email,first_name\n", rows.as_slice()].concat();
+        let Made { batches, mut import } = made(&file, step, options()).unwrap();
+        for batch in batches {
+            let outcomes = vec![Outcome::Created; batch.items.len()];
+            import.settle(batch, outcomes);
+        }
+
+        let Progress { rows, created, failed, .. } = import.progress();
+        prop_assert_eq!(rows, created + failed);
+        prop_assert_eq!(import.take_errors().len() as u64, failed);
+    }
+}

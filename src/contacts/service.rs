@@ -1,0 +1,447 @@
+//! The use cases: add, show, change, remove, and what a contact chose.
+
+use super::batch::{Batch, BatchError, BatchOptions, BatchOutcome, ItemError, Known};
+use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
+use super::store::{self, ContactRow};
+use super::view::{ContactView, Facets, TopicSubscription, Viewer};
+use super::write::ContactWriter;
+use crate::address::EmailAddress;
+use crate::context::Context;
+use crate::events::Source;
+use crate::id::{ContactId, SegmentId, TeamId, TopicId, resource};
+use crate::id_or_email::IdOrEmail;
+use crate::segments::{self, Rule, Segment};
+use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::tables::CONTACTS;
+use crate::store::{Reads, StoreError, WriteTx};
+use crate::topics::Subscription;
+use crate::{contact_properties, erasure, suppressions};
+
+/// What names a contact.
+pub type ContactName = IdOrEmail<resource::Contact>;
+
+/// Why a contact is not written.
+#[derive(Debug)]
+pub enum WriteError {
+    /// The team has no such contact.
+    NotFound,
+    /// The write names another address than the contact's, which does not change.
+    OtherEmail,
+    /// The store refuses what is said of it.
+    Refused(ItemError),
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl From<StoreError> for WriteError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Contacts to remove, by one kind of name.
+#[derive(Clone, Debug)]
+pub enum Removal {
+    /// By their ids.
+    Ids(Vec<ContactId>),
+    /// By their addresses.
+    Emails(Vec<EmailAddress>),
+}
+
+/// Whether removed contacts leave their address in the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Erase {
+    /// The send log keeps it.
+    No,
+    /// It is scrubbed from emails, events and logs.
+    Yes,
+}
+
+/// The contacts of the instance.
+pub struct Contacts {
+    context: Context,
+}
+
+impl Contacts {
+    /// Wires the use cases of contacts.
+    pub fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// Adds a contact, or changes the one that has the address as an upsert does: what is not said
+    /// stays, and nobody is subscribed again.
+    ///
+    /// # Errors
+    /// [`WriteError`]; nothing is stored.
+    pub async fn create(&self, team: TeamId, new: NewContact, source: Source) -> Result<ContactView, WriteError> {
+        let context = self.context.clone();
+        let hash = suppressions::hash(&new.email);
+        self.context
+            .store
+            .write(move |tx| {
+                refuse(tx, team, &new.changes)?;
+                let mut writer = ContactWriter::new(tx, &context, team, source);
+                let id = match store::find_by_address(tx, team, &hash)? {
+                    Some((id, row)) => {
+                        writer.update(id, &row, &new.changes, Resubscribe::Never, OptIns::Allowed)?;
+                        id
+                    }
+                    None => writer.create(&new, &hash)?,
+                };
+                writer.finish()?;
+                show(tx, team, id)
+            })
+            .await
+    }
+
+    /// Returns a contact with its properties and the facets asked for.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find(
+        &self,
+        team: TeamId,
+        name: ContactName,
+        facets: Facets,
+    ) -> Result<Option<ContactView>, StoreError> {
+        self.context
+            .store
+            .read(move |tx| {
+                let Some((id, row)) = named(tx, team, &name)? else { return Ok(None) };
+                Viewer::new(tx, team, facets)?.view(tx, id, row).map(Some)
+            })
+            .await
+    }
+
+    /// Returns those of the named contacts that the team has, each with its place in `names`, in
+    /// their order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_all(
+        &self,
+        team: TeamId,
+        names: Vec<ContactName>,
+        facets: Facets,
+    ) -> Result<Vec<(usize, ContactView)>, StoreError> {
+        self.context
+            .store
+            .read(move |tx| {
+                let viewer = Viewer::new(tx, team, facets)?;
+                let mut found = Vec::with_capacity(names.len());
+                for (place, name) in names.iter().enumerate() {
+                    if let Some((id, row)) = named(tx, team, name)? {
+                        found.push((place, viewer.view(tx, id, row)?));
+                    }
+                }
+                Ok(found)
+            })
+            .await
+    }
+
+    /// Returns a page of the team's contacts, newest first.
+    ///
+    /// # Errors
+    /// [`PageError`].
+    pub async fn list(
+        &self,
+        team: TeamId,
+        query: PageQuery<ContactId>,
+        facets: Facets,
+    ) -> Result<Page<ContactView>, PageError> {
+        self.context
+            .store
+            .read(move |tx| {
+                let viewer = Viewer::new(tx, team, facets)?;
+                page(tx, &CONTACTS, team, query, |id, row| viewer.view(tx, id, row.decode()?).map(Some))
+            })
+            .await
+    }
+
+    /// Changes one contact; `unsubscribed: false` is an explicit word here. `email`, where a request
+    /// names one, is the contact's own.
+    ///
+    /// # Errors
+    /// [`WriteError`]; nothing is stored.
+    pub async fn update(
+        &self,
+        team: TeamId,
+        name: ContactName,
+        email: Option<EmailAddress>,
+        changes: ContactChanges,
+        source: Source,
+    ) -> Result<ContactView, WriteError> {
+        let context = self.context.clone();
+        self.context
+            .store
+            .write(move |tx| {
+                let (id, row) = named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
+                if email.as_ref().is_some_and(|email| !is_address_of(email, &row)) {
+                    return Err(WriteError::OtherEmail);
+                }
+                refuse(tx, team, &changes)?;
+                let mut writer = ContactWriter::new(tx, &context, team, source);
+                writer.update(id, &row, &changes, Resubscribe::Allowed, OptIns::Allowed)?;
+                writer.finish()?;
+                show(tx, team, id)
+            })
+            .await
+    }
+
+    /// Removes a contact; `None` when the team has none of that name.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn remove(
+        &self,
+        team: TeamId,
+        name: ContactName,
+        erase: Erase,
+        source: Source,
+    ) -> Result<Option<ContactId>, StoreError> {
+        let context = self.context.clone();
+        let removed =
+            self.context.store.write(move |tx| remove_all(tx, &context, team, [&name], erase, source)).await?;
+        Ok(removed.first().copied())
+    }
+
+    /// Removes contacts in one transaction, and returns those that were there.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn remove_many(
+        &self,
+        team: TeamId,
+        removal: Removal,
+        erase: Erase,
+        source: Source,
+    ) -> Result<Vec<ContactId>, StoreError> {
+        let context = self.context.clone();
+        let names: Vec<ContactName> = match removal {
+            Removal::Ids(ids) => ids.into_iter().map(ContactName::Id).collect(),
+            Removal::Emails(emails) => emails.into_iter().map(ContactName::Email).collect(),
+        };
+        let bytes = names.len() * 512;
+        self.context
+            .store
+            .write_bulk_sized(bytes, move |tx| remove_all(tx, &context, team, &names, erase, source))
+            .await
+    }
+
+    /// Writes a batch, or nothing.
+    ///
+    /// # Errors
+    /// [`BatchError`].
+    pub async fn batch(
+        &self,
+        team: TeamId,
+        items: Vec<(usize, NewContact)>,
+        options: BatchOptions,
+    ) -> Result<BatchOutcome, BatchError> {
+        let context = self.context.clone();
+        let batch = crate::blocking::run(move || Batch::new(items, options)).await;
+        self.context.store.write_bulk_sized(batch.bytes(), move |tx| batch.apply(tx, &context, team)).await
+    }
+
+    /// Returns what a batch would come to.
+    ///
+    /// # Errors
+    /// [`BatchError`].
+    pub async fn rehearse(
+        &self,
+        team: TeamId,
+        items: Vec<(usize, NewContact)>,
+        options: BatchOptions,
+    ) -> Result<BatchOutcome, BatchError> {
+        self.context.store.read(move |tx| Batch::new(items, options).rehearse(tx, team)).await
+    }
+
+    /// Returns where a contact stands with every topic of the team, newest topic first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn topics(
+        &self,
+        team: TeamId,
+        name: ContactName,
+    ) -> Result<Option<(ContactId, Vec<TopicSubscription>)>, StoreError> {
+        self.context
+            .store
+            .read(move |tx| {
+                let Some((id, _)) = named(tx, team, &name)? else { return Ok(None) };
+                Ok(Some((id, Viewer::topics_of(tx, team, id)?)))
+            })
+            .await
+    }
+
+    /// Writes explicit choices down and returns where the contact stands with every topic.
+    ///
+    /// # Errors
+    /// [`WriteError`]; nothing is stored.
+    pub async fn choose(
+        &self,
+        team: TeamId,
+        name: ContactName,
+        choices: Vec<(TopicId, Subscription)>,
+        source: Source,
+    ) -> Result<(ContactId, Vec<TopicSubscription>), WriteError> {
+        let context = self.context.clone();
+        let mut changes = ContactChanges::default();
+        for (topic, subscription) in choices {
+            changes.choose(topic, subscription);
+        }
+        self.context
+            .store
+            .write(move |tx| {
+                let (id, row) = named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
+                refuse(tx, team, &changes)?;
+                let mut writer = ContactWriter::new(tx, &context, team, source);
+                writer.update(id, &row, &changes, Resubscribe::Never, OptIns::Allowed)?;
+                writer.finish()?;
+                Ok((id, Viewer::topics_of(tx, team, id)?))
+            })
+            .await
+    }
+
+    /// Adds a contact to a segment by hand; again changes nothing.
+    ///
+    /// # Errors
+    /// [`WriteError`]; nothing is stored.
+    pub async fn join(
+        &self,
+        team: TeamId,
+        name: ContactName,
+        segment: SegmentId,
+        source: Source,
+    ) -> Result<ContactId, WriteError> {
+        let changes = ContactChanges { segments: vec![segment], ..ContactChanges::default() };
+        Ok(self.update(team, name, None, changes, source).await?.id)
+    }
+
+    /// Takes a contact out of a segment it was added to by hand; `None` when it was not in it.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn leave(
+        &self,
+        team: TeamId,
+        name: ContactName,
+        segment: SegmentId,
+        source: Source,
+    ) -> Result<Option<ContactId>, WriteError> {
+        let context = self.context.clone();
+        self.context
+            .store
+            .write(move |tx| {
+                let (id, _) = named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
+                if !segments::exists(tx, team, segment)? {
+                    return Err(WriteError::Refused(ItemError::SegmentNotFound(segment)));
+                }
+                let mut writer = ContactWriter::new(tx, &context, team, source);
+                let left = writer.leave_segment(id, segment)?;
+                writer.finish()?;
+                Ok(left.then_some(id))
+            })
+            .await
+    }
+
+    /// Returns the segments that hold a contact, by hand or by their filter, newest first; `None` when
+    /// the team has no such contact.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn segments(&self, team: TeamId, name: ContactName) -> Result<Option<Vec<Segment>>, StoreError> {
+        self.context
+            .store
+            .read(move |tx| {
+                let Some((id, _)) = named(tx, team, &name)? else { return Ok(None) };
+                let mut holding = Vec::new();
+                for segment in segments::all(tx, team)? {
+                    if segments::holds(tx, team, &Rule::of(&segment), id)? {
+                        holding.push(segment);
+                    }
+                }
+                Ok(Some(holding))
+            })
+            .await
+    }
+
+    /// Returns a page of rows as the team sees them.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn show(
+        &self,
+        team: TeamId,
+        page: Page<(ContactId, ContactRow)>,
+        facets: Facets,
+    ) -> Result<Page<ContactView>, StoreError> {
+        let Page { rows, has_more } = page;
+        self.context
+            .store
+            .read(move |tx| {
+                let viewer = Viewer::new(tx, team, facets)?;
+                let views = rows.into_iter().map(|(id, row)| viewer.view(tx, id, row));
+                Ok(Page { rows: views.collect::<Result<_, StoreError>>()?, has_more })
+            })
+            .await
+    }
+}
+
+fn is_address_of(email: &EmailAddress, row: &ContactRow) -> bool {
+    EmailAddress::parse(&row.email).is_ok_and(|own| own.identity() == email.identity())
+}
+
+/// Returns the contact of that name.
+pub(super) fn named(
+    tx: &impl Reads,
+    team: TeamId,
+    name: &ContactName,
+) -> Result<Option<(ContactId, ContactRow)>, StoreError> {
+    match name {
+        ContactName::Id(id) => Ok(store::find(tx, team, *id)?.map(|row| (*id, row))),
+        ContactName::Email(email) => store::find_by_address(tx, team, &suppressions::hash(email)),
+    }
+}
+
+/// Refuses what names segments or topics of nobody or of another team, or no number for one.
+fn refuse(tx: &impl Reads, team: TeamId, changes: &ContactChanges) -> Result<(), WriteError> {
+    let definitions = contact_properties::definitions(tx, team)?;
+    match Known::new(team).check(tx, &definitions, changes)? {
+        Some(error) => Err(WriteError::Refused(error)),
+        None => Ok(()),
+    }
+}
+
+fn show(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<ContactView, WriteError> {
+    let row = store::find(tx, team, id)?.ok_or(WriteError::NotFound)?;
+    Ok(Viewer::new(tx, team, Facets::PROPERTIES)?.view(tx, id, row)?)
+}
+
+fn remove_all<'n>(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    team: TeamId,
+    names: impl IntoIterator<Item = &'n ContactName>,
+    erase: Erase,
+    source: Source,
+) -> Result<Vec<ContactId>, StoreError> {
+    let mut writer = ContactWriter::new(tx, context, team, source);
+    let mut removed = Vec::new();
+    let mut erased = Vec::new();
+    for name in names {
+        if let Some((id, row)) = named(tx, team, name)? {
+            writer.remove(id, &row)?;
+            removed.push(id);
+            // One that does not read has been refused with its removal.
+            erased.extend(EmailAddress::parse(&row.email));
+        }
+    }
+    writer.finish()?;
+    // After every event of the removals, which it reaches.
+    match erase {
+        Erase::No => {}
+        Erase::Yes => erasure::request(tx, context, team, erased)?,
+    }
+    Ok(removed)
+}

@@ -1,0 +1,111 @@
+//! Imports, written to the store.
+
+use super::*;
+use crate::contacts::import::{
+    Existing, Given, ImportError, ImportItem, Outcome, Run, WriteOptions, begin, write_batch,
+};
+use crate::events::AudienceSubject;
+
+fn item(email: &str) -> ImportItem {
+    serde_json::from_value(serde_json::json!({ "email": email, "first_name": "Ada" })).unwrap()
+}
+
+impl Audience {
+    fn import(
+        &self,
+        existing: Existing,
+        run: Run,
+        given: Given,
+        items: Vec<ImportItem>,
+    ) -> Result<Vec<Outcome>, ImportError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(write_batch(&self.context, TEAM, WriteOptions { existing, run, given }, items))
+    }
+}
+
+#[test]
+fn an_import_writes_what_is_not_stored_and_tells_of_that_alone() {
+    use Outcome::{Created, Updated};
+
+    let audience = Audience::new();
+    let items = vec![item("ada@example.com"), item("bob@example.com")];
+
+    let first = audience.import(Existing::Upsert, Run::Write, Given::default(), items.clone()).unwrap();
+    let state = audience.audience();
+    let again = audience.import(Existing::Upsert, Run::Write, Given::default(), items).unwrap();
+
+    assert_eq!((first, again), (vec![Created, Created], vec![Updated, Updated]));
+    assert_eq!(audience.kinds_after(0), ["contact.created", "contact.created"]);
+    assert_eq!(audience.audience(), state);
+    for event in audience.events() {
+        let AudienceSubject::Contact { source, .. } = event.subject else { panic!("{event:?}") };
+        assert_eq!(source, crate::events::Source::Dashboard);
+    }
+}
+
+#[test]
+fn a_check_says_what_a_write_does_and_writes_nothing() {
+    let audience = Audience::new();
+    let known = audience.add(new("ada@example.com"));
+    let state = audience.audience();
+    let nowhere = ImportItem { segments: vec![Id::MAX], ..item("carl@example.com") };
+    let items = vec![item("ADA@example.com"), item("bob@example.com"), nowhere, item("bob@example.com")];
+
+    for existing in [Existing::Skip, Existing::Upsert] {
+        let checked = audience.import(existing, Run::Check, Given::default(), items.clone()).unwrap();
+        assert_eq!(audience.audience(), state);
+        assert_eq!(audience.row(known).unwrap().first_name, None);
+
+        let others = Audience::new();
+        others.add(new("ada@example.com"));
+        let written = others.import(existing, Run::Write, Given::default(), items.clone()).unwrap();
+        assert_eq!(checked, written);
+        assert!(matches!(&written[2], Outcome::Failed(message) if message.contains("no segment")), "{written:?}");
+    }
+}
+
+#[test]
+fn who_opted_out_stays_out() {
+    let audience = Audience::new();
+    let (topic, segment) = (audience.topic(Subscription::OptOut), audience.segment());
+    let opted_out = ContactChanges {
+        unsubscribed: Some(true),
+        topics: vec![(topic, Subscription::OptOut)],
+        ..ContactChanges::default()
+    };
+    let known = audience.add(NewContact { changes: opted_out, ..new("ada@example.com") });
+    let given = Given { segments: vec![segment], topics: vec![topic] };
+    let again = ImportItem { unsubscribed: Some(false), ..item("ada@example.com") };
+
+    audience.import(Existing::Upsert, Run::Write, given, vec![again, item("bob@example.com")]).unwrap();
+
+    let read = audience.context.store.read_now::<_, StoreError>(|tx| {
+        let (bob, _) = find_by_address(tx, TEAM, &suppressions::hash(&new("bob@example.com").email))?.unwrap();
+        let segments = crate::segments::of_contact(tx, TEAM, known)?;
+        Ok((choices_of(tx, TEAM, known)?, choices_of(tx, TEAM, bob)?, segments))
+    });
+    let (known_choices, bob_choices, segments) = read.unwrap();
+    assert!(audience.row(known).unwrap().unsubscribed());
+    assert_eq!(known_choices, [(topic, Subscription::OptOut)]);
+    assert_eq!(bob_choices, [(topic, Subscription::OptIn)]);
+    assert_eq!(segments, [segment]);
+}
+
+#[test]
+fn an_import_begins_with_what_the_team_has() {
+    let audience = Audience::new();
+    let (topic, segment) = (audience.topic(Subscription::OptIn), audience.segment());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let begun = |team, given| runtime.block_on(begin(&audience.context, team, given));
+    let given = Given { segments: vec![segment], topics: vec![topic] };
+
+    assert_eq!(begun(TEAM, given.clone()).unwrap(), []);
+    assert!(matches!(begun(Id::MAX, given), Err(ImportError::SegmentNotFound(id)) if id == segment));
+    let given = Given { topics: vec![topic], ..Given::default() };
+    assert!(matches!(begun(Id::MAX, given), Err(ImportError::TopicNotFound(id)) if id == topic));
+    let given = Given { topics: vec![topic; 101], ..Given::default() };
+    assert!(matches!(begun(TEAM, given), Err(ImportError::TooMany)));
+    let many = vec![item("ada@example.com"); 1_001];
+    let refused = audience.import(Existing::Skip, Run::Write, Given::default(), many);
+    assert!(matches!(refused, Err(ImportError::TooMany)));
+}

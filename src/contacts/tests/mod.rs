@@ -1,0 +1,125 @@
+//! Contacts over a store of their own.
+
+mod batches;
+mod imports;
+mod writes;
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use super::*;
+use crate::address::EmailAddress;
+use crate::context::Context;
+use crate::events::AudienceEvent;
+use crate::id::{ContactId, Id, SegmentId, TeamId, TopicId};
+use crate::patch::Patch;
+use crate::segments::SegmentRow;
+use crate::store::tables::{AUDIENCE_EVENTS, SEGMENTS, TOPICS};
+use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
+use crate::suppressions;
+use crate::topics::{Subscription, TopicRow, Visibility};
+
+const TEAM: TeamId = Id::MIN;
+
+/// A team's contacts in a store that goes with it.
+struct Audience {
+    _directory: tempfile::TempDir,
+    context: Context,
+}
+
+impl Audience {
+    fn new() -> Self {
+        let (directory, context) = Context::temporary();
+        Self { _directory: directory, context }
+    }
+
+    /// Applies `work` in a transaction of its own.
+    fn write<T: Send + 'static>(&self, work: impl Fn(&WriteTx<'_>, &Context) -> T + Send + 'static) -> T {
+        let context = self.context.clone();
+        let answer = Arc::new(Mutex::new(None));
+        let kept = Arc::clone(&answer);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let written = self.context.store.write::<_, StoreError>(move |tx| {
+            *kept.lock().unwrap() = Some(work(tx, &context));
+            Ok(())
+        });
+        runtime.block_on(written).unwrap();
+        answer.lock().unwrap().take().unwrap()
+    }
+
+    fn add(&self, item: NewContact) -> ContactId {
+        self.write(move |tx, context| {
+            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::Source::Api);
+            let id = writer.create(&item, &suppressions::hash(&item.email)).unwrap();
+            writer.finish().unwrap();
+            id
+        })
+    }
+
+    fn update(&self, id: ContactId, changes: ContactChanges, resubscribe: Resubscribe, opt_ins: OptIns) -> Written {
+        self.write(move |tx, context| {
+            let row = find(tx, TEAM, id).unwrap().unwrap();
+            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::Source::Api);
+            let written = writer.update(id, &row, &changes, resubscribe, opt_ins).unwrap();
+            writer.finish().unwrap();
+            written
+        })
+    }
+
+    fn topic(&self, default_subscription: Subscription) -> TopicId {
+        let row = TopicRow {
+            name: "News".into(),
+            description: None,
+            default_subscription,
+            visibility: Visibility::Public,
+            created_ms: 0,
+        };
+        self.write(move |tx, context| {
+            let id = context.id();
+            tx.put(&TOPICS, &(TEAM, id), &row).unwrap();
+            id
+        })
+    }
+
+    fn segment(&self) -> SegmentId {
+        self.write(|tx, context| {
+            let id = context.id();
+            let row: SegmentRow = serde_json::from_str(r#"{"name": "Everyone", "created_ms": 0}"#).unwrap();
+            tx.put(&SEGMENTS, &(TEAM, id), &row).unwrap();
+            id
+        })
+    }
+
+    fn row(&self, id: ContactId) -> Option<ContactRow> {
+        self.context.store.read_now::<_, StoreError>(|tx| find(tx, TEAM, id)).unwrap()
+    }
+
+    fn audience(&self) -> AudienceRow {
+        self.context.store.read_now::<_, StoreError>(|tx| audience(tx, TEAM)).unwrap()
+    }
+
+    fn events(&self) -> Vec<AudienceEvent> {
+        let read = self.context.store.read_now::<_, StoreError>(|tx| {
+            let mut events = Vec::new();
+            tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
+                events.push(row.decode()?);
+                NEXT
+            })?;
+            Ok(events)
+        });
+        read.unwrap()
+    }
+
+    /// Returns the types of the events since the first `before` of them.
+    fn kinds_after(&self, before: usize) -> Vec<&'static str> {
+        self.events().iter().skip(before).map(|event| event.kind.as_str()).collect()
+    }
+}
+
+fn new(email: &str) -> NewContact {
+    NewContact { email: EmailAddress::parse(email).unwrap(), changes: ContactChanges::default() }
+}
+
+fn set(key: &str, text: &str) -> (String, PropertyChange) {
+    (key.to_owned(), PropertyChange::Set(text.to_owned()))
+}

@@ -1,0 +1,195 @@
+//! What single providers mean.
+
+use super::{ANY, Rule, SPAMHAUS_DELIST, SiteMeasure, trickle};
+use crate::delivery::smtp::classify::{Class, SitePace};
+
+const TRANSIENT: (u16, u16) = (400, 499);
+const PERMANENT: (u16, u16) = (500, 599);
+
+const MICROSOFT: &[&str] = &["outlook.com", "hotmail.com"];
+const GOOGLE: &[&str] = &["google.com", "googlemail.com"];
+const YAHOO: &[&str] = &["yahoodns.net"];
+
+const MICROSOFT_CONSUMER_DELIST: &str = "https://sendersupport.olc.protection.outlook.com/pm/";
+const MICROSOFT_OFFICE_DELIST: &str = "https://sender.office.com/";
+const GOOGLE_DELIST: &str = "https://support.google.com/mail/contact/gmail_bulk_sender_escalation";
+const YAHOO_DELIST: &str = "https://senders.yahooinc.com/contact";
+
+/// Meanings that contradict, or are finer than, the codes they come with.
+pub(super) static PROVIDERS: &[Rule] = &[
+    // Microsoft.
+    Rule {
+        hosts: &[],
+        codes: ANY,
+        details: &[],
+        texts: &["(s3140)", "(s3150)", "(s31"],
+        class: Class::Blocked,
+        measure: trickle(Some(MICROSOFT_CONSUMER_DELIST)),
+    },
+    Rule {
+        hosts: &[],
+        codes: PERMANENT,
+        details: &[],
+        texts: &["banned sending ip", "delist.messaging.microsoft.com", "sender.office.com"],
+        class: Class::Blocked,
+        measure: trickle(Some(MICROSOFT_OFFICE_DELIST)),
+    },
+    // The consumer service says "our command was wrong" about mailboxes that do not exist.
+    Rule {
+        hosts: MICROSOFT,
+        codes: (550, 550),
+        details: &[(5, 0)],
+        texts: &["mailbox unavailable"],
+        class: Class::BadMailbox,
+        measure: None,
+    },
+    Rule {
+        hosts: MICROSOFT,
+        codes: (550, 550),
+        details: &[(1, 10)],
+        texts: &["recipientnotfound", "recipient not found"],
+        class: Class::BadMailbox,
+        measure: None,
+    },
+    // Directory-based blocking at the edge of a tenant: the recipient is not in the directory.
+    Rule {
+        hosts: MICROSOFT,
+        codes: (550, 550),
+        details: &[(4, 1)],
+        texts: &["recipient address rejected: access denied"],
+        class: Class::BadMailbox,
+        measure: None,
+    },
+    Rule {
+        hosts: MICROSOFT,
+        codes: TRANSIENT,
+        details: &[(7, 500)],
+        texts: &["server busy"],
+        class: Class::RateLimited,
+        measure: None,
+    },
+    // Yahoo and AOL. TSS04 is about complaints: they ask for silence.
+    Rule {
+        hosts: &[],
+        codes: ANY,
+        details: &[],
+        texts: &["tss04"],
+        class: Class::Blocked,
+        measure: Some(SiteMeasure { pace: SitePace::Stop { minutes: 120 }, delist: Some(YAHOO_DELIST) }),
+    },
+    Rule {
+        hosts: &[],
+        codes: ANY,
+        details: &[],
+        texts: &["[ts03]", "will be permanently deferred"],
+        class: Class::Blocked,
+        measure: trickle(Some(YAHOO_DELIST)),
+    },
+    Rule {
+        hosts: &[],
+        codes: ANY,
+        details: &[],
+        texts: &["[tss", "[ts01]", "[ts02]", "[iptss", "[ipts"],
+        class: Class::RateLimited,
+        measure: trickle(None),
+    },
+    Rule {
+        hosts: YAHOO,
+        codes: ANY,
+        details: &[],
+        texts: &["[bl2", "listed on spamhaus", "ip addresses on spamhaus"],
+        class: Class::Blocked,
+        measure: trickle(Some(SPAMHAUS_DELIST)),
+    },
+    Rule {
+        hosts: YAHOO,
+        codes: (552, 554),
+        details: &[],
+        texts: &["mailbox not found", "this user doesn't have a", "this mailbox is disabled", "not a valid mailbox"],
+        class: Class::BadMailbox,
+        measure: None,
+    },
+    Rule {
+        hosts: YAHOO,
+        codes: PERMANENT,
+        details: &[],
+        texts: &["for policy reasons", "[ph01]"],
+        class: Class::Content,
+        measure: None,
+    },
+    // Google. A mailbox that receives too much says 5.2.1, the code of one that is disabled.
+    Rule {
+        hosts: GOOGLE,
+        codes: ANY,
+        details: &[(2, 1)],
+        texts: &["receiving mail at a rate", "receiving mail too quickly"],
+        class: Class::Temporary,
+        measure: None,
+    },
+    Rule {
+        hosts: &[],
+        codes: ANY,
+        details: &[],
+        texts: &["very low reputation of the sending ip", "low reputation of the sending domain"],
+        class: Class::Blocked,
+        measure: trickle(Some(GOOGLE_DELIST)),
+    },
+    Rule {
+        hosts: &[],
+        codes: TRANSIENT,
+        details: &[],
+        texts: &["unusual rate of unsolicited mail"],
+        class: Class::RateLimited,
+        measure: trickle(None),
+    },
+    Rule {
+        hosts: &[],
+        codes: PERMANENT,
+        details: &[],
+        texts: &["potential security issue"],
+        class: Class::Attachment,
+        measure: None,
+    },
+    Rule {
+        hosts: &[],
+        codes: PERMANENT,
+        details: &[],
+        texts: &["likely unsolicited mail", "likely suspicious"],
+        class: Class::Content,
+        measure: None,
+    },
+    Rule {
+        hosts: GOOGLE,
+        codes: PERMANENT,
+        details: &[(4, 5)],
+        texts: &["sending limit", "sending quota"],
+        class: Class::RateLimited,
+        measure: None,
+    },
+    // Too many recipients, also where it comes as a 5xx with another code.
+    Rule {
+        hosts: &[],
+        codes: ANY,
+        details: &[],
+        texts: &["too many recipients", "too many rcpt"],
+        class: Class::TooManyRecipients,
+        measure: None,
+    },
+    // Amazon SES as a smarthost.
+    Rule {
+        hosts: &["amazonaws.com"],
+        codes: PERMANENT,
+        details: &[],
+        texts: &["email address is not verified"],
+        class: Class::Authentication,
+        measure: None,
+    },
+    Rule {
+        hosts: &["amazonaws.com"],
+        codes: ANY,
+        details: &[],
+        texts: &["maximum sending rate exceeded", "daily message quota exceeded"],
+        class: Class::RateLimited,
+        measure: None,
+    },
+];

@@ -1,0 +1,54 @@
+//! `POST /contacts/{id}/preferences-link`: the page of a contact's choices, for whoever has a place of
+//! their own to link to it from.
+
+use salvo::Writer;
+use salvo::oapi::{ToSchema, endpoint};
+use serde::Serialize;
+
+use super::super::{LinkToError, Preferences};
+use crate::api_keys::Caller;
+use crate::contacts::{Contacts, Facets};
+use crate::http::{ApiError, ApiResult, Created, PathIdOrEmail, State};
+use crate::id::resource;
+
+/// Where a contact makes its choices.
+#[derive(Debug, Serialize, ToSchema)]
+#[salvo(schema(name = PreferencesLink))]
+pub(crate) struct PreferencesLinkResponse {
+    /// Always `preferences_link`.
+    object: &'static str,
+    /// The contact's id.
+    contact: String,
+    /// The page. The address does not expire, and whoever has it can make the contact's choices.
+    url: String,
+}
+
+/// Makes a link to the page where a contact chooses what it receives.
+///
+/// The link names the contact's address and does not expire.
+#[endpoint(tags("Contacts"))]
+pub async fn create_preferences_link(
+    contacts: State<Contacts>,
+    preferences: State<Preferences>,
+    caller: Caller,
+    id: PathIdOrEmail<resource::Contact>,
+) -> ApiResult<Created<PreferencesLinkResponse>> {
+    let contact = contacts.find(caller.team, id.0, Facets::default()).await?;
+    let contact = contact.ok_or_else(|| ApiError::not_found("Contact"))?;
+    let url = preferences.link_to(caller.team, &contact.email)?;
+    Ok(Created(PreferencesLinkResponse { object: "preferences_link", contact: contact.id.to_string(), url }))
+}
+
+impl From<LinkToError> for ApiError {
+    fn from(error: LinkToError) -> Self {
+        Self::validation(match error {
+            LinkToError::Loopback(public_url) => format!(
+                "A preferences link cannot be made: recipients cannot open {public_url}. Start the server with \
+                 `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the address they reach it under."
+            ),
+            LinkToError::Address => {
+                "A preferences link cannot be made: the address of the contact cannot be written to.".to_owned()
+            }
+        })
+    }
+}

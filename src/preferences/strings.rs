@@ -1,0 +1,389 @@
+//! Every sentence of the page, in every language: one table.
+//!
+//! A slot may name `{address}`, `{topic}` and `{brand}`; every language names the same ones in it.
+//! Sentences are plain text: they are escaped when they are filled.
+
+use std::borrow::Cow;
+
+use super::links::escape_html;
+
+/// Which way a language is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    LeftToRight,
+}
+
+impl Direction {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::LeftToRight => "ltr",
+        }
+    }
+}
+
+/// The sentences of one language.
+#[derive(Debug)]
+pub(super) struct Strings {
+    /// The language (RFC 5646), as `lang` and `Content-Language` name it.
+    pub(super) tag: &'static str,
+    pub(super) direction: Direction,
+    /// Heading of the page that a topic's link leads to.
+    pub(super) ask_topic: &'static str,
+    pub(super) receives_topic: &'static str,
+    pub(super) unsubscribe_topic: &'static str,
+    /// Heading of the page where there is nothing to choose from.
+    pub(super) ask_everything: &'static str,
+    pub(super) receives_everything: &'static str,
+    pub(super) unsubscribe_everything: &'static str,
+    pub(super) everything_note: &'static str,
+    pub(super) nothing_yet: &'static str,
+    /// Heading of the page with choices, and the link that leads back to it.
+    pub(super) preferences: &'static str,
+    pub(super) choose: &'static str,
+    pub(super) topics: &'static str,
+    pub(super) save: &'static str,
+    pub(super) saved: &'static str,
+    pub(super) unsubscribed: &'static str,
+    pub(super) unsubscribed_topic: &'static str,
+    pub(super) unsubscribed_everything: &'static str,
+    pub(super) undo: &'static str,
+    pub(super) subscribe_again: &'static str,
+    pub(super) subscribed_again: &'static str,
+    /// Heading of the page of every link that leads nowhere.
+    pub(super) unknown: &'static str,
+    pub(super) unknown_why: &'static str,
+    pub(super) unknown_next: &'static str,
+    /// Heading of the page of a failure on our side.
+    pub(super) failed: &'static str,
+    pub(super) failed_next: &'static str,
+}
+
+pub(super) static ENGLISH: Strings = Strings {
+    tag: "en",
+    direction: Direction::LeftToRight,
+    ask_topic: "Unsubscribe from {topic}?",
+    receives_topic: "{address} receives emails about {topic}.",
+    unsubscribe_topic: "Unsubscribe from {topic}",
+    ask_everything: "Unsubscribe from {brand}?",
+    receives_everything: "{address} receives emails from {brand}.",
+    unsubscribe_everything: "Unsubscribe from everything",
+    everything_note: "You will get no more newsletters or offers from {brand}. \
+                      Messages you need, such as receipts, may still arrive.",
+    nothing_yet: "Nothing changes until you press the button.",
+    preferences: "Email preferences",
+    choose: "Choose which emails {address} receives from {brand}.",
+    topics: "Emails you can receive",
+    save: "Save choices",
+    saved: "Your choices have been saved.",
+    unsubscribed: "You are unsubscribed",
+    unsubscribed_topic: "{address} will get no more emails about {topic}.",
+    unsubscribed_everything: "{address} will get no more newsletters or offers from {brand}.",
+    undo: "Undo",
+    subscribe_again: "Subscribe again",
+    subscribed_again: "You are subscribed again.",
+    unknown: "This link does not work",
+    unknown_why: "It may be incomplete, or what it was about may be gone. Nothing has been changed.",
+    unknown_next: "Follow the link in the email once more, or write to its sender.",
+    failed: "Something went wrong",
+    failed_next: "Nothing has been changed. Please try again in a moment.",
+};
+
+pub(super) static GERMAN: Strings = Strings {
+    tag: "de",
+    direction: Direction::LeftToRight,
+    ask_topic: "{topic} abbestellen?",
+    receives_topic: "{address} erhält E-Mails zum Thema {topic}.",
+    unsubscribe_topic: "{topic} abbestellen",
+    ask_everything: "E-Mails von {brand} abbestellen?",
+    receives_everything: "{address} erhält E-Mails von {brand}.",
+    unsubscribe_everything: "Alles abbestellen",
+    everything_note: "Sie erhalten keine Newsletter und Angebote von {brand} mehr. \
+                      Nötige Nachrichten wie Rechnungen können weiterhin kommen.",
+    nothing_yet: "Es ändert sich nichts, bevor Sie auf die Schaltfläche klicken.",
+    preferences: "E-Mail-Einstellungen",
+    choose: "Wählen Sie, welche E-Mails {address} von {brand} erhält.",
+    topics: "E-Mails, die Sie erhalten können",
+    save: "Auswahl speichern",
+    saved: "Ihre Auswahl ist gespeichert.",
+    unsubscribed: "Sie sind abgemeldet",
+    unsubscribed_topic: "{address} erhält keine E-Mails zum Thema {topic} mehr.",
+    unsubscribed_everything: "{address} erhält keine Newsletter und Angebote von {brand} mehr.",
+    undo: "Rückgängig machen",
+    subscribe_again: "Wieder anmelden",
+    subscribed_again: "Sie sind wieder angemeldet.",
+    unknown: "Dieser Link funktioniert nicht",
+    unknown_why: "Er ist vielleicht unvollständig, oder das, worum es ging, gibt es nicht mehr. \
+                  Es wurde nichts geändert.",
+    unknown_next: "Folgen Sie dem Link in der E-Mail noch einmal, oder schreiben Sie dem Absender.",
+    failed: "Etwas ist schiefgegangen",
+    failed_next: "Es wurde nichts geändert. Bitte versuchen Sie es gleich noch einmal.",
+};
+
+pub(super) static FRENCH: Strings = Strings {
+    tag: "fr",
+    direction: Direction::LeftToRight,
+    ask_topic: "Se désabonner de {topic}\u{a0}?",
+    receives_topic: "{address} reçoit des e-mails sur le sujet {topic}.",
+    unsubscribe_topic: "Se désabonner de {topic}",
+    ask_everything: "Se désabonner de {brand}\u{a0}?",
+    receives_everything: "{address} reçoit des e-mails de {brand}.",
+    unsubscribe_everything: "Se désabonner de tout",
+    everything_note: "Vous ne recevrez plus ni lettres d’information ni offres de {brand}. \
+                      Les messages nécessaires, comme les factures, peuvent encore arriver.",
+    nothing_yet: "Rien ne change tant que vous n’avez pas appuyé sur le bouton.",
+    preferences: "Préférences e-mail",
+    choose: "Choisissez les e-mails que {address} reçoit de {brand}.",
+    topics: "E-mails que vous pouvez recevoir",
+    save: "Enregistrer mes choix",
+    saved: "Vos choix sont enregistrés.",
+    unsubscribed: "Désabonnement effectué",
+    unsubscribed_topic: "{address} ne recevra plus d’e-mails sur le sujet {topic}.",
+    unsubscribed_everything: "{address} ne recevra plus ni lettres d’information ni offres de {brand}.",
+    undo: "Annuler",
+    subscribe_again: "Se réabonner",
+    subscribed_again: "Votre abonnement est rétabli.",
+    unknown: "Ce lien ne fonctionne pas",
+    unknown_why: "Il est peut-être incomplet, ou ce qu’il concernait n’existe plus. Rien n’a été modifié.",
+    unknown_next: "Suivez encore une fois le lien de l’e-mail, ou écrivez à son expéditeur.",
+    failed: "Une erreur est survenue",
+    failed_next: "Rien n’a été modifié. Veuillez réessayer dans un instant.",
+};
+
+pub(super) static SPANISH: Strings = Strings {
+    tag: "es",
+    direction: Direction::LeftToRight,
+    ask_topic: "¿Darse de baja de {topic}?",
+    receives_topic: "{address} recibe correos sobre {topic}.",
+    unsubscribe_topic: "Darse de baja de {topic}",
+    ask_everything: "¿Darse de baja de {brand}?",
+    receives_everything: "{address} recibe correos de {brand}.",
+    unsubscribe_everything: "Darse de baja de todo",
+    everything_note: "No recibirá más boletines ni ofertas de {brand}. \
+                      Los mensajes necesarios, como los recibos, pueden seguir llegando.",
+    nothing_yet: "No cambia nada hasta que pulse el botón.",
+    preferences: "Preferencias de correo",
+    choose: "Elija qué correos recibe {address} de {brand}.",
+    topics: "Correos que puede recibir",
+    save: "Guardar la selección",
+    saved: "Su selección se ha guardado.",
+    unsubscribed: "Se ha dado de baja",
+    unsubscribed_topic: "{address} no recibirá más correos sobre {topic}.",
+    unsubscribed_everything: "{address} no recibirá más boletines ni ofertas de {brand}.",
+    undo: "Deshacer",
+    subscribe_again: "Volver a suscribirse",
+    subscribed_again: "Su suscripción vuelve a estar activa.",
+    unknown: "Este enlace no funciona",
+    unknown_why: "Puede que esté incompleto o que aquello a lo que llevaba ya no exista. No se ha cambiado nada.",
+    unknown_next: "Siga otra vez el enlace del correo o escriba a quien se lo envió.",
+    failed: "Algo ha fallado",
+    failed_next: "No se ha cambiado nada. Inténtelo de nuevo dentro de un momento.",
+};
+
+pub(super) static PORTUGUESE: Strings = Strings {
+    tag: "pt",
+    direction: Direction::LeftToRight,
+    ask_topic: "Cancelar a inscrição em {topic}?",
+    receives_topic: "{address} recebe e-mails sobre {topic}.",
+    unsubscribe_topic: "Cancelar a inscrição em {topic}",
+    ask_everything: "Cancelar os e-mails de {brand}?",
+    receives_everything: "{address} recebe e-mails de {brand}.",
+    unsubscribe_everything: "Cancelar todas as inscrições",
+    everything_note: "Você não receberá mais boletins nem ofertas de {brand}. \
+                      Mensagens necessárias, como recibos, ainda podem chegar.",
+    nothing_yet: "Nada muda até que você pressione o botão.",
+    preferences: "Preferências de e-mail",
+    choose: "Escolha quais e-mails {address} recebe de {brand}.",
+    topics: "E-mails que você pode receber",
+    save: "Salvar escolhas",
+    saved: "Suas escolhas foram salvas.",
+    unsubscribed: "Inscrição cancelada",
+    unsubscribed_topic: "{address} não receberá mais e-mails sobre {topic}.",
+    unsubscribed_everything: "{address} não receberá mais boletins nem ofertas de {brand}.",
+    undo: "Desfazer",
+    subscribe_again: "Inscrever-se novamente",
+    subscribed_again: "Sua inscrição está ativa novamente.",
+    unknown: "Este link não funciona",
+    unknown_why: "Ele pode estar incompleto, ou aquilo de que tratava pode não existir mais. Nada foi alterado.",
+    unknown_next: "Siga o link do e-mail mais uma vez ou escreva para o remetente.",
+    failed: "Algo deu errado",
+    failed_next: "Nada foi alterado. Tente novamente daqui a pouco.",
+};
+
+pub(super) static DUTCH: Strings = Strings {
+    tag: "nl",
+    direction: Direction::LeftToRight,
+    ask_topic: "Afmelden voor {topic}?",
+    receives_topic: "{address} ontvangt e-mails over {topic}.",
+    unsubscribe_topic: "Afmelden voor {topic}",
+    ask_everything: "Afmelden voor e-mails van {brand}?",
+    receives_everything: "{address} ontvangt e-mails van {brand}.",
+    unsubscribe_everything: "Voor alles afmelden",
+    everything_note: "U ontvangt geen nieuwsbrieven en aanbiedingen van {brand} meer. \
+                      Berichten die u nodig hebt, zoals bonnen, kunnen nog wel komen.",
+    nothing_yet: "Er verandert niets totdat u op de knop drukt.",
+    preferences: "E-mailvoorkeuren",
+    choose: "Kies welke e-mails {address} van {brand} ontvangt.",
+    topics: "E-mails die u kunt ontvangen",
+    save: "Keuzes opslaan",
+    saved: "Uw keuzes zijn opgeslagen.",
+    unsubscribed: "U bent afgemeld",
+    unsubscribed_topic: "{address} ontvangt geen e-mails over {topic} meer.",
+    unsubscribed_everything: "{address} ontvangt geen nieuwsbrieven en aanbiedingen van {brand} meer.",
+    undo: "Ongedaan maken",
+    subscribe_again: "Opnieuw aanmelden",
+    subscribed_again: "U bent weer aangemeld.",
+    unknown: "Deze link werkt niet",
+    unknown_why: "Misschien is hij onvolledig, of bestaat datgene waar het om ging niet meer. Er is niets veranderd.",
+    unknown_next: "Volg de link in de e-mail nog een keer, of schrijf de afzender.",
+    failed: "Er is iets misgegaan",
+    failed_next: "Er is niets veranderd. Probeer het zo dadelijk opnieuw.",
+};
+
+/// Every language, the one for everybody else first.
+pub(super) static LANGUAGES: [&Strings; 6] = [&ENGLISH, &GERMAN, &FRENCH, &SPANISH, &PORTUGUESE, &DUTCH];
+
+/// What a sentence is filled with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Values<'a> {
+    pub(super) address: &'a str,
+    pub(super) topic: &'a str,
+    pub(super) brand: &'a str,
+}
+
+impl<'a> Values<'a> {
+    fn of(&self, name: &str) -> Option<&'a str> {
+        match name {
+            "address" => Some(self.address),
+            "topic" => Some(self.topic),
+            "brand" => Some(self.brand),
+            _ => None,
+        }
+    }
+
+    /// Returns a sentence as plain text, such as for a title.
+    pub(super) fn text(&self, sentence: &str) -> String {
+        fill(sentence, |name| self.of(name).map(Cow::Borrowed), Cow::Borrowed)
+    }
+
+    /// Returns a sentence as html. Values are set apart, because a name of one direction may stand
+    /// in a sentence of the other.
+    pub(super) fn html(&self, sentence: &str) -> String {
+        let value = |name: &str| self.of(name).map(|value| Cow::Owned(format!("<bdi>{}</bdi>", escape_html(value))));
+        fill(sentence, value, escape_html)
+    }
+}
+
+/// Puts values in place of placeholders. What was put in is not looked at again.
+fn fill<'a>(
+    sentence: &'a str,
+    value: impl Fn(&str) -> Option<Cow<'a, str>>,
+    plain: impl Fn(&'a str) -> Cow<'a, str>,
+) -> String {
+    let mut filled = String::with_capacity(sentence.len() + 128);
+    let mut rest = sentence;
+    while let Some((before, after)) = rest.split_once('{') {
+        filled.push_str(&plain(before));
+        match after.split_once('}').and_then(|(name, after)| Some((value(name)?, after))) {
+            Some((value, after)) => {
+                filled.push_str(&value);
+                rest = after;
+            }
+            None => {
+                filled.push('{');
+                rest = after;
+            }
+        }
+    }
+    filled.push_str(&plain(rest));
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every slot with its name. A field that is added has to be listed here.
+    fn slots(strings: &Strings) -> Vec<(&'static str, &'static str)> {
+        macro_rules! listed {
+            ($($slot:ident),+ $(,)?) => {{
+                let Strings { tag: _, direction: _, $($slot),+ } = strings;
+                vec![$((stringify!($slot), *$slot)),+]
+            }};
+        }
+        listed!(
+            ask_topic,
+            receives_topic,
+            unsubscribe_topic,
+            ask_everything,
+            receives_everything,
+            unsubscribe_everything,
+            everything_note,
+            nothing_yet,
+            preferences,
+            choose,
+            topics,
+            save,
+            saved,
+            unsubscribed,
+            unsubscribed_topic,
+            unsubscribed_everything,
+            undo,
+            subscribe_again,
+            subscribed_again,
+            unknown,
+            unknown_why,
+            unknown_next,
+            failed,
+            failed_next,
+        )
+    }
+
+    fn placeholders(sentence: &str) -> Vec<&str> {
+        let mut found: Vec<&str> =
+            sentence.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).collect();
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn every_language_fills_every_slot_and_keeps_its_placeholders() {
+        let english = slots(&ENGLISH);
+        for strings in LANGUAGES {
+            for ((slot, sentence), (_, original)) in slots(strings).into_iter().zip(&english) {
+                let tag = strings.tag;
+                assert!(!sentence.trim().is_empty(), "{tag} has no {slot}");
+                assert_eq!(sentence.trim(), sentence, "{tag} {slot}");
+                assert!(!sentence.contains("  "), "{tag} {slot}: {sentence}");
+                assert_eq!(placeholders(sentence), placeholders(original), "{tag} {slot}");
+                assert_eq!(sentence.matches('{').count(), placeholders(sentence).len(), "{tag} {slot}");
+                assert!(placeholders(sentence).iter().all(|name| Values::default().of(name).is_some()));
+                if tag != "en" {
+                    assert_ne!(sentence, *original, "{tag} {slot} is English");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_language_has_a_tag_of_its_own() {
+        let mut tags: Vec<&str> = LANGUAGES.iter().map(|strings| strings.tag).collect();
+        tags.sort_unstable();
+        tags.dedup();
+
+        assert_eq!(tags.len(), LANGUAGES.len());
+        assert!(tags.iter().all(|tag| tag.len() == 2 && tag.bytes().all(|byte| byte.is_ascii_lowercase())));
+    }
+
+    #[test]
+    fn values_are_text_and_are_not_looked_at_again() {
+        let values = Values { address: "{topic}", topic: "<b>&{brand}", brand: "\"{x}'" };
+
+        let html = values.html("{address} & {topic} {unknown} {brand} {");
+
+        assert_eq!(
+            html,
+            "<bdi>{topic}</bdi> &amp; <bdi>&lt;b&gt;&amp;{brand}</bdi> {unknown} <bdi>&quot;{x}&#39;</bdi> {"
+        );
+        assert_eq!(values.text("{topic}: {brand}"), "<b>&{brand}: \"{x}'");
+    }
+}

@@ -1,0 +1,156 @@
+//! What a visit changed, sealed into its page, so that the same visit can take it back.
+//!
+//! The token is of use with the link it was made for alone, and for an hour: it undoes a slip of the
+//! hand. A change of mind goes through the choices of the page.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::token::UnsubscribeToken;
+use crate::clock::TimestampMs;
+use crate::id::SuppressionId;
+use crate::store::Keyring;
+
+/// How long a visit lasts.
+const VISIT_MS: i64 = 60 * 60 * 1000;
+/// What the sealed bytes are bound to, with the bytes of the link's token.
+const PLACE: &[u8] = b"undo token";
+/// Sealing adds 29 bytes to the 26 of the longest token, in base64.
+const CHARS_MAX: usize = (29_usize + PLAIN_BYTES_MAX).div_ceil(3) * 4;
+const PLAIN_BYTES_MAX: usize = 1 + 1 + 8 + 16;
+/// The first byte of the plain text.
+const VERSION: u8 = 1;
+
+/// What was opted out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// The topic of the link.
+    Topic,
+    /// All marketing email of the team.
+    Everything,
+}
+
+/// Where the opt-out was written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Record {
+    /// With the contact.
+    Contact,
+    /// In an entry of the suppression list that the visit added.
+    Suppression(SuppressionId),
+}
+
+/// An opt-out that can be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Undo {
+    pub(super) subject: Subject,
+    pub(super) record: Record,
+}
+
+impl Undo {
+    /// Returns the token's text, for a visit that goes on from `now_ms`.
+    pub(super) fn seal(self, token: &UnsubscribeToken, keyring: &Keyring, now_ms: TimestampMs) -> String {
+        let Self { subject, record } = self;
+        let mut plain = Vec::with_capacity(PLAIN_BYTES_MAX);
+        plain.push(VERSION);
+        plain.push(match subject {
+            Subject::Topic => 1,
+            Subject::Everything => 2,
+        });
+        plain.extend_from_slice(&(now_ms.saturating_add(VISIT_MS)).to_be_bytes());
+        if let Record::Suppression(id) = record {
+            plain.extend_from_slice(id.as_bytes());
+        }
+        URL_SAFE_NO_PAD.encode(keyring.seal(&place(token), &plain))
+    }
+
+    /// Reads what [`Undo::seal`] wrote for the same link within the last hour; `None` for every other
+    /// text.
+    pub(super) fn open(text: &str, token: &UnsubscribeToken, keyring: &Keyring, now_ms: TimestampMs) -> Option<Self> {
+        if text.len() > CHARS_MAX {
+            return None;
+        }
+        let sealed = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let plain = keyring.open_sealed(&place(token), &sealed).ok()?;
+        let (&[VERSION, subject], rest) = plain.split_first_chunk::<2>()? else { return None };
+        let (ends_ms, rest) = rest.split_first_chunk::<8>()?;
+        let subject = match subject {
+            1 => Subject::Topic,
+            2 => Subject::Everything,
+            _ => return None,
+        };
+        let record = match rest {
+            [] => Record::Contact,
+            id => Record::Suppression(SuppressionId::from_bytes(id.try_into().ok()?)),
+        };
+        (now_ms < TimestampMs::from_be_bytes(*ends_ms)).then_some(Self { subject, record })
+    }
+}
+
+fn place(token: &UnsubscribeToken) -> Vec<u8> {
+    [PLACE, &token.to_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::EmailAddress;
+    use crate::id::{Id, TopicId};
+
+    const NOW_MS: TimestampMs = 1_767_604_353_456;
+
+    fn keyring() -> Keyring {
+        let directory = tempfile::tempdir().unwrap();
+        Keyring::open(&directory.path().join("master.key")).unwrap()
+    }
+
+    fn token(topic: TopicId, address: &str) -> UnsubscribeToken {
+        UnsubscribeToken::of_topic(Id::MIN, topic, EmailAddress::parse(address).unwrap())
+    }
+
+    #[test]
+    fn an_undo_reads_back_with_its_own_link_within_the_hour() {
+        let (keyring, other_keys) = (keyring(), self::keyring());
+        let link = token(Id::MIN, "ada@example.com");
+        for subject in [Subject::Topic, Subject::Everything] {
+            for record in [Record::Contact, Record::Suppression(Id::MAX)] {
+                let undo = Undo { subject, record };
+
+                let sealed = undo.seal(&link, &keyring, NOW_MS);
+
+                assert!(sealed.len() <= CHARS_MAX);
+                let open = |token: &UnsubscribeToken, keyring, now_ms| Undo::open(&sealed, token, keyring, now_ms);
+                assert_eq!(open(&link, &keyring, NOW_MS), Some(undo));
+                assert_eq!(open(&link, &keyring, NOW_MS + VISIT_MS - 1), Some(undo));
+                assert_eq!(open(&link, &keyring, NOW_MS + VISIT_MS), None);
+                assert_eq!(open(&link, &other_keys, NOW_MS), None);
+                assert_eq!(open(&token(Id::MAX, "ada@example.com"), &keyring, NOW_MS), None);
+                assert_eq!(open(&token(Id::MIN, "bob@example.com"), &keyring, NOW_MS), None);
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_not_sealed_as_an_undo_is_none() {
+        let keyring = keyring();
+        let link = token(Id::MIN, "ada@example.com");
+        let sealed = |plain: &[u8]| URL_SAFE_NO_PAD.encode(keyring.seal(&place(&link), plain));
+        let body = |subject: u8| [[VERSION, subject].as_slice(), &TimestampMs::MAX.to_be_bytes()].concat();
+
+        assert!(Undo::open(&sealed(&body(1)), &link, &keyring, NOW_MS).is_some());
+        for text in [
+            String::new(),
+            "1".into(),
+            "A".repeat(10_000_000),
+            link.seal(&keyring),
+            sealed(&[]),
+            sealed(&[VERSION, 1]),
+            sealed(&body(0)),
+            sealed(&body(3)),
+            sealed(&[2, 1, 0x7f, 0, 0, 0, 0, 0, 0, 0]),
+            sealed(&[body(1).as_slice(), &[0; 15]].concat()),
+            sealed(&[body(1).as_slice(), &[0; 17]].concat()),
+        ] {
+            assert_eq!(Undo::open(&text, &link, &keyring, NOW_MS), None, "{text:.40}");
+        }
+    }
+}

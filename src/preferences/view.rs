@@ -1,0 +1,193 @@
+//! What a link leads to: who its recipient is to the team, and where they stand.
+
+use super::store;
+use super::theme::Theme;
+use super::token::{Scope, UnsubscribeToken};
+use super::undo::{Record, Subject, Undo};
+use crate::address::EmailAddress;
+use crate::contacts;
+use crate::id::{ContactId, TeamId, TopicId};
+use crate::store::tables::AddressHash;
+use crate::store::{Reads, StoreError};
+use crate::suppressions::{self, Origin};
+use crate::topics::{Subscription, Topic, Visibility};
+use crate::{teams, topics};
+
+/// Where a recipient stands with a topic, or with everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing is recorded against sending.
+    Receives,
+    /// An opt-out is recorded.
+    OptedOut,
+}
+
+/// What a link is about, as the page shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// One topic.
+    Topic {
+        /// Its name.
+        name: String,
+        /// Where the recipient stands with it.
+        standing: Standing,
+    },
+    /// Everything.
+    Everything,
+}
+
+/// A topic that the page lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedTopic {
+    /// Its id.
+    pub id: TopicId,
+    /// Its name.
+    pub name: String,
+    /// What the team says of it.
+    pub description: Option<String>,
+    /// Whether the recipient receives it: as they chose, else as its default says.
+    pub subscription: Subscription,
+}
+
+/// What the visit has just done, and can take back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Whether it opted out of everything, or of the link's topic.
+    pub(super) subject: Subject,
+    /// The sealed token that takes it back.
+    pub(super) undo: String,
+}
+
+/// What a link leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The recipient.
+    pub address: EmailAddress,
+    /// Who writes to them: the theme's brand, else the team's name.
+    pub brand: String,
+    /// How the page looks.
+    pub theme: Theme,
+    /// What the link is about.
+    pub about: About,
+    /// Where the recipient stands with everything.
+    pub everything: Standing,
+    /// The public topics, oldest first, where the recipient has choices: a contact, whose link is
+    /// about no private topic.
+    pub topics: Vec<ListedTopic>,
+    /// What the visit has just done.
+    pub done: Option<Done>,
+}
+
+/// A link's recipient in the transaction that reads or changes their choices.
+pub(super) struct Recipient {
+    pub(super) hash: AddressHash,
+    /// The contact of the address, and whether it opted out of everything.
+    pub(super) contact: Option<(ContactId, Standing)>,
+    /// Why the address is on the suppression list.
+    pub(super) suppressed: Option<Origin>,
+    /// The link's own topic.
+    pub(super) topic: Option<Topic>,
+}
+
+impl Recipient {
+    /// Finds who a token is about; `None` when its team or its topic is gone.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn find(tx: &impl Reads, token: &UnsubscribeToken) -> Result<Option<Self>, StoreError> {
+        let topic = match token.scope {
+            Scope::Everything => None,
+            Scope::Topic(id) => {
+                let Some(topic) = topics::find(tx, token.team, id)? else { return Ok(None) };
+                Some(topic)
+            }
+        };
+        let hash = suppressions::hash(&token.address);
+        let contact = contacts::find_by_address(tx, token.team, &hash)?
+            .map(|(id, row)| (id, if row.unsubscribed() { Standing::OptedOut } else { Standing::Receives }));
+        let suppressed = suppressions::origin(tx, token.team, &hash)?;
+        Ok(Some(Self { hash, contact, suppressed, topic }))
+    }
+
+    /// Returns where the recipient stands with everything. An entry of the suppression list that is
+    /// no opt-out is the team's affair, and not shown.
+    pub(super) fn everything(&self) -> Standing {
+        let opted_out = self.contact.is_some_and(|(_, standing)| standing == Standing::OptedOut);
+        if opted_out || self.suppressed == Some(Origin::Unsubscribe) { Standing::OptedOut } else { Standing::Receives }
+    }
+
+    /// Returns whether the contact receives the link's own topic, as it chose, else as the default says.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn receives_topic(&self, tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
+        let (Some((contact, _)), Some(topic)) = (self.contact, &self.topic) else { return Ok(false) };
+        let choices = contacts::choices_of(tx, team, contact)?;
+        let chosen = choices.iter().find(|(chosen, _)| *chosen == topic.id).map(|(_, subscription)| *subscription);
+        Ok(chosen.unwrap_or(topic.default_subscription) == Subscription::OptIn)
+    }
+
+    /// Returns the topics that the page lists, with what the recipient receives.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn topics(&self, tx: &impl Reads, token: &UnsubscribeToken) -> Result<Vec<ListedTopic>, StoreError> {
+        let Some((contact, _)) = self.contact else { return Ok(Vec::new()) };
+        if self.topic.as_ref().is_some_and(|topic| topic.visibility == Visibility::Private) {
+            return Ok(Vec::new());
+        }
+        let choices = contacts::choices_of(tx, token.team, contact)?;
+        let listed =
+            topics::all(tx, token.team)?.into_iter().rev().filter(|topic| topic.visibility == Visibility::Public);
+        let listed = listed.map(|topic| {
+            let Topic { id, name, description, default_subscription, .. } = topic;
+            let chosen = choices.iter().find(|(topic, _)| *topic == id).map(|(_, subscription)| *subscription);
+            ListedTopic { id, name, description, subscription: chosen.unwrap_or(default_subscription) }
+        });
+        Ok(listed.collect())
+    }
+}
+
+/// Returns what a token leads to, for a visit that has just done `done`; `None` when its team or its
+/// topic is gone.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn load(
+    tx: &impl Reads,
+    token: &UnsubscribeToken,
+    done: Option<(Undo, String)>,
+) -> Result<Option<View>, StoreError> {
+    let Some(team) = teams::find(tx, token.team)? else { return Ok(None) };
+    let Some(recipient) = Recipient::find(tx, token)? else { return Ok(None) };
+    let theme = store::theme_of(tx, token.team)?;
+    let everything = recipient.everything();
+    let topics = recipient.topics(tx, token)?;
+    let about = match &recipient.topic {
+        None => About::Everything,
+        Some(topic) => {
+            // The topic's default is nobody's word, so that it does not answer what the link asks.
+            let opted_out = contacts::has_opted_out(tx, token.team, &recipient.hash, topic.id)?;
+            let standing =
+                if opted_out || everything == Standing::OptedOut { Standing::OptedOut } else { Standing::Receives };
+            About::Topic { name: topic.name.clone(), standing }
+        }
+    };
+    // What has been taken back elsewhere since is not done any more.
+    let still_so = |undo: &Undo| match (undo.subject, undo.record, &about) {
+        (Subject::Topic, Record::Contact, About::Topic { standing, .. }) => *standing == Standing::OptedOut,
+        (Subject::Topic, Record::Suppression(_), _) | (Subject::Everything, ..) => everything == Standing::OptedOut,
+        (Subject::Topic, Record::Contact, About::Everything) => false,
+    };
+    let done =
+        done.filter(|(undo, _)| still_so(undo)).map(|(undo, sealed)| Done { subject: undo.subject, undo: sealed });
+    Ok(Some(View {
+        address: token.address.clone(),
+        brand: theme.brand.clone().unwrap_or(team.name),
+        theme,
+        about,
+        everything,
+        topics,
+        done,
+    }))
+}

@@ -1,0 +1,153 @@
+//! The endpoints under `/audiences`: what segments were called before, for clients that still say so.
+//!
+//! A contact belongs to the team, so below an audience it is the team's contact: the audience has to
+//! be there, and a contact that is added joins it.
+
+use salvo::Writer;
+use salvo::oapi::endpoint;
+use salvo::writing::Json;
+
+use super::request::CreateSegmentRequest;
+use super::response::{
+    DeletedSegment, RemovedContact, SegmentResponse, SegmentRowResponse, SegmentWithCountResponse, Word,
+};
+use super::{list_contacts_of, not_found};
+use crate::api_keys::Caller;
+use crate::contacts::api::{ContactResponse, CreateContactRequest, EraseRule, Include, UpdateContactRequest};
+use crate::contacts::{ContactName, Contacts, Facets};
+use crate::events::Source;
+use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, PathIdOrEmail, State};
+use crate::id::{SegmentId, TeamId, resource};
+use crate::segments::service::Segments;
+
+/// Creates a segment, under its older name.
+#[endpoint(tags("Audiences"))]
+pub async fn create_audience(
+    segments: State<Segments>,
+    caller: Caller,
+    audience: Body<CreateSegmentRequest>,
+) -> ApiResult<Created<SegmentResponse>> {
+    let new = audience.into_inner().parse()?;
+    let segment = segments.create(caller.team, new).await?;
+    Ok(Created(SegmentResponse::of(Word::Audience, segment)))
+}
+
+/// Lists segments, under their older name.
+#[endpoint(tags("Audiences"))]
+pub async fn list_audiences(
+    segments: State<Segments>,
+    caller: Caller,
+    query: ListQuery<resource::Segment>,
+) -> ApiResult<Json<List<SegmentRowResponse>>> {
+    let page = segments.list(caller.team, query.0).await?;
+    Ok(Json(List::of(page, SegmentRowResponse::from)))
+}
+
+/// Shows a segment and how many contacts it holds, under its older name.
+#[endpoint(tags("Audiences"))]
+pub async fn get_audience(
+    segments: State<Segments>,
+    caller: Caller,
+    id: PathId<resource::Segment>,
+) -> ApiResult<Json<SegmentWithCountResponse>> {
+    let segment = segments.find(caller.team, id.0).await?.ok_or_else(not_found)?;
+    let count = segments.count_contacts(caller.team, &segment).await?;
+    Ok(Json(SegmentWithCountResponse::of(Word::Audience, segment, count)))
+}
+
+/// Deletes a segment, under its older name. Its contacts stay.
+#[endpoint(tags("Audiences"))]
+pub async fn delete_audience(
+    segments: State<Segments>,
+    caller: Caller,
+    id: PathId<resource::Segment>,
+) -> ApiResult<Json<DeletedSegment>> {
+    segments.delete(caller.team, id.0).await?;
+    Ok(Json(DeletedSegment::of(Word::Audience, id.0)))
+}
+
+/// Adds a contact, which joins the segment.
+///
+/// One that has the address already is changed instead: what is not given stays, and nobody is
+/// subscribed again.
+#[endpoint(tags("Audiences"))]
+pub async fn create_audience_contact(
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathId<resource::Segment>,
+    contact: Body<CreateContactRequest>,
+) -> ApiResult<Created<ContactResponse>> {
+    let mut new = contact.into_inner().parse()?;
+    new.changes.segments.push(id.0);
+    let contact = contacts.create(caller.team, new, Source::Api).await?;
+    Ok(Created(contact.into()))
+}
+
+/// Lists the contacts that a segment holds, newest first.
+#[endpoint(tags("Audiences"))]
+pub async fn list_audience_contacts(
+    segments: State<Segments>,
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathId<resource::Segment>,
+    query: ListQuery<resource::Contact>,
+    include: Include,
+) -> ApiResult<Json<List<ContactResponse>>> {
+    list_contacts_of(&segments, &contacts, caller.team, id.0, query.0, include.0).await
+}
+
+/// Shows a contact of the team, by its id or its address.
+#[endpoint(tags("Audiences"))]
+pub async fn get_audience_contact(
+    segments: State<Segments>,
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathId<resource::Segment>,
+    contact_id: PathIdOrEmail<resource::Contact>,
+) -> ApiResult<Json<ContactResponse>> {
+    require(&segments, caller.team, id.0).await?;
+    let contact = contacts.find(caller.team, contact_id.0, Facets::PROPERTIES).await?;
+    contact.map(|contact| Json(contact.into())).ok_or_else(|| ApiError::not_found("Contact"))
+}
+
+/// Changes a contact of the team.
+#[endpoint(tags("Audiences"))]
+pub async fn update_audience_contact(
+    segments: State<Segments>,
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathId<resource::Segment>,
+    contact_id: PathIdOrEmail<resource::Contact>,
+    changes: Body<UpdateContactRequest>,
+) -> ApiResult<Json<ContactResponse>> {
+    let (email, changes) = changes.into_inner().parse()?;
+    require(&segments, caller.team, id.0).await?;
+    let contact = contacts.update(caller.team, contact_id.0, email, changes, Source::Api).await?;
+    Ok(Json(contact.into()))
+}
+
+/// Removes a contact of the team, not from the segment alone.
+///
+/// One that is not there is answered alike: it is gone either way.
+#[endpoint(tags("Audiences"))]
+pub async fn delete_audience_contact(
+    segments: State<Segments>,
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathId<resource::Segment>,
+    contact_id: PathIdOrEmail<resource::Contact>,
+    erase: EraseRule,
+) -> ApiResult<Json<RemovedContact>> {
+    require(&segments, caller.team, id.0).await?;
+    let given = match &contact_id.0 {
+        ContactName::Id(id) => id.to_string(),
+        ContactName::Email(email) => email.to_string(),
+    };
+    let removed = contacts.remove(caller.team, contact_id.0, erase.0, Source::Api).await?;
+    Ok(Json(RemovedContact::of(removed.map_or(given, |id| id.to_string()))))
+}
+
+/// Refuses a segment that the team does not have.
+async fn require(segments: &Segments, team: TeamId, id: SegmentId) -> ApiResult<()> {
+    segments.find(team, id).await?.map(|_| ()).ok_or_else(not_found)
+}

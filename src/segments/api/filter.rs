@@ -1,0 +1,166 @@
+//! Filters on the wire.
+
+use salvo::oapi::ToSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::http::{ApiError, ApiResult};
+use crate::segments::filter::{ConditionText, Filter, FilterError, Match};
+
+/// Which contacts belong to a segment, by what is known of them.
+///
+/// Without conditions, every contact does. Texts are compared case-sensitively.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FilterRequest {
+    /// `all` when each condition must hold, `any` when one is enough.
+    #[serde(rename = "match")]
+    #[salvo(schema(required = true, value_type = String))]
+    matching: Option<String>,
+    /// Up to 50 conditions.
+    #[salvo(schema(required = true, value_type = Vec<ConditionRequest>))]
+    conditions: Option<Vec<ConditionRequest>>,
+}
+
+/// One condition.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ConditionRequest {
+    /// `email`, `first_name`, `last_name`, `unsubscribed`, `created_at`, or `property:` and the key of a property.
+    #[salvo(schema(required = true, value_type = String))]
+    field: Option<String>,
+    /// Of texts and properties `equals`, `not_equals`, `contains`, `starts_with`, `ends_with`, `is_set` or
+    /// `is_not_set`; of properties also `greater_than` or `less_than`, which compare numbers; of `unsubscribed`
+    /// `is_true` or `is_false`; of `created_at` `before` or `after`.
+    #[salvo(schema(required = true, value_type = String))]
+    op: Option<String>,
+    /// What the field is compared with, up to 1,000 characters; ignored where the operator compares with nothing.
+    value: Option<String>,
+}
+
+impl FilterRequest {
+    /// Checks the filter, which stands in the field `filter` of a body.
+    pub(crate) fn parse(self) -> ApiResult<Filter> {
+        let Self { matching, conditions } = self;
+        let word = matching.ok_or_else(|| ApiError::missing_field("filter.match"))?;
+        let matching = Match::parse(&word).ok_or_else(|| {
+            ApiError::validation(format!(
+                "Invalid `filter.match` field: `{}` are accepted.",
+                Match::WORDS.join("` and `")
+            ))
+        })?;
+        let conditions = conditions.ok_or_else(|| ApiError::missing_field("filter.conditions"))?;
+        let conditions = conditions.into_iter().enumerate().map(|(index, condition)| condition.text(index));
+        Ok(Filter::parse(matching, conditions.collect::<Result<_, _>>()?)?)
+    }
+}
+
+impl ConditionRequest {
+    fn text(self, index: usize) -> ApiResult<ConditionText> {
+        let Self { field, op, value } = self;
+        let missing = |part: &str| ApiError::missing_field(&format!("filter.conditions[{index}].{part}"));
+        let field = field.ok_or_else(|| missing("field"))?;
+        let op = op.ok_or_else(|| missing("op"))?;
+        Ok(ConditionText { field, op, value })
+    }
+}
+
+impl From<FilterError> for ApiError {
+    fn from(error: FilterError) -> Self {
+        Self::validation(format!("Invalid `filter.{}` field: {error}.", error.path()))
+    }
+}
+
+/// A filter as it was given.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FilterResponse {
+    /// `all` when each condition must hold, `any` when one is enough.
+    #[serde(rename = "match")]
+    matching: &'static str,
+    /// The conditions.
+    conditions: Vec<ConditionResponse>,
+}
+
+/// One condition as it was given.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ConditionResponse {
+    /// The field.
+    field: String,
+    /// The operator.
+    op: String,
+    /// What the field is compared with.
+    value: Option<String>,
+}
+
+impl From<&Filter> for FilterResponse {
+    fn from(filter: &Filter) -> Self {
+        let show = |condition: &ConditionText| {
+            let ConditionText { field, op, value } = condition.clone();
+            ConditionResponse { field, op, value }
+        };
+        Self { matching: filter.matching().as_str(), conditions: filter.conditions().map(show).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::body::parse;
+
+    fn read(raw: &str) -> ApiResult<Filter> {
+        parse::<FilterRequest>(raw.as_bytes(), &[])?.parse()
+    }
+
+    #[test]
+    fn a_filter_is_read_and_shown_in_one_shape() {
+        for (given, shown) in [
+            (r#"{"match":"all","conditions":[]}"#, r#"{"match":"all","conditions":[]}"#),
+            (
+                r#"{"conditions":[{"value":"a","op":"equals","field":"email"}],"match":"any"}"#,
+                r#"{"match":"any","conditions":[{"field":"email","op":"equals","value":"a"}]}"#,
+            ),
+            (
+                r#"{"match":"all","conditions":[{"field":"email","op":"is_set"}]}"#,
+                r#"{"match":"all","conditions":[{"field":"email","op":"is_set","value":null}]}"#,
+            ),
+        ] {
+            let filter = read(given).unwrap();
+
+            assert_eq!(serde_json::to_string(&FilterResponse::from(&filter)).unwrap(), shown);
+        }
+    }
+
+    #[test]
+    fn every_refusal_names_the_field_of_the_body() {
+        for (raw, message) in [
+            ("{}", "Missing `filter.match` field."),
+            (r#"{"match":"all"}"#, "Missing `filter.conditions` field."),
+            (r#"{"match":"all","conditions":[{}]}"#, "Missing `filter.conditions[0].field` field."),
+            (
+                r#"{"match":"all","conditions":[{"field":"email","op":null}]}"#,
+                "Missing `filter.conditions[0].op` field.",
+            ),
+            (r#"{"match":"some","conditions":[]}"#, "Invalid `filter.match` field: `all` and `any` are accepted."),
+            (
+                r#"{"match":"all","conditions":[{"field":"email","op":"equals","value":null}]}"#,
+                "Invalid `filter.conditions[0].value` field: `equals` compares with a value; give a string.",
+            ),
+            (
+                r#"{"match":"all","conditions":[{"field":"unsubscribed","op":"is_false"},{"field":"unsubscribed","op":"before","value":"x"}]}"#,
+                "Invalid `filter.conditions[1].op` field: `before` is no operator of `unsubscribed`; it takes \
+                 `is_true`, `is_false`.",
+            ),
+            (
+                r#"{"match":"all","conditions":[{"field":"email","op":"equals","value":5}]}"#,
+                "Invalid `conditions[0].value` field: invalid type: integer `5`, expected a string.",
+            ),
+            (
+                r#"{"match":"all","conditions":[],"rules":[]}"#,
+                "Invalid `rules` field: unknown field `rules`, expected `match` or `conditions`.",
+            ),
+        ] {
+            let error = read(raw).unwrap_err();
+
+            assert_eq!((error.code.status(), error.message.as_str()), (422, message), "{raw}");
+        }
+    }
+}

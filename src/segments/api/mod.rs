@@ -1,0 +1,163 @@
+//! The endpoints under `/segments`, and under `/audiences`, which they were called before.
+//!
+//! `request.rs` and `filter.rs` what is asked; `response.rs` what is answered; `audiences.rs` the
+//! older paths.
+
+pub mod audiences;
+
+mod filter;
+mod request;
+mod response;
+
+use salvo::Writer;
+use salvo::oapi::endpoint;
+use salvo::writing::Json;
+
+use self::request::{CreateSegmentRequest, UpdateSegmentRequest};
+use self::response::{DeletedSegment, SegmentResponse, SegmentRowResponse, SegmentWithCountResponse, Word};
+use super::error::{CreateSegmentError, DeleteSegmentError, UpdateSegmentError};
+use super::listing::SegmentPageError;
+use super::model::SEGMENTS_MAX;
+use super::service::Segments;
+use crate::api_keys::Caller;
+use crate::contacts::api::{ContactResponse, Include};
+use crate::contacts::{Contacts, Facets};
+use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, State};
+use crate::id::{ContactId, SegmentId, TeamId, resource};
+use crate::store::page::{PageError, PageQuery};
+
+/// Creates a segment.
+///
+/// With a filter it holds the contacts that match, whenever they were added. Contacts can be added
+/// to any segment by hand.
+#[endpoint(tags("Segments"))]
+pub async fn create_segment(
+    segments: State<Segments>,
+    caller: Caller,
+    segment: Body<CreateSegmentRequest>,
+) -> ApiResult<Created<SegmentResponse>> {
+    let new = segment.into_inner().parse()?;
+    let segment = segments.create(caller.team, new).await?;
+    Ok(Created(SegmentResponse::of(Word::Segment, segment)))
+}
+
+/// Lists segments, newest first.
+#[endpoint(tags("Segments"))]
+pub async fn list_segments(
+    segments: State<Segments>,
+    caller: Caller,
+    query: ListQuery<resource::Segment>,
+) -> ApiResult<Json<List<SegmentRowResponse>>> {
+    let page = segments.list(caller.team, query.0).await?;
+    Ok(Json(List::of(page, SegmentRowResponse::from)))
+}
+
+/// Shows a segment and how many contacts it holds.
+#[endpoint(tags("Segments"))]
+pub async fn get_segment(
+    segments: State<Segments>,
+    caller: Caller,
+    id: PathId<resource::Segment>,
+) -> ApiResult<Json<SegmentWithCountResponse>> {
+    let segment = segments.find(caller.team, id.0).await?.ok_or_else(not_found)?;
+    let count = segments.count_contacts(caller.team, &segment).await?;
+    Ok(Json(SegmentWithCountResponse::of(Word::Segment, segment, count)))
+}
+
+/// Lists the contacts that a segment holds, newest first.
+#[endpoint(tags("Segments"))]
+pub async fn list_segment_contacts(
+    segments: State<Segments>,
+    contacts: State<Contacts>,
+    caller: Caller,
+    id: PathId<resource::Segment>,
+    query: ListQuery<resource::Contact>,
+    include: Include,
+) -> ApiResult<Json<List<ContactResponse>>> {
+    list_contacts_of(&segments, &contacts, caller.team, id.0, query.0, include.0).await
+}
+
+/// Changes the name or the filter of a segment.
+#[endpoint(tags("Segments"))]
+pub async fn update_segment(
+    segments: State<Segments>,
+    caller: Caller,
+    id: PathId<resource::Segment>,
+    changes: Body<UpdateSegmentRequest>,
+) -> ApiResult<Json<SegmentResponse>> {
+    let changes = changes.into_inner().parse()?;
+    let segment = segments.update(caller.team, id.0, changes).await?;
+    Ok(Json(SegmentResponse::of(Word::Segment, segment)))
+}
+
+/// Deletes a segment. Its contacts stay.
+///
+/// An id that no segment has is answered alike: it is gone either way.
+#[endpoint(tags("Segments"))]
+pub async fn delete_segment(
+    segments: State<Segments>,
+    caller: Caller,
+    id: PathId<resource::Segment>,
+) -> ApiResult<Json<DeletedSegment>> {
+    segments.delete(caller.team, id.0).await?;
+    Ok(Json(DeletedSegment::of(Word::Segment, id.0)))
+}
+
+async fn list_contacts_of(
+    segments: &Segments,
+    contacts: &Contacts,
+    team: TeamId,
+    id: SegmentId,
+    query: PageQuery<ContactId>,
+    facets: Facets,
+) -> ApiResult<Json<List<ContactResponse>>> {
+    let page = segments.contacts(team, id, query).await?;
+    let page = contacts.show(team, page, facets).await?;
+    Ok(Json(List::of(page, ContactResponse::from)))
+}
+
+fn not_found() -> ApiError {
+    ApiError::not_found("Segment")
+}
+
+impl From<CreateSegmentError> for ApiError {
+    fn from(error: CreateSegmentError) -> Self {
+        match error {
+            CreateSegmentError::TooMany => {
+                Self::validation(format!("A team has at most {SEGMENTS_MAX} segments. Delete one that is not used."))
+            }
+            CreateSegmentError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<UpdateSegmentError> for ApiError {
+    fn from(error: UpdateSegmentError) -> Self {
+        match error {
+            UpdateSegmentError::NotFound => not_found(),
+            UpdateSegmentError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<DeleteSegmentError> for ApiError {
+    fn from(error: DeleteSegmentError) -> Self {
+        match error {
+            DeleteSegmentError::InUse => Self::new(
+                ErrorCode::Conflict,
+                "A broadcast uses this segment. Delete the broadcast first, or take the segment out of it.",
+            ),
+            DeleteSegmentError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SegmentPageError> for ApiError {
+    fn from(error: SegmentPageError) -> Self {
+        match error {
+            SegmentPageError::NotFound => not_found(),
+            SegmentPageError::UnknownCursor => PageError::UnknownCursor.into(),
+            SegmentPageError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Segment requests.
+
+use salvo::oapi::ToSchema;
+use serde::Deserialize;
+
+use super::filter::FilterRequest;
+use crate::http::{ApiError, ApiResult, JsonBody};
+use crate::patch::Patch;
+use crate::segments::model::{NAME_CHARS_MAX, NewSegment, SegmentChanges, SegmentName};
+
+/// A segment to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CreateSegmentRequest {
+    /// The name, 1 to 255 characters.
+    #[salvo(schema(required = true, value_type = String))]
+    name: Option<String>,
+    /// Whom it holds by what is known of them; without it, it holds those who are added to it.
+    filter: Option<FilterRequest>,
+}
+
+impl JsonBody for CreateSegmentRequest {}
+
+/// What changes about a segment.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpdateSegmentRequest {
+    /// The name, 1 to 255 characters.
+    name: Option<String>,
+    /// Whom it holds by what is known of them; null to hold those alone who are added to it.
+    #[serde(default)]
+    #[salvo(schema(value_type = Option<FilterRequest>))]
+    filter: Patch<FilterRequest>,
+}
+
+impl JsonBody for UpdateSegmentRequest {}
+
+impl CreateSegmentRequest {
+    pub(super) fn parse(self) -> ApiResult<NewSegment> {
+        let Self { name, filter } = self;
+        let name = name.ok_or_else(|| ApiError::missing_field("name"))?;
+        Ok(NewSegment { name: parse_name(&name)?, filter: filter.map(FilterRequest::parse).transpose()? })
+    }
+}
+
+impl UpdateSegmentRequest {
+    pub(super) fn parse(self) -> ApiResult<SegmentChanges> {
+        let Self { name, filter } = self;
+        Ok(SegmentChanges {
+            name: name.as_deref().map(parse_name).transpose()?,
+            filter: match filter {
+                Patch::Keep => Patch::Keep,
+                Patch::Clear => Patch::Clear,
+                Patch::Set(filter) => Patch::Set(filter.parse()?),
+            },
+        })
+    }
+}
+
+fn parse_name(text: &str) -> ApiResult<SegmentName> {
+    SegmentName::parse(text).ok_or_else(|| {
+        ApiError::validation(format!(
+            "Invalid `name` field: it must have 1 to {NAME_CHARS_MAX} characters and no control characters."
+        ))
+    })
+}

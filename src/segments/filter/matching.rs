@@ -1,0 +1,80 @@
+//! The question put to each contact.
+
+use super::parse::number;
+use super::{Condition, CreatedTest, Filter, Match, NumberTest, Test, TextField, TextTest};
+use crate::clock::TimestampMs;
+
+/// What a filter can look at. Texts are borrowed: a row answers without being decoded as a whole.
+pub trait FilterSubject {
+    /// Returns the address.
+    fn email(&self) -> &str;
+    /// Returns the first name, when there is one.
+    fn first_name(&self) -> Option<&str>;
+    /// Returns the last name, when there is one.
+    fn last_name(&self) -> Option<&str>;
+    /// Returns whether the contact opted out of everything that is not transactional.
+    fn unsubscribed(&self) -> bool;
+    /// Returns when the contact was added.
+    fn created_ms(&self) -> TimestampMs;
+    /// Returns the value under a property's key, written exactly so.
+    fn property(&self, key: &str) -> Option<&str>;
+}
+
+impl Filter {
+    /// Returns whether the contact belongs to the segment by this filter.
+    pub fn matches(&self, subject: &impl FilterSubject) -> bool {
+        match self.matching {
+            Match::All => self.conditions.iter().all(|condition| condition.holds(subject)),
+            // No condition asks nothing of anybody, whichever word stands before it.
+            Match::Any if self.conditions.is_empty() => true,
+            Match::Any => self.conditions.iter().any(|condition| condition.holds(subject)),
+        }
+    }
+}
+
+impl Condition {
+    fn holds(&self, subject: &impl FilterSubject) -> bool {
+        match &self.test {
+            Test::Text(field, test) => test.holds(field.of(subject)),
+            Test::Number(key, test) => subject.property(key).and_then(number).is_some_and(|value| test.holds(value)),
+            Test::Unsubscribed(wanted) => subject.unsubscribed() == *wanted,
+            Test::Created(CreatedTest::Before(at_ms)) => subject.created_ms() < *at_ms,
+            Test::Created(CreatedTest::After(at_ms)) => subject.created_ms() > *at_ms,
+        }
+    }
+}
+
+impl TextField {
+    fn of<'s>(&self, subject: &'s impl FilterSubject) -> Option<&'s str> {
+        match self {
+            Self::Email => Some(subject.email()),
+            Self::FirstName => subject.first_name(),
+            Self::LastName => subject.last_name(),
+            Self::Property(key) => subject.property(key),
+        }
+    }
+}
+
+impl TextTest {
+    /// A contact without a value equals nothing, not even the empty text.
+    fn holds(&self, value: Option<&str>) -> bool {
+        match self {
+            Self::Equals(wanted) => value == Some(&**wanted),
+            Self::NotEquals(unwanted) => value != Some(&**unwanted),
+            Self::Contains(part) => value.is_some_and(|value| value.contains(&**part)),
+            Self::StartsWith(start) => value.is_some_and(|value| value.starts_with(&**start)),
+            Self::EndsWith(end) => value.is_some_and(|value| value.ends_with(&**end)),
+            Self::IsSet => value.is_some_and(|value| !value.is_empty()),
+            Self::IsNotSet => value.is_none_or(str::is_empty),
+        }
+    }
+}
+
+impl NumberTest {
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Self::GreaterThan(bound) => value > bound,
+            Self::LessThan(bound) => value < bound,
+        }
+    }
+}

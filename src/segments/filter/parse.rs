@@ -1,0 +1,254 @@
+//! The grammar: which operators each field takes, and what each compares with.
+
+use std::fmt;
+
+use super::{
+    CONDITIONS_MAX, Condition, ConditionText, CreatedTest, Filter, KEY_CHARS_MAX, Match, NumberTest, Test, TextField,
+    TextTest, VALUE_CHARS_MAX, instant,
+};
+
+/// What stands before the key of a property.
+const PROPERTY_PREFIX: &str = "property:";
+/// How much of a refused word is repeated, in characters.
+const SHOWN_CHARS_MAX: usize = 60;
+
+const TEXT_OPS: &[&str] = &["equals", "not_equals", "contains", "starts_with", "ends_with", "is_set", "is_not_set"];
+const PROPERTY_OPS: &[&str] = &[
+    "equals",
+    "not_equals",
+    "contains",
+    "starts_with",
+    "ends_with",
+    "is_set",
+    "is_not_set",
+    "greater_than",
+    "less_than",
+];
+const UNSUBSCRIBED_OPS: &[&str] = &["is_true", "is_false"];
+const CREATED_OPS: &[&str] = &["before", "after"];
+
+impl Filter {
+    /// Checks the conditions of a filter, in their order.
+    ///
+    /// # Errors
+    /// [`FilterError`], which says where the first broken rule is.
+    pub fn parse(matching: Match, conditions: Vec<ConditionText>) -> Result<Self, FilterError> {
+        if conditions.len() > CONDITIONS_MAX {
+            return Err(FilterError::TooManyConditions(conditions.len()));
+        }
+        let parsed = conditions.into_iter().enumerate().map(|(index, condition)| {
+            Condition::try_from(condition).map_err(|error| FilterError::Condition { index, error })
+        });
+        Ok(Self { matching, conditions: parsed.collect::<Result<_, _>>()? })
+    }
+}
+
+impl TryFrom<ConditionText> for Condition {
+    type Error = ConditionError;
+
+    fn try_from(text: ConditionText) -> Result<Self, ConditionError> {
+        let test = Test::parse(&text)?;
+        Ok(Self { text, test })
+    }
+}
+
+impl Test {
+    fn parse(condition: &ConditionText) -> Result<Self, ConditionError> {
+        let ConditionText { field, op, value } = condition;
+        let value = Value { op, value: value.as_deref() };
+        value.check_length()?;
+        let refused = |accepted| ConditionError::Op { op: shown(op), field: shown(field), accepted };
+        let text = |of, accepted| match TextTest::parse(value)? {
+            Some(test) => Ok(Self::Text(of, test)),
+            None => Err(refused(accepted)),
+        };
+        match (field.as_str(), op.as_str()) {
+            ("email", _) => text(TextField::Email, TEXT_OPS),
+            ("first_name", _) => text(TextField::FirstName, TEXT_OPS),
+            ("last_name", _) => text(TextField::LastName, TEXT_OPS),
+            ("unsubscribed", "is_true") => Ok(Self::Unsubscribed(true)),
+            ("unsubscribed", "is_false") => Ok(Self::Unsubscribed(false)),
+            ("unsubscribed", _) => Err(refused(UNSUBSCRIBED_OPS)),
+            ("created_at", "before") => Ok(Self::Created(CreatedTest::Before(value.instant()?))),
+            ("created_at", "after") => Ok(Self::Created(CreatedTest::After(value.instant()?))),
+            ("created_at", _) => Err(refused(CREATED_OPS)),
+            (field, op) => match (property_key(field)?, op) {
+                (key, "greater_than") => Ok(Self::Number(key, NumberTest::GreaterThan(value.number()?))),
+                (key, "less_than") => Ok(Self::Number(key, NumberTest::LessThan(value.number()?))),
+                (key, _) => text(TextField::Property(key), PROPERTY_OPS),
+            },
+        }
+    }
+}
+
+impl TextTest {
+    /// Reads an operator that compares texts; `None` when it is none of them.
+    fn parse(value: Value<'_>) -> Result<Option<Self>, ConditionError> {
+        Ok(Some(match value.op {
+            "equals" => Self::Equals(value.text()?.into()),
+            "not_equals" => Self::NotEquals(value.text()?.into()),
+            "contains" => Self::Contains(value.text()?.into()),
+            "starts_with" => Self::StartsWith(value.text()?.into()),
+            "ends_with" => Self::EndsWith(value.text()?.into()),
+            "is_set" => Self::IsSet,
+            "is_not_set" => Self::IsNotSet,
+            _ => return Ok(None),
+        }))
+    }
+}
+
+fn property_key(field: &str) -> Result<Box<str>, ConditionError> {
+    let Some(key) = field.strip_prefix(PROPERTY_PREFIX) else {
+        return Err(ConditionError::UnknownField(shown(field)));
+    };
+    match key.chars().count() {
+        0 => Err(ConditionError::EmptyKey),
+        1..=KEY_CHARS_MAX => Ok(key.into()),
+        _ => Err(ConditionError::KeyTooLong),
+    }
+}
+
+/// The value of a condition, and the operator that asks for it.
+#[derive(Clone, Copy)]
+struct Value<'c> {
+    op: &'c str,
+    value: Option<&'c str>,
+}
+
+impl<'c> Value<'c> {
+    /// A value that the operator ignores is stored all the same.
+    fn check_length(self) -> Result<(), ConditionError> {
+        let is_long = self.value.is_some_and(|value| value.chars().count() > VALUE_CHARS_MAX);
+        if is_long { Err(ConditionError::ValueTooLong) } else { Ok(()) }
+    }
+
+    fn text(self) -> Result<&'c str, ConditionError> {
+        self.value.ok_or_else(|| ConditionError::ValueMissing { op: self.op.to_owned() })
+    }
+
+    fn instant(self) -> Result<i64, ConditionError> {
+        let text = self.text()?;
+        instant::parse(text).ok_or_else(|| ConditionError::NotADate(shown(text)))
+    }
+
+    fn number(self) -> Result<f64, ConditionError> {
+        let text = self.text()?;
+        number(text).ok_or_else(|| ConditionError::NotANumber(shown(text)))
+    }
+}
+
+/// Reads a number as the values of number properties are read: space around it does not count, and
+/// it is finite.
+pub(super) fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// Why conditions are no filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FilterError {
+    /// There are more than [`CONDITIONS_MAX`]: so many.
+    TooManyConditions(usize),
+    /// A condition breaks a rule.
+    Condition {
+        /// Which, from 0.
+        index: usize,
+        /// The rule.
+        error: ConditionError,
+    },
+}
+
+/// Why a condition is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConditionError {
+    /// A contact has no such field.
+    UnknownField(String),
+    /// `property:` stands alone.
+    EmptyKey,
+    /// No property has a key of that length.
+    KeyTooLong,
+    /// There is no such operator, or the field does not take it.
+    Op {
+        /// The operator.
+        op: String,
+        /// The field.
+        field: String,
+        /// What the field takes.
+        accepted: &'static [&'static str],
+    },
+    /// The operator compares with something that is not there.
+    ValueMissing {
+        /// The operator.
+        op: String,
+    },
+    /// The value passes [`VALUE_CHARS_MAX`].
+    ValueTooLong,
+    /// The field is compared with a date and this is none.
+    NotADate(String),
+    /// The operator compares numbers and this is none.
+    NotANumber(String),
+}
+
+impl FilterError {
+    /// Returns where in the filter the rule is broken: `conditions[0].op`.
+    pub fn path(&self) -> String {
+        match self {
+            Self::TooManyConditions(_) => "conditions".to_owned(),
+            Self::Condition { index, error } => format!("conditions[{index}].{}", error.part()),
+        }
+    }
+}
+
+impl ConditionError {
+    /// Returns which part of the condition breaks the rule.
+    fn part(&self) -> &'static str {
+        match self {
+            Self::UnknownField(_) | Self::EmptyKey | Self::KeyTooLong => "field",
+            Self::Op { .. } => "op",
+            Self::ValueMissing { .. } | Self::ValueTooLong | Self::NotADate(_) | Self::NotANumber(_) => "value",
+        }
+    }
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooManyConditions(count) => {
+                write!(f, "there are {count} conditions; up to {CONDITIONS_MAX} are accepted")
+            }
+            Self::Condition { error, .. } => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for ConditionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownField(field) => write!(
+                f,
+                "`{field}` is no field of a contact; `email`, `first_name`, `last_name`, `unsubscribed`, `created_at` \
+                 and `{PROPERTY_PREFIX}<key>` are accepted"
+            ),
+            Self::EmptyKey => write!(f, "the key of a property follows `{PROPERTY_PREFIX}`, as in `property:plan`"),
+            Self::KeyTooLong => write!(f, "the key of a property has 1 to {KEY_CHARS_MAX} characters"),
+            Self::Op { op, field, accepted } => {
+                write!(f, "`{op}` is no operator of `{field}`; it takes `{}`", accepted.join("`, `"))
+            }
+            Self::ValueMissing { op } => write!(f, "`{op}` compares with a value; give a string"),
+            Self::ValueTooLong => write!(f, "a value has at most {VALUE_CHARS_MAX} characters"),
+            Self::NotADate(text) => {
+                write!(f, "`{text}` is no date; ISO 8601 is accepted, such as `2026-01-05` or `2026-01-05T09:12:33Z`")
+            }
+            Self::NotANumber(text) => write!(f, "`{text}` is no number; one such as `18` or `-2.5` is accepted"),
+        }
+    }
+}
+
+/// Returns the beginning of a refused text, without what would break the line it is shown on.
+fn shown(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut shown: String = chars.by_ref().take(SHOWN_CHARS_MAX).filter(|c| !c.is_control()).collect();
+    if chars.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,217 @@
+//! Whom a segment holds: those its filter matches and those added by hand, each once.
+//!
+//! [`walk`] is the one place that answers this. Lists, counts and whatever sends to a segment walk;
+//! they differ in where they begin and when they stop.
+
+use std::ops::ControlFlow;
+
+use super::filter::{Filter, FilterSubject};
+use super::model::Segment;
+use crate::clock::TimestampMs;
+use crate::contacts::BorrowedContact;
+use crate::id::{ContactId, SegmentId, TeamId};
+use crate::store::tables::{CONTACTS, SEGMENT_MEMBERS};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError};
+
+/// What decides whom a segment holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// The segment, for those added by hand.
+    pub segment: SegmentId,
+    /// The filter. Without one nobody is matched.
+    pub filter: Option<Filter>,
+}
+
+impl Rule {
+    /// Returns the rule of a segment.
+    pub fn of(segment: &Segment) -> Self {
+        Self { segment: segment.id, filter: segment.filter.clone() }
+    }
+}
+
+/// The contacts that are looked at: by id, so by creation, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The oldest.
+    pub from: ContactId,
+    /// The newest.
+    pub to: ContactId,
+    /// Which end the walk begins at.
+    pub order: Order,
+}
+
+impl Span {
+    /// Everybody, in that order.
+    pub const fn all(order: Order) -> Self {
+        Self { from: ContactId::MIN, to: ContactId::MAX, order }
+    }
+
+    /// Returns what is left of the span once a walk has come past `last`; `None` when nothing is.
+    #[must_use]
+    pub fn beyond(self, last: ContactId) -> Option<Self> {
+        let rest = match self.order {
+            Order::Ascending => Self { from: next_id(last)?, ..self },
+            Order::Descending => Self { to: previous_id(last)?, ..self },
+        };
+        (rest.from <= rest.to).then_some(rest)
+    }
+}
+
+fn next_id(id: ContactId) -> Option<ContactId> {
+    let next = u128::from_be_bytes(*id.as_bytes()).checked_add(1)?;
+    Some(ContactId::from_bytes(next.to_be_bytes()))
+}
+
+fn previous_id(id: ContactId) -> Option<ContactId> {
+    let previous = u128::from_be_bytes(*id.as_bytes()).checked_sub(1)?;
+    Some(ContactId::from_bytes(previous.to_be_bytes()))
+}
+
+/// How a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walked {
+    /// Everybody in the span has been looked at.
+    ToTheEnd,
+    /// The visitor had enough.
+    Stopped,
+    /// As many rows as allowed have been looked at, this one last.
+    Paused(ContactId),
+}
+
+/// One whom the segment holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Who.
+    pub contact: ContactId,
+    /// How many rows were looked at before it.
+    pub rows_before: usize,
+}
+
+/// Calls `visit` with those of the span whom the segment holds, in order, and looks at `rows_max`
+/// rows at most: one transaction is not to stay open long, and the walk goes on in the next one
+/// from [`Span::beyond`].
+///
+/// # Errors
+/// [`StoreError`].
+pub fn walk(
+    tx: &impl Reads,
+    team: TeamId,
+    rule: &Rule,
+    span: Span,
+    rows_max: usize,
+    mut visit: impl FnMut(Found) -> ControlFlow<()>,
+) -> Result<Walked, StoreError> {
+    let mut rows = Rows { last: None, count: 0, max: rows_max, ended: Walked::ToTheEnd };
+    let Some(filter) = &rule.filter else {
+        let (from, to) = ((team, rule.segment, span.from), (team, rule.segment, span.to));
+        tx.scan(&SEGMENT_MEMBERS, &from, &to, span.order, |(_, _, contact), _| {
+            rows.look(contact, || Ok(true), &mut visit)
+        })?;
+        return Ok(rows.ended);
+    };
+    let members = members(tx, team, rule.segment, span, rows_max)?;
+    let mut members = members.into_iter().peekable();
+    let (from, to) = ((team, span.from), (team, span.to));
+    tx.scan(&CONTACTS, &from, &to, span.order, |(_, contact), row| {
+        let holds = || {
+            let is_passed = |member: &ContactId| match span.order {
+                Order::Ascending => *member < contact,
+                Order::Descending => *member > contact,
+            };
+            while members.next_if(is_passed).is_some() {}
+            let by_hand = members.next_if_eq(&contact).is_some();
+            Ok(by_hand || filter.matches(&Subject { contact, view: BorrowedContact::of(&row)? }))
+        };
+        rows.look(contact, holds, &mut visit)
+    })?;
+    Ok(rows.ended)
+}
+
+/// Returns whether the segment holds the contact.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn holds(tx: &impl Reads, team: TeamId, rule: &Rule, contact: ContactId) -> Result<bool, StoreError> {
+    let only = Span { from: contact, to: contact, order: Order::Ascending };
+    Ok(walk(tx, team, rule, only, 1, |_| ControlFlow::Break(()))? == Walked::Stopped)
+}
+
+/// Returns those of the span who were added by hand, as far as a walk over `rows_max` contacts can
+/// come: each of them is a contact.
+fn members(
+    tx: &impl Reads,
+    team: TeamId,
+    segment: SegmentId,
+    span: Span,
+    rows_max: usize,
+) -> Result<Vec<ContactId>, StoreError> {
+    let mut members = Vec::new();
+    let (from, to) = ((team, segment, span.from), (team, segment, span.to));
+    tx.scan(&SEGMENT_MEMBERS, &from, &to, span.order, |(_, _, contact), _| {
+        if members.len() == rows_max {
+            return STOP;
+        }
+        members.push(contact);
+        NEXT
+    })?;
+    Ok(members)
+}
+
+/// Counts the rows of a walk.
+struct Rows {
+    last: Option<ContactId>,
+    count: usize,
+    max: usize,
+    ended: Walked,
+}
+
+impl Rows {
+    fn look(
+        &mut self,
+        contact: ContactId,
+        holds: impl FnOnce() -> Result<bool, StoreError>,
+        visit: &mut impl FnMut(Found) -> ControlFlow<()>,
+    ) -> crate::store::Step {
+        if self.count >= self.max
+            && let Some(last) = self.last
+        {
+            self.ended = Walked::Paused(last);
+            return STOP;
+        }
+        let rows_before = self.count;
+        self.count += 1;
+        self.last = Some(contact);
+        if holds()? && visit(Found { contact, rows_before }).is_break() {
+            self.ended = Walked::Stopped;
+            return STOP;
+        }
+        NEXT
+    }
+}
+
+/// A stored contact as a filter looks at it.
+struct Subject<'a> {
+    contact: ContactId,
+    view: BorrowedContact<'a>,
+}
+
+impl FilterSubject for Subject<'_> {
+    fn email(&self) -> &str {
+        self.view.email()
+    }
+    fn first_name(&self) -> Option<&str> {
+        self.view.first_name()
+    }
+    fn last_name(&self) -> Option<&str> {
+        self.view.last_name()
+    }
+    fn unsubscribed(&self) -> bool {
+        self.view.unsubscribed()
+    }
+    fn created_ms(&self) -> TimestampMs {
+        self.contact.created_ms()
+    }
+    fn property(&self, key: &str) -> Option<&str> {
+        self.view.property(key)
+    }
+}

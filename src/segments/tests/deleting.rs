@@ -1,0 +1,124 @@
+//! Adding, changing and deleting segments.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::store::tables::{CONTACT_SEGMENTS, SEGMENT_MEMBERS, SEGMENTS};
+use crate::store::{NEXT, Order, Reads as _};
+
+/// Counts the rows of both tables of memberships.
+fn memberships(context: &Context) -> (usize, usize) {
+    let count = |tx: &crate::store::ReadTx| {
+        let (mut by_segment, mut by_contact) = (0, 0);
+        let (from, to) = ((Id::MIN, Id::MIN, Id::MIN), (Id::MAX, Id::MAX, Id::MAX));
+        tx.scan(&SEGMENT_MEMBERS, &from, &to, Order::Ascending, |_, _| {
+            by_segment += 1;
+            NEXT
+        })?;
+        let (from, to) = ((Id::MIN, Id::MIN, Id::MIN), (Id::MAX, Id::MAX, Id::MAX));
+        tx.scan(&CONTACT_SEGMENTS, &from, &to, Order::Ascending, |_, _| {
+            by_contact += 1;
+            NEXT
+        })?;
+        Ok::<_, StoreError>((by_segment, by_contact))
+    };
+    context.store.read_now(count).unwrap()
+}
+
+#[tokio::test]
+async fn an_update_changes_what_it_names() {
+    let (_directory, context) = Context::temporary();
+    let segments = Segments::new(context);
+    let made = segment(&segments, TEAM, Some(plan_is("pro"))).await;
+    let name = SegmentName::parse("Other");
+
+    for (changes, expected) in [
+        (SegmentChanges::default(), made.clone()),
+        (SegmentChanges { name, ..SegmentChanges::default() }, Segment { name: "Other".into(), ..made.clone() }),
+        (
+            SegmentChanges { filter: Patch::Set(plan_is("free")), ..SegmentChanges::default() },
+            Segment { name: "Other".into(), filter: Some(plan_is("free")), ..made.clone() },
+        ),
+        (
+            SegmentChanges { filter: Patch::Clear, ..SegmentChanges::default() },
+            Segment { name: "Other".into(), filter: None, ..made.clone() },
+        ),
+    ] {
+        let updated = segments.update(TEAM, made.id, changes).await.unwrap();
+
+        assert_eq!(updated, expected);
+        assert_eq!(segments.find(TEAM, made.id).await.unwrap(), Some(expected));
+    }
+    let foreign = segments.update(OTHER, made.id, SegmentChanges::default()).await;
+    assert!(matches!(foreign, Err(UpdateSegmentError::NotFound)));
+}
+
+#[tokio::test]
+async fn a_team_has_room_for_1000_segments_and_another_team_for_its_own() {
+    let (_directory, context) = Context::temporary();
+    let segments = Segments::new(context.clone());
+    let last = segment(&segments, TEAM, None).await;
+    let ids: Vec<SegmentId> = (1..SEGMENTS_MAX).map(|_| context.id()).collect();
+    let row = SegmentRow { name: "Filler".into(), filter: None, created_ms: 1 };
+    let fill = move |tx: &WriteTx<'_>| ids.iter().try_for_each(|id| tx.put(&SEGMENTS, &(TEAM, *id), &row));
+    context.store.write::<_, StoreError>(fill).await.unwrap();
+    let new = || NewSegment { name: SegmentName::parse("One more").unwrap(), filter: None };
+
+    assert!(matches!(segments.create(TEAM, new()).await, Err(CreateSegmentError::TooMany)));
+    segments.create(OTHER, new()).await.unwrap();
+    segments.delete(TEAM, last.id).await.unwrap();
+    segments.create(TEAM, new()).await.unwrap();
+}
+
+#[tokio::test]
+async fn deleting_a_segment_leaves_its_contacts_and_other_segments_alone() {
+    let (_directory, context) = Context::temporary();
+    let segments = Segments::new(context.clone());
+    let people = add(&context, TEAM, vec![("Ada", "pro"); 3]).await;
+    let (gone, kept) = (segment(&segments, TEAM, None).await, segment(&segments, TEAM, None).await);
+    join(&context, TEAM, gone.id, people.clone()).await;
+    join(&context, TEAM, kept.id, people.clone()).await;
+
+    segments.delete(OTHER, gone.id).await.unwrap();
+    assert_eq!(memberships(&context), (6, 6), "another team deletes nothing");
+    segments.delete(TEAM, gone.id).await.unwrap();
+    segments.delete(TEAM, gone.id).await.unwrap();
+
+    assert_eq!(memberships(&context), (3, 3));
+    assert_eq!(segments.find(TEAM, gone.id).await.unwrap(), None);
+    assert_eq!(listed(&segments, TEAM, kept.id, 2).await.len(), 3);
+    let of_one = context.store.read_now(|tx| of_contact(tx, TEAM, people[0])).unwrap();
+    assert_eq!(of_one, [kept.id]);
+}
+
+#[tokio::test]
+async fn what_one_commit_cannot_remove_is_gone_for_readers_and_then_from_the_file() {
+    let (_directory, context) = Context::temporary();
+    let segments = Arc::new(Segments::new(context.clone()));
+    let people = add(&context, TEAM, vec![("Ada", "pro"); 2_500]).await;
+    let (kept, gone) = (segment(&segments, TEAM, None).await, segment(&segments, TEAM, None).await);
+    let other = segment(&segments, OTHER, None).await;
+    join(&context, TEAM, kept.id, people[..3].to_vec()).await;
+    join(&context, TEAM, gone.id, people.clone()).await;
+
+    segments.delete(TEAM, gone.id).await.unwrap();
+
+    assert_eq!(memberships(&context), (1_503, 1_503));
+    let of_last = context.store.read_now(|tx| of_contact(tx, TEAM, people[2_499])).unwrap();
+    assert_eq!(of_last, []);
+    let page = segments.contacts(TEAM, gone.id, PageQuery { limit: 1, cursor: Cursor::Newest }).await;
+    assert!(matches!(page, Err(SegmentPageError::NotFound)));
+
+    let stop = CancellationToken::new();
+    let look = async {
+        while memberships(&context) != (3, 3) {
+            tokio::task::yield_now().await;
+        }
+        stop.cancel();
+    };
+    let (cleaned, ()) = tokio::join!(Arc::clone(&segments).run(stop.clone()), look);
+    cleaned.unwrap();
+    assert_eq!(segments.find(OTHER, other.id).await.unwrap(), Some(other));
+}

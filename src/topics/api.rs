@@ -1,0 +1,267 @@
+//! The endpoints under `/topics`.
+
+use salvo::Writer;
+use salvo::oapi::{ToSchema, endpoint};
+use salvo::writing::Json;
+use serde::{Deserialize, Serialize};
+
+use super::model::{
+    DESCRIPTION_CHARS_MAX, Description, NAME_CHARS_MAX, NewTopic, Subscription, TOPICS_MAX, Topic, TopicChanges,
+    TopicName, Visibility,
+};
+use super::service::{CreateTopicError, DeleteTopicError, Topics, UpdateTopicError};
+use crate::api_keys::Caller;
+use crate::clock::to_iso;
+use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, State};
+use crate::id::{TopicId, resource};
+use crate::patch::Patch;
+
+/// A topic to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateTopicRequest {
+    /// The name, 1 to 50 characters. Recipients read it.
+    #[salvo(schema(required = true, value_type = String))]
+    name: Option<String>,
+    /// What holds for everyone who never chose: `opt_in` or `opt_out`. It cannot be changed.
+    #[salvo(schema(required = true, value_type = String))]
+    default_subscription: Option<String>,
+    /// What the preference page says of it, up to 200 characters.
+    description: Option<String>,
+    /// `private` unless given, or `public`: the preference page lists public topics alone.
+    visibility: Option<String>,
+}
+
+impl JsonBody for CreateTopicRequest {}
+
+/// What changes about a topic.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateTopicRequest {
+    /// The name, 1 to 50 characters.
+    name: Option<String>,
+    /// What the preference page says of it, up to 200 characters; null or an empty text for none.
+    #[serde(default)]
+    #[salvo(schema(value_type = Option<String>))]
+    description: Patch<String>,
+    /// `public` or `private`.
+    visibility: Option<String>,
+    /// Refused: the default of a topic does not change.
+    default_subscription: Option<String>,
+}
+
+impl JsonBody for UpdateTopicRequest {}
+
+/// A topic.
+#[derive(Serialize, ToSchema)]
+#[salvo(schema(name = "Topic"))]
+pub struct TopicResponse {
+    /// Always `topic`.
+    object: &'static str,
+    /// The id.
+    id: String,
+    /// The name.
+    name: String,
+    /// What the preference page says of it.
+    #[salvo(schema(required = true))]
+    description: Option<String>,
+    /// What holds for everyone who never chose: `opt_in` or `opt_out`.
+    default_subscription: &'static str,
+    /// `public` or `private`.
+    visibility: &'static str,
+    /// When it was made.
+    created_at: String,
+}
+
+/// A topic that was deleted.
+#[derive(Serialize, ToSchema)]
+pub struct DeletedTopic {
+    /// Always `topic`.
+    object: &'static str,
+    /// The id.
+    id: String,
+    /// Always true.
+    deleted: bool,
+}
+
+/// Creates a topic.
+#[endpoint(tags("Topics"))]
+pub async fn create_topic(
+    topics: State<Topics>,
+    caller: Caller,
+    topic: Body<CreateTopicRequest>,
+) -> ApiResult<Created<TopicResponse>> {
+    let new = topic.into_inner().parse()?;
+    let topic = topics.create(caller.team, new).await?;
+    Ok(Created(topic.into()))
+}
+
+/// Lists topics, newest first.
+#[endpoint(tags("Topics"))]
+pub async fn list_topics(
+    topics: State<Topics>,
+    caller: Caller,
+    query: ListQuery<resource::Topic>,
+) -> ApiResult<Json<List<TopicResponse>>> {
+    let page = topics.list(caller.team, query.0).await?;
+    Ok(Json(List::of(page, TopicResponse::from)))
+}
+
+/// Shows a topic.
+#[endpoint(tags("Topics"))]
+pub async fn get_topic(
+    topics: State<Topics>,
+    caller: Caller,
+    id: PathId<resource::Topic>,
+) -> ApiResult<Json<TopicResponse>> {
+    let topic = topics.find(caller.team, id.0).await?;
+    topic.map(|topic| Json(topic.into())).ok_or_else(not_found)
+}
+
+/// Changes the name, the description or the visibility of a topic.
+#[endpoint(tags("Topics"))]
+pub async fn update_topic(
+    topics: State<Topics>,
+    caller: Caller,
+    id: PathId<resource::Topic>,
+    changes: Body<UpdateTopicRequest>,
+) -> ApiResult<Json<TopicResponse>> {
+    let changes = changes.into_inner().parse()?;
+    let topic = topics.update(caller.team, id.0, changes).await?;
+    Ok(Json(topic.into()))
+}
+
+/// Deletes a topic. Its unsubscribe links lead nowhere any more.
+#[endpoint(tags("Topics"))]
+pub async fn delete_topic(
+    topics: State<Topics>,
+    caller: Caller,
+    id: PathId<resource::Topic>,
+) -> ApiResult<Json<DeletedTopic>> {
+    topics.delete(caller.team, id.0).await?;
+    Ok(Json(deleted(id.0)))
+}
+
+impl CreateTopicRequest {
+    fn parse(self) -> ApiResult<NewTopic> {
+        let Self { name, default_subscription, description, visibility } = self;
+        let name = name.ok_or_else(|| ApiError::missing_field("name"))?;
+        let default = default_subscription.ok_or_else(|| ApiError::missing_field("default_subscription"))?;
+        Ok(NewTopic {
+            name: parse_name(&name)?,
+            default_subscription: Subscription::parse(&default).ok_or_else(|| {
+                ApiError::validation("Invalid `default_subscription` field: use `opt_in` or `opt_out`.")
+            })?,
+            description: match parse_description(description.map_or(Patch::Keep, Patch::Set))? {
+                Patch::Keep | Patch::Clear => None,
+                Patch::Set(description) => Some(description),
+            },
+            visibility: parse_visibility(visibility)?.unwrap_or(Visibility::Private),
+        })
+    }
+}
+
+impl UpdateTopicRequest {
+    fn parse(self) -> ApiResult<TopicChanges> {
+        let Self { name, description, visibility, default_subscription } = self;
+        if default_subscription.is_some() {
+            return Err(ApiError::validation(
+                "The `default_subscription` field cannot be changed: it decides for everyone who never chose, and \
+                 they would be subscribed or taken out without being asked. Leave the field out, or make another \
+                 topic.",
+            ));
+        }
+        Ok(TopicChanges {
+            name: name.as_deref().map(parse_name).transpose()?,
+            description: parse_description(description)?,
+            visibility: parse_visibility(visibility)?,
+        })
+    }
+}
+
+fn parse_name(text: &str) -> ApiResult<TopicName> {
+    TopicName::parse(text).ok_or_else(|| {
+        ApiError::validation(format!(
+            "Invalid `name` field: it must have 1 to {NAME_CHARS_MAX} characters and no control characters."
+        ))
+    })
+}
+
+/// An empty text stands for none, as forms send it.
+fn parse_description(given: Patch<String>) -> ApiResult<Patch<Description>> {
+    match given {
+        Patch::Keep => Ok(Patch::Keep),
+        Patch::Clear => Ok(Patch::Clear),
+        Patch::Set(text) if text.trim().is_empty() => Ok(Patch::Clear),
+        Patch::Set(text) => Description::parse(&text).map(Patch::Set).ok_or_else(|| {
+            ApiError::validation(format!(
+                "Invalid `description` field: it may have {DESCRIPTION_CHARS_MAX} characters, and no control \
+                 characters but line breaks."
+            ))
+        }),
+    }
+}
+
+fn parse_visibility(word: Option<String>) -> ApiResult<Option<Visibility>> {
+    let parse = |word: String| {
+        Visibility::parse(&word)
+            .ok_or_else(|| ApiError::validation("Invalid `visibility` field: use `public` or `private`."))
+    };
+    word.map(parse).transpose()
+}
+
+impl From<Topic> for TopicResponse {
+    fn from(topic: Topic) -> Self {
+        let Topic { id, name, description, default_subscription, visibility, created_ms } = topic;
+        Self {
+            object: "topic",
+            id: id.to_string(),
+            name,
+            description,
+            default_subscription: default_subscription.as_str(),
+            visibility: visibility.as_str(),
+            created_at: to_iso(created_ms),
+        }
+    }
+}
+
+fn deleted(id: TopicId) -> DeletedTopic {
+    DeletedTopic { object: "topic", id: id.to_string(), deleted: true }
+}
+
+fn not_found() -> ApiError {
+    ApiError::not_found("Topic")
+}
+
+impl From<CreateTopicError> for ApiError {
+    fn from(error: CreateTopicError) -> Self {
+        match error {
+            CreateTopicError::TooMany => {
+                Self::validation(format!("A team has at most {TOPICS_MAX} topics. Delete one that is not used."))
+            }
+            CreateTopicError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<UpdateTopicError> for ApiError {
+    fn from(error: UpdateTopicError) -> Self {
+        match error {
+            UpdateTopicError::NotFound => not_found(),
+            UpdateTopicError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<DeleteTopicError> for ApiError {
+    fn from(error: DeleteTopicError) -> Self {
+        match error {
+            DeleteTopicError::NotFound => not_found(),
+            DeleteTopicError::InUse => Self::new(
+                ErrorCode::Conflict,
+                "A broadcast uses this topic. Delete the broadcast first, or take the topic out of it.",
+            ),
+            DeleteTopicError::Store(error) => error.into(),
+        }
+    }
+}

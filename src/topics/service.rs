@@ -1,0 +1,261 @@
+//! The use cases: add, show, change, remove.
+
+use super::model::{NewTopic, Topic, TopicChanges, TopicName};
+use super::store::{self, TopicRow};
+use crate::context::Context;
+use crate::id::{TeamId, TopicId};
+use crate::patch::Patch;
+use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::tables::TOPICS;
+use crate::store::{Reads as _, StoreError};
+
+/// Why a topic cannot be added.
+#[derive(Debug)]
+pub enum CreateTopicError {
+    /// The team has as many as a team can have.
+    TooMany,
+    /// The store failed.
+    Store(StoreError),
+}
+
+/// Why a topic cannot be changed.
+#[derive(Debug)]
+pub enum UpdateTopicError {
+    /// The team has no topic of that id.
+    NotFound,
+    /// The store failed.
+    Store(StoreError),
+}
+
+/// Why a topic cannot be removed.
+#[derive(Debug)]
+pub enum DeleteTopicError {
+    /// The team has no topic of that id.
+    NotFound,
+    /// A broadcast asks its recipients by the topic: without it, it would reach those who opted out.
+    InUse,
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl From<StoreError> for CreateTopicError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<StoreError> for UpdateTopicError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<StoreError> for DeleteTopicError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// The topics of the instance.
+pub struct Topics {
+    context: Context,
+}
+
+impl Topics {
+    /// Returns the topics of the instance that `context` belongs to.
+    pub fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// Adds a topic.
+    ///
+    /// # Errors
+    /// [`CreateTopicError`].
+    pub async fn create(&self, team: TeamId, new: NewTopic) -> Result<Topic, CreateTopicError> {
+        let NewTopic { name, description, default_subscription, visibility } = new;
+        let id: TopicId = self.context.id();
+        let row = TopicRow {
+            name: name.into_string(),
+            description: description.map(|description| description.into_string()),
+            default_subscription,
+            visibility,
+            created_ms: self.context.now_ms(),
+        };
+        self.context
+            .store
+            .write(move |tx| {
+                if store::is_full(tx, team)? {
+                    return Err(CreateTopicError::TooMany);
+                }
+                tx.put(&TOPICS, &(team, id), &row)?;
+                Ok(row.clone().topic(id))
+            })
+            .await
+    }
+
+    /// Returns a page of the team's topics, newest first.
+    ///
+    /// # Errors
+    /// [`PageError`].
+    pub async fn list(&self, team: TeamId, query: PageQuery<TopicId>) -> Result<Page<Topic>, PageError> {
+        self.context
+            .store
+            .read(move |tx| page(tx, &TOPICS, team, query, |id, row| Ok(Some(row.decode()?.topic(id)))))
+            .await
+    }
+
+    /// Returns the team's topic of that id.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find(&self, team: TeamId, id: TopicId) -> Result<Option<Topic>, StoreError> {
+        self.context.store.read(move |tx| store::find(tx, team, id)).await
+    }
+
+    /// Changes a topic and returns it as it is then.
+    ///
+    /// # Errors
+    /// [`UpdateTopicError`].
+    pub async fn update(&self, team: TeamId, id: TopicId, changes: TopicChanges) -> Result<Topic, UpdateTopicError> {
+        self.context
+            .store
+            .write(move |tx| {
+                let before = tx.get(&TOPICS, &(team, id))?.ok_or(UpdateTopicError::NotFound)?;
+                let row = changed(before.clone(), &changes);
+                if row != before {
+                    tx.put(&TOPICS, &(team, id), &row)?;
+                }
+                Ok(row.topic(id))
+            })
+            .await
+    }
+
+    /// Removes a topic. What contacts chose about it stays behind and is read by nothing: an id is
+    /// never drawn twice.
+    ///
+    /// # Errors
+    /// [`DeleteTopicError`].
+    pub async fn delete(&self, team: TeamId, id: TopicId) -> Result<(), DeleteTopicError> {
+        self.context
+            .store
+            .write(move |tx| {
+                if !tx.contains(&TOPICS, &(team, id))? {
+                    return Err(DeleteTopicError::NotFound);
+                }
+                // Whatever refers to a topic and must not outlive it is asked here, before the
+                // write, and refuses with `DeleteTopicError::InUse`.
+                tx.delete(&TOPICS, &(team, id))?;
+                Ok(())
+            })
+            .await
+    }
+}
+
+/// Applies an update to a row.
+fn changed(row: TopicRow, changes: &TopicChanges) -> TopicRow {
+    let TopicChanges { name, description, visibility } = changes;
+    TopicRow {
+        name: name.clone().map_or(row.name, TopicName::into_string),
+        description: match description {
+            Patch::Keep => row.description,
+            Patch::Clear => None,
+            Patch::Set(description) => Some(description.as_str().to_owned()),
+        },
+        default_subscription: row.default_subscription,
+        visibility: visibility.unwrap_or(row.visibility),
+        created_ms: row.created_ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::Id;
+    use crate::topics::model::TOPICS_MAX;
+    use crate::topics::{Description, Subscription, Visibility, all, find_for_send};
+
+    const TEAM: TeamId = Id::MIN;
+    const OTHER: TeamId = Id::MAX;
+
+    fn new_topic(name: &str) -> NewTopic {
+        NewTopic {
+            name: TopicName::parse(name).unwrap(),
+            description: None,
+            default_subscription: Subscription::OptOut,
+            visibility: Visibility::Private,
+        }
+    }
+
+    #[test]
+    fn an_update_changes_what_it_names() {
+        let row = TopicRow {
+            name: "News".into(),
+            description: Some("Monthly.".into()),
+            default_subscription: Subscription::OptIn,
+            visibility: Visibility::Private,
+            created_ms: 1,
+        };
+        let keep = TopicChanges::default();
+        for (changes, expected) in [
+            (keep.clone(), row.clone()),
+            (
+                TopicChanges { name: TopicName::parse("Offers"), ..keep.clone() },
+                TopicRow { name: "Offers".into(), ..row.clone() },
+            ),
+            (TopicChanges { description: Patch::Clear, ..keep.clone() }, TopicRow { description: None, ..row.clone() }),
+            (
+                TopicChanges { description: Patch::Set(Description::parse("Weekly.").unwrap()), ..keep.clone() },
+                TopicRow { description: Some("Weekly.".into()), ..row.clone() },
+            ),
+            (
+                TopicChanges { visibility: Some(Visibility::Public), ..keep },
+                TopicRow { visibility: Visibility::Public, ..row.clone() },
+            ),
+        ] {
+            assert_eq!(changed(row.clone(), &changes), expected, "{changes:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn sends_and_contacts_read_what_was_stored() {
+        let (_directory, context) = Context::temporary();
+        let topics = Topics::new(context.clone());
+        let first = topics.create(TEAM, new_topic("First")).await.unwrap();
+        let second = topics.create(TEAM, new_topic("Second")).await.unwrap();
+        let foreign = topics.create(OTHER, new_topic("Other")).await.unwrap();
+
+        context
+            .store
+            .read_now::<_, StoreError>(|tx| {
+                assert_eq!(all(tx, TEAM)?, [second.clone(), first.clone()]);
+                assert_eq!(find_for_send(tx, TEAM, first.id)?, Some(first.for_send()));
+                assert_eq!(find_for_send(tx, TEAM, foreign.id)?, None);
+                Ok(())
+            })
+            .unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_team_has_room_for_500_topics_and_another_team_for_its_own() {
+        let (_directory, context) = Context::temporary();
+        let topics = Topics::new(context.clone());
+        let last = topics.create(TEAM, new_topic("Last")).await.unwrap();
+        let row = TopicRow {
+            name: "Filler".into(),
+            description: None,
+            default_subscription: Subscription::OptIn,
+            visibility: Visibility::Public,
+            created_ms: 1,
+        };
+        let ids: Vec<TopicId> = (1..TOPICS_MAX).map(|_| context.id()).collect();
+        let fill =
+            move |tx: &crate::store::WriteTx<'_>| ids.iter().try_for_each(|id| tx.put(&TOPICS, &(TEAM, *id), &row));
+        context.store.write(fill).await.unwrap();
+
+        let refused = topics.create(TEAM, new_topic("One more")).await;
+        assert!(matches!(refused, Err(CreateTopicError::TooMany)), "{refused:?}");
+        topics.create(OTHER, new_topic("Theirs")).await.unwrap();
+        topics.delete(TEAM, last.id).await.unwrap();
+        topics.create(TEAM, new_topic("One more")).await.unwrap();
+    }
+}

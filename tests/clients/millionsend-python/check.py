@@ -1,0 +1,94 @@
+"""Checks that print one line each, and calls that name the SDK method they make."""
+
+import inspect
+import re
+
+import millionsend
+
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
+
+RESOURCES = {
+    "Contacts": millionsend.Contacts,
+    "ContactProperties": millionsend.ContactProperties,
+    "Segments": millionsend.Segments,
+    "Suppressions": millionsend.Suppressions,
+    "Topics": millionsend.Topics,
+}
+
+
+class Suite:
+    def __init__(self):
+        self.passed = 0
+        self.failed = 0
+        self.called = set()
+
+    def part(self, checks):
+        """Runs the checks of one function; what it raises between them does not keep the others from running."""
+        try:
+            checks(self)
+        except Exception as error:
+            self.fail(checks.__name__, "between two checks", error)
+
+    def check(self, method, note, body):
+        try:
+            body()
+        except Exception as error:
+            self.fail(method, note, error)
+        else:
+            self.passed += 1
+            print(f"client millionsend-python: {method} ok ({note})", flush=True)
+
+    def fail(self, method, note, error):
+        self.failed += 1
+        kind = "" if isinstance(error, (AssertionError, str)) else f"{type(error).__name__}: "
+        print(f"client millionsend-python: {method} FAILED ({note}): {kind}{error}", flush=True)
+
+    def data(self, method, *args, **named):
+        """Calls a method by its path; the SDK raises what the server refuses."""
+        self.called.add(method)
+        resource, *path = method.split(".")
+        target = RESOURCES[resource]
+        for part in path:
+            target = getattr(target, part)
+        return target(*args, **named)
+
+    def refused(self, status, name, method, *args, **named):
+        """The error of a call that must be refused."""
+        try:
+            result = self.data(method, *args, **named)
+        except millionsend.MillionSendError as error:
+            assert_equal((error.status_code, error.code), (status, name))
+            assert error.message
+            return error
+        raise AssertionError(f"accepted: {result}")
+
+    def cover(self):
+        """Fails for every method of the SDK that no check called."""
+        methods = {method for name, resource in RESOURCES.items() for method in methods_of(resource, name)}
+        for method in sorted(methods - self.called):
+            self.fail(method, "coverage", "the SDK has this method and no check calls it")
+        print(f"client millionsend-python: called {len(methods & self.called)} of {len(methods)} methods")
+        print(f"client millionsend-python: {self.passed} passed, {self.failed} failed")
+        return self.failed == 0
+
+
+def methods_of(resource, path):
+    """Every public method under `resource`, what it inherits and its nested classes included."""
+    inherited = {name: value for base in reversed(resource.__mro__) for name, value in vars(base).items()}
+    for name, value in inherited.items():
+        if name.startswith("_"):
+            continue
+        if isinstance(value, (classmethod, staticmethod)):
+            yield f"{path}.{name}"
+        elif inspect.isclass(value):
+            yield from methods_of(value, f"{path}.{name}")
+
+
+def assert_equal(seen, expected):
+    assert seen == expected, f"{seen!r} is not {expected!r}"
+
+
+def assert_matches(pattern, text):
+    assert re.search(pattern, text), f"{text!r} does not match {pattern!r}"

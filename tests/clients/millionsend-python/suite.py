@@ -1,0 +1,24 @@
+"""The `millionsend` package for Python, unchanged, against a running server.
+
+It speaks the batch and erase calls that the compatible API does not have. Its emails, broadcasts,
+templates, domains, webhooks and usage are those of the official SDK, and are not driven here.
+"""
+
+import os
+import sys
+
+import millionsend
+
+import audience
+import batches
+from check import Suite
+
+millionsend.api_key = os.environ["RESEND_API_KEY"]
+millionsend.base_url = os.environ["RESEND_BASE_URL"]
+
+suite = Suite()
+for part in (audience.properties_and_topics, audience.segments, audience.contacts, audience.suppressions):
+    suite.part(part)
+for part in (batches.conflicts, batches.repeats, batches.validation, batches.reading, batches.removing):
+    suite.part(part)
+sys.exit(not suite.cover())

@@ -1,0 +1,134 @@
+//! Checks that print one line each, and calls that record the method they make.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::error::Error as StdError;
+use std::fmt::Debug;
+use std::path::Path;
+use std::process::ExitCode;
+
+use millionsend::Error;
+
+pub(crate) type Failure = Box<dyn StdError>;
+pub(crate) type Checked<T = ()> = Result<T, Failure>;
+
+pub(crate) const UNKNOWN_ID: &str = "00000000-0000-7000-8000-000000000000";
+
+/// The services under test: the file of the SDK's source, the type, and the path of its methods.
+const SERVICES: [(&str, &str, &str); 7] = [
+    ("contacts.rs", "Contacts", "contacts"),
+    ("contacts.rs", "ContactTopics", "contacts.topics"),
+    ("contacts.rs", "ContactSegments", "contacts.segments"),
+    ("contacts.rs", "ContactProperties", "contacts.properties"),
+    ("segments.rs", "Segments", "segments"),
+    ("suppressions.rs", "Suppressions", "suppressions"),
+    ("topics.rs", "Topics", "topics"),
+];
+
+/// Calls a method of the SDK and records that it was called.
+macro_rules! call {
+    ($suite:expr, $client:expr, $($path:ident).+ ($($argument:expr),* $(,)?)) => {{
+        $suite.called(stringify!($($path).+));
+        $client.$($path).+($($argument),*).await
+    }};
+}
+
+/// Ends a check with a sentence unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($sentence:tt)+) => {
+        if !$condition {
+            return Err(format!($($sentence)+).into());
+        }
+    };
+}
+
+#[derive(Default)]
+pub(crate) struct Suite {
+    passed: Cell<u32>,
+    failed: Cell<u32>,
+    methods: RefCell<BTreeSet<String>>,
+}
+
+impl Suite {
+    /// `path` as the compiler spells its tokens, with or without spaces.
+    pub(crate) fn called(&self, path: &str) {
+        self.methods.borrow_mut().insert(path.replace(' ', ""));
+    }
+
+    pub(crate) async fn check(&self, method: &str, note: &str, body: impl Future<Output = Checked>) {
+        match body.await {
+            Ok(()) => {
+                self.passed.set(self.passed.get() + 1);
+                println!("client millionsend-rust: {method} ok ({note})");
+            }
+            Err(error) => self.fail(method, note, &error.to_string()),
+        }
+    }
+
+    /// Reports what ended a part between two of its checks.
+    pub(crate) fn part(&self, name: &str, result: Checked) {
+        if let Err(error) = result {
+            self.fail(name, "between two checks", &error.to_string());
+        }
+    }
+
+    pub(crate) fn fail(&self, method: &str, note: &str, reason: &str) {
+        self.failed.set(self.failed.get() + 1);
+        println!("client millionsend-rust: {method} FAILED ({note}): {reason}");
+    }
+
+    /// Fails for every method of the SDK that no check called.
+    pub(crate) fn cover(&self, methods: &[String]) {
+        let mut called = 0;
+        for method in methods {
+            if self.methods.borrow().contains(method) {
+                called += 1;
+            } else {
+                self.fail(method, "coverage", "the SDK has this method and no check calls it");
+            }
+        }
+        println!("client millionsend-rust: called {called} of {} methods", methods.len());
+    }
+
+    pub(crate) fn finish(&self) -> ExitCode {
+        println!("client millionsend-rust: {} passed, {} failed", self.passed.get(), self.failed.get());
+        ExitCode::from(u8::from(self.failed.get() > 0))
+    }
+}
+
+/// The message of a refusal, once its status and name are the expected ones.
+pub(crate) fn refused<T: Debug>(status: u16, name: &str, result: Result<T, Error>) -> Checked<String> {
+    match result {
+        Ok(value) => Err(format!("accepted: {value:?}").into()),
+        Err(Error::Api(error)) if error.status_code == Some(status) && error.name == name => Ok(error.message),
+        Err(error) => Err(format!("not {status} {name}: {error:?}").into()),
+    }
+}
+
+pub(crate) fn same<T: PartialEq + Debug>(seen: T, expected: T) -> Checked {
+    ensure!(seen == expected, "{seen:?} is not {expected:?}");
+    Ok(())
+}
+
+/// Every public method of the services under test.
+pub(crate) fn sdk_methods() -> Checked<Vec<String>> {
+    let folder = std::env::var("MILLIONSEND_SOURCE")?;
+    let mut methods = Vec::new();
+    for (file, service, path) in SERVICES {
+        let source = std::fs::read_to_string(Path::new(&folder).join(file))?;
+        // The service's own block ends at the next brace in column 0.
+        let block = source
+            .split_once(&format!("\nimpl {service} {{\n"))
+            .and_then(|(_, rest)| rest.split_once("\n}"))
+            .ok_or_else(|| format!("{file} has no {service}"))?
+            .0;
+        let found = block.lines().filter_map(|line| {
+            let signature = line.strip_prefix("    pub async fn ")?;
+            Some(format!("{path}.{}", &signature[..signature.find(['<', '('])?]))
+        });
+        let before = methods.len();
+        methods.extend(found);
+        ensure!(methods.len() > before, "{service} of {file} has no methods");
+    }
+    Ok(methods)
+}

@@ -1,0 +1,38 @@
+//! The `millionsend` crate, unchanged, against a running server.
+//!
+//! It speaks the batch and erase calls that the compatible API does not have, and its
+//! types are strict, so that a call which succeeds also had the shape it documents. Its
+//! emails, broadcasts, templates, domains, webhooks and usage are those of the official
+//! SDK, and are not driven here.
+
+#[macro_use]
+mod check;
+mod audience;
+mod batches;
+mod contacts;
+
+use std::process::ExitCode;
+
+use millionsend::MillionSend;
+
+use crate::check::Suite;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let setting = |name: &str| std::env::var(name).unwrap_or_default();
+    let client = MillionSend::with_base_url(setting("RESEND_API_KEY"), setting("RESEND_BASE_URL"));
+    let suite = Suite::default();
+
+    suite.part("properties", audience::properties(&suite, &client).await);
+    suite.part("topics", audience::topics(&suite, &client).await);
+    suite.part("segments", audience::segments(&suite, &client).await);
+    suite.part("suppressions", audience::suppressions(&suite, &client).await);
+    suite.part("contacts", contacts::run(&suite, &client).await);
+    suite.part("batches", batches::run(&suite, &client).await);
+
+    match check::sdk_methods() {
+        Ok(methods) => suite.cover(&methods),
+        Err(error) => suite.fail("coverage", "the SDK's source", &error.to_string()),
+    }
+    suite.finish()
+}

@@ -1,0 +1,20 @@
+//! `/contact-properties`.
+
+mod create;
+mod delete;
+mod list;
+mod update;
+
+use serde_json::Value;
+
+use crate::support::TestServer;
+
+/// An id that nothing has.
+const NOBODY: &str = "/contact-properties/0190a6c0-0000-7000-8000-000000000001";
+
+/// Defines a property and returns its path.
+#[track_caller]
+fn create(server: &TestServer, property: &Value) -> String {
+    let made = server.post("/contact-properties", property).ok(201);
+    format!("/contact-properties/{}", made["id"].as_str().unwrap())
+}
