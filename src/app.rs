@@ -28,6 +28,7 @@ use crate::delivery::{self, Engine, QueueBell};
 use crate::dns::{DnsError, Resolver};
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
+use crate::erasure::Erasures;
 use crate::http::{self, BodyLimits, ConnectionLimits, Cors, RateLimiter};
 use crate::id::IdSource;
 use crate::preferences::{Links, Preferences};
@@ -52,6 +53,8 @@ const IN_USE_PAUSE: Duration = Duration::from_millis(50);
 const KEY_USES_EVERY: Duration = Duration::from_secs(10);
 /// How often retention and expired idempotency keys are looked at.
 const RETENTION_EVERY: Duration = Duration::from_secs(3600);
+/// How often erasures that were asked for are looked for.
+const ERASURES_EVERY: Duration = Duration::from_secs(1);
 
 /// Why an instance does not start.
 #[derive(Debug)]
@@ -317,6 +320,11 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
             })
             .await
         }
+    });
+    let erasures = Arc::new(Erasures::new(parts.context.clone()));
+    workers.start("erasure", move |stop| {
+        let erasures = Arc::clone(&erasures);
+        async move { every(ERASURES_EVERY, stop, || erasures.advance()).await }
     });
     let keys = Arc::clone(&parts.services.api_keys);
     workers.start("api key uses", move |stop| {

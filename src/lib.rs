@@ -23,6 +23,7 @@ pub mod delivery;
 pub mod dns;
 pub mod domains;
 pub mod emails;
+pub mod erasure;
 pub mod events;
 pub mod http;
 pub mod id;

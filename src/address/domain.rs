@@ -59,6 +59,12 @@ impl DomainName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Returns the name as people write it, its A-labels decoded.
+    pub fn to_unicode(&self) -> Cow<'_, str> {
+        // RFC 5891 §5.5: a label that does not decode stays as it is.
+        Uts46::new().to_unicode(self.0.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast).0
+    }
 }
 
 fn is_ldh_or_dot(c: char) -> bool {

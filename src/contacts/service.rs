@@ -14,7 +14,7 @@ use crate::id_or_email::IdOrEmail;
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::CONTACTS;
 use crate::store::{Reads, StoreError, WriteTx};
-use crate::{contact_properties, suppressions};
+use crate::{contact_properties, erasure, suppressions};
 
 /// What names a contact.
 pub type ContactName = IdOrEmail<resource::Contact>;
@@ -324,10 +324,15 @@ fn remove_all<'n>(
         if let Some((id, row)) = named(tx, team, name)? {
             writer.remove(id, &row)?;
             removed.push(id);
-            erased.push(row.email);
+            // One that does not read has been refused with its removal.
+            erased.extend(EmailAddress::parse(&row.email));
         }
     }
     writer.finish()?;
-    let _ = (erase, erased);
+    // After every event of the removals, which it reaches.
+    match erase {
+        Erase::No => {}
+        Erase::Yes => erasure::request(tx, context, team, erased)?,
+    }
     Ok(removed)
 }

@@ -5,7 +5,8 @@
 //! their site (`lane.rs`). A session task (`worker.rs`, `session.rs`) leases a few groups, composes and signs
 //! each message (`message.rs`, `return_path.rs`), speaks SMTP (`smtp/`), reads what the replies mean (`outcome.rs`) and settles the group (`settle.rs`, `retry.rs`) in one
 //! transaction with its events. Groups without a conversation are settled by `unsent.rs`.
-//! `capture/` is the built-in mailbox; `simulated.rs` the recipients whose outcome is known.
+//! `capture/` is the built-in mailbox; `simulated.rs` the recipients whose outcome is known;
+//! `forget.rs` and `erase.rs` take what is not to be kept.
 //!
 //! Invariants: the queue in memory is a part of the table and never more; a message leaves only
 //! under a committed lease; nothing the peer has accepted is forgotten but by a kill before the
@@ -17,6 +18,7 @@ pub mod smtp;
 mod bell;
 mod dispatcher;
 mod engine;
+mod erase;
 mod forget;
 mod held;
 mod lane;
@@ -36,6 +38,7 @@ mod worker;
 
 pub use bell::QueueBell;
 pub use engine::{Engine, Flow, Settings};
+pub(crate) use erase::{attempts_hold, erase_attempts};
 pub use forget::forget_old;
 pub(crate) use queue::{Due, DueKey};
 pub use retry::RetrySchedule;

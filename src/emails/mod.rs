@@ -7,7 +7,7 @@
 //!
 //! Reading order: `model.rs` (what an email is), `headers.rs`, `attachments.rs`, `tags.rs`,
 //! `schedule.rs` (the rules of the fields), `idempotency.rs`, `send.rs`, `prepare.rs`, `accept.rs`,
-//! `read.rs`, `change.rs`, `retention.rs`, `store/` (rows), `api/` (endpoints).
+//! `read.rs`, `change.rs`, `retention.rs`, `erase.rs`, `store/` (rows), `api/` (endpoints).
 //!
 //! Invariants: the content is never held unsealed in the store; a recipient is in exactly one of
 //! the queue, a lease, or settled, and the email's row says which.
@@ -20,6 +20,7 @@ pub mod tags;
 
 mod accept;
 mod change;
+mod erase;
 mod excerpt;
 mod idempotency;
 mod model;
@@ -31,11 +32,13 @@ mod store;
 
 pub(crate) use accept::still_wanted;
 pub(crate) use change::put_settled;
+pub(crate) use erase::{EmailErasure, erase, holds, is_concerned};
 pub use idempotency::{Answer, Idempotency};
 pub(crate) use model::bare;
 pub use model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail};
 pub use read::WholeEmail;
 pub use retention::Retention;
+pub(crate) use retention::is_settled;
 pub use send::{BatchError, Emails, SendError, Sender};
 pub use store::{DeliveryState, EmailRow, IdempotencyRow, RecipientRow};
 pub(crate) use store::{read_attachment, read_content};

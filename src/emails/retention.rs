@@ -107,7 +107,7 @@ fn is_under_way(tx: &impl Reads, teams: &[TeamId], id: EmailId) -> Result<bool, 
 }
 
 /// Returns whether nothing of the email waits or is under way.
-pub(super) fn is_settled(row: &EmailRow) -> bool {
+pub(crate) fn is_settled(row: &EmailRow) -> bool {
     row.recipients.iter().all(|recipient| recipient.state == DeliveryState::Settled)
 }
 

@@ -11,12 +11,12 @@ use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
 /// An event on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EventRow {
-    team: TeamId,
-    kind: Kind,
-    at_ms: TimestampMs,
-    recipients: Vec<String>,
+    pub(super) team: TeamId,
+    pub(super) kind: Kind,
+    pub(super) at_ms: TimestampMs,
+    pub(super) recipients: Vec<String>,
     #[serde(default = "none", skip_serializing_if = "is_none")]
-    detail: Detail,
+    pub(super) detail: Detail,
 }
 impl Row for EventRow {}
 

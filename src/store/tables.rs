@@ -16,10 +16,11 @@ use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
 use crate::delivery::{AttemptRow, CapturedRow, DestinationRow, DueRow, LeaseRow, ReceivingHostRow};
 use crate::domains::{DomainRow, SenderDomainRow};
 use crate::emails::{EmailRow, IdempotencyRow};
+use crate::erasure::ErasureRow;
 use crate::events::{AudienceEventRow, EventRow};
 use crate::id::{
-    ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, EventId, IdempotencyId,
-    SegmentId, SuppressionId, TeamId, TopicId, UserId,
+    ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId,
+    IdempotencyId, SegmentId, SuppressionId, TeamId, TopicId, UserId,
 };
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
@@ -98,6 +99,12 @@ pub const AUDIENCE_EVENTS: Table<(TeamId, EventId), AudienceEventRow> = Table::n
 pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
 /// The entry behind an address. Index of [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> = Table::new("suppression_addresses-1");
+/// The entries of an origin (its number), but for those whose address has been erased. Index of
+/// [`SUPPRESSIONS`], written with it.
+pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::new("suppression_origins-1");
+/// Erasures that were asked for and are not done. Written by `erasure`; gone when nothing of the
+/// addresses is left.
+pub const ERASURES: Table<(TeamId, ErasureId), ErasureRow> = Table::new("erasures-1");
 /// What a team keeps about its contacts, and of which type. Written by `contact_properties`; at most
 /// 500 a team, kept until deleted.
 pub const CONTACT_PROPERTIES: Table<(TeamId, ContactPropertyId), ContactPropertyRow> =
@@ -106,9 +113,6 @@ pub const CONTACT_PROPERTIES: Table<(TeamId, ContactPropertyId), ContactProperty
 /// written with it.
 pub const CONTACT_PROPERTY_KEYS: Table<(TeamId, [u8; 32]), ContactPropertyIdRow> =
     Table::new("contact_property_keys-1");
-/// The entries of an origin (its number), but for those whose address has been erased. Index of
-/// [`SUPPRESSIONS`], written with it.
-pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::new("suppression_origins-1");
 /// Topics a recipient can opt out of. Written by `topics`; at most 500 a team, kept until deleted.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
 /// Segments of a team's contacts. Written by `segments`.
@@ -160,9 +164,10 @@ pub const NAMES: &[&str] = &[
     AUDIENCE_EVENTS.name(),
     SUPPRESSIONS.name(),
     SUPPRESSION_ADDRESSES.name(),
+    SUPPRESSION_ORIGINS.name(),
+    ERASURES.name(),
     CONTACT_PROPERTIES.name(),
     CONTACT_PROPERTY_KEYS.name(),
-    SUPPRESSION_ORIGINS.name(),
     TOPICS.name(),
     SEGMENTS.name(),
     SEGMENT_MEMBERS.name(),

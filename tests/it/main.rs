@@ -10,6 +10,7 @@ mod contacts;
 mod dashboard;
 mod domains;
 mod emails;
+mod erasure;
 mod http;
 mod isolation;
 mod preferences;

@@ -6,13 +6,15 @@
 //! [`Mailbox::delete_all`] removes it.
 //!
 //! Reading order: `conversation.rs` (commands and replies, without a socket), `message.rs` (the bytes
-//! after DATA), `session.rs` (one connection), `listener.rs` (all of them), `mailbox.rs` (rows).
+//! after DATA), `session.rs` (one connection), `listener.rs` (all of them), `mailbox.rs` (rows),
+//! `erase.rs` (removing single messages).
 //!
 //! Invariants: the 250 after a message leaves when its commit has been made, and only then; every
 //! recipient is accepted, and nothing is ever relayed; a message ends at CRLF.CRLF and at no other
 //! bytes, so that none can carry a second one; all that a peer makes us hold is bounded.
 
 mod conversation;
+mod erase;
 mod listener;
 mod mailbox;
 mod message;
@@ -20,6 +22,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use erase::{page_of_meant, remove};
 pub use listener::CaptureListener;
 pub use mailbox::Mailbox;
 pub(crate) use mailbox::purge;

@@ -212,6 +212,11 @@ fn visit_audience(visit: &mut impl Visit) {
         visit.row(&SUPPRESSION_ADDRESSES, &(TEAM, [number; 32]), json!({ "id": suppression }));
         visit.mark(&SUPPRESSION_ORIGINS, &(TEAM, number - 50, suppression));
     }
+    let erasure = json!({
+        "sealed": [1, 2, 3], "stage": { "emails": { "after": id(48) } }, "on_their_way": [id(49)], "waited": true,
+        "late_entries": [id(50)],
+    });
+    visit.row(&ERASURES, &(TEAM, raw(47)), erasure);
     for (number, (default, visibility)) in (40..).zip([("opt_in", "public"), ("opt_out", "private")]) {
         let topic = json!({
             "name": "News", "description": "Once a month.", "default_subscription": default,

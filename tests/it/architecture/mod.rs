@@ -17,6 +17,7 @@ const NOUNS: &[&str] = &[
     "contacts",
     "domains",
     "emails",
+    "erasure",
     "events",
     "preferences",
     "segments",

@@ -4,12 +4,13 @@ use ringmail::address::EmailAddress;
 use ringmail::contacts::{ContactRow, TopicChoiceRow};
 use ringmail::delivery::CapturedRow;
 use ringmail::delivery::capture::Mailbox;
+use ringmail::erasure;
 use ringmail::events::Source;
 use ringmail::id::{ContactId, EmailId, Id, TopicId};
 use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::tables::{
-    AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, SUPPRESSIONS, TOPIC_CHOICES,
-    TOPICS,
+    AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, ERASURES, SUPPRESSIONS,
+    TOPIC_CHOICES, TOPICS,
 };
 use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use ringmail::suppressions::{self, Cause, Origin};
@@ -46,6 +47,26 @@ impl TestServer {
                 NEXT
             })?;
             Ok(listed)
+        })
+    }
+
+    /// Asks for addresses to be erased from all that is kept of the team.
+    pub(crate) fn request_erasure(&self, addresses: &[&str]) {
+        let (team, context) = (self.team(), self.services().context.clone());
+        let parsed = addresses.iter().map(|text| EmailAddress::parse(text).expect("an address"));
+        let addresses: Vec<EmailAddress> = parsed.collect();
+        self.write(move |tx| erasure::request(tx, &context, team, addresses.clone()));
+    }
+
+    /// Returns how many erasures are not done.
+    pub(crate) fn pending_erasures(&self) -> usize {
+        self.read(|tx| {
+            let mut pending = 0;
+            tx.scan(&ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, _| {
+                pending += 1;
+                NEXT
+            })?;
+            Ok(pending)
         })
     }
 

@@ -118,6 +118,12 @@ impl TestServer {
         Self::start_in(directory, clock, flags)
     }
 
+    /// Stops the server in order and returns its directory.
+    pub(crate) fn into_directory(mut self) -> tempfile::TempDir {
+        self.stop_now();
+        self.directory.take().expect("the directory is there until the end")
+    }
+
     /// Returns the address the API is served under.
     pub(crate) fn base(&self) -> &str {
         &self.base
@@ -229,6 +235,22 @@ impl TestServer {
         await_truth(event, || {
             let recorded = self.recorded_events(id);
             if recorded.contains(&event) { Ok(()) } else { Err(format!("{recorded:?}")) }
+        });
+    }
+
+    /// Erases addresses from all that is kept of the team, and waits until that is done.
+    #[track_caller]
+    pub(crate) fn erase(&self, addresses: &[&str]) {
+        self.request_erasure(addresses);
+        self.wait_for_erasures(0);
+    }
+
+    /// Waits until as many erasures as said are left.
+    #[track_caller]
+    pub(crate) fn wait_for_erasures(&self, left: usize) {
+        await_truth("the erasure", || match self.pending_erasures() {
+            pending if pending == left => Ok(()),
+            pending => Err(format!("{pending} are not done")),
         });
     }
 

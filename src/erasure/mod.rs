@@ -1,0 +1,24 @@
+//! Erasures: taking a person's address out of everything that is kept of a team.
+//!
+//! Life cycle: the transaction that deletes contacts asks for it ([`request`]), and leaves one row
+//! with the addresses, sealed; the worker takes the row up after the commit, or at the next start,
+//! and goes through every place an address can lie in, a page a commit; when nothing is left, the
+//! row goes too.
+//!
+//! Reading order: `places.rs` (the list of all places, and what becomes of an address in each),
+//! `store.rs` (the row, and how far it has come), `worker.rs` (going through the places).
+//!
+//! Invariants: a page and how far it brought the erasure are one transaction, so that a kill repeats
+//! at most a page that changed nothing, and a page that is gone through twice is as after once; an
+//! email that is on its way is left as it is until it has settled; what is recorded after the request
+//! is a new fact and stays, but for what comes of an email that was on its way; an address is kept
+//! nowhere but in the row, and there under seal.
+
+mod places;
+mod store;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+pub use store::{ErasureRow, request};
+pub use worker::Erasures;

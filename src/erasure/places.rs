@@ -1,0 +1,295 @@
+//! Every place that an address of a team's recipients lies in, and what becomes of it there.
+//!
+//! | Place | What becomes of it |
+//! |---|---|
+//! | the suppression list | the address goes from its entry, whose hash goes on blocking |
+//! | emails: sender, recipients, answers | the mailbox, with its name, reads `[erased]` |
+//! | emails: subject, names of files | one that mentions it reads `[erased]` |
+//! | emails: content, attachments | removed, when every recipient has been erased |
+//! | the timeline of an email | recipients, and texts that mention it, read `[erased]` |
+//! | SMTP conversations | a text that mentions it reads `[erased]` |
+//! | the built-in mailbox | a message to it, or of an email that named it, is removed |
+//! | events about contacts and suppressions | the address reads `[erased]`; names go |
+//!
+//! A place that is added to the store is added here: to the list, to [`look`], which only reads, and
+//! to [`erase`], which changes what was found. Nothing else of a team holds addresses: idempotency
+//! rows and the queue name emails by their ids, and contacts go with the request.
+
+use super::store::{ErasureKey, ErasureRow, Stage, Target};
+use crate::delivery::{self, CapturedRow, capture};
+use crate::emails::{self, EmailErasure};
+use crate::events::{self, Reach};
+use crate::id::{CapturedId, EmailId, EventId, Id};
+use crate::store::tables::{EMAILS, ERASURES};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::{suppressions, teams};
+
+/// Emails looked at in one read, each with its events and its conversations.
+const EMAILS_MAX: usize = 100;
+/// Other rows looked at in one read.
+const ROWS_MAX: usize = 500;
+/// Chunks of content or of messages removed in one transaction: 64 MiB, after which the writer is
+/// free for others.
+const CHUNKS_MAX: usize = 256;
+/// Emails that are waited for. Where there are more, the others are come to when these have settled.
+pub(super) const ON_THEIR_WAY_MAX: usize = 1_000;
+
+/// What a look at the present place found.
+#[derive(Clone, Debug)]
+pub(super) enum Found {
+    /// The suppression list is asked address by address.
+    Suppressions,
+    /// Emails that hold an address.
+    Emails(Page<EmailId>),
+    /// Messages to be removed.
+    Captured(Page<CapturedId>),
+    /// Events that hold an address.
+    AudienceEvents(Page<EventId>),
+    /// Emails that were waited for and have settled.
+    Arrived(Vec<EmailId>),
+    /// Emails are waited for, and none of them has settled.
+    Nothing,
+}
+
+/// A page of one place.
+#[derive(Clone, Debug)]
+pub(super) struct Page<I> {
+    /// The rows that hold an address, in order.
+    hits: Vec<I>,
+    /// Where the next page begins; none after the last.
+    next: Option<I>,
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// There is more to do.
+    More,
+    /// Nothing can be done before another email has settled.
+    Waiting,
+    /// Nothing of the addresses is left, nor of the erasure.
+    Done,
+}
+
+/// Looks at the place that an erasure has come to.
+pub(super) fn look(tx: &impl Reads, row: &ErasureRow, target: &Target) -> Result<Found, StoreError> {
+    let of_events = |(hits, next)| Found::AudienceEvents(Page { hits, next });
+    match row.stage {
+        Stage::Suppressions => Ok(Found::Suppressions),
+        Stage::Emails { .. } if row.on_their_way.len() >= ON_THEIR_WAY_MAX => arrived(tx, row, target),
+        Stage::Emails { after } => page_of_emails(tx, after, target).map(Found::Emails),
+        Stage::Captured { after } | Stage::LateCaptured { after } => {
+            let (hits, next) =
+                capture::page_of_meant(tx, after, ROWS_MAX, |id, message| is_meant(tx, id, message, target))?;
+            Ok(Found::Captured(Page { hits, next }))
+        }
+        Stage::AudienceEvents { after } => {
+            let reach = Reach::Named(&target.addresses);
+            events::audience_page(tx, target.team, (after, target.until()), reach, ROWS_MAX).map(of_events)
+        }
+        Stage::OnTheirWay => arrived(tx, row, target),
+        Stage::LateAudienceEvents { after } => {
+            let reach = Reach::Entries(&row.late_entries);
+            events::audience_page(tx, target.team, (after, Id::MAX), reach, ROWS_MAX).map(of_events)
+        }
+    }
+}
+
+/// Takes the addresses out of what was found, and writes down how far that brought the erasure.
+pub(super) fn erase(tx: &WriteTx<'_>, key: ErasureKey, target: &Target, found: &Found) -> Result<Progress, StoreError> {
+    let Some(mut row) = tx.get(&ERASURES, &key)? else { return Ok(Progress::Done) };
+    let progress = match found {
+        Found::Suppressions => {
+            for address in &target.hashes {
+                suppressions::erase(tx, target.team, address, None)?;
+            }
+            row.stage = Stage::Emails { after: Id::MIN };
+            Progress::More
+        }
+        Found::Emails(page) => erase_emails(tx, &mut row, target, page)?,
+        Found::Captured(page) => erase_captured(tx, &mut row, page)?,
+        Found::AudienceEvents(page) => erase_audience_events(tx, &mut row, target, page)?,
+        Found::Arrived(emails) => erase_arrived(tx, &mut row, target, emails)?,
+        Found::Nothing => return Ok(Progress::Waiting),
+    };
+    match progress {
+        Progress::Done => {
+            tx.delete(&ERASURES, &key)?;
+        }
+        Progress::Waiting => {}
+        Progress::More => tx.put(&ERASURES, &key, &row)?,
+    }
+    Ok(progress)
+}
+
+/// Reads a page of the emails that were accepted before the request.
+fn page_of_emails(tx: &impl Reads, after: EmailId, target: &Target) -> Result<Page<EmailId>, StoreError> {
+    let Target { team, addresses, .. } = target;
+    let mut page = Page { hits: Vec::new(), next: None };
+    let mut seen = 0;
+    tx.scan(&EMAILS, &(*team, after), &(*team, target.until()), Order::Ascending, |(_, id), email| {
+        if id == after {
+            return NEXT;
+        }
+        if emails::holds(&email.decode()?, addresses)
+            || events::of_email_hold(tx, id, addresses)?
+            || delivery::attempts_hold(tx, id, addresses)?
+        {
+            page.hits.push(id);
+        }
+        seen += 1;
+        if seen < EMAILS_MAX {
+            return NEXT;
+        }
+        page.next = Some(id);
+        STOP
+    })?;
+    Ok(page)
+}
+
+fn erase_emails(
+    tx: &WriteTx<'_>,
+    row: &mut ErasureRow,
+    target: &Target,
+    page: &Page<EmailId>,
+) -> Result<Progress, StoreError> {
+    let Stage::Emails { mut after } = row.stage else { return Ok(Progress::More) };
+    let mut chunks_left = CHUNKS_MAX;
+    for id in &page.hits {
+        match erase_email(tx, target, *id, &mut chunks_left)? {
+            EmailErasure::Erased => {}
+            EmailErasure::OnItsWay if row.on_their_way.len() < ON_THEIR_WAY_MAX => {
+                row.on_their_way.push(*id);
+                row.waited = true;
+            }
+            EmailErasure::OnItsWay | EmailErasure::Unfinished => {
+                row.stage = Stage::Emails { after };
+                return Ok(Progress::More);
+            }
+        }
+        after = *id;
+    }
+    row.stage = page.next.map_or(Stage::Captured { after: Id::MIN }, |after| Stage::Emails { after });
+    Ok(Progress::More)
+}
+
+/// Takes the addresses out of an email and of all that is kept under it.
+fn erase_email(
+    tx: &WriteTx<'_>,
+    target: &Target,
+    id: EmailId,
+    chunks_left: &mut usize,
+) -> Result<EmailErasure, StoreError> {
+    let Target { team, addresses, .. } = target;
+    let erased = emails::erase(tx, *team, id, addresses, chunks_left)?;
+    if erased == EmailErasure::Erased {
+        events::erase_of_email(tx, id, addresses)?;
+        delivery::erase_attempts(tx, id, addresses)?;
+    }
+    Ok(erased)
+}
+
+/// Returns whether a message in the mailbox is to or about an erased address. The mailbox is the
+/// instance's: one that belongs to an email of another team stays, and so does one that came later.
+fn is_meant(tx: &impl Reads, id: CapturedId, message: &CapturedRow, target: &Target) -> Result<bool, StoreError> {
+    let Target { team, addresses, .. } = target;
+    let is_named = message.recipients.iter().chain([&message.sender]).any(|text| addresses.contains(text));
+    let Some(email) = message.email else { return Ok(is_named && id <= target.until()) };
+    if email > target.until() {
+        return Ok(false);
+    }
+    if let Some(row) = tx.get(&EMAILS, &(*team, email))? {
+        return Ok(is_named || emails::is_concerned(&row, addresses));
+    }
+    if !is_named {
+        return Ok(false);
+    }
+    for other in teams::list(tx)? {
+        if tx.contains(&EMAILS, &(other.id, email))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn erase_captured(tx: &WriteTx<'_>, row: &mut ErasureRow, page: &Page<CapturedId>) -> Result<Progress, StoreError> {
+    let is_late = matches!(row.stage, Stage::LateCaptured { .. });
+    let mut chunks_left = CHUNKS_MAX;
+    for id in &page.hits {
+        if !capture::remove(tx, *id, &mut chunks_left)? {
+            // The page is looked at again: what is left of it is found again.
+            return Ok(Progress::More);
+        }
+    }
+    row.stage = match (page.next, is_late) {
+        (Some(after), false) => Stage::Captured { after },
+        (Some(after), true) => Stage::LateCaptured { after },
+        (None, false) => Stage::AudienceEvents { after: Id::MIN },
+        (None, true) if row.late_entries.is_empty() => return Ok(Progress::Done),
+        (None, true) => Stage::LateAudienceEvents { after: Id::MIN },
+    };
+    Ok(Progress::More)
+}
+
+fn erase_audience_events(
+    tx: &WriteTx<'_>,
+    row: &mut ErasureRow,
+    target: &Target,
+    page: &Page<EventId>,
+) -> Result<Progress, StoreError> {
+    let is_late = matches!(row.stage, Stage::LateAudienceEvents { .. });
+    let reach = if is_late { Reach::Entries(&row.late_entries) } else { Reach::Named(&target.addresses) };
+    for id in &page.hits {
+        events::erase_audience(tx, target.team, *id, reach)?;
+    }
+    row.stage = match (page.next, is_late) {
+        (Some(after), false) => Stage::AudienceEvents { after },
+        (Some(after), true) => Stage::LateAudienceEvents { after },
+        (None, false) if row.waited => Stage::OnTheirWay,
+        (None, _) => return Ok(Progress::Done),
+    };
+    Ok(Progress::More)
+}
+
+/// Returns the emails that were waited for and have settled, or are gone.
+fn arrived(tx: &impl Reads, row: &ErasureRow, target: &Target) -> Result<Found, StoreError> {
+    let mut arrived = Vec::new();
+    for id in &row.on_their_way {
+        if tx.get(&EMAILS, &(target.team, *id))?.is_none_or(|email| emails::is_settled(&email)) {
+            arrived.push(*id);
+        }
+    }
+    if arrived.is_empty() && !row.on_their_way.is_empty() {
+        return Ok(Found::Nothing);
+    }
+    arrived.truncate(EMAILS_MAX);
+    Ok(Found::Arrived(arrived))
+}
+
+/// Takes the addresses out of emails that have settled at last, and out of what came of them.
+fn erase_arrived(
+    tx: &WriteTx<'_>,
+    row: &mut ErasureRow,
+    target: &Target,
+    emails: &[EmailId],
+) -> Result<Progress, StoreError> {
+    let mut chunks_left = CHUNKS_MAX;
+    let mut done = Vec::new();
+    for id in emails {
+        if erase_email(tx, target, *id, &mut chunks_left)? != EmailErasure::Erased {
+            break;
+        }
+        done.push(*id);
+    }
+    // A bounce lists the address, with the email that it bounced from.
+    if !done.is_empty() {
+        for address in &target.hashes {
+            row.late_entries.extend(suppressions::erase(tx, target.team, address, Some(&done))?);
+        }
+    }
+    row.on_their_way.retain(|id| !done.contains(id));
+    if row.stage == Stage::OnTheirWay && row.on_their_way.is_empty() {
+        row.stage = Stage::LateCaptured { after: Id::MIN };
+    }
+    Ok(Progress::More)
+}

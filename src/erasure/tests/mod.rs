@@ -1,0 +1,110 @@
+//! Erasures over a real store, step by step.
+
+mod resuming;
+mod scrubbing;
+mod waiting;
+
+use std::sync::Arc;
+
+use super::places::Progress;
+use super::store::{self, ErasureKey, ErasureRow, pending};
+use super::worker::Erasures;
+use crate::address::EmailAddress;
+use crate::context::Context;
+use crate::emails::{DeliveryState, EmailRow, LastEvent, RecipientKind, RecipientRow};
+use crate::id::{DomainId, EmailId, Id, TeamId};
+use crate::store::tables::{EMAILS, ERASURES};
+use crate::store::{Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
+
+const TEAM: TeamId = Id::from_bytes([1; 16]);
+
+fn address(text: &str) -> EmailAddress {
+    EmailAddress::parse(text).unwrap()
+}
+
+/// Runs `work` in a transaction of its own.
+async fn write<T: Send + 'static>(
+    context: &Context,
+    work: impl Fn(&WriteTx<'_>) -> Result<T, StoreError> + Send + 'static,
+) -> T {
+    context.store.write(work).await.unwrap()
+}
+
+/// Asks for addresses to be erased from what the team has.
+async fn request(context: &Context, addresses: &[&str]) -> ErasureKey {
+    let addresses: Vec<EmailAddress> = addresses.iter().map(|text| address(text)).collect();
+    let requesting = context.clone();
+    write(context, move |tx| super::request(tx, &requesting, TEAM, addresses.clone())).await;
+    *context.store.read_now::<_, StoreError>(|tx| pending(tx, None, 100)).unwrap().last().unwrap()
+}
+
+/// Asks for an erasure and brings it as far as it goes.
+async fn erase(context: &Context, addresses: &[&str]) {
+    request(context, addresses).await;
+    Erasures::new(context.clone()).advance().await.unwrap();
+}
+
+/// Makes one step of an erasure.
+async fn step(context: &Context, key: ErasureKey) -> Progress {
+    let keyring = context.keyring.clone();
+    let target = context.store.read_now::<_, StoreError>(|tx| store::target(tx, &keyring, key)).unwrap();
+    let target = Arc::new(target.expect("the erasure is not done"));
+    Erasures::new(context.clone()).step(key, &target).await.unwrap()
+}
+
+fn erasure(context: &Context, key: ErasureKey) -> Option<ErasureRow> {
+    context.store.read_now::<_, StoreError>(|tx| tx.get(&ERASURES, &key)).unwrap()
+}
+
+/// Returns how many rows a table has.
+fn count<K: Key, V: Value>(context: &Context, table: &Table<K, V>, from: &K, to: &K) -> usize {
+    let mut rows = 0;
+    let counted = context.store.read_now::<_, StoreError>(|tx| {
+        tx.scan(table, from, to, Order::Ascending, |_, _| {
+            rows += 1;
+            NEXT
+        })
+    });
+    counted.unwrap();
+    rows
+}
+
+/// An email to these recipients, which has come as far as `state`.
+fn email(recipients: &[&str], state: DeliveryState) -> EmailRow {
+    let recipient = |mailbox: &&str| RecipientRow {
+        kind: RecipientKind::To,
+        mailbox: (*mailbox).to_owned(),
+        group: 0,
+        state,
+        last_event: LastEvent::Delivered,
+    };
+    EmailRow {
+        created_ms: 0,
+        from: "Shop <shop@example.org>".into(),
+        domain: DomainId::MIN,
+        key: None,
+        recipients: recipients.iter().map(recipient).collect(),
+        reply_to: Vec::new(),
+        subject: "Hello".into(),
+        tags: Vec::new(),
+        topic: None,
+        scheduled_ms: None,
+        attachments: Vec::new(),
+        last_event: LastEvent::Delivered,
+        hidden: false,
+    }
+}
+
+async fn put_email(context: &Context, row: EmailRow) -> EmailId {
+    let id = context.id();
+    write(context, move |tx| tx.put(&EMAILS, &(TEAM, id), &row)).await;
+    id
+}
+
+fn email_row(context: &Context, id: EmailId) -> EmailRow {
+    context.store.read_now::<_, StoreError>(|tx| tx.get(&EMAILS, &(TEAM, id))).unwrap().unwrap()
+}
+
+fn mailboxes(context: &Context, id: EmailId) -> Vec<String> {
+    email_row(context, id).recipients.into_iter().map(|recipient| recipient.mailbox).collect()
+}

@@ -1,0 +1,291 @@
+//! What becomes of an address in each place.
+
+use super::*;
+use crate::delivery::{AttemptRow, CapturedRow};
+use crate::emails::AttachmentInfo;
+use crate::events::{
+    self, AudienceEvent, AudienceKind, AudienceSubject, Bounce, BounceType, ContactSnapshot, Detail, Event, Kind,
+    Source, TopicSnapshot,
+};
+use crate::id::CapturedId;
+use crate::store::Blob;
+use crate::store::tables::{ATTACHMENTS, ATTEMPTS, AUDIENCE_EVENTS, CAPTURED, CAPTURED_MESSAGES, EMAIL_BODIES};
+use crate::suppressions::{self, Cause, Origin, SendKind};
+use crate::teams;
+
+const SETTLED: DeliveryState = DeliveryState::Settled;
+
+fn attempt(summary: &str, transcript: &str) -> AttemptRow {
+    AttemptRow {
+        at_ms: 0,
+        group: 0,
+        number: 1,
+        host: Some("mx.example.net".into()),
+        address: Some("192.0.2.1:25".into()),
+        tls: None,
+        possible_duplicate: false,
+        summary: summary.into(),
+        transcript: transcript.into(),
+    }
+}
+
+async fn record(context: &Context, email: EmailId, recipients: &[&str], detail: Detail) {
+    let event = Event {
+        kind: Kind::Bounced,
+        at_ms: 0,
+        recipients: recipients.iter().map(|text| (*text).to_owned()).collect(),
+        detail,
+    };
+    let id = context.id();
+    write(context, move |tx| events::record(tx, id, TEAM, email, event.clone())).await;
+}
+
+fn timeline(context: &Context, email: EmailId) -> Vec<Event> {
+    context.store.read_now::<_, StoreError>(|tx| events::of_email(tx, email)).unwrap()
+}
+
+async fn put_content(context: &Context, email: EmailId, attachment_chunks: u32) {
+    write(context, move |tx| {
+        tx.put(&EMAIL_BODIES, &(email, 0), &Blob(vec![1]))?;
+        (0..attachment_chunks).try_for_each(|chunk| tx.put(&ATTACHMENTS, &(email, 0, chunk), &Blob(vec![1])))
+    })
+    .await;
+}
+
+fn chunks(context: &Context, email: EmailId) -> usize {
+    count(context, &EMAIL_BODIES, &(email, 0), &(email, u32::MAX))
+        + count(context, &ATTACHMENTS, &(email, 0, 0), &(email, u16::MAX, u32::MAX))
+}
+
+async fn capture(context: &Context, email: Option<EmailId>, recipients: &[&str]) -> CapturedId {
+    let id: CapturedId = context.id();
+    let recipients = recipients.iter().map(|text| (*text).to_owned()).collect();
+    let row = CapturedRow { received_ms: 0, sender: "b@send.example.org".into(), recipients, email, size: 1 };
+    write(context, move |tx| {
+        tx.put(&CAPTURED, &(id,), &row)?;
+        tx.put(&CAPTURED_MESSAGES, &(id, 0), &Blob(vec![1]))
+    })
+    .await;
+    id
+}
+
+fn is_captured(context: &Context, id: CapturedId) -> [bool; 2] {
+    let look = |tx: &crate::store::ReadTx| {
+        Ok::<_, StoreError>([tx.contains(&CAPTURED, &(id,))?, tx.contains(&CAPTURED_MESSAGES, &(id, 0))?])
+    };
+    context.store.read_now(look).unwrap()
+}
+
+async fn tell(context: &Context, kind: AudienceKind, email: &str) {
+    let contact = ContactSnapshot {
+        id: context.id(),
+        email: email.into(),
+        first_name: Some("Ada".into()),
+        last_name: Some("Lovelace".into()),
+        unsubscribed: false,
+        updated_ms: 0,
+        segments: Vec::new(),
+    };
+    let topic = Some(TopicSnapshot { id: Id::MIN, name: "News".into() });
+    let subject = AudienceSubject::Contact { contact, source: Source::Api, topic };
+    let (id, event) = (context.id(), AudienceEvent { kind, at_ms: 0, subject });
+    write(context, move |tx| events::record_audience(tx, id, TEAM, &event)).await;
+}
+
+/// Returns what each event about the audience says of whom it is about.
+fn told(context: &Context) -> Vec<String> {
+    let mut told = Vec::new();
+    let read = context.store.read_now::<_, StoreError>(|tx| {
+        tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
+            let data = row.decode()?.payload(TEAM)["data"].clone();
+            told.push(format!("{} {} {}", data["email"], data["first_name"], data["last_name"]));
+            NEXT
+        })
+    });
+    read.unwrap();
+    told
+}
+
+#[tokio::test]
+async fn an_email_loses_the_address_wherever_it_names_or_mentions_it() {
+    let (_directory, context) = Context::temporary();
+    let row = EmailRow {
+        from: "Ada <ADA@example.com>".into(),
+        reply_to: vec!["bob@example.com".into(), "ada@example.com".into()],
+        subject: "For Ada@Example.com".into(),
+        attachments: vec![
+            AttachmentInfo { id: Id::MIN, filename: "ada@example.com.pdf".into(), size: 1, content_type: "a/b".into() },
+            AttachmentInfo { id: Id::MIN, filename: "bob.pdf".into(), size: 1, content_type: "a/b".into() },
+        ],
+        ..email(&["\"Lovelace, Ada\" <Ada@example.com>", "Bob <bob@example.com>", "nada@example.com"], SETTLED)
+    };
+    let id = put_email(&context, row).await;
+
+    erase(&context, &["aDa@example.COM"]).await;
+
+    let row = email_row(&context, id);
+    assert_eq!(row.from, "[erased]");
+    assert_eq!(row.reply_to, ["bob@example.com", "[erased]"]);
+    assert_eq!(row.subject, "[erased]");
+    assert_eq!(mailboxes(&context, id), ["[erased]", "Bob <bob@example.com>", "nada@example.com"]);
+    let names: Vec<&str> = row.attachments.iter().map(|info| info.filename.as_str()).collect();
+    assert_eq!(names, ["[erased]", "bob.pdf"]);
+    assert_eq!(count(&context, &ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX)), 0);
+}
+
+#[tokio::test]
+async fn events_and_conversations_lose_every_text_that_mentions_it() {
+    let (_directory, context) = Context::temporary();
+    // Nothing but what was said about it mentions the address.
+    let id = put_email(&context, email(&["bob@example.com"], SETTLED)).await;
+    let said = || "550 5.1.1 forwarded to ADA@example.com".to_owned();
+    let bounce = Bounce {
+        message: said(),
+        bounce_type: BounceType::Permanent,
+        subtype: "General".into(),
+        diagnostic: vec!["smtp; 550 No".into(), said()],
+    };
+    record(&context, id, &["bob@example.com", "ada@example.com"], Detail::Bounce(bounce)).await;
+    record(&context, id, &["bob@example.com"], Detail::Reply { reply: said() }).await;
+    let failed = Detail::Failed { reason: "expired".into(), diagnostic: vec![said(), "Later".into()] };
+    record(&context, id, &[], failed).await;
+    let (one, two) = (context.id(), context.id());
+    write(&context, move |tx| {
+        tx.put(&ATTEMPTS, &(id, one), &attempt("refused <ada@example.com>", "RCPT TO:<Ada@example.com>"))?;
+        tx.put(&ATTEMPTS, &(id, two), &attempt("delivered", "RCPT TO:<bob@example.com>"))
+    })
+    .await;
+
+    erase(&context, &["ada@example.com"]).await;
+
+    let erased = || "[erased]".to_owned();
+    let events = timeline(&context, id);
+    assert_eq!(events[0].recipients, ["bob@example.com", "[erased]"]);
+    let Detail::Bounce(bounce) = &events[0].detail else { panic!("a bounce") };
+    assert_eq!((&bounce.message, &bounce.diagnostic), (&erased(), &vec!["smtp; 550 No".to_owned(), erased()]));
+    assert_eq!(bounce.subtype, "General");
+    assert_eq!(events[1].detail, Detail::Reply { reply: erased() });
+    let failed = Detail::Failed { reason: "expired".into(), diagnostic: vec![erased(), "Later".into()] };
+    assert_eq!(events[2].detail, failed);
+    let conversation = |key| {
+        let row = context.store.read_now::<_, StoreError>(|tx| tx.get(&ATTEMPTS, &(id, key))).unwrap().unwrap();
+        (row.summary, row.transcript)
+    };
+    assert_eq!(conversation(one), (erased(), erased()));
+    assert_eq!(conversation(two), ("delivered".to_owned(), "RCPT TO:<bob@example.com>".to_owned()));
+}
+
+#[tokio::test]
+async fn content_goes_when_every_recipient_is_erased_and_not_before() {
+    let (_directory, context) = Context::temporary();
+    let alone = put_email(&context, email(&["ada@example.com"], SETTLED)).await;
+    let shared = put_email(&context, email(&["ada@example.com", "bob@example.com"], SETTLED)).await;
+    // More than one transaction removes.
+    put_content(&context, alone, 600).await;
+    put_content(&context, shared, 2).await;
+
+    erase(&context, &["ada@example.com"]).await;
+    assert_eq!((chunks(&context, alone), chunks(&context, shared)), (0, 3));
+    assert_eq!(mailboxes(&context, shared), ["[erased]", "bob@example.com"]);
+    erase(&context, &["bob@example.com"]).await;
+
+    assert_eq!(chunks(&context, shared), 0);
+    assert_eq!(mailboxes(&context, shared), ["[erased]", "[erased]"]);
+}
+
+#[tokio::test]
+async fn messages_in_the_mailbox_go_whole_but_for_those_of_others() {
+    let (_directory, context) = Context::temporary();
+    let other_team = teams::create(&context, "Other").await.unwrap().unwrap().id;
+    let own = put_email(&context, email(&["ada@example.com", "bob@example.com"], SETTLED)).await;
+    let unrelated = put_email(&context, email(&["bob@example.com"], SETTLED)).await;
+    let (theirs, deleted): (EmailId, EmailId) = (context.id(), context.id());
+    let their_row = email(&["ada@example.com"], SETTLED);
+    write(&context, move |tx| tx.put(&EMAILS, &(other_team, theirs), &their_row)).await;
+    let gone = [
+        capture(&context, Some(own), &["Ada@Example.com"]).await,
+        // Its header names the other recipient.
+        capture(&context, Some(own), &["bob@example.com"]).await,
+        capture(&context, None, &["x@example.com", "ada@example.com"]).await,
+        capture(&context, Some(deleted), &["ada@example.com"]).await,
+    ];
+    let mut kept = vec![
+        capture(&context, Some(unrelated), &["bob@example.com"]).await,
+        capture(&context, Some(theirs), &["ada@example.com"]).await,
+        capture(&context, None, &["bob@example.com"]).await,
+    ];
+    request(&context, &["ada@example.com"]).await;
+    // What comes after the request is a new fact.
+    let later = put_email(&context, email(&["ada@example.com"], SETTLED)).await;
+    kept.push(capture(&context, Some(later), &["ada@example.com"]).await);
+    kept.push(capture(&context, None, &["ada@example.com"]).await);
+
+    Erasures::new(context.clone()).advance().await.unwrap();
+
+    assert_eq!(gone.map(|id| is_captured(&context, id)), [[false; 2]; 4]);
+    for id in kept {
+        assert_eq!(is_captured(&context, id), [true; 2]);
+    }
+    assert_eq!(mailboxes(&context, later), ["ada@example.com"]);
+    let their_row = context.store.read_now::<_, StoreError>(|tx| tx.get(&EMAILS, &(other_team, theirs))).unwrap();
+    assert_eq!(their_row.unwrap().recipients[0].mailbox, "ada@example.com");
+}
+
+#[tokio::test]
+async fn events_about_a_contact_lose_the_names_with_the_address() {
+    let (_directory, context) = Context::temporary();
+    tell(&context, AudienceKind::ContactCreated, "Ada@example.com").await;
+    tell(&context, AudienceKind::ContactCreated, "bob@example.com").await;
+    tell(&context, AudienceKind::ContactDeleted, "ada@EXAMPLE.com").await;
+    request(&context, &["ada@example.com"]).await;
+    tell(&context, AudienceKind::ContactCreated, "ada@example.com").await;
+
+    Erasures::new(context.clone()).advance().await.unwrap();
+
+    assert_eq!(
+        told(&context),
+        [
+            "\"[erased]\" null null",
+            "\"bob@example.com\" \"Ada\" \"Lovelace\"",
+            "\"[erased]\" null null",
+            "\"ada@example.com\" \"Ada\" \"Lovelace\"",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_suppression_blocks_on_without_its_address() {
+    let (_directory, context) = Context::temporary();
+    let listing = context.clone();
+    write(&context, move |tx| {
+        for name in ["ada", "bob"] {
+            let address = address(&format!("{name}@example.com"));
+            suppressions::add(tx, &listing, TEAM, &address, Cause::listed(Origin::Manual, Source::Api))?;
+        }
+        Ok(())
+    })
+    .await;
+
+    erase(&context, &["ADA@example.com"]).await;
+
+    let hash = suppressions::hash(&address("ada@example.com"));
+    let blocks = |tx: &crate::store::ReadTx| suppressions::blocks(tx, TEAM, &hash, SendKind::Transactional);
+    assert!(context.store.read_now(blocks).unwrap());
+    assert_eq!(told(&context), ["\"[erased]\" null null", "\"bob@example.com\" null null"]);
+}
+
+#[tokio::test]
+async fn what_was_erased_is_erased_again_without_a_change() {
+    let (_directory, context) = Context::temporary();
+    let id = put_email(&context, email(&["ada@example.com", "bob@example.com"], SETTLED)).await;
+    record(&context, id, &["ada@example.com"], Detail::None).await;
+    tell(&context, AudienceKind::ContactDeleted, "ada@example.com").await;
+    let all = || (mailboxes(&context, id), timeline(&context, id), told(&context));
+    erase(&context, &["ada@example.com"]).await;
+    let first = all();
+
+    erase(&context, &["ada@example.com", "nobody@example.com"]).await;
+
+    assert_eq!(all(), first);
+    assert_eq!(first.0, ["[erased]", "bob@example.com"]);
+}

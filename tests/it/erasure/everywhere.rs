@@ -1,0 +1,169 @@
+//! After an erasure no table holds the address, sealed or not.
+
+use std::path::Path;
+
+use redb::{ReadableDatabase as _, ReadableTable as _, TableDefinition, TableHandle as _};
+use serde_json::{Value, json};
+
+use crate::support::TestServer;
+
+const ADDRESS: &str = "Ada.Lovelace@Example.NET";
+
+/// Returns the tables of a store whose keys or values mention a text, in any letters.
+fn tables_that_mention(directory: &Path, text: &str) -> Vec<String> {
+    let database = redb::Database::open(directory.join(ringmail::store::FILE_NAME)).unwrap();
+    let tx = database.begin_read().unwrap();
+    let wanted = text.to_lowercase();
+    let mut found = Vec::new();
+    let mut rows = 0;
+    for handle in tx.list_tables().unwrap() {
+        let table = tx.open_table(TableDefinition::<&[u8], &[u8]>::new(handle.name())).unwrap();
+        for row in table.iter().unwrap() {
+            let (key, value) = row.unwrap();
+            let bytes = [key.value(), value.value()].concat();
+            if String::from_utf8_lossy(&bytes).to_lowercase().contains(&wanted) {
+                found.push(handle.name().to_owned());
+            }
+            rows += 1;
+        }
+    }
+    assert!(rows > 10, "the store holds something");
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Waits until every recipient of an email has been delivered to.
+fn deliver(server: &TestServer, fields: &Value) -> String {
+    let id = server.send(fields);
+    server.wait_until(&id, "every delivery", |email| {
+        email["recipients"].as_array().unwrap().iter().all(|recipient| recipient["last_event"] == "delivered")
+    });
+    id
+}
+
+/// An instance that has the address in every place the API can bring it to.
+fn filled() -> (TestServer, [String; 3]) {
+    let server = TestServer::start();
+    let contact = json!({ "email": ADDRESS, "first_name": "Ada", "last_name": "Lovelace", "unsubscribed": true });
+    server.post("/contacts", &contact).ok(201);
+    let alone = deliver(
+        &server,
+        &json!({
+            "to": format!("\"Lovelace, Ada\" <{ADDRESS}>"),
+            "subject": format!("For {ADDRESS}"),
+            "text": format!("Dear {ADDRESS}"),
+            "attachments": [{ "filename": "ada.lovelace@example.net.txt", "content": "YQ==" }],
+        }),
+    );
+    let shared = deliver(
+        &server,
+        &json!({
+            "to": ["Bob <bob@example.net>", "eve@elsewhere.example"], "bcc": ADDRESS.to_lowercase(),
+            "reply_to": [ADDRESS, "Answers <answers@example.com>"],
+        }),
+    );
+    let unrelated = deliver(&server, &json!({ "to": "bob@example.net" }));
+    server.post("/suppressions", &json!({ "email": ADDRESS, "origin": "unsubscribe" })).ok(201);
+    (server, [alone, shared, unrelated])
+}
+
+#[test]
+fn the_address_is_found_all_over_before_an_erasure_and_nowhere_after_it() {
+    let (server, _) = filled();
+    let before = tables_that_mention(server.into_directory().path(), ADDRESS);
+    let expected =
+        ["attempts-1", "audience_events-1", "captured-1", "contacts-1", "emails-1", "events-1", "suppressions-1"];
+    assert_eq!(before, expected);
+
+    let (server, _) = filled();
+    server.delete("/contacts/ADA.LOVELACE@example.net?erase=true").ok(200);
+    server.wait_for_erasures(0);
+    let messages = server.captured();
+
+    let directory = server.into_directory();
+    for trace in [ADDRESS, "lovelace"] {
+        assert_eq!(tables_that_mention(directory.path(), trace), [] as [String; 0], "{trace}");
+    }
+    assert!(!messages.is_empty());
+    for (envelope, message) in messages {
+        let message = String::from_utf8(message).unwrap().to_lowercase();
+        assert!(!message.contains("ada.lovelace"), "{envelope:?}");
+    }
+}
+
+#[test]
+fn emails_read_without_the_address_and_otherwise_as_before() {
+    let (server, [alone, shared, unrelated]) = filled();
+    let untouched = server.get(&format!("/emails/{unrelated}")).ok(200);
+    let shared_before = server.get(&format!("/emails/{shared}")).ok(200);
+
+    server.erase(&[ADDRESS]);
+
+    let email = server.get(&format!("/emails/{alone}")).ok(200);
+    assert_eq!((&email["to"], &email["subject"]), (&json!(["[erased]"]), &json!("[erased]")));
+    assert_eq!((&email["html"], &email["text"]), (&Value::Null, &Value::Null));
+    assert_eq!(email["attachments"][0]["filename"], "[erased]");
+    assert_eq!(email["recipients"], json!([{ "email": "[erased]", "last_event": "delivered" }]));
+    assert!(email["events"].as_array().unwrap().iter().all(|event| event["to"] == json!(["[erased]"])), "{email}");
+    assert!(!server.holds_content(&alone));
+    let attachment = email["attachments"][0]["id"].as_str().unwrap();
+    let purged = server.get(&format!("/emails/{alone}/attachments/{attachment}")).refusal();
+    assert!(purged.starts_with("410 attachments_purged"), "{purged}");
+
+    let email = server.get(&format!("/emails/{shared}")).ok(200);
+    assert_eq!(email["to"], json!(["Bob <bob@example.net>", "eve@elsewhere.example"]));
+    assert_eq!(email["bcc"], json!(["[erased]"]));
+    assert_eq!(email["reply_to"], json!(["[erased]", "Answers <answers@example.com>"]));
+    assert_eq!(email["text"], shared_before["text"]);
+    assert_eq!(server.get(&format!("/emails/{unrelated}")).ok(200), untouched);
+    assert_eq!(server.get("/emails").ok(200)["data"].as_array().unwrap().len(), 3);
+    server.delete(&format!("/emails/{alone}")).ok(200);
+}
+
+#[test]
+fn contacts_removed_together_are_erased_together_and_only_when_that_is_asked_for() {
+    let server = TestServer::start();
+    let sent = ["ada", "bob", "eve"].map(|name| {
+        server.post("/contacts", &json!({ "email": format!("{name}@example.net") })).ok(201);
+        deliver(&server, &json!({ "to": format!("{name}@example.net") }))
+    });
+    let remove = |names: &[&str], erase: bool| {
+        let emails: Vec<String> = names.iter().map(|name| format!("{name}@example.net")).collect();
+        server.post("/contacts/batch/remove", &json!({ "emails": emails, "erase": erase })).ok(200);
+    };
+
+    remove(&["eve"], false);
+    remove(&["ADA", "nobody", "bob"], true);
+    server.wait_for_erasures(0);
+
+    let to = sent.map(|id| server.get(&format!("/emails/{id}")).ok(200)["to"][0].clone());
+    assert_eq!(to, ["[erased]", "[erased]", "eve@example.net"]);
+    let payloads = server.audience_events();
+    let deleted = payloads.iter().filter(|event| event["type"] == "contact.deleted");
+    let told: Vec<&Value> = deleted.map(|event| &event["data"]["email"]).collect();
+    assert_eq!(told, ["eve@example.net", "[erased]", "[erased]"]);
+    // Added again, it is a new contact with an address.
+    let added = server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
+    assert_eq!(server.get(&format!("/contacts/{}", added["id"].as_str().unwrap())).ok(200)["email"], "ada@example.net");
+}
+
+#[test]
+fn another_team_keeps_what_it_knows_of_the_address() {
+    let (server, _) = filled();
+    let other = server.other_team("Other", "other.example");
+    let theirs = other.send(&json!({ "to": ADDRESS }));
+    other.post("/suppressions", &json!({ "email": ADDRESS })).ok(201);
+    let path = format!("/emails/{theirs}");
+    while other.get(&path).ok(200)["last_event"] != "delivered" {
+        std::thread::yield_now();
+    }
+    let before = [other.get(&path).ok(200), other.get("/suppressions").ok(200)];
+
+    server.erase(&[ADDRESS]);
+
+    assert_eq!([other.get(&path).ok(200), other.get("/suppressions").ok(200)], before);
+    assert!(before[0]["to"][0] == "Ada.Lovelace@example.net");
+    let kept = server.captured();
+    assert!(kept.iter().any(|(envelope, _)| envelope.recipients == ["Ada.Lovelace@example.net"]));
+}

@@ -1,0 +1,43 @@
+//! An email that is on its way finishes before its address goes.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::TestServer;
+
+#[test]
+fn a_scheduled_email_goes_out_and_is_erased_then_across_a_restart() {
+    let server = TestServer::start();
+    let sent = server.send(&json!({ "to": "ada@example.net" }));
+    server.wait_for(&sent, "delivered");
+    let scheduled = server.send(&json!({ "to": "ada@example.net", "scheduled_at": "in 1 hour" }));
+    server.request_erasure(&["ADA@example.net"]);
+    server.poll(&format!("/emails/{sent}"), "the erasure", |answer| answer.json["to"] == json!(["[erased]"]));
+
+    let server = server.restart_with(&[]);
+    assert_eq!(server.pending_erasures(), 1);
+    assert_eq!(server.get(&format!("/emails/{scheduled}")).ok(200)["to"], json!(["ada@example.net"]));
+    server.advance(Duration::from_secs(3_600));
+    server.wait_for_erasures(0);
+
+    let email = server.get(&format!("/emails/{scheduled}")).ok(200);
+    assert_eq!((&email["last_event"], &email["to"]), (&json!("delivered"), &json!(["[erased]"])));
+    assert!(!server.holds_content(&scheduled));
+    assert!(server.captured().is_empty(), "the messages have gone with the address");
+}
+
+#[test]
+fn a_canceled_email_is_waited_for_no_longer() {
+    let server = TestServer::start();
+    let scheduled = server.send(&json!({ "to": "ada@example.net", "scheduled_at": "in 1 hour" }));
+    server.request_erasure(&["ada@example.net"]);
+
+    server.post(&format!("/emails/{scheduled}/cancel"), &json!({})).ok(200);
+    server.wait_for_erasures(0);
+
+    let email = server.get(&format!("/emails/{scheduled}")).ok(200);
+    assert_eq!((&email["last_event"], &email["to"]), (&json!("canceled"), &json!(["[erased]"])));
+    let reschedule = server.patch(&format!("/emails/{scheduled}"), &json!({ "scheduled_at": "in 2 hours" }));
+    assert!(reschedule.refusal().starts_with("422 validation_error"));
+}
