@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::failure::Failure;
 use super::output::Output;
-use super::place::{PlaceArgs, TeamArgs, unexpected};
+use super::place::{TeamArgs, unexpected};
 use crate::admin::response::{ColoursView, ThemeView};
 use crate::admin::{Request, Response};
 use crate::preferences::ThemeTexts;
@@ -12,20 +12,11 @@ use crate::preferences::ThemeTexts;
 #[derive(Subcommand)]
 pub(super) enum ThemeVerb {
     /// Show what is set, and the colours as they are shown.
-    Show(ThemeArgs),
+    Show(TeamArgs),
     /// Change what is named; an empty text takes the page's own again.
     Set(SetArgs),
     /// Take the page's own look again.
-    Reset(ThemeArgs),
-}
-
-#[derive(Args)]
-pub(super) struct ThemeArgs {
-    #[command(flatten)]
-    team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
+    Reset(TeamArgs),
 }
 
 #[derive(Args)]
@@ -60,9 +51,6 @@ pub(super) struct SetArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 /// Runs the verb.
@@ -71,15 +59,16 @@ pub(super) struct SetArgs {
 /// What the server or the store refuses.
 pub(super) async fn run(verb: ThemeVerb, output: Output) -> Result<(), Failure> {
     let (place, request) = match verb {
-        ThemeVerb::Show(ThemeArgs { team, place }) => (place, Request::ThemeShow { team: team.team }),
-        ThemeVerb::Reset(ThemeArgs { team, place }) => (place, Request::ThemeReset { team: team.team }),
+        ThemeVerb::Show(TeamArgs { team, place }) => (place, Request::ThemeShow { team }),
+        ThemeVerb::Reset(TeamArgs { team, place }) => (place, Request::ThemeReset { team }),
         ThemeVerb::Set(args) => {
-            let SetArgs { brand, message, success, redirect, background, text, accent, team, place } = args;
+            let SetArgs { brand, message, success, redirect, background, text, accent, team: TeamArgs { team, place } } =
+                args;
             let texts = ThemeTexts { brand, message, success, redirect, background, text, accent };
             if texts == ThemeTexts::default() {
                 return Err(Failure::usage("name what to set, such as --brand or --accent; --help lists it all"));
             }
-            (place, Request::ThemeSet { team: team.team, texts })
+            (place, Request::ThemeSet { team, texts })
         }
     };
     match place.ask(request).await? {
