@@ -17,7 +17,7 @@ use tracing::info;
 
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
-use crate::clock::{Clock, DAY_MS, monotonic};
+use crate::clock::{Clock, monotonic};
 use crate::config::Config;
 use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
@@ -37,7 +37,7 @@ use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError
 use crate::suppressions::Suppressions;
 use crate::topics::Topics;
 use crate::workers::{Supervisor, WorkerError, every};
-use crate::{blocking, events, teams};
+use crate::{blocking, teams};
 
 /// Bytes of a request body that carries no emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
@@ -152,7 +152,6 @@ struct Parts {
     bell: QueueBell,
     segments: Arc<Segments>,
     retention: Retention,
-    delivery_days: u32,
     requests: TaskTracker,
 }
 
@@ -225,11 +224,12 @@ impl App {
             email_limits,
             domains,
         };
-        let retention =
-            Retention { content_days: config.content_retention_days, email_days: config.email_retention_days };
-        let delivery_days = config.webhook_delivery_retention_days;
-        let parts =
-            Parts { context, services, idempotency, engine, bell, segments, retention, delivery_days, requests };
+        let retention = Retention {
+            content_days: config.content_retention_days,
+            email_days: config.email_retention_days,
+            delivery_days: config.webhook_delivery_retention_days,
+        };
+        let parts = Parts { context, services, idempotency, engine, bell, segments, retention, requests };
         Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
     }
 
@@ -307,7 +307,6 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
     let segments = Arc::clone(&parts.segments);
     workers.start("segments", move |stop| Arc::clone(&segments).run(stop));
     let (idempotency, retention, context) = (Arc::clone(&parts.idempotency), parts.retention, parts.context.clone());
-    let delivery_days = i64::from(parts.delivery_days);
     workers.start("retention", move |stop| {
         let (idempotency, context) = (Arc::clone(&idempotency), context.clone());
         async move {
@@ -315,7 +314,6 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
             every(RETENTION_EVERY, stop, || async {
                 idempotency.purge().await?;
                 delivery::forget_old(&context).await?;
-                events::purge_audience(&context, context.now_ms() - delivery_days * DAY_MS).await?;
                 retention.apply(&context).await
             })
             .await

@@ -8,9 +8,7 @@ use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
 use super::request::CreateSegmentRequest;
-use super::response::{
-    DeletedSegment, RemovedContact, SegmentResponse, SegmentRowResponse, SegmentWithCountResponse, Word,
-};
+use super::response::{DeletedSegment, RemovedContact, SegmentResponse, SegmentWithCountResponse, Word};
 use super::{list_contacts_of, not_found};
 use crate::api_keys::Caller;
 use crate::contacts::api::{ContactResponse, CreateContactRequest, EraseRule, Include, UpdateContactRequest};
@@ -38,9 +36,9 @@ pub async fn list_audiences(
     segments: State<Segments>,
     caller: Caller,
     query: ListQuery<resource::Segment>,
-) -> ApiResult<Json<List<SegmentRowResponse>>> {
+) -> ApiResult<Json<List<SegmentResponse>>> {
     let page = segments.list(caller.team, query.0).await?;
-    Ok(Json(List::of(page, SegmentRowResponse::from)))
+    Ok(Json(List::of(page, |segment| SegmentResponse::of(Word::Audience, segment))))
 }
 
 /// Shows a segment and how many contacts it holds, under its older name.

@@ -14,7 +14,7 @@ use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
 use self::request::{CreateSegmentRequest, UpdateSegmentRequest};
-use self::response::{DeletedSegment, SegmentResponse, SegmentRowResponse, SegmentWithCountResponse, Word};
+use self::response::{DeletedSegment, SegmentResponse, SegmentWithCountResponse, Word};
 use super::error::{CreateSegmentError, DeleteSegmentError, UpdateSegmentError};
 use super::listing::SegmentPageError;
 use super::model::SEGMENTS_MAX;
@@ -47,9 +47,9 @@ pub async fn list_segments(
     segments: State<Segments>,
     caller: Caller,
     query: ListQuery<resource::Segment>,
-) -> ApiResult<Json<List<SegmentRowResponse>>> {
+) -> ApiResult<Json<List<SegmentResponse>>> {
     let page = segments.list(caller.team, query.0).await?;
-    Ok(Json(List::of(page, SegmentRowResponse::from)))
+    Ok(Json(List::of(page, |segment| SegmentResponse::of(Word::Segment, segment))))
 }
 
 /// Shows a segment and how many contacts it holds.

@@ -25,10 +25,12 @@ impl Word {
     }
 }
 
-/// A segment in a list.
+/// A segment.
 #[derive(Serialize, ToSchema)]
-#[salvo(schema(name = "SegmentRow"))]
-pub(super) struct SegmentRowResponse {
+#[salvo(schema(name = "Segment"))]
+pub(super) struct SegmentResponse {
+    /// `segment`, or `audience` on the older paths.
+    object: &'static str,
     /// The id.
     id: String,
     /// The name.
@@ -40,27 +42,11 @@ pub(super) struct SegmentRowResponse {
     created_at: String,
 }
 
-impl From<Segment> for SegmentRowResponse {
-    fn from(segment: Segment) -> Self {
-        let Segment { id, name, filter, created_ms } = segment;
-        let filter = filter.as_ref().map(FilterResponse::from);
-        Self { id: id.to_string(), name, filter, created_at: to_iso(created_ms) }
-    }
-}
-
-/// A segment.
-#[derive(Serialize, ToSchema)]
-#[salvo(schema(name = "Segment"))]
-pub(super) struct SegmentResponse {
-    /// `segment`, or `audience` on the older paths.
-    object: &'static str,
-    #[serde(flatten)]
-    segment: SegmentRowResponse,
-}
-
 impl SegmentResponse {
     pub(super) fn of(word: Word, segment: Segment) -> Self {
-        Self { object: word.as_str(), segment: segment.into() }
+        let Segment { id, name, filter, created_ms } = segment;
+        let filter = filter.as_ref().map(FilterResponse::from);
+        Self { object: word.as_str(), id: id.to_string(), name, filter, created_at: to_iso(created_ms) }
     }
 }
 

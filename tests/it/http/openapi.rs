@@ -192,7 +192,7 @@ fn a_field_that_is_always_there_is_required() {
         ("AttachmentResponse", &attachments["data"][0]),
         ("Topic", &topic),
         ("SegmentWithCount", &segment),
-        ("SegmentRow", &server.get("/segments").ok(200)["data"][0]),
+        ("Segment", &server.get("/segments").ok(200)["data"][0]),
         ("ContactProperty", &property),
         ("ApiKeyResponse", &server.get("/api-keys").ok(200)["data"][0]),
         ("Suppression", &server.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201)),
