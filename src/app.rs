@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use salvo::Server;
 use salvo::conn::tcp::TcpAcceptor;
 use tokio::net::TcpSocket;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +29,7 @@ use crate::dns::{DnsError, Resolver};
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::erasure::Erasures;
-use crate::http::{self, BodyLimits, Cors, RateLimiter};
+use crate::http::{self, BodyLimits, ConnectionLimits, Cors, RateLimiter};
 use crate::id::IdSource;
 use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
@@ -264,7 +263,7 @@ impl App {
         tasks.spawn(Mailbox::serve(capture, mailbox, listeners.clone()));
         tasks.spawn(admin::serve(admin, parts.services.clone(), listeners.clone()));
 
-        let server = Server::new(http);
+        let server = ConnectionLimits::default().server(http);
         let handle = server.handle();
         let serving = tasks.spawn(server.serve(service));
         info!("serving on {address}");

@@ -22,7 +22,7 @@ pub(super) enum DomainVerb {
     /// Add a domain and print the DNS records it needs.
     Add(AddArgs),
     /// List the domains.
-    List(ListArgs),
+    List(TeamArgs),
     /// Show a domain and its DNS records.
     Show(DomainArgs),
     /// Look for a domain's DNS records and show what is there; fails unless the domain is verified.
@@ -42,18 +42,6 @@ pub(super) struct AddArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
-}
-
-#[derive(Args)]
-pub(super) struct ListArgs {
-    #[command(flatten)]
-    team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 #[derive(Args)]
@@ -63,9 +51,6 @@ pub(super) struct DomainArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 #[derive(Args)]
@@ -79,9 +64,6 @@ pub(super) struct CheckArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 /// Runs the verb.
@@ -90,23 +72,23 @@ pub(super) struct CheckArgs {
 /// What the server or the store refuses.
 pub(super) async fn run(verb: DomainVerb, output: Output) -> Result<(), Failure> {
     match verb {
-        DomainVerb::Add(AddArgs { name, verified, team, place }) => {
+        DomainVerb::Add(AddArgs { name, verified, team: TeamArgs { team, place } }) => {
             let trust = if verified { DomainTrust::Given } else { DomainTrust::Records };
-            let domain = shown(place, Request::DomainAdd { team: team.team, name, trust }).await?;
+            let domain = shown(place, Request::DomainAdd { team, name, trust }).await?;
             output.print(&domain, text)?;
             if output == Output::Text && trust == DomainTrust::Records {
                 eprintln!("Publish these records, then run `ringmail domain check {}`.", domain.name);
             }
             Ok(())
         }
-        DomainVerb::List(ListArgs { team, place }) => list(team, place, output).await,
-        DomainVerb::Show(DomainArgs { domain: wanted, team, place }) => {
-            let domain = shown(place, Request::DomainShow { team: team.team, domain: wanted }).await?;
+        DomainVerb::List(team) => list(team, output).await,
+        DomainVerb::Show(DomainArgs { domain: wanted, team: TeamArgs { team, place } }) => {
+            let domain = shown(place, Request::DomainShow { team, domain: wanted }).await?;
             output.print(&domain, text)
         }
         DomainVerb::Check(args) => check(args, output).await,
-        DomainVerb::Remove(DomainArgs { domain, team, place }) => {
-            match place.ask(Request::DomainRemove { team: team.team, domain }).await? {
+        DomainVerb::Remove(DomainArgs { domain, team: TeamArgs { team, place } }) => {
+            match place.ask(Request::DomainRemove { team, domain }).await? {
                 Response::Removed(removed) => output.print(&removed, |removed| removed.id.to_string()),
                 other => Err(unexpected(&other)),
             }
@@ -136,9 +118,8 @@ fn domain(response: Response) -> Result<DomainView, Failure> {
     }
 }
 
-async fn list(team: TeamArgs, place: PlaceArgs, output: Output) -> Result<(), Failure> {
-    let request =
-        |last: Option<&DomainView>| Request::DomainList { team: team.team.clone(), after: last.map(|row| row.id) };
+async fn list(TeamArgs { team, place }: TeamArgs, output: Output) -> Result<(), Failure> {
+    let request = |last: Option<&DomainView>| Request::DomainList { team: team.clone(), after: last.map(|row| row.id) };
     let page_of = |response| match response {
         Response::Domains(page) => Ok(page),
         other => Err(unexpected(&other)),
@@ -151,11 +132,11 @@ async fn list(team: TeamArgs, place: PlaceArgs, output: Output) -> Result<(), Fa
 }
 
 async fn check(args: CheckArgs, output: Output) -> Result<(), Failure> {
-    let CheckArgs { domain: wanted, wait, team, place } = args;
+    let CheckArgs { domain: wanted, wait, team: TeamArgs { team, place } } = args;
     let mut door = place.open().await?;
-    let show = Request::DomainShow { team: team.team.clone(), domain: wanted.clone() };
+    let show = Request::DomainShow { team: team.clone(), domain: wanted.clone() };
     let before = domain(ask(&mut door, show.clone()).await?)?;
-    let asked = Request::DomainCheck { team: team.team, domain: wanted };
+    let asked = Request::DomainCheck { team, domain: wanted };
     let pending = domain(ask(&mut door, asked).await?)?;
     let is_running = door.is_running();
     // `ringmail dev` counts its domains as verified without a look.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::import::segment;
 use super::output::{Output, print_json};
-use super::place::{PlaceArgs, TeamArgs, ask, unexpected};
+use super::place::{TeamArgs, ask, unexpected};
 use super::progress::{Come, ProgressLine, grouped};
 use crate::admin::{Door, Request, Response};
 use crate::contacts::export::Sheet;
@@ -38,9 +38,6 @@ pub(super) struct ContactsArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 /// What an export came to.
@@ -55,14 +52,14 @@ struct Report {
 /// # Errors
 /// What the server or the store refuses, and a file that cannot be written.
 pub(super) async fn run(verb: ExportVerb, output: Output) -> Result<(), Failure> {
-    let ExportVerb::Contacts(ContactsArgs { file, segment, team, place }) = verb;
+    let ExportVerb::Contacts(ContactsArgs { file, segment, team: TeamArgs { team, place } }) = verb;
     let is_stdout = file == Path::new(STDOUT);
     if is_stdout && output == Output::Json {
         return Err(Failure::usage("an export is CSV: with --json, name the file it goes to"));
     }
     let mut door = place.open().await?;
     let mut target = Target::open(&file)?;
-    let written = write(&mut door, &mut target, team.team, segment).await;
+    let written = write(&mut door, &mut target, team, segment).await;
     door.close().await;
     if written.is_err() {
         target.discard();

@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt as _;
 
 use super::failure::Failure;
 use super::output::{Output, table};
-use super::place::{PlaceArgs, TeamArgs, ask, unexpected};
+use super::place::{TeamArgs, ask, unexpected};
 use super::progress::{Come, ProgressLine, grouped};
 use crate::admin::{Door, Request, Response};
 use crate::contacts::import::{
@@ -89,9 +89,6 @@ pub(super) struct ContactsArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 fn mapping(text: &str) -> Result<Mapping, MapError> {
@@ -138,11 +135,11 @@ struct ErrorReport {
 /// What the server or the store refuses, a file that cannot be read, and rows that failed.
 pub(super) async fn run(verb: ImportVerb, output: Output) -> Result<(), Failure> {
     let ImportVerb::Contacts(args) = verb;
-    let ContactsArgs { file, map, on_conflict, dry_run, errors, segment, topic, team, place } = args;
+    let ContactsArgs { file, map, on_conflict, dry_run, errors, segment, topic, team: TeamArgs { team, place } } = args;
     let source = Source::open(&file).await?;
     let errors = errors.map(|path| ErrorFile::create(&path, &file)).transpose()?;
     let mut door = place.open().await?;
-    let begin = Request::ImportBegin { team: team.team.clone(), segments: segment.clone(), topics: topic.clone() };
+    let begin = Request::ImportBegin { team: team.clone(), segments: segment.clone(), topics: topic.clone() };
     let properties = match ask(&mut door, begin).await? {
         Response::Properties(properties) => properties.data,
         other => return Err(unexpected(&other)),
@@ -151,7 +148,7 @@ pub(super) async fn run(verb: ImportVerb, output: Output) -> Result<(), Failure>
     let run = if dry_run { Run::Check } else { Run::Write };
     let options = ImportOptions { mapping: Mapping::joined(map), properties, existing, run };
     let request = move |items| Request::ImportContacts {
-        team: team.team.clone(),
+        team: team.clone(),
         existing,
         run,
         segments: segment.clone(),

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::failure::Failure;
 use super::output::Output;
-use super::place::{PlaceArgs, TeamArgs, unexpected};
+use super::place::{TeamArgs, unexpected};
 use crate::admin::response::KeyView;
 use crate::admin::{Request, Response};
 use crate::api_keys::Permission;
@@ -14,7 +14,7 @@ pub(super) enum KeyVerb {
     /// Make a key and print its token, which is shown this once.
     Create(CreateArgs),
     /// List the keys.
-    List(ListArgs),
+    List(TeamArgs),
     /// Rename a key.
     Rename(RenameArgs),
     /// Revoke a key: it stops at once.
@@ -55,18 +55,6 @@ pub(super) struct CreateArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
-}
-
-#[derive(Args)]
-pub(super) struct ListArgs {
-    #[command(flatten)]
-    team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 #[derive(Args)]
@@ -79,9 +67,6 @@ pub(super) struct RenameArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 #[derive(Args)]
@@ -91,9 +76,6 @@ pub(super) struct RevokeArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 /// Runs the verb.
@@ -102,8 +84,8 @@ pub(super) struct RevokeArgs {
 /// What the server or the store refuses.
 pub(super) async fn run(verb: KeyVerb, output: Output) -> Result<(), Failure> {
     match verb {
-        KeyVerb::Create(CreateArgs { name, permission, domain, team, place }) => {
-            let request = Request::KeyCreate { team: team.team, name, permission: permission.into(), domain };
+        KeyVerb::Create(CreateArgs { name, permission, domain, team: TeamArgs { team, place } }) => {
+            let request = Request::KeyCreate { team, name, permission: permission.into(), domain };
             let key = key(place.ask(request).await?)?;
             output.print(&key, |key| key.token.clone().unwrap_or_default())?;
             if output == Output::Text {
@@ -111,13 +93,13 @@ pub(super) async fn run(verb: KeyVerb, output: Output) -> Result<(), Failure> {
             }
             Ok(())
         }
-        KeyVerb::List(ListArgs { team, place }) => list(team, place, output).await,
-        KeyVerb::Rename(RenameArgs { key: wanted, name, team, place }) => {
-            let key = key(place.ask(Request::KeyRename { team: team.team, key: wanted, name }).await?)?;
+        KeyVerb::List(team) => list(team, output).await,
+        KeyVerb::Rename(RenameArgs { key: wanted, name, team: TeamArgs { team, place } }) => {
+            let key = key(place.ask(Request::KeyRename { team, key: wanted, name }).await?)?;
             output.print(&key, |key| key.id.to_string())
         }
-        KeyVerb::Revoke(RevokeArgs { key: wanted, team, place }) => {
-            let key = key(place.ask(Request::KeyRevoke { team: team.team, key: wanted }).await?)?;
+        KeyVerb::Revoke(RevokeArgs { key: wanted, team: TeamArgs { team, place } }) => {
+            let key = key(place.ask(Request::KeyRevoke { team, key: wanted }).await?)?;
             output.print(&key, |key| key.id.to_string())
         }
     }
@@ -130,8 +112,8 @@ fn key(response: Response) -> Result<KeyView, Failure> {
     }
 }
 
-async fn list(team: TeamArgs, place: PlaceArgs, output: Output) -> Result<(), Failure> {
-    let request = |last: Option<&KeyView>| Request::KeyList { team: team.team.clone(), after: last.map(|row| row.id) };
+async fn list(TeamArgs { team, place }: TeamArgs, output: Output) -> Result<(), Failure> {
+    let request = |last: Option<&KeyView>| Request::KeyList { team: team.clone(), after: last.map(|row| row.id) };
     let page_of = |response| match response {
         Response::Keys(page) => Ok(page),
         other => Err(unexpected(&other)),

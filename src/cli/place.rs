@@ -23,12 +23,15 @@ pub(super) struct PlaceArgs {
     master_key_file: Option<PathBuf>,
 }
 
-/// Which team.
+/// Which team of which store.
 #[derive(Args, Clone, Debug)]
 pub(super) struct TeamArgs {
     /// The team's name; may be left out where there is one team.
     #[arg(long, value_name = "NAME")]
     pub(super) team: Option<String>,
+
+    #[command(flatten)]
+    pub(super) place: PlaceArgs,
 }
 
 impl PlaceArgs {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::output::{Output, print_json, print_line};
-use super::place::{PlaceArgs, TeamArgs, ask, unexpected};
+use super::place::{TeamArgs, ask, unexpected};
 use crate::admin::response::{EmailView, EventView, Outcome, SentView};
 use crate::admin::{Door, Request, Response};
 use crate::clock::monotonic;
@@ -43,9 +43,6 @@ pub(super) struct SendArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 /// Runs the verb. It fails when a recipient does not get the email, or none knows in time.
@@ -53,12 +50,12 @@ pub(super) struct SendArgs {
 /// # Errors
 /// What the server or the store refuses, and an email that does not arrive.
 pub(super) async fn run(args: SendArgs, output: Output) -> Result<(), Failure> {
-    let SendArgs { to, from, subject, html, text, wait, team, place } = args;
+    let SendArgs { to, from, subject, html, text, wait, team: TeamArgs { team, place } } = args;
     let text = match (text, &html) {
         (None, None) => Some("This email shows that sending works.".to_owned()),
         (text, _) => text,
     };
-    let request = Request::Send { team: team.team.clone(), from, to, subject, html, text };
+    let request = Request::Send { team: team.clone(), from, to, subject, html, text };
     let mut door = place.open().await?;
     let sent = match ask(&mut door, request).await? {
         Response::Sent(sent) => sent,
@@ -85,12 +82,12 @@ pub(super) async fn run(args: SendArgs, output: Output) -> Result<(), Failure> {
 /// Prints the timeline as it grows, until every recipient has an outcome or the time is up.
 async fn follow(
     door: &mut Door,
-    team: TeamArgs,
+    team: Option<String>,
     sent: &SentView,
     wait: Duration,
     output: Output,
 ) -> Result<EmailView, Failure> {
-    let request = Request::EmailShow { team: team.team, email: sent.id };
+    let request = Request::EmailShow { team, email: sent.id };
     let started = monotonic();
     let mut printed = 0;
     loop {

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::failure::Failure;
 use super::output::Output;
-use super::place::{PlaceArgs, TeamArgs, unexpected};
+use super::place::{TeamArgs, unexpected};
 use crate::admin::response::UserView;
 use crate::admin::{Request, Response};
 use crate::users::Role;
@@ -14,7 +14,7 @@ pub(super) enum UserVerb {
     /// Add a user to a team.
     Create(CreateArgs),
     /// List the users of a team.
-    List(ListArgs),
+    List(TeamArgs),
     /// Change the role of a user in a team.
     Role(RoleArgs),
     /// Take a user out of a team; with the last team the user goes.
@@ -52,18 +52,6 @@ pub(super) struct CreateArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
-}
-
-#[derive(Args)]
-pub(super) struct ListArgs {
-    #[command(flatten)]
-    team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 #[derive(Args)]
@@ -77,9 +65,6 @@ pub(super) struct RoleArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 #[derive(Args)]
@@ -89,9 +74,6 @@ pub(super) struct RemoveArgs {
 
     #[command(flatten)]
     team: TeamArgs,
-
-    #[command(flatten)]
-    place: PlaceArgs,
 }
 
 /// Runs the verb.
@@ -100,14 +82,16 @@ pub(super) struct RemoveArgs {
 /// What the server or the store refuses.
 pub(super) async fn run(verb: UserVerb, output: Output) -> Result<(), Failure> {
     let (request, place) = match verb {
-        UserVerb::List(ListArgs { team, place }) => return list(team, place, output).await,
-        UserVerb::Create(CreateArgs { email, role, team, place }) => {
-            (Request::UserCreate { team: team.team, email, role: role.map(Role::from) }, place)
+        UserVerb::List(team) => return list(team, output).await,
+        UserVerb::Create(CreateArgs { email, role, team: TeamArgs { team, place } }) => {
+            (Request::UserCreate { team, email, role: role.map(Role::from) }, place)
         }
-        UserVerb::Role(RoleArgs { email, role, team, place }) => {
-            (Request::UserRole { team: team.team, email, role: role.into() }, place)
+        UserVerb::Role(RoleArgs { email, role, team: TeamArgs { team, place } }) => {
+            (Request::UserRole { team, email, role: role.into() }, place)
         }
-        UserVerb::Remove(RemoveArgs { email, team, place }) => (Request::UserRemove { team: team.team, email }, place),
+        UserVerb::Remove(RemoveArgs { email, team: TeamArgs { team, place } }) => {
+            (Request::UserRemove { team, email }, place)
+        }
     };
     match place.ask(request).await? {
         Response::User(user) => output.print(&user, |user| format!("{}  {}  {}", user.id, user.email, user.role)),
@@ -115,9 +99,8 @@ pub(super) async fn run(verb: UserVerb, output: Output) -> Result<(), Failure> {
     }
 }
 
-async fn list(team: TeamArgs, place: PlaceArgs, output: Output) -> Result<(), Failure> {
-    let request =
-        |last: Option<&UserView>| Request::UserList { team: team.team.clone(), after: last.map(|row| row.id) };
+async fn list(TeamArgs { team, place }: TeamArgs, output: Output) -> Result<(), Failure> {
+    let request = |last: Option<&UserView>| Request::UserList { team: team.clone(), after: last.map(|row| row.id) };
     let page_of = |response| match response {
         Response::Users(page) => Ok(page),
         other => Err(unexpected(&other)),

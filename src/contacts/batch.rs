@@ -1,26 +1,21 @@
 //! Many contacts in one write: what becomes of each, decided before anything is written.
 
 use std::collections::HashMap;
-use std::fmt;
 
-use super::model::{ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
+use super::check::{ItemError, Known, PropertyKeys};
+use super::model::{NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
 use super::write::ContactWriter;
-use crate::contact_properties::{self, Definitions};
+use crate::contact_properties;
 use crate::context::Context;
 use crate::events::Source;
-use crate::id::{ContactId, SegmentId, TeamId, TopicId};
-use crate::segments;
+use crate::id::{ContactId, TeamId};
 use crate::store::tables::AddressHash;
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::suppressions;
-use crate::topics;
 
 /// Contacts in one batch at most.
 pub const BATCH_MAX: usize = 1_000;
-
-/// Characters of a key that an error repeats.
-const KEY_CHARS_SHOWN: usize = 60;
 
 /// What becomes of an item whose address is known: to the team, or from an earlier item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,36 +48,6 @@ pub struct BatchOptions {
     pub opt_ins: OptIns,
     /// Who writes.
     pub source: Source,
-}
-
-/// Why an item fails.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ItemError {
-    /// The team has a contact with the address.
-    Exists,
-    /// An earlier item, of this index, has the address.
-    Repeats(usize),
-    /// The team has no such segment.
-    SegmentNotFound(SegmentId),
-    /// The team has no such topic.
-    TopicNotFound(TopicId),
-    /// The property is a number and the value is none.
-    NotANumber(String),
-}
-
-impl fmt::Display for ItemError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exists => f.write_str("A contact with this email exists already."),
-            Self::Repeats(index) => write!(f, "The email repeats that of item {index} of the batch."),
-            Self::SegmentNotFound(_) => f.write_str("Segment not found"),
-            Self::TopicNotFound(_) => f.write_str("Topic not found"),
-            Self::NotANumber(key) => {
-                let key: String = key.chars().filter(|c| !c.is_control()).take(KEY_CHARS_SHOWN).collect();
-                write!(f, "Invalid `properties.{key}` field: the property is a number; give a number or null.")
-            }
-        }
-    }
 }
 
 /// What became of an item.
@@ -154,6 +119,8 @@ struct Entry {
     /// Other items that do not count.
     skipped: Vec<usize>,
     existing: Option<(ContactId, ContactRow)>,
+    /// The keys it comes to have; counted once the address repeats.
+    keys: Option<PropertyKeys>,
 }
 
 /// What a batch comes to, before anything is written.
@@ -214,20 +181,16 @@ impl Batch {
         let mut places: HashMap<AddressHash, usize> = HashMap::with_capacity(self.items.len());
         let mut known = Known::new(team);
         for (place, (index, item, hash)) in self.items.iter().enumerate() {
-            let failure = match known.check(tx, &definitions, &item.changes)? {
-                Some(failure) => Some(failure),
-                None => match places.get(hash) {
-                    Some(at) => self.repeat(&mut plan.entries[*at], place),
-                    None => {
-                        let existing = store::find_by_address(tx, team, hash)?;
-                        let conflicts = existing.is_some() && self.options.on_conflict == OnConflict::Error;
-                        if !conflicts {
-                            places.insert(*hash, plan.entries.len());
-                            let (merged, skipped) = (Vec::new(), Vec::new());
-                            plan.entries.push(Entry { hash: *hash, first: place, merged, skipped, existing });
-                        }
-                        conflicts.then_some(ItemError::Exists)
+            let failure = match (known.check(tx, &definitions, &item.changes)?, places.get(hash)) {
+                (Some(failure), _) => Some(failure),
+                (None, Some(at)) => self.repeat(&mut plan.entries[*at], place).err(),
+                (None, None) => match self.open(*hash, place, store::find_by_address(tx, team, hash)?) {
+                    Ok(entry) => {
+                        places.insert(*hash, plan.entries.len());
+                        plan.entries.push(entry);
+                        None
                     }
+                    Err(failure) => Some(failure),
                 },
             };
             let Some(error) = failure else { continue };
@@ -239,14 +202,39 @@ impl Batch {
         Ok(plan)
     }
 
-    /// Notes an item whose address an earlier one has; returns why it fails.
-    fn repeat(&self, entry: &mut Entry, place: usize) -> Option<ItemError> {
-        match self.options.on_conflict {
-            OnConflict::Error => return Some(ItemError::Repeats(self.items[entry.first].0)),
-            OnConflict::Skip => entry.skipped.push(place),
-            OnConflict::Upsert => entry.merged.push(place),
+    /// Begins what the first item of an address comes to; fails as the item does.
+    fn open(
+        &self,
+        hash: AddressHash,
+        place: usize,
+        existing: Option<(ContactId, ContactRow)>,
+    ) -> Result<Entry, ItemError> {
+        match (&existing, self.options.on_conflict) {
+            (Some(_), OnConflict::Error) => return Err(ItemError::Exists),
+            (Some(_), OnConflict::Skip) => {}
+            (Some(_), OnConflict::Upsert) | (None, _) => {
+                PropertyKeys::check(existing.as_ref().map(|(_, row)| row), &self.items[place].1.changes)?;
+            }
         }
-        None
+        Ok(Entry { hash, first: place, merged: Vec::new(), skipped: Vec::new(), existing, keys: None })
+    }
+
+    /// Notes an item whose address an earlier one has; fails as the item does.
+    fn repeat(&self, entry: &mut Entry, place: usize) -> Result<(), ItemError> {
+        match self.options.on_conflict {
+            OnConflict::Error => return Err(ItemError::Repeats(self.items[entry.first].0)),
+            OnConflict::Skip => entry.skipped.push(place),
+            OnConflict::Upsert => {
+                let keys = entry.keys.get_or_insert_with(|| {
+                    let mut keys = PropertyKeys::of(entry.existing.as_ref().map(|(_, row)| row));
+                    keys.apply(&self.items[entry.first].1.changes);
+                    keys
+                });
+                keys.change(&self.items[place].1.changes)?;
+                entry.merged.push(place);
+            }
+        }
+        Ok(())
     }
 
     fn write(&self, writer: &mut ContactWriter<'_, '_>, entry: &Entry) -> Result<ContactId, StoreError> {
@@ -291,63 +279,5 @@ impl BatchOutcome {
     fn in_order(mut self) -> Self {
         self.items.sort_unstable_by_key(|item| item.index);
         self
-    }
-}
-
-/// Looks up the segments and topics that writes name, each once.
-pub(super) struct Known {
-    team: TeamId,
-    segments: HashMap<SegmentId, bool>,
-    topics: HashMap<TopicId, bool>,
-}
-
-impl Known {
-    pub(super) fn new(team: TeamId) -> Self {
-        Self { team, segments: HashMap::new(), topics: HashMap::new() }
-    }
-
-    /// Returns why the store refuses what a write says.
-    pub(super) fn check(
-        &mut self,
-        tx: &impl Reads,
-        definitions: &Definitions,
-        changes: &ContactChanges,
-    ) -> Result<Option<ItemError>, StoreError> {
-        for segment in &changes.segments {
-            if !self.has_segment(tx, *segment)? {
-                return Ok(Some(ItemError::SegmentNotFound(*segment)));
-            }
-        }
-        for (topic, _) in &changes.topics {
-            if !self.has_topic(tx, *topic)? {
-                return Ok(Some(ItemError::TopicNotFound(*topic)));
-            }
-        }
-        for (key, change) in &changes.properties {
-            if let PropertyChange::Set(text) = change
-                && !definitions.allows(key, text)
-            {
-                return Ok(Some(ItemError::NotANumber(key.clone())));
-            }
-        }
-        Ok(None)
-    }
-
-    fn has_segment(&mut self, tx: &impl Reads, id: SegmentId) -> Result<bool, StoreError> {
-        if let Some(known) = self.segments.get(&id) {
-            return Ok(*known);
-        }
-        let exists = segments::exists(tx, self.team, id)?;
-        self.segments.insert(id, exists);
-        Ok(exists)
-    }
-
-    fn has_topic(&mut self, tx: &impl Reads, id: TopicId) -> Result<bool, StoreError> {
-        if let Some(known) = self.topics.get(&id) {
-            return Ok(*known);
-        }
-        let exists = topics::find(tx, self.team, id)?.is_some();
-        self.topics.insert(id, exists);
-        Ok(exists)
     }
 }

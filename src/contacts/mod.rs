@@ -1,9 +1,10 @@
 //! Contacts: the people a team writes to, what is known of them, and what they opted out of.
 //!
 //! Reading order: `model.rs` (what a write says), `store.rs` (the rows), `consent.rs` (what a send
-//! asks), `write.rs` (the one way a contact changes), `batch.rs` (many in one write),
-//! `view.rs` (a contact as its team sees it), `borrowed.rs` (a row looked at where it lies),
-//! `service.rs` (the use cases), `api/` (endpoints).
+//! asks), `check.rs` (what a write is held against), `write.rs` (the one way a contact changes),
+//! `batch.rs` (many in one write), `view.rs` (a contact as its team sees it), `borrowed.rs` (a row
+//! looked at where it lies), `service.rs` and `relations.rs` (the use cases), `api/` (endpoints);
+//! `csv/` (cells and lines), `import/` and `export/` (files of contacts).
 //!
 //! Invariants: an address has one contact in a team, without regard to case; every change records
 //! its events in its own transaction, and a write that restates what is stored records nothing; an
@@ -13,22 +14,25 @@ pub mod api;
 
 mod batch;
 mod borrowed;
+mod check;
 mod consent;
 mod csv;
 pub mod export;
 pub mod import;
 mod model;
+mod relations;
 mod service;
 mod store;
 mod view;
 mod write;
 
 pub use batch::{
-    BATCH_MAX, Batch, BatchError, BatchItem, BatchOptions, BatchOutcome, ItemError, ItemStatus, OnConflict, Validation,
+    BATCH_MAX, Batch, BatchError, BatchItem, BatchOptions, BatchOutcome, ItemStatus, OnConflict, Validation,
 };
 pub use borrowed::BorrowedContact;
+pub use check::ItemError;
 pub use consent::{has_opted_out, receives_topic};
-pub use model::{ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
+pub use model::{CONTACT_PROPERTIES_MAX, ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
 pub use service::{ContactName, Contacts, Erase, Removal, WriteError};
 pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address};
 pub use view::{ContactView, Facets, TopicSubscription};

@@ -22,6 +22,9 @@ pub enum PropertyChange {
     Set(String),
 }
 
+/// Properties of one contact at most.
+pub const CONTACT_PROPERTIES_MAX: usize = 100;
+
 /// What a write says of a contact; what it does not say stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContactChanges {
@@ -40,6 +43,13 @@ pub struct ContactChanges {
 }
 
 impl ContactChanges {
+    /// Adds a segment that it joins, once.
+    pub fn join(&mut self, segment: SegmentId) {
+        if !self.segments.contains(&segment) {
+            self.segments.push(segment);
+        }
+    }
+
     /// Sets a choice about a topic, in place of an earlier one.
     pub fn choose(&mut self, topic: TopicId, subscription: Subscription) {
         match self.topics.iter_mut().find(|(chosen, _)| *chosen == topic) {
@@ -63,9 +73,7 @@ impl ContactChanges {
         };
         self.properties.extend(later.properties.iter().cloned());
         for segment in &later.segments {
-            if !self.segments.contains(segment) {
-                self.segments.push(*segment);
-            }
+            self.join(*segment);
         }
         for (topic, subscription) in &later.topics {
             self.choose(*topic, *subscription);

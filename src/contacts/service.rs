@@ -1,20 +1,19 @@
-//! The use cases: add, show, change, remove, and what a contact chose.
+//! The use cases of contacts themselves: add, show, change, remove.
 
-use super::batch::{Batch, BatchError, BatchOptions, BatchOutcome, ItemError, Known};
+use super::batch::{Batch, BatchError, BatchOptions, BatchOutcome};
+use super::check::{ItemError, Known, PropertyKeys};
 use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
-use super::view::{ContactView, Facets, TopicSubscription, Viewer};
+use super::view::{ContactView, Facets, Viewer};
 use super::write::ContactWriter;
 use crate::address::EmailAddress;
 use crate::context::Context;
 use crate::events::Source;
-use crate::id::{ContactId, SegmentId, TeamId, TopicId, resource};
+use crate::id::{ContactId, TeamId, resource};
 use crate::id_or_email::IdOrEmail;
-use crate::segments::{self, Rule, Segment};
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::CONTACTS;
 use crate::store::{Reads, StoreError, WriteTx};
-use crate::topics::Subscription;
 use crate::{contact_properties, erasure, suppressions};
 
 /// What names a contact.
@@ -59,7 +58,7 @@ pub enum Erase {
 
 /// The contacts of the instance.
 pub struct Contacts {
-    context: Context,
+    pub(super) context: Context,
 }
 
 impl Contacts {
@@ -83,6 +82,7 @@ impl Contacts {
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 let id = match store::find_by_address(tx, team, &hash)? {
                     Some((id, row)) => {
+                        PropertyKeys::check(Some(&row), &new.changes).map_err(WriteError::Refused)?;
                         writer.update(id, &row, &new.changes, Resubscribe::Never, OptIns::Allowed)?;
                         id
                     }
@@ -180,6 +180,7 @@ impl Contacts {
                     return Err(WriteError::OtherEmail);
                 }
                 refuse(tx, team, &changes)?;
+                PropertyKeys::check(Some(&row), &changes).map_err(WriteError::Refused)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 writer.update(id, &row, &changes, Resubscribe::Allowed, OptIns::Allowed)?;
                 writer.finish()?;
@@ -256,116 +257,6 @@ impl Contacts {
         self.context.store.read(move |tx| Batch::new(items, options).rehearse(tx, team)).await
     }
 
-    /// Returns where a contact stands with every topic of the team, newest topic first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn topics(
-        &self,
-        team: TeamId,
-        name: ContactName,
-    ) -> Result<Option<(ContactId, Vec<TopicSubscription>)>, StoreError> {
-        self.context
-            .store
-            .read(move |tx| {
-                let Some((id, _)) = named(tx, team, &name)? else { return Ok(None) };
-                Ok(Some((id, Viewer::topics_of(tx, team, id)?)))
-            })
-            .await
-    }
-
-    /// Writes explicit choices down and returns where the contact stands with every topic.
-    ///
-    /// # Errors
-    /// [`WriteError`]; nothing is stored.
-    pub async fn choose(
-        &self,
-        team: TeamId,
-        name: ContactName,
-        choices: Vec<(TopicId, Subscription)>,
-        source: Source,
-    ) -> Result<(ContactId, Vec<TopicSubscription>), WriteError> {
-        let context = self.context.clone();
-        let mut changes = ContactChanges::default();
-        for (topic, subscription) in choices {
-            changes.choose(topic, subscription);
-        }
-        self.context
-            .store
-            .write(move |tx| {
-                let (id, row) = named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
-                refuse(tx, team, &changes)?;
-                let mut writer = ContactWriter::new(tx, &context, team, source);
-                writer.update(id, &row, &changes, Resubscribe::Never, OptIns::Allowed)?;
-                writer.finish()?;
-                Ok((id, Viewer::topics_of(tx, team, id)?))
-            })
-            .await
-    }
-
-    /// Adds a contact to a segment by hand; again changes nothing.
-    ///
-    /// # Errors
-    /// [`WriteError`]; nothing is stored.
-    pub async fn join(
-        &self,
-        team: TeamId,
-        name: ContactName,
-        segment: SegmentId,
-        source: Source,
-    ) -> Result<ContactId, WriteError> {
-        let changes = ContactChanges { segments: vec![segment], ..ContactChanges::default() };
-        Ok(self.update(team, name, None, changes, source).await?.id)
-    }
-
-    /// Takes a contact out of a segment it was added to by hand; `None` when it was not in it.
-    ///
-    /// # Errors
-    /// [`WriteError`].
-    pub async fn leave(
-        &self,
-        team: TeamId,
-        name: ContactName,
-        segment: SegmentId,
-        source: Source,
-    ) -> Result<Option<ContactId>, WriteError> {
-        let context = self.context.clone();
-        self.context
-            .store
-            .write(move |tx| {
-                let (id, _) = named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
-                if !segments::exists(tx, team, segment)? {
-                    return Err(WriteError::Refused(ItemError::SegmentNotFound(segment)));
-                }
-                let mut writer = ContactWriter::new(tx, &context, team, source);
-                let left = writer.leave_segment(id, segment)?;
-                writer.finish()?;
-                Ok(left.then_some(id))
-            })
-            .await
-    }
-
-    /// Returns the segments that hold a contact, by hand or by their filter, newest first; `None` when
-    /// the team has no such contact.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn segments(&self, team: TeamId, name: ContactName) -> Result<Option<Vec<Segment>>, StoreError> {
-        self.context
-            .store
-            .read(move |tx| {
-                let Some((id, _)) = named(tx, team, &name)? else { return Ok(None) };
-                let mut holding = Vec::new();
-                for segment in segments::all(tx, team)? {
-                    if segments::holds(tx, team, &Rule::of(&segment), id)? {
-                        holding.push(segment);
-                    }
-                }
-                Ok(Some(holding))
-            })
-            .await
-    }
-
     /// Returns a page of rows as the team sees them.
     ///
     /// # Errors
@@ -405,7 +296,7 @@ pub(super) fn named(
 }
 
 /// Refuses what names segments or topics of nobody or of another team, or no number for one.
-fn refuse(tx: &impl Reads, team: TeamId, changes: &ContactChanges) -> Result<(), WriteError> {
+pub(super) fn refuse(tx: &impl Reads, team: TeamId, changes: &ContactChanges) -> Result<(), WriteError> {
     let definitions = contact_properties::definitions(tx, team)?;
     match Known::new(team).check(tx, &definitions, changes)? {
         Some(error) => Err(WriteError::Refused(error)),

@@ -61,7 +61,11 @@ impl<'a, 't> ContactWriter<'a, 't> {
         }
         self.added += 1;
         self.changed = true;
-        self.record_in(AudienceKind::ContactCreated, id, &row, new.changes.segments.clone(), None)?;
+        // As they read back, without reading them.
+        let mut segments = new.changes.segments.clone();
+        segments.sort_unstable();
+        segments.dedup();
+        self.record_in(AudienceKind::ContactCreated, id, &row, segments, None)?;
         Ok(id)
     }
 

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::error::LookupError;
 use super::host;
 use super::resolver::Resolver;
@@ -15,8 +17,9 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Characters of a foreign record that a detail repeats.
 const QUOTED_CHARS_MAX: usize = 100;
 
-/// What the DNS says about one expected record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the DNS says about one expected record. Stored rows hold the words too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Live {
     /// It is there.
     Found,

@@ -5,10 +5,11 @@
 //! server of a zone that lags behind, or a zone in the middle of a change, stops no mail. A record
 //! that is there and wrong is no slip of that kind, and counts at once.
 
-use super::model::{DomainStatus, Live, RecordKind, RecordState, RecordStatus};
+use super::model::{DomainStatus, RecordKind, RecordState, RecordStatus};
 use super::records::ExpectedRecord;
 use super::store::DomainRow;
 use crate::clock::TimestampMs;
+use crate::dns::Live;
 
 const MINUTE_MS: i64 = 60_000;
 /// How long a missing record is sought: that of the compatible API, and longer than any change

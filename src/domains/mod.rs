@@ -37,8 +37,7 @@ mod worker;
 
 pub use error::{CreateDomainError, DomainRule, UpdateDomainError};
 pub use model::{
-    Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, Live, NewDomain, RecordKind, RecordState,
-    RecordStatus,
+    Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, NewDomain, RecordKind, RecordState, RecordStatus,
 };
 pub use records::RecordView;
 pub use service::Domains;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::records::RecordView;
 use crate::address::DomainName;
 use crate::clock::TimestampMs;
+use crate::dns::Live;
 use crate::id::DomainId;
 use crate::patch::Patch;
 
@@ -102,32 +103,6 @@ impl RecordStatus {
         match self {
             Self::Verified | Self::TemporaryFailure => true,
             Self::NotStarted | Self::Pending | Self::Failed => false,
-        }
-    }
-}
-
-/// What the name servers answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Live {
-    /// The expected value.
-    Found,
-    /// Nothing.
-    Missing,
-    /// Another value.
-    Mismatch,
-    /// No answer.
-    Unknown,
-}
-
-impl Live {
-    /// Returns the word the API uses.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Found => "found",
-            Self::Missing => "missing",
-            Self::Mismatch => "mismatch",
-            Self::Unknown => "unknown",
         }
     }
 }

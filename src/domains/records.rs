@@ -1,9 +1,9 @@
 //! The records a domain should publish, and how they are printed. Pure.
 
-use super::model::{Live, NAME_CHARS_MAX, RecordKind, RecordState, RecordStatus};
+use super::model::{NAME_CHARS_MAX, RecordKind, RecordState, RecordStatus};
 use super::settings::DomainSettings;
 use super::store::DomainRow;
-use crate::dns::{self, Expected};
+use crate::dns::{self, Expected, Live};
 
 /// The policy that is advised when a domain has none: receivers report, and refuse nothing.
 const DMARC_ADVICE: &str = "v=DMARC1; p=none;";

@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::decide::Finding;
-use super::model::Live;
 use super::records::{ExpectedRecord, dmarc_advice, expected, full_name};
 use super::settings::DomainSettings;
 use super::store::DomainRow;
@@ -31,7 +30,7 @@ pub(super) async fn look(resolver: &Resolver, row: &DomainRow, settings: &Domain
 async fn find(resolver: &Resolver, record: ExpectedRecord) -> Finding {
     let dns::Verdict { live, detail } = resolver.check(&record.expected).await;
     let detail = located(detail, &record);
-    Finding { record, live: live.into(), detail, inherited_from: None, policy: None }
+    Finding { record, live, detail, inherited_from: None, policy: None }
 }
 
 /// Puts the complete name before a detail: the printed one is relative, and a control panel may
@@ -51,16 +50,5 @@ async fn find_policy(resolver: &Resolver, row: &DomainRow) -> Finding {
     };
     let record = dmarc_advice(row);
     let detail = located(detail, &record);
-    Finding { record, live: live.into(), detail, inherited_from, policy }
-}
-
-impl From<dns::Live> for Live {
-    fn from(live: dns::Live) -> Self {
-        match live {
-            dns::Live::Found => Self::Found,
-            dns::Live::Missing => Self::Missing,
-            dns::Live::Mismatch => Self::Mismatch,
-            dns::Live::Unknown => Self::Unknown,
-        }
-    }
+    Finding { record, live, detail, inherited_from, policy }
 }

@@ -1,14 +1,12 @@
 //! Lists: the query parameters every list takes and the shape every list answers.
 
 use salvo::extract::Metadata;
-use salvo::oapi::{
-    BasicType, Components, EndpointArgRegister, KnownFormat, Object, Operation, Parameter, ParameterIn, Required,
-    SchemaFormat, ToSchema,
-};
+use salvo::oapi::{BasicType, Components, EndpointArgRegister, KnownFormat, Object, Operation, SchemaFormat, ToSchema};
 use salvo::{Depot, Extractible, Request};
 use serde::Serialize;
 
 use super::error::ApiError;
+use super::query::{declare_query, query_value};
 use crate::id::Id;
 use crate::store::page::{Cursor, Page, PageQuery};
 
@@ -27,14 +25,7 @@ impl<'ex, R: 'static> Extractible<'ex> for ListQuery<R> {
     }
 
     async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
-        let single = |name: &str| -> Result<Option<String>, ApiError> {
-            match req.queries().get_vec(name).map(Vec::as_slice) {
-                None | Some([]) => Ok(None),
-                Some([value]) => Ok(Some(value.clone())),
-                Some(_) => Err(ApiError::validation(format!("The `{name}` query parameter may be given once."))),
-            }
-        };
-        let limit = match single("limit")? {
+        let limit = match query_value(req, "limit")? {
             None => LIMIT_DEFAULT,
             Some(text) => text
                 .parse()
@@ -45,10 +36,10 @@ impl<'ex, R: 'static> Extractible<'ex> for ListQuery<R> {
         let id = |name: &str, text: &str| {
             Id::parse(text).ok_or_else(|| ApiError::validation(format!("The `{name}` must be a valid UUID.")))
         };
-        let cursor = match (single("after")?, single("before")?) {
+        let cursor = match (query_value(req, "after")?, query_value(req, "before")?) {
             (None, None) => Cursor::Newest,
-            (Some(after), None) => Cursor::After(id("after", &after)?),
-            (None, Some(before)) => Cursor::Before(id("before", &before)?),
+            (Some(after), None) => Cursor::After(id("after", after)?),
+            (None, Some(before)) => Cursor::Before(id("before", before)?),
             (Some(_), Some(_)) => {
                 return Err(ApiError::validation("Use either `after` or `before`, not both at once."));
             }
@@ -69,12 +60,7 @@ impl<R> EndpointArgRegister for ListQuery<R> {
             ("after", id(), "The id of the last item of the current page: answers the next, older items."),
             ("before", id(), "The id of the first item of the current page: answers the previous, newer items."),
         ] {
-            let parameter = Parameter::new(name)
-                .location(ParameterIn::Query)
-                .required(Required::False)
-                .description(about)
-                .schema(schema);
-            operation.parameters.insert(parameter);
+            declare_query(operation, name, about, schema);
         }
     }
 }

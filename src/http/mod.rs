@@ -1,6 +1,6 @@
 //! The HTTP edge: what every endpoint shares. salvo lives here and in the nouns' `api.rs` alone.
 //!
-//! A request passes `edge.rs` (id, span, headers, CORS), then the matched route's checks in order:
+//! A connection keeps to `connections.rs`. A request passes `edge.rs` (id, span, headers, CORS), then the matched route's checks in order:
 //! `auth.rs` (key, permission, rate), `query.rs` (unknown parameters), the extractors of the
 //! handler (`path.rs`, `list.rs`, `body.rs` after `intake.rs`), the handler. Errors of every origin leave in one
 //! shape (`error.rs`). `router.rs` is the list of the whole surface; `openapi.rs` its description.
@@ -12,6 +12,7 @@ pub mod router;
 
 mod auth;
 mod bounded;
+mod connections;
 mod discard;
 mod edge;
 mod intake;
@@ -28,12 +29,14 @@ mod validation;
 
 pub use body::{Body, BodySize, FromBody, JsonBody};
 pub use bounded::{AtMost, read_at_most};
+pub use connections::ConnectionLimits;
 pub use edge::Cors;
 pub use error::{ApiError, ApiResult, ErrorCode};
 pub use intake::{BodyLimits, BodyPace};
 pub use list::{List, ListQuery};
 pub use openapi::document;
 pub use path::{PathId, PathIdOrEmail};
+pub use query::{declare_query, query_value};
 pub use rate_limit::RateLimiter;
 pub use reader::Anything;
 pub use respond::Created;

@@ -23,8 +23,9 @@ pub(super) struct Rendered(Vec<u8>);
 
 /// Describes the routes of `router`.
 pub(super) fn describe(router: &Router) -> OpenApi {
-    let about = "Transactional email, domains and API keys. The request and response shapes are those of a widely \
-                 used hosted email API, whose official SDKs work against this server.";
+    let about = "Transactional email with domains and API keys; and the audience it is for: contacts with their \
+                 properties, topics, segments and suppressions. The request and response shapes are those of a \
+                 widely used hosted email API, whose official SDKs work against this server.";
     let info = Info::new("Ringmail", API_VERSION).description(about).license(License::new("Apache-2.0"));
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer).description("An API key: `rm_…`."));
     static NAMES: Once = Once::new();

@@ -1,14 +1,33 @@
-//! Unknown query parameters are refused, on every route, by what the route's own description
-//! declares.
+//! Query parameters: each is read and declared here, and one that its route does not declare is
+//! refused.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use salvo::oapi::{OpenApi, ParameterIn, PathItemType};
+use salvo::oapi::{Object, OpenApi, Operation, Parameter, ParameterIn, PathItemType, Required};
 use salvo::{Depot, FlowCtrl, Request, Response, handler};
 
 use super::error::ApiError;
 use super::state::service;
+
+/// Returns the one value of a query parameter.
+///
+/// # Errors
+/// 422 when it is given more than once.
+pub fn query_value<'r>(req: &'r Request, name: &str) -> Result<Option<&'r str>, ApiError> {
+    match req.queries().get_vec(name).map(Vec::as_slice) {
+        None | Some([]) => Ok(None),
+        Some([value]) => Ok(Some(value)),
+        Some(_) => Err(ApiError::validation(format!("The `{name}` query parameter may be given once."))),
+    }
+}
+
+/// Declares a query parameter that may be left out.
+pub fn declare_query(operation: &mut Operation, name: &str, about: &str, schema: Object) {
+    let parameter =
+        Parameter::new(name).location(ParameterIn::Query).required(Required::False).description(about).schema(schema);
+    operation.parameters.insert(parameter);
+}
 
 /// The query parameters of each route, by method and matched path.
 pub(crate) struct QueryParameters(HashMap<(String, String), Vec<String>>);

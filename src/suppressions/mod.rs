@@ -2,7 +2,8 @@
 //!
 //! Life cycle: an address joins when a message to it bounces for good or its owner complains, when
 //! the team lists it, or when an opt-out has no contact to be kept with; it leaves when the team
-//! removes it, and an opt-out when its owner takes it back. An erasure takes the address and leaves its hash, which goes on blocking.
+//! removes it, and an opt-out when its owner takes it back. An erasure takes the address and leaves
+//! its hash, which goes on blocking.
 //!
 //! Reading order: `model.rs` (what an entry is), `store.rs` (the rows and all that is read of them
 //! inside a send), `service.rs` (the use cases), `api/` (the endpoints).
@@ -18,6 +19,8 @@ pub mod api;
 mod model;
 mod service;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use model::{Cause, Origin, SendKind, Suppression};
 pub use service::{BatchTarget, Suppressions};

@@ -98,21 +98,10 @@ pub async fn create(context: &Context, name: &str) -> Result<Result<Team, TeamNa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
-    use crate::id::IdSource;
-    use crate::store::{Keyring, Kind, OpenOptions, Store};
 
     #[tokio::test]
     async fn a_list_of_teams_ends_at_its_bound() {
-        let directory = tempfile::tempdir().unwrap();
-        let options = OpenOptions { directory: directory.path().to_owned(), kind: Kind::Serve, cache_bytes: 8 << 20 };
-        let clock = Clock::manual(1_767_604_353_456);
-        let context = Context {
-            store: Store::open(&options).unwrap(),
-            ids: IdSource::new(clock.clone()),
-            clock,
-            keyring: Keyring::open(&directory.path().join("master.key")).unwrap(),
-        };
+        let (_directory, context) = Context::temporary();
         for name in ["One", "Two", "Three"] {
             context.clock.advance(std::time::Duration::from_millis(1));
             create(&context, name).await.unwrap().unwrap();

@@ -180,10 +180,7 @@ fn belongs_anywhere(tx: &impl Reads, user: UserId) -> Result<bool, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
-    use crate::id::IdSource;
     use crate::store::page::Cursor;
-    use crate::store::{Keyring, Kind, OpenOptions, Store};
 
     struct Place {
         context: Context,
@@ -192,15 +189,7 @@ mod tests {
     }
 
     async fn place() -> Place {
-        let directory = tempfile::tempdir().unwrap();
-        let options = OpenOptions { directory: directory.path().to_owned(), kind: Kind::Serve, cache_bytes: 8 << 20 };
-        let clock = Clock::manual(1_767_604_353_456);
-        let context = Context {
-            store: Store::open(&options).unwrap(),
-            ids: IdSource::new(clock.clone()),
-            clock,
-            keyring: Keyring::open(&directory.path().join("master.key")).unwrap(),
-        };
+        let (directory, context) = Context::temporary();
         let team = teams::create(&context, "One").await.unwrap().unwrap().id;
         Place { context, team, _directory: directory }
     }

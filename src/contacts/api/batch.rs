@@ -83,10 +83,10 @@ pub async fn batch_get_contacts(
     caller: Caller,
     wanted: Body<BatchGetRequest>,
 ) -> ApiResult<Json<BatchGetResponse>> {
-    let Wanted { names, include } = wanted.into_inner().parse()?;
+    let Wanted { names, given, include } = wanted.into_inner().parse()?;
     let facets = parse_facets(include.iter().map(String::as_str))?;
-    let found = contacts.find_all(caller.team, names.clone(), facets).await?;
-    Ok(Json(BatchGetResponse::of(found, &names)))
+    let found = contacts.find_all(caller.team, names, facets).await?;
+    Ok(Json(BatchGetResponse::of(found, given)))
 }
 
 /// Removes up to 1,000 contacts; those that are not there are passed over.

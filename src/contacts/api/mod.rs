@@ -126,7 +126,9 @@ impl From<ItemError> for ApiError {
                 Self::new(ErrorCode::NotFound, error.to_string())
             }
             ItemError::Exists => Self::new(ErrorCode::Conflict, error.to_string()),
-            ItemError::Repeats(_) | ItemError::NotANumber(_) => Self::validation(error.to_string()),
+            ItemError::Repeats(_) | ItemError::NotANumber(_) | ItemError::TooManyProperties => {
+                Self::validation(error.to_string())
+            }
         }
     }
 }

@@ -8,11 +8,8 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
 use crate::contact_properties::{PropertyValue, to_text};
-use crate::contacts::PropertyChange;
+use crate::contacts::{CONTACT_PROPERTIES_MAX, PropertyChange};
 use crate::http::{ApiError, ApiResult};
-
-/// Properties of one contact in one request at most.
-const PROPERTIES_MAX: usize = 100;
 
 /// What a request says of properties: a flat object of strings, numbers and nulls.
 #[derive(Debug)]
@@ -21,10 +18,6 @@ pub(crate) struct GivenProperties(Vec<(String, Value)>);
 impl GivenProperties {
     /// Checks what can be said without knowing how the team defined its properties.
     pub(super) fn parse(self) -> ApiResult<Vec<(String, PropertyChange)>> {
-        if self.0.len() > PROPERTIES_MAX {
-            let message = format!("Invalid `properties` field: it may hold {PROPERTIES_MAX} properties.");
-            return Err(ApiError::validation(message));
-        }
         let change = |(key, value): (String, Value)| match to_text(&key, &value) {
             Ok(None) => Ok((key, PropertyChange::Remove)),
             Ok(Some(text)) => Ok((key, PropertyChange::Set(text))),
@@ -53,9 +46,13 @@ impl<'de> Deserialize<'de> for GivenProperties {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut properties: Vec<(String, Value)> = Vec::new();
                 while let Some((key, value)) = map.next_entry::<String, Value>()? {
-                    // A linear look: more than this are refused in any case.
-                    if properties.len() <= PROPERTIES_MAX && properties.iter().any(|(known, _)| *known == key) {
+                    if properties.iter().any(|(known, _)| *known == key) {
                         return Err(de::Error::custom(format_args!("duplicate property `{}`", shown(&key))));
+                    }
+                    if properties.len() == CONTACT_PROPERTIES_MAX {
+                        return Err(de::Error::custom(format_args!(
+                            "more than {CONTACT_PROPERTIES_MAX} properties, and no more are accepted"
+                        )));
                     }
                     properties.push((key, value));
                 }

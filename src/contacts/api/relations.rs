@@ -5,17 +5,20 @@ use salvo::oapi::{Components, RefOr, Schema, ToSchema, endpoint};
 use salvo::writing::Json;
 
 use super::not_found;
-use super::request::{TopicChoice, parse_choices};
+use super::request::{REFERENCES_MAX, TopicChoice, parse_choices};
 use super::response::{ContactSegmentResponse, ContactSegmentRow, ContactTopicsResponse, TopicSubscriptionResponse};
 use crate::api_keys::Caller;
 use crate::contacts::Contacts;
 use crate::events::Source;
-use crate::http::{ApiError, ApiResult, Body, BodySize, FromBody, List, ListQuery, PathId, PathIdOrEmail, State, body};
+use crate::http::{
+    ApiError, ApiResult, AtMost, Body, BodySize, ErrorCode, FromBody, List, ListQuery, PathId, PathIdOrEmail, State,
+    body,
+};
 use crate::id::resource;
 use crate::store::page::page_of;
 
 /// Choices about topics: a bare array.
-pub(crate) struct TopicChoices(Vec<TopicChoice>);
+pub(crate) struct TopicChoices(AtMost<REFERENCES_MAX, TopicChoice>);
 
 impl FromBody for TopicChoices {
     const SIZE: BodySize = BodySize::Other;
@@ -27,7 +30,7 @@ impl FromBody for TopicChoices {
 
 impl ToSchema for TopicChoices {
     fn to_schema(components: &mut Components) -> RefOr<Schema> {
-        Vec::<TopicChoice>::to_schema(components)
+        AtMost::<REFERENCES_MAX, TopicChoice>::to_schema(components)
     }
 }
 
@@ -52,7 +55,8 @@ pub async fn update_contact_topics(
     id: PathIdOrEmail<resource::Contact>,
     choices: Body<TopicChoices>,
 ) -> ApiResult<Json<ContactTopicsResponse>> {
-    let choices = parse_choices("", choices.into_inner().0)?;
+    let AtMost(choices) = choices.into_inner().0;
+    let choices = parse_choices("", choices)?;
     let (contact, topics) = contacts.choose(caller.team, id.0, choices, Source::Api).await?;
     Ok(Json(ContactTopicsResponse::of(contact, topics)))
 }
@@ -93,7 +97,7 @@ pub async fn leave_segment(
     let left = contacts.leave(caller.team, id.0, segment_id.0, Source::Api).await?;
     let contact = left.ok_or_else(|| {
         ApiError::new(
-            crate::http::ErrorCode::NotFound,
+            ErrorCode::NotFound,
             "The contact was not added to this segment by hand. One that its filter matches leaves it when the \
              filter or the contact changes.",
         )

@@ -7,15 +7,17 @@ use super::properties::GivenProperties;
 use crate::address::EmailAddress;
 use crate::contacts::model::{NAME_CHARS_MAX, is_name};
 use crate::contacts::{ContactChanges, ContactName, NewContact, Removal};
-use crate::http::{ApiError, ApiResult, JsonBody};
+use crate::http::{ApiError, ApiResult, AtMost, JsonBody};
 use crate::id::{Id, TopicId};
 use crate::patch::Patch;
 use crate::topics::Subscription;
 
 /// Segments, and topics, in one request at most.
-const REFERENCES_MAX: usize = 500;
+pub(super) const REFERENCES_MAX: usize = 500;
 /// Names in a batch read or a batch removal at most, of each kind.
-pub(super) const NAMES_MAX: usize = 1_000;
+const NAMES_MAX: usize = 1_000;
+/// Facets in one request at most, repeats among them.
+const FACETS_MAX: usize = 10;
 
 /// A contact to add.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -33,9 +35,9 @@ pub(crate) struct CreateContactRequest {
     /// Values by key.
     properties: Option<GivenProperties>,
     /// Segments the contact is added to.
-    segments: Option<Vec<SegmentReference>>,
+    segments: Option<AtMost<REFERENCES_MAX, SegmentReference>>,
     /// What the contact chooses about topics.
-    topics: Option<Vec<TopicChoice>>,
+    topics: Option<AtMost<REFERENCES_MAX, TopicChoice>>,
 }
 
 impl JsonBody for CreateContactRequest {}
@@ -88,9 +90,9 @@ impl JsonBody for UpdateContactRequest {}
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContactReference {
     /// The id.
-    id: Option<String>,
+    pub(super) id: Option<String>,
     /// The address.
-    email: Option<String>,
+    pub(super) email: Option<String>,
 }
 
 /// Contacts to read.
@@ -98,10 +100,10 @@ pub(crate) struct ContactReference {
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchGetRequest {
     /// 1 to 1,000 names, each an id or an address.
-    #[salvo(schema(required = true, value_type = Vec<ContactReference>))]
-    contacts: Option<Vec<ContactReference>>,
+    #[salvo(schema(required = true, value_type = AtMost<NAMES_MAX, ContactReference>))]
+    contacts: Option<AtMost<NAMES_MAX, ContactReference>>,
     /// `properties`, `topics` or both.
-    include: Option<Vec<String>>,
+    include: Option<AtMost<FACETS_MAX, String>>,
 }
 
 impl JsonBody for BatchGetRequest {}
@@ -111,9 +113,9 @@ impl JsonBody for BatchGetRequest {}
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchRemoveRequest {
     /// 1 to 1,000 ids.
-    ids: Option<Vec<String>>,
+    ids: Option<AtMost<NAMES_MAX, String>>,
     /// 1 to 1,000 addresses.
-    emails: Option<Vec<String>>,
+    emails: Option<AtMost<NAMES_MAX, String>>,
     /// Whether the addresses are scrubbed from the history, too.
     erase: Option<bool>,
 }
@@ -133,11 +135,10 @@ impl CreateContactRequest {
             properties: properties.map(GivenProperties::parse).transpose()?.unwrap_or_default(),
             ..ContactChanges::default()
         };
-        let segments = at_most("segments", segments.unwrap_or_default())?;
-        for (index, segment) in segments.into_iter().enumerate() {
-            changes.segments.push(parse_id(&format!("segments.{index}.id"), segment.id)?);
+        for (index, segment) in listed(segments).into_iter().enumerate() {
+            changes.join(parse_id(&format!("segments.{index}.id"), segment.id.as_ref())?);
         }
-        for (topic, subscription) in parse_choices("topics.", topics.unwrap_or_default())? {
+        for (topic, subscription) in parse_choices("topics.", listed(topics))? {
             changes.choose(topic, subscription);
         }
         Ok(NewContact { email, changes })
@@ -160,25 +161,27 @@ impl UpdateContactRequest {
     }
 }
 
-/// Names to look up, each with what the request gave, and the facets to include.
+/// Names to look up, and the facets to include.
 pub(super) struct Wanted {
     pub(super) names: Vec<ContactName>,
+    /// The same as the request gave them.
+    pub(super) given: Vec<ContactReference>,
     pub(super) include: Vec<String>,
 }
 
 impl BatchGetRequest {
     pub(super) fn parse(self) -> ApiResult<Wanted> {
         let Self { contacts, include } = self;
-        let contacts = counted("contacts", contacts.ok_or_else(|| ApiError::missing_field("contacts"))?)?;
-        let name = |(index, reference): (usize, ContactReference)| match (reference.id, reference.email) {
+        let contacts = filled("contacts", contacts.ok_or_else(|| ApiError::missing_field("contacts"))?)?;
+        let name = |(index, reference): (usize, &ContactReference)| match (&reference.id, &reference.email) {
             (Some(id), None) => parse_id(&format!("contacts.{index}.id"), Some(id)).map(ContactName::Id),
-            (None, Some(email)) => parse_email(&format!("contacts.{index}.email"), &email).map(ContactName::Email),
+            (None, Some(email)) => parse_email(&format!("contacts.{index}.email"), email).map(ContactName::Email),
             (Some(_), Some(_)) | (None, None) => {
                 Err(ApiError::validation(format!("Invalid `contacts.{index}` field: give either `id` or `email`.")))
             }
         };
-        let names = contacts.into_iter().enumerate().map(name).collect::<ApiResult<_>>()?;
-        Ok(Wanted { names, include: include.unwrap_or_default() })
+        let names = contacts.iter().enumerate().map(name).collect::<ApiResult<_>>()?;
+        Ok(Wanted { names, given: contacts, include: listed(include) })
     }
 }
 
@@ -188,12 +191,12 @@ impl BatchRemoveRequest {
         let Self { ids, emails, erase } = self;
         let removal = match (ids, emails) {
             (Some(ids), None) => {
-                let id = |(index, id): (usize, String)| parse_id(&format!("ids.{index}"), Some(id));
-                Removal::Ids(counted("ids", ids)?.into_iter().enumerate().map(id).collect::<ApiResult<_>>()?)
+                let id = |(index, id): (usize, String)| parse_id(&format!("ids.{index}"), Some(&id));
+                Removal::Ids(filled("ids", ids)?.into_iter().enumerate().map(id).collect::<ApiResult<_>>()?)
             }
             (None, Some(emails)) => {
                 let email = |(index, email): (usize, String)| parse_email(&format!("emails.{index}"), &email);
-                let emails = counted("emails", emails)?.into_iter().enumerate().map(email);
+                let emails = filled("emails", emails)?.into_iter().enumerate().map(email);
                 Removal::Emails(emails.collect::<ApiResult<_>>()?)
             }
             (Some(_), Some(_)) | (None, None) => {
@@ -206,10 +209,9 @@ impl BatchRemoveRequest {
 
 /// Checks choices about topics; `place` stands before their index in errors.
 pub(super) fn parse_choices(place: &str, choices: Vec<TopicChoice>) -> ApiResult<Vec<(TopicId, Subscription)>> {
-    let choices = at_most(place.trim_end_matches('.'), choices)?;
     let choice = |(index, choice): (usize, TopicChoice)| {
         let TopicChoice { id, subscription } = choice;
-        let id = parse_id(&format!("{place}{index}.id"), id)?;
+        let id = parse_id(&format!("{place}{index}.id"), id.as_ref())?;
         let field = format!("{place}{index}.subscription");
         let subscription = match subscription.as_deref() {
             Some("opt_in") => Subscription::OptIn,
@@ -232,9 +234,9 @@ fn parse_email(field: &str, text: &str) -> ApiResult<EmailAddress> {
     })
 }
 
-fn parse_id<R>(field: &str, id: Option<String>) -> ApiResult<Id<R>> {
+fn parse_id<R>(field: &str, id: Option<&String>) -> ApiResult<Id<R>> {
     let id = id.ok_or_else(|| ApiError::missing_field(field))?;
-    Id::parse(&id).ok_or_else(|| ApiError::validation(format!("The `{field}` must be a valid UUID.")))
+    Id::parse(id).ok_or_else(|| ApiError::validation(format!("The `{field}` must be a valid UUID.")))
 }
 
 fn parse_name(field: &str, name: Patch<String>) -> ApiResult<Patch<String>> {
@@ -247,18 +249,14 @@ fn parse_name(field: &str, name: Patch<String>) -> ApiResult<Patch<String>> {
     Ok(name)
 }
 
-fn counted<T>(field: &str, items: Vec<T>) -> ApiResult<Vec<T>> {
-    if (1..=NAMES_MAX).contains(&items.len()) {
-        return Ok(items);
-    }
-    let message = format!("Invalid `{field}` field: it holds {}; 1 to {NAMES_MAX} are accepted.", items.len());
-    Err(ApiError::validation(message))
+fn listed<const MAX: usize, T>(items: Option<AtMost<MAX, T>>) -> Vec<T> {
+    items.map(|AtMost(items)| items).unwrap_or_default()
 }
 
-fn at_most<T>(field: &str, items: Vec<T>) -> ApiResult<Vec<T>> {
-    if items.len() <= REFERENCES_MAX {
-        return Ok(items);
+fn filled<const MAX: usize, T>(field: &str, AtMost(items): AtMost<MAX, T>) -> ApiResult<Vec<T>> {
+    if items.is_empty() {
+        let message = format!("Invalid `{field}` field: the array is empty; 1 to {MAX} items are accepted.");
+        return Err(ApiError::validation(message));
     }
-    let message = format!("Invalid `{field}` field: it holds {}; {REFERENCES_MAX} are accepted.", items.len());
-    Err(ApiError::validation(message))
+    Ok(items)
 }

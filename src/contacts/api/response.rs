@@ -4,8 +4,9 @@ use salvo::oapi::ToSchema;
 use serde::Serialize;
 
 use super::properties::ShownProperties;
+use super::request::ContactReference;
 use crate::clock::to_iso;
-use crate::contacts::{BatchItem, BatchOutcome, ContactName, ContactView, ItemStatus, TopicSubscription};
+use crate::contacts::{BatchItem, BatchOutcome, ContactView, ItemStatus, TopicSubscription};
 use crate::id::{ContactId, SegmentId};
 use crate::segments::Segment;
 
@@ -76,9 +77,9 @@ pub(crate) struct ContactTopicsResponse {
 pub(crate) struct DeletedContact {
     /// Always `contact`.
     object: &'static str,
-    /// What the path named it by.
-    contact: String,
     /// Its id.
+    contact: String,
+    /// The same.
     id: String,
     /// Always true.
     deleted: bool,
@@ -303,21 +304,16 @@ impl BatchItemError {
 }
 
 impl BatchGetResponse {
-    /// Joins the contacts found, by their places, with the names that were asked for.
-    pub(super) fn of(found: Vec<(usize, ContactView)>, names: &[ContactName]) -> Self {
-        let mut is_found = vec![false; names.len()];
+    /// Joins the contacts found, by their places, with the names that were given.
+    pub(super) fn of(found: Vec<(usize, ContactView)>, given: Vec<ContactReference>) -> Self {
+        let mut is_found = vec![false; given.len()];
         let mut data = Vec::with_capacity(found.len());
         for (place, contact) in found {
             is_found[place] = true;
             data.push(contact.into());
         }
-        let missing = names.iter().enumerate().filter(|(place, _)| !is_found[*place]).map(|(index, name)| {
-            let (id, email) = match name {
-                ContactName::Id(id) => (Some(id.to_string()), None),
-                ContactName::Email(email) => (None, Some(email.to_string())),
-            };
-            MissingContact { index, id, email }
-        });
+        let missing = given.into_iter().enumerate().filter(|(place, _)| !is_found[*place]);
+        let missing = missing.map(|(index, ContactReference { id, email })| MissingContact { index, id, email });
         Self { object: "list", data, missing: missing.collect() }
     }
 }

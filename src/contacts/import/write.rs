@@ -6,8 +6,8 @@ use super::row::ImportItem;
 use super::{Existing, Outcome, Property, Run};
 use crate::contact_properties::{ContactProperties, PROPERTIES_MAX};
 use crate::contacts::{
-    BATCH_MAX, BatchError, BatchItem, BatchOptions, BatchOutcome, ContactChanges, Contacts, ItemError, ItemStatus,
-    NewContact, OnConflict, OptIns, PropertyChange, Validation,
+    BATCH_MAX, BatchError, BatchItem, BatchOptions, BatchOutcome, CONTACT_PROPERTIES_MAX, ContactChanges, Contacts,
+    ItemError, ItemStatus, NewContact, OnConflict, OptIns, PropertyChange, Validation,
 };
 use crate::context::Context;
 use crate::events::Source;
@@ -190,6 +190,9 @@ fn answered(count: usize, outcome: BatchOutcome) -> Vec<Outcome> {
             ItemError::SegmentNotFound(id) => format!("the team has no segment {id}"),
             ItemError::TopicNotFound(id) => format!("the team has no topic {id}"),
             ItemError::NotANumber(key) => format!("the property `{key}` is a number, and the value is none"),
+            ItemError::TooManyProperties => {
+                format!("the contact would have more than {CONTACT_PROPERTIES_MAX} properties")
+            }
             ItemError::Exists | ItemError::Repeats(_) => "the team has a contact with the address".to_owned(),
         });
     }

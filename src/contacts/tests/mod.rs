@@ -1,6 +1,7 @@
 //! Contacts over a store of their own.
 
 mod batches;
+mod exports;
 mod imports;
 mod writes;
 

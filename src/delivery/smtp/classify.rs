@@ -10,7 +10,7 @@ use super::rules::{self, SiteMeasure};
 
 /// What a refusal means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
+pub enum RefusalClass {
     BadMailbox,
     BadDomain,
     MailboxFull,
@@ -124,7 +124,7 @@ impl FailReason {
 /// What a reply means and what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    pub class: Class,
+    pub class: RefusalClass,
     pub kind: BounceKind,
     /// The bounce subtype, in the spelling of the wire.
     pub subtype: &'static str,
@@ -136,7 +136,7 @@ const TRICKLE: SitePace = SitePace::Trickle { minutes: 90 };
 /// Quotas are raised or emptied within a day or not at all.
 const MAILBOX_FULL_HOURS: u32 = 24;
 
-impl Class {
+impl RefusalClass {
     /// Returns the verdict on a permanent refusal of this class.
     fn verdict(self) -> Verdict {
         use BounceKind::{Permanent, Transient, Undetermined};
@@ -174,12 +174,12 @@ impl Class {
 /// A class, and what a rule knows better than the class about the site.
 #[derive(Clone, Copy)]
 struct Finding {
-    class: Class,
+    class: RefusalClass,
     measure: Option<SiteMeasure>,
 }
 
-impl From<Class> for Finding {
-    fn from(class: Class) -> Self {
+impl From<RefusalClass> for Finding {
+    fn from(class: RefusalClass) -> Self {
         Self { class, measure: None }
     }
 }
@@ -233,44 +233,44 @@ impl Refusal {
     }
 
     /// What the enhanced code says by itself.
-    fn by_detail(&self, detail: (u16, u16)) -> Option<Class> {
+    fn by_detail(&self, detail: (u16, u16)) -> Option<RefusalClass> {
         Some(match detail {
-            (1, 1) | (2, 1) if self.is_transient => Class::Greylisted,
-            (1, 0 | 1 | 3 | 6) | (2, 1) => Class::BadMailbox,
-            (1, 2 | 10) | (4, 4) => Class::BadDomain,
+            (1, 1) | (2, 1) if self.is_transient => RefusalClass::Greylisted,
+            (1, 0 | 1 | 3 | 6) | (2, 1) => RefusalClass::BadMailbox,
+            (1, 2 | 10) | (4, 4) => RefusalClass::BadDomain,
             // RFC 3463 §3.2: the sender's address and the sender's domain.
-            (1, 7 | 8) => Class::Authentication,
-            (2, 2) => Class::MailboxFull,
-            (2, 3) | (3, 4) => Class::TooLarge,
-            (4, 7) => Class::Expired,
-            (5, 3) => Class::TooManyRecipients,
-            (5, _) => Class::Protocol,
-            (6, 7) => Class::AddressUnsupported,
-            (6, _) => Class::Content,
+            (1, 7 | 8) => RefusalClass::Authentication,
+            (2, 2) => RefusalClass::MailboxFull,
+            (2, 3) | (3, 4) => RefusalClass::TooLarge,
+            (4, 7) => RefusalClass::Expired,
+            (5, 3) => RefusalClass::TooManyRecipients,
+            (5, _) => RefusalClass::Protocol,
+            (6, 7) => RefusalClass::AddressUnsupported,
+            (6, _) => RefusalClass::Content,
             // RFC 7372 and RFC 7505; 509 and 515 are Microsoft's.
-            (7, 20..=27 | 509 | 515) => Class::Authentication,
-            (7, 28) => Class::RateLimited,
-            (7, 650) if self.is_transient => Class::RateLimited,
-            (7, 511 | 600..=699 | 708) => Class::Blocked,
-            (7, 0) if self.is_transient => Class::RateLimited,
-            (7, 0) if self.code == 552 => Class::Content,
+            (7, 20..=27 | 509 | 515) => RefusalClass::Authentication,
+            (7, 28) => RefusalClass::RateLimited,
+            (7, 650) if self.is_transient => RefusalClass::RateLimited,
+            (7, 511 | 600..=699 | 708) => RefusalClass::Blocked,
+            (7, 0) if self.is_transient => RefusalClass::RateLimited,
+            (7, 0) if self.code == 552 => RefusalClass::Content,
             _ => return None,
         })
     }
 
     /// What is left when neither the enhanced code nor the words mean anything.
-    fn by_code(&self) -> Class {
+    fn by_code(&self) -> RefusalClass {
         match (self.code, self.phase) {
-            (421, _) => Class::RateLimited,
+            (421, _) => RefusalClass::RateLimited,
             // Subject 3 is the whole system, not the mailbox.
-            (452, Phase::Rcpt) if !matches!(self.detail, Some((3, _))) => Class::MailboxFull,
-            (500..=504, _) => Class::Protocol,
+            (452, Phase::Rcpt) if !matches!(self.detail, Some((3, _))) => RefusalClass::MailboxFull,
+            (500..=504, _) => RefusalClass::Protocol,
             // RFC 5321 §4.2.3: exceeded storage allocation. Of the mailbox at RCPT, by the message later.
-            (552, Phase::Rcpt) => Class::MailboxFull,
-            (552, _) => Class::TooLarge,
-            (554, Phase::Greeting) => Class::Blocked,
-            _ if self.is_transient => Class::Temporary,
-            _ => Class::Unknown,
+            (552, Phase::Rcpt) => RefusalClass::MailboxFull,
+            (552, _) => RefusalClass::TooLarge,
+            (554, Phase::Greeting) => RefusalClass::Blocked,
+            _ if self.is_transient => RefusalClass::Temporary,
+            _ => RefusalClass::Unknown,
         }
     }
 
@@ -281,7 +281,7 @@ impl Refusal {
             && class == finding.class
         {
             verdict.action = measure.action(class);
-        } else if class == Class::RateLimited && matches!(self.detail, Some((7, 28 | 650))) {
+        } else if class == RefusalClass::RateLimited && matches!(self.detail, Some((7, 28 | 650))) {
             verdict.action = Action::ThrottleSite { pace: TRICKLE };
         }
         if self.is_transient {
@@ -295,23 +295,23 @@ impl Refusal {
     }
 
     /// What a class comes to in this phase.
-    fn in_phase(&self, class: Class) -> Class {
-        let about_site = if self.is_transient { Class::Temporary } else { Class::SiteRefused };
+    fn in_phase(&self, class: RefusalClass) -> RefusalClass {
+        let about_site = if self.is_transient { RefusalClass::Temporary } else { RefusalClass::SiteRefused };
         match self.phase {
             Phase::Precheck | Phase::Rcpt | Phase::Data | Phase::Body => class,
             // Nothing about a message has been said yet.
             Phase::Connect | Phase::Greeting | Phase::Ehlo | Phase::StartTls | Phase::Auth => match class {
-                Class::Blocked | Class::RateLimited | Class::Greylisted => class,
+                RefusalClass::Blocked | RefusalClass::RateLimited | RefusalClass::Greylisted => class,
                 _ => about_site,
             },
             // The sender and the size have been named, no recipient.
             Phase::Mail => match class {
-                Class::BadMailbox
-                | Class::BadDomain
-                | Class::MailboxFull
-                | Class::TooManyRecipients
-                | Class::AddressUnsupported
-                | Class::Unknown => about_site,
+                RefusalClass::BadMailbox
+                | RefusalClass::BadDomain
+                | RefusalClass::MailboxFull
+                | RefusalClass::TooManyRecipients
+                | RefusalClass::AddressUnsupported
+                | RefusalClass::Unknown => about_site,
                 _ => class,
             },
         }
@@ -319,8 +319,11 @@ impl Refusal {
 }
 
 /// Whether a class says when to try again, more than why.
-fn is_about_time(class: Class) -> bool {
-    matches!(class, Class::Blocked | Class::Greylisted | Class::RateLimited | Class::MailboxFull)
+fn is_about_time(class: RefusalClass) -> bool {
+    matches!(
+        class,
+        RefusalClass::Blocked | RefusalClass::Greylisted | RefusalClass::RateLimited | RefusalClass::MailboxFull
+    )
 }
 
 /// A 4xx is tried again, whatever its class.

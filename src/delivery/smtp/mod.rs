@@ -67,7 +67,7 @@ pub mod tls;
 mod transaction;
 mod transcript;
 
-pub use classify::{Action, BounceKind, Class, FailReason, SitePace, Verdict, classify};
+pub use classify::{Action, BounceKind, FailReason, RefusalClass, SitePace, Verdict, classify};
 pub use envelope::Envelope;
 pub use outcome::{ConnectionState, RecipientResult, Transaction, Undecided};
 pub use reply::{EnhancedCode, Reply, ReplyError, parse_reply};

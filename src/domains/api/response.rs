@@ -4,7 +4,8 @@ use salvo::oapi::ToSchema;
 use serde::Serialize;
 
 use crate::clock::to_iso;
-use crate::domains::model::{Domain, DomainWithRecords, Live, RecordStatus};
+use crate::dns::Live;
+use crate::domains::model::{Domain, DomainWithRecords, RecordStatus};
 use crate::domains::records::RecordView;
 use crate::id::DomainId;
 

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::model::{DomainStatus, DomainWithRecords, Live, NewDomain, RecordKind, RecordStatus};
+use super::model::{DomainStatus, DomainWithRecords, NewDomain, RecordKind, RecordStatus};
 use super::records::{self, ExpectedRecord};
 use super::service::Domains;
 use super::settings::DomainSettings;
@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::dns::tests::authority::Authority;
 use tokio_util::task::TaskTracker;
 
-use crate::dns::{Expected, Resolver, Timings};
+use crate::dns::{Expected, Live, Resolver, Timings};
 use crate::id::{DomainId, Id, TeamId};
 
 const TEAM: TeamId = Id::MIN;

@@ -1,14 +1,12 @@
 //! Suppression requests: their wire types, and the rules that need no store.
 
 use salvo::extract::Metadata;
-use salvo::oapi::{
-    BasicType, Components, EndpointArgRegister, Object, Operation, Parameter, ParameterIn, Required, ToSchema,
-};
+use salvo::oapi::{BasicType, Components, EndpointArgRegister, Object, Operation, ToSchema};
 use salvo::{Depot, Extractible, Request};
 use serde::Deserialize;
 
 use crate::address::{EmailAddress, Mailbox};
-use crate::http::{ApiError, ApiResult, AtMost, ErrorCode, JsonBody};
+use crate::http::{ApiError, ApiResult, AtMost, ErrorCode, JsonBody, declare_query, query_value};
 use crate::id::{Id, SuppressionId};
 use crate::suppressions::{BatchTarget, Origin};
 
@@ -142,26 +140,16 @@ impl<'ex> Extractible<'ex> for OriginQuery {
     }
 
     async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
-        match req.queries().get_vec("origin").map(Vec::as_slice) {
-            None | Some([]) => Ok(Self(None)),
-            Some([word]) => match Origin::parse(word) {
-                Some(origin) => Ok(Self(Some(origin))),
-                None => Err(ApiError::validation(format!("Invalid `origin` query parameter: {ORIGINS}."))),
-            },
-            Some(_) => Err(ApiError::validation("The `origin` query parameter may be given once.")),
-        }
+        let invalid = || ApiError::validation(format!("Invalid `origin` query parameter: {ORIGINS}."));
+        query_value(req, "origin")?.map(|word| Origin::parse(word).ok_or_else(invalid)).transpose().map(Self)
     }
 }
 
 impl EndpointArgRegister for OriginQuery {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
-        let origins = Origin::ALL.map(Origin::as_str);
-        let parameter = Parameter::new("origin")
-            .location(ParameterIn::Query)
-            .required(Required::False)
-            .description("The origin of the suppressions to list; all of them by default.")
-            .schema(Object::with_type(BasicType::String).enum_values(origins));
-        operation.parameters.insert(parameter);
+        let about = "The origin of the suppressions to list; all of them by default.";
+        let origins = Object::with_type(BasicType::String).enum_values(Origin::ALL.map(Origin::as_str));
+        declare_query(operation, "origin", about, origins);
     }
 }
 

@@ -158,8 +158,10 @@ async function inAudience(suite, audienceId) {
     }
     await suite.refused(404, 'not_found', 'contacts.get', { audienceId: UNKNOWN_ID, id });
     await suite.refused(404, 'not_found', 'contacts.create', { audienceId: UNKNOWN_ID, email: at('lost') });
-    const answer = await suite.data('contacts.remove', { audienceId, email });
-    assert.deepEqual([answer.object, answer.deleted], ['contact', true]);
+    for (let time = 0; time < 2; time += 1) {
+      const answer = await suite.data('contacts.remove', { audienceId, email });
+      assert.deepEqual([answer.object, answer.deleted], ['contact', true]);
+    }
     await suite.refused(404, 'not_found', 'contacts.get', id);
   });
 }

@@ -118,7 +118,7 @@ fn rows_that_fail_are_kept_in_the_error_file_and_the_others_are_imported() {
     let lines: Vec<&str> = errors.split_terminator("\r\n").collect();
     assert_eq!(lines[0], "line,email,error");
     assert!(lines[1].starts_with("3,'=cmd|calc,"), "{errors}");
-    assert!(lines[2].starts_with("4,b@example.com,`Sitze`: `many` is not a number"), "{errors}");
+    assert!(lines[2].starts_with("4,b@example.com,\"`Sitze`: `many` is not a number"), "{errors}");
     assert!(lines[3].starts_with("5,c@example.com,\"`Opt-out`: `perhaps` is none of"), "{errors}");
     assert_eq!(lines[4], "6,d@example.com,the row has 4 cells and the first row 5");
     assert_eq!(lines.len(), 5);
@@ -158,6 +158,7 @@ fn what_every_contact_is_given_has_to_be_the_team_s() {
     std::fs::write(place.path("people.csv"), contacts(3)).unwrap();
     let arguments = |more: &[&'static str]| [&["import", "contacts", "people.csv"], more].concat();
 
+    let segment = made(&server, "/segments", &json!({ "name": "Readers" }));
     let unknown = "019b8d6d-f9b0-7000-8000-000000000001";
     place.run(&arguments(&["--team", "Main", "--segment", unknown])).failed(3, &["segment", unknown]);
     place.run(&arguments(&["--team", "Main", "--topic", unknown])).failed(3, &["topic", unknown]);
@@ -167,9 +168,17 @@ fn what_every_contact_is_given_has_to_be_the_team_s() {
     assert_eq!(place.run(&arguments(&["--segment", "News"])).code, 2);
     assert!(exported(&place, &["--team", "Main"]).is_empty());
 
-    let ran = place.run(&[&arguments(&["--team", "Main", "--json", "--topic"])[..], &[&topic]].concat());
+    let given = ["--topic", topic.as_str(), "--segment", segment.as_str()];
+    let ran = place.run(&[&arguments(&["--team", "Main", "--json"])[..], &given].concat());
     assert_eq!(counts(&ran.json()), [3, 3, 0, 0, 0]);
     assert!(exported(&place, &["--team", "Second"]).is_empty());
+
+    std::fs::write(place.path("other.csv"), "email\nother@example.com\n").unwrap();
+    place.run(&["import", "contacts", "other.csv", "--team", "Main"]).line();
+    let readers = exported(&place, &["--team", "Main", "--segment", &segment]);
+    assert_eq!(readers.len(), 3);
+    assert!(!readers.iter().any(|line| line.contains("other@example.com")), "{readers:?}");
+    place.run(&["export", "contacts", "--team", "Second", "--segment", &segment]).failed(3, &[&segment]);
 }
 
 #[test]

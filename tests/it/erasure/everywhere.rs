@@ -139,7 +139,7 @@ fn contacts_removed_together_are_erased_together_and_only_when_that_is_asked_for
 
     let to = sent.map(|id| server.get(&format!("/emails/{id}")).ok(200)["to"][0].clone());
     assert_eq!(to, ["[erased]", "[erased]", "eve@example.net"]);
-    let payloads = server.audience_payloads();
+    let payloads = server.audience_events();
     let deleted = payloads.iter().filter(|event| event["type"] == "contact.deleted");
     let told: Vec<&Value> = deleted.map(|event| &event["data"]["email"]).collect();
     assert_eq!(told, ["eve@example.net", "[erased]", "[erased]"]);

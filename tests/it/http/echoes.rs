@@ -14,6 +14,8 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
     let topic_path = format!("/topics/{}", topic["id"].as_str().unwrap());
     let property = server.post("/contact-properties", &json!({ "key": "plan", "type": "string" })).ok(201);
     let property_path = format!("/contact-properties/{}", property["id"].as_str().unwrap());
+    let contact = server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
+    let contact_path = format!("/contacts/{}", contact["id"].as_str().unwrap());
     let with = |mut body: Value, echo: &Value| {
         body.as_object_mut().unwrap().extend(echo.as_object().unwrap().clone());
         body
@@ -28,6 +30,8 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
         ("PATCH", topic_path.clone(), json!({ "name": null }), json!({ "id": topic["id"] })),
         ("PATCH", topic_path, json!({ "name": "New" }), json!({ "topic_id": topic["id"] })),
         ("PATCH", property_path, json!({ "fallback_value": "x" }), json!({ "id": property["id"] })),
+        ("PATCH", contact_path.clone(), json!({}), json!({ "id": contact["id"], "email": "ada@example.net" })),
+        ("PATCH", contact_path, json!({}), json!({ "id": "", "audience_id": "x", "segment_id": null, "email": null })),
         ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": "2026-01-05" })),
         ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": null })),
     ] {
@@ -35,7 +39,18 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
 
         server.call(method, &path, server.key(), &[], Some(body.as_bytes())).ok(200);
     }
+    let segment = server.post("/segments", &json!({ "name": "Some", "audience_id": "x" })).ok(201);
+    let contacts = format!("/audiences/{}/contacts", segment["id"].as_str().unwrap());
+    let echoes = json!({ "audience_id": "x", "segment_id": "x", "email": "ada@example.com" });
+    server.post(&contacts, &echoes).ok(201);
+    let echoes = with(echoes, &json!({ "id": "" }));
+    server.patch(&format!("{contacts}/ada@example.com"), &echoes).ok(200);
     server.post("/emails/batch", &json!([email(&json!({ "created_at": "2026-01-05" }))])).ok(200);
+    let new = |number: usize, echo: Value| with(json!({ "email": format!("c{number}@example.net") }), &echo);
+    server.post("/contacts", &new(1, json!({ "audience_id": null }))).ok(201);
+    server.post("/contacts", &new(2, json!({ "audience_id": "x", "segment_id": "x" }))).ok(201);
+    server.post("/contacts/batch", &json!([new(3, json!({ "audience_id": null }))])).ok(200);
+    server.post("/segments", &json!({ "name": "Everyone", "audience_id": "x" })).ok(201);
 }
 
 #[test]
@@ -49,8 +64,12 @@ fn an_echo_of_one_route_is_unknown_to_the_others() {
         ("PATCH", format!("/emails/{id}"), json!({ "scheduled_at": "in 2 hours", "broadcast_id": "x" })),
         ("POST", "/api-keys".to_owned(), json!({ "name": "a", "id": "x" })),
         ("POST", "/domains".to_owned(), json!({ "name": "a.example", "id": "x" })),
+        ("POST", "/segments".to_owned(), json!({ "name": "a", "segment_id": "x" })),
         ("POST", "/topics".to_owned(), json!({ "name": "a", "default_subscription": "opt_in", "topic_id": "x" })),
         ("POST", "/contact-properties".to_owned(), json!({ "key": "a", "type": "string", "id": "x" })),
+        ("POST", "/contacts".to_owned(), json!({ "email": "a@example.net", "contact_id": "x" })),
+        ("PATCH", "/contacts/a@example.net".to_owned(), json!({ "contact_id": "x" })),
+        ("POST", "/contacts/batch/get".to_owned(), json!({ "contacts": [], "audience_id": "x" })),
         ("POST", "/emails".to_owned(), email(&json!({ "tags": [{ "name": "a", "value": "b", "created_at": 1 }] }))),
     ] {
         let text = body.to_string();

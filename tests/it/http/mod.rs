@@ -11,3 +11,4 @@ mod openapi;
 mod paths;
 mod query;
 mod rate_limit;
+mod tour;

@@ -58,7 +58,9 @@ impl Route {
     /// Returns the path with ids in place of its parameters.
     pub(crate) fn path_of(&self, ids: Ids<'_>) -> String {
         let path = self.path.replace("{id}", &self.id_of(&ids));
-        path.replace("{attachment_id}", ids.attachment).replace("{segment_id}", ids.segment)
+        path.replace("{attachment_id}", ids.attachment)
+            .replace("{segment_id}", ids.segment)
+            .replace("{contact_id}", ids.contact)
     }
 
     /// Returns what the `id` of the path names.
@@ -89,7 +91,7 @@ impl Route {
     pub(crate) fn body(&self) -> Option<Value> {
         match (self.method.as_str(), self.path.as_str()) {
             ("GET" | "DELETE", _) | ("POST", "/emails/{id}/cancel" | "/domains/{id}/verify") => None,
-            ("POST", "/contacts/{id}/segments/{segment_id}") => None,
+            ("POST", "/contacts/{id}/segments/{segment_id}" | "/contacts/{id}/preferences-link") => None,
             ("POST", "/emails") => Some(super::email(&json!({}))),
             ("POST", "/emails/batch") => Some(json!([super::email(&json!({}))])),
             ("PATCH", "/emails/{id}") => Some(json!({ "scheduled_at": "in 1 hour" })),
@@ -107,6 +109,8 @@ impl Route {
             ("PATCH", "/contacts/{id}") => Some(json!({ "first_name": "Changed" })),
             ("PATCH", "/contacts/{id}/topics") => Some(json!([])),
             ("POST", "/segments" | "/audiences") => Some(json!({ "name": "Everyone" })),
+            ("POST", "/audiences/{id}/contacts") => Some(json!({ "email": "added@example.net" })),
+            ("PATCH", "/audiences/{id}/contacts/{contact_id}") => Some(json!({ "first_name": "Changed" })),
             ("PATCH", "/segments/{id}") => Some(json!({ "name": "Changed" })),
             ("POST", "/topics") => Some(json!({ "name": "News", "default_subscription": "opt_in" })),
             ("PATCH", "/topics/{id}") => Some(json!({ "name": "Changed" })),

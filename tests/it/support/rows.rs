@@ -15,6 +15,7 @@ use ringmail::store::tables::{
 use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use ringmail::suppressions::{self, Cause, Origin};
 use ringmail::topics::{Subscription, TopicRow, Visibility};
+use serde_json::Value;
 
 use super::TestServer;
 
@@ -46,19 +47,6 @@ impl TestServer {
                 NEXT
             })?;
             Ok(listed)
-        })
-    }
-
-    /// Returns the payloads of the events about contacts and suppressions, oldest first.
-    pub(crate) fn audience_payloads(&self) -> Vec<serde_json::Value> {
-        let team = self.team();
-        self.read(|tx| {
-            let mut payloads = Vec::new();
-            tx.scan(&AUDIENCE_EVENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, row| {
-                payloads.push(row.decode()?.payload(team));
-                NEXT
-            })?;
-            Ok(payloads)
         })
     }
 
@@ -134,6 +122,19 @@ impl TestServer {
     pub(crate) fn recorded_events(&self, email: &str) -> Vec<&'static str> {
         let id = EmailId::parse(email).expect("an id");
         self.read(|tx| ringmail::events::of_email(tx, id)).iter().map(|event| event.kind.as_str()).collect()
+    }
+
+    /// Returns the events about contacts and suppressions as webhooks will deliver them, oldest first.
+    pub(crate) fn audience_events(&self) -> Vec<Value> {
+        let team = self.team();
+        self.read(|tx| {
+            let mut events = Vec::new();
+            tx.scan(&AUDIENCE_EVENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, row| {
+                events.push(row.decode()?.payload(team));
+                NEXT
+            })?;
+            Ok(events)
+        })
     }
 
     /// Returns whether the store still holds the content of an email.

@@ -20,8 +20,8 @@ fn listed(server: &TestServer, email: &str, origin: &str) -> String {
 
 /// Returns the payloads of the suppression events, oldest first.
 fn told(server: &TestServer) -> Vec<Value> {
-    let is_meant = |event: &Value| event["type"].as_str().unwrap().starts_with("suppression.");
-    server.audience_payloads().into_iter().filter(is_meant).collect()
+    let about_the_list = |event: &Value| event["type"].as_str().unwrap().starts_with("suppression.");
+    server.audience_events().into_iter().filter(about_the_list).collect()
 }
 
 /// Returns type and address of the suppression events, oldest first.

@@ -15,12 +15,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{CaptureListener, Mailbox};
-use crate::clock::Clock;
 use crate::context::Context;
 use crate::delivery::rows::CapturedRow;
-use crate::id::{CapturedId, IdSource};
+use crate::id::CapturedId;
 use crate::store::page::{Cursor, PageQuery};
-use crate::store::{Keyring, Kind, OpenOptions, Store};
 
 /// How long a test waits for what happens at once.
 const WITHIN: Duration = Duration::from_secs(20);
@@ -43,15 +41,7 @@ impl Server {
     }
 
     async fn start_with(change: impl FnOnce(&mut CaptureListener)) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let options = OpenOptions { directory: directory.path().into(), kind: Kind::Dev, cache_bytes: 8 << 20 };
-        let clock = Clock::manual(1_767_604_353_456);
-        let context = Context {
-            store: Store::open(&options).unwrap(),
-            ids: IdSource::new(clock.clone()),
-            clock,
-            keyring: Keyring::open(&directory.path().join("master.key")).unwrap(),
-        };
+        let (directory, context) = Context::temporary();
         let mailbox = Arc::new(Mailbox::new(context.clone()));
         let mut listener = Mailbox::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         change(&mut listener);

@@ -9,7 +9,7 @@ mod words;
 use providers::PROVIDERS;
 use words::WORDS;
 
-use super::classify::{Action, Class, SitePace};
+use super::classify::{Action, RefusalClass, SitePace};
 
 /// What a rule knows about the site beyond the class.
 #[derive(Clone, Copy, Debug)]
@@ -20,10 +20,10 @@ pub(super) struct SiteMeasure {
 }
 
 impl SiteMeasure {
-    pub(super) fn action(self, class: Class) -> Action {
+    pub(super) fn action(self, class: RefusalClass) -> Action {
         let Self { pace, delist } = self;
         match class {
-            Class::Blocked => Action::HoldSite { pace, delist },
+            RefusalClass::Blocked => Action::HoldSite { pace, delist },
             _ => Action::ThrottleSite { pace },
         }
     }
@@ -40,7 +40,7 @@ pub(super) struct Rule {
     details: &'static [(u16, u16)],
     /// Any of these.
     texts: &'static [&'static str],
-    pub(super) class: Class,
+    pub(super) class: RefusalClass,
     pub(super) measure: Option<SiteMeasure>,
 }
 

@@ -1,7 +1,7 @@
 //! What single providers mean.
 
 use super::{ANY, Rule, SPAMHAUS_DELIST, SiteMeasure, trickle};
-use crate::delivery::smtp::classify::{Class, SitePace};
+use crate::delivery::smtp::classify::{RefusalClass, SitePace};
 
 const TRANSIENT: (u16, u16) = (400, 499);
 const PERMANENT: (u16, u16) = (500, 599);
@@ -23,7 +23,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: ANY,
         details: &[],
         texts: &["(s3140)", "(s3150)", "(s31"],
-        class: Class::Blocked,
+        class: RefusalClass::Blocked,
         measure: trickle(Some(MICROSOFT_CONSUMER_DELIST)),
     },
     Rule {
@@ -31,7 +31,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: PERMANENT,
         details: &[],
         texts: &["banned sending ip", "delist.messaging.microsoft.com", "sender.office.com"],
-        class: Class::Blocked,
+        class: RefusalClass::Blocked,
         measure: trickle(Some(MICROSOFT_OFFICE_DELIST)),
     },
     // The consumer service says "our command was wrong" about mailboxes that do not exist.
@@ -40,7 +40,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: (550, 550),
         details: &[(5, 0)],
         texts: &["mailbox unavailable"],
-        class: Class::BadMailbox,
+        class: RefusalClass::BadMailbox,
         measure: None,
     },
     Rule {
@@ -48,7 +48,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: (550, 550),
         details: &[(1, 10)],
         texts: &["recipientnotfound", "recipient not found"],
-        class: Class::BadMailbox,
+        class: RefusalClass::BadMailbox,
         measure: None,
     },
     // Directory-based blocking at the edge of a tenant: the recipient is not in the directory.
@@ -57,7 +57,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: (550, 550),
         details: &[(4, 1)],
         texts: &["recipient address rejected: access denied"],
-        class: Class::BadMailbox,
+        class: RefusalClass::BadMailbox,
         measure: None,
     },
     Rule {
@@ -65,7 +65,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: TRANSIENT,
         details: &[(7, 500)],
         texts: &["server busy"],
-        class: Class::RateLimited,
+        class: RefusalClass::RateLimited,
         measure: None,
     },
     // Yahoo and AOL. TSS04 is about complaints: they ask for silence.
@@ -74,7 +74,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: ANY,
         details: &[],
         texts: &["tss04"],
-        class: Class::Blocked,
+        class: RefusalClass::Blocked,
         measure: Some(SiteMeasure { pace: SitePace::Stop { minutes: 120 }, delist: Some(YAHOO_DELIST) }),
     },
     Rule {
@@ -82,7 +82,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: ANY,
         details: &[],
         texts: &["[ts03]", "will be permanently deferred"],
-        class: Class::Blocked,
+        class: RefusalClass::Blocked,
         measure: trickle(Some(YAHOO_DELIST)),
     },
     Rule {
@@ -90,7 +90,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: ANY,
         details: &[],
         texts: &["[tss", "[ts01]", "[ts02]", "[iptss", "[ipts"],
-        class: Class::RateLimited,
+        class: RefusalClass::RateLimited,
         measure: trickle(None),
     },
     Rule {
@@ -98,7 +98,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: ANY,
         details: &[],
         texts: &["[bl2", "listed on spamhaus", "ip addresses on spamhaus"],
-        class: Class::Blocked,
+        class: RefusalClass::Blocked,
         measure: trickle(Some(SPAMHAUS_DELIST)),
     },
     Rule {
@@ -106,7 +106,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: (552, 554),
         details: &[],
         texts: &["mailbox not found", "this user doesn't have a", "this mailbox is disabled", "not a valid mailbox"],
-        class: Class::BadMailbox,
+        class: RefusalClass::BadMailbox,
         measure: None,
     },
     Rule {
@@ -114,7 +114,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: PERMANENT,
         details: &[],
         texts: &["for policy reasons", "[ph01]"],
-        class: Class::Content,
+        class: RefusalClass::Content,
         measure: None,
     },
     // Google. A mailbox that receives too much says 5.2.1, the code of one that is disabled.
@@ -123,7 +123,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: ANY,
         details: &[(2, 1)],
         texts: &["receiving mail at a rate", "receiving mail too quickly"],
-        class: Class::Temporary,
+        class: RefusalClass::Temporary,
         measure: None,
     },
     Rule {
@@ -131,7 +131,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: ANY,
         details: &[],
         texts: &["very low reputation of the sending ip", "low reputation of the sending domain"],
-        class: Class::Blocked,
+        class: RefusalClass::Blocked,
         measure: trickle(Some(GOOGLE_DELIST)),
     },
     Rule {
@@ -139,7 +139,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: TRANSIENT,
         details: &[],
         texts: &["unusual rate of unsolicited mail"],
-        class: Class::RateLimited,
+        class: RefusalClass::RateLimited,
         measure: trickle(None),
     },
     Rule {
@@ -147,7 +147,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: PERMANENT,
         details: &[],
         texts: &["potential security issue"],
-        class: Class::Attachment,
+        class: RefusalClass::Attachment,
         measure: None,
     },
     Rule {
@@ -155,7 +155,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: PERMANENT,
         details: &[],
         texts: &["likely unsolicited mail", "likely suspicious"],
-        class: Class::Content,
+        class: RefusalClass::Content,
         measure: None,
     },
     Rule {
@@ -163,7 +163,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: PERMANENT,
         details: &[(4, 5)],
         texts: &["sending limit", "sending quota"],
-        class: Class::RateLimited,
+        class: RefusalClass::RateLimited,
         measure: None,
     },
     // Too many recipients, also where it comes as a 5xx with another code.
@@ -172,7 +172,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: ANY,
         details: &[],
         texts: &["too many recipients", "too many rcpt"],
-        class: Class::TooManyRecipients,
+        class: RefusalClass::TooManyRecipients,
         measure: None,
     },
     // Amazon SES as a smarthost.
@@ -181,7 +181,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: PERMANENT,
         details: &[],
         texts: &["email address is not verified"],
-        class: Class::Authentication,
+        class: RefusalClass::Authentication,
         measure: None,
     },
     Rule {
@@ -189,7 +189,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         codes: ANY,
         details: &[],
         texts: &["maximum sending rate exceeded", "daily message quota exceeded"],
-        class: Class::RateLimited,
+        class: RefusalClass::RateLimited,
         measure: None,
     },
 ];

@@ -1,9 +1,9 @@
 //! What anyone means by such words.
 
 use super::{ANY, Rule, SPAMHAUS_DELIST, trickle};
-use crate::delivery::smtp::classify::Class;
+use crate::delivery::smtp::classify::RefusalClass;
 
-const fn anyone(class: Class, texts: &'static [&'static str]) -> Rule {
+const fn anyone(class: RefusalClass, texts: &'static [&'static str]) -> Rule {
     Rule { hosts: &[], codes: ANY, details: &[], texts, class, measure: None }
 }
 
@@ -11,7 +11,7 @@ const fn anyone(class: Class, texts: &'static [&'static str]) -> Rule {
 /// an address comes last.
 pub(super) static WORDS: &[Rule] = &[
     anyone(
-        Class::Authentication,
+        RefusalClass::Authentication,
         &[
             "domain of sender",
             "sender domain",
@@ -34,11 +34,11 @@ pub(super) static WORDS: &[Rule] = &[
         codes: ANY,
         details: &[],
         texts: &["spamhaus"],
-        class: Class::Blocked,
+        class: RefusalClass::Blocked,
         measure: trickle(Some(SPAMHAUS_DELIST)),
     },
     anyone(
-        Class::Blocked,
+        RefusalClass::Blocked,
         &[
             "blocklist",
             "blacklist",
@@ -61,11 +61,11 @@ pub(super) static WORDS: &[Rule] = &[
         ],
     ),
     anyone(
-        Class::Greylisted,
+        RefusalClass::Greylisted,
         &["greylist", "graylist", "grey-list", "gray-list", "grey list", "gray list", "first attempt from this"],
     ),
     anyone(
-        Class::RateLimited,
+        RefusalClass::RateLimited,
         &[
             "rate limit",
             "rate-limit",
@@ -82,9 +82,9 @@ pub(super) static WORDS: &[Rule] = &[
             "sending limit exceeded",
         ],
     ),
-    anyone(Class::Attachment, &["attachment", "file type", "executable content"]),
+    anyone(RefusalClass::Attachment, &["attachment", "file type", "executable content"]),
     anyone(
-        Class::Content,
+        RefusalClass::Content,
         &[
             "virus",
             "malware",
@@ -103,7 +103,7 @@ pub(super) static WORDS: &[Rule] = &[
         ],
     ),
     anyone(
-        Class::MailboxFull,
+        RefusalClass::MailboxFull,
         &[
             "over quota",
             "overquota",
@@ -122,7 +122,7 @@ pub(super) static WORDS: &[Rule] = &[
         ],
     ),
     anyone(
-        Class::TooLarge,
+        RefusalClass::TooLarge,
         &[
             "message too large",
             "message too big",
@@ -137,9 +137,9 @@ pub(super) static WORDS: &[Rule] = &[
             "size limit exceeded",
         ],
     ),
-    anyone(Class::BadDomain, &["no such domain", "domain does not exist", "domain not found", "unknown domain"]),
+    anyone(RefusalClass::BadDomain, &["no such domain", "domain does not exist", "domain not found", "unknown domain"]),
     anyone(
-        Class::BadMailbox,
+        RefusalClass::BadMailbox,
         &[
             "user unknown",
             "unknown user",

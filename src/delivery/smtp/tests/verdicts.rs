@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use crate::delivery::smtp::{Action, BounceKind, Class, FailReason, Phase, Reply, SitePace, classify, parse_reply};
+use crate::delivery::smtp::{
+    Action, BounceKind, FailReason, Phase, RefusalClass, Reply, SitePace, classify, parse_reply,
+};
 
 use Phase::{Auth, Body, Data, Ehlo, Greeting, Mail, Precheck, Rcpt};
 
@@ -45,36 +47,36 @@ fn every_class_has_its_type_and_its_action() {
     let suppress = Action::Bounce { suppress: true };
     let full = Action::RetryLimited { hours: 24 };
     let cases = [
-        ("550 5.1.1 no", Class::BadMailbox, "Permanent", "NoEmail", suppress),
-        ("550 5.1.2 no", Class::BadDomain, "Permanent", "NoEmail", suppress),
-        ("552 5.2.2 full", Class::MailboxFull, "Transient", "MailboxFull", full),
-        ("452 4.2.2 full", Class::MailboxFull, "Transient", "MailboxFull", full),
-        ("450 4.2.1 later", Class::Greylisted, "Transient", "General", Action::RetryShort),
-        ("552 5.3.4 big", Class::TooLarge, "Transient", "MessageTooLarge", fail(FailReason::TooLarge)),
-        ("554 5.7.1 spam", Class::Content, "Transient", "ContentRejected", fail(FailReason::Content)),
+        ("550 5.1.1 no", RefusalClass::BadMailbox, "Permanent", "NoEmail", suppress),
+        ("550 5.1.2 no", RefusalClass::BadDomain, "Permanent", "NoEmail", suppress),
+        ("552 5.2.2 full", RefusalClass::MailboxFull, "Transient", "MailboxFull", full),
+        ("452 4.2.2 full", RefusalClass::MailboxFull, "Transient", "MailboxFull", full),
+        ("450 4.2.1 later", RefusalClass::Greylisted, "Transient", "General", Action::RetryShort),
+        ("552 5.3.4 big", RefusalClass::TooLarge, "Transient", "MessageTooLarge", fail(FailReason::TooLarge)),
+        ("554 5.7.1 spam", RefusalClass::Content, "Transient", "ContentRejected", fail(FailReason::Content)),
         (
             "554 5.7.1 attachment type",
-            Class::Attachment,
+            RefusalClass::Attachment,
             "Transient",
             "AttachmentRejected",
             fail(FailReason::Attachment),
         ),
-        ("550 5.7.26 no", Class::Authentication, "Transient", "General", fail(FailReason::Authentication)),
-        ("550 5.7.708 no", Class::Blocked, "Transient", "General", hold),
-        ("421 4.3.2 busy", Class::RateLimited, "Transient", "General", halve),
-        ("421 4.7.28 rate", Class::RateLimited, "Transient", "General", Action::ThrottleSite { pace: trickle }),
-        ("452 4.5.3 many", Class::TooManyRecipients, "Transient", "General", Action::SplitRecipients),
-        ("500 5.5.1 what", Class::Protocol, "Undetermined", "Undetermined", Action::RetryWithoutPipelining),
+        ("550 5.7.26 no", RefusalClass::Authentication, "Transient", "General", fail(FailReason::Authentication)),
+        ("550 5.7.708 no", RefusalClass::Blocked, "Transient", "General", hold),
+        ("421 4.3.2 busy", RefusalClass::RateLimited, "Transient", "General", halve),
+        ("421 4.7.28 rate", RefusalClass::RateLimited, "Transient", "General", Action::ThrottleSite { pace: trickle }),
+        ("452 4.5.3 many", RefusalClass::TooManyRecipients, "Transient", "General", Action::SplitRecipients),
+        ("500 5.5.1 what", RefusalClass::Protocol, "Undetermined", "Undetermined", Action::RetryWithoutPipelining),
         (
             "553 5.6.7 utf8",
-            Class::AddressUnsupported,
+            RefusalClass::AddressUnsupported,
             "Undetermined",
             "Undetermined",
             fail(FailReason::AddressUnsupported),
         ),
-        ("554 5.4.7 old", Class::Expired, "Transient", "General", fail(FailReason::Expired)),
-        ("451 4.3.0 later", Class::Temporary, "Transient", "General", Action::Retry),
-        ("550 5.7.1 no", Class::Unknown, "Undetermined", "Undetermined", fail(FailReason::Rejected)),
+        ("554 5.4.7 old", RefusalClass::Expired, "Transient", "General", fail(FailReason::Expired)),
+        ("451 4.3.0 later", RefusalClass::Temporary, "Transient", "General", Action::Retry),
+        ("550 5.7.1 no", RefusalClass::Unknown, "Undetermined", "Undetermined", fail(FailReason::Rejected)),
     ];
     for (line, class, kind, subtype, action) in cases {
         let verdict = classify(Rcpt, &reply(line), OTHER);
@@ -162,6 +164,6 @@ proptest! {
         let is_bounce = matches!(verdict.action, Action::Bounce { suppress: true });
         prop_assert_eq!(is_bounce, verdict.kind == BounceKind::Permanent);
         prop_assert!(!is_bounce || phase >= Rcpt || phase == Precheck, "{:?} at {}", verdict, phase);
-        prop_assert!(!is_bounce || matches!(verdict.class, Class::BadMailbox | Class::BadDomain));
+        prop_assert!(!is_bounce || matches!(verdict.class, RefusalClass::BadMailbox | RefusalClass::BadDomain));
     }
 }

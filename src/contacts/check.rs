@@ -1,0 +1,153 @@
+//! What a write is held against before it is written: the team's segments and topics, the types of
+//! its properties, and how many of them a contact may have.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+
+use super::model::{CONTACT_PROPERTIES_MAX, ContactChanges, PropertyChange};
+use super::store::ContactRow;
+use crate::contact_properties::Definitions;
+use crate::id::{SegmentId, TeamId, TopicId};
+use crate::segments;
+use crate::store::{Reads, StoreError};
+use crate::topics;
+
+/// Characters of a key that an error repeats.
+const KEY_CHARS_SHOWN: usize = 60;
+
+/// Why an item fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemError {
+    /// The team has a contact with the address.
+    Exists,
+    /// An earlier item, of this index, has the address.
+    Repeats(usize),
+    /// The team has no such segment.
+    SegmentNotFound(SegmentId),
+    /// The team has no such topic.
+    TopicNotFound(TopicId),
+    /// The property is a number and the value is none.
+    NotANumber(String),
+    /// The contact would have more than [`CONTACT_PROPERTIES_MAX`] properties.
+    TooManyProperties,
+}
+
+impl fmt::Display for ItemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exists => f.write_str("A contact with this email exists already."),
+            Self::Repeats(index) => write!(f, "The email repeats that of item {index} of the batch."),
+            Self::SegmentNotFound(_) => f.write_str("Segment not found"),
+            Self::TopicNotFound(_) => f.write_str("Topic not found"),
+            Self::NotANumber(key) => {
+                let key: String = key.chars().filter(|c| !c.is_control()).take(KEY_CHARS_SHOWN).collect();
+                write!(f, "Invalid `properties.{key}` field: the property is a number; give a number or null.")
+            }
+            Self::TooManyProperties => write!(
+                f,
+                "Invalid `properties` field: with these the contact would have more than {CONTACT_PROPERTIES_MAX}. Null \
+                 removes one."
+            ),
+        }
+    }
+}
+
+/// Looks up the segments and topics that writes name, each once.
+pub(super) struct Known {
+    team: TeamId,
+    segments: HashMap<SegmentId, bool>,
+    topics: HashMap<TopicId, bool>,
+}
+
+impl Known {
+    pub(super) fn new(team: TeamId) -> Self {
+        Self { team, segments: HashMap::new(), topics: HashMap::new() }
+    }
+
+    /// Returns why the store refuses what a write says.
+    pub(super) fn check(
+        &mut self,
+        tx: &impl Reads,
+        definitions: &Definitions,
+        changes: &ContactChanges,
+    ) -> Result<Option<ItemError>, StoreError> {
+        for segment in &changes.segments {
+            if !self.has_segment(tx, *segment)? {
+                return Ok(Some(ItemError::SegmentNotFound(*segment)));
+            }
+        }
+        for (topic, _) in &changes.topics {
+            if !self.has_topic(tx, *topic)? {
+                return Ok(Some(ItemError::TopicNotFound(*topic)));
+            }
+        }
+        for (key, change) in &changes.properties {
+            if let PropertyChange::Set(text) = change
+                && !definitions.allows(key, text)
+            {
+                return Ok(Some(ItemError::NotANumber(key.clone())));
+            }
+        }
+        Ok(None)
+    }
+
+    fn has_segment(&mut self, tx: &impl Reads, id: SegmentId) -> Result<bool, StoreError> {
+        if let Some(known) = self.segments.get(&id) {
+            return Ok(*known);
+        }
+        let exists = segments::exists(tx, self.team, id)?;
+        self.segments.insert(id, exists);
+        Ok(exists)
+    }
+
+    fn has_topic(&mut self, tx: &impl Reads, id: TopicId) -> Result<bool, StoreError> {
+        if let Some(known) = self.topics.get(&id) {
+            return Ok(*known);
+        }
+        let exists = topics::find(tx, self.team, id)?.is_some();
+        self.topics.insert(id, exists);
+        Ok(exists)
+    }
+}
+
+/// The keys of the properties that a contact comes to have, of which there are at most
+/// [`CONTACT_PROPERTIES_MAX`].
+pub(super) struct PropertyKeys(BTreeSet<String>);
+
+impl PropertyKeys {
+    /// Fails when a write leaves a contact with too many.
+    pub(super) fn check(row: Option<&ContactRow>, changes: &ContactChanges) -> Result<(), ItemError> {
+        // Most writes cannot, and are not looked at one by one.
+        if row.map_or(0, |row| row.properties.len()) + changes.properties.len() <= CONTACT_PROPERTIES_MAX {
+            return Ok(());
+        }
+        Self::of(row).change(changes)
+    }
+
+    /// Begins with those of the contact that is there.
+    pub(super) fn of(row: Option<&ContactRow>) -> Self {
+        Self(row.map(|row| row.properties.keys().cloned().collect()).unwrap_or_default())
+    }
+
+    /// Adds and removes what a write does; one that is refused changes nothing.
+    pub(super) fn change(&mut self, changes: &ContactChanges) -> Result<(), ItemError> {
+        let before = self.0.clone();
+        self.apply(changes);
+        // What is there stays: a contact is never made to lose properties by a bound.
+        if self.0.len() > CONTACT_PROPERTIES_MAX.max(before.len()) {
+            self.0 = before;
+            return Err(ItemError::TooManyProperties);
+        }
+        Ok(())
+    }
+
+    /// Adds and removes what a write does.
+    pub(super) fn apply(&mut self, changes: &ContactChanges) {
+        for (key, change) in &changes.properties {
+            match change {
+                PropertyChange::Remove => self.0.remove(key),
+                PropertyChange::Set(_) => self.0.insert(key.clone()),
+            };
+        }
+    }
+}

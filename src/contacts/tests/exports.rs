@@ -1,0 +1,115 @@
+//! Exports, a page at a time.
+
+use super::*;
+use crate::contacts::export::{ExportError, ExportedContact, page};
+use crate::store::tables::{CONTACT_PROPERTIES, CONTACTS};
+
+impl Audience {
+    /// Adds contacts that are numbered, by hand in `segment` where their number can be divided by
+    /// `every`.
+    fn add_many(&self, count: usize, segment: SegmentId, every: usize) -> Vec<ContactId> {
+        self.write(move |tx, context| {
+            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::Source::Api);
+            let ids = (0..count).map(|number| {
+                let mut item = new(&format!("{number}@example.com"));
+                if number.is_multiple_of(every) {
+                    item.changes.segments.push(segment);
+                }
+                writer.create(&item, &suppressions::hash(&item.email)).unwrap()
+            });
+            let ids = ids.collect();
+            writer.finish().unwrap();
+            ids
+        })
+    }
+
+    /// Returns all pages of an export.
+    fn pages(&self, segment: Option<SegmentId>) -> Vec<Vec<ExportedContact>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut pages = Vec::new();
+        let mut after = None;
+        loop {
+            let page = runtime.block_on(page(&self.context, TEAM, segment, after)).unwrap();
+            pages.push(page.data);
+            after = page.next;
+            if after.is_none() {
+                return pages;
+            }
+        }
+    }
+}
+
+fn ids(pages: &[Vec<ExportedContact>]) -> Vec<ContactId> {
+    pages.iter().flatten().map(|contact| contact.id).collect()
+}
+
+#[test]
+fn pages_hold_every_contact_once_and_the_oldest_first() {
+    let audience = Audience::new();
+    let segment = audience.segment();
+    let added = audience.add_many(1_001, segment, 400);
+
+    let pages = audience.pages(None);
+    assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [500, 500, 1]);
+    assert_eq!(ids(&pages), added);
+    assert_eq!(ids(&audience.pages(Some(segment))), [added[0], added[400], added[800]]);
+
+    assert_eq!(Audience::new().pages(None), [[]]);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let elsewhere = runtime.block_on(page(&audience.context, Id::MAX, Some(segment), None));
+    assert!(matches!(elsewhere, Err(ExportError::SegmentNotFound(id)) if id == segment));
+    let others = runtime.block_on(page(&audience.context, Id::MAX, None, None)).unwrap();
+    assert_eq!((others.data.len(), others.next), (0, None));
+}
+
+#[test]
+fn an_export_goes_on_behind_a_contact_that_is_gone() {
+    let audience = Audience::new();
+    let segment = audience.segment();
+    let added = audience.add_many(3, segment, 1);
+    audience.write({
+        let gone = added[1];
+        move |tx, context| {
+            let row = find(tx, TEAM, gone).unwrap().unwrap();
+            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::Source::Api);
+            writer.remove(gone, &row).unwrap();
+            writer.finish().unwrap();
+        }
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+
+    for segment in [None, Some(segment)] {
+        let rest = runtime.block_on(page(&audience.context, TEAM, segment, Some(added[1]))).unwrap();
+        assert_eq!(ids(&[rest.data]), [added[2]]);
+        let rest = runtime.block_on(page(&audience.context, TEAM, segment, Some(Id::MAX))).unwrap();
+        assert_eq!((rest.data.len(), rest.next), (0, None));
+    }
+}
+
+#[test]
+fn heavy_contacts_make_short_pages_and_undefined_properties_stay_at_home() {
+    let audience = Audience::new();
+    let segment = audience.segment();
+    let added = audience.add_many(3, segment, 1);
+    let heavy = added.clone();
+    audience.write(move |tx, context| {
+        let property: crate::contact_properties::ContactPropertyRow =
+            serde_json::from_str(r#"{"key": "Plan", "kind": "string", "created_ms": 0}"#).unwrap();
+        tx.put(&CONTACT_PROPERTIES, &(TEAM, context.id()), &property).unwrap();
+        for id in &heavy {
+            let mut row = find(tx, TEAM, *id).unwrap().unwrap();
+            row.properties.insert("plan".into(), "x".repeat(200_000));
+            row.properties.insert("secret".into(), "y".into());
+            tx.put(&CONTACTS, &(TEAM, *id), &row).unwrap();
+        }
+    });
+
+    for segment in [None, Some(segment)] {
+        let pages = audience.pages(segment);
+        assert_eq!(ids(&pages), added);
+        assert_eq!(pages.len(), 2);
+        for contact in pages.iter().flatten() {
+            assert_eq!(contact.properties.keys().collect::<Vec<_>>(), ["plan"]);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! `POST /contacts/batch`: what becomes of each item.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::{create, everything, id, property, segment, standing, told_after, topic};
+use super::{PATH, add, failures, statuses};
+use crate::support::{TestServer, assert_body};
+
+const EXISTS: &str = "A contact with this email exists already.";
+
+/// A contact that is there, one that is new, and the new one once more.
+fn items() -> Value {
+    json!([
+        { "email": "ADA@example.net", "first_name": "Augusta" },
+        { "email": "bob@example.net", "first_name": "Bob", "last_name": "Babbage" },
+        { "email": "Bob@EXAMPLE.net", "first_name": "Robert" },
+    ])
+}
+
+#[test]
+fn a_batch_is_answered_in_the_order_of_the_request() {
+    let server = TestServer::start();
+    property(&server, "seats", "number");
+    let (news, everyone) = (topic(&server, "News", "opt_in"), segment(&server, "Everyone"));
+    let batch = json!([
+        { "email": "b@example.net", "first_name": "Bob", "properties": { "seats": 4, "plan": "pro" } },
+        { "email": "a@example.net", "unsubscribed": true, "segments": [{ "id": everyone }] },
+        { "email": "c@example.net", "topics": [{ "id": news, "subscription": "opt_out" }], "audience_id": null },
+    ]);
+
+    let answer = server.post(PATH, &batch).ok(200);
+
+    let ids: Vec<&str> = answer["data"].as_array().unwrap().iter().map(id).collect();
+    assert!(ids.is_sorted(), "ids are in the order of creation");
+    for (id, email) in ids.iter().zip(["b@example.net", "a@example.net", "c@example.net"]) {
+        assert_eq!(server.get(&format!("/contacts/{id}")).ok(200)["email"], email);
+    }
+    assert_eq!(standing(&server, "c@example.net"), [(news, "opt_out".to_owned(), true)]);
+    assert_eq!(server.get("/contacts/a@example.net/segments").ok(200)["data"][0]["id"], everyone);
+    assert_eq!(told_after(&server, 0), ["contact.created"; 3]);
+    assert!(server.audience_events().iter().all(|event| event["data"]["source"] == "api"));
+    assert_body!(answer);
+}
+
+#[test]
+fn a_known_address_fails_is_skipped_or_is_merged_as_the_rule_says() {
+    let created_bob = (1, "created");
+    for (on_conflict, validation, expected, failed) in [
+        (
+            "error",
+            "permissive",
+            vec![created_bob],
+            vec![(0, EXISTS), (2, "The email repeats that of item 1 of the batch.")],
+        ),
+        ("skip", "strict", vec![(0, "skipped"), created_bob, (2, "skipped")], vec![]),
+        ("skip", "permissive", vec![(0, "skipped"), created_bob, (2, "skipped")], vec![]),
+        ("upsert", "strict", vec![(0, "updated"), created_bob, (2, "updated")], vec![]),
+        ("upsert", "permissive", vec![(0, "updated"), created_bob, (2, "updated")], vec![]),
+    ] {
+        let server = TestServer::start();
+        let ada = create(&server, "ada@example.net", &json!({ "first_name": "Ada" }));
+        let name = |email: &str| server.get(&format!("/contacts/{email}")).ok(200)["first_name"].clone();
+
+        let answer = add(&server, on_conflict, validation, &items()).ok(200);
+
+        assert_eq!(statuses(&answer), expected, "{on_conflict} {validation}");
+        assert_eq!(failures(&answer), failed, "{on_conflict} {validation}");
+        let counts: u64 = answer["counts"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(counts, 3, "{answer}");
+        for status in ["created", "updated", "skipped"] {
+            let count = expected.iter().filter(|(_, its)| *its == status).count();
+            assert_eq!(answer["counts"][status], count, "{answer}");
+        }
+        assert_eq!(answer["counts"]["failed"], failed.len());
+        let is_upsert = on_conflict == "upsert";
+        assert_eq!(name("ada@example.net"), if is_upsert { "Augusta" } else { "Ada" });
+        assert_eq!(name("bob@example.net"), if is_upsert { "Robert" } else { "Bob" });
+        assert_eq!(server.get("/contacts/bob@example.net").ok(200)["last_name"], "Babbage");
+        let update: &[&str] = if is_upsert { &["contact.updated"] } else { &[] };
+        assert_eq!(told_after(&server, 1), [update, &["contact.created"]].concat());
+        let bob = server.get("/contacts/bob@example.net").ok(200);
+        for row in answer["data"].as_array().unwrap() {
+            assert_eq!(row["id"], if row["index"] == 0 { &ada } else { &bob }["id"], "{row}");
+        }
+    }
+}
+
+#[test]
+fn a_known_address_refuses_a_strict_batch_unless_the_rule_says_otherwise() {
+    let server = TestServer::start();
+    create(&server, "ada@example.net", &json!({}));
+    let before = everything(&server);
+    let [known, new, again] = &items().as_array().unwrap().clone()[..] else { panic!("three items") };
+    let exists = format!("409 validation_error: contacts.1: {EXISTS}");
+    let repeats = "422 validation_error: contacts.2: The email repeats that of item 0 of the batch.";
+    let other = json!({ "email": "c@example.net" });
+    for (batch, refusal) in [(json!([new, known, again]), &*exists), (json!([new, other, again]), repeats)] {
+        let body = batch.to_string();
+        for headers in [&[][..], &[("x-batch-validation", "strict")]] {
+            for path in [PATH.to_owned(), format!("{PATH}?on_conflict=error")] {
+                let refused = server.call("POST", &path, server.key(), headers, Some(body.as_bytes())).refusal();
+                assert_eq!(refused, refusal);
+            }
+        }
+    }
+    assert_eq!(everything(&server), before);
+}
+
+#[test]
+fn an_upsert_merges_what_is_given() {
+    let server = TestServer::start();
+    let (one, two) = (segment(&server, "One"), segment(&server, "Two"));
+    let (news, offers) = (topic(&server, "News", "opt_in"), topic(&server, "Offers", "opt_in"));
+    let fields = json!({
+        "first_name": "Ada", "last_name": "Byron", "properties": { "plan": "pro", "seats": "4", "old": "x" },
+        "segments": [{ "id": one }], "topics": [{ "id": news, "subscription": "opt_out" }],
+    });
+    create(&server, "ada@example.net", &fields);
+
+    let item = json!([{
+        "email": "ada@example.net", "first_name": null, "last_name": "Lovelace",
+        "properties": { "plan": "team", "city": "Paris", "old": null },
+        "segments": [{ "id": two }], "topics": [{ "id": offers, "subscription": "opt_out" }],
+    }]);
+    add(&server, "upsert", "strict", &item).ok(200);
+
+    let ada = server.get("/contacts/ada@example.net").ok(200);
+    assert_eq!((&ada["first_name"], &ada["last_name"]), (&json!("Ada"), &json!("Lovelace")));
+    let text = |text: &str| json!({ "type": "string", "value": text });
+    assert_eq!(ada["properties"], json!({ "plan": text("team"), "seats": text("4"), "city": text("Paris") }));
+    let out = "opt_out".to_owned();
+    assert_eq!(standing(&server, "ada@example.net"), [(offers, out.clone(), true), (news, out, true)]);
+    let segments = server.get("/contacts/ada@example.net/segments").ok(200);
+    assert_eq!(segments["data"].as_array().unwrap().len(), 2);
+    assert_eq!(told_after(&server, 1), ["contact.updated", "contact.topic_opt_out"]);
+}
+
+#[test]
+fn items_of_one_address_collapse_into_one_write() {
+    let server = TestServer::start();
+    let (one, two) = (segment(&server, "One"), segment(&server, "Two"));
+    let news = topic(&server, "News", "opt_in");
+    let batch = json!([
+        { "email": "ada@example.net", "first_name": "A", "last_name": "Lovelace", "segments": [{ "id": one }],
+          "unsubscribed": true, "properties": { "a": 1, "both": 1 }, "topics": [{ "id": news, "subscription": "opt_in" }] },
+        { "email": "bob@example.net" },
+        { "email": "Ada@example.net", "first_name": "Ada", "segments": [{ "id": two }, { "id": one }],
+          "unsubscribed": false, "properties": { "b": 2, "both": 2 }, "topics": [{ "id": news, "subscription": "opt_out" }] },
+    ]);
+
+    let answer = add(&server, "upsert", "strict", &batch).ok(200);
+
+    assert_eq!(statuses(&answer), [(0, "created"), (1, "created"), (2, "updated")]);
+    assert_eq!(answer["data"][0]["id"], answer["data"][2]["id"]);
+    let ada = server.get("/contacts/ada@example.net").ok(200);
+    assert_eq!((&ada["first_name"], &ada["last_name"]), (&json!("Ada"), &json!("Lovelace")));
+    assert_eq!(ada["unsubscribed"], json!(true), "an opt-out stands whichever item says it");
+    let text = |text: &str| json!({ "type": "string", "value": text });
+    assert_eq!(ada["properties"], json!({ "a": text("1"), "b": text("2"), "both": text("2") }));
+    assert_eq!(standing(&server, "ada@example.net"), [(news, "opt_out".to_owned(), true)]);
+    assert_eq!(server.get("/contacts/ada@example.net/segments").ok(200)["data"].as_array().unwrap().len(), 2);
+    assert_eq!(told_after(&server, 0), ["contact.created"; 2]);
+    let event = &server.audience_events()[0];
+    assert_eq!(event["data"]["segment_ids"], json!([one, two]));
+}
+
+#[test]
+fn a_batch_opts_out_and_never_in() {
+    let server = TestServer::start();
+    create(&server, "ada@example.net", &json!({ "unsubscribed": true }));
+    create(&server, "bob@example.net", &json!({}));
+    let batch = json!([
+        { "email": "ada@example.net", "unsubscribed": false },
+        { "email": "bob@example.net", "unsubscribed": true },
+    ]);
+    let before = server.audience_events().len();
+
+    let answer = add(&server, "upsert", "strict", &batch).ok(200);
+
+    assert_eq!(statuses(&answer), [(0, "updated"), (1, "updated")]);
+    for email in ["ada@example.net", "bob@example.net"] {
+        assert_eq!(server.get(&format!("/contacts/{email}")).ok(200)["unsubscribed"], json!(true), "{email}");
+    }
+    assert_eq!(told_after(&server, before), ["contact.updated", "contact.unsubscribed"]);
+    server.get("/suppressions/bob@example.net").refused(404, "not_found", "Suppression not found");
+}
+
+#[test]
+fn a_batch_that_says_what_is_stored_tells_nothing() {
+    let server = TestServer::start();
+    let (news, everyone) = (topic(&server, "News", "opt_in"), segment(&server, "Everyone"));
+    let item = |number: usize| {
+        json!({
+            "email": format!("c{number}@example.net"), "first_name": "Ada", "properties": { "number": number },
+            "unsubscribed": number % 2 == 0, "segments": [{ "id": everyone }],
+            "topics": [{ "id": news, "subscription": "opt_out" }],
+        })
+    };
+    let batch: Value = (0..1_000).map(item).collect();
+    let first = add(&server, "upsert", "strict", &batch).ok(200);
+    assert_eq!(first["counts"], json!({ "created": 1_000, "updated": 0, "skipped": 0, "failed": 0 }));
+    let before = everything(&server);
+
+    server.advance(Duration::from_secs(60));
+    let second = add(&server, "upsert", "strict", &batch).ok(200);
+
+    assert_eq!(second["counts"], json!({ "created": 0, "updated": 1_000, "skipped": 0, "failed": 0 }));
+    let ids =
+        |answer: &Value| answer["data"].as_array().unwrap().iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&first), ids(&second));
+    assert_eq!(everything(&server), before);
+}

@@ -1,0 +1,114 @@
+//! `POST /contacts/batch/get`.
+
+use serde_json::{Value, json};
+
+use super::super::{NOBODY, create, id, topic};
+use crate::support::{TestServer, assert_body};
+
+const PATH: &str = "/contacts/batch/get";
+
+#[test]
+fn contacts_are_read_in_the_order_of_the_request_and_the_missing_ones_named() {
+    let server = TestServer::start();
+    let theirs = server.other_team("Other", "other.example");
+    let foreign = theirs.post("/contacts", &json!({ "email": "theirs@example.net" })).ok(201);
+    let [ada, bob, eve] = ["Ada", "bob", "eve"].map(|name| create(&server, &format!("{name}@example.net"), &json!({})));
+
+    let wanted = json!({ "contacts": [
+        { "email": "nobody@Example.NET" }, { "id": id(&eve).to_uppercase() }, { "email": "aDA@example.net" },
+        { "id": NOBODY }, { "id": bob["id"], "email": null }, { "id": foreign["id"] }, { "email": "theirs@example.net" },
+        { "email": "ada@example.net" },
+    ] });
+    let answer = server.post(PATH, &wanted).ok(200);
+
+    let ids: Vec<&Value> = answer["data"].as_array().unwrap().iter().map(|row| &row["id"]).collect();
+    assert_eq!(ids, [&eve["id"], &ada["id"], &bob["id"], &ada["id"]]);
+    assert_eq!(
+        answer["missing"],
+        json!([
+            { "index": 0, "email": "nobody@Example.NET" },
+            { "index": 3, "id": NOBODY },
+            { "index": 5, "id": foreign["id"] },
+            { "index": 6, "email": "theirs@example.net" },
+        ])
+    );
+    assert_eq!(answer["data"][0], server.get("/contacts?limit=1").ok(200)["data"][0], "the shape of a list's row");
+}
+
+#[test]
+fn the_facets_that_are_asked_for_are_shown() {
+    let server = TestServer::start();
+    let news = topic(&server, "News", "opt_in");
+    let fields = json!({ "properties": { "plan": "pro" }, "topics": [{ "id": news, "subscription": "opt_out" }] });
+    create(&server, "ada@example.net", &fields);
+    let with = |include: Value| json!({ "contacts": [{ "email": "ada@example.net" }], "include": include });
+
+    let whole = server.post(PATH, &with(json!(["topics", "properties"]))).ok(200);
+
+    assert_eq!(whole["data"], server.get("/contacts?include=properties,topics").ok(200)["data"]);
+    assert_eq!(server.post(PATH, &with(json!([]))).ok(200)["data"], server.get("/contacts").ok(200)["data"]);
+    assert_eq!(server.post(PATH, &with(json!(null))).ok(200)["data"], server.get("/contacts").ok(200)["data"]);
+    assert_body!(whole);
+}
+
+#[test]
+fn a_thousand_are_read_as_one_request_and_one_more_is_not() {
+    let server = TestServer::start_with(&["--rate-limit", "50"]);
+    let wanted = |count: usize| -> Value {
+        let name = |number: usize| json!({ "email": format!("c{number}@example.net") });
+        json!({ "contacts": (0..count).map(name).collect::<Vec<_>>() })
+    };
+    let remaining =
+        |answer: &crate::support::Answer| -> u32 { answer.header("ratelimit-remaining").unwrap().parse().unwrap() };
+    let before = remaining(&server.get("/contacts"));
+
+    let answer = server.post(PATH, &wanted(1_000));
+
+    assert_eq!(remaining(&answer), before - 1);
+    assert_eq!(answer.ok(200)["missing"].as_array().unwrap().len(), 1_000);
+    let refused = server.post(PATH, &wanted(1_001)).refusal();
+    assert!(refused.starts_with("422 validation_error: Invalid `contacts` field: more than 1000 items"), "{refused}");
+}
+
+#[test]
+fn bad_requests_are_refused_with_their_place() {
+    let server = TestServer::start();
+    let made = create(&server, "ada@example.net", &json!({}));
+    let good = json!({ "email": "ada@example.net" });
+    let either = "422 validation_error: Invalid `contacts.1` field: give either `id` or `email`.";
+    for (body, refusal) in [
+        (json!({}), "422 missing_required_field: Missing `contacts` field."),
+        (json!({ "contacts": null }), "422 missing_required_field: Missing `contacts` field."),
+        (json!({ "contacts": [] }), "422 validation_error: Invalid `contacts` field: the array is empty; 1 to 1000"),
+        (json!({ "contacts": good }), "422 validation_error: Invalid `contacts` field: invalid type: map"),
+        (json!({ "contacts": [good, {}] }), either),
+        (json!({ "contacts": [good, { "id": made["id"], "email": "ada@example.net" }] }), either),
+        (json!({ "contacts": [good, { "id": null, "email": null }] }), either),
+        (
+            json!({ "contacts": [good, { "id": "1" }] }),
+            "422 validation_error: The `contacts.1.id` must be a valid UUID.",
+        ),
+        (
+            json!({ "contacts": [good, { "id": "ada@example.net" }] }),
+            "422 validation_error: The `contacts.1.id` must be",
+        ),
+        (json!({ "contacts": [good, { "email": "x" }] }), "422 validation_error: Invalid `contacts.1.email` field: "),
+        (json!({ "contacts": [good, { "email": 1 }] }), "422 validation_error: Invalid `contacts[1].email` field: "),
+        (
+            json!({ "contacts": [good, { "name": "x" }] }),
+            "422 validation_error: Invalid `contacts[1].name` field: unknown",
+        ),
+        (
+            json!({ "contacts": [good, "ada@example.net"] }),
+            "422 validation_error: Invalid `contacts[1]` field: invalid",
+        ),
+        (json!({ "contacts": [good], "include": ["segments"] }), "422 validation_error: Invalid `include`: use"),
+        (json!({ "contacts": [good], "include": "topics" }), "422 validation_error: Invalid `include` field: invalid"),
+        (json!({ "contacts": [good], "limit": 1 }), "422 validation_error: Invalid `limit` field: unknown field"),
+        (json!([good]), "422 validation_error: Invalid request body: invalid type: sequence, expected an object."),
+    ] {
+        let refused = server.post(PATH, &body).refusal();
+
+        assert!(refused.starts_with(refusal), "{body}: {refused}");
+    }
+}

@@ -1,0 +1,104 @@
+//! `POST /contacts/batch/remove`.
+
+use serde_json::{Value, json};
+
+use super::super::{NOBODY, create, everything, id, told_after};
+use crate::support::TestServer;
+
+const PATH: &str = "/contacts/batch/remove";
+
+fn removed(contacts: &[&Value]) -> Value {
+    let row = |contact: &&Value| json!({ "object": "contact", "contact": contact["id"], "deleted": true });
+    json!({ "data": contacts.iter().map(row).collect::<Vec<_>>() })
+}
+
+#[test]
+fn contacts_go_by_their_ids_or_addresses_and_the_unknown_are_passed_over() {
+    let server = TestServer::start();
+    let theirs = server.other_team("Other", "other.example");
+    let foreign = theirs.post("/contacts", &json!({ "email": "theirs@example.net" })).ok(201);
+    let [ada, bob, eve] = ["ada", "bob", "eve"].map(|name| create(&server, &format!("{name}@example.net"), &json!({})));
+
+    let emails = ["nobody@example.net", "EVE@example.net", "theirs@example.net", "eve@example.net"];
+    assert_eq!(server.post(PATH, &json!({ "emails": emails })).ok(200), removed(&[&eve]));
+    let ids = json!({ "ids": [bob["id"], NOBODY, id(&ada).to_uppercase(), foreign["id"], bob["id"], eve["id"]] });
+    assert_eq!(server.post(PATH, &ids).ok(200), removed(&[&bob, &ada]));
+    assert_eq!(server.post(PATH, &ids).ok(200), removed(&[]));
+
+    assert_eq!(server.get("/contacts").ok(200)["data"], json!([]));
+    assert_eq!(told_after(&server, 3), ["contact.deleted"; 3]);
+    let events = server.audience_events();
+    let gone: Vec<&Value> = events[3..].iter().map(|event| &event["data"]["email"]).collect();
+    assert_eq!(gone, ["eve@example.net", "bob@example.net", "ada@example.net"]);
+    assert!(events.iter().all(|event| event["data"]["source"] == "api"));
+    theirs.get(&format!("/contacts/{}", id(&foreign))).ok(200);
+}
+
+#[test]
+fn opt_outs_outlive_their_contacts() {
+    let server = TestServer::start();
+    create(&server, "ada@example.net", &json!({ "unsubscribed": true }));
+    create(&server, "bob@example.net", &json!({}));
+
+    server.post(PATH, &json!({ "emails": ["ada@example.net", "bob@example.net"], "erase": false })).ok(200);
+
+    let listed = server.get("/suppressions").ok(200);
+    assert_eq!(listed["data"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&listed["data"][0]["email"], &listed["data"][0]["origin"]),
+        (&json!("ada@example.net"), &json!("unsubscribe"))
+    );
+}
+
+#[test]
+fn a_thousand_go_at_once_and_one_more_does_not() {
+    let server = TestServer::start();
+    let emails: Vec<String> = (0..1_001).map(|number| format!("c{number}@example.net")).collect();
+    let batch: Value = emails[1..].iter().map(|email| json!({ "email": email })).collect();
+    let made = server.post("/contacts/batch", &batch).ok(200);
+    let ids: Vec<&Value> = made["data"].as_array().unwrap().iter().map(|row| &row["id"]).collect();
+
+    for field in ["emails", "ids"] {
+        let too_many: Vec<Value> = vec![json!(emails[0]); 1_001];
+        let refused = server.post(PATH, &json!({ field: too_many })).refusal();
+        let expected = format!("422 validation_error: Invalid `{field}` field: more than 1000 items");
+        assert!(refused.starts_with(&expected), "{refused}");
+    }
+    let answer = server.post(PATH, &json!({ "ids": ids })).ok(200);
+
+    let gone: Vec<&Value> = answer["data"].as_array().unwrap().iter().map(|row| &row["contact"]).collect();
+    assert_eq!(gone, ids);
+    assert_eq!(server.get("/contacts").ok(200)["data"], json!([]));
+}
+
+#[test]
+fn bad_requests_are_refused_with_their_place_and_nothing_goes() {
+    let server = TestServer::start();
+    let made = create(&server, "ada@example.net", &json!({}));
+    let before = everything(&server);
+    let (ids, emails) = (json!([made["id"]]), json!(["ada@example.net"]));
+    let either = "422 validation_error: Give either `ids` or `emails`, an array of 1 to 1000.";
+    for (body, refusal) in [
+        (json!({}), either),
+        (json!({ "ids": null, "emails": null }), either),
+        (json!({ "erase": true }), either),
+        (json!({ "ids": ids, "emails": emails }), either),
+        (json!({ "ids": [], "emails": [] }), either),
+        (json!({ "ids": [] }), "422 validation_error: Invalid `ids` field: the array is empty; 1 to 1000 items"),
+        (json!({ "emails": [] }), "422 validation_error: Invalid `emails` field: the array is empty; 1 to 1000 items"),
+        (json!({ "ids": [made["id"], "x"] }), "422 validation_error: The `ids.1` must be a valid UUID."),
+        (json!({ "ids": ["ada@example.net"] }), "422 validation_error: The `ids.0` must be a valid UUID."),
+        (json!({ "ids": [made["id"], null] }), "422 validation_error: Invalid `ids[1]` field: invalid type: null"),
+        (json!({ "ids": made["id"] }), "422 validation_error: Invalid `ids` field: invalid type: string"),
+        (json!({ "emails": ["ada@example.net", "x"] }), "422 validation_error: Invalid `emails.1` field: "),
+        (json!({ "emails": ["Ada <ada@example.net>"] }), "422 validation_error: Invalid `emails.0` field: "),
+        (json!({ "emails": emails, "erase": "true" }), "422 validation_error: Invalid `erase` field: invalid type"),
+        (json!({ "emails": emails, "force": true }), "422 validation_error: Invalid `force` field: unknown field"),
+        (emails, "422 validation_error: Invalid request body: invalid type: sequence, expected an object."),
+    ] {
+        let refused = server.post(PATH, &body).refusal();
+
+        assert!(refused.starts_with(refusal), "{body}: {refused}");
+    }
+    assert_eq!(everything(&server), before);
+}

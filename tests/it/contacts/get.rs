@@ -1,0 +1,117 @@
+//! `GET /contacts/{id or email}`, and how a path names a contact.
+
+use serde_json::json;
+
+use super::{NOBODY, create, id, segment, topic};
+use crate::support::TestServer;
+
+#[test]
+fn a_contact_is_read_by_either_of_its_names() {
+    let server = TestServer::start();
+    let made = create(&server, "Ada@example.net", &json!({ "first_name": "Ada" }));
+    let own = id(&made);
+    for name in [
+        own.to_owned(),
+        own.to_uppercase(),
+        own.replace('-', "%2D"),
+        "ada@example.net".to_owned(),
+        "ADA@EXAMPLE.NET".to_owned(),
+        "ada%40example.net".to_owned(),
+        "ada%40example%2enet/".to_owned(),
+    ] {
+        assert_eq!(server.get(&format!("/contacts/{name}")).ok(200), made, "{name}");
+        assert_eq!(server.get(&format!("//contacts/{name}")).ok(200), made, "{name}");
+    }
+}
+
+#[test]
+fn every_route_of_a_contact_takes_both_names() {
+    let server = TestServer::start();
+    let (news, everyone) = (topic(&server, "News", "opt_in"), segment(&server, "Everyone"));
+    let made = create(&server, "a+b@example.net", &json!({}));
+    for name in [id(&made), "a+b@example.net", "a%2Bb%40example.net", "A+B@example.net"] {
+        server.patch(&format!("/contacts/{name}"), &json!({ "first_name": name })).ok(200);
+        assert_eq!(server.get(&format!("/contacts/{name}/topics/")).ok(200)["data"][0]["id"], news);
+        server.patch(&format!("/contacts/{name}/topics"), &json!([])).ok(200);
+        server.post(&format!("/contacts/{name}/segments/{everyone}/"), &json!({})).ok(200);
+        assert_eq!(server.get(&format!("/contacts/{name}/segments/")).ok(200)["data"][0]["id"], everyone);
+        server.delete(&format!("/contacts/{name}/segments/{everyone}")).ok(200);
+    }
+    // A plus is a plus: it is no space.
+    server.get("/contacts/a%20b@example.net").refused(
+        422,
+        "validation_error",
+        "The `id` is not a valid email address: the part before the `@` holds a space; letters, digits, dots and \
+         !#$%&'*+-/=?^_`{|}~ are accepted.",
+    );
+    assert_eq!(server.delete("/contacts/a+b@example.net").ok(200)["id"], made["id"]);
+}
+
+#[test]
+fn every_address_that_can_be_written_in_a_path_is_found_there() {
+    let server = TestServer::start();
+    for (address, path) in [
+        ("e%40f@example.net", "e%2540f@example.net"),
+        ("g/h@example.net", "g%2Fh@example.net"),
+        ("\"i j\"@example.net", "%22i%20j%22@example.net"),
+        ("k?l#m@example.net", "k%3Fl%23m@example.net"),
+        ("ö@bücher.example", "%C3%B6@b%C3%BCcher.example"),
+        ("batch@example.net", "batch@example.net"),
+        ("imports@example.net", "imports%40example.net"),
+    ] {
+        let made = create(&server, address, &json!({}));
+
+        assert_eq!(server.get(&format!("/contacts/{path}")).ok(200), made, "{address}");
+        server.patch(&format!("/contacts/{path}"), &json!({ "email": address })).ok(200);
+    }
+}
+
+#[test]
+fn an_unknown_contact_is_not_found_and_what_names_none_is_invalid() {
+    let server = TestServer::start();
+    let (news, everyone) = (topic(&server, "News", "opt_in"), segment(&server, "Everyone"));
+    let no_id = "422 validation_error: The `id` must be a valid UUID. An email address is accepted in its place.";
+    let no_address = "422 validation_error: The `id` is not a valid email address: ";
+    for (name, refusal) in [
+        (NOBODY, "404 not_found: Contact not found"),
+        ("nobody@example.net", "404 not_found: Contact not found"),
+        ("1", no_id),
+        ("ada", no_id),
+        ("ada%2540example.net", no_id),
+        ("ada@", no_address),
+        ("Ada%20%3Cada@example.net%3E", no_address),
+        ("ada@example.net,bob@example.net", no_address),
+    ] {
+        let one = format!("/contacts/{name}");
+        let choice = json!([{ "id": news, "subscription": "opt_in" }]);
+        for answer in [
+            server.get(&one),
+            server.patch(&one, &json!({ "first_name": "Ada" })),
+            server.delete(&one),
+            server.delete(&format!("{one}?erase=true")),
+            server.get(&format!("{one}/topics")),
+            server.patch(&format!("{one}/topics"), &choice),
+            server.patch(&format!("{one}/topics"), &json!([])),
+            server.get(&format!("{one}/segments")),
+            server.post(&format!("{one}/segments/{everyone}"), &json!({})),
+            server.delete(&format!("{one}/segments/{everyone}")),
+        ] {
+            let refused = answer.refusal();
+            assert!(refused.starts_with(refusal), "{name}: {refused}");
+        }
+    }
+    assert_eq!(server.audience_events().len(), 0);
+}
+
+#[test]
+fn the_import_of_the_compatible_api_is_unknown() {
+    let server = TestServer::start();
+    for (method, path) in [
+        ("GET", "/contacts/imports"),
+        ("POST", "/contacts/imports"),
+        ("GET", "/contacts/imports/0190a6c0-0000-7000-8000-000000000001"),
+    ] {
+        let answer = server.call(method, path, server.key(), &[], None);
+        answer.refused(404, "not_found", "The requested endpoint does not exist.");
+    }
+}

@@ -1,0 +1,137 @@
+//! What is known of a contact, key by key.
+
+use serde_json::{Value, json};
+
+use super::{create, everything, id, property};
+use crate::support::TestServer;
+
+/// Returns the properties of the contact as it reads.
+#[track_caller]
+fn properties(server: &TestServer, name: &str) -> Value {
+    server.get(&format!("/contacts/{name}")).ok(200)["properties"].clone()
+}
+
+fn string(value: &str) -> Value {
+    json!({ "type": "string", "value": value })
+}
+
+fn number(value: impl Into<Value>) -> Value {
+    json!({ "type": "number", "value": value.into() })
+}
+
+#[test]
+fn a_value_reads_as_its_definition_says() {
+    let server = TestServer::start();
+    property(&server, "Seats", "number");
+    property(&server, "plan", "string");
+    for (key, given, read) in [
+        ("seats", json!(4), number(4)),
+        ("SEATS", json!("4.50"), number(4.5)),
+        ("seats", json!(-1e3), number(-1_000)),
+        ("plan", json!("4"), string("4")),
+        ("plan", json!(4), string("4")),
+        ("plan", json!(""), string("")),
+        ("nobody defined it", json!(4.0), string("4")),
+        ("nobody defined it", json!(true), string("true")),
+        ("<script>alert(1)</script>", json!("'; DROP TABLE contacts; --"), string("'; DROP TABLE contacts; --")),
+        ("__proto__", json!("{{{FIRST_NAME}}}"), string("{{{FIRST_NAME}}}")),
+        ("\u{202e}\n", json!("\u{0}"), string("\u{0}")),
+    ] {
+        let made = create(&server, "ada@example.net", &json!({ "properties": { key: given } }));
+
+        assert_eq!(made["properties"], json!({ key: read }), "{key}: {given}");
+        assert_eq!(properties(&server, id(&made)), json!({ key: read }));
+        server.delete("/contacts/ada@example.net").ok(200);
+    }
+}
+
+#[test]
+fn a_value_outlives_the_definition_of_its_key() {
+    let server = TestServer::start();
+    create(&server, "ada@example.net", &json!({ "properties": { "seats": "many", "age": 37 } }));
+    assert_eq!(properties(&server, "ada@example.net"), json!({ "seats": string("many"), "age": string("37") }));
+
+    let (seats, age) = (property(&server, "seats", "number"), property(&server, "age", "number"));
+    assert_eq!(properties(&server, "ada@example.net"), json!({ "seats": string("many"), "age": number(37) }));
+
+    for definition in [seats, age] {
+        server.delete(&format!("/contact-properties/{definition}")).ok(200);
+    }
+    assert_eq!(properties(&server, "ada@example.net"), json!({ "seats": string("many"), "age": string("37") }));
+}
+
+#[test]
+fn bad_properties_are_named_wherever_they_are_given() {
+    let server = TestServer::start();
+    property(&server, "seats", "number");
+    create(&server, "ada@example.net", &json!({ "properties": { "seats": 1 } }));
+    let before = everything(&server);
+    let many: Value = (0..101).map(|key| (format!("k{key}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
+    for (properties, refusal) in [
+        (json!({ "seats": "many" }), "`properties.seats` field: the property is a number; give a number or null."),
+        (json!({ "Seats": true }), "`properties.Seats` field: the property is a number; give a number or null."),
+        (json!({ "a": 1, "b": [1] }), "`properties.b` field: it must be a string, a number, true, false or null."),
+        (json!({ "b": { "c": 1 } }), "`properties.b` field: it must be a string, a number, true, false or null."),
+        (json!({ "": 1 }), "`properties.` field: the key of a property has 1 to 200 characters."),
+        (json!({ "k".repeat(201): 1 }), "`properties.kkkkkkkkkkkkkkk"),
+        (json!({ "a": "v".repeat(2_001) }), "`properties.a` field: it may have 2000 characters."),
+        (many, "`properties` field: more than 100 properties, and no more are accepted."),
+        (json!([]), "`properties` field: invalid type: sequence, expected an object of strings, numbers and nulls."),
+        (json!("a"), "`properties` field: invalid type: string \"a\""),
+    ] {
+        let fields = json!({ "properties": properties });
+        let mut new = fields.clone();
+        new["email"] = json!("bob@example.net");
+        let expected = format!("422 validation_error: Invalid {refusal}");
+
+        for refused in [server.post("/contacts", &new), server.patch("/contacts/ada@example.net", &fields)] {
+            let refused = refused.refusal();
+            assert!(refused.starts_with(&expected), "{fields}: {refused}");
+            assert!(refused.len() < 300, "{refused}");
+        }
+        let batch = server.post("/contacts/batch?on_conflict=upsert", &json!([new])).refusal();
+        let expected = expected.replace(": Invalid", ": contacts.0: Invalid");
+        assert!(batch.starts_with(&expected), "{fields}: {batch}");
+    }
+    assert_eq!(everything(&server), before);
+}
+
+#[test]
+fn a_contact_never_has_more_than_a_hundred_properties() {
+    let server = TestServer::start();
+    let keys = |from: usize, to: usize, value: Value| -> Value {
+        (from..to).map(|key| (format!("k{key}"), value.clone())).collect::<serde_json::Map<_, _>>().into()
+    };
+    let path = "/contacts/ada@example.net";
+    create(&server, "ada@example.net", &json!({ "properties": keys(0, 60, json!("x")) }));
+    server.patch(path, &json!({ "properties": keys(50, 100, json!("y")) })).ok(200);
+    let before = everything(&server);
+
+    let refusal = "422 validation_error: Invalid `properties` field: with these the contact would have more than 100. \
+                   Null removes one.";
+    let one_more = json!({ "email": "ada@example.net", "properties": { "one": 1 } });
+    assert_eq!(server.patch(path, &json!({ "properties": { "one": 1 } })).refusal(), refusal);
+    assert_eq!(server.post("/contacts", &one_more).refusal(), refusal);
+    let prefixed = refusal.replace(": Invalid", ": contacts.0: Invalid");
+    assert_eq!(server.post("/contacts/batch?on_conflict=upsert", &json!([one_more])).refusal(), prefixed);
+    let halves = |address: &str| {
+        json!([
+            { "email": address, "properties": keys(0, 60, json!(1)) },
+            { "email": address, "properties": keys(40, 100, json!(2)) },
+            { "email": address, "properties": { "one": 1 } },
+        ])
+    };
+    let bob = server.post("/contacts/batch?on_conflict=upsert", &halves("bob@example.net")).refusal();
+    assert_eq!(bob, refusal.replace(": Invalid", ": contacts.2: Invalid"));
+    server.post("/contacts/batch?on_conflict=skip", &json!([one_more])).ok(200);
+    assert_eq!(everything(&server), before);
+
+    server.patch(path, &json!({ "properties": { "one": 1, "k0": null } })).ok(200);
+    assert_eq!(properties(&server, "ada@example.net").as_object().unwrap().len(), 100);
+    let permissive = [("x-batch-validation", "permissive")];
+    let body = halves("bob@example.net").to_string();
+    let answer =
+        server.call("POST", "/contacts/batch?on_conflict=upsert", server.key(), &permissive, Some(body.as_bytes()));
+    assert_eq!(answer.ok(200)["counts"], json!({ "created": 1, "updated": 1, "skipped": 0, "failed": 1 }));
+    assert_eq!(properties(&server, "bob@example.net").as_object().unwrap().len(), 100);
+}

@@ -1,0 +1,171 @@
+//! `PATCH /contacts/{id or email}`.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{NOBODY, create, everything, id, told_after};
+use crate::support::{TestServer, assert_body};
+
+const PATH: &str = "/contacts/ada@example.net";
+
+fn full() -> Value {
+    json!({ "first_name": "Ada", "last_name": "Lovelace", "properties": { "plan": "pro", "seats": "4" } })
+}
+
+#[test]
+fn a_contact_is_changed_and_shown_whole() {
+    let server = TestServer::start();
+    let made = create(&server, "ada@example.net", &full());
+    server.advance(Duration::from_secs(60));
+
+    let changes = json!({ "first_name": "Augusta", "properties": { "plan": "team", "seats": null, "city": "Paris" } });
+    let changed = server.patch(&format!("/contacts/{}", id(&made)), &changes).ok(200);
+
+    assert_eq!(server.get(PATH).ok(200), changed);
+    assert_eq!(changed["created_at"], made["created_at"]);
+    let [_, event] = &server.audience_events()[..] else { panic!("two events") };
+    assert_eq!(event["type"], "contact.updated");
+    assert_eq!(event["data"]["updated_at"], event["created_at"]);
+    assert_ne!(event["data"]["updated_at"], event["data"]["created_at"]);
+    assert_body!(json!({ "answer": changed, "event": event }));
+}
+
+#[test]
+fn null_clears_a_name_and_what_is_left_out_stays() {
+    let server = TestServer::start();
+    let made = create(&server, "ada@example.net", &full());
+
+    let changed = server.patch(PATH, &json!({ "first_name": null })).ok(200);
+
+    assert_eq!((&changed["first_name"], &changed["last_name"]), (&Value::Null, &json!("Lovelace")));
+    assert_eq!(changed["properties"], made["properties"]);
+    let changed = server.patch(PATH, &json!({ "last_name": null, "first_name": "Ada" })).ok(200);
+    assert_eq!((&changed["first_name"], &changed["last_name"]), (&json!("Ada"), &Value::Null));
+    assert_eq!(told_after(&server, 1), ["contact.updated", "contact.updated"]);
+}
+
+#[test]
+fn a_write_that_restates_what_is_stored_tells_nothing_and_moves_no_time() {
+    let server = TestServer::start();
+    let mut fields = full();
+    fields["unsubscribed"] = json!(true);
+    let made = create(&server, "ada@example.net", &fields);
+    let before = everything(&server);
+    server.advance(Duration::from_secs(3_600));
+    for body in [
+        json!({}),
+        fields,
+        json!({ "first_name": "Ada" }),
+        json!({ "unsubscribed": true }),
+        json!({ "unsubscribed": null, "properties": null, "email": null }),
+        json!({ "properties": {} }),
+        json!({ "properties": { "plan": "pro", "nothing": null } }),
+    ] {
+        assert_eq!(server.patch(PATH, &body).ok(200), made, "{body}");
+    }
+    assert_eq!(everything(&server), before);
+    server.delete(PATH).ok(200);
+    let deleted = server.audience_events().into_iter().find(|event| event["type"] == "contact.deleted").unwrap();
+    assert_eq!(deleted["data"]["updated_at"], made["created_at"]);
+}
+
+#[test]
+fn an_explicit_word_about_one_contact_opts_it_out_and_in() {
+    let server = TestServer::start();
+    create(&server, "ada@example.net", &json!({}));
+
+    for (unsubscribed, told) in [(true, "contact.unsubscribed"), (false, "contact.resubscribed")] {
+        let before = server.audience_events().len();
+        let changed = server.patch(PATH, &json!({ "unsubscribed": unsubscribed })).ok(200);
+
+        assert_eq!(changed["unsubscribed"], unsubscribed);
+        let events = server.audience_events();
+        assert_eq!(told_after(&server, before), ["contact.updated", told]);
+        for event in &events[before..] {
+            let data = &event["data"];
+            assert_eq!((&data["unsubscribed"], &data["source"]), (&json!(unsubscribed), &json!("api")));
+            assert_eq!((&data["id"], &data["email"]), (&changed["id"], &changed["email"]));
+        }
+        assert_eq!(server.patch(PATH, &json!({ "unsubscribed": unsubscribed })).ok(200), changed);
+        assert_eq!(server.audience_events().len(), events.len());
+    }
+}
+
+#[test]
+fn the_address_may_be_echoed_and_never_changes() {
+    let server = TestServer::start();
+    let made = create(&server, "Ada@example.net", &json!({}));
+    create(&server, "bob@example.net", &json!({}));
+    let by_id = format!("/contacts/{}", id(&made));
+    let before = everything(&server);
+    for path in [&by_id, PATH] {
+        for email in [json!(null), json!("Ada@example.net"), json!("ada@EXAMPLE.net")] {
+            assert_eq!(server.patch(path, &json!({ "email": email })).ok(200), made, "{email}");
+        }
+        for email in ["bob@example.net", "new@example.net"] {
+            server.patch(path, &json!({ "email": email, "first_name": "Changed" })).refused(
+                422,
+                "validation_error",
+                "Invalid `email` field: the address of a contact does not change. Leave it out, or add another contact.",
+            );
+        }
+        for email in [json!(""), json!("ada"), json!(id(&made)), json!(7)] {
+            let refused = server.patch(path, &json!({ "email": email })).refusal();
+            assert!(refused.starts_with("422 validation_error: Invalid `email` field: "), "{email}: {refused}");
+        }
+    }
+    assert_eq!(everything(&server), before);
+}
+
+#[test]
+fn the_ids_that_sdks_send_along_are_left_out() {
+    let server = TestServer::start();
+    let made = create(&server, "ada@example.net", &json!({}));
+    for echo in [json!(null), json!(""), made["id"].clone(), json!(NOBODY)] {
+        let body = json!({ "id": echo, "audience_id": echo, "segment_id": echo });
+
+        assert_eq!(server.patch(PATH, &body).ok(200), made, "{body}");
+    }
+    for field in ["contact_id", "object", "created_at", "segments", "topics"] {
+        let refused = server.patch(PATH, &json!({ field: [] })).refusal();
+        assert!(refused.starts_with(&format!("422 validation_error: Invalid `{field}` field: unknown")), "{refused}");
+    }
+}
+
+#[test]
+fn a_change_keeps_to_the_rules_of_a_new_contact() {
+    let server = TestServer::start();
+    create(&server, "ada@example.net", &full());
+    let before = everything(&server);
+    for (field, value) in [
+        ("first_name", json!("n".repeat(501))),
+        ("first_name", json!(["Ada"])),
+        ("last_name", json!("a\u{7}b")),
+        ("last_name", json!({})),
+        ("unsubscribed", json!("false")),
+        ("unsubscribed", json!(0)),
+    ] {
+        let mut body = json!({ "properties": { "plan": "none" } });
+        body[field] = value;
+
+        let refused = server.patch(PATH, &body).refusal();
+
+        assert!(refused.starts_with(&format!("422 validation_error: Invalid `{field}` field: ")), "{body}: {refused}");
+    }
+    assert_eq!(server.call("PATCH", PATH, server.key(), &[], Some(b"{")).status, 400);
+    assert_eq!(server.call("PATCH", PATH, server.key(), &[], Some(b"[]")).status, 422);
+    assert_eq!(everything(&server), before);
+}
+
+#[test]
+fn a_change_survives_a_restart() {
+    let server = TestServer::start();
+    create(&server, "ada@example.net", &full());
+    let changed = server.patch(PATH, &json!({ "unsubscribed": true, "first_name": null })).ok(200);
+    let told = server.audience_events();
+
+    let server = server.restart_with(&[]);
+
+    assert_eq!((server.get(PATH).ok(200), server.audience_events()), (changed, told));
+}

@@ -1,0 +1,112 @@
+//! `/audiences`: the older paths of segments.
+
+use serde_json::{Value, json};
+
+use super::{contact, count, create, id, names, one};
+use crate::support::TestServer;
+
+#[test]
+fn an_audience_is_a_segment_by_another_name() {
+    let server = TestServer::start();
+    let filter = one("email", "is_set", &Value::Null);
+    contact(&server, "Ada", &json!({}));
+
+    let made = server.post("/audiences", &json!({ "name": "Everyone", "filter": filter })).ok(201);
+
+    let audience = id(&made);
+    let mut segment = server.get(&format!("/segments/{audience}")).ok(200);
+    assert_eq!((&segment["object"], &segment["contact_count"]), (&json!("segment"), &json!(1)));
+    segment["object"] = json!("audience");
+    assert_eq!(server.get(&format!("/audiences/{audience}")).ok(200), segment);
+    assert_eq!(server.get("/audiences").ok(200), server.get("/segments").ok(200));
+    assert_eq!(
+        server.delete(&format!("/audiences/{audience}")).ok(200),
+        json!({ "object": "audience", "id": audience, "deleted": true })
+    );
+    server.get(&format!("/audiences/{audience}")).refused(404, "not_found", "Segment not found");
+    server.delete(&format!("/audiences/{audience}")).ok(200);
+}
+
+#[test]
+fn a_contact_that_is_added_joins() {
+    let server = TestServer::start();
+    let segment = create(&server, &Value::Null);
+    let bea = contact(&server, "Bea", &json!({}));
+    let path = format!("/audiences/{segment}/contacts");
+
+    let made =
+        server.post(&path, &json!({ "email": "ada@example.com", "first_name": "Ada", "audience_id": segment })).ok(201);
+    let again = server.post(&path, &json!({ "email": "BEA@example.com" })).ok(201);
+
+    assert_eq!((&made["object"], again["id"].as_str()), (&json!("contact"), Some(bea.as_str())));
+    assert_eq!(names(&server, &path), ["Ada", "Bea"]);
+    assert_eq!(count(&server, &segment), 2);
+    server.post(&path, &json!({})).refused(422, "missing_required_field", "Missing `email` field.");
+}
+
+#[test]
+fn a_contact_is_read_changed_and_removed_by_either_of_its_names() {
+    let server = TestServer::start();
+    let segment = create(&server, &Value::Null);
+    for by_email in [false, true] {
+        // The audience need not hold it: a contact is the team's.
+        let ada = contact(&server, "Ada", &json!({}));
+        let name = if by_email { "ADA%40example.com" } else { ada.as_str() };
+        let path = format!("/audiences/{segment}/contacts/{name}");
+
+        assert_eq!(server.get(&path).ok(200), server.get(&format!("/contacts/{ada}")).ok(200));
+        let echoes = json!({ "id": "", "audience_id": segment, "email": "ada@example.com", "last_name": "L" });
+        let changed = server.patch(&path, &echoes).ok(200);
+        assert_eq!((&changed["id"], &changed["last_name"]), (&json!(ada), &json!("L")));
+        let removed = json!({ "object": "contact", "contact": ada, "id": ada, "deleted": true });
+        assert_eq!(server.delete(&path).ok(200), removed);
+        server.get(&path).refused(404, "not_found", "Contact not found");
+        server.get(&format!("/contacts/{ada}")).refused(404, "not_found", "Contact not found");
+    }
+}
+
+#[test]
+fn removing_a_contact_that_is_not_there_is_answered_alike() {
+    let server = TestServer::start();
+    let segment = create(&server, &Value::Null);
+
+    let removed = server.delete(&format!("/audiences/{segment}/contacts/nobody@example.com")).ok(200);
+
+    assert_eq!(
+        removed,
+        json!({ "object": "contact", "contact": "nobody@example.com", "id": "nobody@example.com", "deleted": true })
+    );
+}
+
+#[test]
+fn below_an_audience_that_is_not_there_nothing_is_read_or_changed() {
+    let server = TestServer::start();
+    let ada = contact(&server, "Ada", &json!({}));
+    let path = "/audiences/0190a6c0-0000-7000-8000-000000000009/contacts";
+    let one = format!("{path}/{ada}");
+    for (method, path, body) in [
+        ("POST", path, Some(json!({ "email": "bea@example.com" }))),
+        ("GET", path, None),
+        ("GET", &one, None),
+        ("PATCH", &one, Some(json!({ "first_name": "Eve" }))),
+        ("DELETE", &one, None),
+    ] {
+        let body = body.map(|body: Value| body.to_string());
+
+        let answer = server.call(method, path, server.key(), &[], body.as_deref().map(str::as_bytes));
+
+        answer.refused(404, "not_found", "Segment not found");
+    }
+    assert_eq!(names(&server, "/contacts"), ["Ada"]);
+}
+
+#[test]
+fn audiences_need_a_key_with_full_access() {
+    let server = TestServer::start();
+    let key = server.sending_key();
+    for path in ["/segments", "/audiences", "/audiences/0190a6c0-0000-7000-8000-000000000009/contacts"] {
+        let refused = server.call("GET", path, &key, &[], None);
+
+        refused.refused(403, "restricted_api_key", "This API key is restricted to only send emails");
+    }
+}
