@@ -2,7 +2,8 @@
 //!
 //! Life cycle: an address joins when a message to it bounces for good or its owner complains, when
 //! the team lists it, or when an opt-out has no contact to be kept with; it leaves when the team
-//! removes it, and an opt-out when its owner takes it back. An erasure takes the address and leaves its hash, which goes on blocking.
+//! removes it, and an opt-out when its owner takes it back. An erasure takes the address and leaves
+//! its hash, which goes on blocking.
 //!
 //! Reading order: `model.rs` (what an entry is), `store.rs` (the rows and all that is read of them
 //! inside a send), `opt_out.rs` (an opt-out taken back), `service.rs` (the use cases), `api/` (the
@@ -20,6 +21,8 @@ mod model;
 mod opt_out;
 mod service;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use model::{Cause, Origin, SendKind, Suppression};
 pub(crate) use opt_out::lift_opt_out;

@@ -1,0 +1,146 @@
+//! The rows of the list over a real store.
+
+use super::model::{Cause, Origin, SendKind, Suppression};
+use super::store::{Added, add, blocks, erase, find, find_listed, hash, list, remove};
+use crate::address::EmailAddress;
+use crate::context::Context;
+use crate::events::{AudienceEvent, AudienceSubject, ERASED, Source};
+use crate::id::{Id, SuppressionId, TeamId};
+use crate::store::page::{Cursor, Page, PageError, PageQuery};
+use crate::store::tables::AUDIENCE_EVENTS;
+use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
+
+const TEAM: TeamId = Id::MIN;
+
+fn address(text: &str) -> EmailAddress {
+    EmailAddress::parse(text).unwrap()
+}
+
+/// Returns what the events say: the type, the address, the origin and who did it.
+fn told(tx: &impl Reads) -> Vec<(&'static str, String, String, Option<Source>)> {
+    let mut told = Vec::new();
+    tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
+        let AudienceEvent { kind, subject, .. } = row.decode()?;
+        let AudienceSubject::Suppression(entry) = subject else { panic!("no other events") };
+        told.push((kind.as_str(), entry.email, entry.origin, entry.source));
+        NEXT
+    })
+    .unwrap();
+    told
+}
+
+fn ids(tx: &impl Reads, origin: Option<Origin>) -> Vec<SuppressionId> {
+    let query = PageQuery { limit: 100, cursor: Cursor::Newest };
+    list(tx, TEAM, origin, query).unwrap().rows.into_iter().map(|entry| entry.id).collect()
+}
+
+/// Runs `apply` in one transaction of a store of its own.
+async fn within(apply: impl Fn(&WriteTx<'_>, &Context) + Send + 'static) {
+    let (_directory, context) = Context::temporary();
+    let store = context.store.clone();
+    let applied = move |tx: &WriteTx<'_>| {
+        apply(tx, &context);
+        Ok(())
+    };
+    store.write::<_, StoreError>(applied).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_opt_out_is_raised_in_place_and_no_other_origin_changes() {
+    within(|tx, context| {
+        let ada = address("ada@example.com");
+        let blocked = |kind| blocks(tx, TEAM, &hash(&ada), kind).unwrap();
+        let add = |cause| add(tx, context, TEAM, &ada, cause).unwrap();
+        let email = context.id();
+
+        let first = add(Cause::listed(Origin::Unsubscribe, Source::OneClick));
+        let Added::New(id) = first else { panic!("{first:?}") };
+        assert!(!blocked(SendKind::Transactional) && blocked(SendKind::Topic));
+        assert_eq!(add(Cause::listed(Origin::Unsubscribe, Source::HostedPage)), Added::Listed(id));
+        assert_eq!(ids(tx, Some(Origin::Unsubscribe)), [id]);
+        assert_eq!(add(Cause::bounce(email)), Added::Raised(id));
+        assert!(blocked(SendKind::Transactional) && blocked(SendKind::Topic));
+        assert_eq!(find(tx, TEAM, id).unwrap().unwrap().source, Some(email));
+        assert_eq!((ids(tx, Some(Origin::Unsubscribe)), ids(tx, Some(Origin::Bounce))), (vec![], vec![id]));
+        for later in [Origin::Complaint, Origin::Unsubscribe, Origin::Manual] {
+            assert_eq!(add(Cause::listed(later, Source::Api)), Added::Listed(id));
+            assert_eq!(find(tx, TEAM, id).unwrap().unwrap().origin, Origin::Bounce);
+        }
+
+        let added = ("suppression.added", "ada@example.com".into(), "unsubscribe".into(), Some(Source::OneClick));
+        assert_eq!(told(tx), [added]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_erased_address_goes_on_blocking_and_is_found_by_its_id_alone() {
+    within(|tx, context| {
+        let ada = address("Ada@example.com");
+        let id = add(tx, context, TEAM, &ada, Cause::listed(Origin::Manual, Source::Api)).unwrap().id();
+
+        assert_eq!(erase(tx, TEAM, &hash(&ada), Some(&[context.id()])).unwrap(), None, "another brought it");
+        assert_eq!(erase(tx, TEAM, &hash(&ada), None).unwrap(), Some(id));
+        assert_eq!(erase(tx, TEAM, &hash(&ada), None).unwrap(), None);
+
+        assert!(blocks(tx, TEAM, &hash(&ada), SendKind::Transactional).unwrap());
+        assert!(find_listed(tx, TEAM, &hash(&ada)).unwrap().is_none());
+        assert_eq!((ids(tx, None), ids(tx, Some(Origin::Manual))), (vec![], vec![]));
+        let row = find(tx, TEAM, id).unwrap().unwrap();
+        assert_eq!(row.email, None);
+        let again = add(tx, context, TEAM, &ada, Cause::listed(Origin::Manual, Source::Api)).unwrap();
+        assert_eq!(again, Added::Listed(id));
+        assert_eq!(find(tx, TEAM, id).unwrap().unwrap().email, None);
+
+        remove(tx, context, TEAM, id, &row, Source::Api).unwrap();
+        assert!(!blocks(tx, TEAM, &hash(&ada), SendKind::Topic).unwrap());
+        assert_eq!(told(tx)[1], ("suppression.removed", ERASED.into(), "manual".into(), Some(Source::Api)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_erased_opt_out_is_raised_without_being_listed() {
+    within(|tx, context| {
+        let ada = address("ada@example.com");
+        let id = add(tx, context, TEAM, &ada, Cause::listed(Origin::Unsubscribe, Source::Api)).unwrap().id();
+        erase(tx, TEAM, &hash(&ada), None).unwrap();
+
+        assert_eq!(add(tx, context, TEAM, &ada, Cause::complaint(context.id())).unwrap(), Added::Raised(id));
+
+        assert!(blocks(tx, TEAM, &hash(&ada), SendKind::Transactional).unwrap());
+        assert_eq!((ids(tx, None), ids(tx, Some(Origin::Complaint))), (vec![], vec![]));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_page_of_one_origin_holds_its_entries_and_takes_its_cursors_alone() {
+    within(|tx, context| {
+        let entries: Vec<(Origin, SuppressionId)> = (0..40)
+            .map(|number| {
+                let origin = Origin::ALL[number % 4];
+                let address = address(&format!("r{number}@example.com"));
+                (origin, add(tx, context, TEAM, &address, Cause::listed(origin, Source::Api)).unwrap().id())
+            })
+            .collect();
+        for origin in Origin::ALL {
+            let of_origin = entries.iter().rev().filter(|(its, _)| *its == origin).map(|(_, id)| *id);
+            let expected: Vec<SuppressionId> = of_origin.collect();
+            let query = |cursor| PageQuery { limit: 4, cursor };
+
+            let first = list(tx, TEAM, Some(origin), query(Cursor::Newest)).unwrap();
+            let next = list(tx, TEAM, Some(origin), query(Cursor::After(expected[3]))).unwrap();
+            let back = list(tx, TEAM, Some(origin), query(Cursor::Before(expected[4]))).unwrap();
+
+            let ids = |page: &Page<Suppression>| page.rows.iter().map(|entry| entry.id).collect::<Vec<_>>();
+            assert_eq!((ids(&first), first.has_more), (expected[..4].to_vec(), true));
+            assert_eq!((ids(&next), next.has_more), (expected[4..8].to_vec(), true));
+            assert_eq!((ids(&back), back.has_more), (expected[..4].to_vec(), false));
+            let other = entries.iter().find(|(its, _)| *its != origin).unwrap().1;
+            let foreign = list(tx, TEAM, Some(origin), query(Cursor::After(other)));
+            assert!(matches!(foreign, Err(PageError::UnknownCursor)));
+        }
+    })
+    .await;
+}
