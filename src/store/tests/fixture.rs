@@ -212,8 +212,6 @@ fn visit_audience(visit: &mut impl Visit) {
         visit.row(&SUPPRESSION_ADDRESSES, &(TEAM, [number; 32]), json!({ "id": suppression }));
         visit.mark(&SUPPRESSION_ORIGINS, &(TEAM, number - 50, suppression));
     }
-    let theme = json!({ "brand": "Acme", "background": "#ffffff", "redirect": "https://example.org/bye" });
-    visit.row(&PREFERENCE_THEMES, &(TEAM,), theme);
     let erasure = json!({
         "sealed": [1, 2, 3], "stage": { "emails": { "after": id(48) } }, "on_their_way": [id(49)], "waited": true,
         "late_entries": [id(50)],
