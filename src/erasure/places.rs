@@ -12,8 +12,9 @@
 //! | events about contacts and suppressions | the address reads `[erased]`; names go |
 //!
 //! A place that is added to the store is added here: to the list, to [`look`], which only reads, and
-//! to [`erase`], which changes what was found. Nothing else of a team holds addresses: idempotency
-//! rows and the queue name emails by their ids, and contacts go with the request.
+//! to [`erase`], which changes what was found. Nothing else of a team holds addresses: the queue and
+//! idempotency rows name emails by their ids, and contacts go with the request. An idempotency row
+//! can quote, for the day it lives, the start of a tag that a permissive batch refused.
 
 use super::store::{ErasureKey, ErasureRow, Stage, Target};
 use crate::delivery::{self, CapturedRow, capture};
