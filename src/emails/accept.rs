@@ -21,7 +21,7 @@ use crate::id::TeamId;
 use crate::store::tables::AddressHash;
 use crate::store::{StoreError, WriteTx};
 use crate::suppressions::{self, SendKind};
-use crate::topics::{self, SendTopic};
+use crate::topics::{self, SendTopic, Subscription};
 use crate::{contacts, domains, usage};
 
 /// Why nothing was accepted.
@@ -124,7 +124,8 @@ fn may_write_to(
 }
 
 /// Returns those of an email's recipients (indexes into its row) whom the team may still write to.
-/// A topic that has been deleted meanwhile asks nobody any more.
+/// What people chose about a topic outlives it; of one that has been deleted, those who never chose
+/// receive what was accepted for them.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -135,7 +136,10 @@ pub(crate) fn still_wanted(
     recipients: &[usize],
 ) -> Result<Vec<usize>, StoreError> {
     let topic = match row.topic {
-        Some(id) => topics::find_for_send(tx, team, id)?,
+        Some(id) => {
+            let deleted = SendTopic { id, default_subscription: Subscription::OptIn };
+            Some(topics::find_for_send(tx, team, id)?.unwrap_or(deleted))
+        }
         None => None,
     };
     let mut wanted = Vec::with_capacity(recipients.len());

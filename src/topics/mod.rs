@@ -2,8 +2,8 @@
 //!
 //! Life cycle: a topic is added with a default that decides for everyone who never chose. Its name,
 //! description and visibility change; the default never does, because it would subscribe people or
-//! take them out without asking them. Deleting a topic leaves the choices about it, which nothing
-//! reads any more, and an email under it that still waits asks nobody any more.
+//! take them out without asking them. Deleting a topic leaves the choices about it, which an
+//! email under it that still waits obeys.
 //!
 //! Reading order: `model.rs` (what a topic is), `store.rs` (rows, and what sends and contacts read),
 //! `service.rs` (the use cases), `api.rs` (endpoints). What a contact chose lies with the contacts.

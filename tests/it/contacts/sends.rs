@@ -1,5 +1,7 @@
 //! What a send under a topic makes of what contacts said through the API.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{create, topic};
@@ -69,6 +71,22 @@ fn a_topic_that_is_out_unless_asked_for_reaches_those_who_asked() {
 
     receives(&server, "ada@example.net", &offers, true);
     receives(&server, "bob@example.net", &offers, false);
+}
+
+#[test]
+fn an_opt_out_outlives_its_topic() {
+    let server = TestServer::start();
+    let news = topic(&server, "News", "opt_in");
+    create(&server, "ada@example.net", &json!({}));
+    let later = |to: &str| server.send(&json!({ "to": to, "topic_id": news, "scheduled_at": "in 1 hour" }));
+    let (refused, wanted) = (later("ada@example.net"), later("bob@example.net"));
+
+    choose(&server, &news, "opt_out");
+    server.delete(&format!("/topics/{news}")).ok(200);
+    server.advance(Duration::from_secs(3601));
+
+    server.wait_for(&refused, "suppressed");
+    server.wait_for(&wanted, "delivered");
 }
 
 #[test]
