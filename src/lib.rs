@@ -5,7 +5,7 @@
 //! them: [`http`] (what every endpoint shares), [`store`] (the two doors of the one file), [`mime`]
 //! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
 //! [`preferences`] (unsubscribe links and their page).
-//! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`context`].
+//! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`context`], [`signature`].
 
 pub mod address;
 pub mod admin;
@@ -33,6 +33,7 @@ pub mod patch;
 pub mod preferences;
 pub mod random;
 pub mod segments;
+pub mod signature;
 pub mod store;
 pub mod suppressions;
 pub mod teams;
