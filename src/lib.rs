@@ -6,7 +6,7 @@
 //! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
 //! [`preferences`] (unsubscribe links and their page).
 //! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`announcer`],
-//! [`context`].
+//! [`context`], [`signature`].
 
 pub mod address;
 pub mod admin;
@@ -35,6 +35,7 @@ pub mod patch;
 pub mod preferences;
 pub mod random;
 pub mod segments;
+pub mod signature;
 pub mod store;
 pub mod suppressions;
 pub mod teams;
