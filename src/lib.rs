@@ -31,6 +31,7 @@ pub mod http;
 pub mod id;
 pub mod id_or_email;
 pub mod mime;
+pub mod notices;
 pub mod patch;
 pub mod preferences;
 pub mod random;
