@@ -32,6 +32,7 @@ pub mod id;
 pub mod id_or_email;
 pub mod mime;
 pub mod notices;
+pub mod outgoing;
 pub mod patch;
 pub mod preferences;
 pub mod random;
