@@ -9,7 +9,7 @@ use crate::contacts;
 use crate::id::{ContactId, TeamId, TopicId};
 use crate::store::tables::AddressHash;
 use crate::store::{Reads, StoreError};
-use crate::suppressions::{self, Origin};
+use crate::suppressions;
 use crate::topics::{Subscription, Topic, Visibility};
 use crate::{teams, topics};
 
@@ -83,8 +83,8 @@ pub(super) struct Recipient {
     pub(super) hash: AddressHash,
     /// The contact of the address, and whether it opted out of everything.
     pub(super) contact: Option<(ContactId, Standing)>,
-    /// Why the address is on the suppression list.
-    pub(super) suppressed: Option<Origin>,
+    /// Whether the suppression list keeps an opt-out of the address, whatever else lists it.
+    pub(super) listed_opt_out: bool,
     /// The link's own topic.
     pub(super) topic: Option<Topic>,
 }
@@ -105,15 +105,15 @@ impl Recipient {
         let hash = suppressions::hash(&token.address);
         let contact = contacts::find_by_address(tx, token.team, &hash)?
             .map(|(id, row)| (id, if row.unsubscribed() { Standing::OptedOut } else { Standing::Receives }));
-        let suppressed = suppressions::origin(tx, token.team, &hash)?;
-        Ok(Some(Self { hash, contact, suppressed, topic }))
+        let listed_opt_out = suppressions::is_opted_out(tx, token.team, &hash)?;
+        Ok(Some(Self { hash, contact, listed_opt_out, topic }))
     }
 
-    /// Returns where the recipient stands with everything. An entry of the suppression list that is
-    /// no opt-out is the team's affair, and not shown.
+    /// Returns where the recipient stands with everything. What lists an address without an opt-out
+    /// is the team's affair, and not shown.
     pub(super) fn everything(&self) -> Standing {
         let opted_out = self.contact.is_some_and(|(_, standing)| standing == Standing::OptedOut);
-        if opted_out || self.suppressed == Some(Origin::Unsubscribe) { Standing::OptedOut } else { Standing::Receives }
+        if opted_out || self.listed_opt_out { Standing::OptedOut } else { Standing::Receives }
     }
 
     /// Returns whether the contact receives the link's own topic, as it chose, else as the default says.

@@ -104,7 +104,7 @@ impl Suppressions {
     }
 
     /// Removes an entry and returns its id; `None` when the team has none of that name. As
-    /// [`Suppressions::find`] finds.
+    /// [`Suppressions::find`] finds. One whose owner opted out goes on as an opt-out.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -146,11 +146,15 @@ impl Suppressions {
             .store
             .write_sized(targets.len() * ENTRY_BYTES, move |tx| {
                 let mut removed = Vec::new();
-                // One named twice is gone at its second turn.
+                let mut seen = HashSet::with_capacity(targets.len());
                 for target in &targets {
                     let Some((id, row)) = find(tx, team, target)? else { continue };
-                    store::remove(tx, &context, team, id, &row, source)?;
-                    removed.push(id);
+                    // One named twice is removed once: the second turn would take the opt-out that
+                    // the first one leaves.
+                    if seen.insert(id) {
+                        store::remove(tx, &context, team, id, row, source)?;
+                        removed.push(id);
+                    }
                 }
                 Ok(removed)
             })
