@@ -105,7 +105,8 @@ impl<'a, 't> ContactWriter<'a, 't> {
     }
 
     /// Writes explicit choices down, and records those that turn what the contact receives. Returns
-    /// whether any choice is other than before.
+    /// whether any choice is other than before. A choice about a topic that has been deleted counts
+    /// for the mail that was accepted under it, and is told to nobody.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -118,7 +119,6 @@ impl<'a, 't> ContactWriter<'a, 't> {
     ) -> Result<bool, StoreError> {
         let mut chosen = false;
         for (topic, subscription) in choices {
-            let Some(topic_row) = topics::find(self.tx, self.team, *topic)? else { continue };
             let key = (self.team, id, *topic);
             let stored = self.tx.get(&TOPIC_CHOICES, &key)?.map(|choice| choice.subscription);
             let keeps = opt_ins == OptIns::KeepOptOuts && stored == Some(Subscription::OptOut);
@@ -127,6 +127,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
             }
             self.tx.put(&TOPIC_CHOICES, &key, &TopicChoiceRow { subscription: *subscription })?;
             chosen = true;
+            let Some(topic_row) = topics::find(self.tx, self.team, *topic)? else { continue };
             if stored.unwrap_or(topic_row.default_subscription) != *subscription {
                 let kind = match subscription {
                     Subscription::OptIn => AudienceKind::TopicOptIn,
@@ -245,8 +246,7 @@ fn apply(row: &mut ContactRow, changes: &ContactChanges, resubscribe: Resubscrib
     }
 }
 
-/// Writes down what a contact chose about topics; topics the team does not have are passed over.
-/// Returns those choices that turned what the contact receives. Repeats change nothing.
+/// Writes down what a contact chose about topics, deleted ones too. Repeats change nothing.
 ///
 /// # Errors
 /// [`StoreError`].

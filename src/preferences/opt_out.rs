@@ -58,8 +58,8 @@ impl Preferences {
         UnsubscribeToken::open(token, &self.context.keyring)
     }
 
-    /// Returns what a link leads to; `None` when its token is none of ours, or its team or topic is
-    /// gone. `done` is the sealed token of what the visit has just done.
+    /// Returns what a link leads to; `None` when its token is none of ours, or its team is gone. `done`
+    /// is the sealed token of what the visit has just done.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -130,8 +130,8 @@ impl Topics {
             .await
     }
 
-    /// Removes a topic. What contacts chose about it stays behind and is read by nothing: an id is
-    /// never drawn twice.
+    /// Removes a topic. What contacts chose about it stays behind for the mail that was accepted under
+    /// it, whose links go on taking choices; an id is never drawn twice.
     ///
     /// # Errors
     /// [`DeleteTopicError`].
