@@ -172,13 +172,11 @@ impl<'a, 't> ContactWriter<'a, 't> {
         Ok(())
     }
 
+    /// Returns whether the contact opted out of a topic: of a deleted one too, which mail that was
+    /// accepted under it must go on obeying.
     fn has_opted_out_of_a_topic(&self, id: ContactId) -> Result<bool, StoreError> {
-        for (topic, subscription) in store::choices_of(self.tx, self.team, id)? {
-            if subscription == Subscription::OptOut && topics::find(self.tx, self.team, topic)?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let choices = store::choices_of(self.tx, self.team, id)?;
+        Ok(choices.iter().any(|(_, subscription)| *subscription == Subscription::OptOut))
     }
 
     /// Writes what the changes add up to: how many contacts there are, and that they changed.
