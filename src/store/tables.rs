@@ -99,8 +99,8 @@ pub const AUDIENCE_EVENTS: Table<(TeamId, EventId), AudienceEventRow> = Table::n
 pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
 /// The entry behind an address. Index of [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> = Table::new("suppression_addresses-1");
-/// The entries of an origin (its number), but for those whose address has been erased. Index of
-/// [`SUPPRESSIONS`], written with it.
+/// The entries of an origin (its number) and those of any (255), but for those whose address has been
+/// erased. Index of [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::new("suppression_origins-1");
 /// Erasures that were asked for and are not done. Written by `erasure`; gone when nothing of the
 /// addresses is left.

@@ -8,9 +8,12 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, ERASED, Source, SuppressionSnapshot};
 use crate::id::{EmailId, SuppressionId, TeamId};
-use crate::store::page::{Page, PageError, PageQuery, page, page_under};
+use crate::store::page::{Page, PageError, PageQuery, page_under};
 use crate::store::tables::{AddressHash, SUPPRESSION_ADDRESSES, SUPPRESSION_ORIGINS, SUPPRESSIONS, SuppressionIdRow};
 use crate::store::{Reads, Row, StoreError, WriteTx};
+
+/// In the place of an origin's number in the index of entries: all of them. It can never change.
+const ANY_ORIGIN: u8 = u8::MAX;
 
 /// An entry on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -133,7 +136,7 @@ pub(super) fn find_listed(
 }
 
 /// Returns a page of the list, newest first, of one origin where one is asked for. Erased addresses
-/// are left out. A page of one origin reads that origin's entries alone.
+/// are left out. Whatever the list is narrowed to, a page reads the entries that it shows alone.
 ///
 /// # Errors
 /// [`PageError`].
@@ -143,13 +146,8 @@ pub(super) fn list(
     origin: Option<Origin>,
     query: PageQuery<SuppressionId>,
 ) -> Result<Page<Suppression>, PageError> {
-    let shown = |id, row: SuppressionRow| row.email.is_some().then(|| row.view(id));
-    match origin {
-        None => page(tx, &SUPPRESSIONS, team, query, |id, row| Ok(shown(id, row.decode()?))),
-        Some(origin) => page_under(tx, &SUPPRESSION_ORIGINS, team, origin.number(), query, |id, _| {
-            Ok(find(tx, team, id)?.and_then(|row| shown(id, row)))
-        }),
-    }
+    let number = origin.map_or(ANY_ORIGIN, Origin::number);
+    page_under(tx, &SUPPRESSION_ORIGINS, team, number, query, |id, _| Ok(find(tx, team, id)?.map(|row| row.view(id))))
 }
 
 /// Lists an address. One that is listed already keeps its row, whose origin is raised when it is
@@ -211,7 +209,7 @@ fn raise(
         return Ok(Added::Listed(id));
     }
     let opted_out_ms = row.opted_out_ms.or(Some(row.created_ms));
-    tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
+    unlist(tx, team, id, &row)?;
     put(tx, team, id, &SuppressionRow { origin: cause.origin, source: cause.email, opted_out_ms, ..row })?;
     Ok(Added::Raised(id))
 }
@@ -256,7 +254,7 @@ pub(super) fn remove(
     if row.origin == Origin::Unsubscribe || !row.is_opted_out() {
         return remove_row(tx, context, team, id, &row, source);
     }
-    tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
+    unlist(tx, team, id, &row)?;
     put(tx, team, id, &SuppressionRow { origin: Origin::Unsubscribe, source: None, ..row })
 }
 
@@ -271,7 +269,7 @@ fn remove_row(
 ) -> Result<(), StoreError> {
     tx.delete(&SUPPRESSIONS, &(team, id))?;
     tx.delete(&SUPPRESSION_ADDRESSES, &(team, row.hash))?;
-    tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
+    unlist(tx, team, id, row)?;
     record(tx, context, team, AudienceKind::SuppressionRemoved, id, row, Some(source))
 }
 
@@ -291,7 +289,7 @@ pub(crate) fn erase(
     if !is_meant {
         return Ok(None);
     }
-    tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
+    unlist(tx, team, id, &row)?;
     tx.put(&SUPPRESSIONS, &(team, id), &SuppressionRow { email: None, ..row })?;
     Ok(Some(id))
 }
@@ -301,7 +299,15 @@ fn put(tx: &WriteTx<'_>, team: TeamId, id: SuppressionId, row: &SuppressionRow) 
     tx.put(&SUPPRESSIONS, &(team, id), row)?;
     if row.email.is_some() {
         tx.put(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id), &())?;
+        tx.put(&SUPPRESSION_ORIGINS, &(team, ANY_ORIGIN, id), &())?;
     }
+    Ok(())
+}
+
+/// Takes a row off the lists.
+fn unlist(tx: &WriteTx<'_>, team: TeamId, id: SuppressionId, row: &SuppressionRow) -> Result<(), StoreError> {
+    tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
+    tx.delete(&SUPPRESSION_ORIGINS, &(team, ANY_ORIGIN, id))?;
     Ok(())
 }
 

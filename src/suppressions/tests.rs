@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::events::{AudienceEvent, AudienceSubject, ERASED, Source};
 use crate::id::{Id, SuppressionId, TeamId};
 use crate::store::page::{Cursor, Page, PageError, PageQuery};
-use crate::store::tables::AUDIENCE_EVENTS;
+use crate::store::tables::{AUDIENCE_EVENTS, SUPPRESSION_ORIGINS};
 use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
 
 const TEAM: TeamId = Id::MIN;
@@ -155,6 +155,43 @@ async fn an_erased_address_goes_on_blocking_and_is_found_by_its_id_alone() {
         remove(tx, context, TEAM, id, row, Source::Api).unwrap();
         assert!(!blocks(tx, TEAM, &hash(&ada), SendKind::Topic).unwrap());
         assert_eq!(told(tx)[1], ("suppression.removed", ERASED.into(), "manual".into(), Some(Source::Api)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_index_holds_what_is_listed_and_nothing_that_is_stepped_over() {
+    within(|tx, context| {
+        let indexed = || {
+            let mut indexed = Vec::new();
+            let (from, to) = ((TEAM, 0, Id::MIN), (TEAM, u8::MAX, Id::MAX));
+            tx.scan(&SUPPRESSION_ORIGINS, &from, &to, Order::Ascending, |(_, number, id), _| {
+                indexed.push((number, id));
+                NEXT
+            })
+            .unwrap();
+            indexed
+        };
+        let [ada, bob, eve] = ["ada", "bob", "eve"].map(|name| address(&format!("{name}@example.com")));
+        let list = |address, cause| add(tx, context, TEAM, address, cause).unwrap().id();
+        let opt_out = Cause::listed(Origin::Unsubscribe, Source::Api);
+        let manual = Cause::listed(Origin::Manual, Source::Api);
+        let kept = list(&ada, opt_out);
+        let lowered = list(&bob, opt_out);
+        list(&bob, manual);
+        let erased = list(&eve, manual);
+        assert_eq!(indexed(), [(2, lowered), (2, erased), (3, kept), (255, kept), (255, lowered), (255, erased)]);
+
+        erase(tx, TEAM, &hash(&eve), None).unwrap();
+        list(&eve, opt_out);
+        remove(tx, context, TEAM, lowered, find(tx, TEAM, lowered).unwrap().unwrap(), Source::Api).unwrap();
+        assert_eq!(indexed(), [(3, kept), (3, lowered), (255, kept), (255, lowered)]);
+        assert_eq!(ids(tx, None), [lowered, kept]);
+
+        for id in [kept, lowered, erased, erased] {
+            remove(tx, context, TEAM, id, find(tx, TEAM, id).unwrap().unwrap(), Source::Api).unwrap();
+        }
+        assert_eq!(indexed(), []);
     })
     .await;
 }
