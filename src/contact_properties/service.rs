@@ -184,7 +184,7 @@ mod tests {
         let age = properties.create(TEAM, new_property("Age", PropertyKind::Number)).await.unwrap();
         properties.create(TEAM, new_property("plan", PropertyKind::String)).await.unwrap();
 
-        assert_eq!((read("age"), read("plan")), (PropertyValue::Number(12.0), text.clone()));
+        assert_eq!((read("age"), read("plan")), (PropertyValue::Number(12.into()), text.clone()));
         assert!(properties.delete(TEAM, age.id).await.unwrap());
         assert!(!properties.delete(TEAM, age.id).await.unwrap());
         assert_eq!(read("age"), text);
