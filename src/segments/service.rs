@@ -9,6 +9,7 @@ use super::listing::{self, SegmentPageError};
 use super::model::{NewSegment, Segment, SegmentChanges, SegmentName};
 use super::resolve::Rule;
 use super::store::{self, SegmentRow};
+use super::turns::CountError;
 use crate::contacts::ContactRow;
 use crate::context::Context;
 use crate::id::{ContactId, SegmentId, TeamId};
@@ -83,9 +84,9 @@ impl Segments {
     /// team; repeated, it is a read, until one of them changes.
     ///
     /// # Errors
-    /// [`StoreError`].
-    pub async fn count_contacts(&self, team: TeamId, segment: &Segment) -> Result<u64, StoreError> {
-        Ok(self.census.count(team, &Rule::of(segment)).await?.contacts)
+    /// [`CountError`].
+    pub async fn count_contacts(&self, team: TeamId, segment: &Segment) -> Result<u64, CountError> {
+        self.census.count(team, &Rule::of(segment)).await
     }
 
     /// Returns a page of the contacts that a segment holds, newest first.
