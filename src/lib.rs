@@ -5,7 +5,8 @@
 //! them: [`http`] (what every endpoint shares), [`store`] (the two doors of the one file), [`mime`]
 //! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
 //! [`preferences`] (unsubscribe links and their page).
-//! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`context`].
+//! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`context`];
+//! `one_line` reads names.
 
 pub mod address;
 pub mod admin;
@@ -29,6 +30,7 @@ pub mod http;
 pub mod id;
 pub mod id_or_email;
 pub mod mime;
+mod one_line;
 pub mod patch;
 pub mod preferences;
 pub mod random;

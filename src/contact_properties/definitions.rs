@@ -13,8 +13,9 @@ use serde_json::{Number, Value};
 use super::model::PropertyKind;
 use super::number;
 
-/// The longest key of a value, in characters. Keys that nobody defined are longer than those.
-const KEY_CHARS_MAX: usize = 200;
+/// The longest key of a value, in characters: longer than those of definitions, because nobody need
+/// define it.
+pub const VALUE_KEY_CHARS_MAX: usize = 200;
 /// The longest value, in characters.
 const VALUE_CHARS_MAX: usize = 2_000;
 
@@ -84,7 +85,7 @@ pub enum PropertyError {
 impl fmt::Display for PropertyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Key => write!(f, "the key of a property has 1 to {KEY_CHARS_MAX} characters"),
+            Self::Key => write!(f, "the key of a property has 1 to {VALUE_KEY_CHARS_MAX} characters"),
             Self::Nested => f.write_str("it must be a string, a number, true, false or null"),
             Self::TooLong => write!(f, "it may have {VALUE_CHARS_MAX} characters"),
             Self::NotNumeric => f.write_str("the property is a number; give a number or null"),
@@ -145,7 +146,7 @@ impl Definitions {
 /// # Errors
 /// [`PropertyError`], but [`PropertyError::NotNumeric`].
 pub fn to_text(key: &str, value: &Value) -> Result<Option<String>, PropertyError> {
-    if key.trim().is_empty() || key.chars().count() > KEY_CHARS_MAX {
+    if key.trim().is_empty() || key.chars().count() > VALUE_KEY_CHARS_MAX {
         return Err(PropertyError::Key);
     }
     let text = match value {

@@ -11,7 +11,7 @@ const DIGITS_BELOW: f64 = 1e21;
 
 /// Reads a decimal number, such as `12`, `-0.5` or `1e3`; white space around it does not count.
 /// `None` when it is none, or is too large to be finite.
-pub(super) fn parse(text: &str) -> Option<f64> {
+pub(crate) fn parse(text: &str) -> Option<f64> {
     let text = text.trim();
     // The standard library also reads `inf`, `infinity` and `nan`.
     if !text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E')) {

@@ -1,7 +1,8 @@
 //! Whom a segment holds: those its filter matches and those added by hand, each once.
 //!
-//! [`walk`] is the one place that answers this. Lists, counts and whatever sends to a segment walk;
-//! they differ in where they begin and when they stop.
+//! This file is the one place that answers this. Lists, counts and whatever sends to a segment walk
+//! ([`walk`]); they differ in where they begin and when they stop. Of one contact and many segments
+//! it is asked the other way round ([`that_hold`]).
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -179,6 +180,33 @@ pub(super) fn walk_at(
 pub fn holds(tx: &impl Reads, team: TeamId, rule: &Rule, contact: ContactId) -> Result<bool, StoreError> {
     let only = Span { from: contact, to: contact, order: Order::Ascending };
     Ok(walk(tx, team, rule, only, 1, |_| ControlFlow::Break(()))? == Walked::Stopped)
+}
+
+/// Returns those of the segments that hold the contact, in their order. The contact is read once,
+/// whatever the number of filters it is held against.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn that_hold(
+    tx: &impl Reads,
+    team: TeamId,
+    segments: Vec<Segment>,
+    contact: ContactId,
+) -> Result<Vec<Segment>, StoreError> {
+    let mut holding = Vec::new();
+    let key = (team, contact);
+    let mut segments = Some(segments);
+    tx.scan(&CONTACTS, &key, &key, Order::Ascending, |_, row| {
+        let subject = Subject { contact, view: BorrowedContact::of(&row)? };
+        for segment in segments.take().into_iter().flatten() {
+            let by_hand = tx.contains(&SEGMENT_MEMBERS, &(team, segment.id, contact))?;
+            if by_hand || segment.filter.as_ref().is_some_and(|filter| filter.matches(&subject)) {
+                holding.push(segment);
+            }
+        }
+        STOP
+    })?;
+    Ok(holding)
 }
 
 /// Returns those of the span who were added by hand, as far as a walk over `rows_max` contacts can

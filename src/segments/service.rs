@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use super::census::{Census, Steps};
 use super::error::{CreateSegmentError, DeleteSegmentError, UpdateSegmentError};
 use super::listing::{self, SegmentPageError};
-use super::model::{NewSegment, Segment, SegmentChanges, SegmentName};
+use super::model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
 use super::resolve::Rule;
 use super::store::{self, SegmentRow};
 use super::turns::CountError;
@@ -14,7 +14,7 @@ use crate::contacts::ContactRow;
 use crate::context::Context;
 use crate::id::{ContactId, SegmentId, TeamId};
 use crate::patch::Patch;
-use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::page::{Page, PageError, PageQuery, is_full, page};
 use crate::store::tables::SEGMENTS;
 use crate::store::{Reads as _, StoreError};
 
@@ -52,7 +52,7 @@ impl Segments {
         self.context
             .store
             .write(move |tx| {
-                if store::is_full(tx, team)? {
+                if is_full(tx, &SEGMENTS, team, SEGMENTS_MAX)? {
                     return Err(CreateSegmentError::TooMany);
                 }
                 tx.put(&SEGMENTS, &(team, id), &row)?;

@@ -59,19 +59,6 @@ pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Segment>, StoreError> {
     Ok(segments)
 }
 
-/// Returns whether the team has as many segments as a team can have.
-///
-/// # Errors
-/// [`StoreError`].
-pub(super) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
-    let mut count = 0;
-    tx.scan(&SEGMENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
-        count += 1;
-        NEXT
-    })?;
-    Ok(count >= SEGMENTS_MAX)
-}
-
 /// Adds a contact to a segment by hand; returns whether it was not in it by hand before.
 ///
 /// # Errors

@@ -1,11 +1,11 @@
 //! The use cases: add, show, change, remove.
 
-use super::model::{NewTopic, Topic, TopicChanges, TopicName};
+use super::model::{NewTopic, TOPICS_MAX, Topic, TopicChanges, TopicName};
 use super::store::{self, TopicRow};
 use crate::context::Context;
 use crate::id::{TeamId, TopicId};
 use crate::patch::Patch;
-use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::page::{Page, PageError, PageQuery, is_full, page};
 use crate::store::tables::TOPICS;
 use crate::store::{Reads as _, StoreError};
 
@@ -84,7 +84,7 @@ impl Topics {
         self.context
             .store
             .write(move |tx| {
-                if store::is_full(tx, team)? {
+                if is_full(tx, &TOPICS, team, TOPICS_MAX)? {
                     return Err(CreateTopicError::TooMany);
                 }
                 tx.put(&TOPICS, &(team, id), &row)?;
@@ -171,7 +171,6 @@ fn changed(row: TopicRow, changes: &TopicChanges) -> TopicRow {
 mod tests {
     use super::*;
     use crate::id::Id;
-    use crate::topics::model::TOPICS_MAX;
     use crate::topics::{Description, Subscription, Visibility, all, find_for_send};
 
     const TEAM: TeamId = Id::MIN;

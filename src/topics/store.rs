@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{SendTopic, Subscription, TOPICS_MAX, Topic, Visibility};
+use super::model::{SendTopic, Subscription, Topic, Visibility};
 use crate::clock::TimestampMs;
 use crate::id::{Id, TeamId, TopicId};
 use crate::store::tables::TOPICS;
@@ -49,7 +49,7 @@ pub fn find_for_send(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Optio
     Ok(find(tx, team, id)?.map(|topic| topic.for_send()))
 }
 
-/// Returns every topic of the team, newest first, as lists show them; at most [`TOPICS_MAX`].
+/// Returns every topic of the team, newest first, as lists show them; at most [`super::TOPICS_MAX`].
 ///
 /// # Errors
 /// [`StoreError`].
@@ -60,17 +60,4 @@ pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Topic>, StoreError> {
         NEXT
     })?;
     Ok(topics)
-}
-
-/// Returns whether the team has as many topics as a team can have.
-///
-/// # Errors
-/// [`StoreError`].
-pub(super) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
-    let mut count = 0;
-    tx.scan(&TOPICS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
-        count += 1;
-        NEXT
-    })?;
-    Ok(count >= TOPICS_MAX)
 }

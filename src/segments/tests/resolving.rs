@@ -200,6 +200,12 @@ proptest! {
                     cursor = page.rows[0].0;
                 }
             }
+            for person in &people {
+                let (segment, contact) = (made.clone(), *person);
+                let holding = move |tx: &crate::store::ReadTx| that_hold(tx, TEAM, vec![segment], contact);
+                let is_held = !context.store.read_now::<_, StoreError>(holding).unwrap().is_empty();
+                assert_eq!(is_held, expected.contains(person));
+            }
             (listed, backwards, count(&segments, TEAM, &made).await, expected)
         });
 
