@@ -20,7 +20,7 @@ use crate::api_keys::ApiKeys;
 use crate::clock::{Clock, monotonic};
 use crate::config::Config;
 use crate::contact_properties::ContactProperties;
-use crate::contacts::Contacts;
+use crate::contacts::{self, Contacts};
 use crate::context::Context;
 use crate::dashboard::Hosts;
 use crate::delivery::capture::{CaptureListener, Mailbox};
@@ -314,6 +314,7 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
             every(RETENTION_EVERY, stop, || async {
                 idempotency.purge().await?;
                 delivery::forget_old(&context).await?;
+                contacts::forget_choices(&context).await?;
                 retention.apply(&context).await
             })
             .await

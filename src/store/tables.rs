@@ -26,7 +26,7 @@ use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
 use crate::suppressions::SuppressionRow;
 use crate::teams::TeamRow;
-use crate::topics::TopicRow;
+use crate::topics::{DeletedTopicRow, TopicRow};
 use crate::usage::UsageRow;
 use crate::users::{MembershipRow, UserRow};
 
@@ -115,6 +115,8 @@ pub const CONTACT_PROPERTY_KEYS: Table<(TeamId, [u8; 32]), ContactPropertyIdRow>
     Table::new("contact_property_keys-1");
 /// Topics a recipient can opt out of. Written by `topics`; at most 500 a team, kept until deleted.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
+/// When a topic was deleted, for as long as there may be choices about it. Written by `topics`.
+pub const DELETED_TOPICS: Table<(TeamId, TopicId), DeletedTopicRow> = Table::new("deleted_topics-1");
 /// Segments of a team's contacts. Written by `segments`.
 pub const SEGMENTS: Table<(TeamId, SegmentId), SegmentRow> = Table::new("segments-1");
 /// Contacts added to a segment by hand. Written by `segments`.
@@ -169,6 +171,7 @@ pub const NAMES: &[&str] = &[
     CONTACT_PROPERTIES.name(),
     CONTACT_PROPERTY_KEYS.name(),
     TOPICS.name(),
+    DELETED_TOPICS.name(),
     SEGMENTS.name(),
     SEGMENT_MEMBERS.name(),
     CONTACT_SEGMENTS.name(),

@@ -136,6 +136,7 @@ impl Topics {
     /// # Errors
     /// [`DeleteTopicError`].
     pub async fn delete(&self, team: TeamId, id: TopicId) -> Result<(), DeleteTopicError> {
+        let now_ms = self.context.now_ms();
         self.context
             .store
             .write(move |tx| {
@@ -145,7 +146,7 @@ impl Topics {
                 // Whatever refers to a topic and must not outlive it is asked here, before the
                 // write, and refuses with `DeleteTopicError::InUse`.
                 tx.delete(&TOPICS, &(team, id))?;
-                Ok(())
+                Ok(store::note_deleted(tx, team, id, now_ms)?)
             })
             .await
     }

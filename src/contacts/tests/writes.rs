@@ -104,6 +104,26 @@ fn an_event_names_the_oldest_hundred_segments() {
 }
 
 #[test]
+fn a_choice_about_a_deleted_topic_is_kept_and_noted_for_forgetting() {
+    let audience = Audience::new();
+    let id = audience.add(new("ada@example.com"));
+    let gone: TopicId = audience.write(|_, context| context.id());
+
+    let written = audience.write(move |tx, context| {
+        let choice = [(gone, Subscription::OptOut)];
+        set_topics(tx, context, TEAM, id, &choice, crate::events::Source::OneClick).unwrap()
+    });
+
+    assert_eq!(written, Written::Changed);
+    assert_eq!(audience.kinds_after(1), [] as [&str; 0]);
+    audience.write(move |tx, context| {
+        assert_eq!(choices_of(tx, TEAM, id).unwrap(), [(gone, Subscription::OptOut)]);
+        let noted = crate::topics::deleted_before(tx, context.now_ms() + 1, 10).unwrap();
+        assert_eq!(noted, Some((TEAM, vec![gone])));
+    });
+}
+
+#[test]
 fn properties_merge_key_by_key() {
     let audience = Audience::new();
     let changes =

@@ -227,6 +227,7 @@ fn visit_audience(visit: &mut impl Visit) {
         visit.row(&TOPICS, &(TEAM, raw(number)), topic);
         visit.row(&TOPIC_CHOICES, &(TEAM, raw(45), raw(number)), json!({ "subscription": default }));
     }
+    visit.row(&DELETED_TOPICS, &(TEAM, raw(44)), json!({ "deleted_ms": AT_MS }));
     for (number, kind) in (47..).zip(["string", "number"]) {
         let property = json!({ "key": kind, "kind": kind, "fallback": "12", "created_ms": AT_MS });
         visit.row(&CONTACT_PROPERTIES, &(TEAM, raw(number)), property);
