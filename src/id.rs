@@ -39,6 +39,9 @@ pub mod resource {
         Team,
         Topic,
         User,
+        Webhook,
+        WebhookAttempt,
+        WebhookDelivery,
     );
 }
 
@@ -80,6 +83,12 @@ pub type TeamId = Id<resource::Team>;
 pub type TopicId = Id<resource::Topic>;
 /// Names a user of the dashboard.
 pub type UserId = Id<resource::User>;
+/// Names a webhook endpoint.
+pub type WebhookId = Id<resource::Webhook>;
+/// Names one request that carried a delivery.
+pub type WebhookAttemptId = Id<resource::WebhookAttempt>;
+/// Names one event's delivery to one endpoint.
+pub type WebhookDeliveryId = Id<resource::WebhookDelivery>;
 
 impl<R> Id<R> {
     /// The lowest id there can be: where a range of ids begins.
