@@ -35,6 +35,7 @@ use crate::segments::Segments;
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
 use crate::suppressions::Suppressions;
 use crate::topics::Topics;
+use crate::webhooks::{WebhookBell, Webhooks};
 use crate::workers::{Supervisor, WorkerError, every};
 use crate::{blocking, teams};
 
@@ -150,6 +151,7 @@ struct Parts {
     engine: Arc<Engine>,
     bell: QueueBell,
     segments: Arc<Segments>,
+    webhooks: Arc<Webhooks>,
     retention: Retention,
     requests: TaskTracker,
 }
@@ -196,6 +198,8 @@ impl App {
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
         let segments = Arc::new(Segments::new(context.clone()));
+        let webhook_bell = WebhookBell::default();
+        let webhooks = Arc::new(Webhooks::new(context.clone(), webhook_bell, config.customer_url_policy()));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
@@ -205,6 +209,7 @@ impl App {
             .with(Arc::clone(&domains))
             .with(Arc::new(ContactProperties::new(context.clone())))
             .with(Arc::clone(&segments))
+            .with(Arc::clone(&webhooks))
             .with(Arc::new(Topics::new(context.clone())))
             .with(Arc::new(Contacts::new(context.clone())))
             .with(Arc::new(Preferences::new(context.clone(), links.clone())))
@@ -228,7 +233,7 @@ impl App {
             email_days: config.email_retention_days,
             delivery_days: config.webhook_delivery_retention_days,
         };
-        let parts = Parts { context, services, idempotency, engine, bell, segments, retention, requests };
+        let parts = Parts { context, services, idempotency, engine, bell, segments, webhooks, retention, requests };
         Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
     }
 
@@ -305,6 +310,8 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
     workers.start("domains", move |stop| Arc::clone(&domains).run(stop));
     let segments = Arc::clone(&parts.segments);
     workers.start("segments", move |stop| Arc::clone(&segments).run(stop));
+    let webhooks = Arc::clone(&parts.webhooks);
+    workers.start("webhook removal", move |stop| Arc::clone(&webhooks).run(stop));
     let (idempotency, retention, context) = (Arc::clone(&parts.idempotency), parts.retention, parts.context.clone());
     workers.start("retention", move |stop| {
         let (idempotency, context) = (Arc::clone(&idempotency), context.clone());

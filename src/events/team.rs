@@ -104,7 +104,7 @@ impl TeamEvent {
         }
     }
 
-    fn body(&self, at_ms: TimestampMs) -> String {
+    pub(super) fn body(&self, at_ms: TimestampMs) -> String {
         match self {
             Self::DeliverabilityWarning(data) | Self::DeliverabilityPaused(data) => {
                 Envelope::new(self.event_type(), at_ms, data).to_json()
