@@ -40,6 +40,8 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
             .await
         }
     });
+    let webhooks = Arc::clone(&parts.webhooks);
+    workers.start("webhook removal", move |stop| Arc::clone(&webhooks).run(stop));
     let dispatcher = Arc::clone(&parts.dispatcher);
     workers.start("webhooks", move |stop| Arc::clone(&dispatcher).run(stop));
     let erasures = Arc::new(Erasures::new(parts.context.clone()));

@@ -26,6 +26,7 @@ const NOUNS: &[&str] = &[
     "topics",
     "usage",
     "users",
+    "webhooks",
 ];
 
 /// Lines after which a file holds two subjects.
