@@ -1,0 +1,214 @@
+//! Handing requests to the log, and writing them.
+//!
+//! A request only puts its entry into the queue. One worker makes the copies and writes them, a
+//! batch a command; whoever reads the log has what waits written first, so that a request is in the
+//! log for everyone who has seen its answer.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::warn;
+
+use super::entry::{Answered, Entry};
+use super::queue::{BATCH_MAX, ENTRIES_MAX, Pushed, Queue};
+use super::store::PreparedLog;
+use super::unwritten::{Begun, Unwritten};
+use crate::blocking;
+use crate::clock::monotonic;
+use crate::context::Context;
+use crate::store::StoreError;
+
+/// How long entries gather before they are written.
+const GATHERING: Duration = Duration::from_millis(100);
+/// How often the log says that entries were lost.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
+/// Bytes written in one command.
+const COMMAND_BYTES_MAX: usize = 1 << 20;
+
+/// Whether requests are logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recording {
+    /// They are.
+    On,
+    /// None is; what was logged before can still be read.
+    Off,
+}
+
+/// The log of the instance, as requests and its worker see it.
+pub struct RequestLog {
+    context: Context,
+    recording: Recording,
+    queue: Queue,
+    /// Rung when something waits where nothing did.
+    begun: Notify,
+    /// Rung when a whole batch waits.
+    full: Notify,
+    /// Held while a batch is written, so that who waits for it knows when all before it are written.
+    writing: tokio::sync::Mutex<()>,
+    /// What goes on when its caller has gone away.
+    tasks: TaskTracker,
+    unwritten: Unwritten,
+    lost: Mutex<Lost>,
+}
+
+/// Entries that were not written, and when that was said last.
+#[derive(Debug, Default)]
+struct Lost {
+    entries: u64,
+    told: Option<Instant>,
+}
+
+impl RequestLog {
+    /// Returns the log of the instance that `context` belongs to.
+    pub fn new(context: Context, recording: Recording, tasks: TaskTracker) -> Arc<Self> {
+        Arc::new(Self {
+            context,
+            recording,
+            queue: Queue::default(),
+            begun: Notify::new(),
+            full: Notify::new(),
+            writing: tokio::sync::Mutex::default(),
+            tasks,
+            unwritten: Unwritten::default(),
+            lost: Mutex::default(),
+        })
+    }
+
+    /// Notes that a request begins; `None` when requests are not logged.
+    pub fn begin(&self) -> Option<Begun> {
+        (self.recording == Recording::On).then(|| self.unwritten.begin())
+    }
+
+    /// Returns the requests that are not written yet.
+    pub fn unwritten(&self) -> Unwritten {
+        self.unwritten.clone()
+    }
+
+    /// Takes over a request that was answered. It never waits: where there is no room the request is
+    /// not logged, and counted.
+    pub fn hand_over(&self, begun: Begun, answered: Answered<'_>) {
+        match self.queue.push(Entry::new(begun, answered)) {
+            Pushed::First => self.begun.notify_one(),
+            Pushed::Batch => self.full.notify_one(),
+            Pushed::Behind => {}
+            Pushed::Dropped => self.lose(1),
+        }
+    }
+
+    /// Writes what is handed over, until the stop. A failure of the store costs entries and is said
+    /// in the log; it never ends the worker.
+    ///
+    /// # Errors
+    /// None.
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), Infallible> {
+        loop {
+            self.tell_lost(monotonic());
+            match self.queue.len() {
+                0 => tokio::select! {
+                    () = stop.cancelled() => return Ok(()),
+                    () = self.begun.notified() => continue,
+                    () = tokio::time::sleep(TOLD_EVERY) => continue,
+                },
+                waiting if waiting < BATCH_MAX => tokio::select! {
+                    () = stop.cancelled() => return Ok(()),
+                    () = self.full.notified() => {}
+                    () = tokio::time::sleep(GATHERING) => {}
+                },
+                _ => {}
+            }
+            self.write_batch().await;
+        }
+    }
+
+    /// Writes everything that was handed over before the call.
+    pub async fn flush(self: &Arc<Self>) {
+        // What comes meanwhile is not waited for.
+        for _ in 0..=ENTRIES_MAX.div_ceil(BATCH_MAX) {
+            self.write_batch().await;
+            if self.queue.len() == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Writes one batch, after the one that is being written.
+    async fn write_batch(self: &Arc<Self>) {
+        let log = Arc::clone(self);
+        // In a task of its own: what has been taken is written even when the caller goes away.
+        let written = self.tasks.spawn(async move {
+            let _turn = log.writing.lock().await;
+            let batch = log.queue.take();
+            let count = batch.len() as u64;
+            if let Err(error) = log.write(batch).await {
+                log.lose(count);
+                warn!(%error, entries = count, "{count} entries of the request log could not be written: {error}");
+            }
+        });
+        if let Err(error) = written.await {
+            warn!(%error, "a batch of the request log was lost: {error}");
+        }
+    }
+
+    async fn write(&self, batch: Vec<Entry>) -> Result<(), StoreError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let keyring = self.context.keyring.clone();
+        let prepared = blocking::run(move || {
+            let prepared = batch.into_iter().map(|entry| entry.prepare(&keyring));
+            prepared.unzip::<PreparedLog, Begun, Vec<_>, Vec<_>>()
+        });
+        // The tokens are held until the rows are there.
+        let (logs, _begun) = prepared.await;
+        for command in commands(logs) {
+            let bytes = command.iter().map(PreparedLog::bytes).sum();
+            self.context
+                .store
+                .write_bulk_sized::<_, StoreError>(bytes, move |tx| command.iter().try_for_each(|log| log.put(tx)))
+                .await?;
+        }
+        Ok(())
+    }
+
+    fn lose(&self, entries: u64) {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).entries += entries;
+    }
+
+    /// Says how many entries were lost, once a minute at most.
+    fn tell_lost(&self, now: Instant) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recent = lost.told.is_some_and(|told| now.duration_since(told) < TOLD_EVERY);
+        if lost.entries == 0 || is_recent {
+            return;
+        }
+        let entries = std::mem::take(&mut lost.entries);
+        lost.told = Some(now);
+        warn!(entries, "the request log had no room: {entries} requests were answered and not logged");
+    }
+}
+
+/// Cuts a batch into what one command writes.
+fn commands(logs: Vec<PreparedLog>) -> Vec<Vec<PreparedLog>> {
+    let mut commands = Vec::new();
+    let (mut command, mut bytes) = (Vec::new(), 0);
+    for log in logs {
+        bytes += log.bytes();
+        command.push(log);
+        if bytes >= COMMAND_BYTES_MAX {
+            commands.push(std::mem::take(&mut command));
+            bytes = 0;
+        }
+    }
+    if !command.is_empty() {
+        commands.push(command);
+    }
+    commands
+}
+
+#[cfg(test)]
+#[path = "tests/recording.rs"]
+mod tests;
