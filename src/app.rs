@@ -5,7 +5,6 @@
 //! commit; the file is closed.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use tracing::info;
 
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
-use crate::clock::{Clock, monotonic};
+use crate::clock::{Clock, DAY_MS};
 use crate::config::Config;
 use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
@@ -31,13 +30,14 @@ use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::erasure::Erasures;
 use crate::http::{self, BodyLimits, ConnectionLimits, Cors, RateLimiter};
 use crate::id::IdSource;
+use crate::logs::{self, Logs, RequestLog};
 use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
-use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
+use crate::store::{OpenError, OpenOptions, StoreError, open_in_time};
 use crate::suppressions::Suppressions;
+use crate::teams;
 use crate::topics::Topics;
 use crate::workers::{Supervisor, WorkerError, every};
-use crate::{blocking, teams};
 
 /// Bytes of a request body that carries no emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
@@ -45,10 +45,6 @@ const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
 const LISTEN_BACKLOG: u32 = 1_024;
 /// How long requests under way may take after the stop.
 const REQUESTS_END_WITHIN: Duration = Duration::from_secs(10);
-/// How long a store in use is waited for.
-const IN_USE_MAX: Duration = Duration::from_secs(3);
-/// The pause between two attempts at it.
-const IN_USE_PAUSE: Duration = Duration::from_millis(50);
 /// How often uses of API keys are written down.
 const KEY_USES_EVERY: Duration = Duration::from_secs(10);
 /// How often retention and expired idempotency keys are looked at.
@@ -151,6 +147,8 @@ struct Parts {
     engine: Arc<Engine>,
     bell: QueueBell,
     segments: Arc<Segments>,
+    log: Arc<RequestLog>,
+    log_days: u32,
     retention: Retention,
     requests: TaskTracker,
 }
@@ -197,6 +195,7 @@ impl App {
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
         let segments = Arc::new(Segments::new(context.clone()));
+        let log = RequestLog::new(context.clone(), config.request_log, requests.clone());
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
@@ -210,6 +209,8 @@ impl App {
             .with(Arc::new(Contacts::new(context.clone())))
             .with(Arc::new(Preferences::new(context.clone(), links.clone())))
             .with(Arc::new(Suppressions::new(context.clone())))
+            .with(Arc::new(Logs::new(context.clone(), Arc::clone(&log))))
+            .with(Arc::clone(&log))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));
@@ -229,7 +230,9 @@ impl App {
             email_days: config.email_retention_days,
             delivery_days: config.webhook_delivery_retention_days,
         };
-        let parts = Parts { context, services, idempotency, engine, bell, segments, retention, requests };
+        let log_days = config.log_retention_days;
+        let parts =
+            Parts { context, services, idempotency, engine, bell, segments, log, log_days, retention, requests };
         Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
     }
 
@@ -293,6 +296,7 @@ impl App {
         if let Err(error) = parts.services.api_keys.flush_uses().await {
             info!(%error, "the last uses of API keys could not be written: {error}");
         }
+        parts.log.flush().await;
         parts.context.store.close().await;
         failed.map_or(ended.map_err(ServeError::Worker), Err)
     }
@@ -306,7 +310,8 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
     workers.start("domains", move |stop| Arc::clone(&domains).run(stop));
     let segments = Arc::clone(&parts.segments);
     workers.start("segments", move |stop| Arc::clone(&segments).run(stop));
-    let (idempotency, retention, context) = (Arc::clone(&parts.idempotency), parts.retention, parts.context.clone());
+    let (idempotency, context) = (Arc::clone(&parts.idempotency), parts.context.clone());
+    let (retention, log_days) = (parts.retention, parts.log_days);
     workers.start("retention", move |stop| {
         let (idempotency, context) = (Arc::clone(&idempotency), context.clone());
         async move {
@@ -314,12 +319,15 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
             every(RETENTION_EVERY, stop, || async {
                 idempotency.purge().await?;
                 delivery::forget_old(&context).await?;
+                logs::purge(&context, context.now_ms() - i64::from(log_days) * DAY_MS).await?;
                 retention.apply(&context).await
             })
             .await
         }
     });
-    let erasures = Arc::new(Erasures::new(parts.context.clone()));
+    let log = Arc::clone(&parts.log);
+    workers.start("request log", move |stop| Arc::clone(&log).run(stop));
+    let erasures = Arc::new(Erasures::new(parts.context.clone(), parts.log.unwritten()));
     workers.start("erasure", move |stop| {
         let erasures = Arc::clone(&erasures);
         async move { every(ERASURES_EVERY, stop, || erasures.advance()).await }
@@ -330,33 +338,6 @@ fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
         async move { every(KEY_USES_EVERY, stop, || keys.flush_uses()).await }
     });
     workers
-}
-
-/// Opens the store and its key, and waits for a moment where the store is in use: a verb of the
-/// command line holds it while no server runs.
-async fn open_in_time(options: OpenOptions, key_file: PathBuf) -> Result<(Store, Keyring), OpenError> {
-    let started = monotonic();
-    loop {
-        let (options, key_file) = (options.clone(), key_file.clone());
-        match blocking::run(move || open(&options, &key_file)).await {
-            Err(OpenError::InUse(_)) if started.elapsed() < IN_USE_MAX => tokio::time::sleep(IN_USE_PAUSE).await,
-            opened => return opened,
-        }
-    }
-}
-
-/// Opens the store and its key. The key comes first, so that a start that is cut off between the
-/// two leaves a key without a store, which the next start uses, and never a store without a key.
-fn open(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), OpenError> {
-    let path = options.directory.join(FILE_NAME);
-    if path.is_file() {
-        let keyring = Keyring::open_existing(key_file)?;
-        return Ok((Store::open(options)?, keyring));
-    }
-    crate::store::make_directory(&options.directory)
-        .map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
-    let keyring = Keyring::open(key_file)?;
-    Ok((Store::open(options)?, keyring))
 }
 
 fn bind_http(address: SocketAddr) -> Result<(TcpAcceptor, SocketAddr), StartError> {
@@ -377,23 +358,4 @@ fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {
     let resolver =
         if config.resolvers.is_empty() { Resolver::system() } else { Resolver::with_servers(&config.resolvers) };
     resolver.map(Arc::new).map_err(StartError::Resolver)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::Kind;
-
-    #[tokio::test]
-    async fn a_store_that_is_held_for_a_moment_is_waited_for() {
-        let directory = tempfile::tempdir().unwrap();
-        let key_file = directory.path().join("master.key");
-        let options = OpenOptions { directory: directory.path().to_owned(), kind: Kind::Serve, cache_bytes: 8 << 20 };
-        let (held, _) = open(&options, &key_file).unwrap();
-        assert!(matches!(open(&options, &key_file), Err(OpenError::InUse(_))));
-
-        let (opened, ()) = tokio::join!(open_in_time(options, key_file), held.close());
-
-        opened.unwrap().0.close().await;
-    }
 }

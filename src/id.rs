@@ -34,6 +34,7 @@ pub mod resource {
         Erasure,
         Event,
         Idempotency,
+        Log,
         Segment,
         Suppression,
         Team,
@@ -70,6 +71,8 @@ pub type ErasureId = Id<resource::Erasure>;
 pub type EventId = Id<resource::Event>;
 /// Orders idempotency rows of one expiry.
 pub type IdempotencyId = Id<resource::Idempotency>;
+/// Names a request, in its answer and in the log.
+pub type LogId = Id<resource::Log>;
 /// Names a segment.
 pub type SegmentId = Id<resource::Segment>;
 /// Names an entry of the suppression list.

@@ -31,7 +31,7 @@ pub enum LoggedBody {
 impl LoggedBody {
     fn bytes(&self) -> usize {
         match self {
-            Self::Held(bytes) => bytes.as_ref().as_ref().len(),
+            Self::Held(bytes) => (**bytes).as_ref().len(),
             Self::Copied(BodyCopy::Json(json)) => json.len(),
             Self::Copied(BodyCopy::TooLarge { .. } | BodyCopy::NotJson) => 0,
         }
@@ -39,7 +39,7 @@ impl LoggedBody {
 
     fn into_json(self) -> Option<String> {
         match self {
-            Self::Held(bytes) => redact(bytes.as_ref().as_ref(), COPY_BYTES_MAX).into_json(),
+            Self::Held(bytes) => redact((*bytes).as_ref(), COPY_BYTES_MAX).into_json(),
             Self::Copied(copy) => copy.into_json(),
         }
     }

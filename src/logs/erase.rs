@@ -86,9 +86,9 @@ fn value_mentions(value: &Value, addresses: &AddressSet) -> bool {
     match value {
         Value::String(text) => addresses.is_mentioned_in(text),
         Value::Array(items) => items.iter().any(|item| value_mentions(item, addresses)),
-        Value::Object(fields) => fields
-            .iter()
-            .any(|(name, field)| addresses.is_mentioned_in(name) || value_mentions(field, addresses)),
+        Value::Object(fields) => {
+            fields.iter().any(|(name, field)| addresses.is_mentioned_in(name) || value_mentions(field, addresses))
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

@@ -33,4 +33,5 @@ pub use redact::{BodyCopy, redact};
 pub use retention::purge;
 pub use service::Logs;
 pub use store::{COPY_BYTES_MAX, LogRow};
+pub(crate) use unwritten::Barrier;
 pub use unwritten::{Begun, Unwritten};

@@ -38,3 +38,56 @@ async fn purge_team(context: &Context, team: TeamId, until: LogId) -> Result<(),
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::logs::store::{LogRow, PreparedLog};
+    use crate::store::{Key, NEXT, Order, Reads as _, Table, Value};
+
+    const TEAM: TeamId = Id::MIN;
+
+    async fn record(context: &Context, count: usize) {
+        let row = LogRow {
+            method: "GET".into(),
+            endpoint: "/emails".into(),
+            status: 200,
+            key: Id::MIN,
+            duration_ms: 0,
+            user_agent: None,
+        };
+        let prepare = |_| PreparedLog::new(&context.keyring, (TEAM, context.id()), &row, Some("{}".into()), None);
+        let logs: Vec<PreparedLog> = (0..count).map(prepare).collect();
+        let put = move |tx: &WriteTx<'_>| logs.iter().try_for_each(|log| log.put(tx));
+        context.store.write::<_, StoreError>(put).await.unwrap();
+    }
+
+    fn count<K: Key, V: Value>(context: &Context, table: &Table<K, V>, from: &K, to: &K) -> usize {
+        let mut rows = 0;
+        let counted = context.store.read_now::<_, StoreError>(|tx| {
+            tx.scan(table, from, to, Order::Ascending, |_, _| {
+                rows += 1;
+                NEXT
+            })
+        });
+        counted.unwrap();
+        rows
+    }
+
+    #[tokio::test]
+    async fn what_is_older_goes_with_its_copies_and_the_rest_stays() {
+        let (_directory, context) = Context::temporary();
+        record(&context, PAGE_ROWS + 5).await;
+        context.clock.advance(Duration::from_secs(60));
+        let kept_from = context.now_ms();
+        record(&context, 3).await;
+
+        purge_team(&context, TEAM, LogId::first_at(kept_from)).await.unwrap();
+
+        let (from, to) = ((TEAM, Id::MIN), (TEAM, Id::MAX));
+        assert_eq!(count(&context, &REQUEST_LOGS, &from, &to), 3);
+        assert_eq!(count(&context, &REQUEST_LOG_BODIES, &from, &to), 3);
+    }
+}

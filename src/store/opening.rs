@@ -1,0 +1,59 @@
+//! Opening the store of a data directory together with the key that it was sealed with.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::file::make_directory;
+use super::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
+use crate::blocking;
+use crate::clock::monotonic;
+
+/// How long a store in use is waited for.
+const IN_USE_MAX: Duration = Duration::from_secs(3);
+/// The pause between two attempts at it.
+const IN_USE_PAUSE: Duration = Duration::from_millis(50);
+
+/// Opens the store and its key, and waits for a moment where the store is in use: a verb of the
+/// command line holds it while no server runs.
+pub(crate) async fn open_in_time(options: OpenOptions, key_file: PathBuf) -> Result<(Store, Keyring), OpenError> {
+    let started = monotonic();
+    loop {
+        let (options, key_file) = (options.clone(), key_file.clone());
+        match blocking::run(move || open(&options, &key_file)).await {
+            Err(OpenError::InUse(_)) if started.elapsed() < IN_USE_MAX => tokio::time::sleep(IN_USE_PAUSE).await,
+            opened => return opened,
+        }
+    }
+}
+
+/// Opens the store and its key. The key comes first, so that a start that is cut off between the
+/// two leaves a key without a store, which the next start uses, and never a store without a key.
+fn open(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), OpenError> {
+    let path = options.directory.join(FILE_NAME);
+    if path.is_file() {
+        let keyring = Keyring::open_existing(key_file)?;
+        return Ok((Store::open(options)?, keyring));
+    }
+    make_directory(&options.directory).map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
+    let keyring = Keyring::open(key_file)?;
+    Ok((Store::open(options)?, keyring))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Kind;
+
+    #[tokio::test]
+    async fn a_store_that_is_held_for_a_moment_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let key_file = directory.path().join("master.key");
+        let options = OpenOptions { directory: directory.path().to_owned(), kind: Kind::Serve, cache_bytes: 8 << 20 };
+        let (held, _) = open(&options, &key_file).unwrap();
+        assert!(matches!(open(&options, &key_file), Err(OpenError::InUse(_))));
+
+        let (opened, ()) = tokio::join!(open_in_time(options, key_file), held.close());
+
+        opened.unwrap().0.close().await;
+    }
+}
