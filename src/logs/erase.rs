@@ -179,7 +179,8 @@ mod tests {
                 if escaped { format!("%{byte:02x}") } else { char::from(byte).to_string() }
             }).collect();
 
-            prop_assert!(row_mentions(&row(&format!("/contacts/{path}"), None), &set()));
+            let mentions = row_mentions(&row(&format!("/contacts/{path}"), None), &set());
+            prop_assert!(mentions, "{}", path);
         }
 
         #[test]
