@@ -55,10 +55,30 @@ pub struct RequestLog {
     lost: Mutex<Lost>,
 }
 
+/// Why an entry was not written.
+#[derive(Clone, Debug)]
+enum Loss {
+    /// Too many waited.
+    NoRoom,
+    /// The store refused it.
+    Store(StoreError),
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoRoom => f.write_str("too many waited"),
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
 /// Entries that were not written, and when that was said last.
 #[derive(Debug, Default)]
 struct Lost {
     entries: u64,
+    /// Why the last of them was not.
+    why: Option<Loss>,
     told: Option<Instant>,
 }
 
@@ -95,7 +115,7 @@ impl RequestLog {
             Pushed::First => self.begun.notify_one(),
             Pushed::Batch => self.full.notify_one(),
             Pushed::Behind => {}
-            Pushed::Dropped => self.lose(1),
+            Pushed::Dropped => self.lose(1, Loss::NoRoom),
         }
     }
 
@@ -144,12 +164,12 @@ impl RequestLog {
             let batch = log.queue.take();
             let count = batch.len() as u64;
             if let Err(error) = log.write(batch).await {
-                log.lose(count);
-                warn!(%error, entries = count, "{count} entries of the request log could not be written: {error}");
+                log.lose(count, Loss::Store(error));
             }
         });
-        if let Err(error) = written.await {
-            warn!(%error, "a batch of the request log was lost: {error}");
+        if written.await.is_err() {
+            // A panic, which has been logged.
+            self.lose(1, Loss::Store(StoreError::Panicked));
         }
     }
 
@@ -174,20 +194,23 @@ impl RequestLog {
         Ok(())
     }
 
-    fn lose(&self, entries: u64) {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner).entries += entries;
+    fn lose(&self, entries: u64, why: Loss) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.entries += entries;
+        lost.why = Some(why);
     }
 
     /// Says how many entries were lost, once a minute at most.
     fn tell_lost(&self, now: Instant) {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         let is_recent = lost.told.is_some_and(|told| now.duration_since(told) < TOLD_EVERY);
-        if lost.entries == 0 || is_recent {
+        if is_recent {
             return;
         }
+        let Some(why) = lost.why.take() else { return };
         let entries = std::mem::take(&mut lost.entries);
         lost.told = Some(now);
-        warn!(entries, "the request log had no room: {entries} requests were answered and not logged");
+        warn!(entries, "{entries} requests were answered and are not in the request log: {why}");
     }
 }
 
@@ -316,7 +339,7 @@ mod tests {
         let now = monotonic();
         log.tell_lost(now);
         assert_eq!(lost(&log), 0);
-        log.lose(1);
+        log.lose(1, Loss::NoRoom);
         log.tell_lost(now + Duration::from_secs(59));
         assert_eq!(lost(&log), 1, "one line a minute");
         log.tell_lost(now + TOLD_EVERY);
