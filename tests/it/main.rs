@@ -13,6 +13,7 @@ mod emails;
 mod erasure;
 mod http;
 mod isolation;
+mod logs;
 mod preferences;
 mod segments;
 mod support;
