@@ -1,4 +1,5 @@
-//! How long emails are kept, their content first, their rows later; and the events that are not theirs.
+//! How long emails are kept, their content first, their rows later; and the events and the marks of
+//! reports that are not theirs.
 //!
 //! Both sweeps walk from the old end of a table that they shorten, so that a sweep costs what it
 //! removes, whatever else is stored.
@@ -11,7 +12,7 @@ use crate::emails::store::DeliveryState;
 use crate::id::{EmailId, Id, TeamId};
 use crate::store::tables::{ATTEMPTS, EMAIL_BODIES, EMAILS, EVENTS};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
-use crate::{events, teams};
+use crate::{events, ingest, teams};
 
 /// Emails looked at in one transaction.
 const PAGE_ROWS: usize = 200;
@@ -45,6 +46,7 @@ impl Retention {
             purge_rows(context, team, before(self.email_days)).await?;
         }
         events::purge_audience(context, before(self.delivery_days)).await?;
+        ingest::purge(context).await?;
         capture::purge(context, before(self.content_days)).await
     }
 }

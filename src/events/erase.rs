@@ -56,6 +56,7 @@ fn erase_row(row: &mut EventRow, addresses: &AddressSet) -> bool {
             mention(reason);
             diagnostic.iter_mut().for_each(mention);
         }
+        Detail::Complaint { feedback_type } => mention(feedback_type),
         Detail::Reply { reply } => mention(reply),
     }
     found

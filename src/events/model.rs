@@ -101,6 +101,11 @@ pub enum Detail {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         diagnostic: Vec<String>,
     },
+    /// Of `email.complained`, where the report gives a type.
+    Complaint {
+        /// The type (RFC 5965 §3.1): `abuse` and so on.
+        feedback_type: String,
+    },
     /// Of `email.delivery_delayed` and `email.delivered`: what the other side said.
     Reply {
         /// The reply.

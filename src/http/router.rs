@@ -13,7 +13,8 @@ use super::state::Services;
 use super::{auth, edge, openapi};
 use crate::id::IdSource;
 use crate::{
-    api_keys, contact_properties, contacts, dashboard, domains, emails, preferences, segments, suppressions, topics,
+    api_keys, contact_properties, contacts, dashboard, domains, emails, ingest, preferences, segments, suppressions,
+    topics,
 };
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
@@ -159,6 +160,7 @@ fn absent() -> Router {
 
 /// The routes that need no key.
 fn open() -> Router {
+    use ingest::api as ingest;
     use preferences::api as preferences;
 
     Router::new()
@@ -176,6 +178,9 @@ fn open() -> Router {
                 .head(preferences::show_unsubscribe)
                 .post(preferences::unsubscribe),
         )
+        // Signed by whoever reports.
+        .push(Router::with_path("ingest/events").post(ingest::ingest_events))
+        .push(Router::with_path("ingest/message").post(ingest::ingest_message))
 }
 
 /// Joins the routes with the checks around them.

@@ -105,6 +105,7 @@ fn event(event: Event) -> EventView {
         Detail::None => None,
         Detail::Bounce(bounce) => Some(joined(bounce.message, bounce.diagnostic)),
         Detail::Failed { reason, diagnostic } => Some(joined(reason, diagnostic)),
+        Detail::Complaint { feedback_type } => Some(feedback_type),
         Detail::Reply { reply } => Some(reply),
     };
     // What the other side said goes to a terminal: no control character of its choosing.

@@ -213,6 +213,9 @@ pub(super) struct EventResponse {
     /// Of `email.failed`: why.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<FailedResponse>,
+    /// Of `email.complained`: the type of the complaint, where it was reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complaint_feedback_type: Option<String>,
     /// What the recipient's server said.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<String>,
@@ -281,6 +284,7 @@ impl From<Event> for EventResponse {
             to: recipients,
             bounce: None,
             failed: None,
+            complaint_feedback_type: None,
             reply: None,
         };
         match detail {
@@ -297,6 +301,7 @@ impl From<Event> for EventResponse {
                 shown.failed = Some(FailedResponse { reason });
                 shown.reply = diagnostic.into_iter().next_back();
             }
+            Detail::Complaint { feedback_type } => shown.complaint_feedback_type = Some(feedback_type),
             Detail::Reply { reply } => shown.reply = Some(reply),
         }
         shown

@@ -190,6 +190,7 @@ fn visit_events(visit: &mut impl Visit) {
         ("email.bounced", bounce("Transient")),
         ("email.bounced", bounce("Undetermined")),
         ("email.complained", json!("none")),
+        ("email.complained", json!({ "complaint": { "feedback_type": "abuse" } })),
         ("email.failed", json!({ "failed": { "reason": "expired", "diagnostic": ["smtp; 450 Later"] } })),
         ("email.canceled", json!("none")),
     ];
@@ -200,6 +201,7 @@ fn visit_events(visit: &mut impl Visit) {
         }
         visit.row(&EVENTS, &(EMAIL, raw::<crate::id::resource::Event>(number)), event);
     }
+    visit.mark(&INGESTED, &(20_458, HASH));
 }
 
 fn visit_audience(visit: &mut impl Visit) {
