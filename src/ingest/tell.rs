@@ -219,8 +219,7 @@ impl Open {
                 (Kind::Failed, LastEvent::Failed, detail, None)
             }
             Outcome::Complained { feedback_type } => {
-                let detail = feedback_type.map_or(Detail::None, |feedback_type| Detail::Complaint { feedback_type });
-                (Kind::Complained, LastEvent::Complained, detail, Some(Cause::complaint(id)))
+                (Kind::Complained, LastEvent::Complained, Detail::Complaint { feedback_type }, Some(Cause::complaint(id)))
             }
         };
         let recipient = &mut self.row.recipients[index];
@@ -246,7 +245,7 @@ impl Open {
     }
 
     fn record(&mut self, tx: &WriteTx<'_>, context: &Context, id: EmailId, event: Event) -> Result<(), StoreError> {
-        events::record(tx, context.id(), self.team, id, event.clone())?;
+        emails::record(tx, context, self.team, id, &self.row, event.clone())?;
         self.timeline.push(event);
         Ok(())
     }
