@@ -150,8 +150,9 @@ impl Lane {
                 News::Late => self.is_stale |= self.is_due(),
             }
         }
+        let webhook = self.webhook;
         self.end(asked).await;
-        self.webhook
+        webhook
     }
 
     /// Returns when there is something to do that nothing else tells of.
