@@ -218,9 +218,12 @@ impl Open {
                 let detail = Detail::Failed { reason, diagnostic: diagnostic.into_iter().collect() };
                 (Kind::Failed, LastEvent::Failed, detail, None)
             }
-            Outcome::Complained { feedback_type } => {
-                (Kind::Complained, LastEvent::Complained, Detail::Complaint { feedback_type }, Some(Cause::complaint(id)))
-            }
+            Outcome::Complained { feedback_type } => (
+                Kind::Complained,
+                LastEvent::Complained,
+                Detail::Complaint { feedback_type },
+                Some(Cause::complaint(id)),
+            ),
         };
         let recipient = &mut self.row.recipients[index];
         recipient.last_event.climb(rung);
