@@ -33,6 +33,7 @@ pub mod id_or_email;
 pub mod ingest;
 pub mod mime;
 pub mod notices;
+pub mod outgoing;
 pub mod patch;
 pub mod preferences;
 pub mod random;
