@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Parts;
-use crate::delivery;
 use crate::erasure::Erasures;
 use crate::workers::{Supervisor, every};
+use crate::{delivery, ingest};
 
 /// How often uses of API keys are written down.
 const KEY_USES_EVERY: Duration = Duration::from_secs(10);
@@ -34,6 +34,7 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
             every(RETENTION_EVERY, stop, || async {
                 idempotency.purge().await?;
                 delivery::forget_old(&context).await?;
+                ingest::purge(&context).await?;
                 retention.apply(&context).await
             })
             .await

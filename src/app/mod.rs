@@ -39,13 +39,14 @@ use crate::dns::Resolver;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::http::{self, BodyLimits, ConnectionLimits, Cors, RateLimiter};
+use crate::ingest::Ingest;
 use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
 use crate::store::OpenOptions;
 use crate::suppressions::Suppressions;
 use crate::topics::Topics;
 use crate::webhooks::{Dispatcher, WebhookBell};
-use crate::{ingest, outgoing, teams};
+use crate::{outgoing, teams};
 
 /// Bytes of a request body that carries no emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
@@ -136,7 +137,7 @@ impl App {
             .with(Arc::new(Contacts::new(context.clone())))
             .with(Arc::new(Preferences::new(context.clone(), links.clone())))
             .with(Arc::new(Suppressions::new(context.clone())))
-            .with(Arc::new(ingest::Ingest::new(context.clone(), config.ingest_secret.clone())))
+            .with(Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));
