@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::Parts;
 use crate::erasure::Erasures;
 use crate::workers::{Supervisor, every};
-use crate::{delivery, ingest};
+use crate::{contacts, delivery, ingest};
 
 /// How often uses of API keys are written down.
 const KEY_USES_EVERY: Duration = Duration::from_secs(10);
@@ -34,12 +34,15 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
             every(RETENTION_EVERY, stop, || async {
                 idempotency.purge().await?;
                 delivery::forget_old(&context).await?;
+                contacts::forget_choices(&context).await?;
                 ingest::purge(&context).await?;
                 retention.apply(&context).await
             })
             .await
         }
     });
+    let webhooks = Arc::clone(&parts.webhooks);
+    workers.start("webhook removal", move |stop| Arc::clone(&webhooks).run(stop));
     let dispatcher = Arc::clone(&parts.dispatcher);
     workers.start("webhooks", move |stop| Arc::clone(&dispatcher).run(stop));
     let erasures = Arc::new(Erasures::new(parts.context.clone()));

@@ -45,7 +45,7 @@ use crate::segments::Segments;
 use crate::store::OpenOptions;
 use crate::suppressions::Suppressions;
 use crate::topics::Topics;
-use crate::webhooks::{Dispatcher, WebhookBell};
+use crate::webhooks::{Dispatcher, WebhookBell, Webhooks};
 use crate::{outgoing, teams};
 
 /// Bytes of a request body that carries no emails.
@@ -73,6 +73,7 @@ struct Parts {
     bell: QueueBell,
     segments: Arc<Segments>,
     dispatcher: Arc<Dispatcher>,
+    webhooks: Arc<Webhooks>,
     retention: Retention,
     requests: TaskTracker,
 }
@@ -121,6 +122,7 @@ impl App {
         let segments = Arc::new(Segments::new(context.clone()));
         let webhook_bell = WebhookBell::default();
         let WebhookConfig { dispatch, policy } = config.webhooks.clone();
+        let webhooks = Arc::new(Webhooks::new(context.clone(), webhook_bell.clone(), policy.clone()));
         let client = outgoing::Client::new(Resolver::clone(&resolver), policy, outgoing::Timings::default())
             .map_err(StartError::Tls)?;
         let dispatcher = Arc::new(Dispatcher::new(context.clone(), webhook_bell, client, dispatch));
@@ -133,6 +135,7 @@ impl App {
             .with(Arc::clone(&domains))
             .with(Arc::new(ContactProperties::new(context.clone())))
             .with(Arc::clone(&segments))
+            .with(Arc::clone(&webhooks))
             .with(Arc::new(Topics::new(context.clone())))
             .with(Arc::new(Contacts::new(context.clone())))
             .with(Arc::new(Preferences::new(context.clone(), links.clone())))
@@ -157,7 +160,8 @@ impl App {
             email_days: config.email_retention_days,
             delivery_days: config.webhook_delivery_retention_days,
         };
-        let parts = Parts { context, services, idempotency, engine, bell, segments, dispatcher, retention, requests };
+        let parts =
+            Parts { context, services, idempotency, engine, bell, segments, webhooks, dispatcher, retention, requests };
         Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
     }
 

@@ -28,7 +28,7 @@ pub(crate) mod tolerance;
 mod validation;
 
 pub(crate) use body::read_body;
-pub use body::{Body, BodySize, FromBody, JsonBody};
+pub use body::{Body, BodyPresence, BodySize, FromBody, JsonBody};
 pub use bounded::{AtMost, read_at_most};
 pub use connections::ConnectionLimits;
 pub use edge::Cors;
