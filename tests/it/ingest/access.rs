@@ -60,7 +60,7 @@ fn what_is_not_signed_is_refused_and_nothing_is_stored() {
     let now = now_s.to_string();
     let right = signature("msg_1", now_s, body);
     let other_secret = right.replace("v1,", "v1,A");
-    let call = |headers, body| with_headers(&server, "webhook", headers, body);
+    let call = |headers: [&str; 3], body: &[u8]| with_headers(&server, "webhook", headers, body);
 
     for (headers, sentence) in [
         (["", &now, &right], UNSIGNED),
