@@ -4,7 +4,7 @@
 //! [`contacts`], [`contact_properties`], [`topics`], [`suppressions`], [`events`], [`webhooks`], [`logs`], [`usage`].
 //! Around them: [`http`] (what every endpoint shares), [`store`] (the two doors of the one file), [`mime`]
 //! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
-//! [`preferences`] (unsubscribe links and their page).
+//! [`preferences`] (unsubscribe links and their page), [`ingest`] (what other systems report).
 //! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`announcer`],
 //! [`context`], [`signature`]; `one_line` reads names.
 
@@ -30,6 +30,7 @@ pub mod events;
 pub mod http;
 pub mod id;
 pub mod id_or_email;
+pub mod ingest;
 pub mod logs;
 pub mod mime;
 pub mod notices;

@@ -9,7 +9,7 @@ use super::Parts;
 use crate::clock::DAY_MS;
 use crate::erasure::Erasures;
 use crate::workers::{Supervisor, every};
-use crate::{contacts, delivery, logs};
+use crate::{contacts, delivery, ingest, logs};
 
 /// How often uses of API keys are written down.
 const KEY_USES_EVERY: Duration = Duration::from_secs(10);
@@ -38,6 +38,7 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
                 delivery::forget_old(&context).await?;
                 contacts::forget_choices(&context).await?;
                 logs::purge(&context, context.now_ms() - i64::from(log_days) * DAY_MS).await?;
+                ingest::purge(&context).await?;
                 retention.apply(&context).await
             })
             .await

@@ -39,6 +39,7 @@ use crate::dns::Resolver;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::http::{self, BodyLimits, ConnectionLimits, Cors, RateLimiter};
+use crate::ingest::Ingest;
 use crate::logs::{Logs, RequestLog};
 use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
@@ -145,6 +146,7 @@ impl App {
             .with(Arc::new(Suppressions::new(context.clone())))
             .with(Arc::new(Logs::new(context.clone(), Arc::clone(&log))))
             .with(Arc::clone(&log))
+            .with(Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));

@@ -42,6 +42,7 @@ use crate::dns::Cidr;
 use crate::domains::{DomainSettings, RelayRecords};
 use crate::logs::Recording;
 use crate::preferences::{LinkSettings, Reach};
+use crate::signature::WebhookSecret;
 use crate::store::Kind;
 
 /// Where accepted emails go.
@@ -157,6 +158,8 @@ pub struct Config {
     pub body_bytes_max: usize,
     /// Bytes of all request bodies in memory at once; at least one body.
     pub body_budget_bytes: usize,
+    /// What reports of other systems are signed with; none are taken without it.
+    pub ingest_secret: Option<WebhookSecret>,
     /// Where the built-in mailbox takes mail.
     pub capture_smtp: SocketAddr,
     /// How webhooks are delivered.
@@ -212,6 +215,8 @@ pub fn local_url(bound: SocketAddr) -> String {
 pub enum ConfigError {
     /// The smarthost's URL is none.
     Relay(RelayUrlError),
+    /// The secret of reports is none.
+    IngestSecret,
     /// Rows would go before their content, and a purged attachment could not be told from none.
     RetentionOrder { content_days: u32, email_days: u32 },
     /// Relay delivery without a smarthost.
@@ -232,6 +237,10 @@ impl std::fmt::Display for ConfigError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Relay(error) => write!(f, "--relay (or RINGMAIL_RELAY) is no smarthost's URL: {error}"),
+            Self::IngestSecret => f.write_str(
+                "--ingest-secret (or RINGMAIL_INGEST_SECRET) is no signing secret: it is whsec_ and the base64 of 24 \
+                 to 64 bytes, as printed by: echo whsec_$(openssl rand -base64 32)",
+            ),
             Self::RetentionOrder { content_days, email_days } => write!(
                 f,
                 "emails cannot be kept for a shorter time than their content: raise --email-retention-days \

@@ -9,7 +9,7 @@ use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, ValueEnum,
 
 use super::relay::RelayText;
 use super::surroundings::{Surroundings, without_empty_variables};
-use super::values;
+use super::values::{self, SecretText};
 use super::webhooks::WebhookSettings;
 use super::{Config, ConfigError, Delivery, Hostname, Purpose, Queue};
 use crate::address::DomainName;
@@ -93,6 +93,17 @@ pub struct Settings {
     #[arg(long, env = "RINGMAIL_ATTACHMENT_MB", value_name = "MIB", default_value_t = 40,
           value_parser = value_parser!(u32).range(1..=256), help_heading = "Serving")]
     attachment_mb: u32,
+
+    #[arg(
+        long,
+        env = "RINGMAIL_INGEST_SECRET",
+        value_name = "SECRET",
+        hide_env_values = true,
+        help_heading = "Serving",
+        help = "What other systems sign their reports about deliveries with: whsec_ and the base64 of 24 to 64 bytes; \
+                better in the variable, because a flag shows in the list of processes [default: none are taken]"
+    )]
+    ingest_secret: Option<SecretText>,
 
     /// Where the one data file lies [default: STATE_DIRECTORY, else ./ringmail-data; ringmail dev:
     /// ./ringmail-dev].
@@ -287,6 +298,7 @@ impl Settings {
             body_mb,
             body_budget_mb,
             attachment_mb,
+            ingest_secret,
             data_dir,
             master_key_file,
             cache_mb,
@@ -327,6 +339,7 @@ impl Settings {
         if all < site {
             return Err(ConfigError::Sessions { site, all });
         }
+        let ingest_secret = ingest_secret.map(|text| text.parse().ok_or(ConfigError::IngestSecret)).transpose()?;
         let relay = relay.map(|text| text.parse().map_err(ConfigError::Relay)).transpose()?;
         let delivery = match delivery {
             DeliveryMode::Capture => Delivery::Capture,
@@ -369,6 +382,7 @@ impl Settings {
             attachment_bytes_max: u64::from(attachment_mb) * MIB as u64,
             body_bytes_max: body * MIB,
             body_budget_bytes: budget * MIB,
+            ingest_secret,
             capture_smtp,
             webhooks,
             log_format,

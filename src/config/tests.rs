@@ -50,6 +50,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!((config.log_retention_days, config.request_log), (30, Recording::On));
     assert_eq!(config.attachment_bytes_max, 40 << 20);
     assert_eq!((config.body_bytes_max, config.body_budget_bytes), (56 << 20, 128 << 20));
+    assert_eq!(config.ingest_secret, None);
     assert_eq!(config.capture_smtp.to_string(), "127.0.0.1:0");
     assert_eq!(config.webhooks.dispatch.per_second, 50);
     assert!(!config.webhooks.policy.plain_http);
@@ -94,6 +95,7 @@ fn settings_that_do_not_go_together_are_refused_in_a_sentence_that_names_the_fla
         (&["--relay", "mail.example.com"], "smtp:// or smtps://"),
         (&["--body-mb", "200"], "--body-budget-mb (128)"),
         (&["--sessions", "5"], "--sessions (5)"),
+        (&["--ingest-secret", "whsec_c2hvcnQ="], "--ingest-secret (or RINGMAIL_INGEST_SECRET)"),
     ] {
         let sentence = config(line).unwrap_err().to_string();
 

@@ -15,8 +15,8 @@ use super::{auth, edge, openapi};
 use crate::id::IdSource;
 use crate::logs::RequestLog;
 use crate::{
-    api_keys, contact_properties, contacts, dashboard, domains, emails, logs, preferences, segments, suppressions,
-    topics, webhooks,
+    api_keys, contact_properties, contacts, dashboard, domains, emails, ingest, logs, preferences, segments,
+    suppressions, topics, webhooks,
 };
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
@@ -190,6 +190,7 @@ fn absent() -> Router {
 
 /// The routes that need no key.
 fn open() -> Router {
+    use ingest::api as ingest;
     use preferences::api as preferences;
 
     Router::new()
@@ -207,6 +208,9 @@ fn open() -> Router {
                 .head(preferences::show_unsubscribe)
                 .post(preferences::unsubscribe),
         )
+        // Signed by whoever reports.
+        .push(Router::with_path("ingest/events").post(ingest::ingest_events))
+        .push(Router::with_path("ingest/message").post(ingest::ingest_message))
 }
 
 /// Joins the routes with the checks around them.

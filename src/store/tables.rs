@@ -94,6 +94,10 @@ pub const CAPTURED_MESSAGES: Table<(CapturedId, u32), Blob> = Table::new("captur
 /// the email's row.
 pub const EVENTS: Table<(EmailId, EventId), EventRow> = Table::new("events-1");
 
+/// Requests and messages that reported about deliveries (SHA-256), by the UTC day they came (days since
+/// the epoch): one that is repeated does nothing. Written by `ingest`; removed after a week.
+pub const INGESTED: Table<(u32, [u8; 32]), ()> = Table::new("ingested-1");
+
 /// What happened to a team's contacts and suppression list, oldest first. Written by
 /// `events::record_audience` alone; lives as long as webhook deliveries do.
 pub const AUDIENCE_EVENTS: Table<(TeamId, EventId), AudienceEventRow> = Table::new("audience_events-1");
@@ -200,6 +204,7 @@ pub const NAMES: &[&str] = &[
     CAPTURED.name(),
     CAPTURED_MESSAGES.name(),
     EVENTS.name(),
+    INGESTED.name(),
     AUDIENCE_EVENTS.name(),
     EVENT_SUBSCRIPTIONS.name(),
     EVENT_MESSAGES.name(),

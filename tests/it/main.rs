@@ -12,6 +12,7 @@ mod domains;
 mod emails;
 mod erasure;
 mod http;
+mod ingest;
 mod isolation;
 mod logs;
 mod preferences;

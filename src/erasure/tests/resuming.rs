@@ -46,6 +46,8 @@ async fn a_start_after_every_step_loses_nothing_and_repeats_nothing() {
         (emails(ids[199]), 100),
         (Some(Stage::Captured { after: Id::MIN }), 125),
         (Some(Stage::AudienceEvents { after: Id::MIN }), 125),
+        (Some(Stage::Messages { after: Id::MIN }), 125),
+        (Some(Stage::Deliveries { after: (Id::MIN, Id::MIN) }), 125),
         (Some(Stage::RequestLog(LogSpan::START)), 125),
         (Some(Stage::RequestLog(LogSpan { after: Id::MIN, until: Some(Id::MIN) })), 125),
         (None, 125),

@@ -19,6 +19,7 @@ const NOUNS: &[&str] = &[
     "emails",
     "erasure",
     "events",
+    "ingest",
     "logs",
     "preferences",
     "segments",
