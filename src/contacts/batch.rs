@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::check::{ItemError, Known, PropertyKeys};
+use super::check::{ItemError, Known, PropertySizes};
 use super::model::{NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
 use super::write::ContactWriter;
@@ -118,9 +118,11 @@ struct Entry {
     merged: Vec<usize>,
     /// Other items that do not count.
     skipped: Vec<usize>,
-    existing: Option<(ContactId, ContactRow)>,
-    /// The keys it comes to have; counted once the address repeats.
-    keys: Option<PropertyKeys>,
+    /// The contact that has the address. Its row is read again where it is needed: a thousand of them
+    /// are not held at once.
+    existing: Option<ContactId>,
+    /// The properties it comes to have; counted once the address repeats.
+    properties: Option<PropertySizes>,
 }
 
 /// What a batch comes to, before anything is written.
@@ -152,8 +154,7 @@ impl Batch {
         let plan = self.plan(tx, team)?;
         let mut outcome = BatchOutcome { items: Vec::with_capacity(self.items.len()), failed: plan.failed };
         for entry in &plan.entries {
-            let id = entry.existing.as_ref().map(|(id, _)| *id);
-            self.report(entry, id, &mut outcome);
+            self.report(entry, entry.existing, &mut outcome);
         }
         Ok(outcome.in_order())
     }
@@ -167,7 +168,7 @@ impl Batch {
         let mut outcome = BatchOutcome { items: Vec::with_capacity(self.items.len()), failed: plan.failed };
         let mut writer = ContactWriter::new(tx, context, team, self.options.source);
         for entry in &plan.entries {
-            let id = self.write(&mut writer, entry)?;
+            let id = self.write(tx, team, &mut writer, entry)?;
             self.report(entry, Some(id), &mut outcome);
         }
         writer.finish()?;
@@ -183,8 +184,12 @@ impl Batch {
         for (place, (index, item, hash)) in self.items.iter().enumerate() {
             let failure = match (known.check(tx, &definitions, &item.changes)?, places.get(hash)) {
                 (Some(failure), _) => Some(failure),
-                (None, Some(at)) => self.repeat(&mut plan.entries[*at], place).err(),
-                (None, None) => match self.open(*hash, place, store::find_by_address(tx, team, hash)?) {
+                (None, Some(at)) => {
+                    let entry = &mut plan.entries[*at];
+                    self.count_properties(tx, team, entry)?;
+                    self.repeat(entry, place).err()
+                }
+                (None, None) => match self.open(*hash, place, store::find_by_address(tx, team, hash)?.as_ref()) {
                     Ok(entry) => {
                         places.insert(*hash, plan.entries.len());
                         plan.entries.push(entry);
@@ -207,16 +212,27 @@ impl Batch {
         &self,
         hash: AddressHash,
         place: usize,
-        existing: Option<(ContactId, ContactRow)>,
+        existing: Option<&(ContactId, ContactRow)>,
     ) -> Result<Entry, ItemError> {
-        match (&existing, self.options.on_conflict) {
+        match (existing, self.options.on_conflict) {
             (Some(_), OnConflict::Error) => return Err(ItemError::Exists),
             (Some(_), OnConflict::Skip) => {}
             (Some(_), OnConflict::Upsert) | (None, _) => {
-                PropertyKeys::check(existing.as_ref().map(|(_, row)| row), &self.items[place].1.changes)?;
+                PropertySizes::check(existing.map(|(_, row)| row), &self.items[place].1.changes)?;
             }
         }
-        Ok(Entry { hash, first: place, merged: Vec::new(), skipped: Vec::new(), existing, keys: None })
+        let existing = existing.map(|(id, _)| *id);
+        Ok(Entry { hash, first: place, merged: Vec::new(), skipped: Vec::new(), existing, properties: None })
+    }
+
+    /// Counts the properties that an address comes to have, before an item is merged into its first.
+    fn count_properties(&self, tx: &impl Reads, team: TeamId, entry: &mut Entry) -> Result<(), StoreError> {
+        if self.options.on_conflict == OnConflict::Upsert && entry.properties.is_none() {
+            let mut properties = PropertySizes::of(row_of(tx, team, entry)?.as_ref());
+            properties.apply(&self.items[entry.first].1.changes);
+            entry.properties = Some(properties);
+        }
+        Ok(())
     }
 
     /// Notes an item whose address an earlier one has; fails as the item does.
@@ -225,19 +241,22 @@ impl Batch {
             OnConflict::Error => return Err(ItemError::Repeats(self.items[entry.first].0)),
             OnConflict::Skip => entry.skipped.push(place),
             OnConflict::Upsert => {
-                let keys = entry.keys.get_or_insert_with(|| {
-                    let mut keys = PropertyKeys::of(entry.existing.as_ref().map(|(_, row)| row));
-                    keys.apply(&self.items[entry.first].1.changes);
-                    keys
-                });
-                keys.change(&self.items[place].1.changes)?;
+                if let Some(properties) = &mut entry.properties {
+                    properties.change(&self.items[place].1.changes)?;
+                }
                 entry.merged.push(place);
             }
         }
         Ok(())
     }
 
-    fn write(&self, writer: &mut ContactWriter<'_, '_>, entry: &Entry) -> Result<ContactId, StoreError> {
+    fn write(
+        &self,
+        tx: &WriteTx<'_>,
+        team: TeamId,
+        writer: &mut ContactWriter<'_, '_>,
+        entry: &Entry,
+    ) -> Result<ContactId, StoreError> {
         let item = &self.items[entry.first].1;
         let mut merged;
         let item = if entry.merged.is_empty() {
@@ -249,19 +268,17 @@ impl Batch {
             }
             &merged
         };
-        match &entry.existing {
-            None => writer.create(item, &entry.hash),
-            Some((id, row)) => {
-                if self.options.on_conflict == OnConflict::Upsert {
-                    writer.update(*id, row, &item.changes, Resubscribe::Never, self.options.opt_ins)?;
-                }
-                Ok(*id)
-            }
+        let Some(id) = entry.existing else { return writer.create(item, &entry.hash) };
+        if self.options.on_conflict == OnConflict::Upsert
+            && let Some(row) = row_of(tx, team, entry)?
+        {
+            writer.update(id, &row, &item.changes, Resubscribe::Never, self.options.opt_ins)?;
         }
+        Ok(id)
     }
 
     fn report(&self, entry: &Entry, id: Option<ContactId>, outcome: &mut BatchOutcome) {
-        let status = match (&entry.existing, self.options.on_conflict) {
+        let status = match (entry.existing, self.options.on_conflict) {
             (None, _) => ItemStatus::Created,
             (Some(_), OnConflict::Upsert) => ItemStatus::Updated,
             (Some(_), OnConflict::Skip | OnConflict::Error) => ItemStatus::Skipped,
@@ -273,6 +290,11 @@ impl Batch {
         entry.merged.iter().for_each(|place| report(*place, ItemStatus::Updated));
         entry.skipped.iter().for_each(|place| report(*place, ItemStatus::Skipped));
     }
+}
+
+/// Returns the row of an entry's contact, where it has one.
+fn row_of(tx: &impl Reads, team: TeamId, entry: &Entry) -> Result<Option<ContactRow>, StoreError> {
+    entry.existing.map_or(Ok(None), |id| store::find(tx, team, id))
 }
 
 impl BatchOutcome {

@@ -2,13 +2,14 @@
 //!
 //! Reading order: `model.rs` (what a write says), `store.rs` (the rows), `consent.rs` (what a send
 //! asks), `check.rs` (what a write is held against), `write.rs` (the one way a contact changes),
-//! `batch.rs` (many in one write), `view.rs` (a contact as its team sees it), `borrowed.rs` (a row
-//! looked at where it lies), `service.rs` and `relations.rs` (the use cases), `api/` (endpoints);
-//! `csv/` (cells and lines), `import/` and `export/` (files of contacts).
+//! `batch.rs` (many in one write), `view.rs` (a contact as its team sees it), `weight.rs` (how large it
+//! is), `borrowed.rs` (a row looked at where it lies), `service.rs` and `relations.rs` (the use cases),
+//! `api/` (endpoints); `csv/` (cells and lines), `import/` and `export/` (files of contacts).
 //!
 //! Invariants: an address has one contact in a team, without regard to case; every change records
 //! its events in its own transaction, and a write that restates what is stored records nothing; an
-//! opt-out is lifted by an explicit word about that one contact alone.
+//! opt-out is lifted by an explicit word about that one contact alone; what a contact holds and what
+//! is answered about contacts are bounded in bytes.
 
 pub mod api;
 
@@ -24,6 +25,7 @@ mod relations;
 mod service;
 mod store;
 mod view;
+mod weight;
 mod write;
 
 pub use batch::{
@@ -32,10 +34,12 @@ pub use batch::{
 pub use borrowed::BorrowedContact;
 pub use check::ItemError;
 pub use consent::{has_opted_out, receives_topic};
-pub use model::{CONTACT_PROPERTIES_MAX, ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
+pub use model::{
+    CONTACT_PROPERTIES_MAX, ContactChanges, NewContact, OptIns, PROPERTIES_BYTES_MAX, PropertyChange, Resubscribe,
+};
 pub use service::{ContactName, Contacts, Erase, Removal, WriteError};
 pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address};
-pub use view::{ContactView, Facets, TopicSubscription};
+pub use view::{ANSWER_BYTES_MAX, ContactView, Facets, ShowError, TopicSubscription};
 pub use write::{ContactWriter, Written, set_topics, set_unsubscribed};
 
 #[cfg(test)]

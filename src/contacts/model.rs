@@ -24,6 +24,8 @@ pub enum PropertyChange {
 
 /// Properties of one contact at most.
 pub const CONTACT_PROPERTIES_MAX: usize = 100;
+/// Bytes of the properties of one contact at most, keys and values together.
+pub const PROPERTIES_BYTES_MAX: usize = 64 << 10;
 
 /// What a write says of a contact; what it does not say stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,17 +1,17 @@
 //! The use cases of contacts themselves: add, show, change, remove.
 
 use super::batch::{Batch, BatchError, BatchOptions, BatchOutcome};
-use super::check::{ItemError, Known, PropertyKeys};
+use super::check::{ItemError, Known, PropertySizes};
 use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
-use super::view::{ContactView, Facets, Viewer};
+use super::view::{ContactView, Facets, ShowError, Viewer};
 use super::write::ContactWriter;
 use crate::address::EmailAddress;
 use crate::context::Context;
 use crate::events::Source;
 use crate::id::{ContactId, TeamId, resource};
 use crate::id_or_email::IdOrEmail;
-use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::page::{Page, PageQuery, page};
 use crate::store::tables::CONTACTS;
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::{contact_properties, erasure, suppressions};
@@ -82,7 +82,7 @@ impl Contacts {
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 let id = match store::find_by_address(tx, team, &hash)? {
                     Some((id, row)) => {
-                        PropertyKeys::check(Some(&row), &new.changes).map_err(WriteError::Refused)?;
+                        PropertySizes::check(Some(&row), &new.changes).map_err(WriteError::Refused)?;
                         writer.update(id, &row, &new.changes, Resubscribe::Never, OptIns::Allowed)?;
                         id
                     }
@@ -117,21 +117,24 @@ impl Contacts {
     /// their order.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`ShowError`].
     pub async fn find_all(
         &self,
         team: TeamId,
         names: Vec<ContactName>,
         facets: Facets,
-    ) -> Result<Vec<(usize, ContactView)>, StoreError> {
+    ) -> Result<Vec<(usize, ContactView)>, ShowError> {
         self.context
             .store
             .read(move |tx| {
                 let viewer = Viewer::new(tx, team, facets)?;
+                let mut room = viewer.room();
                 let mut found = Vec::with_capacity(names.len());
                 for (place, name) in names.iter().enumerate() {
                     if let Some((id, row)) = named(tx, team, name)? {
-                        found.push((place, viewer.view(tx, id, row)?));
+                        let contact = viewer.view(tx, id, row)?;
+                        room.take(&contact)?;
+                        found.push((place, contact));
                     }
                 }
                 Ok(found)
@@ -142,18 +145,21 @@ impl Contacts {
     /// Returns a page of the team's contacts, newest first.
     ///
     /// # Errors
-    /// [`PageError`].
+    /// [`ShowError`].
     pub async fn list(
         &self,
         team: TeamId,
         query: PageQuery<ContactId>,
         facets: Facets,
-    ) -> Result<Page<ContactView>, PageError> {
+    ) -> Result<Page<ContactView>, ShowError> {
         self.context
             .store
             .read(move |tx| {
                 let viewer = Viewer::new(tx, team, facets)?;
-                page(tx, &CONTACTS, team, query, |id, row| viewer.view(tx, id, row.decode()?).map(Some))
+                let page = page(tx, &CONTACTS, team, query, |id, row| viewer.view(tx, id, row.decode()?).map(Some))?;
+                let mut room = viewer.room();
+                page.rows.iter().try_for_each(|contact| room.take(contact))?;
+                Ok(page)
             })
             .await
     }
@@ -180,7 +186,7 @@ impl Contacts {
                     return Err(WriteError::OtherEmail);
                 }
                 refuse(tx, team, &changes)?;
-                PropertyKeys::check(Some(&row), &changes).map_err(WriteError::Refused)?;
+                PropertySizes::check(Some(&row), &changes).map_err(WriteError::Refused)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 writer.update(id, &row, &changes, Resubscribe::Allowed, OptIns::Allowed)?;
                 writer.finish()?;
@@ -260,20 +266,25 @@ impl Contacts {
     /// Returns a page of rows as the team sees them.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`ShowError`].
     pub async fn show(
         &self,
         team: TeamId,
         page: Page<(ContactId, ContactRow)>,
         facets: Facets,
-    ) -> Result<Page<ContactView>, StoreError> {
+    ) -> Result<Page<ContactView>, ShowError> {
         let Page { rows, has_more } = page;
         self.context
             .store
             .read(move |tx| {
                 let viewer = Viewer::new(tx, team, facets)?;
-                let views = rows.into_iter().map(|(id, row)| viewer.view(tx, id, row));
-                Ok(Page { rows: views.collect::<Result<_, StoreError>>()?, has_more })
+                let mut room = viewer.room();
+                let views = rows.into_iter().map(|(id, row)| {
+                    let contact = viewer.view(tx, id, row)?;
+                    room.take(&contact)?;
+                    Ok(contact)
+                });
+                Ok(Page { rows: views.collect::<Result<_, ShowError>>()?, has_more })
             })
             .await
     }

@@ -13,6 +13,7 @@ use super::progress::RowError;
 use crate::address::EmailAddress;
 use crate::contact_properties::{Definitions, PropertyError};
 use crate::contacts::model::{NAME_CHARS_MAX, is_name};
+use crate::contacts::weight::text_bytes;
 use crate::id::SegmentId;
 
 /// The most segments of one row.
@@ -45,25 +46,15 @@ impl ImportItem {
     /// Returns about how many bytes the item has as JSON, and never fewer.
     pub(super) fn weight(&self) -> usize {
         let Self { email, first_name, last_name, unsubscribed: _, properties, segments } = self;
-        let names = [first_name, last_name].into_iter().flatten().map(|name| weight(name)).sum::<usize>();
-        let properties = properties.iter().map(|(key, value)| weight(key) + weight(value)).sum::<usize>();
+        let names = [first_name, last_name].into_iter().flatten().map(|name| text_bytes(name)).sum::<usize>();
+        let properties = properties.iter().map(|(key, value)| text_bytes(key) + text_bytes(value)).sum::<usize>();
         size_of::<Self>()
-            + weight(email.local())
-            + weight(email.domain().as_str())
+            + text_bytes(email.local())
+            + text_bytes(email.domain().as_str())
             + names
             + properties
             + 40 * segments.len()
     }
-}
-
-/// A text in JSON, with its quotes and what may stand beside them.
-fn weight(text: &str) -> usize {
-    let escaped = text.bytes().map(|byte| match byte {
-        0..0x20 => 6,
-        b'"' | b'\\' => 2,
-        _ => 1,
-    });
-    escaped.sum::<usize>() + 8
 }
 
 /// Reads a row; nothing of one whose cells are all empty.

@@ -7,7 +7,7 @@ use super::{Existing, Outcome, Property, Run};
 use crate::contact_properties::{ContactProperties, PROPERTIES_MAX};
 use crate::contacts::{
     BATCH_MAX, BatchError, BatchItem, BatchOptions, BatchOutcome, CONTACT_PROPERTIES_MAX, ContactChanges, Contacts,
-    ItemError, ItemStatus, NewContact, OnConflict, OptIns, PropertyChange, Validation,
+    ItemError, ItemStatus, NewContact, OnConflict, OptIns, PROPERTIES_BYTES_MAX, PropertyChange, Validation,
 };
 use crate::context::Context;
 use crate::events::Source;
@@ -192,6 +192,9 @@ fn answered(count: usize, outcome: BatchOutcome) -> Vec<Outcome> {
             ItemError::NotANumber(key) => format!("the property `{key}` is a number, and the value is none"),
             ItemError::TooManyProperties => {
                 format!("the contact would have more than {CONTACT_PROPERTIES_MAX} properties")
+            }
+            ItemError::PropertiesTooLong => {
+                format!("the contact's properties would have more than {} KiB together", PROPERTIES_BYTES_MAX >> 10)
             }
             ItemError::Exists | ItemError::Repeats(_) => "the team has a contact with the address".to_owned(),
         });

@@ -135,3 +135,41 @@ fn a_contact_never_has_more_than_a_hundred_properties() {
     assert_eq!(answer.ok(200)["counts"], json!({ "created": 1, "updated": 1, "skipped": 0, "failed": 1 }));
     assert_eq!(properties(&server, "bob@example.net").as_object().unwrap().len(), 100);
 }
+
+#[test]
+fn a_contact_never_has_more_than_64_kib_of_properties() {
+    let server = TestServer::start();
+    let path = "/contacts/ada@example.net";
+    // A key of 5 bytes and a value of 2,000 characters of two bytes: 16 of them have 64,080 bytes.
+    let keys = |from: usize, to: usize| -> Value {
+        let value = json!("\u{fc}".repeat(2_000));
+        (from..to).map(|key| (format!("key{key:02}"), value.clone())).collect::<serde_json::Map<_, _>>().into()
+    };
+    create(&server, "ada@example.net", &json!({ "properties": keys(0, 16) }));
+    let before = everything(&server);
+
+    let refusal = "422 validation_error: Invalid `properties` field: with these the contact's properties would have \
+                   more than 64 KiB, keys and values together. Shorten some, or remove one with null.";
+    let one_more = json!({ "email": "ada@example.net", "properties": keys(16, 17) });
+    assert_eq!(server.patch(path, &json!({ "properties": keys(16, 17) })).refusal(), refusal);
+    assert_eq!(server.post("/contacts", &one_more).refusal(), refusal);
+    let bob = json!({ "email": "bob@example.net", "properties": keys(0, 17) });
+    assert_eq!(server.post("/contacts", &bob).refusal(), refusal);
+    let prefixed = refusal.replace(": Invalid", ": contacts.0: Invalid");
+    assert_eq!(server.post("/contacts/batch?on_conflict=upsert", &json!([one_more])).refusal(), prefixed);
+    assert_eq!(server.post("/contacts/batch", &json!([bob])).refusal(), prefixed);
+    let halves = json!([
+        { "email": "bob@example.net", "properties": keys(0, 9) },
+        { "email": "bob@example.net", "properties": keys(8, 17) },
+    ]);
+    let prefixed = refusal.replace(": Invalid", ": contacts.1: Invalid");
+    assert_eq!(server.post("/contacts/batch?on_conflict=upsert", &halves).refusal(), prefixed);
+    assert_eq!(everything(&server), before);
+
+    // A value that takes the place of another counts once, and a removal makes room.
+    server.patch(path, &json!({ "properties": keys(8, 16) })).ok(200);
+    let mut swap = keys(16, 17);
+    swap["key00"] = json!(null);
+    server.patch(path, &json!({ "properties": swap })).ok(200);
+    assert_eq!(properties(&server, "ada@example.net").as_object().unwrap().len(), 16);
+}
