@@ -178,6 +178,26 @@ fn batches_have_a_thousand_items_or_less_and_lie_in_the_order_of_the_file() {
     }
 }
 
+/// One good row, and wrong ones for the rest of the file: they all wait for its answer.
+#[test]
+fn wrong_rows_do_not_wait_for_a_batch_to_be_full() {
+    let mut import = Import::new(options());
+    import.feed(format!("email\n{}", " \n".repeat(head::BYTES_MAX)).as_bytes()).unwrap();
+    import.feed(b"a@example.com\n").unwrap();
+    let mut answered = 0;
+    for _ in 0..100 {
+        import.feed("bad\n".repeat(500).as_bytes()).unwrap();
+        while let Some(batch) = import.next_batch() {
+            import.settle(batch, vec![Outcome::Created]);
+        }
+        answered += import.take_errors().len();
+
+        assert!(import.errors.len() <= ERRORS_WAITING_MAX, "{} errors wait", import.errors.len());
+    }
+
+    assert_eq!((answered as u64, import.progress().created), (import.progress().failed, 1));
+}
+
 #[test]
 fn rows_are_counted_by_what_came_of_them() {
     let file = b"email\na@example.com\nb@example.com\nbad\nc@example.com\nd@example.com\ne@example.com\n";
