@@ -7,9 +7,10 @@
 //! `api/` (endpoints); `csv/` (cells and lines), `import/` and `export/` (files of contacts).
 //!
 //! Invariants: an address has one contact in a team, without regard to case; every change records
-//! its events in its own transaction, and a write that restates what is stored records nothing; an
-//! opt-out is lifted by an explicit word about that one contact alone; what a contact holds and what
-//! is answered about contacts are bounded in bytes.
+//! its events in its own transaction, and a write that restates what is stored records nothing; adding,
+//! a batch and an import never lift an opt-out of everything, and an import never turns an opt-out of a
+//! topic into an opt-in, while a choice about a topic takes the place of an earlier one everywhere
+//! else; what a contact holds and what is answered about contacts are bounded in bytes.
 
 pub mod api;
 

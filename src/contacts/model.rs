@@ -60,8 +60,8 @@ impl ContactChanges {
         }
     }
 
-    /// Adds what a later write says of the same contact: its fields win, segments and choices are
-    /// united, and an opt-out stands whichever of the two says it.
+    /// Adds what a later write says of the same contact: its fields and its choices win, segments and
+    /// choices are united, and an opt-out of everything stands whichever of the two says it.
     pub fn merge(&mut self, later: &Self) {
         if later.first_name != Patch::Keep {
             self.first_name = later.first_name.clone();

@@ -68,7 +68,7 @@ impl Contacts {
     }
 
     /// Adds a contact, or changes the one that has the address as an upsert does: what is not said
-    /// stays, and nobody is subscribed again.
+    /// stays, and so does an opt-out of everything.
     ///
     /// # Errors
     /// [`WriteError`]; nothing is stored.

@@ -35,7 +35,7 @@ impl ToSchema for CreateContactsRequest {
 ///
 /// `on_conflict` decides what becomes of an address that has a contact or that repeats in the batch.
 /// One invalid item refuses the batch, unless `x-batch-validation: permissive` lets the others pass.
-/// A batch opts people out and never subscribes them again.
+/// A batch never lifts an opt-out of everything; choices about topics are set as they are given.
 #[endpoint(tags("Contacts"))]
 pub async fn create_contacts(
     contacts: State<Contacts>,

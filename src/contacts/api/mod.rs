@@ -31,8 +31,8 @@ use crate::store::page::PageError;
 
 /// Adds a contact.
 ///
-/// One that has the address already is changed instead: what is not given stays, and nobody is
-/// subscribed again.
+/// One that has the address already is changed instead: what is not given stays, and so does
+/// an opt-out of everything.
 #[endpoint(tags("Contacts"))]
 pub async fn create_contact(
     contacts: State<Contacts>,
