@@ -61,8 +61,9 @@ pub(super) struct ContactsArgs {
     file: PathBuf,
 
     /// What columns say, as TARGET=COLUMN with commas between. Targets: email, first_name, last_name,
-    /// unsubscribed, property:KEY, segment (ids), ignore. Columns called like the first four, and
-    /// property:KEY, map by themselves.
+    /// unsubscribed, property:KEY, segment, topic_opt_in and topic_opt_out (ids with spaces between),
+    /// ignore. Columns called like the first four, property:KEY, and the columns of an export map by
+    /// themselves.
     #[arg(long, value_name = "MAP", value_parser = mapping)]
     map: Vec<Mapping>,
 

@@ -264,7 +264,7 @@ impl Batch {
         } else {
             merged = item.clone();
             for place in &entry.merged {
-                merged.changes.merge(&self.items[*place].1.changes);
+                merged.changes.merge(&self.items[*place].1.changes, self.options.opt_ins);
             }
             &merged
         };

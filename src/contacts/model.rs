@@ -61,8 +61,9 @@ impl ContactChanges {
     }
 
     /// Adds what a later write says of the same contact: its fields and its choices win, segments and
-    /// choices are united, and an opt-out of everything stands whichever of the two says it.
-    pub fn merge(&mut self, later: &Self) {
+    /// choices are united, and an opt-out of everything stands whichever of the two says it. So does one
+    /// of a topic where opt-outs are kept.
+    pub fn merge(&mut self, later: &Self, opt_ins: OptIns) {
         if later.first_name != Patch::Keep {
             self.first_name = later.first_name.clone();
         }
@@ -78,7 +79,10 @@ impl ContactChanges {
             self.join(*segment);
         }
         for (topic, subscription) in &later.topics {
-            self.choose(*topic, *subscription);
+            let keeps = opt_ins == OptIns::KeepOptOuts && self.topics.contains(&(*topic, Subscription::OptOut));
+            if !keeps {
+                self.choose(*topic, *subscription);
+            }
         }
     }
 }

@@ -130,10 +130,52 @@ fn segments_are_named_by_their_ids() {
 }
 
 #[test]
+fn segments_and_choices_of_an_export_map_by_themselves() {
+    let (one, two) = ("019b8d6d-f9b0-7000-8000-000000000001", "019b8d6d-f9b0-7000-8000-000000000002");
+    let file = format!(
+        "email,segment_ids,topic_opt_in_ids,topic_opt_out_ids,segment,topic_opt_out\n\
+         a@example.com,{two},{one},{one} {two},News,News\n\
+         b@example.com,,x,,,\n"
+    );
+    let Made { batches, mut import } = made(file.as_bytes(), 9, options()).unwrap();
+
+    let item = &batches[0].items[0];
+    let id = |text| crate::id::TopicId::parse(text).unwrap();
+    assert_eq!(item.segments, [crate::id::SegmentId::parse(two).unwrap()]);
+    assert_eq!((&item.opt_ins[..], &item.opt_outs[..]), (&[id(one)][..], &[id(one), id(two)][..]));
+    import.settle(batches.into_iter().next().unwrap(), vec![Outcome::Created]);
+    assert_eq!(import.take_errors()[0].sentence(), "`topic_opt_in_ids`: `x` is not the id of a topic");
+}
+
+/// The row of the largest contact, as an export writes it.
+#[test]
+fn the_largest_contact_is_a_row_and_one_with_more_is_none() {
+    let keys: Vec<String> = (0..99).map(|number| format!("property:p{number}")).collect();
+    let property = |key: &String| Property { key: key["property:".len()..].to_owned(), kind: PropertyKind::String };
+    let options = ImportOptions { properties: keys.iter().map(property).collect(), ..options() };
+    let id = "019b8d6d-f9b0-7000-8000-000000000001 ";
+    let row = |value: &str| {
+        let cells = [id.repeat(1_000), id.repeat(500), id.repeat(500)].join(",");
+        format!("a@example.com,{cells}{}\n", format!(",{value}").repeat(keys.len()))
+    };
+    let header = format!("email,segment_ids,topic_opt_in_ids,topic_opt_out_ids,{}\n", keys.join(","));
+    let large = format!("\"{}\"", "\"\"".repeat(655));
+
+    let Made { batches, mut import } =
+        made((header.clone() + &row(&large)).as_bytes(), 1_000, options.clone()).unwrap();
+    assert_eq!(import.take_errors(), []);
+    assert!(serde_json::to_string(&batches[0].items).unwrap().len() <= BATCH_WEIGHT_MAX);
+
+    let larger = format!("\"{}\"", "\"\"".repeat(665));
+    let Made { mut import, .. } = made((header + &row(&larger)).as_bytes(), 1_000, options).unwrap();
+    assert_eq!(import.take_errors()[0].sentence(), "its properties have more than 64 KiB together");
+}
+
+#[test]
 fn a_file_that_cannot_be_imported_says_why() {
     let utf16: Vec<u8> = "email,x\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let long = format!("email,{}\n", "x".repeat(70_000));
-    let open = format!("\"email\n{}", "a@example.com\n".repeat(10_000));
+    let long = format!("email,{}\n", "x".repeat(270_000));
+    let open = format!("\"email\n{}", "a@example.com\n".repeat(20_000));
     for (file, words) in [
         (&b""[..], "empty"),
         (b"\xEF\xBB\xBF", "empty"),
@@ -145,8 +187,8 @@ fn a_file_that_cannot_be_imported_says_why() {
         (b"Name\nAnn\n", "`email`"),
         (b"a@example.com,Ann\n", "names of the columns"),
         (b"\"email", "never closed"),
-        (long.as_bytes(), "longer than 64 KiB"),
-        (open.as_bytes(), "longer than 64 KiB"),
+        (long.as_bytes(), "longer than 256 KiB"),
+        (open.as_bytes(), "longer than 256 KiB"),
     ] {
         for step in [1, 1 << 20] {
             let error = made(file, step, options()).err().unwrap().to_string();

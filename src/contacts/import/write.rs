@@ -156,21 +156,19 @@ pub async fn write_batch(
 }
 
 fn contact(item: ImportItem, given: &Given) -> NewContact {
-    let ImportItem { email, first_name, last_name, unsubscribed, properties, segments } = item;
+    let ImportItem { email, first_name, last_name, unsubscribed, properties, segments, opt_ins, opt_outs } = item;
     let set = |name: Option<String>| name.map_or(Patch::Keep, Patch::Set);
     let mut changes = ContactChanges {
         first_name: set(first_name),
         last_name: set(last_name),
         unsubscribed,
         properties: properties.into_iter().map(|(key, text)| (key, PropertyChange::Set(text))).collect(),
-        segments,
-        topics: given.topics.iter().map(|topic| (*topic, Subscription::OptIn)).collect(),
+        ..ContactChanges::default()
     };
-    for segment in &given.segments {
-        if !changes.segments.contains(segment) {
-            changes.segments.push(*segment);
-        }
-    }
+    segments.iter().chain(&given.segments).for_each(|segment| changes.join(*segment));
+    // An opt-out stands, whatever else says an opt-in.
+    opt_ins.iter().chain(&given.topics).for_each(|topic| changes.choose(*topic, Subscription::OptIn));
+    opt_outs.iter().for_each(|topic| changes.choose(*topic, Subscription::OptOut));
     NewContact { email, changes }
 }
 
