@@ -14,6 +14,7 @@ use tokio::io::AsyncReadExt as _;
 use super::failure::Failure;
 use super::output::{Output, table};
 use super::place::{TeamArgs, ask, unexpected};
+use super::private_file;
 use super::progress::{Come, ProgressLine, grouped};
 use crate::admin::{Door, Request, Response};
 use crate::contacts::import::{
@@ -337,7 +338,7 @@ impl ErrorFile {
         if same(path, imported) {
             return Err(Failure::usage("the error file is the file that is imported; name another"));
         }
-        let file = StdFile::create(path)
+        let file = private_file::create(path)
             .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", path.display())))?;
         let mut file = Self { path: path.to_owned(), out: BufWriter::new(file) };
         file.put(&RowError::csv_header())?;

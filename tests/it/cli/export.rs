@@ -1,5 +1,7 @@
 //! `ringmail export contacts`.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use serde_json::json;
@@ -105,6 +107,41 @@ fn a_file_that_cannot_be_written_is_left_as_it_was() {
     assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{ran:?}");
     let written = std::fs::read_to_string(place.path("kept.csv")).unwrap();
     assert!(written.starts_with("id,email,") && written.ends_with(",created_at,updated_at\r\n"), "{written}");
+}
+
+#[test]
+fn files_of_contacts_are_their_owner_s_alone_and_no_link_is_followed() {
+    let place = Place::new();
+    let _server = place.serve(&["dev"]);
+    let mode = |name: &str| std::fs::symlink_metadata(place.path(name)).unwrap().permissions().mode() & 0o777;
+    let open_to_all = |name: &str| {
+        std::fs::write(place.path(name), "old").unwrap();
+        std::fs::set_permissions(place.path(name), Permissions::from_mode(0o666)).unwrap();
+    };
+    for name in ["errors.csv", "out.csv", "out.csv.partial"] {
+        open_to_all(name);
+    }
+    std::fs::write(place.path("people.csv"), "email\nada@example.com\nnobody\n").unwrap();
+
+    assert_eq!(place.run(&["import", "contacts", "people.csv", "--errors", "errors.csv"]).code, 1);
+    place.run(&["export", "contacts", "out.csv"]);
+
+    assert!(std::fs::read_to_string(place.path("errors.csv")).unwrap().contains("3,nobody,"));
+    assert!(std::fs::read_to_string(place.path("out.csv")).unwrap().contains(",ada@example.com,"));
+    assert_eq!((mode("errors.csv"), mode("out.csv")), (0o600, 0o600));
+    assert!(!place.path("out.csv.partial").exists());
+
+    open_to_all("elsewhere");
+    for name in ["errors.csv", "out.csv.partial", "linked.csv"] {
+        let _ = std::fs::remove_file(place.path(name));
+        std::os::unix::fs::symlink("elsewhere", place.path(name)).unwrap();
+    }
+    place.run(&["import", "contacts", "people.csv", "--errors", "errors.csv"]).failed(2, &["errors.csv", "link"]);
+    place.run(&["export", "contacts", "out.csv"]).failed(2, &["out.csv.partial", "link"]);
+    place.run(&["export", "contacts", "linked.csv"]).failed(2, &["linked.csv", "link"]);
+    place.run(&["export", "contacts", "."]).failed(2, &["directory"]);
+    assert_eq!(std::fs::read_to_string(place.path("elsewhere")).unwrap(), "old");
+    assert!(place.path("linked.csv").is_symlink());
 }
 
 #[test]
