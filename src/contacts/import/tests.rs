@@ -147,6 +147,24 @@ fn segments_and_choices_of_an_export_map_by_themselves() {
     assert_eq!(import.take_errors()[0].sentence(), "`topic_opt_in_ids`: `x` is not the id of a topic");
 }
 
+/// Blank lines took up what the first row is looked for in, and its beginning was taken for all of it.
+#[test]
+fn half_a_first_row_is_never_taken_for_the_whole() {
+    let row = "email,first_name,unsubscribed\r\na@example.com,Ada,yes\r\n";
+    for blank in 0..40 {
+        let file = format!("{}{row}", "\n".repeat(head::BYTES_MAX - blank));
+        for step in [1_000, head::BYTES_MAX, 1 << 20] {
+            match made(file.as_bytes(), step, options()) {
+                Ok(made) => assert_eq!(made.import.columns().len(), 3, "{blank} {step}"),
+                Err(error) => assert_eq!(error, FileError::LateFirstRow, "{blank} {step}"),
+            }
+        }
+    }
+    let few = format!("{}{row}", "\r\n".repeat(1_000));
+    let Made { batches, .. } = made(few.as_bytes(), 1_000, options()).unwrap();
+    assert_eq!((batches[0].items[0].unsubscribed, batches[0].lines[0]), (Some(true), 1_002));
+}
+
 /// The row of the largest contact, as an export writes it.
 #[test]
 fn the_largest_contact_is_a_row_and_one_with_more_is_none() {
@@ -174,8 +192,8 @@ fn the_largest_contact_is_a_row_and_one_with_more_is_none() {
 #[test]
 fn a_file_that_cannot_be_imported_says_why() {
     let utf16: Vec<u8> = "email,x\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let long = format!("email,{}\n", "x".repeat(270_000));
-    let open = format!("\"email\n{}", "a@example.com\n".repeat(20_000));
+    let long = format!("email,{}\n", "x".repeat(70_000));
+    let open = format!("\"email\n{}", "a@example.com\n".repeat(10_000));
     for (file, words) in [
         (&b""[..], "empty"),
         (b"\xEF\xBB\xBF", "empty"),
@@ -187,8 +205,8 @@ fn a_file_that_cannot_be_imported_says_why() {
         (b"Name\nAnn\n", "`email`"),
         (b"a@example.com,Ann\n", "names of the columns"),
         (b"\"email", "never closed"),
-        (long.as_bytes(), "longer than 256 KiB"),
-        (open.as_bytes(), "longer than 256 KiB"),
+        (long.as_bytes(), "within the first 64 KiB"),
+        (open.as_bytes(), "within the first 64 KiB"),
     ] {
         for step in [1, 1 << 20] {
             let error = made(file, step, options()).err().unwrap().to_string();
