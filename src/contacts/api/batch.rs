@@ -12,6 +12,7 @@ use crate::api_keys::Caller;
 use crate::blocking;
 use crate::contacts::{BATCH_MAX, BatchError, BatchOptions, Contacts, Erase, NewContact, OptIns, Validation};
 use crate::events::Source;
+use crate::http::tolerance::CONTACT_ITEM_ECHOES;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body};
 
 /// Contacts to add: a bare array.
@@ -62,7 +63,7 @@ fn parse_items(items: Vec<Box<RawValue>>, validation: Validation) -> ApiResult<P
     let mut accepted = Vec::with_capacity(items.len());
     let mut refused = Vec::new();
     for (index, item) in items.into_iter().enumerate() {
-        let contact = body::parse::<CreateContactRequest>(item.get().as_bytes(), &["audience_id"]);
+        let contact = body::parse::<CreateContactRequest>(item.get().as_bytes(), CONTACT_ITEM_ECHOES);
         match contact.and_then(CreateContactRequest::parse) {
             Ok(contact) => accepted.push((index, contact)),
             Err(error) if validation == Validation::Strict => return Err(at_index(index, error)),
