@@ -118,13 +118,48 @@ impl Known {
     }
 }
 
+/// Returns what a write says with the keys of properties as their definitions spell them, and without
+/// what the contact holds of the same properties under other spellings; `None` where that is what it
+/// says. Otherwise a contact would hold a property twice.
+pub(super) fn spelled<V>(
+    definitions: &Definitions,
+    held: &BTreeMap<String, V>,
+    changes: &ContactChanges,
+) -> Option<ContactChanges> {
+    let is_spelled = |(key, _): &(String, PropertyChange)| {
+        definitions
+            .spelling(key)
+            .is_none_or(|spelling| spelling == key && other_spellings(held, spelling).next().is_none())
+    };
+    if changes.properties.iter().all(is_spelled) {
+        return None;
+    }
+    let mut properties = Vec::with_capacity(changes.properties.len());
+    for (key, change) in &changes.properties {
+        let key = definitions.spelling(key).unwrap_or(key);
+        if definitions.spelling(key).is_some() {
+            properties.extend(other_spellings(held, key).map(|other| (other.clone(), PropertyChange::Remove)));
+        }
+        properties.push((key.to_owned(), change.clone()));
+    }
+    Some(ContactChanges { properties, ..changes.clone() })
+}
+
+fn other_spellings<'h, V>(held: &'h BTreeMap<String, V>, spelling: &str) -> impl Iterator<Item = &'h String> {
+    held.keys().filter(move |key| *key != spelling && key.eq_ignore_ascii_case(spelling))
+}
+
 /// The properties that a contact comes to have, as the bytes of each: at most
 /// [`CONTACT_PROPERTIES_MAX`] with [`PROPERTIES_BYTES_MAX`] together.
 pub(super) struct PropertySizes(BTreeMap<String, usize>);
 
 impl PropertySizes {
     /// Fails when a write leaves a contact with too many, or with too much.
-    pub(super) fn check(row: Option<&ContactRow>, changes: &ContactChanges) -> Result<(), ItemError> {
+    pub(super) fn check(
+        definitions: &Definitions,
+        row: Option<&ContactRow>,
+        changes: &ContactChanges,
+    ) -> Result<(), ItemError> {
         let held = row.map(|row| &row.properties);
         let count = held.map_or(0, BTreeMap::len) + changes.properties.len();
         let held_bytes = held.into_iter().flatten().map(|(key, text)| key.len() + text.len()).sum::<usize>();
@@ -133,7 +168,7 @@ impl PropertySizes {
         if count <= CONTACT_PROPERTIES_MAX && held_bytes + said_bytes <= PROPERTIES_BYTES_MAX {
             return Ok(());
         }
-        Self::of(row).change(changes)
+        Self::of(row).change(definitions, changes)
     }
 
     /// Begins with those of the contact that is there.
@@ -143,9 +178,9 @@ impl PropertySizes {
     }
 
     /// Adds and removes what a write does; one that is refused changes nothing.
-    pub(super) fn change(&mut self, changes: &ContactChanges) -> Result<(), ItemError> {
+    pub(super) fn change(&mut self, definitions: &Definitions, changes: &ContactChanges) -> Result<(), ItemError> {
         let before = Self(self.0.clone());
-        self.apply(changes);
+        self.apply(definitions, changes);
         // What is there stays: a contact is never made to lose properties by a bound.
         let refused = if self.0.len() > CONTACT_PROPERTIES_MAX.max(before.0.len()) {
             ItemError::TooManyProperties
@@ -159,7 +194,9 @@ impl PropertySizes {
     }
 
     /// Adds and removes what a write does.
-    pub(super) fn apply(&mut self, changes: &ContactChanges) {
+    pub(super) fn apply(&mut self, definitions: &Definitions, changes: &ContactChanges) {
+        let spelled = spelled(definitions, &self.0, changes);
+        let changes = spelled.as_ref().unwrap_or(changes);
         for (key, change) in &changes.properties {
             match change {
                 PropertyChange::Remove => self.0.remove(key),

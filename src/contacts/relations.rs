@@ -2,7 +2,7 @@
 
 use super::check::ItemError;
 use super::model::{ContactChanges, OptIns, Resubscribe};
-use super::service::{ContactName, Contacts, WriteError, named, refuse};
+use super::service::{ContactName, Contacts, WriteError, accepted, named};
 use super::view::{TopicSubscription, topics_of};
 use super::write::ContactWriter;
 use crate::events::Source;
@@ -50,7 +50,7 @@ impl Contacts {
             .store
             .write(move |tx| {
                 let (id, row) = named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
-                refuse(tx, team, &changes)?;
+                let changes = accepted(tx, team, Some(&row), &changes)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 writer.update(id, &row, &changes, Resubscribe::Never, OptIns::Allowed)?;
                 writer.finish()?;

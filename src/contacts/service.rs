@@ -1,7 +1,10 @@
 //! The use cases of contacts themselves: add, show, change, remove.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use super::batch::{Batch, BatchError, BatchOptions, BatchOutcome};
-use super::check::{ItemError, Known, PropertySizes};
+use super::check::{ItemError, Known, PropertySizes, spelled};
 use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
 use super::view::{ContactView, Facets, ShowError, Viewer};
@@ -78,15 +81,18 @@ impl Contacts {
         self.context
             .store
             .write(move |tx| {
-                refuse(tx, team, &new.changes)?;
+                let known = store::find_by_address(tx, team, &hash)?;
+                let changes = accepted(tx, team, known.as_ref().map(|(_, row)| row), &new.changes)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
-                let id = match store::find_by_address(tx, team, &hash)? {
+                let id = match known {
                     Some((id, row)) => {
-                        PropertySizes::check(Some(&row), &new.changes).map_err(WriteError::Refused)?;
-                        writer.update(id, &row, &new.changes, Resubscribe::Never, OptIns::Allowed)?;
+                        writer.update(id, &row, &changes, Resubscribe::Never, OptIns::Allowed)?;
                         id
                     }
-                    None => writer.create(&new, &hash)?,
+                    None => {
+                        let new = NewContact { email: new.email.clone(), changes: changes.into_owned() };
+                        writer.create(&new, &hash)?
+                    }
                 };
                 writer.finish()?;
                 show(tx, team, id)
@@ -185,8 +191,7 @@ impl Contacts {
                 if email.as_ref().is_some_and(|email| !is_address_of(email, &row)) {
                     return Err(WriteError::OtherEmail);
                 }
-                refuse(tx, team, &changes)?;
-                PropertySizes::check(Some(&row), &changes).map_err(WriteError::Refused)?;
+                let changes = accepted(tx, team, Some(&row), &changes)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 writer.update(id, &row, &changes, Resubscribe::Allowed, OptIns::Allowed)?;
                 writer.finish()?;
@@ -306,13 +311,25 @@ pub(super) fn named(
     }
 }
 
-/// Refuses what names segments or topics of nobody or of another team, or no number for one.
-pub(super) fn refuse(tx: &impl Reads, team: TeamId, changes: &ContactChanges) -> Result<(), WriteError> {
+/// Returns what is written of what a write says of the contact with that row, or of one that is to be
+/// added. Refuses what names segments or topics of nobody or of another team, no number for one, or
+/// more than a contact holds.
+pub(super) fn accepted<'c>(
+    tx: &impl Reads,
+    team: TeamId,
+    row: Option<&ContactRow>,
+    changes: &'c ContactChanges,
+) -> Result<Cow<'c, ContactChanges>, WriteError> {
     let definitions = contact_properties::definitions(tx, team)?;
-    match Known::new(team).check(tx, &definitions, changes)? {
-        Some(error) => Err(WriteError::Refused(error)),
-        None => Ok(()),
+    if let Some(error) = Known::new(team).check(tx, &definitions, changes)? {
+        return Err(WriteError::Refused(error));
     }
+    PropertySizes::check(&definitions, row, changes).map_err(WriteError::Refused)?;
+    let spelled = match row {
+        Some(row) => spelled(&definitions, &row.properties, changes),
+        None => spelled(&definitions, &BTreeMap::<String, String>::new(), changes),
+    };
+    Ok(spelled.map_or(Cow::Borrowed(changes), Cow::Owned))
 }
 
 fn show(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<ContactView, WriteError> {

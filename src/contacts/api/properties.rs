@@ -46,7 +46,8 @@ impl<'de> Deserialize<'de> for GivenProperties {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut properties: Vec<(String, Value)> = Vec::new();
                 while let Some((key, value)) = map.next_entry::<String, Value>()? {
-                    if properties.iter().any(|(known, _)| *known == key) {
+                    // Keys are the same in either letter case, those that are defined later as well.
+                    if properties.iter().any(|(known, _)| known.eq_ignore_ascii_case(&key)) {
                         return Err(de::Error::custom(format_args!("duplicate property `{}`", shown(&key))));
                     }
                     if properties.len() == CONTACT_PROPERTIES_MAX {

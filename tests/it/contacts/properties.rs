@@ -22,11 +22,11 @@ fn number(value: impl Into<Value>) -> Value {
 #[test]
 fn a_value_reads_as_its_definition_says() {
     let server = TestServer::start();
-    property(&server, "Seats", "number");
+    property(&server, "seats", "number");
     property(&server, "plan", "string");
     for (key, given, read) in [
         ("seats", json!(4), number(4)),
-        ("SEATS", json!("4.50"), number(4.5)),
+        ("seats", json!("4.50"), number(4.5)),
         ("seats", json!(-1e3), number(-1_000)),
         ("plan", json!("4"), string("4")),
         ("plan", json!(4), string("4")),
@@ -42,6 +42,59 @@ fn a_value_reads_as_its_definition_says() {
         assert_eq!(made["properties"], json!({ key: read }), "{key}: {given}");
         assert_eq!(properties(&server, id(&made)), json!({ key: read }));
         server.delete("/contacts/ada@example.net").ok(200);
+    }
+}
+
+#[test]
+fn a_defined_key_is_kept_in_the_spelling_of_its_definition() {
+    let server = TestServer::start();
+    let path = "/contacts/ada@example.net";
+    create(&server, "ada@example.net", &json!({ "properties": { "SEATS": 1, "Other": "x" } }));
+    property(&server, "Seats", "number");
+    let seats = |value: i64| json!({ "Seats": number(value), "Other": string("x") });
+    let is = |value: i64| assert_eq!(properties(&server, "ada@example.net"), seats(value));
+
+    // What was there before the definition gives way to what is said of it.
+    assert_eq!(properties(&server, "ada@example.net"), json!({ "SEATS": number(1), "Other": string("x") }));
+    server.patch(path, &json!({ "properties": { "seats": 2 } })).ok(200);
+    is(2);
+    let item = |value: Value| json!({ "email": "ada@example.net", "properties": { "seatS": value } });
+    server.post("/contacts", &item(json!(3))).ok(201);
+    is(3);
+    server.post("/contacts/batch?on_conflict=upsert", &json!([item(json!(4)), item(json!(5))])).ok(200);
+    is(5);
+    let before = everything(&server);
+    server.patch(path, &json!({ "properties": { "sEATS": 5 } })).ok(200);
+    assert_eq!(everything(&server), before);
+    server.patch(path, &json!({ "properties": { "seats": null } })).ok(200);
+    assert_eq!(properties(&server, "ada@example.net"), json!({ "Other": string("x") }));
+
+    for (path, body) in [
+        ("/contacts", json!({ "email": "bob@example.net", "properties": { "SEATS": 1 } })),
+        ("/contacts/batch", json!([{ "email": "eve@example.net", "properties": { "SEATS": 1 } }])),
+    ] {
+        server.post(path, &body);
+    }
+    for name in ["bob@example.net", "eve@example.net"] {
+        assert_eq!(properties(&server, name), json!({ "Seats": number(1) }));
+    }
+}
+
+#[test]
+fn a_request_that_spells_a_key_in_two_ways_is_refused() {
+    let server = TestServer::start();
+    create(&server, "ada@example.net", &json!({}));
+    let properties = json!({ "num": 1, "NUM": 2 });
+    let new = json!({ "email": "bob@example.net", "properties": properties });
+
+    for refused in [
+        server.post("/contacts", &new),
+        server.patch("/contacts/ada@example.net", &json!({ "properties": properties })),
+        server.post("/contacts/batch", &json!([new])),
+    ] {
+        let refused = refused.refusal();
+        assert!(refused.starts_with("422 validation_error: "), "{refused}");
+        assert!(refused.contains("duplicate property `"), "{refused}");
     }
 }
 
