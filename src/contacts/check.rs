@@ -15,6 +15,11 @@ use crate::topics;
 /// Characters of a key that an error repeats.
 const KEY_CHARS_SHOWN: usize = 60;
 
+/// Returns a key as an error repeats it.
+pub(super) fn shown_key(key: &str) -> String {
+    key.chars().filter(|c| !c.is_control()).take(KEY_CHARS_SHOWN).collect()
+}
+
 /// Why an item fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemError {
@@ -42,7 +47,7 @@ impl fmt::Display for ItemError {
             Self::SegmentNotFound(_) => f.write_str("Segment not found"),
             Self::TopicNotFound(_) => f.write_str("Topic not found"),
             Self::NotANumber(key) => {
-                let key: String = key.chars().filter(|c| !c.is_control()).take(KEY_CHARS_SHOWN).collect();
+                let key = shown_key(key);
                 write!(f, "Invalid `properties.{key}` field: the property is a number; give a number or null.")
             }
             Self::TooManyProperties => write!(

@@ -246,7 +246,7 @@ fn apply(row: &mut ContactRow, changes: &ContactChanges, resubscribe: Resubscrib
 }
 
 /// Writes down what a contact chose about topics; topics the team does not have are passed over.
-/// Returns those choices that turned what the contact receives. Repeats change nothing.
+/// Repeats change nothing.
 ///
 /// # Errors
 /// [`StoreError`].
