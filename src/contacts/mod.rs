@@ -4,7 +4,8 @@
 //! asks), `check.rs` (what a write is held against), `write.rs` (the one way a contact changes),
 //! `batch.rs` (many in one write), `view.rs` (a contact as its team sees it), `weight.rs` (how large it
 //! is), `borrowed.rs` (a row looked at where it lies), `service.rs` and `relations.rs` (the use cases),
-//! `api/` (endpoints); `csv/` (cells and lines), `import/` and `export/` (files of contacts).
+//! `api/` (endpoints); `forget.rs` (choices about topics long deleted); `csv/` (cells and lines),
+//! `import/` and `export/` (files of contacts).
 //!
 //! Invariants: an address has one contact in a team, without regard to case; every change records
 //! its events in its own transaction, and a write that restates what is stored records nothing; adding,
@@ -20,6 +21,7 @@ mod check;
 mod consent;
 mod csv;
 pub mod export;
+mod forget;
 pub mod import;
 mod model;
 mod relations;
@@ -30,11 +32,13 @@ mod weight;
 mod write;
 
 pub use batch::{
-    BATCH_MAX, Batch, BatchError, BatchItem, BatchOptions, BatchOutcome, ItemStatus, OnConflict, Validation,
+    BATCH_CHOICES_MAX, BATCH_MAX, Batch, BatchError, BatchItem, BatchOptions, BatchOutcome, ItemStatus, OnConflict,
+    Validation,
 };
 pub use borrowed::BorrowedContact;
 pub use check::ItemError;
 pub use consent::{has_opted_out, receives_topic};
+pub use forget::forget_choices;
 pub use model::{
     CONTACT_PROPERTIES_MAX, ContactChanges, NewContact, OptIns, PROPERTIES_BYTES_MAX, PropertyChange, Resubscribe,
 };

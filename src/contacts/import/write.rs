@@ -6,8 +6,9 @@ use super::row::ImportItem;
 use super::{Existing, Outcome, Property, Run};
 use crate::contact_properties::{ContactProperties, PROPERTIES_MAX};
 use crate::contacts::{
-    BATCH_MAX, BatchError, BatchItem, BatchOptions, BatchOutcome, CONTACT_PROPERTIES_MAX, ContactChanges, Contacts,
-    ItemError, ItemStatus, NewContact, OnConflict, OptIns, PROPERTIES_BYTES_MAX, PropertyChange, Validation,
+    BATCH_CHOICES_MAX, BATCH_MAX, BatchError, BatchItem, BatchOptions, BatchOutcome, CONTACT_PROPERTIES_MAX,
+    ContactChanges, Contacts, ItemError, ItemStatus, NewContact, OnConflict, OptIns, PROPERTIES_BYTES_MAX,
+    PropertyChange, Validation,
 };
 use crate::context::Context;
 use crate::events::Source;
@@ -44,7 +45,7 @@ pub struct WriteOptions {
 /// Why an import cannot begin, or go on.
 #[derive(Debug)]
 pub enum ImportError {
-    /// There are more items than a batch takes, or too much is given to every contact.
+    /// There are more items than a batch takes, or too much is given to them.
     TooMany,
     /// The team has no such segment.
     SegmentNotFound(SegmentId),
@@ -116,8 +117,9 @@ fn check_given(tx: &impl Reads, team: TeamId, given: &Given) -> Result<(), Impor
     Ok(())
 }
 
-/// Writes a batch in one transaction of the bulk lane, and answers what came of each item; or decides
-/// the same and writes nothing.
+/// Writes a batch in the bulk lane, and answers what came of each item; or decides the same and writes
+/// nothing. It is one transaction, or a few where the items are given so many topics that one would
+/// hold the writer for long.
 ///
 /// # Errors
 /// [`ImportError`].
@@ -146,13 +148,37 @@ pub async fn write_batch(
     let contacts = Contacts::new(context.clone());
     let outcome = match run {
         Run::Check => contacts.rehearse(team, items, how).await,
-        Run::Write => contacts.batch(team, items, how).await,
+        Run::Write => write(&contacts, team, items, how).await,
     };
     match outcome {
         Ok(outcome) => Ok(answered(count, outcome)),
         Err(BatchError::Store(error)) => Err(error.into()),
         Err(BatchError::Item { .. }) => unreachable!("a permissive batch lists what failed"),
     }
+}
+
+/// Writes items in as few batches as keep to the choices of one.
+async fn write(
+    contacts: &Contacts,
+    team: TeamId,
+    items: Vec<(usize, NewContact)>,
+    how: BatchOptions,
+) -> Result<BatchOutcome, BatchError> {
+    let mut items = items.into_iter().peekable();
+    let mut outcome = BatchOutcome::default();
+    while items.peek().is_some() {
+        let mut choices = 0;
+        let mut fits = |(_, item): &(usize, NewContact)| {
+            let is_first = choices == 0;
+            choices += item.changes.topics.len();
+            is_first || choices <= BATCH_CHOICES_MAX
+        };
+        let batch = std::iter::from_fn(|| items.next_if(&mut fits)).collect();
+        let BatchOutcome { items: written, failed } = contacts.batch(team, batch, how).await?;
+        outcome.items.extend(written);
+        outcome.failed.extend(failed);
+    }
+    Ok(outcome)
 }
 
 fn contact(item: ImportItem, given: &Given) -> NewContact {
