@@ -45,7 +45,7 @@ pub use model::{
 pub use service::{ContactName, Contacts, Erase, Removal, WriteError};
 pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address};
 pub use view::{ANSWER_BYTES_MAX, ContactView, Facets, ShowError, TopicSubscription};
-pub use write::{ContactWriter, Written, set_topics, set_unsubscribed};
+pub use write::{ContactWriter, Written, set_subscription, set_topics};
 
 #[cfg(test)]
 mod tests;
