@@ -20,7 +20,7 @@ use crate::blocking;
 use crate::emails::idempotency::{IdempotentRequest, KEY_CHARS_MAX, KeyConflict, Route};
 use crate::emails::model::SendEmail;
 use crate::emails::{BatchError, EmailLimits, Emails, SendError};
-use crate::http::tolerance::ITEM_ECHOES;
+use crate::http::tolerance::EMAIL_ITEM_ECHOES;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, ErrorCode, State, body, canonical};
 use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
 
@@ -97,7 +97,7 @@ impl ParsedBatch {
             refused: Vec::new(),
         };
         for (index, item) in (0..).zip(items) {
-            let email = body::parse::<SendEmailRequest>(item.get().as_bytes(), ITEM_ECHOES);
+            let email = body::parse::<SendEmailRequest>(item.get().as_bytes(), EMAIL_ITEM_ECHOES);
             match email.and_then(|email| email.parse(rules)) {
                 Ok(email) => {
                     batch.accepted.push(email);
