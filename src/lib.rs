@@ -4,7 +4,7 @@
 //! [`contacts`], [`contact_properties`], [`topics`], [`suppressions`], [`events`], [`usage`]. Around
 //! them: [`http`] (what every endpoint shares), [`store`] (the two doors of the one file), [`mime`]
 //! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
-//! [`preferences`] (unsubscribe links and their page).
+//! [`outgoing`] (the one door for customers' URLs), [`preferences`] (unsubscribe links and their page).
 //! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`context`].
 
 pub mod address;
@@ -29,6 +29,7 @@ pub mod http;
 pub mod id;
 pub mod id_or_email;
 pub mod mime;
+pub mod outgoing;
 pub mod patch;
 pub mod preferences;
 pub mod random;
