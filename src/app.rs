@@ -198,8 +198,7 @@ impl App {
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
         let segments = Arc::new(Segments::new(context.clone()));
-        let webhook_bell = WebhookBell::default();
-        let webhooks = Arc::new(Webhooks::new(context.clone(), webhook_bell, config.customer_url_policy()));
+        let webhooks = Arc::new(Webhooks::new(context.clone(), WebhookBell::default(), config.customer_url_policy()));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);

@@ -2,6 +2,7 @@
 
 mod resuming;
 mod scrubbing;
+mod told;
 mod waiting;
 
 use std::sync::Arc;
