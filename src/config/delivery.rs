@@ -3,12 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::{Config, Delivery, Purpose, Queue, RelayTls};
+use super::{Config, Delivery, Queue, RelayTls};
 use crate::delivery::smtp::{Timeouts, TlsConfigs, TlsPolicy, Verification};
 use crate::delivery::{self, Direct, Flow, Relay, RelayResolver, RetrySchedule, Transport};
 use crate::dns::{Guard, OwnHost, Resolver, RoutePolicy};
 use crate::preferences::Links;
-use crate::webhooks::Policy;
 
 impl Config {
     /// Returns how the engine delivers; `capture` is where the built-in mailbox takes mail.
@@ -55,10 +54,5 @@ impl Config {
             },
             links,
         }
-    }
-
-    /// Returns which URLs of customers are accepted: development may use plain HTTP.
-    pub fn customer_url_policy(&self) -> Policy {
-        Policy { plain_http: matches!(self.purpose, Purpose::Dev(_)) }
     }
 }

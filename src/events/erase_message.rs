@@ -200,7 +200,8 @@ mod tests {
         let (entry, other): (SuppressionId, SuppressionId) = (Id::first_at(3_000), Id::first_at(4_000));
         let set = set();
         let reach = MessageReach::Late { addresses: &set, emails_until: early, entries: &[entry] };
-        let email = |id: EmailId| json!({ "type": "email.sent", "data": { "email_id": id, "to": ["ada@example.com"] } });
+        let email =
+            |id: EmailId| json!({ "type": "email.sent", "data": { "email_id": id, "to": ["ada@example.com"] } });
         let listed = |id: SuppressionId| json!({ "type": "suppression.added", "data": { "id": id, "email": "ada@example.com" } });
         let contact = json!({ "type": "contact.created", "data": { "id": "x", "email": "ada@example.com" } });
         for (body, is_reached) in [

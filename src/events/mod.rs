@@ -32,7 +32,7 @@ pub(crate) use erase::{Reach, audience_page, erase_audience, erase_of_email, of_
 pub(crate) use erase_message::{MessageReach, erase_message, message_page};
 pub use model::{Bounce, BounceType, Click, Detail, Event, Kind, Open};
 pub use outbox::{
-    MessageRow, Outgoing, OutboxRow, SubscriptionsRow, message, put_message, subscribe, take_outgoing, tell_one,
+    MessageRow, OutboxRow, Outgoing, SubscriptionsRow, message, put_message, subscribe, take_outgoing, tell_one,
 };
 pub use payload::EmailFacts;
 pub use retention::{purge_audience, purge_messages};

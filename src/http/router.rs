@@ -157,8 +157,7 @@ fn events() -> Router {
         .push(Router::with_path("webhooks/{id}/events/{event_id}").get(deliveries::get_webhook_event))
         .push(Router::with_path("webhooks/{id}/events/{event_id}/replay").post(deliveries::replay_webhook_event))
         .push(
-            Router::with_path("webhooks/{id}/events/{event_id}/attempts")
-                .get(deliveries::list_webhook_event_attempts),
+            Router::with_path("webhooks/{id}/events/{event_id}/attempts").get(deliveries::list_webhook_event_attempts),
         )
 }
 

@@ -20,13 +20,14 @@ use crate::erasure::ErasureRow;
 use crate::events::{AudienceEventRow, EventRow, MessageRow, OutboxRow, SubscriptionsRow};
 use crate::id::{
     ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId,
-    IdempotencyId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
+    IdempotencyId, NoticeId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
 };
+use crate::notices::NoticeRow;
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
 use crate::suppressions::SuppressionRow;
 use crate::teams::TeamRow;
-use crate::topics::TopicRow;
+use crate::topics::{DeletedTopicRow, TopicRow};
 use crate::usage::UsageRow;
 use crate::users::{MembershipRow, UserRow};
 use crate::webhooks::{DeliveryRow, HealthRow, QueueRow, WebhookRow};
@@ -119,12 +120,16 @@ pub const WEBHOOK_DELIVERIES: Table<(TeamId, WebhookId, WebhookDeliveryId), Deli
 /// when its delivery has come to an end.
 pub const WEBHOOK_QUEUE: Table<(WebhookId, u64, WebhookDeliveryId), QueueRow> = Table::new("webhook_queue-1");
 
+/// What the owners of a team have not been told yet. Written with the fact; a row leaves when they
+/// have been told, and after a week at the latest.
+pub const NOTICES: Table<(TeamId, NoticeId), NoticeRow> = Table::new("notices-1");
+
 /// The suppression list. Written by outcomes and by `suppressions`.
 pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
 /// The entry behind an address. Index of [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> = Table::new("suppression_addresses-1");
-/// The entries of an origin (its number), but for those whose address has been erased. Index of
-/// [`SUPPRESSIONS`], written with it.
+/// The entries of an origin (its number) and those of any (255), but for those whose address has been
+/// erased. Index of [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::new("suppression_origins-1");
 /// Erasures that were asked for and are not done. Written by `erasure`; gone when nothing of the
 /// addresses is left.
@@ -139,6 +144,8 @@ pub const CONTACT_PROPERTY_KEYS: Table<(TeamId, [u8; 32]), ContactPropertyIdRow>
     Table::new("contact_property_keys-1");
 /// Topics a recipient can opt out of. Written by `topics`; at most 500 a team, kept until deleted.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
+/// When a topic was deleted, for as long as there may be choices about it. Written by `topics`.
+pub const DELETED_TOPICS: Table<(TeamId, TopicId), DeletedTopicRow> = Table::new("deleted_topics-1");
 /// Segments of a team's contacts. Written by `segments`.
 pub const SEGMENTS: Table<(TeamId, SegmentId), SegmentRow> = Table::new("segments-1");
 /// Contacts added to a segment by hand. Written by `segments`.
@@ -193,6 +200,7 @@ pub const NAMES: &[&str] = &[
     WEBHOOK_HEALTH.name(),
     WEBHOOK_DELIVERIES.name(),
     WEBHOOK_QUEUE.name(),
+    NOTICES.name(),
     SUPPRESSIONS.name(),
     SUPPRESSION_ADDRESSES.name(),
     SUPPRESSION_ORIGINS.name(),
@@ -200,6 +208,7 @@ pub const NAMES: &[&str] = &[
     CONTACT_PROPERTIES.name(),
     CONTACT_PROPERTY_KEYS.name(),
     TOPICS.name(),
+    DELETED_TOPICS.name(),
     SEGMENTS.name(),
     SEGMENT_MEMBERS.name(),
     CONTACT_SEGMENTS.name(),

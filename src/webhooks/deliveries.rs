@@ -7,9 +7,9 @@ use super::service::{Webhooks, ring_after};
 use super::store::{self, AttemptRow, DeliveryRow, DeliveryState};
 use crate::events::{self, EventType, MessageRow};
 use crate::id::{EventId, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
+use crate::store::Reads;
 use crate::store::page::{Page, PageQuery, page_of, page_under};
 use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
-use crate::store::Reads;
 
 /// What a test tells of, where the caller does not say and the endpoint hears of it.
 const TEST_TYPE: EventType = EventType::EmailDelivered;
@@ -89,12 +89,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// [`ReplayError`].
-    pub async fn replay(
-        &self,
-        team: TeamId,
-        webhook: WebhookId,
-        id: WebhookDeliveryId,
-    ) -> Result<(), ReplayError> {
+    pub async fn replay(&self, team: TeamId, webhook: WebhookId, id: WebhookDeliveryId) -> Result<(), ReplayError> {
         let (bell, now_ms) = (self.bell.clone(), self.context.now_ms());
         self.context
             .store
@@ -173,12 +168,7 @@ fn find(
     tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id))?.ok_or(DeliveryError::UnknownDelivery)
 }
 
-fn delivery(
-    id: WebhookDeliveryId,
-    row: &DeliveryRow,
-    message: Option<&MessageRow>,
-    bell: &WebhookBell,
-) -> Delivery {
+fn delivery(id: WebhookDeliveryId, row: &DeliveryRow, message: Option<&MessageRow>, bell: &WebhookBell) -> Delivery {
     let DeliveryRow { event: _, event_type, queued_ms: _, state, counted: _, attempts: _ } = row;
     let (status, next_attempt_ms) = match state {
         DeliveryState::Queued { .. } if bell.is_attempting(id) => (DeliveryStatus::Attempting, None),

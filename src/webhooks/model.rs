@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::standin::CustomerUrl;
 use crate::clock::TimestampMs;
 use crate::events::{EventType, EventTypes};
 use crate::id::{WebhookDeliveryId, WebhookId};
+use crate::outgoing::CustomerUrl;
 use crate::signature::WebhookSecret;
 
 /// Endpoints of one team.

@@ -78,10 +78,16 @@ fn first_orphan(
     loop {
         let from = passed.map_or((Id::MIN, Id::MIN, Id::MIN), |(team, webhook)| (team, webhook, Id::MAX));
         let mut found = None;
-        tx.scan(&WEBHOOK_DELIVERIES, &from, &(Id::MAX, Id::MAX, Id::MAX), Order::Ascending, |(team, webhook, _), _| {
-            found = Some((team, webhook));
-            STOP
-        })?;
+        tx.scan(
+            &WEBHOOK_DELIVERIES,
+            &from,
+            &(Id::MAX, Id::MAX, Id::MAX),
+            Order::Ascending,
+            |(team, webhook, _), _| {
+                found = Some((team, webhook));
+                STOP
+            },
+        )?;
         match found {
             Some(owner) if tx.contains(&WEBHOOKS, &owner)? => passed = found,
             found => return Ok(found),
@@ -90,10 +96,7 @@ fn first_orphan(
 }
 
 /// As [`first_orphan`], of places in the queue.
-fn first_orphan_in_queue(
-    tx: &impl Reads,
-    after: Option<WebhookId>,
-) -> Result<Option<(TeamId, WebhookId)>, StoreError> {
+fn first_orphan_in_queue(tx: &impl Reads, after: Option<WebhookId>) -> Result<Option<(TeamId, WebhookId)>, StoreError> {
     let mut passed = after;
     loop {
         let from = passed.map_or((Id::MIN, 0, Id::MIN), |webhook| (webhook, u64::MAX, Id::MAX));

@@ -8,12 +8,12 @@ use super::bell::WebhookBell;
 use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
 use super::model::{NewWebhook, Rotated, Rotation, Webhook, WebhookChanges, WebhookStatus};
 use super::removal;
-use super::standin::Policy;
 use super::store::{self, PreviousSecretRow, WebhookRow};
 use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::events::{self, EventTypes};
 use crate::id::{TeamId, WebhookId};
+use crate::outgoing::Policy;
 use crate::signature::WebhookSecret;
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::{WEBHOOK_HEALTH, WEBHOOKS};
@@ -146,12 +146,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// [`RotateSecretError`].
-    pub async fn rotate(
-        &self,
-        team: TeamId,
-        id: WebhookId,
-        rotation: Rotation,
-    ) -> Result<Rotated, RotateSecretError> {
+    pub async fn rotate(&self, team: TeamId, id: WebhookId, rotation: Rotation) -> Result<Rotated, RotateSecretError> {
         let Rotation { overlap_hours, secret } = rotation;
         let secret = secret.unwrap_or_else(WebhookSecret::generate);
         let sealed = store::seal_secret(&self.context.keyring, id, secret.reveal());
@@ -162,8 +157,7 @@ impl Webhooks {
             .write(move |tx| {
                 let mut row = store::find(tx, team, id)?.ok_or(RotateSecretError::NotFound)?;
                 let before = std::mem::replace(&mut row.secret, sealed.clone());
-                row.previous =
-                    previous_expires_ms.map(|expires_ms| PreviousSecretRow { secret: before, expires_ms });
+                row.previous = previous_expires_ms.map(|expires_ms| PreviousSecretRow { secret: before, expires_ms });
                 tx.put(&WEBHOOKS, &(team, id), &row)?;
                 ring_after(tx, &bell, id);
                 Ok::<_, RotateSecretError>(())

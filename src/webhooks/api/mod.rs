@@ -13,9 +13,7 @@ use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
 use self::request::{CreateWebhookRequest, RotateSecretRequest, UpdateWebhookRequest};
-use self::response::{
-    CreatedWebhook, DeletedWebhook, RotatedSecret, WebhookReference, WebhookRow, WebhookWithSecret,
-};
+use self::response::{CreatedWebhook, DeletedWebhook, RotatedSecret, WebhookReference, WebhookRow, WebhookWithSecret};
 use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
 use super::model::WEBHOOKS_MAX;
 use super::service::Webhooks;

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use crate::events::{EventType, EventTypes};
 use crate::http::body::{self, FromBody};
 use crate::http::{ApiError, ApiResult, AtMost, BodyPresence, BodySize, JsonBody};
+use crate::outgoing::{CustomerUrl, Policy};
 use crate::signature::WebhookSecret;
 use crate::webhooks::{
-    CustomerUrl, NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Policy, Rotation, Subscription, Switch,
-    WebhookChanges,
+    NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Rotation, Subscription, Switch, WebhookChanges,
 };
 
 /// Names of events in one call, duplicates among them.

@@ -243,12 +243,7 @@ impl RotatedSecret {
 impl From<Delivery> for DeliveryRow {
     fn from(delivery: Delivery) -> Self {
         let Delivery { id, event_type, at_ms, status, next_attempt_ms: _ } = delivery;
-        Self {
-            id: id.to_string(),
-            event_type: event_type.as_str(),
-            created_at: to_iso(at_ms),
-            status: status.as_str(),
-        }
+        Self { id: id.to_string(), event_type: event_type.as_str(), created_at: to_iso(at_ms), status: status.as_str() }
     }
 }
 
@@ -266,12 +261,7 @@ impl From<WholeDelivery> for DeliveryResponse {
 impl From<AttemptRow> for AttemptResponse {
     fn from(attempt: AttemptRow) -> Self {
         let AttemptRow { id, sent_ms, took_ms: _, status, response } = attempt;
-        Self {
-            id: id.to_string(),
-            http_status_code: status.unwrap_or(0),
-            response,
-            sent_at: to_iso(sent_ms),
-        }
+        Self { id: id.to_string(), http_status_code: status.unwrap_or(0), response, sent_at: to_iso(sent_ms) }
     }
 }
 

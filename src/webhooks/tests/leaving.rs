@@ -87,8 +87,7 @@ async fn retention_takes_deliveries_that_have_ended_and_bodies_that_nobody_waits
     let exhausted = DeliveryState::Exhausted { at_ms, why: Exhaustion::Schedule };
     put_deliveries(&context, (team, webhook), exhausted, 1_200).await;
     context.clock.advance(day);
-    let waiting =
-        put_deliveries(&context, (team, webhook), DeliveryState::Queued { due_ms: i64::MAX / 2 }, 1).await[0];
+    let waiting = put_deliveries(&context, (team, webhook), DeliveryState::Queued { due_ms: i64::MAX / 2 }, 1).await[0];
     put_deliveries(&context, (team, webhook), DeliveryState::Delivered { at_ms }, 2).await;
     context.clock.advance(day);
     let recent = put_deliveries(&context, (team, webhook), exhausted, 1).await[0];

@@ -9,6 +9,7 @@ use super::*;
 use crate::context::Context;
 use crate::events::{self, EventType, EventTypes, MessageRow};
 use crate::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
+use crate::outgoing::{CustomerUrl, Policy};
 use crate::store::tables::{EVENT_MESSAGES, EVENT_SUBSCRIPTIONS, WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::store::{Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
 
@@ -89,7 +90,6 @@ fn count<K: Key, V: Value>(context: &Context, table: &Table<K, V>, (from, to): (
 
 /// Counts the deliveries and the places in the queues of the instance.
 fn left(context: &Context) -> (usize, usize) {
-    let deliveries =
-        count(context, &WEBHOOK_DELIVERIES, ((Id::MIN, Id::MIN, Id::MIN), (Id::MAX, Id::MAX, Id::MAX)));
+    let deliveries = count(context, &WEBHOOK_DELIVERIES, ((Id::MIN, Id::MIN, Id::MIN), (Id::MAX, Id::MAX, Id::MAX)));
     (deliveries, count(context, &WEBHOOK_QUEUE, ((Id::MIN, 0, Id::MIN), (Id::MAX, u64::MAX, Id::MAX))))
 }
