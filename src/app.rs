@@ -37,7 +37,7 @@ use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError
 use crate::suppressions::Suppressions;
 use crate::topics::Topics;
 use crate::workers::{Supervisor, WorkerError, every};
-use crate::{blocking, teams};
+use crate::{blocking, teams, usage};
 
 /// Bytes of a request body that carries no emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
@@ -210,6 +210,7 @@ impl App {
             .with(Arc::new(Contacts::new(context.clone())))
             .with(Arc::new(Preferences::new(context.clone(), links.clone())))
             .with(Arc::new(Suppressions::new(context.clone())))
+            .with(Arc::new(usage::Usage::new(context.clone(), config.dashboard_url(address))))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));

@@ -14,6 +14,7 @@ use super::{auth, edge, openapi};
 use crate::id::IdSource;
 use crate::{
     api_keys, contact_properties, contacts, dashboard, domains, emails, preferences, segments, suppressions, topics,
+    usage,
 };
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
@@ -46,6 +47,7 @@ fn api() -> Router {
         .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
         .push(audience())
+        .push(Router::with_path("usage").get(usage::api::get_usage))
         .push(Router::with_path("openapi.json").get(openapi::get_description))
 }
 

@@ -32,7 +32,7 @@ pub use listing::SegmentPageError;
 pub use model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
 pub use resolve::{Found, Rule, Span, Walked, holds, walk};
 pub use service::Segments;
-pub use store::{SegmentRow, add_member, all, exists, find, of_contact, remove_member};
+pub use store::{SegmentRow, add_member, all, count, exists, find, of_contact, remove_member};
 
 #[cfg(test)]
 mod tests;

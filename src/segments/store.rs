@@ -59,17 +59,25 @@ pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Segment>, StoreError> {
     Ok(segments)
 }
 
+/// Returns how many segments the team has; at most [`SEGMENTS_MAX`].
+///
+/// # Errors
+/// [`StoreError`].
+pub fn count(tx: &impl Reads, team: TeamId) -> Result<usize, StoreError> {
+    let mut segments = 0;
+    tx.scan(&SEGMENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
+        segments += 1;
+        NEXT
+    })?;
+    Ok(segments)
+}
+
 /// Returns whether the team has as many segments as a team can have.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(super) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
-    let mut count = 0;
-    tx.scan(&SEGMENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
-        count += 1;
-        NEXT
-    })?;
-    Ok(count >= SEGMENTS_MAX)
+    Ok(count(tx, team)? >= SEGMENTS_MAX)
 }
 
 /// Adds a contact to a segment by hand; returns whether it was not in it by hand before.

@@ -18,3 +18,4 @@ mod segments;
 mod support;
 mod suppressions;
 mod topics;
+mod usage;

@@ -77,6 +77,7 @@ fn every_answer_is_what_the_description_promises() {
     tour.segments();
 
     tour.visit("GET /openapi.json", "/openapi.json", None);
+    tour.visit("GET /usage", "/usage", None);
     let key = tour.visit("POST /api-keys", "/api-keys", Some(&json!({ "name": "Key" })));
     let path = format!("/api-keys/{}", key["id"].as_str().unwrap());
     server.advance(Duration::from_secs(60));
