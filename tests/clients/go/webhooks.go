@@ -32,6 +32,10 @@ func webhooks(s *suite) {
 		s.refused(422, "validation_error", "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: hooks, Events: []string{"email.imagined"}})
 		s.refused(422, "validation_error", "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: "http://hooks.example.com", Events: types})
 	})
+	untold := []string{resend.EventDomainCreated, resend.EventEmailReceived}
+	note := "types that are never told"
+	s.mustFail(422, "validation_error", note, "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: hooks, Events: untold})
+	s.mustFail(422, "validation_error", note, "Webhooks.Update", id, &resend.UpdateWebhookRequest{Events: untold})
 	for method, args := range map[string][]any{"Webhooks.Get": {id}, "Webhooks.GetWithContext": {ctx, id}} {
 		s.check(method, "every field, the secret too", func() {
 			read := data[*resend.Webhook](s, method, args...)

@@ -28,6 +28,9 @@ async function endpoints(suite) {
   if (!created) return;
   const { id } = created;
 
+  const untold = ['domain.created', 'email.received'];
+  await suite.mustFail(422, 'validation_error', 'types that are never told', 'webhooks.create', { endpoint: ENDPOINT, events: untold });
+  await suite.mustFail(422, 'validation_error', 'types that are never told', 'webhooks.update', id, { events: untold });
   await suite.check('webhooks.create', 'what is missing or unknown is 422, and so is an address that is not public', async () => {
     await suite.refused(422, 'missing_required_field', 'webhooks.create', { events: EVENTS });
     await suite.refused(422, 'missing_required_field', 'webhooks.create', { endpoint: ENDPOINT });

@@ -35,6 +35,10 @@ def endpoints(suite):
     if not made:
         return
     webhook, secret = made[0]["id"], made[0]["signing_secret"]
+    untold = {"endpoint": ENDPOINT, "events": ["domain.created", "email.received"]}
+    note = "types that are never told"
+    suite.must_fail(422, "validation_error", note, "webhooks.create", untold)
+    suite.must_fail(422, "validation_error", note, "webhooks.update", {"webhook_id": webhook, **untold})
 
     def read():
         row = suite.data("webhooks.get", webhook)

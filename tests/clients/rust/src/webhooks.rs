@@ -28,6 +28,12 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) -> Checked {
 async fn endpoints(suite: &Suite, client: &Resend) -> Checked {
     let created = call!(suite, client, webhooks.create(CreateWebhookOptions::new(ENDPOINT, EVENTS)))?;
     let id = created.id;
+    let untold = [EmailEventType::EmailReceived];
+    let refusal = call!(suite, client, webhooks.create(CreateWebhookOptions::new(ENDPOINT, untold)));
+    suite.must_fail("webhooks.create", "a type that is never told", 422, "validation_error", refusal);
+    let changes = UpdateWebhookOptions::default().with_events(untold);
+    let refusal = call!(suite, client, webhooks.update(&id, changes));
+    suite.must_fail("webhooks.update", "a type that is never told", 422, "validation_error", refusal);
     suite
         .check("webhooks.create", "with a secret; no types, and an address that is not public, are 422", async {
             ensure!(created.signing_secret.starts_with("whsec_"), "secret {:?}", created.signing_secret);
