@@ -30,7 +30,6 @@ use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::erasure::Erasures;
 use crate::http::{self, BodyLimits, ConnectionLimits, Cors, RateLimiter};
-use crate::id::IdSource;
 use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
@@ -176,7 +175,7 @@ impl App {
         };
         let key_file = config.master_key_file.clone();
         let (store, keyring) = open_in_time(options, key_file).await?;
-        let context = Context { store, ids: IdSource::new(clock.clone()), clock, keyring };
+        let context = Context::new(store, clock, keyring);
         teams::ensure_any(&context).await?;
 
         let mailbox = Arc::new(Mailbox::new(context.clone()));

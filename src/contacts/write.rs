@@ -223,7 +223,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         };
         let subject = AudienceSubject::Contact { contact, source: self.source, topic };
         let event = AudienceEvent { kind, at_ms: self.now_ms, subject };
-        events::record_audience(self.tx, self.context.id(), self.team, &event)
+        events::record_audience(self.tx, self.context, self.team, &event)
     }
 }
 

@@ -21,6 +21,7 @@ pub mod tags;
 mod accept;
 mod change;
 mod erase;
+mod facts;
 mod excerpt;
 mod idempotency;
 mod model;
@@ -32,6 +33,7 @@ mod store;
 
 pub(crate) use accept::still_wanted;
 pub(crate) use change::put_settled;
+pub(crate) use facts::record;
 pub(crate) use erase::{EmailErasure, erase, holds, is_concerned};
 pub use idempotency::{Answer, Idempotency};
 pub(crate) use model::bare;

@@ -61,7 +61,7 @@ mod tests {
         let record = |count: usize| {
             let (context, event) = (context.clone(), event.clone());
             move |tx: &crate::store::WriteTx<'_>| {
-                (0..count).try_for_each(|_| record_audience(tx, context.id(), TEAM, &event))
+                (0..count).try_for_each(|_| record_audience(tx, &context, TEAM, &event))
             }
         };
         context.store.write::<_, StoreError>(record(PAGE_ROWS + 5)).await.unwrap();

@@ -17,11 +17,12 @@ use crate::delivery::{AttemptRow, CapturedRow, DestinationRow, DueRow, LeaseRow,
 use crate::domains::{DomainRow, SenderDomainRow};
 use crate::emails::{EmailRow, IdempotencyRow};
 use crate::erasure::ErasureRow;
-use crate::events::{AudienceEventRow, EventRow};
+use crate::events::{AudienceEventRow, EventRow, MessageRow, OutboxRow, SubscriptionsRow};
 use crate::id::{
     ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId,
-    IdempotencyId, SegmentId, SuppressionId, TeamId, TopicId, UserId,
+    IdempotencyId, NoticeId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
 };
+use crate::notices::NoticeRow;
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
 use crate::suppressions::SuppressionRow;
@@ -29,6 +30,7 @@ use crate::teams::TeamRow;
 use crate::topics::TopicRow;
 use crate::usage::UsageRow;
 use crate::users::{MembershipRow, UserRow};
+use crate::webhooks::{DeliveryRow, HealthRow, QueueRow, WebhookRow};
 
 /// SHA-256 of a normalised address: what suppressions and contacts are found by.
 pub type AddressHash = [u8; 32];
@@ -94,6 +96,33 @@ pub const EVENTS: Table<(EmailId, EventId), EventRow> = Table::new("events-1");
 /// What happened to a team's contacts and suppression list, oldest first. Written by
 /// `events::record_audience` alone; lives as long as webhook deliveries do.
 pub const AUDIENCE_EVENTS: Table<(TeamId, EventId), AudienceEventRow> = Table::new("audience_events-1");
+
+/// Which enabled webhook endpoints of a team hear of which types of events. Index of [`WEBHOOKS`],
+/// written with it: every event reads it.
+pub const EVENT_SUBSCRIPTIONS: Table<(TeamId,), SubscriptionsRow> = Table::new("event_subscriptions-1");
+/// What webhooks deliver of an event: the body, written with the event when an endpoint hears of it.
+/// Lives as long as webhook deliveries do.
+pub const EVENT_MESSAGES: Table<(TeamId, EventId), MessageRow> = Table::new("event_messages-1");
+/// Events that have not been queued for the endpoints that hear of them. Written with the event; a
+/// row leaves when its deliveries have been queued.
+pub const EVENT_OUTBOX: Table<(TeamId, EventId), OutboxRow> = Table::new("event_outbox-1");
+
+/// Webhook endpoints with their sealed secrets. Written by `webhooks`; at most 200 a team, kept until
+/// deleted.
+pub const WEBHOOKS: Table<(TeamId, WebhookId), WebhookRow> = Table::new("webhooks-1");
+/// How an endpoint has fared of late. Written with outcomes, when they change it; gone with its endpoint.
+pub const WEBHOOK_HEALTH: Table<(TeamId, WebhookId), HealthRow> = Table::new("webhook_health-1");
+/// Deliveries of events to an endpoint, with their attempts. Written by `webhooks`; removed after
+/// `WEBHOOK_DELIVERY_RETENTION_DAYS`.
+pub const WEBHOOK_DELIVERIES: Table<(TeamId, WebhookId, WebhookDeliveryId), DeliveryRow> =
+    Table::new("webhook_deliveries-1");
+/// Deliveries that are due or will be, by endpoint and time (ms). Written by `webhooks`; a row leaves
+/// when its delivery has come to an end.
+pub const WEBHOOK_QUEUE: Table<(WebhookId, u64, WebhookDeliveryId), QueueRow> = Table::new("webhook_queue-1");
+
+/// What the owners of a team have not been told yet. Written with the fact; a row leaves when they
+/// have been told, and after a week at the latest.
+pub const NOTICES: Table<(TeamId, NoticeId), NoticeRow> = Table::new("notices-1");
 
 /// The suppression list. Written by outcomes and by `suppressions`.
 pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
@@ -162,6 +191,14 @@ pub const NAMES: &[&str] = &[
     CAPTURED_MESSAGES.name(),
     EVENTS.name(),
     AUDIENCE_EVENTS.name(),
+    EVENT_SUBSCRIPTIONS.name(),
+    EVENT_MESSAGES.name(),
+    EVENT_OUTBOX.name(),
+    WEBHOOKS.name(),
+    WEBHOOK_HEALTH.name(),
+    WEBHOOK_DELIVERIES.name(),
+    WEBHOOK_QUEUE.name(),
+    NOTICES.name(),
     SUPPRESSIONS.name(),
     SUPPRESSION_ADDRESSES.name(),
     SUPPRESSION_ORIGINS.name(),

@@ -240,5 +240,5 @@ fn record(
         created_ms: row.created_ms,
     };
     let event = AudienceEvent { kind, at_ms: context.now_ms(), subject: AudienceSubject::Suppression(entry) };
-    events::record_audience(tx, context.id(), team, &event)
+    events::record_audience(tx, context, team, &event)
 }
