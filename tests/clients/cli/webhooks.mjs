@@ -39,7 +39,7 @@ async function endpoints(suite) {
     const { endpoint, events, status, signing_secret } = suite.data('webhooks get', id);
     assert.deepEqual([endpoint, [...events].sort(), status], [ENDPOINT, ['email.clicked', 'email.opened'], 'enabled']);
     assert.equal(signing_secret, created.signing_secret);
-    assert.equal(suite.refused(404, 'not_found', 'webhooks get', UNKNOWN_ID), 'Webhook not found');
+    assert.equal(suite.refused(404, 'not_found', 'webhooks get', UNKNOWN_ID), 'Webhook endpoint not found');
   });
   await suite.check('webhooks list', 'newest first without secrets, limit and cursors', () => {
     const other = suite.data('webhooks create', '--endpoint', ENDPOINT, '--events', 'email.opened').id;

@@ -48,7 +48,7 @@ func webhooks(s *suite) {
 		})
 	}
 	s.check("Webhooks.Get", "an unknown id is 404", func() {
-		equal(s.refused(404, "not_found", "Webhooks.Get", unknownID), "Webhook not found")
+		equal(s.refused(404, "not_found", "Webhooks.Get", unknownID), "Webhook endpoint not found")
 	})
 	for method, args := range map[string][]any{"Webhooks.List": {}, "Webhooks.ListWithContext": {ctx}, "Webhooks.ListWithOptions": {ctx, noPage}} {
 		s.check(method, "newest first", func() {

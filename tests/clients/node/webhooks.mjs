@@ -48,7 +48,7 @@ async function endpoints(suite) {
       signing_secret: created.signing_secret, previous_secret_expires_at: null,
     });
     assert.deepEqual([...read.events].sort(), [...EVENTS].sort());
-    assert.equal((await suite.refused(404, 'not_found', 'webhooks.get', UNKNOWN_ID)).message, 'Webhook not found');
+    assert.equal((await suite.refused(404, 'not_found', 'webhooks.get', UNKNOWN_ID)).message, 'Webhook endpoint not found');
   });
   await suite.check('webhooks.list', 'newest first without secrets, limit and cursors', async () => {
     const other = await suite.data('webhooks.create', { endpoint: `${ENDPOINT}/other`, events: EVENTS });

@@ -46,7 +46,7 @@ def endpoints(suite):
         assert_equal(sorted(row.pop("events")), sorted(EVENTS))
         expected = {"object": "webhook", "id": webhook, "endpoint": ENDPOINT, "status": "enabled"}
         assert_equal(row, {**expected, "signing_secret": secret, "previous_secret_expires_at": None})
-        assert_equal(suite.refused(404, "not_found", "webhooks.get", UNKNOWN_ID).message, "Webhook not found")
+        assert_equal(suite.refused(404, "not_found", "webhooks.get", UNKNOWN_ID).message, "Webhook endpoint not found")
 
     def listed():
         other = suite.data("webhooks.create", {"endpoint": f"{ENDPOINT}/other", "events": EVENTS})["id"]

@@ -50,7 +50,7 @@ async fn endpoints(suite: &Suite, client: &Resend) -> Checked {
             same((&read.id, read.endpoint.as_str(), read.status.as_str()), (&id, ENDPOINT, "enabled"))?;
             same(names(&read)?, ["email.clicked", "email.opened"].map(str::to_owned).to_vec())?;
             let unknown = refused(404, "not_found", call!(suite, client, webhooks.get(UNKNOWN_ID)))?;
-            same(unknown.as_str(), "Webhook not found")
+            same(unknown.as_str(), "Webhook endpoint not found")
         })
         .await;
     suite
