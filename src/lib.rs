@@ -6,7 +6,7 @@
 //! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
 //! [`preferences`] (unsubscribe links and their page).
 //! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`announcer`],
-//! [`context`], [`signature`].
+//! [`context`], [`signature`]; `one_line` reads names.
 
 pub mod address;
 pub mod admin;
@@ -32,6 +32,8 @@ pub mod id;
 pub mod id_or_email;
 pub mod mime;
 pub mod notices;
+mod one_line;
+pub mod outgoing;
 pub mod patch;
 pub mod preferences;
 pub mod random;

@@ -6,7 +6,7 @@
 //! row goes too.
 //!
 //! Reading order: `places.rs` (the list of all places, and what becomes of an address in each),
-//! `store.rs` (the row, and how far it has come), `worker.rs` (going through the places).
+//! `told.rs` (those of webhooks), `store.rs` (the row, and how far it has come), `worker.rs` (going through the places).
 //!
 //! Invariants: a page and how far it brought the erasure are one transaction, so that a kill repeats
 //! at most a page that changed nothing, and a page that is gone through twice is as after once; an
@@ -18,6 +18,7 @@ mod places;
 mod store;
 #[cfg(test)]
 mod tests;
+mod told;
 mod worker;
 
 pub use store::{ErasureRow, request};

@@ -8,6 +8,7 @@ use crate::id::{CapturedId, EmailId, ErasureId, EventId, Id, SuppressionId, Team
 use crate::store::tables::{AddressHash, ERASURES};
 use crate::store::{Keyring, NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 use crate::suppressions;
+use crate::webhooks::DeliveryPlace;
 
 /// Addresses of one erasure; a request of more makes several. It bounds the row, which is written
 /// with every page.
@@ -68,6 +69,26 @@ pub(super) enum Stage {
     LateAudienceEvents {
         /// The last one that is done.
         after: EventId,
+    },
+    /// What webhooks deliver of events.
+    Messages {
+        /// The last one that is done.
+        after: EventId,
+    },
+    /// What webhook endpoints answered.
+    Deliveries {
+        /// The last one that is done.
+        after: DeliveryPlace,
+    },
+    /// What webhooks deliver of what came of emails that were on their way.
+    LateMessages {
+        /// The last one that is done.
+        after: EventId,
+    },
+    /// What webhook endpoints answered to that.
+    LateDeliveries {
+        /// The last one that is done.
+        after: DeliveryPlace,
     },
 }
 

@@ -58,8 +58,8 @@ impl Preferences {
         UnsubscribeToken::open(token, &self.context.keyring)
     }
 
-    /// Returns what a link leads to; `None` when its token is none of ours, or its team or topic is
-    /// gone. `done` is the sealed token of what the visit has just done.
+    /// Returns what a link leads to; `None` when its token is none of ours, or its team is gone. `done`
+    /// is the sealed token of what the visit has just done.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -76,7 +76,8 @@ impl Preferences {
     /// [`Preferences::find`], and then nothing is recorded.
     ///
     /// It is the contact's explicit choice about the topic, or its opt-out of everything. An address
-    /// without a contact joins the suppression list instead; one that is listed keeps that row.
+    /// without a contact joins the suppression list instead; one that is listed keeps that row, and
+    /// the opt-out with it.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -147,7 +148,7 @@ impl Preferences {
                 contacts::set_unsubscribed(tx, &context, token.team, contact, false, Source::HostedPage)?;
             }
             // An opt-out that outlived a contact, or never had one. What else lists the address stays.
-            if recipient.suppressed == Some(Origin::Unsubscribe) {
+            if recipient.listed_opt_out {
                 suppressions::lift_opt_out(tx, &context, token.team, &recipient.hash, None, Source::HostedPage)?;
             }
             Ok(true)
@@ -184,7 +185,7 @@ fn record(
     let Some((contact, standing)) = recipient.contact else {
         let cause = Cause::listed(Origin::Unsubscribe, source);
         return Ok(match suppressions::add(tx, context, token.team, &token.address, cause)? {
-            Added::New(id) => Some(Undo { subject, record: Record::Suppression(id) }),
+            Added::New(id) | Added::OptedOut(id) => Some(Undo { subject, record: Record::Suppression(id) }),
             Added::Raised(_) | Added::Listed(_) => None,
         });
     };

@@ -35,7 +35,7 @@ pub(super) enum Subject {
 pub(super) enum Record {
     /// With the contact.
     Contact,
-    /// In an entry of the suppression list that the visit added.
+    /// In an entry of the suppression list, which the visit added or found.
     Suppression(SuppressionId),
 }
 

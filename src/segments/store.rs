@@ -72,14 +72,6 @@ pub fn count(tx: &impl Reads, team: TeamId) -> Result<usize, StoreError> {
     Ok(segments)
 }
 
-/// Returns whether the team has as many segments as a team can have.
-///
-/// # Errors
-/// [`StoreError`].
-pub(super) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
-    Ok(count(tx, team)? >= SEGMENTS_MAX)
-}
-
 /// Adds a contact to a segment by hand; returns whether it was not in it by hand before.
 ///
 /// # Errors
@@ -114,9 +106,25 @@ pub fn remove_member(
 /// # Errors
 /// [`StoreError`].
 pub fn of_contact(tx: &impl Reads, team: TeamId, contact: ContactId) -> Result<Vec<SegmentId>, StoreError> {
+    oldest_of_contact(tx, team, contact, SEGMENTS_MAX)
+}
+
+/// As [`of_contact`], the oldest `max` of them.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn oldest_of_contact(
+    tx: &impl Reads,
+    team: TeamId,
+    contact: ContactId,
+    max: usize,
+) -> Result<Vec<SegmentId>, StoreError> {
     let mut segments = Vec::new();
     let (from, to) = ((team, contact, Id::MIN), (team, contact, Id::MAX));
     tx.scan(&CONTACT_SEGMENTS, &from, &to, Order::Ascending, |(_, _, segment), _| {
+        if segments.len() == max {
+            return STOP;
+        }
         if exists(tx, team, segment)? {
             segments.push(segment);
         }

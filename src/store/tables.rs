@@ -27,7 +27,7 @@ use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
 use crate::suppressions::SuppressionRow;
 use crate::teams::TeamRow;
-use crate::topics::TopicRow;
+use crate::topics::{DeletedTopicRow, TopicRow};
 use crate::usage::UsageRow;
 use crate::users::{MembershipRow, UserRow};
 use crate::webhooks::{DeliveryRow, HealthRow, QueueRow, WebhookRow};
@@ -128,8 +128,8 @@ pub const NOTICES: Table<(TeamId, NoticeId), NoticeRow> = Table::new("notices-1"
 pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
 /// The entry behind an address. Index of [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> = Table::new("suppression_addresses-1");
-/// The entries of an origin (its number), but for those whose address has been erased. Index of
-/// [`SUPPRESSIONS`], written with it.
+/// The entries of an origin (its number) and those of any (255), but for those whose address has been
+/// erased. Index of [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::new("suppression_origins-1");
 /// Erasures that were asked for and are not done. Written by `erasure`; gone when nothing of the
 /// addresses is left.
@@ -144,6 +144,8 @@ pub const CONTACT_PROPERTY_KEYS: Table<(TeamId, [u8; 32]), ContactPropertyIdRow>
     Table::new("contact_property_keys-1");
 /// Topics a recipient can opt out of. Written by `topics`; at most 500 a team, kept until deleted.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
+/// When a topic was deleted, for as long as there may be choices about it. Written by `topics`.
+pub const DELETED_TOPICS: Table<(TeamId, TopicId), DeletedTopicRow> = Table::new("deleted_topics-1");
 /// Segments of a team's contacts. Written by `segments`.
 pub const SEGMENTS: Table<(TeamId, SegmentId), SegmentRow> = Table::new("segments-1");
 /// Contacts added to a segment by hand. Written by `segments`.
@@ -206,6 +208,7 @@ pub const NAMES: &[&str] = &[
     CONTACT_PROPERTIES.name(),
     CONTACT_PROPERTY_KEYS.name(),
     TOPICS.name(),
+    DELETED_TOPICS.name(),
     SEGMENTS.name(),
     SEGMENT_MEMBERS.name(),
     CONTACT_SEGMENTS.name(),

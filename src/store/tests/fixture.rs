@@ -216,11 +216,13 @@ fn visit_audience(visit: &mut impl Visit) {
     for (number, origin) in (50..).zip(["bounce", "complaint", "manual", "unsubscribe"]) {
         let entry = json!({
             "email": "r4@example.net", "hash": vec![number; 32], "origin": origin, "source": EMAIL, "created_ms": AT_MS,
+            "opted_out_ms": AT_MS,
         });
         let suppression: SuppressionId = raw(number);
         visit.row(&SUPPRESSIONS, &(TEAM, suppression), entry);
         visit.row(&SUPPRESSION_ADDRESSES, &(TEAM, [number; 32]), json!({ "id": suppression }));
         visit.mark(&SUPPRESSION_ORIGINS, &(TEAM, number - 50, suppression));
+        visit.mark(&SUPPRESSION_ORIGINS, &(TEAM, 255, suppression));
     }
     let erasure = json!({
         "sealed": [1, 2, 3], "stage": { "emails": { "after": id(48) } }, "on_their_way": [id(49)], "waited": true,
@@ -235,6 +237,7 @@ fn visit_audience(visit: &mut impl Visit) {
         visit.row(&TOPICS, &(TEAM, raw(number)), topic);
         visit.row(&TOPIC_CHOICES, &(TEAM, raw(45), raw(number)), json!({ "subscription": default }));
     }
+    visit.row(&DELETED_TOPICS, &(TEAM, raw(44)), json!({ "deleted_ms": AT_MS }));
     for (number, kind) in (47..).zip(["string", "number"]) {
         let property = json!({ "key": kind, "kind": kind, "fallback": "12", "created_ms": AT_MS });
         visit.row(&CONTACT_PROPERTIES, &(TEAM, raw(number)), property);
@@ -288,12 +291,12 @@ fn visit_webhooks(visit: &mut impl Visit) {
     visit.row(&EVENT_SUBSCRIPTIONS, &(TEAM,), json!({ "endpoints": [[id(90), 6], [id(91), 16_777_215]] }));
     let message = json!({ "event_type": "contact.created", "at_ms": AT_MS, "body": "{\"type\":\"contact.created\"}" });
     visit.row(&EVENT_MESSAGES, &(TEAM, raw(70)), message);
-    visit.row(&EVENT_OUTBOX, &(TEAM, raw(70)), json!({ "event_type": "contact.created", "queued_ms": AT_MS, "endpoints": [id(90), id(91)] }));
-    let endpoints = [
-        ("enabled", json!({ "named": 6 })),
-        ("disabled", json!("all")),
-        ("auto_disabled", json!("all")),
-    ];
+    visit.row(
+        &EVENT_OUTBOX,
+        &(TEAM, raw(70)),
+        json!({ "event_type": "contact.created", "queued_ms": AT_MS, "endpoints": [id(90), id(91)] }),
+    );
+    let endpoints = [("enabled", json!({ "named": 6 })), ("disabled", json!("all")), ("auto_disabled", json!("all"))];
     for (number, (status, subscription)) in (90..).zip(endpoints) {
         let endpoint = json!({
             "endpoint": "https://hooks.example.com/mail", "subscription": subscription, "status": status,

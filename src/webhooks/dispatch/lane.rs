@@ -1,11 +1,13 @@
 //! The lane of one endpoint: what is due, in order, at its pace, a few at a time.
 
 use std::collections::{HashSet, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore};
-use tokio::task::{JoinError, JoinHandle, JoinSet};
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
@@ -83,16 +85,16 @@ enum News {
     Stop,
 }
 
-type Settling = JoinHandle<Result<Standing, StoreError>>;
-type Reading = JoinHandle<Result<Page, StoreError>>;
+/// Something asked of the store.
+type Answer<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
 
 /// The two things a lane asks of the store, one of each at a time.
 #[derive(Default)]
 struct Asked {
-    settling: Option<Settling>,
+    settling: Option<Answer<Standing>>,
     /// What the commit under way lets go of.
     released: Vec<WebhookDeliveryId>,
-    reading: Option<Reading>,
+    reading: Option<Answer<Page>>,
 }
 
 impl Lane {
@@ -129,8 +131,8 @@ impl Lane {
             let news = tokio::select! {
                 () = stop.cancelled() => News::Stop,
                 landed = self.flying.join_next(), if !self.flying.is_empty() => News::Landed(landed),
-                settled = ended(&mut asked.settling) => News::Settled(settled),
-                page = ended(&mut asked.reading) => News::Read(page),
+                settled = answered(&mut asked.settling) => News::Settled(settled),
+                page = answered(&mut asked.reading) => News::Read(page),
                 () = self.wake.notified() => News::Woken,
                 () = tokio::time::sleep_until(wake_at) => News::Late,
             };
@@ -239,7 +241,7 @@ impl Lane {
             asked.released = outcomes.iter().map(|outcome| outcome.taken.delivery).collect();
             let (context, webhook) = (self.shared.context.clone(), self.webhook);
             let bytes = outcomes.len() * 1_024;
-            asked.settling = Some(tokio::spawn(async move {
+            asked.settling = Some(Box::pin(async move {
                 let store = context.store.clone();
                 store.write_bulk_sized(bytes, move |tx| settle(tx, &context, webhook, &outcomes)).await
             }));
@@ -253,7 +255,7 @@ impl Lane {
             self.is_stale = false;
             self.read_at_change = self.shared.bell.changes();
             let (context, webhook, held) = (self.shared.context.clone(), self.webhook, self.held.clone());
-            asked.reading = Some(tokio::spawn(async move {
+            asked.reading = Some(Box::pin(async move {
                 let store = context.store.clone();
                 store.read(move |tx| page::read(tx, &context, webhook, &held)).await
             }));
@@ -351,7 +353,7 @@ impl Lane {
             self.land(Some(landed));
         }
         if let Some(settling) = asked.settling {
-            log_lost(self.webhook, settling.await.unwrap_or(Err(StoreError::Panicked)));
+            log_lost(self.webhook, settling.await);
         }
         let (context, webhook, outcomes) = (self.shared.context.clone(), self.webhook, self.landed);
         let store = context.store.clone();
@@ -378,10 +380,10 @@ impl Drop for Attempting {
     }
 }
 
-/// Waits for a task that may not be there; one that is not there never ends.
-async fn ended<T>(task: &mut Option<JoinHandle<Result<T, StoreError>>>) -> Result<T, StoreError> {
-    match task {
-        Some(task) => task.await.unwrap_or(Err(StoreError::Panicked)),
+/// Waits for an answer that may not have been asked for; then there is none.
+async fn answered<T>(asked: &mut Option<Answer<T>>) -> Result<T, StoreError> {
+    match asked {
+        Some(answer) => answer.await,
         None => std::future::pending().await,
     }
 }

@@ -183,9 +183,18 @@ fn an_opt_out_on_the_suppression_list_is_lifted_by_its_owner_and_no_other_entry_
     assert!(!show(&server, &path).text().contains("You are unsubscribed"));
     post_and_follow(&server, &path, "resubscribe=1");
     assert_eq!(suppressed(&server), [Origin::Complaint]);
-    post_and_follow(&server, &path, "unsubscribe=topic");
+    let page = post_and_follow(&server, &path, "unsubscribe=topic");
+    assert!(page.text().contains("You are unsubscribed") && page.text().contains("Undo"), "{}", page.body);
+    assert!(show(&server, &path).text().contains("You are unsubscribed"));
     assert_eq!(suppressed(&server), [Origin::Complaint]);
     may_not_send(&server, news, "bob@example.org");
+
+    // The opt-out stands when the complaint has been removed, until its owner takes it back.
+    server.delete("/suppressions/bob@example.org").ok(200);
+    assert_eq!(suppressed(&server), [Origin::Unsubscribe]);
+    may_not_send(&server, news, "bob@example.org");
+    post_and_follow(&server, &path, "resubscribe=1");
+    may_send(&server, news, "bob@example.org");
 }
 
 fn sorted(mut events: Vec<(&'static str, Source)>) -> Vec<(&'static str, Source)> {
