@@ -22,7 +22,7 @@ use crate::emails::{self, EmailErasure};
 use crate::events::{self, Reach};
 use crate::id::{CapturedId, EmailId, EventId, Id};
 use crate::store::tables::{EMAILS, ERASURES};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 use crate::{suppressions, teams};
 
 /// Emails looked at in one read, each with its events and its conversations.
@@ -102,7 +102,8 @@ pub(super) fn erase(tx: &WriteTx<'_>, key: ErasureKey, target: &Target, found: &
     let progress = match found {
         Found::Suppressions => {
             for address in &target.hashes {
-                suppressions::erase(tx, target.team, address, None)?;
+                let erased = suppressions::erase(tx, target.team, address, None);
+                skip_corrupt(erased, format_args!("an entry of the suppression list of team {}", target.team))?;
             }
             row.stage = Stage::Emails { after: Id::MIN };
             Progress::More
@@ -132,7 +133,8 @@ fn page_of_emails(tx: &impl Reads, after: EmailId, target: &Target) -> Result<Pa
         if id == after {
             return NEXT;
         }
-        if emails::holds(&email.decode()?, addresses)
+        let email = skip_corrupt(email.decode(), format_args!("email {id}"))?;
+        if email.is_some_and(|email| emails::holds(&email, addresses))
             || events::of_email_hold(tx, id, addresses)?
             || delivery::attempts_hold(tx, id, addresses)?
         {
@@ -174,7 +176,8 @@ fn erase_emails(
     Ok(Progress::More)
 }
 
-/// Takes the addresses out of an email and of all that is kept under it.
+/// Takes the addresses out of an email and of all that is kept under it. Where the email itself does
+/// not read, they go from the rest.
 fn erase_email(
     tx: &WriteTx<'_>,
     target: &Target,
@@ -182,7 +185,8 @@ fn erase_email(
     chunks_left: &mut usize,
 ) -> Result<EmailErasure, StoreError> {
     let Target { team, addresses, .. } = target;
-    let erased = emails::erase(tx, *team, id, addresses, chunks_left)?;
+    let erased = emails::erase(tx, *team, id, addresses, chunks_left);
+    let erased = skip_corrupt(erased, format_args!("email {id}"))?.unwrap_or(EmailErasure::Erased);
     if erased == EmailErasure::Erased {
         events::erase_of_email(tx, id, addresses)?;
         delivery::erase_attempts(tx, id, addresses)?;
@@ -199,13 +203,13 @@ fn is_meant(tx: &impl Reads, id: CapturedId, message: &CapturedRow, target: &Tar
     if email > target.until() {
         return Ok(false);
     }
-    if let Some(row) = tx.get(&EMAILS, &(*team, email))? {
+    if let Some(row) = skip_corrupt(tx.get(&EMAILS, &(*team, email)), format_args!("email {email}"))?.flatten() {
         return Ok(is_named || emails::is_concerned(&row, addresses));
     }
     if !is_named {
         return Ok(false);
     }
-    for other in teams::list(tx)? {
+    for other in teams::list(tx)?.iter().filter(|other| other.id != *team) {
         if tx.contains(&EMAILS, &(other.id, email))? {
             return Ok(false);
         }
@@ -256,7 +260,8 @@ fn erase_audience_events(
 fn arrived(tx: &impl Reads, row: &ErasureRow, target: &Target) -> Result<Found, StoreError> {
     let mut arrived = Vec::new();
     for id in &row.on_their_way {
-        if tx.get(&EMAILS, &(target.team, *id))?.is_none_or(|email| emails::is_settled(&email)) {
+        let email = skip_corrupt(tx.get(&EMAILS, &(target.team, *id)), format_args!("email {id}"))?.flatten();
+        if email.is_none_or(|email| emails::is_settled(&email)) {
             arrived.push(*id);
         }
     }
@@ -285,7 +290,9 @@ fn erase_arrived(
     // A bounce lists the address, with the email that it bounced from.
     if !done.is_empty() {
         for address in &target.hashes {
-            row.late_entries.extend(suppressions::erase(tx, target.team, address, Some(&done))?);
+            let erased = suppressions::erase(tx, target.team, address, Some(&done));
+            let what = format_args!("an entry of the suppression list of team {}", target.team);
+            row.late_entries.extend(skip_corrupt(erased, what)?.flatten());
         }
     }
     row.on_their_way.retain(|id| !done.contains(id));

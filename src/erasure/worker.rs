@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tracing::info;
+use tracing::{error, info};
 
 use super::places::{self, Found, Progress};
 use super::store::{self, ErasureKey, Target};
@@ -15,12 +15,15 @@ use crate::store::tables::ERASURES;
 /// Names of erasures read at once.
 const PAGE_ROWS: usize = 1_000;
 /// The longest pause between two looks at an erasure that waits for emails, in rounds.
-const PAUSE_ROUNDS_MAX: u32 = 64;
+const WAITING_ROUNDS_MAX: u32 = 64;
+/// The longest pause after a failure, in rounds.
+const FAILED_ROUNDS_MAX: u32 = 1_024;
 
 /// The erasures of the instance.
 pub struct Erasures {
     context: Context,
-    /// Those that wait for emails to settle. A cache: after a start each is looked at once.
+    /// Those that wait for emails to settle, or have failed. A cache: after a start each is looked at
+    /// once.
     pauses: Mutex<HashMap<ErasureKey, Pause>>,
 }
 
@@ -40,17 +43,26 @@ impl Erasures {
     }
 
     /// Brings every erasure as far as it can go: a round, to be made again and again. It may be cut
-    /// off anywhere.
+    /// off anywhere. One that fails is reported and left alone for a while; the others go on.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`], where none of them could go on.
     pub async fn advance(&self) -> Result<(), StoreError> {
         let mut after = None;
         loop {
             let page = self.context.store.read(move |tx| store::pending(tx, after, PAGE_ROWS)).await?;
             for key in &page {
-                if self.is_its_turn(*key) {
-                    self.advance_one(*key).await?;
+                if !self.is_its_turn(*key) {
+                    continue;
+                }
+                match self.advance_one(*key).await {
+                    Ok(()) => {}
+                    Err(StoreError::Closed) => return Err(StoreError::Closed),
+                    Err(failure) => {
+                        let (team, id) = *key;
+                        error!(team.id = %team, erasure.id = %id, "erasure {id} failed, and is tried again: {failure}");
+                        self.pause(*key, FAILED_ROUNDS_MAX);
+                    }
                 }
             }
             after = page.last().copied();
@@ -68,7 +80,7 @@ impl Erasures {
             match self.step(key, &target).await? {
                 Progress::More => {}
                 Progress::Waiting => {
-                    self.pause(key);
+                    self.pause(key, WAITING_ROUNDS_MAX);
                     return Ok(());
                 }
                 Progress::Done => {
@@ -112,10 +124,10 @@ impl Erasures {
     }
 
     /// Leaves an erasure alone for twice as many rounds as the last time.
-    fn pause(&self, key: ErasureKey) {
+    fn pause(&self, key: ErasureKey, rounds_max: u32) {
         let mut pauses = self.lock();
         let pause = pauses.entry(key).or_default();
-        pause.rounds = (pause.rounds * 2).clamp(1, PAUSE_ROUNDS_MAX);
+        pause.rounds = (pause.rounds * 2).clamp(1, rounds_max);
         pause.left = pause.rounds;
     }
 

@@ -6,16 +6,20 @@ use super::store::EventRow;
 use crate::address::AddressSet;
 use crate::id::{EmailId, EventId, Id, SuppressionId, TeamId};
 use crate::store::tables::{AUDIENCE_EVENTS, EVENTS};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 
-/// Returns whether an event of an email names or mentions one of the addresses.
+/// Returns whether an event of an email names or mentions one of the addresses. One that does not read
+/// is passed over, here and below.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn of_email_hold(tx: &impl Reads, email: EmailId, addresses: &AddressSet) -> Result<bool, StoreError> {
     let mut found = false;
-    tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |_, row| {
-        found = erase_row(&mut row.decode()?, addresses);
+    tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |(_, id), row| {
+        let Some(mut row) = skip_corrupt(row.decode(), format_args!("event {id} of email {email}"))? else {
+            return NEXT;
+        };
+        found = erase_row(&mut row, addresses);
         if found { STOP } else { NEXT }
     })?;
     Ok(found)
@@ -28,7 +32,9 @@ pub(crate) fn of_email_hold(tx: &impl Reads, email: EmailId, addresses: &Address
 pub(crate) fn erase_of_email(tx: &WriteTx<'_>, email: EmailId, addresses: &AddressSet) -> Result<(), StoreError> {
     let mut erased = Vec::new();
     tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |key, row| {
-        let mut row = row.decode()?;
+        let Some(mut row) = skip_corrupt(row.decode(), format_args!("event {} of email {email}", key.1))? else {
+            return NEXT;
+        };
         if erase_row(&mut row, addresses) {
             erased.push((key, row));
         }
@@ -95,7 +101,8 @@ pub(crate) fn audience_page(
         if id == after {
             return NEXT;
         }
-        if erase_audience_event(&mut row.decode()?, reach) {
+        let event = skip_corrupt(row.decode(), format_args!("event {id} of team {team}"))?;
+        if event.is_some_and(|mut event| erase_audience_event(&mut event, reach)) {
             hits.push(id);
         }
         seen += 1;

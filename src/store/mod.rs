@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 pub use chunks::{Chunks, read_chunks};
-pub use error::{OpenError, StoreError};
+pub use error::{OpenError, StoreError, skip_corrupt};
 pub use fields::{Fields, RawValue};
 pub(crate) use file::make_directory;
 pub use hash::{NameHash, name_hash};

@@ -1,5 +1,6 @@
 //! Erasures over a real store, step by step.
 
+mod failing;
 mod resuming;
 mod scrubbing;
 mod waiting;
