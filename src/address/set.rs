@@ -1,41 +1,67 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use super::{EmailAddress, Mailbox};
 
 /// Characters of a domain that are looked at: more than the 253 that one has.
 const DOMAIN_CHARS_MAX: usize = 256;
 
-/// Addresses that mailboxes and texts are searched for, without regard to letter case.
+/// Addresses that mailboxes and texts are searched for, without regard to letter case. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct AddressSet {
-    identities: HashSet<String>,
+    known: Arc<Known>,
+    /// The first of the lists that counts.
+    from: usize,
+}
+
+/// Every address with the last list that names it.
+#[derive(Debug, Default)]
+struct Known {
+    identities: HashMap<String, usize>,
     /// The local parts by the domain they stand before, in each of the domain's spellings.
-    locals: HashMap<String, Vec<String>>,
+    locals: HashMap<String, Vec<(String, usize)>>,
 }
 
 impl AddressSet {
     /// Returns a set of these addresses.
     pub fn new(addresses: &[EmailAddress]) -> Self {
-        let mut set = Self::default();
-        for address in addresses {
-            if !set.identities.insert(address.identity()) {
-                continue;
-            }
+        Self::of_lists([addresses])
+    }
+
+    /// Returns a set of the addresses of several lists, of which the first can be left out
+    /// ([`AddressSet::from_list`]).
+    pub fn of_lists<'a, I>(lists: I) -> Self
+    where
+        I: IntoIterator<Item = &'a [EmailAddress], IntoIter: DoubleEndedIterator + ExactSizeIterator>,
+    {
+        let mut set = Known::default();
+        let lists = lists.into_iter().enumerate().rev();
+        for (list, address) in lists.flat_map(|(list, addresses)| addresses.iter().map(move |address| (list, address)))
+        {
+            let Entry::Vacant(place) = set.identities.entry(address.identity()) else { continue };
+            place.insert(list);
             let domain = address.domain();
             let (ascii, unicode) = (domain.as_str().to_owned(), domain.to_unicode().to_lowercase());
             let local = address.local().to_lowercase();
             if unicode != ascii {
-                set.locals.entry(unicode).or_default().push(local.clone());
+                set.locals.entry(unicode).or_default().push((local.clone(), list));
             }
-            set.locals.entry(ascii).or_default().push(local);
+            set.locals.entry(ascii).or_default().push((local, list));
         }
-        set
+        Self { known: Arc::new(set), from: 0 }
+    }
+
+    /// Returns the set without the addresses that only lists before that one name.
+    #[must_use]
+    pub fn from_list(&self, list: usize) -> Self {
+        Self { known: Arc::clone(&self.known), from: list }
     }
 
     /// Returns whether a mailbox, with a display name or bare, is one of the addresses.
     pub fn contains(&self, mailbox: &str) -> bool {
         let Ok(mailbox) = Mailbox::parse(mailbox) else { return false };
-        self.identities.contains(&mailbox.address().identity())
+        self.known.identities.get(&mailbox.address().identity()).is_some_and(|list| *list >= self.from)
     }
 
     /// Returns whether a text holds one of the addresses: as an address of its own, and not as a part
@@ -48,9 +74,10 @@ impl AddressSet {
         text.match_indices('@').any(|(at, _)| {
             let (before, after) = (&text[..at], &text[at + 1..]);
             domains_at(after)
-                .filter_map(|domain| self.locals.get(domain))
+                .filter_map(|domain| self.known.locals.get(domain))
                 .flatten()
-                .any(|local| before.strip_suffix(local.as_str()).is_some_and(ends_before_a_local_part))
+                .filter(|(_, list)| *list >= self.from)
+                .any(|(local, _)| before.strip_suffix(local.as_str()).is_some_and(ends_before_a_local_part))
         })
     }
 }
@@ -108,6 +135,23 @@ mod tests {
         }
         for mailbox in ["", "[erased]", "nada@example.com", "ada@example.com.au", "ada@example.org", "ada"] {
             assert!(!set.contains(mailbox), "{mailbox}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_several_lists_counts_with_the_last() {
+        let parse = |texts: &[&str]| -> Vec<EmailAddress> {
+            texts.iter().map(|text| EmailAddress::parse(text).unwrap()).collect()
+        };
+        let lists = [parse(&["ada@example.com", "bob@example.com"]), parse(&[]), parse(&["ADA@example.com"])];
+        let set = AddressSet::of_lists(lists.iter().map(Vec::as_slice));
+
+        for (from, ada, bob) in [(0, true, true), (1, true, false), (2, true, false), (3, false, false)] {
+            let set = set.from_list(from);
+            for (address, counts) in [("ada@example.com", ada), ("bob@example.com", bob)] {
+                assert_eq!(set.contains(address), counts, "{from} {address}");
+                assert_eq!(set.is_mentioned_in(&format!("<{address}>")), counts, "{from} {address}");
+            }
         }
     }
 

@@ -16,14 +16,15 @@
 //! idempotency rows name emails by their ids, and contacts go with the request. An idempotency row
 //! can quote, for the day it lives, the start of a tag that a permissive batch refused.
 
-use super::store::{ErasureKey, ErasureRow, Stage, Target};
+use super::store::{ErasureKey, ErasureRow, Stage, Target, among};
 use crate::delivery::{self, CapturedRow, capture};
 use crate::emails::{self, EmailErasure};
 use crate::events::{self, Reach};
 use crate::id::{CapturedId, EmailId, EventId, Id};
 use crate::store::tables::{EMAILS, ERASURES};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
-use crate::{suppressions, teams};
+use crate::suppressions::{self, Erased};
+use crate::teams;
 
 /// Emails looked at in one read, each with its events and its conversations.
 const EMAILS_MAX: usize = 100;
@@ -75,6 +76,8 @@ pub(super) enum Progress {
 /// Looks at the place that an erasure has come to.
 pub(super) fn look(tx: &impl Reads, row: &ErasureRow, target: &Target) -> Result<Found, StoreError> {
     let of_events = |(hits, next)| Found::AudienceEvents(Page { hits, next });
+    let named = |id| Reach::Named(target.at(id));
+    let entries = |_| Reach::Entries(&row.late_entries);
     match row.stage {
         Stage::Suppressions => Ok(Found::Suppressions),
         Stage::Emails { .. } if row.on_their_way.len() >= ON_THEIR_WAY_MAX => arrived(tx, row, target),
@@ -85,24 +88,59 @@ pub(super) fn look(tx: &impl Reads, row: &ErasureRow, target: &Target) -> Result
             Ok(Found::Captured(Page { hits, next }))
         }
         Stage::AudienceEvents { after } => {
-            let reach = Reach::Named(&target.addresses);
-            events::audience_page(tx, target.team, (after, target.until()), reach, ROWS_MAX).map(of_events)
+            events::audience_page(tx, target.team, (after, target.until()), named, ROWS_MAX).map(of_events)
         }
         Stage::OnTheirWay => arrived(tx, row, target),
         Stage::LateAudienceEvents { after } => {
-            let reach = Reach::Entries(&row.late_entries);
-            events::audience_page(tx, target.team, (after, Id::MAX), reach, ROWS_MAX).map(of_events)
+            events::audience_page(tx, target.team, (after, Id::MAX), entries, ROWS_MAX).map(of_events)
         }
     }
 }
 
-/// Takes the addresses out of what was found, and writes down how far that brought the erasure.
-pub(super) fn erase(tx: &WriteTx<'_>, key: ErasureKey, target: &Target, found: &Found) -> Result<Progress, StoreError> {
-    let Some(mut row) = tx.get(&ERASURES, &key)? else { return Ok(Progress::Done) };
+impl Found {
+    /// Returns where a page that holds none of the addresses leads. Where it leads on within its place,
+    /// there is nothing to write.
+    pub(super) fn passed(&self, stage: Stage) -> Option<Stage> {
+        match (self, stage) {
+            (Self::Emails(page), Stage::Emails { .. }) => page.passed().map(|after| Stage::Emails { after }),
+            (Self::Captured(page), Stage::Captured { .. }) => page.passed().map(|after| Stage::Captured { after }),
+            (Self::Captured(page), Stage::LateCaptured { .. }) => {
+                page.passed().map(|after| Stage::LateCaptured { after })
+            }
+            (Self::AudienceEvents(page), Stage::AudienceEvents { .. }) => {
+                page.passed().map(|after| Stage::AudienceEvents { after })
+            }
+            (Self::AudienceEvents(page), Stage::LateAudienceEvents { .. }) => {
+                page.passed().map(|after| Stage::LateAudienceEvents { after })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<I: Copy> Page<I> {
+    fn passed(&self) -> Option<I> {
+        self.next.filter(|_| self.hits.is_empty())
+    }
+}
+
+/// Takes the addresses out of what was found from `row` on, and writes down how far that brought the
+/// erasure. Returns its row as it is then.
+pub(super) fn erase(
+    tx: &WriteTx<'_>,
+    key: ErasureKey,
+    mut row: ErasureRow,
+    target: &Target,
+    found: &Found,
+) -> Result<(Progress, ErasureRow), StoreError> {
+    if !tx.contains(&ERASURES, &key)? {
+        return Ok((Progress::Done, row));
+    }
     let progress = match found {
         Found::Suppressions => {
-            for address in &target.hashes {
-                let erased = suppressions::erase(tx, target.team, address, None);
+            for (address, until) in &target.hashes {
+                let made = Erased::Until(among(*until));
+                let erased = suppressions::erase(tx, target.team, address, made);
                 skip_corrupt(erased, format_args!("an entry of the suppression list of team {}", target.team))?;
             }
             row.stage = Stage::Emails { after: Id::MIN };
@@ -112,7 +150,7 @@ pub(super) fn erase(tx: &WriteTx<'_>, key: ErasureKey, target: &Target, found: &
         Found::Captured(page) => erase_captured(tx, &mut row, page)?,
         Found::AudienceEvents(page) => erase_audience_events(tx, &mut row, target, page)?,
         Found::Arrived(emails) => erase_arrived(tx, &mut row, target, emails)?,
-        Found::Nothing => return Ok(Progress::Waiting),
+        Found::Nothing => return Ok((Progress::Waiting, row)),
     };
     match progress {
         Progress::Done => {
@@ -121,18 +159,19 @@ pub(super) fn erase(tx: &WriteTx<'_>, key: ErasureKey, target: &Target, found: &
         Progress::Waiting => {}
         Progress::More => tx.put(&ERASURES, &key, &row)?,
     }
-    Ok(progress)
+    Ok((progress, row))
 }
 
-/// Reads a page of the emails that were accepted before the request.
+/// Reads a page of the emails that were accepted before the requests.
 fn page_of_emails(tx: &impl Reads, after: EmailId, target: &Target) -> Result<Page<EmailId>, StoreError> {
-    let Target { team, addresses, .. } = target;
+    let team = target.team;
     let mut page = Page { hits: Vec::new(), next: None };
     let mut seen = 0;
-    tx.scan(&EMAILS, &(*team, after), &(*team, target.until()), Order::Ascending, |(_, id), email| {
+    tx.scan(&EMAILS, &(team, after), &(team, target.until()), Order::Ascending, |(_, id), email| {
         if id == after {
             return NEXT;
         }
+        let addresses = &target.at(id);
         let email = skip_corrupt(email.decode(), format_args!("email {id}"))?;
         if email.is_some_and(|email| emails::holds(&email, addresses))
             || events::of_email_hold(tx, id, addresses)?
@@ -184,8 +223,8 @@ fn erase_email(
     id: EmailId,
     chunks_left: &mut usize,
 ) -> Result<EmailErasure, StoreError> {
-    let Target { team, addresses, .. } = target;
-    let erased = emails::erase(tx, *team, id, addresses, chunks_left);
+    let addresses = &target.at(id);
+    let erased = emails::erase(tx, target.team, id, addresses, chunks_left);
     let erased = skip_corrupt(erased, format_args!("email {id}"))?.unwrap_or(EmailErasure::Erased);
     if erased == EmailErasure::Erased {
         events::erase_of_email(tx, id, addresses)?;
@@ -197,19 +236,20 @@ fn erase_email(
 /// Returns whether a message in the mailbox is to or about an erased address. The mailbox is the
 /// instance's: one that belongs to an email of another team stays, and so does one that came later.
 fn is_meant(tx: &impl Reads, id: CapturedId, message: &CapturedRow, target: &Target) -> Result<bool, StoreError> {
-    let Target { team, addresses, .. } = target;
+    let team = target.team;
+    let addresses = message.email.map_or_else(|| target.at(id), |email| target.at(email));
     let is_named = message.recipients.iter().chain([&message.sender]).any(|text| addresses.contains(text));
-    let Some(email) = message.email else { return Ok(is_named && id <= target.until()) };
+    let Some(email) = message.email else { return Ok(is_named) };
     if email > target.until() {
         return Ok(false);
     }
-    if let Some(row) = skip_corrupt(tx.get(&EMAILS, &(*team, email)), format_args!("email {email}"))?.flatten() {
-        return Ok(is_named || emails::is_concerned(&row, addresses));
+    if let Some(row) = skip_corrupt(tx.get(&EMAILS, &(team, email)), format_args!("email {email}"))?.flatten() {
+        return Ok(is_named || emails::is_concerned(&row, &addresses));
     }
     if !is_named {
         return Ok(false);
     }
-    for other in teams::list(tx)?.iter().filter(|other| other.id != *team) {
+    for other in teams::list(tx)?.iter().filter(|other| other.id != team) {
         if tx.contains(&EMAILS, &(other.id, email))? {
             return Ok(false);
         }
@@ -243,9 +283,9 @@ fn erase_audience_events(
     page: &Page<EventId>,
 ) -> Result<Progress, StoreError> {
     let is_late = matches!(row.stage, Stage::LateAudienceEvents { .. });
-    let reach = if is_late { Reach::Entries(&row.late_entries) } else { Reach::Named(&target.addresses) };
     for id in &page.hits {
-        events::erase_audience(tx, target.team, *id, reach)?;
+        let reach = if is_late { Reach::Entries(&row.late_entries) } else { Reach::Named(target.at(*id)) };
+        events::erase_audience(tx, target.team, *id, &reach)?;
     }
     row.stage = match (page.next, is_late) {
         (Some(after), false) => Stage::AudienceEvents { after },
@@ -289,8 +329,10 @@ fn erase_arrived(
     }
     // A bounce lists the address, with the email that it bounced from.
     if !done.is_empty() {
-        for address in &target.hashes {
-            let erased = suppressions::erase(tx, target.team, address, Some(&done));
+        for (address, until) in &target.hashes {
+            let until = among(*until);
+            let concerned: Vec<EmailId> = done.iter().copied().filter(|id| *id <= until).collect();
+            let erased = suppressions::erase(tx, target.team, address, Erased::BroughtBy(&concerned));
             let what = format_args!("an entry of the suppression list of team {}", target.team);
             row.late_entries.extend(skip_corrupt(erased, what)?.flatten());
         }

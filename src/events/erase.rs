@@ -76,24 +76,24 @@ fn erase_if(text: &mut String, is_meant: impl Fn(&str) -> bool) -> bool {
 }
 
 /// Which events about the audience an erasure reaches.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Reach<'a> {
     /// Those that name one of the addresses.
-    Named(&'a AddressSet),
+    Named(AddressSet),
     /// Those about one of these entries of the suppression list.
     Entries(&'a [SuppressionId]),
 }
 
 /// Reads up to `rows_max` events of the team after `after` and up to `until`; returns those that are
-/// reached, and where the next page begins unless this is the last.
+/// reached, as `reach` says for each, and where the next page begins unless this is the last.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn audience_page(
+pub(crate) fn audience_page<'a>(
     tx: &impl Reads,
     team: TeamId,
     (after, until): (EventId, EventId),
-    reach: Reach<'_>,
+    reach: impl Fn(EventId) -> Reach<'a>,
     rows_max: usize,
 ) -> Result<(Vec<EventId>, Option<EventId>), StoreError> {
     let (mut hits, mut seen, mut next) = (Vec::new(), 0, None);
@@ -102,7 +102,7 @@ pub(crate) fn audience_page(
             return NEXT;
         }
         let event = skip_corrupt(row.decode(), format_args!("event {id} of team {team}"))?;
-        if event.is_some_and(|mut event| erase_audience_event(&mut event, reach)) {
+        if event.is_some_and(|mut event| erase_audience_event(&mut event, &reach(id))) {
             hits.push(id);
         }
         seen += 1;
@@ -123,7 +123,7 @@ pub(crate) fn erase_audience(
     tx: &WriteTx<'_>,
     team: TeamId,
     event: EventId,
-    reach: Reach<'_>,
+    reach: &Reach<'_>,
 ) -> Result<(), StoreError> {
     let Some(mut row) = tx.get(&AUDIENCE_EVENTS, &(team, event))? else { return Ok(()) };
     if erase_audience_event(&mut row, reach) {
@@ -133,7 +133,7 @@ pub(crate) fn erase_audience(
 }
 
 /// Returns whether there was anything to take out.
-fn erase_audience_event(event: &mut AudienceEvent, reach: Reach<'_>) -> bool {
+fn erase_audience_event(event: &mut AudienceEvent, reach: &Reach<'_>) -> bool {
     let AudienceEvent { kind: _, at_ms: _, subject } = event;
     match (subject, reach) {
         (AudienceSubject::Contact { contact, source: _, topic }, Reach::Named(addresses)) => {

@@ -193,8 +193,17 @@ pub(super) fn remove(
     record(tx, context, team, AudienceKind::SuppressionRemoved, id, row, Some(source))
 }
 
-/// Takes the address out of its entry, whose hash goes on blocking. `only_from` limits it to an entry
-/// that one of these emails brought. Returns the entry when there was anything to take.
+/// Which entries an erasure takes the address out of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Erased<'a> {
+    /// Those that were made up to this one.
+    Until(SuppressionId),
+    /// Those that one of these emails brought.
+    BroughtBy(&'a [EmailId]),
+}
+
+/// Takes the address out of its entry, whose hash goes on blocking. Returns the entry when there was
+/// anything to take.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -202,10 +211,13 @@ pub(crate) fn erase(
     tx: &WriteTx<'_>,
     team: TeamId,
     address: &AddressHash,
-    only_from: Option<&[EmailId]>,
+    which: Erased<'_>,
 ) -> Result<Option<SuppressionId>, StoreError> {
     let Some((id, row)) = find_listed(tx, team, address)? else { return Ok(None) };
-    let is_meant = only_from.is_none_or(|emails| row.source.is_some_and(|source| emails.contains(&source)));
+    let is_meant = match which {
+        Erased::Until(until) => id <= until,
+        Erased::BroughtBy(emails) => row.source.is_some_and(|source| emails.contains(&source)),
+    };
     if !is_meant {
         return Ok(None);
     }

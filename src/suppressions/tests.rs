@@ -1,7 +1,7 @@
 //! The rows of the list over a real store.
 
 use super::model::{Cause, Origin, SendKind, Suppression};
-use super::store::{Added, add, blocks, erase, find, find_listed, hash, list, remove};
+use super::store::{Added, Erased, add, blocks, erase, find, find_listed, hash, list, remove};
 use crate::address::EmailAddress;
 use crate::context::Context;
 use crate::events::{AudienceEvent, AudienceSubject, ERASED, Source};
@@ -79,9 +79,15 @@ async fn an_erased_address_goes_on_blocking_and_is_found_by_its_id_alone() {
         let ada = address("Ada@example.com");
         let id = add(tx, context, TEAM, &ada, Cause::listed(Origin::Manual, Source::Api)).unwrap().id();
 
-        assert_eq!(erase(tx, TEAM, &hash(&ada), Some(&[context.id()])).unwrap(), None, "another brought it");
-        assert_eq!(erase(tx, TEAM, &hash(&ada), None).unwrap(), Some(id));
-        assert_eq!(erase(tx, TEAM, &hash(&ada), None).unwrap(), None);
+        let by_another = Erased::BroughtBy(&[context.id()]);
+        for (which, erased) in [
+            (by_another, None),
+            (Erased::Until(Id::MIN), None),
+            (Erased::Until(id), Some(id)),
+            (Erased::Until(id), None),
+        ] {
+            assert_eq!(erase(tx, TEAM, &hash(&ada), which).unwrap(), erased, "{which:?}");
+        }
 
         assert!(blocks(tx, TEAM, &hash(&ada), SendKind::Transactional).unwrap());
         assert!(find_listed(tx, TEAM, &hash(&ada)).unwrap().is_none());
@@ -104,7 +110,7 @@ async fn an_erased_opt_out_is_raised_without_being_listed() {
     within(|tx, context| {
         let ada = address("ada@example.com");
         let id = add(tx, context, TEAM, &ada, Cause::listed(Origin::Unsubscribe, Source::Api)).unwrap().id();
-        erase(tx, TEAM, &hash(&ada), None).unwrap();
+        erase(tx, TEAM, &hash(&ada), Erased::Until(id)).unwrap();
 
         assert_eq!(add(tx, context, TEAM, &ada, Cause::complaint(context.id())).unwrap(), Added::Raised(id));
 
