@@ -33,7 +33,8 @@ const ROWS_MAX: usize = 500;
 /// Chunks of content or of messages removed in one transaction: 64 MiB, after which the writer is
 /// free for others.
 const CHUNKS_MAX: usize = 256;
-/// Emails that are waited for. Where there are more, the others are come to when these have settled.
+/// Emails that are waited for. Where there are more, the others are come to when half of these have
+/// settled.
 pub(super) const ON_THEIR_WAY_MAX: usize = 1_000;
 
 /// What a look at the present place found.
@@ -80,7 +81,6 @@ pub(super) fn look(tx: &impl Reads, row: &ErasureRow, target: &Target) -> Result
     let entries = |_| Reach::Entries(&row.late_entries);
     match row.stage {
         Stage::Suppressions => Ok(Found::Suppressions),
-        Stage::Emails { .. } if row.on_their_way.len() >= ON_THEIR_WAY_MAX => arrived(tx, row, target),
         Stage::Emails { after } => page_of_emails(tx, after, target).map(Found::Emails),
         Stage::Captured { after } | Stage::LateCaptured { after } => {
             let (hits, next) =
@@ -200,11 +200,15 @@ fn erase_emails(
     for id in &page.hits {
         match erase_email(tx, target, *id, &mut chunks_left)? {
             EmailErasure::Erased => {}
-            EmailErasure::OnItsWay if row.on_their_way.len() < ON_THEIR_WAY_MAX => {
-                row.on_their_way.push(*id);
+            EmailErasure::OnItsWay => {
                 row.waited = true;
+                if row.on_their_way.len() < ON_THEIR_WAY_MAX {
+                    row.on_their_way.push(*id);
+                } else {
+                    row.rest_after.get_or_insert(after);
+                }
             }
-            EmailErasure::OnItsWay | EmailErasure::Unfinished => {
+            EmailErasure::Unfinished => {
                 row.stage = Stage::Emails { after };
                 return Ok(Progress::More);
             }
@@ -338,8 +342,14 @@ fn erase_arrived(
         }
     }
     row.on_their_way.retain(|id| !done.contains(id));
-    if row.stage == Stage::OnTheirWay && row.on_their_way.is_empty() {
-        row.stage = Stage::LateCaptured { after: Id::MIN };
+    match row.rest_after {
+        // There is room for as many again.
+        Some(after) if row.on_their_way.len() <= ON_THEIR_WAY_MAX / 2 => {
+            row.rest_after = None;
+            row.stage = Stage::Emails { after };
+        }
+        None if row.on_their_way.is_empty() => row.stage = Stage::LateCaptured { after: Id::MIN },
+        Some(_) | None => {}
     }
     Ok(Progress::More)
 }

@@ -41,6 +41,10 @@ pub struct ErasureRow {
     /// Entries of the suppression list that those emails brought, which are erased already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) late_entries: Vec<SuppressionId>,
+    /// The last email before the first that had not settled and is not among those: emails after it are
+    /// gone through once more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rest_after: Option<EmailId>,
 }
 impl Row for ErasureRow {}
 
@@ -148,6 +152,7 @@ pub fn request(
             on_their_way: Vec::new(),
             waited: false,
             late_entries: Vec::new(),
+            rest_after: None,
         };
         tx.put(&ERASURES, &(team, id), &row)?;
     }
