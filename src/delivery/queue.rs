@@ -6,9 +6,9 @@
 use super::rows::{Class, DueRow, LeaseRow};
 use crate::clock::TimestampMs;
 use crate::context::Context;
-use crate::emails::{self, DeliveryState, EmailRow, LastEvent, bare};
+use crate::emails::{self, DeliveryState, EmailRow, LastEvent, RecipientKind, RecipientRow, bare};
 use crate::events::{self, Detail, Event, Kind};
-use crate::id::{EmailId, Id};
+use crate::id::{EmailId, Id, TeamId};
 use crate::store::tables::{DUE, EMAILS, LEASES};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 
@@ -160,7 +160,8 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
     Ok(claimed)
 }
 
-/// Settles the recipients who may not be written to any more.
+/// Settles the recipients who may not be written to any more. Where that leaves nobody in `to`, nobody
+/// else is written to either, as when an email is accepted.
 fn drop_unwanted(
     tx: &WriteTx<'_>,
     due: &DueRow,
@@ -168,14 +169,47 @@ fn drop_unwanted(
     recipients: &mut Vec<usize>,
 ) -> Result<(), StoreError> {
     let wanted = emails::still_wanted(tx, due.team, row, recipients)?;
-    for index in recipients.iter().filter(|index| !wanted.contains(index)) {
+    recipients.retain(|index| !wanted.contains(index));
+    suppress(row, recipients);
+    *recipients = wanted;
+    let is_to = recipients.iter().any(|index| row.recipients[*index].kind == RecipientKind::To);
+    if !is_to && !reaches_anybody(tx, due.team, row)? {
+        // The groups of the others are still in the queue; they are found empty when they are claimed.
+        suppress(row, &waiting(row, |_| true));
+        recipients.clear();
+    }
+    Ok(())
+}
+
+/// Returns whether an email has reached, is on its way to, or may still go to somebody in `to`.
+fn reaches_anybody(tx: &WriteTx<'_>, team: TeamId, row: &EmailRow) -> Result<bool, StoreError> {
+    let is_to = |recipient: &RecipientRow| recipient.kind == RecipientKind::To;
+    let has_gone_out =
+        |recipient: &RecipientRow| !is_waiting(recipient) && recipient.last_event != LastEvent::Suppressed;
+    if row.recipients.iter().any(|recipient| is_to(recipient) && has_gone_out(recipient)) {
+        return Ok(true);
+    }
+    Ok(!emails::still_wanted(tx, team, row, &waiting(row, is_to))?.is_empty())
+}
+
+fn is_waiting(recipient: &RecipientRow) -> bool {
+    matches!(recipient.state, DeliveryState::Waiting { .. })
+}
+
+/// Returns the recipients who wait and are meant.
+fn waiting(row: &EmailRow, is_meant: impl Fn(&RecipientRow) -> bool) -> Vec<usize> {
+    let recipients = row.recipients.iter().enumerate();
+    recipients.filter(|(_, recipient)| is_waiting(recipient) && is_meant(recipient)).map(|(index, _)| index).collect()
+}
+
+/// Settles recipients who are not written to.
+fn suppress(row: &mut EmailRow, recipients: &[usize]) {
+    for index in recipients {
         let recipient = &mut row.recipients[*index];
         recipient.state = DeliveryState::Settled;
         recipient.last_event.climb(LastEvent::Suppressed);
         row.last_event.climb(LastEvent::Suppressed);
     }
-    *recipients = wanted;
-    Ok(())
 }
 
 /// Puts what an earlier boot held back into the queue, due at once and marked as a possible
@@ -236,9 +270,8 @@ pub(super) fn requeue(
 mod tests {
     use super::*;
     use crate::address::EmailAddress;
-    use crate::emails::{RecipientKind, RecipientRow};
     use crate::events::Source;
-    use crate::id::{DomainId, TeamId};
+    use crate::id::DomainId;
     use crate::suppressions::{self, Cause, Origin};
 
     const TEAM: TeamId = Id::from_bytes([1; 16]);
@@ -322,5 +355,37 @@ mod tests {
         suppress(&context, ADA).await;
 
         assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
+    }
+
+    #[tokio::test]
+    async fn copies_go_to_nobody_when_nobody_in_to_is_left() {
+        let (_directory, context) = Context::temporary();
+        let (to, cc, bcc) = (RecipientKind::To, RecipientKind::Cc, RecipientKind::Bcc);
+        let (id, keys) =
+            put_due(&context, &[(to, ADA), (cc, BOB), (bcc, "eve@example.net"), (to, "joe@example.com")]).await;
+        suppress(&context, ADA).await;
+        suppress(&context, "joe@example.com").await;
+
+        // Whichever of its groups comes first.
+        assert_eq!(claimed(&context, &keys[1..2]).await, [] as [String; 0]);
+
+        let row = row(&context, id);
+        assert_eq!(row.last_event, LastEvent::Suppressed);
+        assert!(row.recipients.iter().all(|recipient| recipient.state == DeliveryState::Settled));
+        assert!(row.recipients.iter().all(|recipient| recipient.last_event == LastEvent::Suppressed));
+        assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
+    }
+
+    #[tokio::test]
+    async fn copies_go_out_as_long_as_somebody_in_to_is_or_was_written_to() {
+        let (_directory, context) = Context::temporary();
+        let (to, cc) = (RecipientKind::To, RecipientKind::Cc);
+        let (_, keys) = put_due(&context, &[(to, ADA), (to, "joe@example.com"), (cc, BOB)]).await;
+        suppress(&context, ADA).await;
+
+        assert_eq!(claimed(&context, &keys[..1]).await, [] as [String; 0]);
+        assert_eq!(claimed(&context, &keys[1..2]).await, ["joe@example.com"]);
+        suppress(&context, "joe@example.com").await;
+        assert_eq!(claimed(&context, &keys[2..]).await, [BOB]);
     }
 }
