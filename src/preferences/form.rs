@@ -30,8 +30,6 @@ pub(super) enum Action {
     Save(Vec<TopicId>),
     /// Takes back what this visit changed, by its sealed token.
     Undo(String),
-    /// Takes back the opt-out of everything.
-    SubscribeAgain,
     /// It cannot be told, so that nothing may change.
     Unclear,
 }
@@ -61,11 +59,10 @@ pub(super) fn action(body: &[u8], extent: Extent) -> Action {
         let topics = fields.iter().filter(|(name, _)| name == "topic");
         return Action::Save(topics.filter_map(|(_, value)| TopicId::parse(value)).collect());
     }
-    match (value("resubscribe"), value("unsubscribe")) {
-        (Some(_), _) => Action::SubscribeAgain,
-        (None, Some("everything")) => Action::UnsubscribeFromEverything,
+    match value("unsubscribe") {
+        Some("everything") => Action::UnsubscribeFromEverything,
         // A post without any of our fields comes from a program that knows the header field alone.
-        (None, _) => Action::Unsubscribe,
+        _ => Action::Unsubscribe,
     }
 }
 
@@ -142,7 +139,6 @@ mod tests {
     #[test]
     fn the_buttons_of_the_page_are_told_apart() {
         assert_eq!(whole("unsubscribe=everything"), Action::UnsubscribeFromEverything);
-        assert_eq!(whole("resubscribe=1"), Action::SubscribeAgain);
         assert_eq!(whole("undo=AbC-_1"), Action::Undo("AbC-_1".into()));
         assert_eq!(whole("prefs=1"), Action::Save(vec![]));
     }

@@ -133,28 +133,6 @@ impl Preferences {
         self.context.store.write(write).await
     }
 
-    /// Takes back the opt-out of everything, whenever it was made; choices about topics stay. Returns
-    /// whether the link leads anywhere.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn subscribe_again(&self, token: &str) -> Result<bool, StoreError> {
-        let Some(token) = self.open(token) else { return Ok(false) };
-        let context = self.context.clone();
-        let write = move |tx: &WriteTx<'_>| {
-            let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(false) };
-            if let Some((contact, Standing::OptedOut)) = recipient.contact {
-                contacts::set_unsubscribed(tx, &context, token.team, contact, false, Source::HostedPage)?;
-            }
-            // An opt-out that outlived a contact, or never had one. What else lists the address stays.
-            if recipient.suppressed == Some(Origin::Unsubscribe) {
-                suppressions::lift_opt_out(tx, &context, token.team, &recipient.hash, None, Source::HostedPage)?;
-            }
-            Ok(true)
-        };
-        self.context.store.write(write).await
-    }
-
     /// Returns the address of the page with all of a recipient's choices.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! What a visit changed, sealed into its page, so that the same visit can take it back.
 //!
 //! The token is of use with the link it was made for alone, and for an hour: it undoes a slip of the
-//! hand. A change of mind goes through the choices of the page.
+//! hand. A change of mind about a topic goes through the choices of the page; about everything, through
+//! the team: a link in an old email is no consent.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -78,6 +78,16 @@ pub struct View {
     pub done: Option<Done>,
 }
 
+impl View {
+    /// Returns where the recipient stands with what the link is about.
+    pub(super) fn standing(&self) -> Standing {
+        match self.about {
+            About::Topic { standing: Standing::OptedOut, .. } => Standing::OptedOut,
+            About::Topic { .. } | About::Everything => self.everything,
+        }
+    }
+}
+
 /// A link's recipient in the transaction that reads or changes their choices.
 pub(super) struct Recipient {
     pub(super) hash: AddressHash,

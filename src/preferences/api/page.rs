@@ -100,10 +100,6 @@ async fn answer(preferences: &Preferences, token: &str, action: Action) -> Resul
                 None => Answer::Unknown,
             });
         }
-        Action::SubscribeAgain => {
-            let is_known = preferences.subscribe_again(token).await?;
-            return Ok(if is_known { see("undone=1") } else { Answer::Unknown });
-        }
         Action::Unclear => return Ok(Answer::Unclear),
     };
     let Some(opted_out) = preferences.opt_out(token, opt_out, Source::HostedPage).await? else {

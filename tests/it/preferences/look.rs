@@ -101,7 +101,7 @@ fn whoever_unsubscribes_is_led_where_the_team_says() {
     let policy = show(&server, &path);
     let policy = policy.header("content-security-policy");
     assert!(policy.contains("form-action 'self' https://example.com;"), "{policy}");
-    for form in ["prefs=1", "resubscribe=1"] {
+    for form in ["prefs=1", "undo=1"] {
         assert!(post(&server, &path, form).header("location").starts_with('?'), "{form}");
     }
     for form in ["unsubscribe=topic", "unsubscribe=everything", ""] {
