@@ -1,11 +1,12 @@
 //! Reading and recording what recipients choose.
 
+use super::form::Choices;
 use super::links::Links;
 use super::redirect::RedirectUrl;
 use super::store;
 use super::token::{Scope, UnsubscribeToken};
 use super::undo::{Record, Subject, Undo};
-use super::view::{self, Recipient, Standing, View};
+use super::view::{self, ListedTopic, Recipient, Standing, View};
 use crate::address::EmailAddress;
 use crate::contacts;
 use crate::context::Context;
@@ -94,22 +95,28 @@ impl Preferences {
             .await
     }
 
-    /// Records a choice about every topic that the link's page lists: to receive those in `chosen`,
-    /// and no others. Returns whether the link leads anywhere.
+    /// Records a choice about every topic that the page showed and still lists: to receive those that
+    /// are checked, and no others of them. One that became public since is not decided about. Returns
+    /// whether the link leads anywhere.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn save(&self, token: &str, chosen: Vec<TopicId>) -> Result<bool, StoreError> {
+    pub(super) async fn save(&self, token: &str, choices: Choices) -> Result<bool, StoreError> {
         let Some(token) = self.open(token) else { return Ok(false) };
         let context = self.context.clone();
         let write = move |tx: &WriteTx<'_>| {
             let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(false) };
             let Some((contact, _)) = recipient.contact else { return Ok(true) };
-            let choices = recipient.topics(tx, &token)?.into_iter().map(|topic| {
-                let is_chosen = chosen.contains(&topic.id);
-                (topic.id, if is_chosen { Subscription::OptIn } else { Subscription::OptOut })
-            });
-            let choices: Vec<(TopicId, Subscription)> = choices.collect();
+            let Choices { shown, checked } = &choices;
+            let choose = |topic: ListedTopic| {
+                if checked.contains(&topic.id) {
+                    Some((topic.id, Subscription::OptIn))
+                } else {
+                    shown.contains(&topic.id).then_some((topic.id, Subscription::OptOut))
+                }
+            };
+            let choices: Vec<(TopicId, Subscription)> =
+                recipient.topics(tx, &token)?.into_iter().filter_map(choose).collect();
             contacts::set_topics(tx, &context, token.team, contact, &choices, Source::HostedPage)?;
             Ok(true)
         };

@@ -122,6 +122,10 @@ impl Body<'_> {
         }
         let mut html =
             String::from("<section>\n<form method=\"post\">\n<input type=\"hidden\" name=\"prefs\" value=\"1\">\n");
+        // What is decided about: a topic that is made public meanwhile is not.
+        for topic in &self.view.topics {
+            let _ = writeln!(html, "<input type=\"hidden\" name=\"shown\" value=\"{}\">", topic.id);
+        }
         let _ = writeln!(html, "<fieldset>\n<legend>{}</legend>", escape_html(topics));
         for (number, topic) in self.view.topics.iter().enumerate() {
             html.push_str(&row(number, topic));

@@ -89,8 +89,8 @@ async fn answer(preferences: &Preferences, token: &str, action: Action) -> Resul
         }
         Action::Unsubscribe => OptOut::OfLink,
         Action::UnsubscribeFromEverything => OptOut::OfEverything,
-        Action::Save(topics) => {
-            let is_known = preferences.save(token, topics).await?;
+        Action::Save(choices) => {
+            let is_known = preferences.save(token, choices).await?;
             return Ok(if is_known { see("saved=1") } else { Answer::Unknown });
         }
         Action::Undo(sealed) => {
