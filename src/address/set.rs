@@ -90,24 +90,18 @@ fn ends_before_a_local_part(before: &str) -> bool {
     !(last.is_alphanumeric() || "!#$%&+-.^_~".contains(last))
 }
 
-/// Returns what a domain at the start of this text can be: up to each place where none goes on.
+/// Returns what a domain at the start of this text can be: up to each place where no label goes on. A
+/// dot may begin another label, or the ending of a file's name, or stand at the end of a sentence: a
+/// trace that is left weighs more than one word too many.
 fn domains_at(text: &str) -> impl Iterator<Item = &str> {
     let is_of_label = |letter: char| letter.is_alphanumeric() || letter == '-';
-    let goes_on = move |rest: &str| {
-        let mut letters = rest.chars();
-        match letters.next() {
-            // The full stop of a sentence is followed by no label.
-            Some('.') => letters.next().is_some_and(is_of_label),
-            Some(letter) => is_of_label(letter),
-            None => false,
-        }
-    };
     // Marks belong to letters, and some other signs stand in names: all that ends a domain for sure is
     // in ASCII.
     let end = text.find(|letter: char| letter.is_ascii() && letter != '.' && !is_of_label(letter));
     let text = &text[..end.unwrap_or(text.len())];
-    let places = text.char_indices().map(|(at, _)| at).take(DOMAIN_CHARS_MAX).chain([text.len()]);
-    places.filter(move |at| !goes_on(&text[*at..])).map(move |at| &text[..at])
+    let letters = text.char_indices().take(DOMAIN_CHARS_MAX);
+    let ends = letters.filter(move |(_, letter)| !is_of_label(*letter)).map(|(at, _)| at).chain([text.len()]);
+    ends.map(move |at| &text[..at])
 }
 
 #[cfg(test)]
@@ -173,6 +167,7 @@ mod tests {
             "Write to ada@example.com.",
             "ada@example.com..",
             "ada@example.com/x",
+            "ada@example.com.pdf",
             "ada@example.com_",
             "RCPT TO:<\"a@b\"@example.net>",
             "to d@xn--bcher-kva.example",
@@ -199,7 +194,6 @@ mod tests {
             "øada@example.com",
             "ada@example.company",
             "ada@example.com-x",
-            "ada@example.com.au",
             "ada@example.comø",
             "ada@mail.example.com",
             "ada@@example.com",

@@ -212,6 +212,8 @@ pub(super) fn joinable(
     if !row.has_not_begun() {
         return Ok(ids);
     }
+    // One that cannot be read takes nobody along into its failure.
+    target(keyring, key, row)?;
     let mut bytes = row.sealed_bytes();
     tx.scan(&ERASURES, &key, &(team, Id::MAX), Order::Ascending, |(_, id), other| {
         if id == first {
