@@ -2,7 +2,7 @@
 //!
 //! Reading order: `model.rs` (what a write says), `store.rs` (the rows), `consent.rs` (what a send
 //! asks), `check.rs` (what a write is held against), `write.rs` (the one way a contact changes),
-//! `batch.rs` (many in one write), `view.rs` (a contact as its team sees it), `borrowed.rs` (a row
+//! `undo.rs` (an opt-out taken back at once), `batch.rs` (many in one write), `view.rs` (a contact as its team sees it), `borrowed.rs` (a row
 //! looked at where it lies), `service.rs` and `relations.rs` (the use cases), `api/` (endpoints);
 //! `csv/` (cells and lines), `import/` and `export/` (files of contacts).
 //!
@@ -23,6 +23,7 @@ mod model;
 mod relations;
 mod service;
 mod store;
+mod undo;
 mod view;
 mod write;
 
@@ -35,6 +36,7 @@ pub use consent::{has_opted_out, receives_topic};
 pub use model::{CONTACT_PROPERTIES_MAX, ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
 pub use service::{ContactName, Contacts, Erase, Removal, WriteError};
 pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address};
+pub use undo::take_back_opt_out;
 pub use view::{ContactView, Facets, TopicSubscription};
 pub use write::{ContactWriter, Written, set_topics, set_unsubscribed};
 

@@ -193,7 +193,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         self.tx.put(&AUDIENCES, &(self.team,), &AudienceRow { contacts, revision: revision + 1 })
     }
 
-    fn record(
+    pub(super) fn record(
         &self,
         kind: AudienceKind,
         id: ContactId,

@@ -5,10 +5,10 @@ use super::links::Links;
 use super::redirect::RedirectUrl;
 use super::store;
 use super::token::{Scope, UnsubscribeToken};
-use super::undo::{Record, Subject, Undo};
+use super::undo::{Received, Subject, Undo};
 use super::view::{self, ListedTopic, Recipient, Standing, View};
 use crate::address::EmailAddress;
-use crate::contacts;
+use crate::contacts::{self, Written};
 use crate::context::Context;
 use crate::events::Source;
 use crate::id::{TeamId, TopicId};
@@ -123,7 +123,8 @@ impl Preferences {
         self.context.store.write(write).await
     }
 
-    /// Takes back what the visit of that sealed token has done. Returns whether it could be.
+    /// Takes back what the visit of that sealed token has done. Returns whether there was anything to
+    /// take back; `None` as in [`Preferences::find`].
     ///
     /// # Errors
     /// [`StoreError`].
@@ -134,8 +135,7 @@ impl Preferences {
         let write = move |tx: &WriteTx<'_>| {
             let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(None) };
             let Some(undo) = undo else { return Ok(Some(false)) };
-            take_back(tx, &context, &token, &recipient, undo)?;
-            Ok(Some(true))
+            take_back(tx, &context, &token, &recipient, undo).map(Some)
         };
         self.context.store.write(write).await
     }
@@ -165,51 +165,54 @@ fn record(
         (OptOut::OfLink, Scope::Topic(topic)) => Some(topic),
         (OptOut::OfLink, Scope::Everything) | (OptOut::OfEverything, _) => None,
     };
-    let subject = if topic.is_some() { Subject::Topic } else { Subject::Everything };
     let Some((contact, standing)) = recipient.contact else {
+        let subject = if topic.is_some() { Subject::Topic } else { Subject::Everything };
         let cause = Cause::listed(Origin::Unsubscribe, source);
         return Ok(match suppressions::add(tx, context, token.team, &token.address, cause)? {
-            Added::New(id) => Some(Undo { subject, record: Record::Suppression(id) }),
+            Added::New(id) => Some(Undo::Suppression(subject, id)),
             Added::Raised(_) | Added::Listed(_) => None,
         });
     };
-    let changed = match topic {
+    Ok(match topic {
         Some(topic) => {
             // Only what the contact received before is given back: an opt-in nobody had is no undo.
             let received = recipient.receives_topic(tx, token.team)?;
             let choice = [(topic, Subscription::OptOut)];
             contacts::set_topics(tx, context, token.team, contact, &choice, source)?;
-            received
+            received.map(Undo::Choice)
         }
         None => {
             contacts::set_unsubscribed(tx, context, token.team, contact, true, source)?;
-            standing == Standing::Receives
+            (standing == Standing::Receives).then_some(Undo::Everything)
         }
-    };
-    Ok(changed.then_some(Undo { subject, record: Record::Contact }))
+    })
 }
 
-/// Gives back what an opt-out took.
+/// Gives back what an opt-out took, as it was before. Returns whether there was anything to give back.
 fn take_back(
     tx: &WriteTx<'_>,
     context: &Context,
     token: &UnsubscribeToken,
     recipient: &Recipient,
     undo: Undo,
-) -> Result<(), StoreError> {
-    match (undo.record, undo.subject, token.scope, recipient.contact) {
-        (Record::Suppression(id), ..) => {
-            suppressions::lift_opt_out(tx, context, token.team, &recipient.hash, Some(id), Source::HostedPage)?;
+) -> Result<bool, StoreError> {
+    let (team, source) = (token.team, Source::HostedPage);
+    let written = match (undo, token.scope, recipient.contact) {
+        (Undo::Suppression(_, id), ..) => {
+            return suppressions::lift_opt_out(tx, context, team, &recipient.hash, Some(id), source);
         }
-        (Record::Contact, Subject::Topic, Scope::Topic(topic), Some((contact, _))) => {
-            let choice = [(topic, Subscription::OptIn)];
-            contacts::set_topics(tx, context, token.team, contact, &choice, Source::HostedPage)?;
+        (Undo::Choice(received), Scope::Topic(topic), Some((contact, _))) => {
+            let before = match received {
+                Received::ByChoice => Some(Subscription::OptIn),
+                Received::ByDefault => None,
+            };
+            contacts::take_back_opt_out(tx, context, team, contact, topic, before, source)?
         }
-        (Record::Contact, Subject::Everything, _, Some((contact, _))) => {
-            contacts::set_unsubscribed(tx, context, token.team, contact, false, Source::HostedPage)?;
+        (Undo::Everything, _, Some((contact, _))) => {
+            contacts::set_unsubscribed(tx, context, team, contact, false, source)?
         }
         // The contact is gone, and its opt-out with it; or the token is of another kind of link.
-        (Record::Contact, Subject::Topic, Scope::Everything, _) | (Record::Contact, _, _, None) => {}
-    }
-    Ok(())
+        (Undo::Choice(_), Scope::Everything, _) | (Undo::Choice(_) | Undo::Everything, _, None) => Written::Unchanged,
+    };
+    Ok(written == Written::Changed)
 }
