@@ -123,8 +123,10 @@ fn token(req: &Request) -> &str {
 
 /// Returns the sentences in the language that the browser asks for.
 fn strings(req: &Request) -> &'static Strings {
-    let asked = req.headers().get_all(ACCEPT_LANGUAGE).iter().next();
-    language::negotiate(asked.and_then(|value| value.to_str().ok()).unwrap_or_default())
+    // RFC 9110 §5.3: lines of one name are one list. A line that is no text says nothing.
+    let lines = req.headers().get_all(ACCEPT_LANGUAGE).iter();
+    let asked: Vec<&str> = lines.filter_map(|value| value.to_str().ok()).collect();
+    language::negotiate(&asked.join(","))
 }
 
 /// Reads the start of the body, and what it asks for.
