@@ -189,7 +189,7 @@ impl Contacts {
             .await
     }
 
-    /// Removes a contact; `None` when the team has none of that name.
+    /// Removes a contact; `None` when the team has none of that name, and then nothing is erased.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -201,12 +201,17 @@ impl Contacts {
         source: Source,
     ) -> Result<Option<ContactId>, StoreError> {
         let context = self.context.clone();
-        let removed =
-            self.context.store.write(move |tx| remove_all(tx, &context, team, [&name], erase, source)).await?;
-        Ok(removed.first().copied())
+        let remove = move |tx: &WriteTx<'_>| {
+            if named(tx, team, &name)?.is_none() {
+                return Ok(None);
+            }
+            Ok(remove_all(tx, &context, team, [&name], erase, source)?.first().copied())
+        };
+        self.context.store.write(remove).await
     }
 
-    /// Removes contacts in one transaction, and returns those that were there.
+    /// Removes contacts in one transaction, and returns those that were there. With [`Erase::Yes`] the
+    /// addresses that have no contact, or none any more, are erased as well.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -321,11 +326,16 @@ fn remove_all<'n>(
     let mut removed = Vec::new();
     let mut erased = Vec::new();
     for name in names {
-        if let Some((id, row)) = named(tx, team, name)? {
-            writer.remove(id, &row)?;
-            removed.push(id);
-            // One that does not read has been refused with its removal.
-            erased.extend(EmailAddress::parse(&row.email));
+        match (named(tx, team, name)?, name) {
+            (Some((id, row)), _) => {
+                writer.remove(id, &row)?;
+                removed.push(id);
+                // One that does not read has been refused with its removal.
+                erased.extend(EmailAddress::parse(&row.email));
+            }
+            // What is kept of somebody outlives their contact.
+            (None, ContactName::Email(email)) => erased.push(email.clone()),
+            (None, ContactName::Id(_)) => {}
         }
     }
     writer.finish()?;
