@@ -12,9 +12,12 @@
 //! | events about contacts and suppressions | the address reads `[erased]`; names go |
 //!
 //! A place that is added to the store is added here: to the list, to [`look`], which only reads, and
-//! to [`erase`], which changes what was found. Nothing else of a team holds addresses: the queue and
-//! idempotency rows name emails by their ids, and contacts go with the request. An idempotency row
-//! can quote, for the day it lives, the start of a tag that a permissive batch refused.
+//! to [`erase`], which changes what was found. The queue names emails by their ids, and the contact
+//! goes with the request. What the team wrote down about something else can mention the address, and
+//! outlasts it: a segment's filter, values and names of other contacts, a property's fallback, names
+//! and descriptions; changing those would change what they say. An idempotency row can quote, for the
+//! day it lives, the start of a tag that a permissive batch refused. `tests/tables.rs` says of every
+//! table which of these it is.
 
 use super::store::{ErasureKey, ErasureRow, Stage, Target, among};
 use crate::delivery::{self, CapturedRow, capture};

@@ -4,6 +4,7 @@ mod failing;
 mod resuming;
 mod scrubbing;
 mod sharing;
+mod tables;
 mod waiting;
 
 use super::places::Progress;
