@@ -174,11 +174,13 @@ fn another_team_keeps_what_it_knows_of_the_address() {
     let (server, _) = filled();
     let other = server.other_team("Other", "other.example");
     let theirs = other.send(&json!({ "to": ADDRESS }));
-    other.post("/suppressions", &json!({ "email": ADDRESS })).ok(201);
     let path = format!("/emails/{theirs}");
-    while other.get(&path).ok(200)["last_event"] != "delivered" {
-        std::thread::yield_now();
-    }
+    // A suppression would stop what has not gone out.
+    await_truth("their delivery", || match &other.get(&path).ok(200)["last_event"] {
+        event if event == "delivered" => Ok(()),
+        event => Err(event.to_string()),
+    });
+    other.post("/suppressions", &json!({ "email": ADDRESS })).ok(201);
     let before = [other.get(&path).ok(200), other.get("/suppressions").ok(200)];
 
     server.erase(&[ADDRESS]);
