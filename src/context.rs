@@ -1,10 +1,11 @@
 //! What every part of one running instance shares and none of them owns.
 
+use crate::announcer::Announcer;
 use crate::clock::{Clock, TimestampMs};
 use crate::id::{Id, IdSource};
 use crate::store::{Keyring, Store};
 
-/// The store, the time, the ids and the keys at rest. Cheap to clone.
+/// The store, the time, the ids, the keys at rest and the announcer. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The two doors of the store.
@@ -15,9 +16,16 @@ pub struct Context {
     pub ids: IdSource,
     /// Seals and opens what is encrypted at rest.
     pub keyring: Keyring,
+    /// Says after a commit what happened.
+    pub announcer: Announcer,
 }
 
 impl Context {
+    /// Joins the parts over an open store.
+    pub fn new(store: Store, clock: Clock, keyring: Keyring) -> Self {
+        Self { store, ids: IdSource::new(clock.clone()), clock, keyring, announcer: Announcer::default() }
+    }
+
     /// Returns the parts over a store of their own, at a time that stands still. The store goes with
     /// the directory.
     #[cfg(test)]
@@ -29,7 +37,7 @@ impl Context {
         let options = OpenOptions { directory: directory.path().into(), kind: Kind::Dev, cache_bytes: 1 << 20 };
         let store = Store::open(&options).unwrap();
         let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
-        (directory, Self { store, clock: clock.clone(), ids: IdSource::new(clock), keyring })
+        (directory, Self::new(store, clock, keyring))
     }
 
     /// Returns the present time in milliseconds since the Unix epoch.

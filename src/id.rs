@@ -34,11 +34,15 @@ pub mod resource {
         Erasure,
         Event,
         Idempotency,
+        Notice,
         Segment,
         Suppression,
         Team,
         Topic,
         User,
+        Webhook,
+        WebhookAttempt,
+        WebhookDelivery,
     );
 }
 
@@ -70,6 +74,8 @@ pub type ErasureId = Id<resource::Erasure>;
 pub type EventId = Id<resource::Event>;
 /// Orders idempotency rows of one expiry.
 pub type IdempotencyId = Id<resource::Idempotency>;
+/// Names a notice to the owners of a team.
+pub type NoticeId = Id<resource::Notice>;
 /// Names a segment.
 pub type SegmentId = Id<resource::Segment>;
 /// Names an entry of the suppression list.
@@ -80,6 +86,12 @@ pub type TeamId = Id<resource::Team>;
 pub type TopicId = Id<resource::Topic>;
 /// Names a user of the dashboard.
 pub type UserId = Id<resource::User>;
+/// Names a webhook endpoint.
+pub type WebhookId = Id<resource::Webhook>;
+/// Names one request that carried a delivery.
+pub type WebhookAttemptId = Id<resource::WebhookAttempt>;
+/// Names one event's delivery to one endpoint.
+pub type WebhookDeliveryId = Id<resource::WebhookDelivery>;
 
 impl<R> Id<R> {
     /// The lowest id there can be: where a range of ids begins.

@@ -15,7 +15,6 @@ use crate::delivery::QueueBell;
 use crate::dns::Resolver;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency};
-use crate::id::IdSource;
 use crate::preferences::Links;
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
 
@@ -50,7 +49,7 @@ impl Direct {
         let store = Store::open(&options).map_err(DirectError::Open)?;
         let keyring = Keyring::open_existing(&config.master_key_file).map_err(DirectError::Open)?;
         let clock = Clock::System;
-        let context = Context { store, ids: IdSource::new(clock.clone()), clock, keyring };
+        let context = Context::new(store, clock, keyring);
         let tasks = TaskTracker::new();
         let api_keys =
             ApiKeys::load(context.clone(), tasks.clone()).map_err(|error| DirectError::Open(error.into()))?;

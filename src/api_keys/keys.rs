@@ -11,6 +11,7 @@ use super::store::{ApiKeyRow, ApiKeyUseRow};
 use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::id::{ApiKeyId, DomainId, Id, TeamId};
+use crate::one_line::one_line;
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::{API_KEY_USES, API_KEYS};
 use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
@@ -286,10 +287,7 @@ fn draw_token() -> Token {
 }
 
 fn checked_name(name: &str) -> Option<String> {
-    let name = name.trim();
-    let length = name.chars().count();
-    let fits = (1..=NAME_CHARS_MAX).contains(&length) && !name.chars().any(char::is_control);
-    fits.then(|| name.to_owned())
+    one_line(name, NAME_CHARS_MAX).map(str::to_owned)
 }
 
 fn half(hash: &[u8; 32]) -> [u8; 16] {

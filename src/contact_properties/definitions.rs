@@ -8,17 +8,16 @@ use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::model::PropertyKind;
 use super::number;
 
-/// The longest key of a value, in characters. Keys that nobody defined are longer than those.
-const KEY_CHARS_MAX: usize = 200;
+/// The longest key of a value, in characters: longer than those of definitions, because nobody need
+/// define it.
+pub const VALUE_KEY_CHARS_MAX: usize = 200;
 /// The longest value, in characters.
 const VALUE_CHARS_MAX: usize = 2_000;
-/// Below it, in magnitude, an integer fits an `i64`.
-const INTEGER_BELOW: f64 = 9_223_372_036_854_775_808.0;
 
 /// What a team says of the values under one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +46,8 @@ impl FromIterator<(String, Definition)> for Definitions {
 pub enum PropertyValue {
     /// A text.
     String(String),
-    /// A finite number.
-    Number(f64),
+    /// A number: an integer with all its digits, without a fraction.
+    Number(Number),
 }
 
 impl PropertyValue {
@@ -65,11 +64,7 @@ impl Serialize for PropertyValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::String(text) => serializer.serialize_str(text),
-            // An integer has no `.0`.
-            Self::Number(number) if number.fract() == 0.0 && number.abs() < INTEGER_BELOW => {
-                serializer.serialize_i64(*number as i64)
-            }
-            Self::Number(number) => serializer.serialize_f64(*number),
+            Self::Number(number) => number.serialize(serializer),
         }
     }
 }
@@ -90,7 +85,7 @@ pub enum PropertyError {
 impl fmt::Display for PropertyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Key => write!(f, "the key of a property has 1 to {KEY_CHARS_MAX} characters"),
+            Self::Key => write!(f, "the key of a property has 1 to {VALUE_KEY_CHARS_MAX} characters"),
             Self::Nested => f.write_str("it must be a string, a number, true, false or null"),
             Self::TooLong => write!(f, "it may have {VALUE_CHARS_MAX} characters"),
             Self::NotNumeric => f.write_str("the property is a number; give a number or null"),
@@ -118,7 +113,7 @@ impl Definitions {
     /// Reads a stored value: a number where the key is a number's and the text reads as one.
     pub fn read_value(&self, key: &str, text: &str) -> PropertyValue {
         let number = match self.kind(key) {
-            Some(PropertyKind::Number) => number::parse(text),
+            Some(PropertyKind::Number) => number::read(text),
             Some(PropertyKind::String) | None => None,
         };
         number.map_or_else(|| PropertyValue::String(text.to_owned()), PropertyValue::Number)
@@ -151,7 +146,7 @@ impl Definitions {
 /// # Errors
 /// [`PropertyError`], but [`PropertyError::NotNumeric`].
 pub fn to_text(key: &str, value: &Value) -> Result<Option<String>, PropertyError> {
-    if key.trim().is_empty() || key.chars().count() > KEY_CHARS_MAX {
+    if key.trim().is_empty() || key.chars().count() > VALUE_KEY_CHARS_MAX {
         return Err(PropertyError::Key);
     }
     let text = match value {
@@ -228,8 +223,8 @@ mod tests {
         let definitions = definitions();
         let text = |text: &str| PropertyValue::String(text.to_owned());
         for (key, stored, read) in [
-            ("age", "37", PropertyValue::Number(37.0)),
-            ("aGE", " 1e3 ", PropertyValue::Number(1_000.0)),
+            ("age", "37", PropertyValue::Number(37.into())),
+            ("aGE", " 1e3 ", PropertyValue::Number(1_000.into())),
             ("age", "unknown", text("unknown")),
             ("age", "", text("")),
             ("age", "NaN", text("NaN")),
@@ -245,20 +240,31 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_prints_without_a_fraction() {
-        for (number, printed) in [
-            (37.0, "37"),
-            (0.0, "0"),
-            (-5.0, "-5"),
-            (37.5, "37.5"),
-            (1e15, "1000000000000000"),
-            (1e16, "10000000000000000"),
-            (9_007_199_254_740_994.0, "9007199254740994"),
-            (1e19, "1e+19"),
-            (-1e300, "-1e+300"),
-            (1e-7, "1e-7"),
+    fn an_integer_prints_all_its_digits_and_no_fraction() {
+        let definitions = definitions();
+        for (stored, printed) in [
+            ("37", "37"),
+            ("37.0", "37"),
+            ("0", "0"),
+            ("-0", "0"),
+            ("+7", "7"),
+            (" 007 ", "7"),
+            ("-5", "-5"),
+            ("37.5", "37.5"),
+            ("1e15", "1000000000000000"),
+            ("1e16", "10000000000000000"),
+            // 2^53 + 1 is no f64.
+            ("9007199254740993", "9007199254740993"),
+            ("-9223372036854775808", "-9223372036854775808"),
+            ("9223372036854775807", "9223372036854775807"),
+            ("18446744073709551615", "18446744073709551615"),
+            ("18446744073709551616", "1.8446744073709552e+19"),
+            ("1e19", "1e+19"),
+            ("-1e300", "-1e+300"),
+            ("1e-7", "1e-7"),
         ] {
-            assert_eq!(serde_json::to_string(&PropertyValue::Number(number)).unwrap(), printed);
+            let value = definitions.read_value("age", stored);
+            assert_eq!(serde_json::to_string(&value).unwrap(), printed, "{stored}");
         }
         assert_eq!(serde_json::to_string(&PropertyValue::String("37".into())).unwrap(), "\"37\"");
     }
@@ -271,14 +277,27 @@ mod tests {
 
             let stored = definitions.accept("age", &json!(number)).unwrap().unwrap();
 
-            prop_assert_eq!(definitions.read_value("age", &stored), PropertyValue::Number(number));
+            let PropertyValue::Number(read) = definitions.read_value("age", &stored) else { panic!("{stored}") };
+            prop_assert_eq!(read.as_f64(), Some(number));
+        }
+
+        #[test]
+        fn an_integer_reads_back_digit_by_digit(signed: i64, unsigned: u64) {
+            let definitions = definitions();
+            for number in [Number::from(signed), Number::from(unsigned)] {
+                let stored = definitions.accept("age", &Value::Number(number.clone())).unwrap().unwrap();
+
+                prop_assert_eq!(definitions.read_value("age", &stored), PropertyValue::Number(number));
+            }
         }
 
         #[test]
         fn what_prints_is_the_number(number in prop_oneof![any::<f64>(), any::<i64>().prop_map(|n| n as f64 * 16.0)]) {
             prop_assume!(number.is_finite());
+            let definitions = definitions();
+            let stored = definitions.accept("age", &json!(number)).unwrap().unwrap();
 
-            let printed = serde_json::to_string(&PropertyValue::Number(number)).unwrap();
+            let printed = serde_json::to_string(&definitions.read_value("age", &stored)).unwrap();
 
             prop_assert_eq!(printed.parse::<f64>().unwrap(), number);
             prop_assert!(!printed.ends_with(".0"), "{}", printed);
@@ -290,7 +309,7 @@ mod tests {
             if let Ok(Some(stored)) = definitions.accept(&key, &json!(value)) {
                 match definitions.read_value(&key, &stored) {
                     PropertyValue::String(text) => prop_assert_eq!(text, value),
-                    PropertyValue::Number(number) => prop_assert_eq!(number, number::parse(&value).unwrap()),
+                    PropertyValue::Number(number) => prop_assert_eq!(number.as_f64(), number::parse(&value)),
                 }
             }
         }

@@ -19,9 +19,10 @@ mod number;
 mod service;
 mod store;
 
-pub use definitions::{Definition, Definitions, PropertyError, PropertyValue, to_text};
+pub use definitions::{Definition, Definitions, PropertyError, PropertyValue, VALUE_KEY_CHARS_MAX, to_text};
 pub use model::{
     ContactProperty, Fallback, FallbackError, GivenFallback, NewProperty, PROPERTIES_MAX, PropertyKey, PropertyKind,
 };
+pub(crate) use number::parse as parse_number;
 pub use service::{ContactProperties, CreatePropertyError, UpdatePropertyError};
 pub use store::{ContactPropertyRow, definitions};

@@ -2,6 +2,8 @@
 
 use serde_json::Number;
 
+/// Below it, in magnitude, an integer fits an `i64`.
+const INTEGER_BELOW: f64 = 9_223_372_036_854_775_808.0;
 /// The least magnitude that is written in digits alone.
 const DIGITS_FROM: f64 = 1e-6;
 /// The magnitude from which on digits alone would be no more than noise and zeros.
@@ -9,7 +11,7 @@ const DIGITS_BELOW: f64 = 1e21;
 
 /// Reads a decimal number, such as `12`, `-0.5` or `1e3`; white space around it does not count.
 /// `None` when it is none, or is too large to be finite.
-pub(super) fn parse(text: &str) -> Option<f64> {
+pub(crate) fn parse(text: &str) -> Option<f64> {
     let text = text.trim();
     // The standard library also reads `inf`, `infinity` and `nan`.
     if !text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E')) {
@@ -18,6 +20,21 @@ pub(super) fn parse(text: &str) -> Option<f64> {
     let number: f64 = text.parse().ok()?;
     // Adding zero takes the sign off a zero.
     number.is_finite().then_some(number + 0.0)
+}
+
+/// Reads what [`parse`] reads, as it is shown: an integer with all its digits, more than an `f64` holds
+/// too, and any other number as the nearest `f64`, without a fraction where it has none.
+pub(super) fn read(text: &str) -> Option<Number> {
+    let nearest = parse(text)?;
+    let text = text.trim();
+    let integer = text.parse::<i64>().ok().map(Number::from);
+    if let Some(integer) = integer.or_else(|| text.parse::<u64>().ok().map(Number::from)) {
+        return Some(integer);
+    }
+    if nearest.fract() == 0.0 && nearest.abs() < INTEGER_BELOW {
+        return Some(Number::from(nearest as i64));
+    }
+    Number::from_f64(nearest)
 }
 
 /// Returns the shortest text that [`parse`] reads as the same number. An integer has all its digits.

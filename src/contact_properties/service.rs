@@ -1,11 +1,11 @@
 //! The use cases: define, show, change the fallback, remove.
 
-use super::model::{ContactProperty, Fallback, FallbackError, GivenFallback, NewProperty};
+use super::model::{ContactProperty, Fallback, FallbackError, GivenFallback, NewProperty, PROPERTIES_MAX};
 use super::store::{self, ContactPropertyRow};
 use crate::context::Context;
 use crate::id::{ContactPropertyId, TeamId};
 use crate::patch::Patch;
-use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::page::{Page, PageError, PageQuery, is_full, page};
 use crate::store::tables::CONTACT_PROPERTIES;
 use crate::store::{Reads as _, StoreError};
 
@@ -73,7 +73,7 @@ impl ContactProperties {
                 if store::is_taken(tx, team, &row.key)? {
                     return Err(CreatePropertyError::Taken(row.key.clone()));
                 }
-                if store::is_full(tx, team)? {
+                if is_full(tx, &CONTACT_PROPERTIES, team, PROPERTIES_MAX)? {
                     return Err(CreatePropertyError::TooMany);
                 }
                 store::put(tx, team, id, &row)?;
@@ -158,7 +158,7 @@ impl ContactProperties {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contact_properties::model::{PROPERTIES_MAX, PropertyKey, PropertyKind};
+    use crate::contact_properties::model::{PropertyKey, PropertyKind};
     use crate::contact_properties::{PropertyValue, definitions};
     use crate::id::Id;
     use crate::store::WriteTx;
@@ -184,7 +184,7 @@ mod tests {
         let age = properties.create(TEAM, new_property("Age", PropertyKind::Number)).await.unwrap();
         properties.create(TEAM, new_property("plan", PropertyKind::String)).await.unwrap();
 
-        assert_eq!((read("age"), read("plan")), (PropertyValue::Number(12.0), text.clone()));
+        assert_eq!((read("age"), read("plan")), (PropertyValue::Number(12.into()), text.clone()));
         assert!(properties.delete(TEAM, age.id).await.unwrap());
         assert!(!properties.delete(TEAM, age.id).await.unwrap());
         assert_eq!(read("age"), text);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::definitions::{Definition, Definitions};
-use super::model::{ContactProperty, PROPERTIES_MAX, PropertyKind};
+use super::model::{ContactProperty, PropertyKind};
 use crate::clock::TimestampMs;
 use crate::id::{ContactPropertyId, Id, TeamId};
 use crate::store::tables::{CONTACT_PROPERTIES, CONTACT_PROPERTY_KEYS, ContactPropertyIdRow};
@@ -39,7 +39,7 @@ fn key_hash(key: &str) -> [u8; 32] {
 }
 
 /// Returns what the team says of the values of its contacts: one scan of at most
-/// [`PROPERTIES_MAX`] small rows.
+/// [`super::PROPERTIES_MAX`] small rows.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -51,19 +51,6 @@ pub fn definitions(tx: &impl Reads, team: TeamId) -> Result<Definitions, StoreEr
         NEXT
     })?;
     Ok(definitions.into_iter().collect())
-}
-
-/// Returns whether the team has as many properties as a team can have.
-///
-/// # Errors
-/// [`StoreError`].
-pub(super) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
-    let mut count = 0;
-    tx.scan(&CONTACT_PROPERTIES, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
-        count += 1;
-        NEXT
-    })?;
-    Ok(count >= PROPERTIES_MAX)
 }
 
 /// Returns whether the team has a property of that key, in whatever letter case.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::check::{ItemError, Known, PropertyKeys};
-use super::model::{NewContact, OptIns, Resubscribe};
+use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
 use super::write::ContactWriter;
 use crate::contact_properties;
@@ -16,6 +16,13 @@ use crate::suppressions;
 
 /// Contacts in one batch at most.
 pub const BATCH_MAX: usize = 1_000;
+/// Choices about topics that the contacts of one batch name together: each is a row and may be an
+/// event, and the writer does nothing else until all of them are written.
+pub const BATCH_CHOICES_MAX: usize = 10_000;
+/// What a contact, a choice with its event, and a membership store, about.
+const CONTACT_BYTES: usize = 512;
+const CHOICE_BYTES: usize = 512;
+const MEMBERSHIP_BYTES: usize = 128;
 
 /// What becomes of an item whose address is known: to the team, or from an earlier item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +148,11 @@ impl Batch {
 
     /// Returns about how many bytes the batch stores.
     pub fn bytes(&self) -> usize {
-        self.items.len() * 512
+        let of_item = |(_, item, _): &(usize, NewContact, AddressHash)| {
+            let ContactChanges { topics, segments, .. } = &item.changes;
+            CONTACT_BYTES + topics.len() * CHOICE_BYTES + segments.len() * MEMBERSHIP_BYTES
+        };
+        self.items.iter().map(of_item).sum()
     }
 
     /// Returns what writing the batch would come to, and writes nothing.

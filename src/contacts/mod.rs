@@ -4,7 +4,8 @@
 //! asks), `check.rs` (what a write is held against), `write.rs` (the one way a contact changes),
 //! `undo.rs` (an opt-out taken back at once), `batch.rs` (many in one write), `view.rs` (a contact as its team sees it), `borrowed.rs` (a row
 //! looked at where it lies), `service.rs` and `relations.rs` (the use cases), `api/` (endpoints);
-//! `csv/` (cells and lines), `import/` and `export/` (files of contacts).
+//! `forget.rs` (choices about topics long deleted); `csv/` (cells and lines), `import/` and `export/`
+//! (files of contacts).
 //!
 //! Invariants: an address has one contact in a team, without regard to case; every change records
 //! its events in its own transaction, and a write that restates what is stored records nothing; an
@@ -18,6 +19,7 @@ mod check;
 mod consent;
 mod csv;
 pub mod export;
+mod forget;
 pub mod import;
 mod model;
 mod relations;
@@ -28,11 +30,13 @@ mod view;
 mod write;
 
 pub use batch::{
-    BATCH_MAX, Batch, BatchError, BatchItem, BatchOptions, BatchOutcome, ItemStatus, OnConflict, Validation,
+    BATCH_CHOICES_MAX, BATCH_MAX, Batch, BatchError, BatchItem, BatchOptions, BatchOutcome, ItemStatus, OnConflict,
+    Validation,
 };
 pub use borrowed::BorrowedContact;
 pub use check::ItemError;
 pub use consent::{has_opted_out, receives_topic};
+pub use forget::forget_choices;
 pub use model::{CONTACT_PROPERTIES_MAX, ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
 pub use service::{ContactName, Contacts, Erase, Removal, WriteError};
 pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address};

@@ -7,7 +7,7 @@ use super::view::{TopicSubscription, Viewer};
 use super::write::ContactWriter;
 use crate::events::Source;
 use crate::id::{ContactId, SegmentId, TeamId, TopicId};
-use crate::segments::{self, Rule, Segment};
+use crate::segments::{self, Segment};
 use crate::store::StoreError;
 use crate::topics::Subscription;
 
@@ -111,13 +111,7 @@ impl Contacts {
             .store
             .read(move |tx| {
                 let Some((id, _)) = named(tx, team, &name)? else { return Ok(None) };
-                let mut holding = Vec::new();
-                for segment in segments::all(tx, team)? {
-                    if segments::holds(tx, team, &Rule::of(&segment), id)? {
-                        holding.push(segment);
-                    }
-                }
-                Ok(Some(holding))
+                Ok(Some(segments::that_hold(tx, team, segments::all(tx, team)?, id)?))
             })
             .await
     }

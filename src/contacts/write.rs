@@ -14,6 +14,12 @@ use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::suppressions::{self, Cause, Origin};
 use crate::topics::{self, Subscription};
 
+/// Segments that an event about a contact names: a batch may tell of ten thousand choices.
+const SEGMENTS_TOLD_MAX: usize = 100;
+
+/// The segments of one contact as its events name them, read when the first event asks.
+type Told = Option<Vec<SegmentId>>;
+
 /// Changes to the contacts of one team by one source, within a transaction. What they add up to is
 /// written by [`ContactWriter::finish`].
 pub struct ContactWriter<'a, 't> {
@@ -65,7 +71,8 @@ impl<'a, 't> ContactWriter<'a, 't> {
         let mut segments = new.changes.segments.clone();
         segments.sort_unstable();
         segments.dedup();
-        self.record_in(AudienceKind::ContactCreated, id, &row, segments, None)?;
+        segments.truncate(SEGMENTS_TOLD_MAX);
+        self.record(AudienceKind::ContactCreated, id, &row, &mut Some(segments), None)?;
         Ok(id)
     }
 
@@ -82,6 +89,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         opt_ins: OptIns,
     ) -> Result<Written, StoreError> {
         let mut joined = false;
+        let mut told = None;
         for segment in &changes.segments {
             joined |= segments::add_member(self.tx, self.team, *segment, id)?;
         }
@@ -93,19 +101,20 @@ impl<'a, 't> ContactWriter<'a, 't> {
             new.updated_ms = Some(self.now_ms);
             self.tx.put(&CONTACTS, &(self.team, id), &new)?;
             self.changed = true;
-            self.record(AudienceKind::ContactUpdated, id, &new, None)?;
+            self.record(AudienceKind::ContactUpdated, id, &new, &mut told, None)?;
             match (row.unsubscribed(), new.unsubscribed()) {
-                (false, true) => self.record(AudienceKind::ContactUnsubscribed, id, &new, None)?,
-                (true, false) => self.record(AudienceKind::ContactResubscribed, id, &new, None)?,
+                (false, true) => self.record(AudienceKind::ContactUnsubscribed, id, &new, &mut told, None)?,
+                (true, false) => self.record(AudienceKind::ContactResubscribed, id, &new, &mut told, None)?,
                 _ => {}
             }
         }
-        let chosen = self.choose(id, &new, &changes.topics, opt_ins)?;
+        let chosen = self.choose(id, &new, &changes.topics, opt_ins, &mut told)?;
         Ok(if joined || rewritten || chosen { Written::Changed } else { Written::Unchanged })
     }
 
     /// Writes explicit choices down, and records those that turn what the contact receives. Returns
-    /// whether any choice is other than before.
+    /// whether any choice is other than before. A choice about a topic that has been deleted counts
+    /// for the mail that was accepted under it, and is told to nobody.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -115,10 +124,10 @@ impl<'a, 't> ContactWriter<'a, 't> {
         row: &ContactRow,
         choices: &[(TopicId, Subscription)],
         opt_ins: OptIns,
+        told: &mut Told,
     ) -> Result<bool, StoreError> {
         let mut chosen = false;
         for (topic, subscription) in choices {
-            let Some(topic_row) = topics::find(self.tx, self.team, *topic)? else { continue };
             let key = (self.team, id, *topic);
             let stored = self.tx.get(&TOPIC_CHOICES, &key)?.map(|choice| choice.subscription);
             let keeps = opt_ins == OptIns::KeepOptOuts && stored == Some(Subscription::OptOut);
@@ -127,12 +136,16 @@ impl<'a, 't> ContactWriter<'a, 't> {
             }
             self.tx.put(&TOPIC_CHOICES, &key, &TopicChoiceRow { subscription: *subscription })?;
             chosen = true;
+            let Some(topic_row) = topics::find(self.tx, self.team, *topic)? else {
+                topics::note_deleted(self.tx, self.team, *topic, self.now_ms)?;
+                continue;
+            };
             if stored.unwrap_or(topic_row.default_subscription) != *subscription {
                 let kind = match subscription {
                     Subscription::OptIn => AudienceKind::TopicOptIn,
                     Subscription::OptOut => AudienceKind::TopicOptOut,
                 };
-                self.record(kind, id, row, Some(TopicSnapshot { id: *topic, name: topic_row.name }))?;
+                self.record(kind, id, row, told, Some(TopicSnapshot { id: *topic, name: topic_row.name }))?;
             }
         }
         Ok(chosen)
@@ -157,8 +170,10 @@ impl<'a, 't> ContactWriter<'a, 't> {
         let address = EmailAddress::parse(&row.email)
             .map_err(|_| StoreError::Corrupt("the address of a contact does not read".into()))?;
         let opted_out = row.unsubscribed() || self.has_opted_out_of_a_topic(id)?;
-        self.record(AudienceKind::ContactDeleted, id, row, None)?;
-        for segment in segments::of_contact(self.tx, self.team, id)? {
+        let segments = segments::of_contact(self.tx, self.team, id)?;
+        let mut told = Some(segments.iter().copied().take(SEGMENTS_TOLD_MAX).collect());
+        self.record(AudienceKind::ContactDeleted, id, row, &mut told, None)?;
+        for segment in segments {
             segments::remove_member(self.tx, self.team, segment, id)?;
         }
         store::remove(self.tx, self.team, id, &suppressions::hash(&address))?;
@@ -171,13 +186,11 @@ impl<'a, 't> ContactWriter<'a, 't> {
         Ok(())
     }
 
+    /// Returns whether the contact opted out of a topic: of a deleted one too, which mail that was
+    /// accepted under it must go on obeying.
     fn has_opted_out_of_a_topic(&self, id: ContactId) -> Result<bool, StoreError> {
-        for (topic, subscription) in store::choices_of(self.tx, self.team, id)? {
-            if subscription == Subscription::OptOut && topics::find(self.tx, self.team, topic)?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let choices = store::choices_of(self.tx, self.team, id)?;
+        Ok(choices.iter().any(|(_, subscription)| *subscription == Subscription::OptOut))
     }
 
     /// Writes what the changes add up to: how many contacts there are, and that they changed.
@@ -198,20 +211,13 @@ impl<'a, 't> ContactWriter<'a, 't> {
         kind: AudienceKind,
         id: ContactId,
         row: &ContactRow,
+        told: &mut Told,
         topic: Option<TopicSnapshot>,
     ) -> Result<(), StoreError> {
-        let segments = segments::of_contact(self.tx, self.team, id)?;
-        self.record_in(kind, id, row, segments, topic)
-    }
-
-    fn record_in(
-        &self,
-        kind: AudienceKind,
-        id: ContactId,
-        row: &ContactRow,
-        segments: Vec<SegmentId>,
-        topic: Option<TopicSnapshot>,
-    ) -> Result<(), StoreError> {
+        let segments = match told {
+            Some(segments) => segments.clone(),
+            None => told.insert(segments::oldest_of_contact(self.tx, self.team, id, SEGMENTS_TOLD_MAX)?).clone(),
+        };
         let contact = ContactSnapshot {
             id,
             email: row.email.clone(),
@@ -223,7 +229,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         };
         let subject = AudienceSubject::Contact { contact, source: self.source, topic };
         let event = AudienceEvent { kind, at_ms: self.now_ms, subject };
-        events::record_audience(self.tx, self.context.id(), self.team, &event)
+        events::record_audience(self.tx, self.context, self.team, &event)
     }
 }
 
@@ -245,8 +251,7 @@ fn apply(row: &mut ContactRow, changes: &ContactChanges, resubscribe: Resubscrib
     }
 }
 
-/// Writes down what a contact chose about topics; topics the team does not have are passed over.
-/// Returns those choices that turned what the contact receives. Repeats change nothing.
+/// Writes down what a contact chose about topics, deleted ones too. Repeats change nothing.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -260,7 +265,7 @@ pub fn set_topics(
 ) -> Result<Written, StoreError> {
     let Some(row) = store::find(tx, team, contact)? else { return Ok(Written::Unchanged) };
     let writer = ContactWriter::new(tx, context, team, source);
-    let chosen = writer.choose(contact, &row, choices, OptIns::Allowed)?;
+    let chosen = writer.choose(contact, &row, choices, OptIns::Allowed, &mut None)?;
     Ok(if chosen { Written::Changed } else { Written::Unchanged })
 }
 

@@ -7,7 +7,7 @@ use super::rows::{Class, DueRow, LeaseRow};
 use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::emails::{self, DeliveryState, EmailRow, LastEvent, RecipientKind, RecipientRow, bare};
-use crate::events::{self, Detail, Event, Kind};
+use crate::events::{Detail, Event, Kind};
 use crate::id::{EmailId, Id, TeamId};
 use crate::store::tables::{DUE, EMAILS, LEASES};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
@@ -150,7 +150,7 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
         row.last_event.climb(LastEvent::Sent);
         if !newly_sent.is_empty() {
             let event = Event { kind: Kind::Sent, at_ms: now_ms, recipients: newly_sent, detail: Detail::None };
-            events::record(tx, context.id(), due.team, key.email, event)?;
+            emails::record(tx, context, due.team, key.email, &row, event)?;
         }
         let lease = LeaseRow { due, class: key.class, epoch: context.store.epoch(), leased_ms: now_ms };
         tx.put(&LEASES, &(key.email, key.group), &lease)?;

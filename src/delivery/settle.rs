@@ -11,7 +11,7 @@ use crate::address::EmailAddress;
 use crate::clock::{DAY_MS, TimestampMs};
 use crate::context::Context;
 use crate::emails::{self, DeliveryState, EmailRow, LastEvent, bare};
-use crate::events::{self, Bounce, Detail, Event, Kind};
+use crate::events::{Bounce, Detail, Event, Kind};
 use crate::id::EmailId;
 use crate::random;
 use crate::store::tables::{ATTEMPTS, DESTINATIONS, EMAILS, LEASES};
@@ -120,7 +120,7 @@ impl Settling<'_, '_> {
 
     fn record(&self, kind: Kind, recipients: Vec<String>, detail: Detail) -> Result<(), StoreError> {
         let event = Event { kind, at_ms: self.now_ms, recipients, detail };
-        events::record(self.tx, self.context.id(), self.due.team, self.email(), event)
+        emails::record(self.tx, self.context, self.due.team, self.email(), &self.row, event)
     }
 
     fn deliver(&mut self, index: usize, reply: &str, complained: bool) {
@@ -142,7 +142,7 @@ impl Settling<'_, '_> {
         }
         if !self.complained.is_empty() {
             let complained = std::mem::take(&mut self.complained);
-            self.record(Kind::Complained, complained, Detail::None)?;
+            self.record(Kind::Complained, complained, Detail::Complaint { feedback_type: Some("abuse".to_owned()) })?;
         }
         if !delivered.is_empty() && !self.settlement.simulated {
             self.remember_destination()?;

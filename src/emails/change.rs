@@ -1,6 +1,7 @@
 //! Changing an email that has not gone out: another time, called off, deleted. Each is one
 //! transaction with the queue, so that it wins or loses against a send that begins, never half.
 
+use super::facts;
 use super::model::{LastEvent, bare};
 use super::read::visible;
 use super::retention::{delete_email, is_settled};
@@ -8,7 +9,7 @@ use super::send::Emails;
 use super::store::{DeliveryState, EmailRow};
 use crate::clock::TimestampMs;
 use crate::delivery::{Class, DueKey};
-use crate::events::{self, Detail, Event, Kind};
+use crate::events::{Detail, Event, Kind};
 use crate::id::{EmailId, TeamId};
 use crate::store::tables::{DUE, EMAILS};
 use crate::store::{Reads, StoreError, WriteTx};
@@ -71,7 +72,7 @@ impl Emails {
                 call_off(tx, id, &mut row)?;
                 let recipients = row.recipients.iter().map(|recipient| bare(&recipient.mailbox).to_owned()).collect();
                 let event = Event { kind: Kind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
-                events::record(tx, context.id(), team, id, event)?;
+                facts::record(tx, &context, team, id, &row, event)?;
                 tx.put(&EMAILS, &(team, id), &row)?;
                 Ok(())
             })
@@ -198,6 +199,7 @@ mod tests {
             topic: None,
             scheduled_ms: None,
             attachments: Vec::new(),
+            has_headers: false,
             last_event: LastEvent::Queued,
             hidden: false,
         }
@@ -210,7 +212,7 @@ mod tests {
             tx.put(&EMAILS, &(TEAM, id), &row(state))?;
             tx.put(&EMAIL_BODIES, &(id, 0), &Blob(vec![1]))?;
             let event = Event { kind: Kind::Scheduled, at_ms: 0, recipients: Vec::new(), detail: Detail::None };
-            events::record(tx, ids.id(), TEAM, id, event)
+            facts::record(tx, &ids, TEAM, id, &row(state), event)
         };
         context.store.write::<_, StoreError>(write).await.unwrap();
         id

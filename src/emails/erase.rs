@@ -83,6 +83,7 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
         topic: _,
         scheduled_ms: _,
         attachments,
+        has_headers: _,
         last_event: _,
         hidden: _,
     } = row;

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::facts;
 use super::model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail, bare};
 use super::send::Sender;
 use super::store::{DeliveryState, EmailRow, RecipientRow, StoredBlob, seal_attachment, seal_content};
@@ -18,7 +19,7 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::delivery::{Class, Due, DueKey, DueRow, simulated};
 use crate::domains::SenderDomainRow;
-use crate::events::{self, Detail, Event, Kind};
+use crate::events::{Detail, Event, Kind};
 use crate::id::{DomainId, EmailId, TeamId, TopicId};
 use crate::preferences::{LinkError, Links, PairOrigin};
 use crate::store::tables::{AddressHash, DUE, EMAILS};
@@ -129,6 +130,7 @@ impl Prepared {
             topic,
             scheduled_ms,
             attachments: infos,
+            has_headers: !content.headers.is_empty(),
             last_event,
             hidden: false,
         };
@@ -208,7 +210,8 @@ impl Prepared {
             attachment.put_attachment(tx, self.id, number)?;
         }
         if let Some(scheduled) = &draft.scheduled {
-            events::record(tx, context.id(), team, self.id, scheduled.clone())?;
+            let (event, row) = scheduled.as_ref();
+            facts::record(tx, context, team, self.id, row, event.clone())?;
         }
         Ok(())
     }
@@ -223,7 +226,7 @@ pub(super) struct Draft {
     /// Its places in the queue.
     groups: Vec<(Due, Encoded<DueRow>)>,
     /// The event of an email for later.
-    scheduled: Option<Event>,
+    scheduled: Option<Box<(Event, EmailRow)>>,
 }
 
 impl Draft {
@@ -239,7 +242,8 @@ impl Draft {
         let groups = assign_groups(row, domain).into_iter().map(place).collect();
         let scheduled = (row.last_event == LastEvent::Scheduled).then(|| {
             let recipients = row.recipients.iter().map(|recipient| bare(&recipient.mailbox).to_owned()).collect();
-            Event { kind: Kind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None }
+            let event = Event { kind: Kind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None };
+            Box::new((event, row.clone()))
         });
         Self { domain, row: Encoded::new(row), groups, scheduled }
     }

@@ -6,7 +6,7 @@
 //! can lie in, page by page; when nothing is left, the row goes too.
 //!
 //! Reading order: `places.rs` (the list of all places, and what becomes of an address in each),
-//! `store.rs` (the row, and how far it has come), `worker.rs` (going through the places).
+//! `told.rs` (those of webhooks), `store.rs` (the row, and how far it has come), `worker.rs` (going through the places).
 //!
 //! Invariants: a page that holds an address and how far it brought the erasure are one transaction,
 //! so that a kill repeats at most pages that changed nothing, of which none but the last of a turn
@@ -20,6 +20,7 @@ mod places;
 mod store;
 #[cfg(test)]
 mod tests;
+mod told;
 mod worker;
 
 pub use store::{ErasureRow, request};

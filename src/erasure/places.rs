@@ -10,6 +10,8 @@
 //! | SMTP conversations | a text that mentions it reads `[erased]` |
 //! | the built-in mailbox | a message to it, or of an email that named it, is removed |
 //! | events about contacts and suppressions | the address reads `[erased]`; names go |
+//! | what webhooks deliver | a text that mentions it reads `[erased]`; names of contacts go |
+//! | what webhook endpoints answered | an answer that mentions it, whenever it came, reads `[erased]` |
 //!
 //! A place that is added to the store is added here: to the list, to [`look`], which only reads, and
 //! to [`erase`], which changes what was found. The queue names emails by their ids, and the contact
@@ -20,6 +22,7 @@
 //! table which of these it is.
 
 use super::store::{ErasureKey, ErasureRow, Stage, Target, among};
+use super::told;
 use crate::delivery::{self, CapturedRow, capture};
 use crate::emails::{self, EmailErasure};
 use crate::events::{self, Reach};
@@ -28,11 +31,12 @@ use crate::store::tables::{EMAILS, ERASURES};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 use crate::suppressions::{self, Erased};
 use crate::teams;
+use crate::webhooks::DeliveryPlace;
 
 /// Emails looked at in one read, each with its events and its conversations.
 const EMAILS_MAX: usize = 100;
 /// Other rows looked at in one read.
-const ROWS_MAX: usize = 500;
+pub(super) const ROWS_MAX: usize = 500;
 /// Chunks of content or of messages removed in one transaction: 64 MiB, after which the writer is
 /// free for others.
 const CHUNKS_MAX: usize = 256;
@@ -51,6 +55,10 @@ pub(super) enum Found {
     Captured(Page<CapturedId>),
     /// Events that hold an address.
     AudienceEvents(Page<EventId>),
+    /// What webhooks deliver that holds an address.
+    Messages(Page<EventId>),
+    /// Deliveries whose answers hold an address.
+    Deliveries(Page<DeliveryPlace>),
     /// Emails that were waited for and have settled.
     Arrived(Vec<EmailId>),
     /// Emails are waited for, and none of them has settled.
@@ -61,9 +69,9 @@ pub(super) enum Found {
 #[derive(Clone, Debug)]
 pub(super) struct Page<I> {
     /// The rows that hold an address, in order.
-    hits: Vec<I>,
+    pub(super) hits: Vec<I>,
     /// Where the next page begins; none after the last.
-    next: Option<I>,
+    pub(super) next: Option<I>,
 }
 
 /// What a step came to.
@@ -97,6 +105,12 @@ pub(super) fn look(tx: &impl Reads, row: &ErasureRow, target: &Target) -> Result
         Stage::LateAudienceEvents { after } => {
             events::audience_page(tx, target.team, (after, Id::MAX), entries, ROWS_MAX).map(of_events)
         }
+        Stage::Messages { after } | Stage::LateMessages { after } => {
+            told::messages(tx, row, target, after).map(Found::Messages)
+        }
+        Stage::Deliveries { after } | Stage::LateDeliveries { after } => {
+            told::deliveries(tx, target, after).map(Found::Deliveries)
+        }
     }
 }
 
@@ -115,6 +129,16 @@ impl Found {
             }
             (Self::AudienceEvents(page), Stage::LateAudienceEvents { .. }) => {
                 page.passed().map(|after| Stage::LateAudienceEvents { after })
+            }
+            (Self::Messages(page), Stage::Messages { .. }) => page.passed().map(|after| Stage::Messages { after }),
+            (Self::Messages(page), Stage::LateMessages { .. }) => {
+                page.passed().map(|after| Stage::LateMessages { after })
+            }
+            (Self::Deliveries(page), Stage::Deliveries { .. }) => {
+                page.passed().map(|after| Stage::Deliveries { after })
+            }
+            (Self::Deliveries(page), Stage::LateDeliveries { .. }) => {
+                page.passed().map(|after| Stage::LateDeliveries { after })
             }
             _ => None,
         }
@@ -152,6 +176,8 @@ pub(super) fn erase(
         Found::Emails(page) => erase_emails(tx, &mut row, target, page)?,
         Found::Captured(page) => erase_captured(tx, &mut row, page)?,
         Found::AudienceEvents(page) => erase_audience_events(tx, &mut row, target, page)?,
+        Found::Messages(page) => told::erase_messages(tx, &mut row, target, page)?,
+        Found::Deliveries(page) => told::erase_deliveries(tx, &mut row, target, page)?,
         Found::Arrived(emails) => erase_arrived(tx, &mut row, target, emails)?,
         Found::Nothing => return Ok((Progress::Waiting, row)),
     };
@@ -277,7 +303,7 @@ fn erase_captured(tx: &WriteTx<'_>, row: &mut ErasureRow, page: &Page<CapturedId
         (Some(after), false) => Stage::Captured { after },
         (Some(after), true) => Stage::LateCaptured { after },
         (None, false) => Stage::AudienceEvents { after: Id::MIN },
-        (None, true) if row.late_entries.is_empty() => return Ok(Progress::Done),
+        (None, true) if row.late_entries.is_empty() => Stage::LateMessages { after: Id::MIN },
         (None, true) => Stage::LateAudienceEvents { after: Id::MIN },
     };
     Ok(Progress::More)
@@ -297,8 +323,8 @@ fn erase_audience_events(
     row.stage = match (page.next, is_late) {
         (Some(after), false) => Stage::AudienceEvents { after },
         (Some(after), true) => Stage::LateAudienceEvents { after },
-        (None, false) if row.waited => Stage::OnTheirWay,
-        (None, _) => return Ok(Progress::Done),
+        (None, false) => Stage::Messages { after: Id::MIN },
+        (None, true) => Stage::LateMessages { after: Id::MIN },
     };
     Ok(Progress::More)
 }

@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::id::{CapturedId, EmailId, ErasureId, EventId, Id, SuppressionId, TeamId};
 use crate::store::tables::{AddressHash, ERASURES};
 use crate::store::{Keyring, NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
+use crate::webhooks::DeliveryPlace;
 
 /// Bytes of an id.
 const ID_BYTES: usize = 16;
@@ -102,6 +103,26 @@ pub(super) enum Stage {
         /// The last one that is done.
         after: EventId,
     },
+    /// What webhooks deliver of events.
+    Messages {
+        /// The last one that is done.
+        after: EventId,
+    },
+    /// What webhook endpoints answered.
+    Deliveries {
+        /// The last one that is done.
+        after: DeliveryPlace,
+    },
+    /// What webhooks deliver of what came of emails that were on their way.
+    LateMessages {
+        /// The last one that is done.
+        after: EventId,
+    },
+    /// What webhook endpoints answered to that.
+    LateDeliveries {
+        /// The last one that is done.
+        after: DeliveryPlace,
+    },
 }
 
 /// What an erasure is about: the addresses of its requests, each for what was there when it was made.
@@ -121,6 +142,11 @@ impl Target {
     /// Returns the last request's place among the ids of another kind: what was drawn after it stays.
     pub(super) fn until<R>(&self) -> Id<R> {
         self.requests.last().map_or(Id::MIN, |last| among(*last))
+    }
+
+    /// Returns the addresses of all requests.
+    pub(super) fn all(&self) -> AddressSet {
+        self.addresses.clone()
     }
 
     /// Returns the addresses that were asked for after an id was drawn: what is looked for in its row.

@@ -3,8 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
+use super::outbox::{Told, tell};
+use super::types::EventType;
 use crate::clock::{TimestampMs, to_iso};
-use crate::id::{ContactId, EventId, SegmentId, SuppressionId, TeamId, TopicId};
+use crate::context::Context;
+use crate::id::{ContactId, SegmentId, SuppressionId, TeamId, TopicId};
 use crate::store::tables::AUDIENCE_EVENTS;
 use crate::store::{Row, StoreError, WriteTx};
 
@@ -44,19 +47,24 @@ pub enum AudienceKind {
 }
 
 impl AudienceKind {
+    /// Returns the type that webhook endpoints know it by.
+    pub const fn event_type(self) -> EventType {
+        match self {
+            Self::ContactCreated => EventType::ContactCreated,
+            Self::ContactUpdated => EventType::ContactUpdated,
+            Self::ContactDeleted => EventType::ContactDeleted,
+            Self::ContactUnsubscribed => EventType::ContactUnsubscribed,
+            Self::ContactResubscribed => EventType::ContactResubscribed,
+            Self::TopicOptIn => EventType::ContactTopicOptIn,
+            Self::TopicOptOut => EventType::ContactTopicOptOut,
+            Self::SuppressionAdded => EventType::SuppressionAdded,
+            Self::SuppressionRemoved => EventType::SuppressionRemoved,
+        }
+    }
+
     /// Returns the name of the event type.
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ContactCreated => "contact.created",
-            Self::ContactUpdated => "contact.updated",
-            Self::ContactDeleted => "contact.deleted",
-            Self::ContactUnsubscribed => "contact.unsubscribed",
-            Self::ContactResubscribed => "contact.resubscribed",
-            Self::TopicOptIn => "contact.topic_opt_in",
-            Self::TopicOptOut => "contact.topic_opt_out",
-            Self::SuppressionAdded => "suppression.added",
-            Self::SuppressionRemoved => "suppression.removed",
-        }
+        self.event_type().as_str()
     }
 }
 
@@ -199,11 +207,20 @@ fn contact_data(contact: &ContactSnapshot, source: Source, team: TeamId) -> Json
     })
 }
 
-/// Records an event about the audience in the transaction of the fact it tells.
+/// Records an event about the audience in the transaction of the fact it tells, and writes it down for
+/// the webhook endpoints that asked for its type.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn record_audience(tx: &WriteTx<'_>, id: EventId, team: TeamId, event: &AudienceEvent) -> Result<(), StoreError> {
+pub fn record_audience(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    team: TeamId,
+    event: &AudienceEvent,
+) -> Result<(), StoreError> {
+    let id = context.id();
+    let told = Told { team, id, event_type: event.kind.event_type(), at_ms: event.at_ms };
+    tell(tx, context, told, || Ok(event.payload(team).to_string()))?;
     tx.put(&AUDIENCE_EVENTS, &(team, id), event)
 }
 

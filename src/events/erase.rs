@@ -1,7 +1,7 @@
 //! Taking addresses out of events.
 
 use super::audience::{AudienceEvent, AudienceSubject, ContactSnapshot, ERASED, SuppressionSnapshot, TopicSnapshot};
-use super::model::{Bounce, Detail};
+use super::model::{Bounce, Click, Detail, Open};
 use super::store::EventRow;
 use crate::address::AddressSet;
 use crate::id::{EmailId, EventId, Id, SuppressionId, TeamId};
@@ -53,6 +53,17 @@ fn erase_row(row: &mut EventRow, addresses: &AddressSet) -> bool {
     let mut mention = |text: &mut String| found |= erase_if(text, |text| addresses.is_mentioned_in(text));
     match detail {
         Detail::None => {}
+        Detail::Complaint { feedback_type } => feedback_type.iter_mut().for_each(mention),
+        // Where somebody opened or clicked is theirs, like their address.
+        Detail::Open(Open { ip_address, user_agent, at_ms: _, reason: _ }) => {
+            mention(ip_address);
+            mention(user_agent);
+        }
+        Detail::Click(Click { link, ip_address, user_agent, at_ms: _, reason: _ }) => {
+            mention(link);
+            mention(ip_address);
+            mention(user_agent);
+        }
         Detail::Bounce(Bounce { message, bounce_type: _, subtype, diagnostic }) => {
             mention(message);
             mention(subtype);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::types::EventType;
 use crate::clock::TimestampMs;
 
 /// What happened.
@@ -25,6 +26,15 @@ pub enum Kind {
     /// Reported as spam.
     #[serde(rename = "email.complained")]
     Complained,
+    /// Opened by a person.
+    #[serde(rename = "email.opened")]
+    Opened,
+    /// A link was followed by a person.
+    #[serde(rename = "email.clicked")]
+    Clicked,
+    /// Opened, or a link followed, by a machine.
+    #[serde(rename = "email.prefetched")]
+    Prefetched,
     /// Given up for a reason that is not the recipient's.
     #[serde(rename = "email.failed")]
     Failed,
@@ -34,18 +44,26 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Returns the type that webhook endpoints know it by; none for what is told to nobody.
+    pub const fn event_type(self) -> Option<EventType> {
+        Some(match self {
+            Self::Scheduled => EventType::EmailScheduled,
+            Self::Sent => EventType::EmailSent,
+            Self::Delivered => EventType::EmailDelivered,
+            Self::DeliveryDelayed => EventType::EmailDeliveryDelayed,
+            Self::Bounced => EventType::EmailBounced,
+            Self::Complained => EventType::EmailComplained,
+            Self::Opened => EventType::EmailOpened,
+            Self::Clicked => EventType::EmailClicked,
+            Self::Prefetched => EventType::EmailPrefetched,
+            Self::Failed => EventType::EmailFailed,
+            Self::Canceled => return None,
+        })
+    }
+
     /// Returns the name of the event type.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Scheduled => "email.scheduled",
-            Self::Sent => "email.sent",
-            Self::Delivered => "email.delivered",
-            Self::DeliveryDelayed => "email.delivery_delayed",
-            Self::Bounced => "email.bounced",
-            Self::Complained => "email.complained",
-            Self::Failed => "email.failed",
-            Self::Canceled => "email.canceled",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.event_type().map_or("email.canceled", EventType::as_str)
     }
 }
 
@@ -85,6 +103,37 @@ pub struct Bounce {
     pub diagnostic: Vec<String>,
 }
 
+/// A load of the pixel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Open {
+    /// Where from.
+    pub ip_address: String,
+    /// What with.
+    pub user_agent: String,
+    /// When.
+    pub at_ms: TimestampMs,
+    /// `click` for an open that only a click showed; why it is taken for a machine's, of
+    /// `email.prefetched`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A link that was followed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Click {
+    /// Where it leads.
+    pub link: String,
+    /// Where from.
+    pub ip_address: String,
+    /// What with.
+    pub user_agent: String,
+    /// When.
+    pub at_ms: TimestampMs,
+    /// Why it is taken for a machine's, of `email.prefetched`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
 /// What an event carries beside its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -93,6 +142,16 @@ pub enum Detail {
     None,
     /// Of `email.bounced`.
     Bounce(Bounce),
+    /// Of `email.complained`.
+    Complaint {
+        /// What kind of complaint the report speaks of (RFC 5965 §3.1); none when it does not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        feedback_type: Option<String>,
+    },
+    /// Of `email.opened`, and of `email.prefetched` about the pixel.
+    Open(Open),
+    /// Of `email.clicked`, and of `email.prefetched` about a link.
+    Click(Click),
     /// Of `email.failed`.
     Failed {
         /// Why it was given up.

@@ -3,8 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{Detail, Event, Kind};
+use super::outbox::{Told, tell};
+use super::payload::{self, EmailFacts};
 use crate::clock::TimestampMs;
-use crate::id::{EmailId, EventId, Id, TeamId};
+use crate::context::Context;
+use crate::id::{EmailId, Id, TeamId};
 use crate::store::tables::EVENTS;
 use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
 
@@ -28,11 +31,24 @@ fn is_none(detail: &Detail) -> bool {
     *detail == Detail::None
 }
 
-/// Records an event in the transaction of the fact it tells.
+/// Records an event in the transaction of the fact it tells, and writes it down for the webhook
+/// endpoints that asked for its type. `facts` is asked for when anybody hears of it.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn record(tx: &WriteTx<'_>, id: EventId, team: TeamId, email: EmailId, event: Event) -> Result<(), StoreError> {
+pub fn record(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    team: TeamId,
+    email: EmailId,
+    event: Event,
+    facts: impl FnOnce() -> Result<EmailFacts, StoreError>,
+) -> Result<(), StoreError> {
+    let id = context.id();
+    if let Some(event_type) = event.kind.event_type() {
+        let told = Told { team, id, event_type, at_ms: event.at_ms };
+        tell(tx, context, told, || Ok(payload::email(event_type, &event, &facts()?)))?;
+    }
     let Event { kind, at_ms, recipients, detail } = event;
     tx.put(&EVENTS, &(email, id), &EventRow { team, kind, at_ms, recipients, detail })
 }

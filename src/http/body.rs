@@ -36,10 +36,21 @@ pub enum BodySize {
     Other,
 }
 
+/// Whether there has to be a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyPresence {
+    /// There has to be one.
+    Required,
+    /// None is as good as an empty object.
+    Optional,
+}
+
 /// A type that is read from a request body.
 pub trait FromBody: ToSchema + Send + Sized + 'static {
     /// How large the body may be.
     const SIZE: BodySize;
+    /// Whether there has to be one, for the description; reading it decides.
+    const PRESENCE: BodyPresence = BodyPresence::Required;
 
     /// Reads the body, leaving out the fields that are tolerated on its route.
     ///
@@ -206,7 +217,11 @@ fn detail(error: &serde_json::Error) -> String {
 impl<T: FromBody> EndpointArgRegister for Body<T> {
     fn register(components: &mut Components, operation: &mut Operation, _arg: &str) {
         let content = Content::new(T::to_schema(components));
-        let body = RequestBodyDoc::new().required(Required::True).add_content("application/json", content);
+        let required = match T::PRESENCE {
+            BodyPresence::Required => Required::True,
+            BodyPresence::Optional => Required::False,
+        };
+        let body = RequestBodyDoc::new().required(required).add_content("application/json", content);
         operation.request_body = Some(body);
     }
 }

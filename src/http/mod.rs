@@ -27,7 +27,7 @@ mod state;
 pub(crate) mod tolerance;
 mod validation;
 
-pub use body::{Body, BodySize, FromBody, JsonBody};
+pub use body::{Body, BodyPresence, BodySize, FromBody, JsonBody};
 pub use bounded::{AtMost, read_at_most};
 pub use connections::ConnectionLimits;
 pub use edge::Cors;

@@ -14,6 +14,7 @@ use super::{auth, edge, openapi};
 use crate::id::IdSource;
 use crate::{
     api_keys, contact_properties, contacts, dashboard, domains, emails, preferences, segments, suppressions, topics,
+    webhooks,
 };
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
@@ -46,6 +47,7 @@ fn api() -> Router {
         .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
         .push(audience())
+        .push(events())
         .push(Router::with_path("openapi.json").get(openapi::get_description))
 }
 
@@ -132,6 +134,30 @@ fn audience() -> Router {
                 .get(audiences::get_audience_contact)
                 .patch(audiences::update_audience_contact)
                 .delete(audiences::delete_audience_contact),
+        )
+}
+
+/// Who hears of what happens.
+fn events() -> Router {
+    use webhooks::api as webhooks;
+    use webhooks::deliveries;
+
+    Router::new()
+        .push(Router::with_path("webhooks").post(webhooks::create_webhook).get(webhooks::list_webhooks))
+        .push(
+            Router::with_path("webhooks/{id}")
+                .get(webhooks::get_webhook)
+                .patch(webhooks::update_webhook)
+                .delete(webhooks::delete_webhook),
+        )
+        .push(Router::with_path("webhooks/{id}/rotate").post(webhooks::rotate_webhook))
+        .push(Router::with_path("webhooks/{id}/signing-secret/rotate").post(webhooks::rotate_signing_secret))
+        .push(Router::with_path("webhooks/{id}/test").post(deliveries::test_webhook))
+        .push(Router::with_path("webhooks/{id}/events").get(deliveries::list_webhook_events))
+        .push(Router::with_path("webhooks/{id}/events/{event_id}").get(deliveries::get_webhook_event))
+        .push(Router::with_path("webhooks/{id}/events/{event_id}/replay").post(deliveries::replay_webhook_event))
+        .push(
+            Router::with_path("webhooks/{id}/events/{event_id}/attempts").get(deliveries::list_webhook_event_attempts),
         )
 }
 

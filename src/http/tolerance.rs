@@ -19,6 +19,8 @@ const TOLERATED: &[(&str, &str, &[&str])] = &[
     ("POST", "audiences/{id}/contacts", &["audience_id", "segment_id"]),
     ("PATCH", "audiences/{id}/contacts/{contact_id}", &["id", "audience_id", "segment_id"]),
     ("PATCH", "api-keys/{id}", &["id"]),
+    ("POST", "webhooks", &["status"]),
+    ("PATCH", "webhooks/{id}", &["webhook_id"]),
 ];
 
 /// Returns the fields that are left out of the bodies of a route.

@@ -59,8 +59,8 @@ impl Preferences {
         UnsubscribeToken::open(token, &self.context.keyring)
     }
 
-    /// Returns what a link leads to; `None` when its token is none of ours, or its team or topic is
-    /// gone. `done` is the sealed token of what the visit has just done.
+    /// Returns what a link leads to; `None` when its token is none of ours, or its team is gone. `done`
+    /// is the sealed token of what the visit has just done.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -77,7 +77,8 @@ impl Preferences {
     /// [`Preferences::find`], and then nothing is recorded.
     ///
     /// It is the contact's explicit choice about the topic, or its opt-out of everything. An address
-    /// without a contact joins the suppression list instead; one that is listed keeps that row.
+    /// without a contact joins the suppression list instead; one that is listed keeps that row, and
+    /// the opt-out with it.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -169,7 +170,7 @@ fn record(
         let subject = if topic.is_some() { Subject::Topic } else { Subject::Everything };
         let cause = Cause::listed(Origin::Unsubscribe, source);
         return Ok(match suppressions::add(tx, context, token.team, &token.address, cause)? {
-            Added::New(id) => Some(Undo::Suppression(subject, id)),
+            Added::New(id) | Added::OptedOut(id) => Some(Undo::Suppression(subject, id)),
             Added::Raised(_) | Added::Listed(_) => None,
         });
     };

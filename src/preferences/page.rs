@@ -23,7 +23,7 @@ pub(super) enum Notice {
 pub(super) fn of_view(view: &View, notice: Option<Notice>, strings: &'static Strings) -> Page {
     let address = masked(&view.address);
     let topic = match &view.about {
-        About::Topic { name, .. } => name.as_str(),
+        About::Topic { name, .. } => name.as_deref().unwrap_or_default(),
         About::Everything => "",
     };
     let body = Body { view, strings, values: Values { address: &address, topic, brand: &view.brand } };
@@ -64,14 +64,14 @@ struct Body<'a> {
 
 impl Body<'_> {
     fn ask_topic(&self) -> (&'static str, String) {
-        let Strings { ask_topic, receives_topic, unsubscribe_topic, nothing_yet, .. } = self.strings;
-        let mut html = self.sentence(receives_topic);
-        html.push_str(&self.button(Weight::Main, "unsubscribe", "topic", unsubscribe_topic));
+        let OfTopic { ask, receives, unsubscribe, unsubscribed: _ } = self.of_topic();
+        let mut html = self.sentence(receives);
+        html.push_str(&self.button(Weight::Main, "unsubscribe", "topic", unsubscribe));
         if self.view.topics.is_empty() {
-            let _ = writeln!(html, "<p class=\"note\">{}</p>", escape_html(nothing_yet));
+            let _ = writeln!(html, "<p class=\"note\">{}</p>", escape_html(self.strings.nothing_yet));
         }
         html.push_str(&self.choices(Weight::Plain));
-        (ask_topic, html)
+        (ask, html)
     }
 
     fn ask_everything(&self) -> (&'static str, String) {
@@ -90,9 +90,9 @@ impl Body<'_> {
     /// What has been opted out of, within this visit or before it. Only this visit can take it back; a
     /// topic can be chosen again like any other.
     fn done(&self, subject: Subject, undo: Option<&str>) -> (&'static str, String) {
-        let Strings { unsubscribed, unsubscribed_topic, unsubscribed_everything, preferences, .. } = self.strings;
+        let Strings { unsubscribed, unsubscribed_everything, preferences, .. } = self.strings;
         let mut html = self.sentence(match subject {
-            Subject::Topic => unsubscribed_topic,
+            Subject::Topic => self.of_topic().unsubscribed,
             Subject::Everything => unsubscribed_everything,
         });
         if let Some(success) = &self.view.theme.success {
@@ -137,6 +137,25 @@ impl Body<'_> {
         html
     }
 
+    /// What is said of the link's own topic, without its name once it has been deleted.
+    fn of_topic(&self) -> OfTopic {
+        let strings = self.strings;
+        match &self.view.about {
+            About::Topic { name: None, .. } => OfTopic {
+                ask: strings.ask_these,
+                receives: strings.receives_everything,
+                unsubscribe: strings.unsubscribe_these,
+                unsubscribed: strings.unsubscribed_these,
+            },
+            About::Topic { name: Some(_), .. } | About::Everything => OfTopic {
+                ask: strings.ask_topic,
+                receives: strings.receives_topic,
+                unsubscribe: strings.unsubscribe_topic,
+                unsubscribed: strings.unsubscribed_topic,
+            },
+        }
+    }
+
     fn sentence(&self, sentence: &str) -> String {
         format!("<p>{}</p>\n", self.values.html(sentence))
     }
@@ -147,6 +166,14 @@ impl Body<'_> {
         let field = format!(" name=\"{name}\" value=\"{}\"", escape_html(value));
         format!("<form method=\"post\">{}</form>\n", button(weight, &field, &self.values.html(label)))
     }
+}
+
+/// The sentences about the link's own topic.
+struct OfTopic {
+    ask: &'static str,
+    receives: &'static str,
+    unsubscribe: &'static str,
+    unsubscribed: &'static str,
 }
 
 /// How much a button weighs: a page has one main one.
@@ -211,7 +238,7 @@ mod tests {
             address: EmailAddress::parse("o'neil&co@example.com").unwrap(),
             brand: "Acme".into(),
             theme: Theme::default(),
-            about: About::Topic { name: "News".into(), standing: Standing::Receives },
+            about: About::Topic { name: Some("News".into()), standing: Standing::Receives },
             everything: Standing::Receives,
             topics: vec![topic("News", Subscription::OptIn), topic("Offers", Subscription::OptOut)],
             done: None,
@@ -224,12 +251,17 @@ mod tests {
 
     /// Every state of the page.
     fn states() -> Vec<View> {
-        let of_topic = |standing| About::Topic { name: "News".into(), standing };
+        let of_topic = |standing| About::Topic { name: Some("News".into()), standing };
+        let of_deleted = |standing| About::Topic { name: None, standing };
         vec![
             view(),
             View { topics: vec![], ..view() },
             View { about: of_topic(Standing::OptedOut), ..view() },
             View { about: of_topic(Standing::OptedOut), topics: vec![], ..view() },
+            View { about: of_deleted(Standing::Receives), ..view() },
+            View { about: of_deleted(Standing::Receives), topics: vec![], ..view() },
+            View { about: of_deleted(Standing::OptedOut), ..view() },
+            View { about: of_deleted(Standing::OptedOut), done: done(Subject::Topic), ..view() },
             View { everything: Standing::OptedOut, ..view() },
             View { done: done(Subject::Topic), ..view() },
             View { done: done(Subject::Everything), everything: Standing::OptedOut, ..view() },
@@ -257,7 +289,7 @@ mod tests {
             let hostile = || Some(HOSTILE.to_owned());
             let theme = Theme { message: hostile(), success: hostile(), ..Theme::default() };
             let about = match state.about {
-                About::Topic { standing, .. } => About::Topic { name: HOSTILE.into(), standing },
+                About::Topic { name, standing } => About::Topic { name: name.map(|_| HOSTILE.into()), standing },
                 About::Everything => About::Everything,
             };
             let view = View {
@@ -288,6 +320,8 @@ mod tests {
                             + html.matches(&format!("<{element} ")).count();
                         assert_eq!(opened, html.matches(&format!("</{element}>")).count(), "{element} in {html}");
                     }
+                    // No name is put where there is none.
+                    assert!(!html.contains("<bdi></bdi>"), "{html}");
                     let (_, body) = html.split_once("<body>").unwrap();
                     assert!(!body.contains(['{', '}']), "{body}");
                     assert_eq!(html.matches("<h1>").count(), 1);
@@ -342,7 +376,8 @@ mod tests {
 
     #[test]
     fn a_page_without_topics_has_its_one_button_alone() {
-        for about in [About::Everything, About::Topic { name: "News".into(), standing: Standing::Receives }] {
+        let of_topic = |name| About::Topic { name, standing: Standing::Receives };
+        for about in [About::Everything, of_topic(Some("News".into())), of_topic(None)] {
             let html = of_view(&View { about, topics: vec![], ..view() }, None, &ENGLISH).html;
 
             assert_eq!(html.matches("<button").count(), 1, "{html}");

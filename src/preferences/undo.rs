@@ -53,7 +53,7 @@ pub(super) enum Undo {
     Choice(Received),
     /// With the contact, which is out of everything.
     Everything,
-    /// In an entry of the suppression list that the visit added.
+    /// In an entry of the suppression list, which the visit added or found.
     Suppression(Subject, SuppressionId),
 }
 

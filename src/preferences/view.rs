@@ -9,7 +9,7 @@ use crate::contacts;
 use crate::id::{ContactId, TeamId, TopicId};
 use crate::store::tables::AddressHash;
 use crate::store::{Reads, StoreError};
-use crate::suppressions::{self, Origin};
+use crate::suppressions;
 use crate::topics::{Subscription, Topic, Visibility};
 use crate::{teams, topics};
 
@@ -27,8 +27,8 @@ pub enum Standing {
 pub enum About {
     /// One topic.
     Topic {
-        /// Its name.
-        name: String,
+        /// Its name; none once it has been deleted.
+        name: Option<String>,
         /// Where the recipient stands with it.
         standing: Standing,
     },
@@ -93,37 +93,57 @@ pub(super) struct Recipient {
     pub(super) hash: AddressHash,
     /// The contact of the address, and whether it opted out of everything.
     pub(super) contact: Option<(ContactId, Standing)>,
-    /// Why the address is on the suppression list.
-    pub(super) suppressed: Option<Origin>,
+    /// Whether the suppression list keeps an opt-out of the address, whatever else lists it.
+    pub(super) listed_opt_out: bool,
     /// The link's own topic.
+    pub(super) topic: Option<LinkTopic>,
+}
+
+/// The topic that a link is about. Its links outlive it, in mail that is on its way and in mail that
+/// was delivered: an opt-out is taken whether the topic is still there or not.
+pub(super) struct LinkTopic {
+    pub(super) id: TopicId,
+    /// What the team says of it; none once it has been deleted.
     pub(super) topic: Option<Topic>,
 }
 
+impl LinkTopic {
+    /// Returns what holds for whoever never chose. Of a deleted topic they receive what was accepted
+    /// for them.
+    fn default_subscription(&self) -> Subscription {
+        self.topic.as_ref().map_or(Subscription::OptIn, |topic| topic.default_subscription)
+    }
+
+    fn is_private(&self) -> bool {
+        self.topic.as_ref().is_some_and(|topic| topic.visibility == Visibility::Private)
+    }
+}
+
 impl Recipient {
-    /// Finds who a token is about; `None` when its team or its topic is gone.
+    /// Finds who a token is about; `None` when its team is gone.
     ///
     /// # Errors
     /// [`StoreError`].
     pub(super) fn find(tx: &impl Reads, token: &UnsubscribeToken) -> Result<Option<Self>, StoreError> {
+        if teams::find(tx, token.team)?.is_none() {
+            return Ok(None);
+        }
         let topic = match token.scope {
             Scope::Everything => None,
-            Scope::Topic(id) => {
-                let Some(topic) = topics::find(tx, token.team, id)? else { return Ok(None) };
-                Some(topic)
-            }
+            Scope::Topic(id) => Some(LinkTopic { id, topic: topics::find(tx, token.team, id)? }),
         };
         let hash = suppressions::hash(&token.address);
         let contact = contacts::find_by_address(tx, token.team, &hash)?
             .map(|(id, row)| (id, if row.unsubscribed() { Standing::OptedOut } else { Standing::Receives }));
-        let suppressed = suppressions::origin(tx, token.team, &hash)?;
-        Ok(Some(Self { hash, contact, suppressed, topic }))
+        let listed_opt_out = suppressions::is_opted_out(tx, token.team, &hash)?;
+        Ok(Some(Self { hash, contact, listed_opt_out, topic }))
     }
 
-    /// Returns where the recipient stands with everything. An entry of the suppression list that is
-    /// no opt-out is the team's affair, and not shown.
+    /// Returns where the recipient stands with everything. What lists an address without an opt-out
+    /// is the team's affair, and not shown.
     pub(super) fn everything(&self) -> Standing {
         let opted_out = self.contact.is_some_and(|(_, standing)| standing == Standing::OptedOut);
-        if opted_out || self.suppressed == Some(Origin::Unsubscribe) { Standing::OptedOut } else { Standing::Receives }
+        if opted_out || self.listed_opt_out { Standing::OptedOut } else { Standing::Receives }
     }
 
     /// Returns why the contact receives the link's own topic; `None` when it does not.
@@ -133,7 +153,7 @@ impl Recipient {
     pub(super) fn receives_topic(&self, tx: &impl Reads, team: TeamId) -> Result<Option<Received>, StoreError> {
         let (Some((contact, _)), Some(topic)) = (self.contact, &self.topic) else { return Ok(None) };
         let chosen = chosen(&contacts::choices_of(tx, team, contact)?, topic.id);
-        let subscription = Subscription::effective(chosen, topic.default_subscription);
+        let subscription = Subscription::effective(chosen, topic.default_subscription());
         let received = if chosen.is_some() { Received::ByChoice } else { Received::ByDefault };
         Ok((subscription == Subscription::OptIn).then_some(received))
     }
@@ -144,7 +164,7 @@ impl Recipient {
     /// [`StoreError`].
     pub(super) fn topics(&self, tx: &impl Reads, token: &UnsubscribeToken) -> Result<Vec<ListedTopic>, StoreError> {
         let Some((contact, _)) = self.contact else { return Ok(Vec::new()) };
-        if self.topic.as_ref().is_some_and(|topic| topic.visibility == Visibility::Private) {
+        if self.topic.as_ref().is_some_and(LinkTopic::is_private) {
             return Ok(Vec::new());
         }
         let choices = contacts::choices_of(tx, token.team, contact)?;
@@ -164,8 +184,7 @@ fn chosen(choices: &[(TopicId, Subscription)], topic: TopicId) -> Option<Subscri
     choices.iter().find(|(id, _)| *id == topic).map(|(_, subscription)| *subscription)
 }
 
-/// Returns what a token leads to, for a visit that has just done `done`; `None` when its team or its
-/// topic is gone.
+/// Returns what a token leads to, for a visit that has just done `done`; `None` when its team is gone.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -181,12 +200,12 @@ pub(super) fn load(
     let topics = recipient.topics(tx, token)?;
     let about = match &recipient.topic {
         None => About::Everything,
-        Some(topic) => {
+        Some(LinkTopic { id, topic }) => {
             // The topic's default is nobody's word, so that it does not answer what the link asks.
-            let opted_out = contacts::has_opted_out(tx, token.team, &recipient.hash, topic.id)?;
+            let opted_out = contacts::has_opted_out(tx, token.team, &recipient.hash, *id)?;
             let standing =
                 if opted_out || everything == Standing::OptedOut { Standing::OptedOut } else { Standing::Receives };
-            About::Topic { name: topic.name.clone(), standing }
+            About::Topic { name: topic.as_ref().map(|topic| topic.name.clone()), standing }
         }
     };
     // What has been taken back elsewhere since is not done any more.

@@ -4,7 +4,7 @@
 //! the audience, which every change of a contact or a membership raises: as long as the revision
 //! stands, the number is exact and costs one read. With it the stretches of the table are
 //! remembered in which the segment's contacts lie close together, so that a list of the few among
-//! many looks where they are.
+//! many looks where they are. Those take room and are kept for a few segments, numbers for many.
 //!
 //! A count is cut into transactions of a few milliseconds, so that the file goes on reusing space,
 //! and two walkers share it: one from the oldest contact on, one from the newest back, until they
@@ -12,35 +12,52 @@
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
-
-use tokio::sync::Semaphore;
+use std::time::Duration;
 
 use super::filter::Filter;
-use super::resolve::{Found, Rule, Span, Walked, walk};
+use super::memory::{Memory, RulePrint};
+use super::resolve::{Found, Pace, Rule, Span, Walked, walk_at};
+use super::turns::{CountError, Turns};
 use crate::contacts::{AudienceRow, audience};
-use crate::id::{ContactId, SegmentId, TeamId};
+use crate::id::{ContactId, TeamId};
 use crate::store::{Order, Store, StoreError};
 
-/// Counts remembered at once: the segments of a dashboard, and those of a few open lists.
-const REMEMBERED_MAX: usize = 32;
+/// Numbers remembered at once: the segments of a few large teams, at some 150 bytes each.
+const NUMBERS_MAX: usize = 4_096;
+/// Segments whose stretches are remembered: those of a few open lists.
+const STRETCHED_MAX: usize = 32;
 /// Stretches of a segment at most, but for those that chunks cut: 64 KiB.
 const STRETCHES_MAX: u64 = 2_048;
 /// Contacts of the segment that lie no further apart share a stretch. A page of 100 then looks at
 /// 51,200 rows at worst, where a million contacts are kept.
 const GAP_ROWS_MIN: u64 = 512;
 
-/// How many contacts are looked at in one go.
+/// How far is looked in one go.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
-    /// For a page, before the count is asked where its contacts are.
+    /// Contacts for a page, before the count is asked where its contacts are.
     pub(super) near_rows: usize,
-    /// In one transaction of a walk through everything.
+    /// Contacts in one transaction of a walk through everything.
     pub(super) chunk_rows: usize,
+    /// How long such a transaction is open, whatever a contact takes to look at.
+    pub(super) chunk_within: Duration,
+    /// How long a count waits for its turn.
+    pub(super) patience: Duration,
 }
 
 impl Steps {
     /// A millisecond or two, and some 6 ms.
-    pub(super) const USUAL: Self = Self { near_rows: 4_000, chunk_rows: 20_000 };
+    pub(super) const USUAL: Self = Self {
+        near_rows: 4_000,
+        chunk_rows: 20_000,
+        chunk_within: Duration::from_millis(20),
+        patience: Duration::from_secs(10),
+    };
+
+    /// Returns how far one transaction of a walk through everything looks, from the call on.
+    pub(super) fn chunk(self) -> Pace {
+        Pace::within(self.chunk_rows, self.chunk_within)
+    }
 }
 
 /// Contacts of the segment that lie close together: the oldest and the newest of them.
@@ -62,48 +79,81 @@ pub(super) struct Counted {
 pub(super) struct Census {
     store: Store,
     steps: Steps,
-    remembered: Mutex<Vec<Remembered>>,
-    /// One count at a time: it takes two cores, and the next one often asks for the same.
-    turn: Semaphore,
-}
-
-/// A count, least recently used first.
-struct Remembered {
-    team: TeamId,
-    rule: Rule,
-    counted: Arc<Counted>,
+    numbers: Mutex<Memory<u64>>,
+    stretched: Mutex<Memory<Arc<Counted>>>,
+    turns: Turns<Arc<Counted>>,
 }
 
 impl Census {
     pub(super) fn new(store: Store, steps: Steps) -> Self {
-        Self { store, steps, remembered: Mutex::default(), turn: Semaphore::new(1) }
+        Self {
+            store,
+            steps,
+            numbers: Mutex::new(Memory::new(NUMBERS_MAX)),
+            stretched: Mutex::new(Memory::new(STRETCHED_MAX)),
+            turns: Turns::new(steps.patience),
+        }
     }
 
-    /// Returns how many contacts are looked at in one go.
+    /// Returns how far is looked in one go.
     pub(super) fn steps(&self) -> Steps {
         self.steps
     }
 
-    /// Counts, or remembers the count that still holds.
+    /// Returns how many contacts the segment holds: counts, or remembers the number that still holds.
     ///
     /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn count(&self, team: TeamId, rule: &Rule) -> Result<Arc<Counted>, StoreError> {
+    /// [`CountError`].
+    pub(super) async fn count(&self, team: TeamId, rule: &Rule) -> Result<u64, CountError> {
         let audience = self.audience(team).await?;
-        if let Some(counted) = self.recall(team, rule, audience.revision) {
-            return Ok(counted);
+        let print = RulePrint::of(rule);
+        if let Some(number) = lock(&self.numbers).recall(team, print, audience.revision) {
+            return Ok(number);
         }
-        let Ok(_turn) = self.turn.acquire().await else { return Err(StoreError::Closed) };
+        Ok(self.take(team, rule, print).await?.contacts)
+    }
+
+    /// Returns where the contacts of the segment lie, for an audience of that revision; none when it
+    /// has changed since, and counting would be of no use.
+    ///
+    /// # Errors
+    /// [`CountError`].
+    pub(super) async fn stretches(
+        &self,
+        team: TeamId,
+        rule: &Rule,
+        revision: u64,
+    ) -> Result<Option<Arc<Counted>>, CountError> {
+        if self.audience(team).await?.revision != revision {
+            return Ok(None);
+        }
+        let print = RulePrint::of(rule);
+        let remembered = lock(&self.stretched).recall(team, print, revision);
+        let counted = match remembered {
+            Some(counted) => counted,
+            None => self.take(team, rule, print).await?,
+        };
+        Ok((counted.revision == Some(revision)).then_some(counted))
+    }
+
+    /// Counts in turn, or takes the answer of one who does.
+    async fn take(&self, team: TeamId, rule: &Rule, print: RulePrint) -> Result<Arc<Counted>, CountError> {
+        self.turns.take(team, print, || self.count_now(team, rule, print)).await
+    }
+
+    async fn count_now(&self, team: TeamId, rule: &Rule, print: RulePrint) -> Result<Arc<Counted>, StoreError> {
         let before = self.audience(team).await?;
-        if let Some(counted) = self.recall(team, rule, before.revision) {
+        // Another one may have counted in the meantime.
+        if let Some(counted) = lock(&self.stretched).recall(team, print, before.revision) {
             return Ok(counted);
         }
         let tally = self.tally(team, rule, before).await?;
         let after = self.audience(team).await?;
         let revision = (before.revision == after.revision).then_some(before.revision);
         let counted = Arc::new(Counted { contacts: tally.contacts, stretches: tally.into_stretches(), revision });
-        if revision.is_some() {
-            self.remember(team, rule, &counted);
+        if let Some(revision) = revision {
+            lock(&self.numbers).remember(team, print, revision, counted.contacts);
+            lock(&self.stretched).remember(team, print, revision, Arc::clone(&counted));
         }
         Ok(counted)
     }
@@ -134,35 +184,10 @@ impl Census {
         loop {
             let Some(span) = lock(tally).open(order) else { return Ok(()) };
             let rule = Arc::clone(&rule);
-            let rows_max = self.steps.chunk_rows;
-            let (found, walked) = self.store.read(move |tx| chunk(tx, team, &rule, span, rows_max)).await?;
+            let steps = self.steps;
+            let (found, walked) = self.store.read(move |tx| chunk(tx, team, &rule, span, steps.chunk())).await?;
             lock(tally).add(order, &found, walked);
         }
-    }
-
-    fn recall(&self, team: TeamId, rule: &Rule, revision: u64) -> Option<Arc<Counted>> {
-        let mut remembered = lock(&self.remembered);
-        let at = remembered.iter().position(|entry| entry.is_about(team, rule.segment) && entry.rule == *rule)?;
-        if remembered[at].counted.revision != Some(revision) {
-            return None;
-        }
-        remembered[at..].rotate_left(1);
-        remembered.last().map(|entry| Arc::clone(&entry.counted))
-    }
-
-    fn remember(&self, team: TeamId, rule: &Rule, counted: &Arc<Counted>) {
-        let mut remembered = lock(&self.remembered);
-        remembered.retain(|entry| !entry.is_about(team, rule.segment));
-        if remembered.len() == REMEMBERED_MAX {
-            remembered.remove(0);
-        }
-        remembered.push(Remembered { team, rule: rule.clone(), counted: Arc::clone(counted) });
-    }
-}
-
-impl Remembered {
-    fn is_about(&self, team: TeamId, segment: SegmentId) -> bool {
-        (self.team, self.rule.segment) == (team, segment)
     }
 }
 
@@ -175,10 +200,10 @@ fn chunk(
     team: TeamId,
     rule: &Rule,
     span: Span,
-    rows_max: usize,
+    pace: Pace,
 ) -> Result<(Vec<Found>, Walked), StoreError> {
     let mut found = Vec::new();
-    let walked = walk(tx, team, rule, span, rows_max, |one| {
+    let walked = walk_at(tx, team, rule, span, pace, |one| {
         found.push(one);
         ControlFlow::Continue(())
     })?;

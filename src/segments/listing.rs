@@ -2,13 +2,14 @@
 //!
 //! A page is looked for in the table from its cursor on, which finds it at once when the segment
 //! holds many. When it does not, the count says where the few are. Only an audience that changes
-//! all the while is walked through.
+//! all the while is walked through, without being counted.
 
 use std::ops::ControlFlow;
 
-use super::census::{Census, Steps, Stretch};
-use super::resolve::{Rule, Span, Walked, holds, walk};
+use super::census::{Census, Stretch};
+use super::resolve::{Pace, Rule, Span, Walked, holds, walk_at};
 use super::store;
+use super::turns::CountError;
 use crate::contacts::{self, ContactRow, audience};
 use crate::id::{ContactId, SegmentId, TeamId};
 use crate::store::page::{Cursor, Page, PageQuery};
@@ -21,6 +22,8 @@ pub enum SegmentPageError {
     NotFound,
     /// The segment does not hold the contact that the page begins at.
     UnknownCursor,
+    /// The page needs a count, and others were counting for as long as the caller waits.
+    Busy,
     /// The store failed.
     Store(StoreError),
 }
@@ -28,6 +31,15 @@ pub enum SegmentPageError {
 impl From<StoreError> for SegmentPageError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<CountError> for SegmentPageError {
+    fn from(error: CountError) -> Self {
+        match error {
+            CountError::Busy => Self::Busy,
+            CountError::Store(error) => Self::Store(error),
+        }
     }
 }
 
@@ -43,16 +55,9 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Looks on, at `rows_max` rows at most.
-    fn look(
-        &mut self,
-        tx: &impl Reads,
-        team: TeamId,
-        rule: &Rule,
-        span: Span,
-        rows_max: usize,
-    ) -> Result<(), StoreError> {
-        let walked = walk(tx, team, rule, span, rows_max, |one| {
+    /// Looks on, as far as `pace` says.
+    fn look(&mut self, tx: &impl Reads, team: TeamId, rule: &Rule, span: Span, pace: Pace) -> Result<(), StoreError> {
+        let walked = walk_at(tx, team, rule, span, pace, |one| {
             self.contacts.push(one.contact);
             if self.contacts.len() == self.wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
@@ -82,7 +87,7 @@ impl Gathered {
             };
             let Some((oldest, newest)) = next else { break };
             let part = Span { from: span.from.max(*oldest), to: span.to.min(*newest), ..span };
-            self.look(tx, team, rule, part, usize::MAX)?;
+            self.look(tx, team, rule, part, Pace::rows(usize::MAX))?;
         }
         self.rest = None;
         Ok(())
@@ -120,14 +125,13 @@ pub(super) async fn page(
     segment: SegmentId,
     query: PageQuery<ContactId>,
 ) -> Result<Page<(ContactId, ContactRow)>, SegmentPageError> {
-    let Steps { near_rows, chunk_rows } = census.steps();
-    let nearby = store.read(move |tx| look_nearby(tx, team, segment, query, near_rows)).await?;
-    let (rule, mut found, order) = match nearby {
+    let steps = census.steps();
+    let nearby = store.read(move |tx| look_nearby(tx, team, segment, query, steps.near_rows)).await?;
+    let (rule, mut found, order, revision) = match nearby {
         Nearby::Page(page) => return Ok(page),
-        Nearby::Partly(rule, found, order) => (rule, found, order),
+        Nearby::Partly { rule, found, order, revision } => (rule, found, order, revision),
     };
-    let counted = census.count(team, &rule).await?;
-    if let (Some(span), Some(revision)) = (found.rest, counted.revision) {
+    if let (Some(span), Some(counted)) = (found.rest, census.stretches(team, &rule, revision).await?) {
         let rule = rule.clone();
         found = store
             .read::<_, StoreError>(move |tx| {
@@ -142,7 +146,7 @@ pub(super) async fn page(
         let rule = rule.clone();
         found = store
             .read::<_, StoreError>(move |tx| {
-                found.look(tx, team, &rule, span, chunk_rows)?;
+                found.look(tx, team, &rule, span, steps.chunk())?;
                 Ok(found)
             })
             .await?;
@@ -152,7 +156,13 @@ pub(super) async fn page(
 
 enum Nearby {
     Page(Page<(ContactId, ContactRow)>),
-    Partly(Rule, Gathered, Order),
+    Partly {
+        rule: Rule,
+        found: Gathered,
+        order: Order,
+        /// That of the audience that was looked at.
+        revision: u64,
+    },
 }
 
 /// Looks from the cursor on, where most pages end.
@@ -177,9 +187,10 @@ fn look_nearby(
     }
     let mut found = Gathered { contacts: Vec::new(), wanted: query.limit + 1, rest: None };
     let Some(span) = span else { return Ok(Nearby::Page(Page { rows: Vec::new(), has_more: false })) };
-    found.look(tx, team, &rule, span, rows_max)?;
+    found.look(tx, team, &rule, span, Pace::rows(rows_max))?;
     if found.rest.is_some() {
-        return Ok(Nearby::Partly(rule, found, span.order));
+        let revision = audience(tx, team)?.revision;
+        return Ok(Nearby::Partly { rule, found, order: span.order, revision });
     }
     Ok(Nearby::Page(found.page(tx, team, span.order)?))
 }

@@ -9,10 +9,11 @@
 //!
 //! Reading order: `model.rs` (what a segment is), `filter/` (which contacts match), `store.rs` (rows,
 //! and whom a segment holds by hand), `resolve.rs` (whom it holds), `census.rs` (how many, and where
-//! they lie), `listing.rs` (pages of them), `service.rs` and `error.rs` (the use cases), `api/`
-//! (endpoints, and the older name of all this: audiences).
+//! they lie), `turns.rs` (who counts when), `memory.rs` (what was counted before), `listing.rs` (pages
+//! of them), `service.rs` and `error.rs` (the use cases), `api/` (endpoints, and the older name of
+//! all this: audiences).
 //!
-//! Invariants: [`walk`] alone decides whom a segment holds; a membership lies in two tables that are
+//! Invariants: `resolve.rs` alone decides whom a segment holds; a membership lies in two tables that are
 //! written together; every change of one raises the revision of the team's audience, which the
 //! writer of contacts does.
 
@@ -22,17 +23,20 @@ pub mod filter;
 mod census;
 mod error;
 mod listing;
+mod memory;
 mod model;
 mod resolve;
 mod service;
 mod store;
+mod turns;
 
 pub use error::{CreateSegmentError, DeleteSegmentError, UpdateSegmentError};
 pub use listing::SegmentPageError;
 pub use model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
-pub use resolve::{Found, Rule, Span, Walked, holds, walk};
+pub use resolve::{Found, Rule, Span, Walked, holds, that_hold, walk};
 pub use service::Segments;
-pub use store::{SegmentRow, add_member, all, exists, find, of_contact, remove_member};
+pub use store::{SegmentRow, add_member, all, exists, find, of_contact, oldest_of_contact, remove_member};
+pub use turns::CountError;
 
 #[cfg(test)]
 mod tests;

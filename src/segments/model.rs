@@ -3,6 +3,7 @@
 use super::filter::Filter;
 use crate::clock::TimestampMs;
 use crate::id::SegmentId;
+use crate::one_line::one_line;
 use crate::patch::Patch;
 
 /// The most segments of a team: a contact may be in all of them, and each is named where it is.
@@ -17,9 +18,7 @@ pub struct SegmentName(String);
 impl SegmentName {
     /// Reads a name; `None` when the text is not one.
     pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let fits = (1..=NAME_CHARS_MAX).contains(&text.chars().count()) && !text.chars().any(char::is_control);
-        fits.then(|| Self(text.to_owned()))
+        one_line(text, NAME_CHARS_MAX).map(|text| Self(text.to_owned()))
     }
 
     /// Returns the text.

@@ -1,13 +1,15 @@
 //! Whom a segment holds: those its filter matches and those added by hand, each once.
 //!
-//! [`walk`] is the one place that answers this. Lists, counts and whatever sends to a segment walk;
-//! they differ in where they begin and when they stop.
+//! This file is the one place that answers this. Lists, counts and whatever sends to a segment walk
+//! ([`walk`]); they differ in where they begin and when they stop. Of one contact and many segments
+//! it is asked the other way round ([`that_hold`]).
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use super::filter::{Filter, FilterSubject};
 use super::model::Segment;
-use crate::clock::TimestampMs;
+use crate::clock::{self, TimestampMs};
 use crate::contacts::BorrowedContact;
 use crate::id::{ContactId, SegmentId, TeamId};
 use crate::store::tables::{CONTACTS, SEGMENT_MEMBERS};
@@ -67,6 +69,35 @@ fn previous_id(id: ContactId) -> Option<ContactId> {
     Some(ContactId::from_bytes(previous.to_be_bytes()))
 }
 
+/// How far a walk goes in one transaction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    rows_max: usize,
+    ends: Option<Instant>,
+}
+
+/// Rows between two looks at the clock: some 20 µs of them.
+const ROWS_PER_LOOK: usize = 64;
+
+impl Pace {
+    /// So many rows.
+    pub(super) const fn rows(rows_max: usize) -> Self {
+        Self { rows_max, ends: None }
+    }
+
+    /// So many rows, and no longer than `within` from the call on: how long a row takes depends on the
+    /// filter and on what is kept of a contact.
+    pub(super) fn within(rows_max: usize, within: Duration) -> Self {
+        Self { rows_max, ends: Some(clock::monotonic() + within) }
+    }
+
+    /// Returns whether a walk that has looked at `rows` rows goes no further.
+    fn is_over(self, rows: usize) -> bool {
+        let is_late = || self.ends.is_some_and(|ends| clock::monotonic() >= ends);
+        rows >= self.rows_max || (rows > 0 && rows.is_multiple_of(ROWS_PER_LOOK) && is_late())
+    }
+}
+
 /// How a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walked {
@@ -74,7 +105,7 @@ pub enum Walked {
     ToTheEnd,
     /// The visitor had enough.
     Stopped,
-    /// As many rows as allowed have been looked at, this one last.
+    /// The walk went as far as allowed, and looked at this one last.
     Paused(ContactId),
 }
 
@@ -99,9 +130,24 @@ pub fn walk(
     rule: &Rule,
     span: Span,
     rows_max: usize,
+    visit: impl FnMut(Found) -> ControlFlow<()>,
+) -> Result<Walked, StoreError> {
+    walk_at(tx, team, rule, span, Pace::rows(rows_max), visit)
+}
+
+/// As [`walk`], as far as `pace` says.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn walk_at(
+    tx: &impl Reads,
+    team: TeamId,
+    rule: &Rule,
+    span: Span,
+    pace: Pace,
     mut visit: impl FnMut(Found) -> ControlFlow<()>,
 ) -> Result<Walked, StoreError> {
-    let mut rows = Rows { last: None, count: 0, max: rows_max, ended: Walked::ToTheEnd };
+    let mut rows = Rows { last: None, count: 0, pace, ended: Walked::ToTheEnd };
     let Some(filter) = &rule.filter else {
         let (from, to) = ((team, rule.segment, span.from), (team, rule.segment, span.to));
         tx.scan(&SEGMENT_MEMBERS, &from, &to, span.order, |(_, _, contact), _| {
@@ -109,7 +155,7 @@ pub fn walk(
         })?;
         return Ok(rows.ended);
     };
-    let members = members(tx, team, rule.segment, span, rows_max)?;
+    let members = members(tx, team, rule.segment, span, pace.rows_max)?;
     let mut members = members.into_iter().peekable();
     let (from, to) = ((team, span.from), (team, span.to));
     tx.scan(&CONTACTS, &from, &to, span.order, |(_, contact), row| {
@@ -134,6 +180,33 @@ pub fn walk(
 pub fn holds(tx: &impl Reads, team: TeamId, rule: &Rule, contact: ContactId) -> Result<bool, StoreError> {
     let only = Span { from: contact, to: contact, order: Order::Ascending };
     Ok(walk(tx, team, rule, only, 1, |_| ControlFlow::Break(()))? == Walked::Stopped)
+}
+
+/// Returns those of the segments that hold the contact, in their order. The contact is read once,
+/// whatever the number of filters it is held against.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn that_hold(
+    tx: &impl Reads,
+    team: TeamId,
+    segments: Vec<Segment>,
+    contact: ContactId,
+) -> Result<Vec<Segment>, StoreError> {
+    let mut holding = Vec::new();
+    let key = (team, contact);
+    let mut segments = Some(segments);
+    tx.scan(&CONTACTS, &key, &key, Order::Ascending, |_, row| {
+        let subject = Subject { contact, view: BorrowedContact::of(&row)? };
+        for segment in segments.take().into_iter().flatten() {
+            let by_hand = tx.contains(&SEGMENT_MEMBERS, &(team, segment.id, contact))?;
+            if by_hand || segment.filter.as_ref().is_some_and(|filter| filter.matches(&subject)) {
+                holding.push(segment);
+            }
+        }
+        STOP
+    })?;
+    Ok(holding)
 }
 
 /// Returns those of the span who were added by hand, as far as a walk over `rows_max` contacts can
@@ -161,7 +234,7 @@ fn members(
 struct Rows {
     last: Option<ContactId>,
     count: usize,
-    max: usize,
+    pace: Pace,
     ended: Walked,
 }
 
@@ -172,7 +245,7 @@ impl Rows {
         holds: impl FnOnce() -> Result<bool, StoreError>,
         visit: &mut impl FnMut(Found) -> ControlFlow<()>,
     ) -> crate::store::Step {
-        if self.count >= self.max
+        if self.pace.is_over(self.count)
             && let Some(last) = self.last
         {
             self.ended = Walked::Paused(last);
@@ -213,5 +286,25 @@ impl FilterSubject for Subject<'_> {
     }
     fn property(&self, key: &str) -> Option<&str> {
         self.view.property(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_ends_with_its_rows_or_with_its_time() {
+        let (rows, spent, long) =
+            (Pace::rows(1_000), Pace::within(1_000, Duration::ZERO), Pace::within(1_000, Duration::from_secs(3_600)));
+        for (count, expected) in [
+            (0, (false, false, false)),
+            (1, (false, false, false)),
+            (ROWS_PER_LOOK, (false, true, false)),
+            (ROWS_PER_LOOK + 1, (false, false, false)),
+            (1_000, (true, true, true)),
+        ] {
+            assert_eq!((rows.is_over(count), spent.is_over(count), long.is_over(count)), expected, "{count}");
+        }
     }
 }

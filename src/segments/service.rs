@@ -6,14 +6,15 @@ use tokio_util::sync::CancellationToken;
 use super::census::{Census, Steps};
 use super::error::{CreateSegmentError, DeleteSegmentError, UpdateSegmentError};
 use super::listing::{self, SegmentPageError};
-use super::model::{NewSegment, Segment, SegmentChanges, SegmentName};
+use super::model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
 use super::resolve::Rule;
 use super::store::{self, SegmentRow};
+use super::turns::CountError;
 use crate::contacts::ContactRow;
 use crate::context::Context;
 use crate::id::{ContactId, SegmentId, TeamId};
 use crate::patch::Patch;
-use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::page::{Page, PageError, PageQuery, is_full, page};
 use crate::store::tables::SEGMENTS;
 use crate::store::{Reads as _, StoreError};
 
@@ -51,7 +52,7 @@ impl Segments {
         self.context
             .store
             .write(move |tx| {
-                if store::is_full(tx, team)? {
+                if is_full(tx, &SEGMENTS, team, SEGMENTS_MAX)? {
                     return Err(CreateSegmentError::TooMany);
                 }
                 tx.put(&SEGMENTS, &(team, id), &row)?;
@@ -83,9 +84,9 @@ impl Segments {
     /// team; repeated, it is a read, until one of them changes.
     ///
     /// # Errors
-    /// [`StoreError`].
-    pub async fn count_contacts(&self, team: TeamId, segment: &Segment) -> Result<u64, StoreError> {
-        Ok(self.census.count(team, &Rule::of(segment)).await?.contacts)
+    /// [`CountError`].
+    pub async fn count_contacts(&self, team: TeamId, segment: &Segment) -> Result<u64, CountError> {
+        self.census.count(team, &Rule::of(segment)).await
     }
 
     /// Returns a page of the contacts that a segment holds, newest first.

@@ -59,19 +59,6 @@ pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Segment>, StoreError> {
     Ok(segments)
 }
 
-/// Returns whether the team has as many segments as a team can have.
-///
-/// # Errors
-/// [`StoreError`].
-pub(super) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
-    let mut count = 0;
-    tx.scan(&SEGMENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
-        count += 1;
-        NEXT
-    })?;
-    Ok(count >= SEGMENTS_MAX)
-}
-
 /// Adds a contact to a segment by hand; returns whether it was not in it by hand before.
 ///
 /// # Errors
@@ -106,9 +93,25 @@ pub fn remove_member(
 /// # Errors
 /// [`StoreError`].
 pub fn of_contact(tx: &impl Reads, team: TeamId, contact: ContactId) -> Result<Vec<SegmentId>, StoreError> {
+    oldest_of_contact(tx, team, contact, SEGMENTS_MAX)
+}
+
+/// As [`of_contact`], the oldest `max` of them.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn oldest_of_contact(
+    tx: &impl Reads,
+    team: TeamId,
+    contact: ContactId,
+    max: usize,
+) -> Result<Vec<SegmentId>, StoreError> {
     let mut segments = Vec::new();
     let (from, to) = ((team, contact, Id::MIN), (team, contact, Id::MAX));
     tx.scan(&CONTACT_SEGMENTS, &from, &to, Order::Ascending, |(_, _, segment), _| {
+        if segments.len() == max {
+            return STOP;
+        }
         if exists(tx, team, segment)? {
             segments.push(segment);
         }

@@ -158,6 +158,28 @@ fn page_between<R, K: Key, V: Value, T>(
     Ok(Page { rows, has_more })
 }
 
+/// Returns whether a team has `rows_max` rows of a table keyed by team and id, or more. Of a table that
+/// is bounded by the same number the cost is that of its rows.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn is_full<R, V: Value>(
+    tx: &impl Reads,
+    table: &Table<(TeamId, Id<R>), V>,
+    team: TeamId,
+    rows_max: usize,
+) -> Result<bool, StoreError>
+where
+    (TeamId, Id<R>): Key,
+{
+    let mut count = 0;
+    tx.scan(table, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
+        count += 1;
+        if count < rows_max { NEXT } else { STOP }
+    })?;
+    Ok(count >= rows_max)
+}
+
 /// Cuts a page out of a short list that lies in one row, in the list's own order.
 ///
 /// # Errors

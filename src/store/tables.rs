@@ -17,18 +17,20 @@ use crate::delivery::{AttemptRow, CapturedRow, DestinationRow, DueRow, LeaseRow,
 use crate::domains::{DomainRow, SenderDomainRow};
 use crate::emails::{EmailRow, IdempotencyRow};
 use crate::erasure::ErasureRow;
-use crate::events::{AudienceEventRow, EventRow};
+use crate::events::{AudienceEventRow, EventRow, MessageRow, OutboxRow, SubscriptionsRow};
 use crate::id::{
     ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId,
-    IdempotencyId, SegmentId, SuppressionId, TeamId, TopicId, UserId,
+    IdempotencyId, NoticeId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
 };
+use crate::notices::NoticeRow;
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
 use crate::suppressions::SuppressionRow;
 use crate::teams::TeamRow;
-use crate::topics::TopicRow;
+use crate::topics::{DeletedTopicRow, TopicRow};
 use crate::usage::UsageRow;
 use crate::users::{MembershipRow, UserRow};
+use crate::webhooks::{DeliveryRow, HealthRow, QueueRow, WebhookRow};
 
 /// SHA-256 of a normalised address: what suppressions and contacts are found by.
 pub type AddressHash = [u8; 32];
@@ -95,12 +97,39 @@ pub const EVENTS: Table<(EmailId, EventId), EventRow> = Table::new("events-1");
 /// `events::record_audience` alone; lives as long as webhook deliveries do.
 pub const AUDIENCE_EVENTS: Table<(TeamId, EventId), AudienceEventRow> = Table::new("audience_events-1");
 
+/// Which enabled webhook endpoints of a team hear of which types of events. Index of [`WEBHOOKS`],
+/// written with it: every event reads it.
+pub const EVENT_SUBSCRIPTIONS: Table<(TeamId,), SubscriptionsRow> = Table::new("event_subscriptions-1");
+/// What webhooks deliver of an event: the body, written with the event when an endpoint hears of it.
+/// Lives as long as webhook deliveries do.
+pub const EVENT_MESSAGES: Table<(TeamId, EventId), MessageRow> = Table::new("event_messages-1");
+/// Events that have not been queued for the endpoints that hear of them. Written with the event; a
+/// row leaves when its deliveries have been queued.
+pub const EVENT_OUTBOX: Table<(TeamId, EventId), OutboxRow> = Table::new("event_outbox-1");
+
+/// Webhook endpoints with their sealed secrets. Written by `webhooks`; at most 200 a team, kept until
+/// deleted.
+pub const WEBHOOKS: Table<(TeamId, WebhookId), WebhookRow> = Table::new("webhooks-1");
+/// How an endpoint has fared of late. Written with outcomes, when they change it; gone with its endpoint.
+pub const WEBHOOK_HEALTH: Table<(TeamId, WebhookId), HealthRow> = Table::new("webhook_health-1");
+/// Deliveries of events to an endpoint, with their attempts. Written by `webhooks`; removed after
+/// `WEBHOOK_DELIVERY_RETENTION_DAYS`.
+pub const WEBHOOK_DELIVERIES: Table<(TeamId, WebhookId, WebhookDeliveryId), DeliveryRow> =
+    Table::new("webhook_deliveries-1");
+/// Deliveries that are due or will be, by endpoint and time (ms). Written by `webhooks`; a row leaves
+/// when its delivery has come to an end.
+pub const WEBHOOK_QUEUE: Table<(WebhookId, u64, WebhookDeliveryId), QueueRow> = Table::new("webhook_queue-1");
+
+/// What the owners of a team have not been told yet. Written with the fact; a row leaves when they
+/// have been told, and after a week at the latest.
+pub const NOTICES: Table<(TeamId, NoticeId), NoticeRow> = Table::new("notices-1");
+
 /// The suppression list. Written by outcomes and by `suppressions`.
 pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
 /// The entry behind an address. Index of [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> = Table::new("suppression_addresses-1");
-/// The entries of an origin (its number), but for those whose address has been erased. Index of
-/// [`SUPPRESSIONS`], written with it.
+/// The entries of an origin (its number) and those of any (255), but for those whose address has been
+/// erased. Index of [`SUPPRESSIONS`], written with it.
 pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::new("suppression_origins-1");
 /// Erasures that were asked for and are not done. Written by `erasure`; gone when nothing of the
 /// addresses is left.
@@ -115,6 +144,8 @@ pub const CONTACT_PROPERTY_KEYS: Table<(TeamId, [u8; 32]), ContactPropertyIdRow>
     Table::new("contact_property_keys-1");
 /// Topics a recipient can opt out of. Written by `topics`; at most 500 a team, kept until deleted.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
+/// When a topic was deleted, for as long as there may be choices about it. Written by `topics`.
+pub const DELETED_TOPICS: Table<(TeamId, TopicId), DeletedTopicRow> = Table::new("deleted_topics-1");
 /// Segments of a team's contacts. Written by `segments`.
 pub const SEGMENTS: Table<(TeamId, SegmentId), SegmentRow> = Table::new("segments-1");
 /// Contacts added to a segment by hand. Written by `segments`.
@@ -162,6 +193,14 @@ pub const NAMES: &[&str] = &[
     CAPTURED_MESSAGES.name(),
     EVENTS.name(),
     AUDIENCE_EVENTS.name(),
+    EVENT_SUBSCRIPTIONS.name(),
+    EVENT_MESSAGES.name(),
+    EVENT_OUTBOX.name(),
+    WEBHOOKS.name(),
+    WEBHOOK_HEALTH.name(),
+    WEBHOOK_DELIVERIES.name(),
+    WEBHOOK_QUEUE.name(),
+    NOTICES.name(),
     SUPPRESSIONS.name(),
     SUPPRESSION_ADDRESSES.name(),
     SUPPRESSION_ORIGINS.name(),
@@ -169,6 +208,7 @@ pub const NAMES: &[&str] = &[
     CONTACT_PROPERTIES.name(),
     CONTACT_PROPERTY_KEYS.name(),
     TOPICS.name(),
+    DELETED_TOPICS.name(),
     SEGMENTS.name(),
     SEGMENT_MEMBERS.name(),
     CONTACT_SEGMENTS.name(),

@@ -170,11 +170,42 @@ pub struct WriteTx<'t> {
     transaction: &'t redb::WriteTransaction,
     open: RefCell<Vec<(&'static str, OpenTable<'t>)>>,
     writes: Cell<u64>,
+    after_commit: RefCell<Vec<AfterCommit>>,
 }
+
+/// What is done once the group has been committed.
+pub(super) type AfterCommit = Box<dyn FnOnce()>;
 
 impl<'t> WriteTx<'t> {
     pub(super) fn new(transaction: &'t redb::WriteTransaction) -> Self {
-        Self { transaction, open: RefCell::new(Vec::with_capacity(16)), writes: Cell::new(0) }
+        Self {
+            transaction,
+            open: RefCell::new(Vec::with_capacity(16)),
+            writes: Cell::new(0),
+            after_commit: RefCell::default(),
+        }
+    }
+
+    /// Has something done on the writer's thread once the commit is durable, before the command is
+    /// answered: telling those who wait in memory. It is forgotten when the command fails. It may not
+    /// block, and nothing may depend on it: a kill can come between the commit and it.
+    pub fn after_commit(&self, act: impl FnOnce() + 'static) {
+        self.after_commit.borrow_mut().push(Box::new(act));
+    }
+
+    /// Returns how much is to be done after the commit: the mark of a command.
+    pub(super) fn acts(&self) -> usize {
+        self.after_commit.borrow().len()
+    }
+
+    /// Forgets what commands after the mark wanted done.
+    pub(super) fn forget_acts(&self, mark: usize) {
+        self.after_commit.borrow_mut().truncate(mark);
+    }
+
+    /// Takes what is to be done after the commit.
+    pub(super) fn take_acts(&self) -> Vec<AfterCommit> {
+        self.after_commit.take()
     }
 
     /// Returns how many puts and deletes have been made: the mark of a command that failed late.

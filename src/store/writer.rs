@@ -244,14 +244,14 @@ impl<B: Fn() -> u64> Loop<B> {
     /// Applies every command, and commits unless one of them spoiled the transaction.
     fn attempt(&self, group: &mut [Waiting]) -> Result<Attempt, StoreError> {
         let transaction = self.database.begin_write()?;
-        let (spoiled, writes) = {
+        let (spoiled, writes, acts) = {
             let tx = WriteTx::new(&transaction);
             let mut spoiled = None;
             for (index, waiting) in group.iter_mut().enumerate() {
-                let before = tx.writes();
+                let (before, acts) = (tx.writes(), tx.acts());
                 match catch_unwind(AssertUnwindSafe(|| waiting.command.apply(&tx))) {
                     Ok(Ok(())) => {}
-                    Ok(Err(())) if tx.writes() == before => {}
+                    Ok(Err(())) if tx.writes() == before => tx.forget_acts(acts),
                     Ok(Err(())) => {
                         spoiled = Some(Attempt::Spoiled { by: index, failure: None });
                         break;
@@ -264,7 +264,7 @@ impl<B: Fn() -> u64> Loop<B> {
                     }
                 }
             }
-            (spoiled, tx.writes())
+            (spoiled, tx.writes(), tx.take_acts())
         };
         if let Some(spoiled) = spoiled {
             transaction.abort()?;
@@ -275,6 +275,11 @@ impl<B: Fn() -> u64> Loop<B> {
             return Ok(Attempt::Nothing);
         }
         transaction.commit()?;
+        for act in acts {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(act)) {
+                error!("telling of a commit panicked: {}", panic_message(panic.as_ref()));
+            }
+        }
         Ok(Attempt::Committed)
     }
 

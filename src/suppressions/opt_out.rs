@@ -1,15 +1,14 @@
 //! An opt-out that its owner takes back.
 
-use super::model::Origin;
-use super::store::{find_by_address, remove};
+use super::store::{find_by_address, lift};
 use crate::context::Context;
 use crate::events::Source;
 use crate::id::{SuppressionId, TeamId};
 use crate::store::tables::AddressHash;
 use crate::store::{StoreError, WriteTx};
 
-/// Removes the opt-out of an address by its owner's word: the entry `only`, where one is named.
-/// Entries of other origins stay. Returns whether there was one to remove.
+/// Takes back the opt-out of an address by its owner's word: that of the entry `only`, where one is
+/// named. What else lists the address stays. Returns whether there was an opt-out.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -22,9 +21,8 @@ pub(crate) fn lift_opt_out(
     source: Source,
 ) -> Result<bool, StoreError> {
     let Some((id, row)) = find_by_address(tx, team, address)? else { return Ok(false) };
-    if row.origin != Origin::Unsubscribe || only.is_some_and(|only| only != id) {
+    if only.is_some_and(|only| only != id) {
         return Ok(false);
     }
-    remove(tx, context, team, id, &row, source)?;
-    Ok(true)
+    lift(tx, context, team, id, row, source)
 }

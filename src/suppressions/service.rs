@@ -11,7 +11,7 @@ use crate::id::{SuppressionId, TeamId};
 use crate::id_or_email::IdOrEmail;
 use crate::store::page::{Page, PageError, PageQuery};
 use crate::store::tables::AddressHash;
-use crate::store::{Reads, StoreError};
+use crate::store::{Reads, StoreError, WriteTx};
 
 /// Bytes that one entry with its indexes and its event takes, about.
 const ENTRY_BYTES: usize = 512;
@@ -73,7 +73,7 @@ impl Suppressions {
         let addresses = distinct(addresses);
         self.context
             .store
-            .write_sized(addresses.len() * ENTRY_BYTES, move |tx| {
+            .write_bulk_sized(addresses.len() * ENTRY_BYTES, move |tx| {
                 let cause = Cause::listed(origin, source);
                 let add = |address| Ok(store::add(tx, &context, team, address, cause)?.id());
                 addresses.iter().map(add).collect()
@@ -104,7 +104,7 @@ impl Suppressions {
     }
 
     /// Removes an entry and returns its id; `None` when the team has none of that name. As
-    /// [`Suppressions::find`] finds.
+    /// [`Suppressions::find`] finds. One whose owner opted out goes on as an opt-out.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -114,8 +114,9 @@ impl Suppressions {
         target: IdOrEmail<Marker>,
         source: Source,
     ) -> Result<Option<SuppressionId>, StoreError> {
-        let removed = self.remove_targets(team, vec![target], source).await?;
-        Ok(removed.into_iter().next())
+        let context = self.context.clone();
+        let remove = move |tx: &WriteTx<'_>| remove_targets(tx, &context, team, std::slice::from_ref(&target), source);
+        Ok(self.context.store.write(remove).await?.into_iter().next())
     }
 
     /// Removes entries together, and returns those there were, in the order they are named.
@@ -128,34 +129,39 @@ impl Suppressions {
         targets: BatchTarget,
         source: Source,
     ) -> Result<Vec<SuppressionId>, StoreError> {
-        let targets = match targets {
+        let context = self.context.clone();
+        let targets: Vec<IdOrEmail<Marker>> = match targets {
             BatchTarget::Ids(ids) => ids.into_iter().map(IdOrEmail::Id).collect(),
             BatchTarget::Emails(emails) => emails.into_iter().map(IdOrEmail::Email).collect(),
         };
-        self.remove_targets(team, targets, source).await
-    }
-
-    async fn remove_targets(
-        &self,
-        team: TeamId,
-        targets: Vec<IdOrEmail<Marker>>,
-        source: Source,
-    ) -> Result<Vec<SuppressionId>, StoreError> {
-        let context = self.context.clone();
         self.context
             .store
-            .write_sized(targets.len() * ENTRY_BYTES, move |tx| {
-                let mut removed = Vec::new();
-                // One named twice is gone at its second turn.
-                for target in &targets {
-                    let Some((id, row)) = find(tx, team, target)? else { continue };
-                    store::remove(tx, &context, team, id, &row, source)?;
-                    removed.push(id);
-                }
-                Ok(removed)
+            .write_bulk_sized(targets.len() * ENTRY_BYTES, move |tx| {
+                remove_targets(tx, &context, team, &targets, source)
             })
             .await
     }
+}
+
+fn remove_targets(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    team: TeamId,
+    targets: &[IdOrEmail<Marker>],
+    source: Source,
+) -> Result<Vec<SuppressionId>, StoreError> {
+    let mut removed = Vec::new();
+    let mut seen = HashSet::with_capacity(targets.len());
+    for target in targets {
+        let Some((id, row)) = find(tx, team, target)? else { continue };
+        // One named twice is removed once: the second turn would take the opt-out that the first one
+        // leaves.
+        if seen.insert(id) {
+            store::remove(tx, context, team, id, row, source)?;
+            removed.push(id);
+        }
+    }
+    Ok(removed)
 }
 
 type Marker = crate::id::resource::Suppression;

@@ -8,9 +8,12 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, ERASED, Source, SuppressionSnapshot};
 use crate::id::{EmailId, SuppressionId, TeamId};
-use crate::store::page::{Page, PageError, PageQuery, page, page_under};
+use crate::store::page::{Page, PageError, PageQuery, page_under};
 use crate::store::tables::{AddressHash, SUPPRESSION_ADDRESSES, SUPPRESSION_ORIGINS, SUPPRESSIONS, SuppressionIdRow};
 use crate::store::{Reads, Row, StoreError, WriteTx};
+
+/// In the place of an origin's number in the index of entries: all of them. It can never change.
+const ANY_ORIGIN: u8 = u8::MAX;
 
 /// An entry on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,14 +31,23 @@ pub struct SuppressionRow {
     pub source: Option<EmailId>,
     /// When it was listed.
     pub created_ms: TimestampMs,
+    /// When its owner opted out; none while they have not. It stands beside whatever else lists the
+    /// address, and outlives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opted_out_ms: Option<TimestampMs>,
 }
 impl Row for SuppressionRow {}
 
 impl SuppressionRow {
     /// Shows the row.
     pub(super) fn view(self, id: SuppressionId) -> Suppression {
-        let Self { email, hash: _, origin, source, created_ms } = self;
+        let Self { email, hash: _, origin, source, created_ms, opted_out_ms: _ } = self;
         Suppression { id, email, origin, email_id: source, created_ms }
+    }
+
+    /// Returns whether its owner opted out, whatever else lists the address.
+    pub(super) fn is_opted_out(&self) -> bool {
+        self.origin == Origin::Unsubscribe || self.opted_out_ms.is_some()
     }
 }
 
@@ -46,7 +58,9 @@ pub enum Added {
     New(SuppressionId),
     /// It was listed by an opt-out, and is blocked in every send from here on.
     Raised(SuppressionId),
-    /// It was listed, for a reason that stays.
+    /// It was listed for a reason that stays, and its owner's opt-out is kept with it from here on.
+    OptedOut(SuppressionId),
+    /// It was listed, and nothing is other than before.
     Listed(SuppressionId),
 }
 
@@ -54,7 +68,7 @@ impl Added {
     /// Returns the entry of the address.
     pub const fn id(self) -> SuppressionId {
         match self {
-            Self::New(id) | Self::Raised(id) | Self::Listed(id) => id,
+            Self::New(id) | Self::Raised(id) | Self::OptedOut(id) | Self::Listed(id) => id,
         }
     }
 }
@@ -78,6 +92,14 @@ pub fn blocks(tx: &impl Reads, team: TeamId, address: &AddressHash, kind: SendKi
 /// [`StoreError`].
 pub fn origin(tx: &impl Reads, team: TeamId, address: &AddressHash) -> Result<Option<Origin>, StoreError> {
     Ok(find_by_address(tx, team, address)?.map(|(_, row)| row.origin))
+}
+
+/// Returns whether the owner of the address opted out, whatever else lists it.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn is_opted_out(tx: &impl Reads, team: TeamId, address: &AddressHash) -> Result<bool, StoreError> {
+    Ok(find_by_address(tx, team, address)?.is_some_and(|(_, row)| row.is_opted_out()))
 }
 
 /// Returns the entry of that id, of an erased address too.
@@ -114,7 +136,7 @@ pub(super) fn find_listed(
 }
 
 /// Returns a page of the list, newest first, of one origin where one is asked for. Erased addresses
-/// are left out. A page of one origin reads that origin's entries alone.
+/// are left out. Whatever the list is narrowed to, a page reads the entries that it shows alone.
 ///
 /// # Errors
 /// [`PageError`].
@@ -124,17 +146,13 @@ pub(super) fn list(
     origin: Option<Origin>,
     query: PageQuery<SuppressionId>,
 ) -> Result<Page<Suppression>, PageError> {
-    let shown = |id, row: SuppressionRow| row.email.is_some().then(|| row.view(id));
-    match origin {
-        None => page(tx, &SUPPRESSIONS, team, query, |id, row| Ok(shown(id, row.decode()?))),
-        Some(origin) => page_under(tx, &SUPPRESSION_ORIGINS, team, origin.number(), query, |id, _| {
-            Ok(find(tx, team, id)?.and_then(|row| shown(id, row)))
-        }),
-    }
+    let number = origin.map_or(ANY_ORIGIN, Origin::number);
+    page_under(tx, &SUPPRESSION_ORIGINS, team, number, query, |id, _| Ok(find(tx, team, id)?.map(|row| row.view(id))))
 }
 
 /// Lists an address. One that is listed already keeps its row, whose origin is raised when it is
-/// `unsubscribe` and this one blocks more.
+/// `unsubscribe` and this one blocks more; an opt-out is kept with a row of any origin. Only a row
+/// that was not there is told.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -147,19 +165,38 @@ pub fn add(
 ) -> Result<Added, StoreError> {
     let hash = hash(address);
     if let Some((id, row)) = find_by_address(tx, team, &hash)? {
-        return raise(tx, team, id, row, cause);
+        return match cause.origin {
+            Origin::Unsubscribe => note_opt_out(tx, context, team, id, row),
+            Origin::Bounce | Origin::Complaint | Origin::Manual => raise(tx, team, id, row, cause),
+        };
     }
     let Cause { origin, email, source } = cause;
     let id = context.id();
-    let row =
-        SuppressionRow { email: Some(address.identity()), hash, origin, source: email, created_ms: context.now_ms() };
+    let created_ms = context.now_ms();
+    let opted_out_ms = (origin == Origin::Unsubscribe).then_some(created_ms);
+    let row = SuppressionRow { email: Some(address.identity()), hash, origin, source: email, created_ms, opted_out_ms };
     put(tx, team, id, &row)?;
     tx.put(&SUPPRESSION_ADDRESSES, &(team, hash), &SuppressionIdRow { id })?;
     record(tx, context, team, AudienceKind::SuppressionAdded, id, &row, source)?;
     Ok(Added::New(id))
 }
 
-/// Raises an entry of origin `unsubscribe` to an origin that always blocks.
+/// Keeps an opt-out with the entry that is there. The first one counts; a repeat does not move it.
+fn note_opt_out(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    team: TeamId,
+    id: SuppressionId,
+    row: SuppressionRow,
+) -> Result<Added, StoreError> {
+    if row.is_opted_out() {
+        return Ok(Added::Listed(id));
+    }
+    put(tx, team, id, &SuppressionRow { opted_out_ms: Some(context.now_ms()), ..row })?;
+    Ok(Added::OptedOut(id))
+}
+
+/// Raises an entry of origin `unsubscribe` to an origin that always blocks. The opt-out stays said.
 fn raise(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -167,19 +204,61 @@ fn raise(
     row: SuppressionRow,
     cause: Cause,
 ) -> Result<Added, StoreError> {
-    if row.origin != Origin::Unsubscribe || cause.origin == Origin::Unsubscribe {
+    if row.origin != Origin::Unsubscribe {
         return Ok(Added::Listed(id));
     }
-    tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
-    put(tx, team, id, &SuppressionRow { origin: cause.origin, source: cause.email, ..row })?;
+    let opted_out_ms = row.opted_out_ms.or(Some(row.created_ms));
+    unlist(tx, team, id, &row)?;
+    put(tx, team, id, &SuppressionRow { origin: cause.origin, source: cause.email, opted_out_ms, ..row })?;
     Ok(Added::Raised(id))
 }
 
-/// Removes an entry that the caller has found.
+/// Takes back an opt-out by its owner's word: an entry of that origin goes, another one stays
+/// without it. Returns whether there was one.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn lift(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    team: TeamId,
+    id: SuppressionId,
+    row: SuppressionRow,
+    source: Source,
+) -> Result<bool, StoreError> {
+    if row.origin == Origin::Unsubscribe {
+        remove_row(tx, context, team, id, &row, source)?;
+        return Ok(true);
+    }
+    let is_opted_out = row.is_opted_out();
+    if is_opted_out {
+        put(tx, team, id, &SuppressionRow { opted_out_ms: None, ..row })?;
+    }
+    Ok(is_opted_out)
+}
+
+/// Removes what the team listed: an entry whose owner opted out stays as one of origin
+/// `unsubscribe`, which is the owner's word and not the team's. Removing that one takes it too.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(super) fn remove(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    team: TeamId,
+    id: SuppressionId,
+    row: SuppressionRow,
+    source: Source,
+) -> Result<(), StoreError> {
+    if row.origin == Origin::Unsubscribe || !row.is_opted_out() {
+        return remove_row(tx, context, team, id, &row, source);
+    }
+    unlist(tx, team, id, &row)?;
+    put(tx, team, id, &SuppressionRow { origin: Origin::Unsubscribe, source: None, ..row })
+}
+
+/// Removes an entry that the caller has found.
+fn remove_row(
     tx: &WriteTx<'_>,
     context: &Context,
     team: TeamId,
@@ -189,7 +268,7 @@ pub(super) fn remove(
 ) -> Result<(), StoreError> {
     tx.delete(&SUPPRESSIONS, &(team, id))?;
     tx.delete(&SUPPRESSION_ADDRESSES, &(team, row.hash))?;
-    tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
+    unlist(tx, team, id, row)?;
     record(tx, context, team, AudienceKind::SuppressionRemoved, id, row, Some(source))
 }
 
@@ -221,7 +300,7 @@ pub(crate) fn erase(
     if !is_meant {
         return Ok(None);
     }
-    tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
+    unlist(tx, team, id, &row)?;
     tx.put(&SUPPRESSIONS, &(team, id), &SuppressionRow { email: None, ..row })?;
     Ok(Some(id))
 }
@@ -231,7 +310,15 @@ fn put(tx: &WriteTx<'_>, team: TeamId, id: SuppressionId, row: &SuppressionRow) 
     tx.put(&SUPPRESSIONS, &(team, id), row)?;
     if row.email.is_some() {
         tx.put(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id), &())?;
+        tx.put(&SUPPRESSION_ORIGINS, &(team, ANY_ORIGIN, id), &())?;
     }
+    Ok(())
+}
+
+/// Takes a row off the lists.
+fn unlist(tx: &WriteTx<'_>, team: TeamId, id: SuppressionId, row: &SuppressionRow) -> Result<(), StoreError> {
+    tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
+    tx.delete(&SUPPRESSION_ORIGINS, &(team, ANY_ORIGIN, id))?;
     Ok(())
 }
 
@@ -252,5 +339,5 @@ fn record(
         created_ms: row.created_ms,
     };
     let event = AudienceEvent { kind, at_ms: context.now_ms(), subject: AudienceSubject::Suppression(entry) };
-    events::record_audience(tx, context.id(), team, &event)
+    events::record_audience(tx, context, team, &event)
 }

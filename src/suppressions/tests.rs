@@ -1,13 +1,14 @@
 //! The rows of the list over a real store.
 
+use super::lift_opt_out;
 use super::model::{Cause, Origin, SendKind, Suppression};
-use super::store::{Added, Erased, add, blocks, erase, find, find_listed, hash, list, remove};
+use super::store::{Added, Erased, add, blocks, erase, find, find_listed, hash, is_opted_out, list, remove};
 use crate::address::EmailAddress;
 use crate::context::Context;
 use crate::events::{AudienceEvent, AudienceSubject, ERASED, Source};
 use crate::id::{Id, SuppressionId, TeamId};
 use crate::store::page::{Cursor, Page, PageError, PageQuery};
-use crate::store::tables::AUDIENCE_EVENTS;
+use crate::store::tables::{AUDIENCE_EVENTS, SUPPRESSION_ORIGINS};
 use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
 
 const TEAM: TeamId = Id::MIN;
@@ -61,6 +62,7 @@ async fn an_opt_out_is_raised_in_place_and_no_other_origin_changes() {
         assert_eq!(add(Cause::bounce(email)), Added::Raised(id));
         assert!(blocked(SendKind::Transactional) && blocked(SendKind::Topic));
         assert_eq!(find(tx, TEAM, id).unwrap().unwrap().source, Some(email));
+        assert!(is_opted_out(tx, TEAM, &hash(&ada)).unwrap(), "raising takes no opt-out back");
         assert_eq!((ids(tx, Some(Origin::Unsubscribe)), ids(tx, Some(Origin::Bounce))), (vec![], vec![id]));
         for later in [Origin::Complaint, Origin::Unsubscribe, Origin::Manual] {
             assert_eq!(add(Cause::listed(later, Source::Api)), Added::Listed(id));
@@ -69,6 +71,64 @@ async fn an_opt_out_is_raised_in_place_and_no_other_origin_changes() {
 
         let added = ("suppression.added", "ada@example.com".into(), "unsubscribe".into(), Some(Source::OneClick));
         assert_eq!(told(tx), [added]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_opt_out_is_kept_with_an_entry_of_any_origin_and_outlives_it() {
+    within(|tx, context| {
+        for (number, origin) in [Origin::Bounce, Origin::Complaint, Origin::Manual].into_iter().enumerate() {
+            let ada = address(&format!("ada{number}@example.com"));
+            let email = context.id();
+            let opted_out = || is_opted_out(tx, TEAM, &hash(&ada)).unwrap();
+            let cause = Cause { origin, email: Some(email), source: Some(Source::Api) };
+            let id = add(tx, context, TEAM, &ada, cause).unwrap().id();
+            assert!(!opted_out());
+
+            let opt_out = Cause::listed(Origin::Unsubscribe, Source::OneClick);
+            assert_eq!(add(tx, context, TEAM, &ada, opt_out).unwrap(), Added::OptedOut(id));
+            assert_eq!(add(tx, context, TEAM, &ada, opt_out).unwrap(), Added::Listed(id));
+            let row = find(tx, TEAM, id).unwrap().unwrap();
+            assert!(opted_out());
+            assert_eq!((row.origin, row.source), (origin, Some(email)));
+
+            remove(tx, context, TEAM, id, row, Source::Api).unwrap();
+            let row = find(tx, TEAM, id).unwrap().unwrap();
+            assert_eq!((row.origin, row.source), (Origin::Unsubscribe, None));
+            assert_eq!((ids(tx, Some(origin)), ids(tx, Some(Origin::Unsubscribe))), (vec![], vec![id]));
+            let blocked = |kind| blocks(tx, TEAM, &hash(&ada), kind).unwrap();
+            assert!(blocked(SendKind::Topic) && !blocked(SendKind::Transactional));
+
+            remove(tx, context, TEAM, id, row, Source::Api).unwrap();
+            assert!(find(tx, TEAM, id).unwrap().is_none());
+            let told = told(tx);
+            let [.., added, removed] = told.as_slice() else { panic!("{told:?}") };
+            assert_eq!((added.0, added.2.as_str()), ("suppression.added", origin.as_str()));
+            assert_eq!((removed.0, removed.2.as_str()), ("suppression.removed", "unsubscribe"));
+        }
+        assert_eq!(told(tx).len(), 6, "one event when the entry comes and one when it goes");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_opt_out_is_taken_back_from_an_entry_of_any_origin_and_the_rest_stays() {
+    within(|tx, context| {
+        let ada = address("ada@example.com");
+        let lift = |only| lift_opt_out(tx, context, TEAM, &hash(&ada), only, Source::HostedPage).unwrap();
+        let listed = Cause::listed(Origin::Manual, Source::Api);
+        let id = add(tx, context, TEAM, &ada, listed).unwrap().id();
+        assert!(!lift(None), "nothing to take back");
+        add(tx, context, TEAM, &ada, Cause::listed(Origin::Unsubscribe, Source::HostedPage)).unwrap();
+
+        assert!(!lift(Some(context.id())), "of another entry");
+        assert!(lift(Some(id)));
+
+        let row = find(tx, TEAM, id).unwrap().unwrap();
+        assert_eq!((row.origin, row.is_opted_out()), (Origin::Manual, false));
+        remove(tx, context, TEAM, id, row, Source::Api).unwrap();
+        assert!(find(tx, TEAM, id).unwrap().is_none(), "nothing is left of it");
     })
     .await;
 }
@@ -98,9 +158,46 @@ async fn an_erased_address_goes_on_blocking_and_is_found_by_its_id_alone() {
         assert_eq!(again, Added::Listed(id));
         assert_eq!(find(tx, TEAM, id).unwrap().unwrap().email, None);
 
-        remove(tx, context, TEAM, id, &row, Source::Api).unwrap();
+        remove(tx, context, TEAM, id, row, Source::Api).unwrap();
         assert!(!blocks(tx, TEAM, &hash(&ada), SendKind::Topic).unwrap());
         assert_eq!(told(tx)[1], ("suppression.removed", ERASED.into(), "manual".into(), Some(Source::Api)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_index_holds_what_is_listed_and_nothing_that_is_stepped_over() {
+    within(|tx, context| {
+        let indexed = || {
+            let mut indexed = Vec::new();
+            let (from, to) = ((TEAM, 0, Id::MIN), (TEAM, u8::MAX, Id::MAX));
+            tx.scan(&SUPPRESSION_ORIGINS, &from, &to, Order::Ascending, |(_, number, id), _| {
+                indexed.push((number, id));
+                NEXT
+            })
+            .unwrap();
+            indexed
+        };
+        let [ada, bob, eve] = ["ada", "bob", "eve"].map(|name| address(&format!("{name}@example.com")));
+        let list = |address, cause| add(tx, context, TEAM, address, cause).unwrap().id();
+        let opt_out = Cause::listed(Origin::Unsubscribe, Source::Api);
+        let manual = Cause::listed(Origin::Manual, Source::Api);
+        let kept = list(&ada, opt_out);
+        let lowered = list(&bob, opt_out);
+        list(&bob, manual);
+        let erased = list(&eve, manual);
+        assert_eq!(indexed(), [(2, lowered), (2, erased), (3, kept), (255, kept), (255, lowered), (255, erased)]);
+
+        erase(tx, TEAM, &hash(&eve), None).unwrap();
+        list(&eve, opt_out);
+        remove(tx, context, TEAM, lowered, find(tx, TEAM, lowered).unwrap().unwrap(), Source::Api).unwrap();
+        assert_eq!(indexed(), [(3, kept), (3, lowered), (255, kept), (255, lowered)]);
+        assert_eq!(ids(tx, None), [lowered, kept]);
+
+        for id in [kept, lowered, erased, erased] {
+            remove(tx, context, TEAM, id, find(tx, TEAM, id).unwrap().unwrap(), Source::Api).unwrap();
+        }
+        assert_eq!(indexed(), []);
     })
     .await;
 }

@@ -2,6 +2,7 @@
 
 use crate::clock::TimestampMs;
 use crate::id::TeamId;
+use crate::one_line::one_line;
 
 /// The longest name of a team, in characters.
 pub(super) const NAME_CHARS_MAX: usize = 80;
@@ -37,10 +38,5 @@ impl std::fmt::Display for TeamNameError {
 
 /// Checks a name and returns it without the spaces around it.
 pub(super) fn name(text: &str) -> Result<String, TeamNameError> {
-    let name = text.trim();
-    let length = name.chars().count();
-    if length == 0 || length > NAME_CHARS_MAX || name.chars().any(char::is_control) {
-        return Err(TeamNameError::Invalid);
-    }
-    Ok(name.to_owned())
+    one_line(text, NAME_CHARS_MAX).map(str::to_owned).ok_or(TeamNameError::Invalid)
 }

@@ -3,7 +3,7 @@
 //! Life cycle: a topic is added with a default that decides for everyone who never chose. Its name,
 //! description and visibility change; the default never does, because it would subscribe people or
 //! take them out without asking them. Deleting a topic leaves the choices about it, which an
-//! email under it that still waits obeys.
+//! email under it that still waits obeys; a note of the deletion says when they can be forgotten.
 //!
 //! Reading order: `model.rs` (what a topic is), `store.rs` (rows, and what sends and contacts read),
 //! `service.rs` (the use cases), `api.rs` (endpoints). What a contact chose lies with the contacts.
@@ -20,4 +20,4 @@ pub use model::{
     Description, NewTopic, SendTopic, Subscription, TOPICS_MAX, Topic, TopicChanges, TopicName, Visibility,
 };
 pub use service::{CreateTopicError, DeleteTopicError, Topics, UpdateTopicError};
-pub use store::{TopicRow, all, find, find_for_send};
+pub use store::{DeletedTopicRow, TopicRow, all, deleted_before, find, find_for_send, forget_deleted, note_deleted};

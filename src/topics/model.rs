@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::TimestampMs;
 use crate::id::TopicId;
+use crate::one_line::one_line;
 use crate::patch::Patch;
 
 /// The most topics of a team: every read of a contact's topics goes through all of them.
@@ -84,9 +85,7 @@ pub struct TopicName(String);
 impl TopicName {
     /// Reads a name; `None` when the text is not one.
     pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let fits = (1..=NAME_CHARS_MAX).contains(&text.chars().count()) && !text.chars().any(char::is_control);
-        fits.then(|| Self(text.to_owned()))
+        one_line(text, NAME_CHARS_MAX).map(|text| Self(text.to_owned()))
     }
 
     /// Returns the text.

@@ -1,11 +1,11 @@
 //! The use cases: add, show, change, remove.
 
-use super::model::{NewTopic, Topic, TopicChanges, TopicName};
+use super::model::{NewTopic, TOPICS_MAX, Topic, TopicChanges, TopicName};
 use super::store::{self, TopicRow};
 use crate::context::Context;
 use crate::id::{TeamId, TopicId};
 use crate::patch::Patch;
-use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::page::{Page, PageError, PageQuery, is_full, page};
 use crate::store::tables::TOPICS;
 use crate::store::{Reads as _, StoreError};
 
@@ -84,7 +84,7 @@ impl Topics {
         self.context
             .store
             .write(move |tx| {
-                if store::is_full(tx, team)? {
+                if is_full(tx, &TOPICS, team, TOPICS_MAX)? {
                     return Err(CreateTopicError::TooMany);
                 }
                 tx.put(&TOPICS, &(team, id), &row)?;
@@ -130,12 +130,13 @@ impl Topics {
             .await
     }
 
-    /// Removes a topic. What contacts chose about it stays behind and is read by nothing: an id is
-    /// never drawn twice.
+    /// Removes a topic. What contacts chose about it stays behind for the mail that was accepted under
+    /// it, whose links go on taking choices; an id is never drawn twice.
     ///
     /// # Errors
     /// [`DeleteTopicError`].
     pub async fn delete(&self, team: TeamId, id: TopicId) -> Result<(), DeleteTopicError> {
+        let now_ms = self.context.now_ms();
         self.context
             .store
             .write(move |tx| {
@@ -145,7 +146,7 @@ impl Topics {
                 // Whatever refers to a topic and must not outlive it is asked here, before the
                 // write, and refuses with `DeleteTopicError::InUse`.
                 tx.delete(&TOPICS, &(team, id))?;
-                Ok(())
+                Ok(store::note_deleted(tx, team, id, now_ms)?)
             })
             .await
     }
@@ -171,7 +172,6 @@ fn changed(row: TopicRow, changes: &TopicChanges) -> TopicRow {
 mod tests {
     use super::*;
     use crate::id::Id;
-    use crate::topics::model::TOPICS_MAX;
     use crate::topics::{Description, Subscription, Visibility, all, find_for_send};
 
     const TEAM: TeamId = Id::MIN;

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{SendTopic, Subscription, TOPICS_MAX, Topic, Visibility};
+use super::model::{SendTopic, Subscription, Topic, Visibility};
 use crate::clock::TimestampMs;
 use crate::id::{Id, TeamId, TopicId};
-use crate::store::tables::TOPICS;
-use crate::store::{NEXT, Order, Reads, Row, StoreError};
+use crate::store::tables::{DELETED_TOPICS, TOPICS};
+use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 
 /// A topic on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,60 @@ impl TopicRow {
     }
 }
 
+/// A topic that was deleted, on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeletedTopicRow {
+    /// When.
+    pub deleted_ms: TimestampMs,
+}
+impl Row for DeletedTopicRow {}
+
+/// Notes that a choice is made about a deleted topic, so that it is forgotten in time. The first note
+/// counts.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn note_deleted(tx: &WriteTx<'_>, team: TeamId, id: TopicId, now_ms: TimestampMs) -> Result<(), StoreError> {
+    if tx.contains(&DELETED_TOPICS, &(team, id))? {
+        return Ok(());
+    }
+    tx.put(&DELETED_TOPICS, &(team, id), &DeletedTopicRow { deleted_ms: now_ms })
+}
+
+/// Returns the topics of one team, up to `max`, that were deleted before `before_ms` and are still
+/// noted; none when there are none of any team.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn deleted_before(
+    tx: &impl Reads,
+    before_ms: TimestampMs,
+    max: usize,
+) -> Result<Option<(TeamId, Vec<TopicId>)>, StoreError> {
+    let mut deleted: Option<(TeamId, Vec<TopicId>)> = None;
+    let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
+    tx.scan(&DELETED_TOPICS, &from, &to, Order::Ascending, |(team, id), row| {
+        if row.decode()?.deleted_ms >= before_ms {
+            return NEXT;
+        }
+        let (of, topics) = deleted.get_or_insert_with(|| (team, Vec::new()));
+        if *of != team || topics.len() == max {
+            return STOP;
+        }
+        topics.push(id);
+        NEXT
+    })?;
+    Ok(deleted)
+}
+
+/// Forgets that topics were deleted: nothing is left that is about them.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn forget_deleted(tx: &WriteTx<'_>, team: TeamId, topics: &[TopicId]) -> Result<(), StoreError> {
+    topics.iter().try_for_each(|id| tx.delete(&DELETED_TOPICS, &(team, *id)).map(|_| ()))
+}
+
 /// Returns the team's topic of that id.
 ///
 /// # Errors
@@ -49,7 +103,7 @@ pub fn find_for_send(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Optio
     Ok(find(tx, team, id)?.map(|topic| topic.for_send()))
 }
 
-/// Returns every topic of the team, newest first, as lists show them; at most [`TOPICS_MAX`].
+/// Returns every topic of the team, newest first, as lists show them; at most [`super::TOPICS_MAX`].
 ///
 /// # Errors
 /// [`StoreError`].
@@ -60,17 +114,4 @@ pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Topic>, StoreError> {
         NEXT
     })?;
     Ok(topics)
-}
-
-/// Returns whether the team has as many topics as a team can have.
-///
-/// # Errors
-/// [`StoreError`].
-pub(super) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
-    let mut count = 0;
-    tx.scan(&TOPICS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
-        count += 1;
-        NEXT
-    })?;
-    Ok(count >= TOPICS_MAX)
 }

@@ -54,6 +54,7 @@ impl Belongings {
             format!("/domains/{domain}"),
             format!("/contacts/{contact}"),
             format!("/segments/{segment}"),
+            format!("/segments/{segment}/contacts"),
             format!("/topics/{topic}"),
             format!("/contact-properties/{contact_property}"),
             "/api-keys".to_owned(),
@@ -93,6 +94,48 @@ fn what_another_team_has_is_not_found_on_any_route() {
         );
     }
     assert_eq!(theirs.read_by(&other), before, "nothing of it was changed");
+}
+
+/// Routes that answer about one of the ids of their path alike whether it is there or not.
+const ANSWERED_IN_PART: &[(&str, &str, &str)] = &[("DELETE", "/audiences/{id}/contacts/{contact_id}", "contact_id")];
+
+#[test]
+fn what_is_the_team_s_own_opens_nothing_of_another_below_it() {
+    let server = TestServer::start();
+    let (team, other) = (server.other_team("Own", "own.example"), server.other_team("Other", "other.example"));
+    let (own, theirs) = (Belongings::of(&team), Belongings::of(&other));
+    // What lies below something of each is tried with a thing of the other.
+    for (team, of) in [(&team, &own), (&other, &theirs)] {
+        team.post(&format!("/contacts/{}/segments/{}", of.contact, of.segment), &json!(null)).ok(200);
+    }
+    let before = (own.read_by(&team), theirs.read_by(&other));
+    let mut tried = 0;
+    for route in every_route(&server).iter().filter(|route| route.places().len() > 1) {
+        let body = route.body().map(|body| body.to_string());
+        for place in route.places() {
+            let call = |ids| {
+                let path = route.path_naming(own.ids(), ids, place);
+                server.call(&route.method, &path, team.key(), &[], body.as_deref().map(str::as_bytes))
+            };
+
+            let (foreign, unknown) = (call(theirs.ids()), call(Ids::NOBODY));
+
+            let is_answered = ANSWERED_IN_PART.contains(&(route.method.as_str(), route.path.as_str(), place));
+            assert_eq!(foreign.status, if is_answered { 200 } else { 404 }, "{route} {place}: {}", foreign.json);
+            let told = |ids: Ids<'_>, answer: &Value| {
+                let named = [route.id_of(&ids).as_str(), ids.attachment, ids.segment, ids.contact].map(str::to_owned);
+                named.iter().fold(answer.to_string(), |told, id| told.replace(id, ""))
+            };
+            assert_eq!(
+                told(theirs.ids(), &foreign.json),
+                told(Ids::NOBODY, &unknown.json),
+                "{route} {place}: an id of another team is told from none at all"
+            );
+            tried += 1;
+        }
+    }
+    assert!(tried >= 10, "routes with two ids are tried with each: {tried}");
+    assert_eq!((own.read_by(&team), theirs.read_by(&other)), before, "nothing of either was changed");
 }
 
 #[test]

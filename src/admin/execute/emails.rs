@@ -8,7 +8,7 @@ use super::super::services::Services;
 use super::{Answer, domains, teams, time};
 use crate::emails::api::request::{Rules, SendEmailRequest};
 use crate::emails::{DeliveryState, EmailRow, LastEvent, RecipientRow, Sender, WholeEmail};
-use crate::events::{Detail, Event};
+use crate::events::{Click, Detail, Event, Open};
 use crate::http::{ApiError, ErrorCode};
 use crate::id::{EmailId, TeamId};
 
@@ -106,6 +106,11 @@ fn event(event: Event) -> EventView {
         Detail::Bounce(bounce) => Some(joined(bounce.message, bounce.diagnostic)),
         Detail::Failed { reason, diagnostic } => Some(joined(reason, diagnostic)),
         Detail::Reply { reply } => Some(reply),
+        Detail::Complaint { feedback_type } => feedback_type,
+        Detail::Open(Open { ip_address, user_agent, at_ms: _, reason: _ }) => {
+            Some(format!("{ip_address} {user_agent}"))
+        }
+        Detail::Click(Click { link, ip_address: _, user_agent: _, at_ms: _, reason: _ }) => Some(link),
     };
     // What the other side said goes to a terminal: no control character of its choosing.
     let detail = detail.map(|text| {

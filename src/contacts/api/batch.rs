@@ -10,7 +10,9 @@ use super::request::{BatchGetRequest, BatchRemoveRequest, CreateContactRequest, 
 use super::response::{BatchGetResponse, BatchItemError, BatchRemoveResponse, BatchResponse};
 use crate::api_keys::Caller;
 use crate::blocking;
-use crate::contacts::{BATCH_MAX, BatchError, BatchOptions, Contacts, Erase, NewContact, OptIns, Validation};
+use crate::contacts::{
+    BATCH_CHOICES_MAX, BATCH_MAX, BatchError, BatchOptions, Contacts, Erase, NewContact, OptIns, Validation,
+};
 use crate::events::Source;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body};
 
@@ -35,7 +37,8 @@ impl ToSchema for CreateContactsRequest {
 ///
 /// `on_conflict` decides what becomes of an address that has a contact or that repeats in the batch.
 /// One invalid item refuses the batch, unless `x-batch-validation: permissive` lets the others pass.
-/// A batch opts people out and never subscribes them again.
+/// A batch opts people out and never subscribes them again. Its contacts name up to 10,000 choices
+/// about topics together.
 #[endpoint(tags("Contacts"))]
 pub async fn create_contacts(
     contacts: State<Contacts>,
@@ -61,10 +64,20 @@ type Parsed = (Vec<(usize, NewContact)>, Vec<BatchItemError>);
 fn parse_items(items: Vec<Box<RawValue>>, validation: Validation) -> ApiResult<Parsed> {
     let mut accepted = Vec::with_capacity(items.len());
     let mut refused = Vec::new();
+    let mut choices = 0;
     for (index, item) in items.into_iter().enumerate() {
         let contact = body::parse::<CreateContactRequest>(item.get().as_bytes(), &["audience_id"]);
         match contact.and_then(CreateContactRequest::parse) {
-            Ok(contact) => accepted.push((index, contact)),
+            Ok(contact) => {
+                choices += contact.changes.topics.len();
+                if choices > BATCH_CHOICES_MAX {
+                    return Err(ApiError::validation(format!(
+                        "Invalid request body: its contacts name more than {BATCH_CHOICES_MAX} choices about topics \
+                         together. Send fewer contacts at once."
+                    )));
+                }
+                accepted.push((index, contact));
+            }
             Err(error) if validation == Validation::Strict => return Err(at_index(index, error)),
             Err(error) => refused.push(BatchItemError::new(index, error.message)),
         }

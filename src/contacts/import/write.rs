@@ -6,8 +6,8 @@ use super::row::ImportItem;
 use super::{Existing, Outcome, Property, Run};
 use crate::contact_properties::{ContactProperties, PROPERTIES_MAX};
 use crate::contacts::{
-    BATCH_MAX, BatchError, BatchItem, BatchOptions, BatchOutcome, CONTACT_PROPERTIES_MAX, ContactChanges, Contacts,
-    ItemError, ItemStatus, NewContact, OnConflict, OptIns, PropertyChange, Validation,
+    BATCH_CHOICES_MAX, BATCH_MAX, BatchError, BatchItem, BatchOptions, BatchOutcome, CONTACT_PROPERTIES_MAX,
+    ContactChanges, Contacts, ItemError, ItemStatus, NewContact, OnConflict, OptIns, PropertyChange, Validation,
 };
 use crate::context::Context;
 use crate::events::Source;
@@ -44,7 +44,7 @@ pub struct WriteOptions {
 /// Why an import cannot begin, or go on.
 #[derive(Debug)]
 pub enum ImportError {
-    /// There are more items than a batch takes, or too much is given to every contact.
+    /// There are more items than a batch takes, or too much is given to them.
     TooMany,
     /// The team has no such segment.
     SegmentNotFound(SegmentId),
@@ -116,8 +116,9 @@ fn check_given(tx: &impl Reads, team: TeamId, given: &Given) -> Result<(), Impor
     Ok(())
 }
 
-/// Writes a batch in one transaction of the bulk lane, and answers what came of each item; or decides
-/// the same and writes nothing.
+/// Writes a batch in the bulk lane, and answers what came of each item; or decides the same and writes
+/// nothing. It is one transaction, or a few where the items are given so many topics that one would
+/// hold the writer for long.
 ///
 /// # Errors
 /// [`ImportError`].
@@ -146,13 +147,32 @@ pub async fn write_batch(
     let contacts = Contacts::new(context.clone());
     let outcome = match run {
         Run::Check => contacts.rehearse(team, items, how).await,
-        Run::Write => contacts.batch(team, items, how).await,
+        Run::Write => write(&contacts, team, items, how, given.topics.len()).await,
     };
     match outcome {
         Ok(outcome) => Ok(answered(count, outcome)),
         Err(BatchError::Store(error)) => Err(error.into()),
         Err(BatchError::Item { .. }) => unreachable!("a permissive batch lists what failed"),
     }
+}
+
+async fn write(
+    contacts: &Contacts,
+    team: TeamId,
+    mut items: Vec<(usize, NewContact)>,
+    how: BatchOptions,
+    choices_each: usize,
+) -> Result<BatchOutcome, BatchError> {
+    let items_max = BATCH_CHOICES_MAX / choices_each.max(1);
+    let mut outcome = BatchOutcome::default();
+    while !items.is_empty() {
+        let rest = items.split_off(items.len().min(items_max));
+        let BatchOutcome { items: written, failed } = contacts.batch(team, items, how).await?;
+        outcome.items.extend(written);
+        outcome.failed.extend(failed);
+        items = rest;
+    }
+    Ok(outcome)
 }
 
 fn contact(item: ImportItem, given: &Given) -> NewContact {

@@ -56,6 +56,20 @@ fn a_known_address_fails_stays_or_is_merged() {
 }
 
 #[test]
+fn a_batch_weighs_what_its_contacts_choose_and_join() {
+    let weight = |changes| {
+        let item = NewContact { changes, ..new("ada@example.com") };
+        Batch::new(vec![(0, item)], options(OnConflict::Upsert, Validation::Strict)).bytes()
+    };
+    let plain = weight(ContactChanges::default());
+    let topics = (0..500).map(|number| (Id::from_bytes([number as u8; 16]), Subscription::OptOut)).collect();
+    let segments = vec![Id::MAX; 500];
+
+    assert!(weight(ContactChanges { topics, ..ContactChanges::default() }) > 100 * plain);
+    assert!(weight(ContactChanges { segments, ..ContactChanges::default() }) > 50 * plain);
+}
+
+#[test]
 fn a_strict_batch_with_a_known_address_writes_nothing() {
     let audience = Audience::new();
     audience.add(new("ada@example.com"));

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::address::EmailAddress;
 use crate::context::Context;
-use crate::events::AudienceEvent;
+use crate::events::{AudienceEvent, AudienceSubject};
 use crate::id::{ContactId, Id, SegmentId, TeamId, TopicId};
 use crate::patch::Patch;
 use crate::segments::SegmentRow;

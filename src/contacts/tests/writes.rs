@@ -76,6 +76,54 @@ fn a_choice_is_told_only_when_it_turns_what_is_received() {
 }
 
 #[test]
+fn an_event_names_the_oldest_hundred_segments() {
+    let audience = Audience::new();
+    let topic = audience.topic(Subscription::OptIn);
+    let segments: Vec<SegmentId> = (0..150).map(|_| audience.segment()).collect();
+    let changes = ContactChanges { segments: segments.clone(), ..ContactChanges::default() };
+    let id = audience.add(NewContact { changes, ..new("ada@example.com") });
+
+    let mut changes = ContactChanges { unsubscribed: Some(true), ..ContactChanges::default() };
+    changes.choose(topic, Subscription::OptOut);
+    audience.update(id, changes, Resubscribe::Never, OptIns::Allowed);
+    audience.write(move |tx, context| {
+        let row = find(tx, TEAM, id).unwrap().unwrap();
+        let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::Source::Api);
+        writer.remove(id, &row).unwrap();
+        assert!(crate::segments::of_contact(tx, TEAM, id).unwrap().is_empty(), "it left all of them");
+        writer.finish().unwrap();
+    });
+
+    let told = ["created", "updated", "unsubscribed", "topic_opt_out", "deleted"].map(|what| format!("contact.{what}"));
+    let told: Vec<&str> = told.iter().map(String::as_str).collect();
+    assert_eq!(audience.kinds_after(0)[..5], told);
+    for event in &audience.events()[..5] {
+        let AudienceSubject::Contact { contact, .. } = &event.subject else { panic!("{event:?}") };
+        assert_eq!(contact.segments, segments[..100], "{:?}", event.kind);
+    }
+}
+
+#[test]
+fn a_choice_about_a_deleted_topic_is_kept_and_noted_for_forgetting() {
+    let audience = Audience::new();
+    let id = audience.add(new("ada@example.com"));
+    let gone: TopicId = audience.write(|_, context| context.id());
+
+    let written = audience.write(move |tx, context| {
+        let choice = [(gone, Subscription::OptOut)];
+        set_topics(tx, context, TEAM, id, &choice, crate::events::Source::OneClick).unwrap()
+    });
+
+    assert_eq!(written, Written::Changed);
+    assert_eq!(audience.kinds_after(1), [] as [&str; 0]);
+    audience.write(move |tx, context| {
+        assert_eq!(choices_of(tx, TEAM, id).unwrap(), [(gone, Subscription::OptOut)]);
+        let noted = crate::topics::deleted_before(tx, context.now_ms() + 1, 10).unwrap();
+        assert_eq!(noted, Some((TEAM, vec![gone])));
+    });
+}
+
+#[test]
 fn properties_merge_key_by_key() {
     let audience = Audience::new();
     let changes =

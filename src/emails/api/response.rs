@@ -5,12 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 use salvo::oapi::ToSchema;
 use serde::Serialize;
 
+use super::timeline::EventResponse;
 use crate::clock::to_iso;
 use crate::emails::model::{AttachmentInfo, RecipientKind};
 use crate::emails::read::WholeEmail;
 use crate::emails::store::EmailRow;
 use crate::emails::{Answer, bare, message_id};
-use crate::events::{Detail, Event};
 use crate::id::EmailId;
 
 /// The id of an accepted email.
@@ -196,52 +196,6 @@ pub(super) struct RecipientResponse {
     last_event: &'static str,
 }
 
-/// Something that happened to the email.
-#[derive(Serialize, ToSchema)]
-pub(super) struct EventResponse {
-    /// The event type.
-    #[serde(rename = "type")]
-    #[salvo(schema(rename = "type"))]
-    event_type: &'static str,
-    /// When it happened.
-    created_at: String,
-    /// The recipients it is about.
-    to: Vec<String>,
-    /// Of `email.bounced`: why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bounce: Option<BounceResponse>,
-    /// Of `email.failed`: why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failed: Option<FailedResponse>,
-    /// What the recipient's server said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply: Option<String>,
-}
-
-/// Why an email bounced.
-#[derive(Serialize, ToSchema)]
-pub(super) struct BounceResponse {
-    /// A sentence for people.
-    message: String,
-    /// `Permanent`, `Transient` or `Undetermined`.
-    #[serde(rename = "type")]
-    #[salvo(schema(rename = "type"))]
-    bounce_type: &'static str,
-    /// `General`, `NoEmail`, `MailboxFull` and so on.
-    #[serde(rename = "subType")]
-    sub_type: String,
-    /// What the recipient's server said, word for word.
-    #[serde(rename = "diagnosticCode")]
-    diagnostic_code: Vec<String>,
-}
-
-/// Why an email was given up.
-#[derive(Serialize, ToSchema)]
-pub(super) struct FailedResponse {
-    /// The reason.
-    reason: String,
-}
-
 impl From<WholeEmail> for EmailResponse {
     fn from(email: WholeEmail) -> Self {
         let WholeEmail { id, row, content, events } = email;
@@ -269,37 +223,6 @@ impl From<AttachmentInfo> for AttachmentSummary {
     fn from(info: AttachmentInfo) -> Self {
         let AttachmentInfo { id, filename, size, content_type } = info;
         Self { id: id.to_string(), filename, size, content_type }
-    }
-}
-
-impl From<Event> for EventResponse {
-    fn from(event: Event) -> Self {
-        let Event { kind, at_ms, recipients, detail } = event;
-        let mut shown = Self {
-            event_type: kind.as_str(),
-            created_at: to_iso(at_ms),
-            to: recipients,
-            bounce: None,
-            failed: None,
-            reply: None,
-        };
-        match detail {
-            Detail::None => {}
-            Detail::Bounce(bounce) => {
-                shown.bounce = Some(BounceResponse {
-                    message: bounce.message,
-                    bounce_type: bounce.bounce_type.as_str(),
-                    sub_type: bounce.subtype,
-                    diagnostic_code: bounce.diagnostic,
-                });
-            }
-            Detail::Failed { reason, diagnostic } => {
-                shown.failed = Some(FailedResponse { reason });
-                shown.reply = diagnostic.into_iter().next_back();
-            }
-            Detail::Reply { reply } => shown.reply = Some(reply),
-        }
-        shown
     }
 }
 

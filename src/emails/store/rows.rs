@@ -38,6 +38,9 @@ pub struct EmailRow {
     /// The attached files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<AttachmentInfo>,
+    /// Whether its content has header fields of the caller's own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_headers: bool,
     /// The highest rung any recipient reached.
     pub last_event: LastEvent,
     /// Deleted while a delivery was under way: gone from every read, and gone itself when that has ended.

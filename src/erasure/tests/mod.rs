@@ -103,6 +103,7 @@ fn email(recipients: &[&str], state: DeliveryState) -> EmailRow {
         topic: None,
         scheduled_ms: None,
         attachments: Vec::new(),
+        has_headers: false,
         last_event: LastEvent::Delivered,
         hidden: false,
     }

@@ -3,7 +3,6 @@
 use super::*;
 use crate::clock::Clock;
 use crate::erasure::store::Stage;
-use crate::id::IdSource;
 use crate::store::{Keyring, Kind, OpenOptions, Store};
 
 /// Opens the store of a directory again, as the next start does.
@@ -12,7 +11,7 @@ async fn reopen(directory: &tempfile::TempDir, context: Context) -> Context {
     let options = OpenOptions { directory: directory.path().into(), kind: Kind::Dev, cache_bytes: 1 << 20 };
     let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
     let clock = Clock::manual(context.now_ms() + 1_000);
-    Context { store: Store::open(&options).unwrap(), ids: IdSource::new(clock.clone()), clock, keyring }
+    Context::new(Store::open(&options).unwrap(), clock, keyring)
 }
 
 #[tokio::test]
@@ -47,6 +46,8 @@ async fn a_start_after_every_step_loses_nothing_and_repeats_nothing() {
         (emails(ids[199]), 100),
         (Some(Stage::Captured { after: Id::MIN }), 125),
         (Some(Stage::AudienceEvents { after: Id::MIN }), 125),
+        (Some(Stage::Messages { after: Id::MIN }), 125),
+        (Some(Stage::Deliveries { after: (Id::MIN, Id::MIN) }), 125),
         (None, 125),
     ];
     assert_eq!(seen, expected);

@@ -36,8 +36,9 @@ pub(super) async fn record(context: &Context, email: EmailId, recipients: &[&str
         recipients: recipients.iter().map(|text| (*text).to_owned()).collect(),
         detail,
     };
-    let id = context.id();
-    write(context, move |tx| events::record(tx, id, TEAM, email, event.clone())).await;
+    let recording = context.clone();
+    let unheard = || unreachable!("no endpoint hears of it");
+    write(context, move |tx| events::record(tx, &recording, TEAM, email, event.clone(), unheard)).await;
 }
 
 pub(super) fn timeline(context: &Context, email: EmailId) -> Vec<Event> {
@@ -88,8 +89,8 @@ pub(super) async fn tell(context: &Context, kind: AudienceKind, email: &str) {
     };
     let topic = Some(TopicSnapshot { id: Id::MIN, name: "News".into() });
     let subject = AudienceSubject::Contact { contact, source: Source::Api, topic };
-    let (id, event) = (context.id(), AudienceEvent { kind, at_ms: 0, subject });
-    write(context, move |tx| events::record_audience(tx, id, TEAM, &event)).await;
+    let (recording, event) = (context.clone(), AudienceEvent { kind, at_ms: 0, subject });
+    write(context, move |tx| events::record_audience(tx, &recording, TEAM, &event)).await;
 }
 
 /// Returns what each event about the audience says of whom it is about.

@@ -1,10 +1,13 @@
 //! Filters on the wire.
 
-use salvo::oapi::ToSchema;
-use serde::{Deserialize, Serialize};
+use std::fmt;
 
-use crate::http::{ApiError, ApiResult};
-use crate::segments::filter::{ConditionText, Filter, FilterError, Match};
+use salvo::oapi::ToSchema;
+use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::http::{ApiError, ApiResult, AtMost};
+use crate::segments::filter::{CONDITIONS_MAX, ConditionText, Filter, FilterError, Match};
 
 /// Which contacts belong to a segment, by what is known of them.
 ///
@@ -17,8 +20,46 @@ pub(crate) struct FilterRequest {
     #[salvo(schema(required = true, value_type = String))]
     matching: Option<String>,
     /// Up to 50 conditions.
-    #[salvo(schema(required = true, value_type = Vec<ConditionRequest>))]
-    conditions: Option<Vec<ConditionRequest>>,
+    #[salvo(schema(required = true, value_type = AtMost<CONDITIONS_MAX, ConditionRequest>))]
+    conditions: Option<ConditionsRequest>,
+}
+
+/// The conditions of a filter. Those beyond the bound are counted and not kept.
+#[derive(Debug)]
+struct ConditionsRequest(AtMost<CONDITIONS_MAX, ConditionRequest>);
+
+impl<'de> Deserialize<'de> for ConditionsRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ConditionsVisitor)
+    }
+}
+
+struct ConditionsVisitor;
+
+impl<'de> Visitor<'de> for ConditionsVisitor {
+    type Value = ConditionsRequest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<ConditionsRequest, A::Error> {
+        let mut conditions = Vec::new();
+        while conditions.len() < CONDITIONS_MAX {
+            match seq.next_element()? {
+                Some(condition) => conditions.push(condition),
+                None => return Ok(ConditionsRequest(AtMost(conditions))),
+            }
+        }
+        let mut count = conditions.len();
+        while seq.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        if count > CONDITIONS_MAX {
+            return Err(A::Error::custom(FilterError::TooManyConditions(count)));
+        }
+        Ok(ConditionsRequest(AtMost(conditions)))
+    }
 }
 
 /// One condition.
@@ -49,6 +90,7 @@ impl FilterRequest {
             ))
         })?;
         let conditions = conditions.ok_or_else(|| ApiError::missing_field("filter.conditions"))?;
+        let ConditionsRequest(AtMost(conditions)) = conditions;
         let conditions = conditions.into_iter().enumerate().map(|(index, condition)| condition.text(index));
         Ok(Filter::parse(matching, conditions.collect::<Result<_, _>>()?)?)
     }
@@ -127,6 +169,32 @@ mod tests {
 
             assert_eq!(serde_json::to_string(&FilterResponse::from(&filter)).unwrap(), shown);
         }
+    }
+
+    #[test]
+    fn conditions_beyond_the_bound_are_counted_and_never_looked_at() {
+        let many = |count, last| {
+            let conditions = vec![r#"{"field":"email","op":"is_set"}"#; count].join(",");
+            read(&format!(r#"{{"match":"all","conditions":[{conditions},{last}]}}"#))
+        };
+        let ok = r#"{"field":"email","op":"is_set"}"#;
+
+        assert!(many(CONDITIONS_MAX - 1, ok).is_ok());
+        for last in [ok, "5", r#"{"field":"nothing"}"#] {
+            let error = many(CONDITIONS_MAX, last).unwrap_err();
+            let message = "Invalid `conditions` field: there are 51 conditions; up to 50 are accepted.";
+            assert_eq!((error.code.status(), error.message.as_str()), (422, message), "{last}");
+        }
+    }
+
+    #[test]
+    fn the_description_says_how_many_conditions_there_may_be() {
+        let mut components = salvo::oapi::Components::new();
+        FilterRequest::to_schema(&mut components);
+
+        let schemas = serde_json::to_string(&components).unwrap();
+
+        assert!(schemas.contains(&format!("\"maxItems\":{CONDITIONS_MAX}")), "{schemas}");
     }
 
     #[test]

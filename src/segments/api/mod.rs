@@ -19,6 +19,7 @@ use super::error::{CreateSegmentError, DeleteSegmentError, UpdateSegmentError};
 use super::listing::SegmentPageError;
 use super::model::SEGMENTS_MAX;
 use super::service::Segments;
+use super::turns::CountError;
 use crate::api_keys::Caller;
 use crate::contacts::api::{ContactResponse, Include};
 use crate::contacts::{Contacts, Facets};
@@ -157,7 +158,19 @@ impl From<SegmentPageError> for ApiError {
         match error {
             SegmentPageError::NotFound => not_found(),
             SegmentPageError::UnknownCursor => PageError::UnknownCursor.into(),
+            SegmentPageError::Busy => CountError::Busy.into(),
             SegmentPageError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<CountError> for ApiError {
+    fn from(error: CountError) -> Self {
+        match error {
+            CountError::Busy => {
+                Self::unavailable("The server is busy counting contacts, and could not begin this count. Try again.")
+            }
+            CountError::Store(error) => error.into(),
         }
     }
 }

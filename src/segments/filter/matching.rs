@@ -1,8 +1,8 @@
 //! The question put to each contact.
 
-use super::parse::number;
 use super::{Condition, CreatedTest, Filter, Match, NumberTest, Test, TextField, TextTest};
 use crate::clock::TimestampMs;
+use crate::contact_properties::parse_number;
 
 /// What a filter can look at. Texts are borrowed: a row answers without being decoded as a whole.
 pub trait FilterSubject {
@@ -36,7 +36,9 @@ impl Condition {
     fn holds(&self, subject: &impl FilterSubject) -> bool {
         match &self.test {
             Test::Text(field, test) => test.holds(field.of(subject)),
-            Test::Number(key, test) => subject.property(key).and_then(number).is_some_and(|value| test.holds(value)),
+            Test::Number(key, test) => {
+                subject.property(key).and_then(parse_number).is_some_and(|value| test.holds(value))
+            }
             Test::Unsubscribed(wanted) => subject.unsubscribed() == *wanted,
             Test::Created(CreatedTest::Before(at_ms)) => subject.created_ms() < *at_ms,
             Test::Created(CreatedTest::After(at_ms)) => subject.created_ms() > *at_ms,

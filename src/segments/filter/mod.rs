@@ -28,8 +28,6 @@ use crate::clock::TimestampMs;
 pub const CONDITIONS_MAX: usize = 50;
 /// Characters of a condition's value at most.
 pub const VALUE_CHARS_MAX: usize = 1_000;
-/// Characters of a property's key at most, as the keys of properties themselves have.
-pub const KEY_CHARS_MAX: usize = 200;
 
 /// How the conditions of a filter go together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::{
-    CONDITIONS_MAX, Condition, ConditionText, CreatedTest, Filter, KEY_CHARS_MAX, Match, NumberTest, Test, TextField,
-    TextTest, VALUE_CHARS_MAX, instant,
+    CONDITIONS_MAX, Condition, ConditionText, CreatedTest, Filter, Match, NumberTest, Test, TextField, TextTest,
+    VALUE_CHARS_MAX, instant,
 };
+use crate::contact_properties::{VALUE_KEY_CHARS_MAX, parse_number};
 
 /// What stands before the key of a property.
 const PROPERTY_PREFIX: &str = "property:";
@@ -103,7 +104,7 @@ fn property_key(field: &str) -> Result<Box<str>, ConditionError> {
     };
     match key.chars().count() {
         0 => Err(ConditionError::EmptyKey),
-        1..=KEY_CHARS_MAX => Ok(key.into()),
+        1..=VALUE_KEY_CHARS_MAX => Ok(key.into()),
         _ => Err(ConditionError::KeyTooLong),
     }
 }
@@ -133,14 +134,8 @@ impl<'c> Value<'c> {
 
     fn number(self) -> Result<f64, ConditionError> {
         let text = self.text()?;
-        number(text).ok_or_else(|| ConditionError::NotANumber(shown(text)))
+        parse_number(text).ok_or_else(|| ConditionError::NotANumber(shown(text)))
     }
-}
-
-/// Reads a number as the values of number properties are read: space around it does not count, and
-/// it is finite.
-pub(super) fn number(text: &str) -> Option<f64> {
-    text.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 /// Why conditions are no filter.
@@ -229,7 +224,7 @@ impl fmt::Display for ConditionError {
                  and `{PROPERTY_PREFIX}<key>` are accepted"
             ),
             Self::EmptyKey => write!(f, "the key of a property follows `{PROPERTY_PREFIX}`, as in `property:plan`"),
-            Self::KeyTooLong => write!(f, "the key of a property has 1 to {KEY_CHARS_MAX} characters"),
+            Self::KeyTooLong => write!(f, "the key of a property has 1 to {VALUE_KEY_CHARS_MAX} characters"),
             Self::Op { op, field, accepted } => {
                 write!(f, "`{op}` is no operator of `{field}`; it takes `{}`", accepted.join("`, `"))
             }

@@ -6,7 +6,7 @@ use super::*;
 use crate::segments::census::Steps;
 
 /// Steps so small that every walk is cut into many.
-const SMALL: Steps = Steps { near_rows: 3, chunk_rows: 4 };
+const SMALL: Steps = Steps { near_rows: 3, chunk_rows: 4, ..Steps::USUAL };
 
 #[tokio::test]
 async fn a_segment_holds_those_who_match_and_those_added_by_hand_each_once() {
@@ -121,6 +121,37 @@ async fn counts_asked_for_at_once_agree() {
     assert_eq!(tokio::join!(one(), one(), one(), one()), (50, 50, 50, 50));
 }
 
+#[tokio::test]
+async fn counts_of_an_audience_that_keeps_changing_are_made_together() {
+    let (_directory, context) = Context::temporary();
+    let segments = Segments::stepping(context.clone(), SMALL);
+    add(&context, TEAM, vec![("Ada", "pro"); 200]).await;
+    let made = segment(&segments, TEAM, Some(plan_is("pro"))).await;
+    let stop = tokio_util::sync::CancellationToken::new();
+    let churn = async {
+        let mut number = 1_000;
+        while !stop.is_cancelled() {
+            number += 1;
+            change(&context, TEAM, move |writer, _| {
+                let new = new_contact(number, ("Bea", "free"));
+                writer.create(&new, &suppressions::hash(&new.email))
+            })
+            .await;
+        }
+    };
+    let ask = async {
+        for _ in 0..3 {
+            let one = || count(&segments, TEAM, &made);
+            let counts = tokio::join!(one(), one(), one(), one(), one(), one());
+            assert_eq!(counts, (200, 200, 200, 200, 200, 200));
+            assert_eq!(listed(&segments, TEAM, made.id, 100).await.len(), 200);
+        }
+        stop.cancel();
+    };
+
+    tokio::join!(churn, ask);
+}
+
 /// A team of at most 60: who matches and who is added by hand.
 fn team() -> impl Strategy<Value = Vec<(bool, bool)>> {
     // Few or many of either, so that there are gaps and crowds.
@@ -138,10 +169,10 @@ proptest! {
         team in team(), has_filter in any::<bool>(), limit in 1_usize..8,
         near_rows in 1_usize..8, chunk_rows in 1_usize..8, counted_first in any::<bool>(),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let (listed, backwards, counted, expected) = runtime.block_on(async {
             let (_directory, context) = Context::temporary();
-            let segments = Segments::stepping(context.clone(), Steps { near_rows, chunk_rows });
+            let segments = Segments::stepping(context.clone(), Steps { near_rows, chunk_rows, ..Steps::USUAL });
             let people = team.iter().map(|(matching, _)| ("Ada", if *matching { "pro" } else { "free" })).collect();
             let people = add(&context, TEAM, people).await;
             let made = segment(&segments, TEAM, has_filter.then(|| plan_is("pro"))).await;
@@ -168,6 +199,12 @@ proptest! {
                     }
                     cursor = page.rows[0].0;
                 }
+            }
+            for person in &people {
+                let (segment, contact) = (made.clone(), *person);
+                let holding = move |tx: &crate::store::ReadTx| that_hold(tx, TEAM, vec![segment], contact);
+                let is_held = !context.store.read_now::<_, StoreError>(holding).unwrap().is_empty();
+                assert_eq!(is_held, expected.contains(person));
             }
             (listed, backwards, count(&segments, TEAM, &made).await, expected)
         });

@@ -13,7 +13,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::delivery::capture::Mailbox;
-use crate::id::{EmailId, EventId, Id, IdSource, SuppressionId, TeamId};
+use crate::id::{EmailId, EventId, Id, SuppressionId, TeamId};
 use crate::mime::dkim::{Algorithm, SigningKey};
 use crate::{domains, emails};
 
@@ -64,6 +64,7 @@ fn visit_all(visit: &mut impl Visit) {
     visit_delivery(visit);
     visit_events(visit);
     visit_audience(visit);
+    visit_webhooks(visit);
 }
 
 fn visit_people(visit: &mut impl Visit) {
@@ -131,7 +132,7 @@ fn visit_email(visit: &mut impl Visit) {
         "recipients": recipients, "reply_to": ["reply@example.com"], "subject": "Grüße", "tags": [["kind", "test"]],
         "topic": id(40), "scheduled_ms": AT_MS,
         "attachments": [{ "id": id(30), "filename": "a.txt", "size": 5, "content_type": "text/plain" }],
-        "last_event": "delivery_delayed", "hidden": true,
+        "has_headers": true, "last_event": "delivery_delayed", "hidden": true,
     });
     visit.row(&EMAILS, &(TEAM, EMAIL), email);
     let content = json!({ "html": "<p>Hello</p>", "text": "Hello", "headers": [["X-Kind", "test"]] });
@@ -181,6 +182,11 @@ fn visit_events(visit: &mut impl Visit) {
         });
         json!({ "bounce": bounce })
     };
+    let opened = json!({ "ip_address": "192.0.2.7", "user_agent": "Mail/1", "at_ms": AT_MS, "reason": "click" });
+    let clicked = json!({
+        "link": "https://example.com/", "ip_address": "192.0.2.7", "user_agent": "Mail/1", "at_ms": AT_MS,
+        "reason": "gateway",
+    });
     let events = [
         ("email.scheduled", json!("none")),
         ("email.sent", json!("none")),
@@ -190,6 +196,10 @@ fn visit_events(visit: &mut impl Visit) {
         ("email.bounced", bounce("Transient")),
         ("email.bounced", bounce("Undetermined")),
         ("email.complained", json!("none")),
+        ("email.complained", json!({ "complaint": { "feedback_type": "abuse" } })),
+        ("email.opened", json!({ "open": opened })),
+        ("email.clicked", json!({ "click": clicked })),
+        ("email.prefetched", json!({ "open": opened })),
         ("email.failed", json!({ "failed": { "reason": "expired", "diagnostic": ["smtp; 450 Later"] } })),
         ("email.canceled", json!("none")),
     ];
@@ -206,11 +216,13 @@ fn visit_audience(visit: &mut impl Visit) {
     for (number, origin) in (50..).zip(["bounce", "complaint", "manual", "unsubscribe"]) {
         let entry = json!({
             "email": "r4@example.net", "hash": vec![number; 32], "origin": origin, "source": EMAIL, "created_ms": AT_MS,
+            "opted_out_ms": AT_MS,
         });
         let suppression: SuppressionId = raw(number);
         visit.row(&SUPPRESSIONS, &(TEAM, suppression), entry);
         visit.row(&SUPPRESSION_ADDRESSES, &(TEAM, [number; 32]), json!({ "id": suppression }));
         visit.mark(&SUPPRESSION_ORIGINS, &(TEAM, number - 50, suppression));
+        visit.mark(&SUPPRESSION_ORIGINS, &(TEAM, 255, suppression));
     }
     let erasure = json!({
         "sealed": [1, 2, 3], "stage": { "emails": { "after": id(48) } }, "on_their_way": [id(49)], "waited": true,
@@ -225,6 +237,7 @@ fn visit_audience(visit: &mut impl Visit) {
         visit.row(&TOPICS, &(TEAM, raw(number)), topic);
         visit.row(&TOPIC_CHOICES, &(TEAM, raw(45), raw(number)), json!({ "subscription": default }));
     }
+    visit.row(&DELETED_TOPICS, &(TEAM, raw(44)), json!({ "deleted_ms": AT_MS }));
     for (number, kind) in (47..).zip(["string", "number"]) {
         let property = json!({ "key": kind, "kind": kind, "fallback": "12", "created_ms": AT_MS });
         visit.row(&CONTACT_PROPERTIES, &(TEAM, raw(number)), property);
@@ -272,6 +285,55 @@ fn visit_audience_events(visit: &mut impl Visit) {
         });
         visit.row(&AUDIENCE_EVENTS, &(TEAM, raw(number)), event);
     }
+}
+
+fn visit_webhooks(visit: &mut impl Visit) {
+    visit.row(&EVENT_SUBSCRIPTIONS, &(TEAM,), json!({ "endpoints": [[id(90), 6], [id(91), 16_777_215]] }));
+    let message = json!({ "event_type": "contact.created", "at_ms": AT_MS, "body": "{\"type\":\"contact.created\"}" });
+    visit.row(&EVENT_MESSAGES, &(TEAM, raw(70)), message);
+    visit.row(
+        &EVENT_OUTBOX,
+        &(TEAM, raw(70)),
+        json!({ "event_type": "contact.created", "queued_ms": AT_MS, "endpoints": [id(90), id(91)] }),
+    );
+    let endpoints = [("enabled", json!({ "named": 6 })), ("disabled", json!("all")), ("auto_disabled", json!("all"))];
+    for (number, (status, subscription)) in (90..).zip(endpoints) {
+        let endpoint = json!({
+            "endpoint": "https://hooks.example.com/mail", "subscription": subscription, "status": status,
+            "enabled_ms": AT_MS, "secret": [1, 2, 3], "previous": { "secret": [4, 5], "expires_ms": AT_MS },
+        });
+        visit.row(&WEBHOOKS, &(TEAM, raw(number)), endpoint);
+    }
+    let health = json!({
+        "exhausted_in_a_row": 3, "last_ten": 7, "ended": 10, "told_failing": true, "told_backlog_ms": AT_MS,
+    });
+    visit.row(&WEBHOOK_HEALTH, &(TEAM, raw(90)), health);
+    let exhausted = |why: &str| json!({ "exhausted": { "at_ms": AT_MS, "why": why } });
+    let states = [
+        json!({ "queued": { "due_ms": AT_MS } }),
+        json!({ "delivered": { "at_ms": AT_MS } }),
+        exhausted("schedule"),
+        exhausted("expired"),
+        exhausted("disabled"),
+    ];
+    for (number, state) in (93..).zip(states) {
+        let attempt = json!({ "id": id(99), "sent_ms": AT_MS, "took_ms": 12, "status": 500, "response": "no" });
+        let delivery = json!({
+            "event": id(70), "event_type": "contact.created", "queued_ms": AT_MS, "state": state, "counted": 1,
+            "attempts": [attempt],
+        });
+        visit.row(&WEBHOOK_DELIVERIES, &(TEAM, raw(90), raw(number)), delivery);
+    }
+    let endpoint = "https://hooks.example.com/mail";
+    let notices = [
+        json!({ "webhook_failing": { "webhook": id(90), "endpoint": endpoint } }),
+        json!({ "webhook_disabled": { "webhook": id(90), "endpoint": endpoint } }),
+        json!({ "webhook_backlog": { "webhook": id(90), "endpoint": endpoint, "oldest_ms": AT_MS } }),
+    ];
+    for (number, notice) in (100..).zip(notices) {
+        visit.row(&NOTICES, &(TEAM, raw(number)), json!({ "at_ms": AT_MS, "notice": notice }));
+    }
+    visit.row(&WEBHOOK_QUEUE, &(raw(90), 1_767_604_353_456, raw(93)), json!({ "team": TEAM }));
 }
 
 struct Writer<'a, 't> {
@@ -402,7 +464,7 @@ async fn the_store_that_schema_1_wrote_reads_as_it_was() {
     // Tables that a later schema adds are proven by its own fixture.
     assert_eq!(tables, NAMES.iter().copied().collect());
     let clock = Clock::manual(AT_MS);
-    let mailbox = Mailbox::new(Context { store, ids: IdSource::new(clock.clone()), clock, keyring });
+    let mailbox = Mailbox::new(Context::new(store, clock, keyring));
     let (row, message) = mailbox.message(raw(33)).await.unwrap().unwrap();
     assert_eq!((row.size, message.as_slice()), (17, b"Subject: x\r\n\r\nHi\r".as_slice()));
 }

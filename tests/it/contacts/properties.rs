@@ -28,6 +28,8 @@ fn a_value_reads_as_its_definition_says() {
         ("seats", json!(4), number(4)),
         ("SEATS", json!("4.50"), number(4.5)),
         ("seats", json!(-1e3), number(-1_000)),
+        ("seats", json!(9_007_199_254_740_993_u64), number(9_007_199_254_740_993_u64)),
+        ("seats", json!("18446744073709551615"), number(u64::MAX)),
         ("plan", json!("4"), string("4")),
         ("plan", json!(4), string("4")),
         ("plan", json!(""), string("")),

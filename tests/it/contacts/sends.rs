@@ -90,6 +90,22 @@ fn an_opt_out_outlives_its_topic() {
 }
 
 #[test]
+fn an_opt_out_of_a_deleted_topic_outlives_its_contact() {
+    let server = TestServer::start();
+    let news = topic(&server, "News", "opt_in");
+    create(&server, "ada@example.net", &json!({}));
+    let waits = server.send(&json!({ "to": "ada@example.net", "topic_id": news, "scheduled_at": "in 1 hour" }));
+    choose(&server, &news, "opt_out");
+    server.delete(&format!("/topics/{news}")).ok(200);
+
+    server.delete("/contacts/ada@example.net").ok(200);
+    server.advance(Duration::from_secs(3601));
+
+    server.wait_for(&waits, "suppressed");
+    assert_eq!(server.get("/suppressions/ada@example.net").ok(200)["origin"], "unsubscribe");
+}
+
+#[test]
 fn those_who_opted_out_are_left_out_of_a_send_to_several() {
     let server = TestServer::start();
     let news = topic(&server, "News", "opt_in");

@@ -211,9 +211,18 @@ fn an_opt_out_on_the_suppression_list_is_shown_and_stays_and_no_other_entry_is_s
     // What the team or a complaint put there is not shown.
     let path = topic_path(&server, news, "bob@example.org");
     assert!(!show(&server, &path).text().contains("You are unsubscribed"));
-    post_and_follow(&server, &path, "unsubscribe=topic");
+    let page = post_and_follow(&server, &path, "unsubscribe=topic");
+    assert!(page.text().contains("You are unsubscribed") && page.text().contains("Undo"), "{}", page.body);
+    assert!(show(&server, &path).text().contains("You are unsubscribed"));
     assert_eq!(suppressed(&server), [Origin::Unsubscribe, Origin::Complaint]);
     may_not_send(&server, news, "bob@example.org");
+
+    // The opt-out stands when the complaint has been removed, and its owner can take it back.
+    server.delete("/suppressions/bob@example.org").ok(200);
+    assert_eq!(suppressed(&server), [Origin::Unsubscribe; 2]);
+    may_not_send(&server, news, "bob@example.org");
+    post_and_follow(&server, &path, &format!("undo={}", page.field("undo")));
+    may_send(&server, news, "bob@example.org");
 }
 
 fn sorted(mut events: Vec<(&'static str, Source)>) -> Vec<(&'static str, Source)> {

@@ -103,6 +103,23 @@ fn the_suppression_that_the_visit_added_is_removed() {
 }
 
 #[test]
+fn an_opt_out_kept_with_another_reason_is_taken_back_and_the_reason_stays() {
+    let server = TestServer::start();
+    let news = topic(&server, "News");
+    server.suppress(ADA, Origin::Bounce);
+    let path = topic_path(&server, news, ADA);
+    let done = post_and_follow(&server, &path, "unsubscribe=topic");
+
+    let back = post_and_follow(&server, &path, &undo(&done));
+
+    assert!(back.text().contains("You are subscribed again."), "{}", back.body);
+    assert_eq!(suppressed(&server), [Origin::Bounce]);
+    server.delete(&format!("/suppressions/{ADA}")).ok(200);
+    assert_eq!(suppressed(&server), []);
+    may_send(&server, news, ADA);
+}
+
+#[test]
 fn an_undo_is_good_for_an_hour() {
     let server = TestServer::start();
     let news = topic(&server, "News");

@@ -1,14 +1,15 @@
 //! The opt-out of a link, at `/unsubscribe/{token}`.
 
-use ringmail::store::StoreError;
-use ringmail::store::tables::TOPICS;
+use std::time::Duration;
+
+use ringmail::events::Source;
 use ringmail::suppressions::Origin;
 use ringmail::topics::Subscription;
 use serde_json::json;
 
 use super::{
-    FORM, ONE_CLICK, choice, delivered, link_path, may_not_send, may_send, post, post_and_follow, request, show,
-    suppressed, team, topic, wait,
+    FORM, ONE_CLICK, choice, contact_events, delivered, link_path, may_not_send, may_send, post, post_and_follow,
+    request, show, suppressed, topic, topic_path,
 };
 use crate::support::TestServer;
 
@@ -80,16 +81,12 @@ fn a_contact_opts_out_of_the_topic_alone() {
 }
 
 #[test]
-fn a_token_that_was_not_made_here_or_has_lost_its_topic_leads_to_one_neutral_page() {
+fn a_token_that_was_not_made_here_leads_to_one_neutral_page() {
     let (server, elsewhere) = (TestServer::start(), TestServer::start());
-    let (news, gone) = (topic(&server, "News"), topic(&server, "Gone"));
+    let news = topic(&server, "News");
     let path = link_path(&server, &delivered(&server, news, "ada@example.org", &json!({})));
-    let without_topic = link_path(&server, &delivered(&server, gone, "bob@example.org", &json!({})));
     let theirs = topic(&elsewhere, "News");
     let foreign = link_path(&elsewhere, &delivered(&elsewhere, theirs, "ada@example.org", &json!({})));
-    let team = team(&server);
-    let deleted = server.context().store.write::<_, StoreError>(move |tx| tx.delete(&TOPICS, &(team, gone)));
-    assert!(wait(deleted).expect("the store writes"));
     let mut tampered = path.clone();
     let last = if tampered.pop() == Some('A') { 'B' } else { 'A' };
     tampered.push(last);
@@ -97,15 +94,61 @@ fn a_token_that_was_not_made_here_or_has_lost_its_topic_leads_to_one_neutral_pag
     assert_eq!(neutral.status, 404);
     assert!(neutral.body.contains("This link does not work"), "{}", neutral.body);
 
-    for path in
-        [&tampered, &without_topic, &foreign, &format!("{path}x"), &format!("/unsubscribe/{}", "x".repeat(5_000))]
-    {
+    for path in [&tampered, &foreign, &format!("{path}x"), &format!("/unsubscribe/{}", "x".repeat(5_000))] {
         for shown in [show(&server, path), post(&server, path, ONE_CLICK), post(&server, path, "prefs=1")] {
             assert_eq!((shown.status, &shown.body), (404, &neutral.body), "{path}");
         }
     }
     assert_eq!(suppressed(&server), []);
     assert_eq!(show(&server, &path).status, 200);
+}
+
+#[test]
+fn a_link_outlives_its_topic_and_its_opt_out_holds_for_mail_on_its_way() {
+    let server = TestServer::start();
+    let (news, gone) = (topic(&server, "News"), topic(&server, "Gone"));
+    let ada = server.contact("ada@example.org", false);
+    let (ada_path, bob_path) =
+        (topic_path(&server, gone, "ada@example.org"), topic_path(&server, gone, "bob@example.org"));
+    let later = |to: &str| server.send(&json!({ "to": to, "topic_id": gone.to_string(), "scheduled_at": "in 1 hour" }));
+    let [to_ada, to_bob, to_eve] = ["ada@example.org", "bob@example.org", "eve@example.org"].map(later);
+    server.delete(&format!("/topics/{gone}")).ok(200);
+
+    let page = show(&server, &ada_path);
+    assert_eq!(page.status, 200);
+    assert!(page.text().contains("Unsubscribe from these emails") && !page.text().contains("Gone"), "{}", page.body);
+    assert!(page.text().contains("News"), "{}", page.body);
+    // One by the button, one by the mail program.
+    let done = post_and_follow(&server, &ada_path, "unsubscribe=topic");
+    assert!(done.text().contains("no more emails of this kind") && done.text().contains("Undo"), "{}", done.body);
+    let answer = post(&server, &bob_path, ONE_CLICK);
+    assert_eq!((answer.status, answer.body.as_str()), (200, "OK\n"));
+
+    assert_eq!(choice(&server, ada, gone), Some(Subscription::OptOut));
+    assert_eq!(choice(&server, ada, news), None);
+    assert_eq!(suppressed(&server), [Origin::Unsubscribe]);
+    assert_eq!(contact_events(&server), [] as [(&str, Source); 0], "there is no topic to tell of");
+    assert!(show(&server, &ada_path).text().contains("You are unsubscribed"));
+    server.advance(Duration::from_secs(3_601));
+    server.wait_for(&to_ada, "suppressed");
+    server.wait_for(&to_bob, "suppressed");
+    server.wait_for(&to_eve, "delivered");
+    may_send(&server, news, "ada@example.org");
+}
+
+#[test]
+fn an_opt_out_of_a_deleted_topic_is_taken_back() {
+    let server = TestServer::start();
+    let gone = topic(&server, "Gone");
+    let ada = server.contact("ada@example.org", false);
+    let path = topic_path(&server, gone, "ada@example.org");
+    server.delete(&format!("/topics/{gone}")).ok(200);
+    let done = post_and_follow(&server, &path, "unsubscribe=topic");
+
+    let back = post_and_follow(&server, &path, &format!("undo={}", done.field("undo")));
+
+    assert!(back.text().contains("You are subscribed again."), "{}", back.body);
+    assert_eq!(choice(&server, ada, gone), None);
 }
 
 #[test]

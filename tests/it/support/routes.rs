@@ -82,6 +82,21 @@ impl Route {
         id.to_owned()
     }
 
+    /// Returns the path with ids in place of its parameters, all from `own` but that of the parameter
+    /// `place`, which is from `other`.
+    pub(crate) fn path_naming(&self, own: Ids<'_>, other: Ids<'_>, place: &str) -> String {
+        let of = |name: &str| if name == place { other } else { own };
+        let path = self.path.replace("{id}", &self.id_of(&of("id")));
+        path.replace("{attachment_id}", of("attachment_id").attachment)
+            .replace("{segment_id}", of("segment_id").segment)
+            .replace("{contact_id}", of("contact_id").contact)
+    }
+
+    /// Returns the names of the path's parameters.
+    pub(crate) fn places(&self) -> Vec<&str> {
+        self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect()
+    }
+
     /// Returns whether the path names something.
     pub(crate) fn takes_id(&self) -> bool {
         self.path.contains('{')

@@ -60,6 +60,18 @@ fn a_batch_removes_what_is_listed_and_passes_over_the_rest() {
 }
 
 #[test]
+fn one_named_twice_keeps_the_opt_out_that_its_removal_leaves() {
+    let server = TestServer::start();
+    let ada = listed(&server, "ada@example.net", "bounce");
+    listed(&server, "ada@example.net", "unsubscribe");
+
+    let removed = server.post(REMOVE, &json!({ "ids": [ada, ada] })).ok(200);
+
+    assert_eq!(ids(&removed), [ada.as_str()]);
+    assert_eq!(server.get("/suppressions/ada@example.net").ok(200)["origin"], "unsubscribe");
+}
+
+#[test]
 fn a_thousand_are_taken_and_one_more_is_not() {
     let server = TestServer::start();
     let emails: Vec<String> = (0..1_001).map(|number| format!("r{number}@example.net")).collect();

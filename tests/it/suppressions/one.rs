@@ -62,6 +62,28 @@ fn an_opt_out_is_raised_by_a_reason_that_blocks_more() {
 }
 
 #[test]
+fn removing_a_reason_leaves_the_opt_out_that_was_made_beside_it() {
+    let server = TestServer::start();
+    for order in [["unsubscribe", "bounce"], ["bounce", "unsubscribe"]] {
+        let before = told(&server).len();
+        let [id, same] = order.map(|origin| listed(&server, "ada@example.net", origin));
+        assert_eq!(id, same);
+        let path = format!("/suppressions/{id}");
+        assert_eq!(server.get(&path).ok(200)["origin"], "bounce", "{order:?}");
+
+        assert_eq!(server.delete(&path).ok(200)["deleted"], true);
+        assert_eq!(server.get(&path).ok(200)["origin"], "unsubscribe", "{order:?}");
+        assert_eq!(server.get("/suppressions?origin=unsubscribe").ok(200)["data"][0]["id"], json!(id));
+        server.send(&json!({ "to": "ada@example.net" }));
+        assert_eq!(told(&server).len(), before + 1, "the entry is still there");
+
+        server.delete(&path).ok(200);
+        server.get(&path).refused(404, "not_found", "Suppression not found");
+        assert_eq!(told(&server).len(), before + 2);
+    }
+}
+
+#[test]
 fn each_event_says_what_was_listed_and_by_whom() {
     let server = TestServer::start();
     for (origin, source) in

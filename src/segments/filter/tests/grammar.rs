@@ -1,6 +1,7 @@
 //! What is a filter and what is not.
 
 use super::*;
+use crate::contact_properties::VALUE_KEY_CHARS_MAX;
 
 #[test]
 fn every_refusal_names_the_place_and_what_is_accepted() {
@@ -93,8 +94,8 @@ fn filters_have_bounds() {
 
     let key =
         |count| Filter::parse(Match::All, vec![condition(&format!("property:{}", "é".repeat(count)), "is_set", None)]);
-    assert!(key(KEY_CHARS_MAX).is_ok());
-    assert_eq!(key(KEY_CHARS_MAX + 1).unwrap_err().to_string(), "the key of a property has 1 to 200 characters");
+    assert!(key(VALUE_KEY_CHARS_MAX).is_ok());
+    assert_eq!(key(VALUE_KEY_CHARS_MAX + 1).unwrap_err().to_string(), "the key of a property has 1 to 200 characters");
 }
 
 #[test]

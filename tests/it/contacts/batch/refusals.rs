@@ -58,6 +58,30 @@ fn bad_items(server: &TestServer) -> Vec<(Value, &'static str)> {
 }
 
 #[test]
+fn a_batch_names_ten_thousand_choices_about_topics_at_most() {
+    let server = TestServer::start();
+    let contact = |number: usize, choices: usize| {
+        let topics: Vec<Value> = (0..choices)
+            .map(|topic| {
+                let id = format!("0190a6c0-0000-7000-8000-{topic:012}");
+                json!({ "id": id, "subscription": "opt_out" })
+            })
+            .collect();
+        json!({ "email": format!("c{number}@example.net"), "topics": topics })
+    };
+    let mut batch: Vec<Value> = (0..20).map(|number| contact(number, 500)).collect();
+    server.post(PATH, &json!(batch)).refused(404, "not_found", "contacts.0: Topic not found");
+
+    batch.push(contact(20, 1));
+    for validation in ["strict", "permissive"] {
+        let refused = add(&server, "upsert", validation, &json!(batch));
+        let message = "Invalid request body: its contacts name more than 10000 choices about topics together. Send \
+                       fewer contacts at once.";
+        refused.refused(422, "validation_error", message);
+    }
+}
+
+#[test]
 fn one_bad_item_refuses_a_strict_batch_with_its_own_status_and_place() {
     let server = TestServer::start();
     let items = bad_items(&server);

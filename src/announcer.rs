@@ -1,0 +1,70 @@
+//! What is said in memory once an event has been committed: to those who watch live, and to the
+//! dispatcher of webhooks.
+//!
+//! Nothing depends on it. Who was not listening finds in the store whatever there is to find.
+
+use std::sync::Arc;
+
+use tokio::sync::{Notify, broadcast};
+
+use crate::id::{EventId, TeamId};
+
+/// Announcements that a slow listener may lag behind before it loses some.
+const LAG_MAX: usize = 1_024;
+
+/// An event as a webhook delivers it.
+#[derive(Clone, Debug)]
+pub struct Announcement {
+    /// Whose event it is.
+    pub team: TeamId,
+    /// The event.
+    pub id: EventId,
+    /// The name of its type.
+    pub event_type: &'static str,
+    /// `{"type", "created_at", "data"}`.
+    pub body: Arc<str>,
+}
+
+/// Tells of events. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Announcer(Arc<Channels>);
+
+#[derive(Debug)]
+struct Channels {
+    live: broadcast::Sender<Announcement>,
+    outbox: Notify,
+}
+
+impl Default for Announcer {
+    fn default() -> Self {
+        Self(Arc::new(Channels { live: broadcast::Sender::new(LAG_MAX), outbox: Notify::new() }))
+    }
+}
+
+impl Announcer {
+    /// Listens to every event from here on; a listener that falls behind is told how many it lost.
+    pub fn listen(&self) -> broadcast::Receiver<Announcement> {
+        self.0.live.subscribe()
+    }
+
+    /// Returns whether anybody listens.
+    pub fn is_heard(&self) -> bool {
+        self.0.live.receiver_count() > 0
+    }
+
+    /// Tells those who listen.
+    pub fn announce(&self, announcement: Announcement) {
+        // Nobody listens any more, and nothing is owed to nobody.
+        let _ = self.0.live.send(announcement);
+    }
+
+    /// Says that the outbox of events has something in it.
+    pub fn ring_outbox(&self) {
+        self.0.outbox.notify_one();
+    }
+
+    /// Waits until there may be something in the outbox. One listener hears it.
+    pub async fn outbox_rung(&self) {
+        self.0.outbox.notified().await;
+    }
+}

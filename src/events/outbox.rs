@@ -1,0 +1,195 @@
+//! Who hears of an event: the endpoints that asked for its type are written down beside its payload,
+//! in the transaction of the fact, and found there by the dispatcher of webhooks.
+//!
+//! An event costs two rows however many endpoints hear of it, and none when nobody does: a row for
+//! each endpoint is made apart, for many events in one commit. Endpoints are those of the moment of
+//! the event; one that is made or enabled later hears nothing of it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::types::{EventType, EventTypes};
+use crate::announcer::Announcement;
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::id::{EventId, Id, TeamId, WebhookId};
+use crate::store::tables::{EVENT_MESSAGES, EVENT_OUTBOX, EVENT_SUBSCRIPTIONS};
+use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
+
+/// Which enabled endpoints of a team hear of what, on disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubscriptionsRow {
+    /// The endpoints, oldest first.
+    pub endpoints: Vec<(WebhookId, EventTypes)>,
+}
+impl Row for SubscriptionsRow {}
+
+/// What is delivered of an event, on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageRow {
+    /// The event's type.
+    pub event_type: EventType,
+    /// When it happened.
+    pub at_ms: TimestampMs,
+    /// The body of every request that delivers it.
+    pub body: String,
+}
+impl Row for MessageRow {}
+
+/// The endpoints that an event has not been queued for, on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutboxRow {
+    /// The event's type.
+    pub event_type: EventType,
+    /// When it was written down: what the 24 hours of a delivery begin at.
+    pub queued_ms: TimestampMs,
+    /// The endpoints.
+    pub endpoints: Vec<WebhookId>,
+}
+impl Row for OutboxRow {}
+
+/// Has an endpoint hear of `types` from here on, and of nothing when the set is empty.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn subscribe(tx: &WriteTx<'_>, team: TeamId, webhook: WebhookId, types: EventTypes) -> Result<(), StoreError> {
+    let mut row = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))?.unwrap_or_default();
+    row.endpoints.retain(|(endpoint, _)| *endpoint != webhook);
+    if !types.is_empty() {
+        row.endpoints.push((webhook, types));
+        row.endpoints.sort_unstable_by_key(|(endpoint, _)| *endpoint);
+    }
+    if row.endpoints.is_empty() {
+        tx.delete(&EVENT_SUBSCRIPTIONS, &(team,))?;
+        return Ok(());
+    }
+    tx.put(&EVENT_SUBSCRIPTIONS, &(team,), &row)
+}
+
+/// An event that somebody may want to hear of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) team: TeamId,
+    pub(super) id: EventId,
+    pub(super) event_type: EventType,
+    pub(super) at_ms: TimestampMs,
+}
+
+/// Writes an event down for the endpoints that asked for its type, and announces it after the commit.
+/// `body` is asked for when anybody is there to hear it.
+pub(super) fn tell(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    told: Told,
+    body: impl FnOnce() -> Result<String, StoreError>,
+) -> Result<(), StoreError> {
+    let Told { team, id, event_type, at_ms: _ } = told;
+    let endpoints = subscribers(tx, team, event_type)?;
+    let is_heard = context.announcer.is_heard();
+    if endpoints.is_empty() && !is_heard {
+        return Ok(());
+    }
+    let body = body()?;
+    let announcement =
+        is_heard.then(|| Announcement { team, id, event_type: event_type.as_str(), body: Arc::from(body.as_str()) });
+    let is_queued = !endpoints.is_empty();
+    if is_queued {
+        queue(tx, context, told, endpoints, body)?;
+    }
+    let announcer = context.announcer.clone();
+    tx.after_commit(move || {
+        if is_queued {
+            announcer.ring_outbox();
+        }
+        if let Some(announcement) = announcement {
+            announcer.announce(announcement);
+        }
+    });
+    Ok(())
+}
+
+/// Writes an event of no team's own doing down for one endpoint: a test of it.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn tell_one(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    team: TeamId,
+    webhook: WebhookId,
+    (event_type, body): (EventType, String),
+) -> Result<EventId, StoreError> {
+    let told = Told { team, id: context.id(), event_type, at_ms: context.now_ms() };
+    queue(tx, context, told, vec![webhook], body)?;
+    let announcer = context.announcer.clone();
+    tx.after_commit(move || announcer.ring_outbox());
+    Ok(told.id)
+}
+
+fn queue(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    told: Told,
+    endpoints: Vec<WebhookId>,
+    body: String,
+) -> Result<(), StoreError> {
+    let key = (told.team, told.id);
+    let message = MessageRow { event_type: told.event_type, at_ms: told.at_ms, body };
+    tx.put(&EVENT_MESSAGES, &key, &message)?;
+    tx.put(&EVENT_OUTBOX, &key, &OutboxRow { event_type: told.event_type, queued_ms: context.now_ms(), endpoints })
+}
+
+fn subscribers(tx: &impl Reads, team: TeamId, event_type: EventType) -> Result<Vec<WebhookId>, StoreError> {
+    let Some(row) = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))? else { return Ok(Vec::new()) };
+    let hears = |(webhook, types): &(WebhookId, EventTypes)| types.contains(event_type).then_some(*webhook);
+    Ok(row.endpoints.iter().filter_map(hears).collect())
+}
+
+/// An event in the outbox.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// Whose event it is.
+    pub team: TeamId,
+    /// The event.
+    pub event: EventId,
+    /// Who is to hear of it.
+    pub row: OutboxRow,
+}
+
+/// Takes events out of the outbox until they come to `deliveries_max` deliveries or more, teams and
+/// events in the order of their ids. The caller queues a delivery for each endpoint in the same
+/// transaction.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn take_outgoing(tx: &WriteTx<'_>, deliveries_max: usize) -> Result<Vec<Outgoing>, StoreError> {
+    let (mut taken, mut deliveries) = (Vec::new(), 0);
+    tx.scan(&EVENT_OUTBOX, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |(team, event), row| {
+        let row: OutboxRow = row.decode()?;
+        deliveries += row.endpoints.len();
+        taken.push(Outgoing { team, event, row });
+        if deliveries < deliveries_max { NEXT } else { STOP }
+    })?;
+    for Outgoing { team, event, row: _ } in &taken {
+        tx.delete(&EVENT_OUTBOX, &(*team, *event))?;
+    }
+    Ok(taken)
+}
+
+/// Returns what is delivered of an event; `None` once retention has removed it.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn message(tx: &impl Reads, team: TeamId, event: EventId) -> Result<Option<MessageRow>, StoreError> {
+    tx.get(&EVENT_MESSAGES, &(team, event))
+}
+
+/// Keeps what is delivered of an event that one endpoint alone hears of. The caller queues the delivery
+/// in the same transaction.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn put_message(tx: &WriteTx<'_>, team: TeamId, event: EventId, message: &MessageRow) -> Result<(), StoreError> {
+    tx.put(&EVENT_MESSAGES, &(team, event), message)
+}

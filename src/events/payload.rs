@@ -1,0 +1,240 @@
+//! What is delivered of an email's event: the envelope `{type, created_at, data}`, in the compatible
+//! API's words.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
+
+use super::model::{Bounce, Click, Detail, Event, Open};
+use super::types::EventType;
+use crate::clock::{TimestampMs, to_iso};
+use crate::id::EmailId;
+
+/// What the events of an email say of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmailFacts {
+    /// The email.
+    pub id: EmailId,
+    /// Its `Message-ID`, with its brackets.
+    pub message_id: String,
+    /// When it was accepted.
+    pub created_ms: TimestampMs,
+    /// The sender as it reads back.
+    pub from: String,
+    /// The subject.
+    pub subject: String,
+    /// The caller's labels.
+    pub tags: Vec<(String, String)>,
+    /// The caller's own header fields.
+    pub headers: Vec<(String, String)>,
+}
+
+/// The body of a delivery.
+#[derive(Serialize)]
+pub(super) struct Envelope<D> {
+    #[serde(rename = "type")]
+    pub(super) event_type: &'static str,
+    pub(super) created_at: String,
+    pub(super) data: D,
+}
+
+impl<D: Serialize> Envelope<D> {
+    pub(super) fn new(event_type: EventType, at_ms: TimestampMs, data: D) -> Self {
+        Self { event_type: event_type.as_str(), created_at: to_iso(at_ms), data }
+    }
+
+    pub(super) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a payload writes into memory")
+    }
+}
+
+#[derive(Serialize)]
+struct EmailData<'a> {
+    email_id: EmailId,
+    message_id: &'a str,
+    created_at: String,
+    from: &'a str,
+    to: &'a [String],
+    subject: &'a str,
+    #[serde(serialize_with = "as_object", skip_serializing_if = "<[_]>::is_empty")]
+    tags: &'a [(String, String)],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    headers: Vec<HeaderData<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bounce: Option<BounceData<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complaint_feedback_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<FailedData<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open: Option<OpenData<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    click: Option<ClickData<'a>>,
+}
+
+/// A tag is a key of an object here, and an item of a list everywhere else.
+fn as_object<S: Serializer>(tags: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(tags.len()))?;
+    for (name, value) in tags {
+        map.serialize_entry(name, value)?;
+    }
+    map.end()
+}
+
+#[derive(Serialize)]
+struct HeaderData<'a> {
+    name: &'a str,
+    value: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BounceData<'a> {
+    message: &'a str,
+    r#type: &'static str,
+    sub_type: &'a str,
+    diagnostic_code: &'a [String],
+}
+
+#[derive(Serialize)]
+struct FailedData<'a> {
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OpenData<'a> {
+    ip_address: &'a str,
+    timestamp: String,
+    user_agent: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClickData<'a> {
+    ip_address: &'a str,
+    link: &'a str,
+    timestamp: String,
+    user_agent: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+/// Returns the body that delivers an email's event.
+pub(super) fn email(event_type: EventType, event: &Event, facts: &EmailFacts) -> String {
+    let Event { kind: _, at_ms, recipients, detail } = event;
+    let EmailFacts { id, message_id, created_ms, from, subject, tags, headers } = facts;
+    let mut data = EmailData {
+        email_id: *id,
+        message_id,
+        created_at: to_iso(*created_ms),
+        from,
+        to: recipients,
+        subject,
+        tags,
+        headers: headers.iter().map(|(name, value)| HeaderData { name, value }).collect(),
+        bounce: None,
+        complaint_feedback_type: None,
+        failed: None,
+        open: None,
+        click: None,
+    };
+    match detail {
+        // The reply of a receiving server is for the timeline alone.
+        Detail::None | Detail::Reply { reply: _ } => {}
+        Detail::Bounce(Bounce { message, bounce_type, subtype, diagnostic }) => {
+            let bounce =
+                BounceData { message, r#type: bounce_type.as_str(), sub_type: subtype, diagnostic_code: diagnostic };
+            data.bounce = Some(bounce);
+        }
+        Detail::Complaint { feedback_type } => data.complaint_feedback_type = feedback_type.as_deref(),
+        Detail::Failed { reason, diagnostic: _ } => data.failed = Some(FailedData { reason }),
+        Detail::Open(Open { ip_address, user_agent, at_ms, reason }) => {
+            let reason = reason.as_deref();
+            data.open = Some(OpenData { ip_address, timestamp: to_iso(*at_ms), user_agent, reason });
+        }
+        Detail::Click(Click { link, ip_address, user_agent, at_ms, reason }) => {
+            let reason = reason.as_deref();
+            data.click = Some(ClickData { ip_address, link, timestamp: to_iso(*at_ms), user_agent, reason });
+        }
+    }
+    Envelope::new(event_type, *at_ms, data).to_json()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::{BounceType, Kind};
+    use crate::id::Id;
+
+    const AT_MS: TimestampMs = 1_767_604_353_456;
+
+    fn facts() -> EmailFacts {
+        EmailFacts {
+            id: Id::first_at(AT_MS - 2_000),
+            message_id: "<0199@mail.example.com>".into(),
+            created_ms: AT_MS - 2_000,
+            from: "Acme <hello@mail.example.com>".into(),
+            subject: "Your \"receipt\"".into(),
+            tags: vec![("category".into(), "receipt".into())],
+            headers: vec![("X-Order".into(), "42".into())],
+        }
+    }
+
+    fn body(kind: Kind, detail: Detail) -> serde_json::Value {
+        let event = Event { kind, at_ms: AT_MS, recipients: vec!["ada@example.net".into()], detail };
+        serde_json::from_str(&email(kind.event_type().unwrap(), &event, &facts())).unwrap()
+    }
+
+    #[test]
+    fn every_event_of_an_email_says_what_the_compatible_api_says() {
+        let bounce = Bounce {
+            message: "The mailbox does not exist.".into(),
+            bounce_type: BounceType::Permanent,
+            subtype: "NoEmail".into(),
+            diagnostic: vec!["smtp; 550 5.1.1 no such user".into()],
+        };
+        let open = |reason: Option<&str>| Open {
+            ip_address: "198.51.100.7".into(),
+            user_agent: "Mail/1".into(),
+            at_ms: AT_MS - 5,
+            reason: reason.map(Into::into),
+        };
+        let click = |reason: Option<&str>| Click {
+            link: "https://example.com/a?b=c".into(),
+            ip_address: "198.51.100.7".into(),
+            user_agent: "Browser/1".into(),
+            at_ms: AT_MS - 5,
+            reason: reason.map(Into::into),
+        };
+        let failed = Detail::Failed { reason: "expired".into(), diagnostic: vec!["451 later".into()] };
+        for (name, kind, detail) in [
+            ("scheduled", Kind::Scheduled, Detail::None),
+            ("sent", Kind::Sent, Detail::None),
+            ("delivered", Kind::Delivered, Detail::Reply { reply: "250 ok".into() }),
+            ("delivery_delayed", Kind::DeliveryDelayed, Detail::Reply { reply: "451 later".into() }),
+            ("bounced", Kind::Bounced, Detail::Bounce(bounce)),
+            ("complained", Kind::Complained, Detail::Complaint { feedback_type: Some("abuse".into()) }),
+            ("failed", Kind::Failed, failed),
+            ("opened", Kind::Opened, Detail::Open(open(None))),
+            ("opened_by_click", Kind::Opened, Detail::Open(open(Some("click")))),
+            ("clicked", Kind::Clicked, Detail::Click(click(None))),
+            ("prefetched_open", Kind::Prefetched, Detail::Open(open(Some("proxy")))),
+            ("prefetched_click", Kind::Prefetched, Detail::Click(click(Some("gateway")))),
+        ] {
+            insta::assert_json_snapshot!(format!("email_{name}"), body(kind, detail));
+        }
+    }
+
+    #[test]
+    fn an_email_without_tags_and_headers_leaves_them_out() {
+        let event = Event { kind: Kind::Sent, at_ms: AT_MS, recipients: Vec::new(), detail: Detail::None };
+        let facts = EmailFacts { tags: Vec::new(), headers: Vec::new(), ..facts() };
+
+        let body: serde_json::Value = serde_json::from_str(&email(EventType::EmailSent, &event, &facts)).unwrap();
+
+        assert!(body["data"].get("tags").is_none());
+        assert!(body["data"].get("headers").is_none());
+    }
+}

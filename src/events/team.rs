@@ -1,0 +1,173 @@
+//! Events about a team as a whole.
+
+use serde::Serialize;
+
+use super::outbox::{Told, tell};
+use super::payload::Envelope;
+use super::types::EventType;
+use crate::clock::{TimestampMs, to_iso};
+use crate::context::Context;
+use crate::id::TeamId;
+use crate::store::{StoreError, WriteTx};
+
+/// What a team is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Hard bounces.
+    Bounce,
+    /// Complaints.
+    Complaint,
+}
+
+/// A rate that has crossed a line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Deliverability {
+    /// What the rate is of.
+    pub metric: Metric,
+    /// The rate, 0 to 1.
+    pub rate: f64,
+    /// The line, 0 to 1.
+    pub limit: f64,
+    /// The days it was measured over.
+    pub window_days: u32,
+    /// Where the team sees it.
+    pub dashboard_url: String,
+}
+
+/// What a quota counts over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuotaPeriod {
+    /// A UTC day; parking begins at `ceiling`.
+    Day {
+        /// Emails after which new ones are parked.
+        ceiling: u64,
+    },
+    /// A billing period.
+    Month {
+        /// Whether what is sent beyond the limit is billed; refused otherwise.
+        overage: bool,
+    },
+}
+
+/// A quota that is running out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Emails sent.
+    pub used: u64,
+    /// Emails there are.
+    pub limit: u64,
+    /// What it counts over.
+    pub period: QuotaPeriod,
+    /// When it begins anew.
+    pub resets_ms: TimestampMs,
+    /// Where the team sees it.
+    pub dashboard_url: String,
+}
+
+/// Something that happened to a team.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TeamEvent {
+    /// The rate crossed the line of risk.
+    DeliverabilityWarning(Deliverability),
+    /// The rate crossed the line where sending stops.
+    DeliverabilityPaused(Deliverability),
+    /// Four fifths of a quota are used.
+    QuotaWarning(Quota),
+    /// A quota is used.
+    QuotaReached(Quota),
+    /// New sends are parked until the day is over.
+    QuotaPaused(Quota),
+}
+
+#[derive(Serialize)]
+struct QuotaData<'a> {
+    used: u64,
+    limit: u64,
+    period: &'static str,
+    resets_at: String,
+    dashboard_url: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ceiling: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overage: Option<bool>,
+}
+
+impl TeamEvent {
+    fn event_type(&self) -> EventType {
+        match self {
+            Self::DeliverabilityWarning(_) => EventType::DeliverabilityWarning,
+            Self::DeliverabilityPaused(_) => EventType::DeliverabilityPaused,
+            Self::QuotaWarning(_) => EventType::QuotaWarning,
+            Self::QuotaReached(_) => EventType::QuotaReached,
+            Self::QuotaPaused(_) => EventType::QuotaPaused,
+        }
+    }
+
+    pub(super) fn body(&self, at_ms: TimestampMs) -> String {
+        match self {
+            Self::DeliverabilityWarning(data) | Self::DeliverabilityPaused(data) => {
+                Envelope::new(self.event_type(), at_ms, data).to_json()
+            }
+            Self::QuotaWarning(quota) | Self::QuotaReached(quota) | Self::QuotaPaused(quota) => {
+                Envelope::new(self.event_type(), at_ms, QuotaData::of(quota)).to_json()
+            }
+        }
+    }
+}
+
+impl<'a> QuotaData<'a> {
+    fn of(quota: &'a Quota) -> Self {
+        let Quota { used, limit, period, resets_ms, dashboard_url } = quota;
+        let (period, ceiling, overage) = match period {
+            QuotaPeriod::Day { ceiling } => ("day", Some(*ceiling), None),
+            QuotaPeriod::Month { overage } => ("month", None, Some(*overage)),
+        };
+        Self { used: *used, limit: *limit, period, resets_at: to_iso(*resets_ms), dashboard_url, ceiling, overage }
+    }
+}
+
+/// Records an event about a team in the transaction of the fact it tells.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn record_team(tx: &WriteTx<'_>, context: &Context, team: TeamId, event: &TeamEvent) -> Result<(), StoreError> {
+    let told = Told { team, id: context.id(), event_type: event.event_type(), at_ms: context.now_ms() };
+    tell(tx, context, told, || Ok(event.body(told.at_ms)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_of_a_team_says_what_the_specification_says() {
+        let rate = Deliverability {
+            metric: Metric::Complaint,
+            rate: 0.0012,
+            limit: 0.001,
+            window_days: 7,
+            dashboard_url: "https://mail.example.com/dashboard/".into(),
+        };
+        let quota = |period| Quota {
+            used: 80,
+            limit: 100,
+            period,
+            resets_ms: 1_767_657_600_000,
+            dashboard_url: "https://mail.example.com/dashboard/".into(),
+        };
+        for (name, event) in [
+            ("deliverability_warning", TeamEvent::DeliverabilityWarning(rate.clone())),
+            (
+                "deliverability_paused",
+                TeamEvent::DeliverabilityPaused(Deliverability { metric: Metric::Bounce, ..rate }),
+            ),
+            ("quota_warning", TeamEvent::QuotaWarning(quota(QuotaPeriod::Day { ceiling: 150 }))),
+            ("quota_reached", TeamEvent::QuotaReached(quota(QuotaPeriod::Month { overage: true }))),
+            ("quota_paused", TeamEvent::QuotaPaused(quota(QuotaPeriod::Day { ceiling: 150 }))),
+        ] {
+            let body: serde_json::Value = serde_json::from_str(&event.body(1_767_604_353_456)).unwrap();
+            insta::assert_json_snapshot!(format!("team_{name}"), body);
+        }
+    }
+}

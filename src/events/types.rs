@@ -1,0 +1,190 @@
+//! The types of events that a webhook endpoint can ask for.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A type of event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EventType {
+    /// `email.scheduled`
+    EmailScheduled,
+    /// `email.sent`
+    EmailSent,
+    /// `email.delivered`
+    EmailDelivered,
+    /// `email.delivery_delayed`
+    EmailDeliveryDelayed,
+    /// `email.bounced`
+    EmailBounced,
+    /// `email.complained`
+    EmailComplained,
+    /// `email.opened`
+    EmailOpened,
+    /// `email.clicked`
+    EmailClicked,
+    /// `email.prefetched`
+    EmailPrefetched,
+    /// `email.failed`
+    EmailFailed,
+    /// `contact.created`
+    ContactCreated,
+    /// `contact.updated`
+    ContactUpdated,
+    /// `contact.deleted`
+    ContactDeleted,
+    /// `contact.unsubscribed`
+    ContactUnsubscribed,
+    /// `contact.resubscribed`
+    ContactResubscribed,
+    /// `contact.topic_opt_in`
+    ContactTopicOptIn,
+    /// `contact.topic_opt_out`
+    ContactTopicOptOut,
+    /// `suppression.added`
+    SuppressionAdded,
+    /// `suppression.removed`
+    SuppressionRemoved,
+    /// `deliverability.warning`
+    DeliverabilityWarning,
+    /// `deliverability.paused`
+    DeliverabilityPaused,
+    /// `quota.warning`; never produced by an instance of one's own
+    QuotaWarning,
+    /// `quota.reached`; never produced by an instance of one's own
+    QuotaReached,
+    /// `quota.paused`; never produced by an instance of one's own
+    QuotaPaused,
+}
+
+/// Every type with its name and its number on disk, which can never change.
+const TYPES: &[(EventType, &str, u8)] = &[
+    (EventType::EmailScheduled, "email.scheduled", 0),
+    (EventType::EmailSent, "email.sent", 1),
+    (EventType::EmailDelivered, "email.delivered", 2),
+    (EventType::EmailDeliveryDelayed, "email.delivery_delayed", 3),
+    (EventType::EmailBounced, "email.bounced", 4),
+    (EventType::EmailComplained, "email.complained", 5),
+    (EventType::EmailOpened, "email.opened", 6),
+    (EventType::EmailClicked, "email.clicked", 7),
+    (EventType::EmailPrefetched, "email.prefetched", 8),
+    (EventType::EmailFailed, "email.failed", 9),
+    (EventType::ContactCreated, "contact.created", 10),
+    (EventType::ContactUpdated, "contact.updated", 11),
+    (EventType::ContactDeleted, "contact.deleted", 12),
+    (EventType::ContactUnsubscribed, "contact.unsubscribed", 13),
+    (EventType::ContactResubscribed, "contact.resubscribed", 14),
+    (EventType::ContactTopicOptIn, "contact.topic_opt_in", 15),
+    (EventType::ContactTopicOptOut, "contact.topic_opt_out", 16),
+    (EventType::SuppressionAdded, "suppression.added", 17),
+    (EventType::SuppressionRemoved, "suppression.removed", 18),
+    (EventType::DeliverabilityWarning, "deliverability.warning", 19),
+    (EventType::DeliverabilityPaused, "deliverability.paused", 20),
+    (EventType::QuotaWarning, "quota.warning", 21),
+    (EventType::QuotaReached, "quota.reached", 22),
+    (EventType::QuotaPaused, "quota.paused", 23),
+];
+
+impl EventType {
+    /// Returns every type, in the order of the documentation.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TYPES.iter().map(|(event_type, _, _)| *event_type)
+    }
+
+    /// Returns the type of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        TYPES.iter().find(|(_, known, _)| *known == name).map(|(event_type, _, _)| *event_type)
+    }
+
+    /// Returns the name.
+    pub const fn as_str(self) -> &'static str {
+        TYPES[self as usize].1
+    }
+
+    const fn bit(self) -> u64 {
+        1 << TYPES[self as usize].2
+    }
+
+    /// Returns whether an endpoint has to name it: "all events" leaves it out.
+    pub const fn is_opt_in(self) -> bool {
+        matches!(self, Self::EmailPrefetched)
+    }
+}
+
+impl Serialize for EventType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for EventType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Self::parse(&name).ok_or_else(|| D::Error::custom(format_args!("no type of event is called {name}")))
+    }
+}
+
+/// A set of types. On disk a number with a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EventTypes(u64);
+
+impl EventTypes {
+    /// Returns every type but those that have to be named.
+    pub fn all() -> Self {
+        EventType::all().filter(|event_type| !event_type.is_opt_in()).collect()
+    }
+
+    /// Returns whether the type is one of the set.
+    pub const fn contains(self, event_type: EventType) -> bool {
+        self.0 & event_type.bit() != 0
+    }
+
+    /// Returns whether there is no type in the set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns the types of the set, in the order of the documentation.
+    pub fn iter(self) -> impl Iterator<Item = EventType> {
+        EventType::all().filter(move |event_type| self.contains(*event_type))
+    }
+}
+
+impl FromIterator<EventType> for EventTypes {
+    fn from_iter<I: IntoIterator<Item = EventType>>(types: I) -> Self {
+        Self(types.into_iter().fold(0, |set, event_type| set | event_type.bit()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_stands_at_its_own_place_with_its_own_number() {
+        for (place, (event_type, name, number)) in TYPES.iter().enumerate() {
+            assert_eq!(*event_type as usize, place, "{name}");
+            assert_eq!(EventType::parse(name), Some(*event_type));
+            assert_eq!(event_type.as_str(), *name);
+            assert_eq!(TYPES.iter().filter(|(_, _, other)| other == number).count(), 1, "{name}");
+        }
+        assert_eq!(EventType::parse("email.received"), None);
+    }
+
+    #[test]
+    fn all_leaves_out_what_has_to_be_named() {
+        let all = EventTypes::all();
+
+        assert!(!all.contains(EventType::EmailPrefetched));
+        assert_eq!(all.iter().count(), TYPES.len() - 1);
+    }
+
+    #[test]
+    fn a_set_holds_what_was_put_into_it() {
+        let set: EventTypes =
+            [EventType::EmailSent, EventType::QuotaPaused, EventType::EmailSent].into_iter().collect();
+
+        assert_eq!(set.iter().collect::<Vec<_>>(), [EventType::EmailSent, EventType::QuotaPaused]);
+        assert!(EventTypes::default().is_empty());
+    }
+}
