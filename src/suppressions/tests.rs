@@ -188,7 +188,7 @@ async fn the_index_holds_what_is_listed_and_nothing_that_is_stepped_over() {
         let erased = list(&eve, manual);
         assert_eq!(indexed(), [(2, lowered), (2, erased), (3, kept), (255, kept), (255, lowered), (255, erased)]);
 
-        erase(tx, TEAM, &hash(&eve), None).unwrap();
+        erase(tx, TEAM, &hash(&eve), Erased::Until(Id::MAX)).unwrap();
         list(&eve, opt_out);
         remove(tx, context, TEAM, lowered, find(tx, TEAM, lowered).unwrap().unwrap(), Source::Api).unwrap();
         assert_eq!(indexed(), [(3, kept), (3, lowered), (255, kept), (255, lowered)]);

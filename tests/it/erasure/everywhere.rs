@@ -176,10 +176,7 @@ fn another_team_keeps_what_it_knows_of_the_address() {
     let theirs = other.send(&json!({ "to": ADDRESS }));
     let path = format!("/emails/{theirs}");
     // A suppression would stop what has not gone out.
-    await_truth("their delivery", || match &other.get(&path).ok(200)["last_event"] {
-        event if event == "delivered" => Ok(()),
-        event => Err(event.to_string()),
-    });
+    other.wait_for(&theirs, "delivered");
     other.post("/suppressions", &json!({ "email": ADDRESS })).ok(201);
     let before = [other.get(&path).ok(200), other.get("/suppressions").ok(200)];
 
