@@ -4,7 +4,8 @@ use super::*;
 use crate::events::{AudienceKind, Detail};
 use crate::store::Encoded;
 use crate::store::tables::{
-    ATTEMPTS, AUDIENCE_EVENTS, CAPTURED, EVENTS, SUPPRESSION_ADDRESSES, SUPPRESSIONS, SuppressionIdRow,
+    ATTEMPTS, AUDIENCE_EVENTS, CAPTURED, EVENT_MESSAGES, EVENTS, SUPPRESSION_ADDRESSES, SUPPRESSIONS, SuppressionIdRow,
+    WEBHOOK_DELIVERIES,
 };
 use crate::suppressions;
 
@@ -71,6 +72,8 @@ async fn a_row_that_does_not_read_is_passed_over_and_those_beside_it_are_not() {
     let captured = scrubbing::capture(&context, None, &["ada@example.com"]).await;
     spoil(&context, AUDIENCE_EVENTS, (TEAM, context.id())).await;
     scrubbing::tell(&context, AudienceKind::ContactDeleted, "ada@example.com").await;
+    spoil(&context, EVENT_MESSAGES, (TEAM, context.id())).await;
+    spoil(&context, WEBHOOK_DELIVERIES, (TEAM, context.id(), context.id())).await;
     let entry = context.id();
     let hash = suppressions::hash(&address("ada@example.com"));
     write(&context, move |tx| tx.put(&SUPPRESSION_ADDRESSES, &(TEAM, hash), &SuppressionIdRow { id: entry })).await;
