@@ -300,6 +300,7 @@ mod tests {
             topic: None,
             scheduled_ms: None,
             attachments: Vec::new(),
+            has_headers: false,
             last_event: LastEvent::Queued,
             hidden: false,
         };

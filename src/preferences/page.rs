@@ -347,7 +347,7 @@ mod tests {
     fn whoever_has_opted_out_before_is_told_so_without_a_way_back() {
         let theme = Theme { message: Some("Before".into()), success: Some("After".into()), ..Theme::default() };
         let opted_out = View { everything: Standing::OptedOut, theme: theme.clone(), ..view() };
-        let of_topic = About::Topic { name: "News".into(), standing: Standing::OptedOut };
+        let of_topic = About::Topic { name: Some("News".into()), standing: Standing::OptedOut };
         for (view, buttons) in [
             (opted_out, 0),
             (View { about: of_topic.clone(), theme: theme.clone(), topics: vec![], ..view() }, 0),
