@@ -13,8 +13,9 @@
 //! costs a commit; a page that is gone through twice is as after once; requests that share a walk each
 //! reach what was there when they were made; teams take turns, and a turn is bounded; an
 //! email that is on its way is left as it is until it has settled; what is recorded after the request
-//! is a new fact and stays, but for what comes of an email that was on its way; an address is kept
-//! nowhere but in the row, and there under seal.
+//! is a new fact and stays, but for what comes of an email that was on its way and for requests in the
+//! log, which can show what another place still held; an address is kept nowhere but in the row, and
+//! there under seal.
 
 mod places;
 mod store;

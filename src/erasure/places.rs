@@ -12,6 +12,7 @@
 //! | events about contacts and suppressions | the address reads `[erased]`; names go |
 //! | what webhooks deliver | a text that mentions it reads `[erased]`; names of contacts go |
 //! | what webhook endpoints answered | an answer that mentions it, whenever it came, reads `[erased]` |
+//! | the log of requests | a request that mentions it is removed, whenever it was made |
 //!
 //! A place that is added to the store is added here: to the list, to [`look`], which only reads, and
 //! to [`erase`], which changes what was found. The queue names emails by their ids, and the contact
@@ -21,22 +22,24 @@
 //! day it lives, the start of a tag that a permissive batch refused. `tests/tables.rs` says of every
 //! table which of these it is.
 
-use super::store::{ErasureKey, ErasureRow, Stage, Target, among};
+use super::store::{ErasureKey, ErasureRow, LogSpan, Stage, Target, among};
 use super::told;
 use crate::delivery::{self, CapturedRow, capture};
 use crate::emails::{self, EmailErasure};
 use crate::events::{self, Reach};
-use crate::id::{CapturedId, EmailId, EventId, Id};
+use crate::id::{CapturedId, EmailId, EventId, Id, LogId};
 use crate::store::tables::{EMAILS, ERASURES};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{Keyring, NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 use crate::suppressions::{self, Erased};
-use crate::teams;
 use crate::webhooks::DeliveryPlace;
+use crate::{logs, teams};
 
 /// Emails looked at in one read, each with its events and its conversations.
 const EMAILS_MAX: usize = 100;
 /// Other rows looked at in one read.
 pub(super) const ROWS_MAX: usize = 500;
+/// Requests looked at in one read, each with its bodies, which have to be opened.
+const REQUESTS_MAX: usize = 100;
 /// Chunks of content or of messages removed in one transaction: 64 MiB, after which the writer is
 /// free for others.
 const CHUNKS_MAX: usize = 256;
@@ -59,6 +62,10 @@ pub(super) enum Found {
     Messages(Page<EventId>),
     /// Deliveries whose answers hold an address.
     Deliveries(Page<DeliveryPlace>),
+    /// The log of requests is next, and nothing of it has been read.
+    RequestLogAhead,
+    /// Requests that mention an address.
+    Requests(Page<LogId>),
     /// Emails that were waited for and have settled.
     Arrived(Vec<EmailId>),
     /// Emails are waited for, and none of them has settled.
@@ -86,7 +93,7 @@ pub(super) enum Progress {
 }
 
 /// Looks at the place that an erasure has come to.
-pub(super) fn look(tx: &impl Reads, row: &ErasureRow, target: &Target) -> Result<Found, StoreError> {
+pub(super) fn look(tx: &impl Reads, keyring: &Keyring, row: &ErasureRow, target: &Target) -> Result<Found, StoreError> {
     let of_events = |(hits, next)| Found::AudienceEvents(Page { hits, next });
     let named = |id| Reach::Named(target.at(id));
     let entries = |_| Reach::Entries(&row.late_entries);
@@ -110,6 +117,12 @@ pub(super) fn look(tx: &impl Reads, row: &ErasureRow, target: &Target) -> Result
         }
         Stage::Deliveries { after } | Stage::LateDeliveries { after } => {
             told::deliveries(tx, target, after).map(Found::Deliveries)
+        }
+        Stage::RequestLog(span) | Stage::LateRequestLog(span) => {
+            let LogSpan { after, until: Some(until) } = span else { return Ok(Found::RequestLogAhead) };
+            let span = (after, until);
+            let (hits, next) = logs::page_that_mentions(tx, keyring, target.team, span, &target.all(), REQUESTS_MAX)?;
+            Ok(Found::Requests(Page { hits, next }))
         }
     }
 }
@@ -139,6 +152,12 @@ impl Found {
             }
             (Self::Deliveries(page), Stage::LateDeliveries { .. }) => {
                 page.passed().map(|after| Stage::LateDeliveries { after })
+            }
+            (Self::Requests(page), Stage::RequestLog(span)) => {
+                page.passed().map(|after| Stage::RequestLog(LogSpan { after, ..span }))
+            }
+            (Self::Requests(page), Stage::LateRequestLog(span)) => {
+                page.passed().map(|after| Stage::LateRequestLog(LogSpan { after, ..span }))
             }
             _ => None,
         }
@@ -178,6 +197,8 @@ pub(super) fn erase(
         Found::AudienceEvents(page) => erase_audience_events(tx, &mut row, target, page)?,
         Found::Messages(page) => told::erase_messages(tx, &mut row, target, page)?,
         Found::Deliveries(page) => told::erase_deliveries(tx, &mut row, target, page)?,
+        Found::RequestLogAhead => begin_requests(tx, &mut row, target)?,
+        Found::Requests(page) => erase_requests(tx, &mut row, target, page)?,
         Found::Arrived(emails) => erase_arrived(tx, &mut row, target, emails)?,
         Found::Nothing => return Ok((Progress::Waiting, row)),
     };
@@ -326,6 +347,34 @@ fn erase_audience_events(
         (None, false) => Stage::Messages { after: Id::MIN },
         (None, true) => Stage::LateMessages { after: Id::MIN },
     };
+    Ok(Progress::More)
+}
+
+/// Fixes how far the log is gone through. Whoever asks has seen every request written that could have
+/// read what the places before this one held.
+fn begin_requests(tx: &WriteTx<'_>, row: &mut ErasureRow, target: &Target) -> Result<Progress, StoreError> {
+    let newest = logs::newest(tx, target.team)?;
+    let (Stage::RequestLog(span) | Stage::LateRequestLog(span)) = &mut row.stage else { return Ok(Progress::More) };
+    span.until = Some(newest.unwrap_or(LogId::MIN));
+    Ok(Progress::More)
+}
+
+fn erase_requests(
+    tx: &WriteTx<'_>,
+    row: &mut ErasureRow,
+    target: &Target,
+    page: &Page<LogId>,
+) -> Result<Progress, StoreError> {
+    for id in &page.hits {
+        logs::remove(tx, target.team, *id)?;
+    }
+    let is_late = matches!(row.stage, Stage::LateRequestLog(_));
+    let (Stage::RequestLog(span) | Stage::LateRequestLog(span)) = &mut row.stage else { return Ok(Progress::More) };
+    match page.next {
+        Some(after) => span.after = after,
+        None if !is_late && row.waited => row.stage = Stage::OnTheirWay,
+        None => return Ok(Progress::Done),
+    }
     Ok(Progress::More)
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tracing::{error, info};
 
@@ -9,6 +10,7 @@ use super::places::{self, Found, Progress};
 use super::store::{self, ErasureKey, ErasureRow, Target};
 use crate::context::Context;
 use crate::id::TeamId;
+use crate::logs::{Barrier, Unwritten};
 use crate::store::tables::ERASURES;
 use crate::store::{ReadTx, Reads as _, StoreError};
 
@@ -19,6 +21,8 @@ const TURN_PAGES: usize = 20;
 const WAITING_ROUNDS_MAX: u32 = 64;
 /// The longest pause after a failure, in rounds.
 const FAILED_ROUNDS_MAX: u32 = 1_024;
+/// How long a round waits for requests that are under way: the log is written ten times a second.
+const REQUESTS_WITHIN: Duration = Duration::from_millis(500);
 
 /// The erasures of the instance.
 pub struct Erasures {
@@ -26,6 +30,10 @@ pub struct Erasures {
     /// Those that wait for emails to settle, or have failed. A cache: after a start each is looked at
     /// once.
     pauses: Mutex<HashMap<ErasureKey, Pause>>,
+    /// Requests that the log does not hold yet.
+    unwritten: Unwritten,
+    /// Those that erasures wait for. A start has none: what was under way before it is gone.
+    barriers: Mutex<HashMap<ErasureKey, Barrier>>,
 }
 
 /// How long an erasure is left alone.
@@ -48,9 +56,10 @@ pub(super) struct Walk {
 }
 
 impl Erasures {
-    /// Returns the erasures of the instance that `context` belongs to.
-    pub fn new(context: Context) -> Self {
-        Self { context, pauses: Mutex::default() }
+    /// Returns the erasures of the instance that `context` belongs to, whose log lacks the requests of
+    /// `unwritten`.
+    pub fn new(context: Context, unwritten: Unwritten) -> Self {
+        Self { context, pauses: Mutex::default(), unwritten, barriers: Mutex::default() }
     }
 
     /// Brings every erasure as far as it can go: a round, to be made again and again. It may be cut
@@ -139,10 +148,13 @@ impl Erasures {
     pub(super) async fn step(&self, walk: &mut Walk) -> Result<Progress, StoreError> {
         let Walk { key, row, target, .. } = walk;
         let (key, row, target) = (*key, row.clone(), Arc::clone(target));
-        let looked_for = Arc::clone(&target);
-        let (found, row) = self.read(move |tx| places::look(tx, &row, &looked_for).map(|found| (found, row))).await?;
-        if matches!(found, Found::Nothing) {
-            return Ok(Progress::Waiting);
+        let (looked_for, keyring) = (Arc::clone(&target), self.context.keyring.clone());
+        let look = self.read(move |tx| places::look(tx, &keyring, &row, &looked_for).map(|found| (found, row)));
+        let (found, row) = look.await?;
+        match found {
+            Found::Nothing => return Ok(Progress::Waiting),
+            Found::RequestLogAhead if !self.requests_are_written(key).await => return Ok(Progress::Waiting),
+            _ => {}
         }
         if let Some(stage) = found.passed(row.stage) {
             walk.row.stage = stage;
@@ -168,6 +180,20 @@ impl Erasures {
         for pause in self.lock().values_mut() {
             pause.left = pause.left.saturating_sub(1);
         }
+    }
+
+    /// Waits a moment for the requests that were under way when it was first asked; returns whether
+    /// each of them has been written.
+    async fn requests_are_written(&self, key: ErasureKey) -> bool {
+        let barrier = {
+            let mut barriers = self.barriers.lock().unwrap_or_else(PoisonError::into_inner);
+            barriers.entry(key).or_insert_with(|| self.unwritten.barrier()).clone()
+        };
+        if tokio::time::timeout(REQUESTS_WITHIN, barrier.passed()).await.is_err() {
+            return false;
+        }
+        self.barriers.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        true
     }
 
     fn paused(&self) -> HashSet<ErasureKey> {

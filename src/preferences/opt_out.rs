@@ -183,7 +183,7 @@ fn record(
             received.map(Undo::Choice)
         }
         None => {
-            contacts::set_unsubscribed(tx, context, token.team, contact, true, source)?;
+            contacts::set_subscription(tx, context, token.team, contact, Subscription::OptOut, source)?;
             (standing == Standing::Receives).then_some(Undo::Everything)
         }
     })
@@ -210,7 +210,7 @@ fn take_back(
             contacts::take_back_opt_out(tx, context, team, contact, topic, before, source)?
         }
         (Undo::Everything, _, Some((contact, _))) => {
-            contacts::set_unsubscribed(tx, context, team, contact, false, source)?
+            contacts::set_subscription(tx, context, team, contact, Subscription::OptIn, source)?
         }
         // The contact is gone, and its opt-out with it; or the token is of another kind of link.
         (Undo::Choice(_), Scope::Everything, _) | (Undo::Choice(_) | Undo::Everything, _, None) => Written::Unchanged,

@@ -25,7 +25,7 @@ async fn an_erasure_that_does_not_read_leaves_the_others_going() {
     let id = put_email(&context, email(&["ada@example.com"], DeliveryState::Settled)).await;
     request(&context, &["ada@example.com"]).await;
 
-    let erasures = Erasures::new(context.clone());
+    let erasures = Erasures::new(context.clone(), Unwritten::default());
     for _ in 0..10 {
         erasures.advance().await.unwrap();
     }
@@ -40,7 +40,7 @@ async fn an_erasure_that_failed_is_tried_again_ever_more_rarely() {
     let key = request(&context, &["ada@example.com"]).await;
     let row = erasure(&context, key).unwrap();
     spoil(&context, ERASURES, key).await;
-    let erasures = Erasures::new(context.clone());
+    let erasures = Erasures::new(context.clone(), Unwritten::default());
     for _ in 0..100 {
         erasures.advance().await.unwrap();
     }
@@ -80,7 +80,7 @@ async fn a_row_that_does_not_read_is_passed_over_and_those_beside_it_are_not() {
     spoil(&context, SUPPRESSIONS, (TEAM, entry)).await;
 
     let key = request(&context, &["ada@example.com"]).await;
-    Erasures::new(context.clone()).advance().await.unwrap();
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
 
     assert!(erasure(&context, key).is_none());
     assert_eq!(mailboxes(&context, whole), ["[erased]"]);

@@ -1,6 +1,7 @@
 //! Erasures over a real store, step by step.
 
 mod failing;
+mod requests;
 mod resuming;
 mod scrubbing;
 mod sharing;
@@ -14,6 +15,7 @@ use crate::address::EmailAddress;
 use crate::context::Context;
 use crate::emails::{DeliveryState, EmailRow, LastEvent, RecipientKind, RecipientRow};
 use crate::id::{DomainId, EmailId, Id, TeamId};
+use crate::logs::Unwritten;
 use crate::store::tables::{EMAILS, ERASURES};
 use crate::store::{Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
 
@@ -55,12 +57,12 @@ fn pending(context: &Context) -> Vec<ErasureKey> {
 /// Asks for an erasure and brings it as far as it goes.
 async fn erase(context: &Context, addresses: &[&str]) {
     request(context, addresses).await;
-    Erasures::new(context.clone()).advance().await.unwrap();
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
 }
 
 /// Makes one step of an erasure.
 async fn step(context: &Context, key: ErasureKey) -> Progress {
-    let erasures = Erasures::new(context.clone());
+    let erasures = Erasures::new(context.clone(), Unwritten::default());
     let mut walk = erasures.begin(key).await.unwrap().expect("the erasure is not done");
     erasures.step(&mut walk).await.unwrap()
 }
