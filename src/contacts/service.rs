@@ -17,7 +17,7 @@ use crate::id_or_email::IdOrEmail;
 use crate::store::page::{Page, PageQuery, page};
 use crate::store::tables::CONTACTS;
 use crate::store::{Reads, StoreError, WriteTx};
-use crate::{contact_properties, erasure, suppressions};
+use crate::{contact_properties, erasure};
 
 /// What names a contact.
 pub type ContactName = IdOrEmail<resource::Contact>;
@@ -77,7 +77,7 @@ impl Contacts {
     /// [`WriteError`]; nothing is stored.
     pub async fn create(&self, team: TeamId, new: NewContact, source: Source) -> Result<ContactView, WriteError> {
         let context = self.context.clone();
-        let hash = suppressions::hash(&new.email);
+        let hash = new.email.identity_hash();
         self.context
             .store
             .write(move |tx| {
@@ -312,7 +312,7 @@ pub(super) fn named(
 ) -> Result<Option<(ContactId, ContactRow)>, StoreError> {
     match name {
         ContactName::Id(id) => Ok(store::find(tx, team, *id)?.map(|row| (*id, row))),
-        ContactName::Email(email) => store::find_by_address(tx, team, &suppressions::hash(email)),
+        ContactName::Email(email) => store::find_by_address(tx, team, &email.identity_hash()),
     }
 }
 

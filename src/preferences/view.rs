@@ -132,7 +132,7 @@ impl Recipient {
             Scope::Everything => None,
             Scope::Topic(id) => Some(LinkTopic { id, topic: topics::find(tx, token.team, id)? }),
         };
-        let hash = suppressions::hash(&token.address);
+        let hash = token.address.identity_hash();
         let contact = contacts::find_by_address(tx, token.team, &hash)?
             .map(|(id, row)| (id, if row.unsubscribed() { Standing::OptedOut } else { Standing::Receives }));
         let listed_opt_out = suppressions::is_opted_out(tx, token.team, &hash)?;

@@ -73,11 +73,6 @@ impl Added {
     }
 }
 
-/// Returns the hash an address is found by: SHA-256 of its lower-cased whole.
-pub fn hash(address: &EmailAddress) -> AddressHash {
-    address.identity_hash()
-}
-
 /// Returns whether the team may not write to the address in a send of that kind.
 ///
 /// # Errors
@@ -163,7 +158,7 @@ pub fn add(
     address: &EmailAddress,
     cause: Cause,
 ) -> Result<Added, StoreError> {
-    let hash = hash(address);
+    let hash = address.identity_hash();
     if let Some((id, row)) = find_by_address(tx, team, &hash)? {
         return match cause.origin {
             Origin::Unsubscribe => note_opt_out(tx, context, team, id, row),
