@@ -6,6 +6,7 @@ mod resuming;
 mod scrubbing;
 mod sharing;
 mod tables;
+mod told;
 mod waiting;
 
 use super::places::Progress;
