@@ -34,6 +34,7 @@ pub mod resource {
         Erasure,
         Event,
         Idempotency,
+        Notice,
         Segment,
         Suppression,
         Team,
@@ -73,6 +74,8 @@ pub type ErasureId = Id<resource::Erasure>;
 pub type EventId = Id<resource::Event>;
 /// Orders idempotency rows of one expiry.
 pub type IdempotencyId = Id<resource::Idempotency>;
+/// Names a notice to the owners of a team.
+pub type NoticeId = Id<resource::Notice>;
 /// Names a segment.
 pub type SegmentId = Id<resource::Segment>;
 /// Names an entry of the suppression list.

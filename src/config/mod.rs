@@ -6,7 +6,7 @@
 //!
 //! `settings.rs` the list of settings; `dev.rs` those of `ringmail dev` alone; `surroundings.rs` what
 //! the machine and the service manager say; `values.rs` how durations, addresses and names are
-//! written; `delivery.rs` what the delivery engine is told;
+//! written; `delivery.rs` what the delivery engine is told, `webhooks.rs` the dispatcher;
 //! `relay.rs` the smarthost's URL; `hostname.rs` the name this machine goes by;
 //! `host.rs` the host inside a URL.
 //!
@@ -20,6 +20,7 @@ mod relay;
 mod settings;
 mod surroundings;
 mod values;
+mod webhooks;
 
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub use settings::{DEV_DIRECTORY, LogFormat, SERVE_DIRECTORY, Settings};
 pub(crate) use surroundings::{state_directory, without_empty_variables};
 pub(crate) use values::wait;
 pub use values::{parse_duration, parse_url};
+pub use webhooks::WebhookConfig;
 
 use crate::dns::Cidr;
 use crate::domains::{DomainSettings, RelayRecords};
@@ -152,6 +154,8 @@ pub struct Config {
     pub body_budget_bytes: usize,
     /// Where the built-in mailbox takes mail.
     pub capture_smtp: SocketAddr,
+    /// How webhooks are delivered.
+    pub webhooks: WebhookConfig,
     /// How log lines are written.
     pub log_format: LogFormat,
     /// Which log lines are written.
@@ -213,6 +217,8 @@ pub enum ConfigError {
     PasswordWithoutUser,
     /// A single body does not fit into the budget of all.
     BodyBudget { body_mb: usize, budget_mb: usize },
+    /// The file of certificates for webhooks cannot be used.
+    WebhookCertificates { path: PathBuf, why: String },
     /// The sessions of one site do not fit into those of all.
     Sessions { site: usize, all: usize },
 }
@@ -240,6 +246,11 @@ impl std::fmt::Display for ConfigError {
                 f,
                 "one request body does not fit into the budget of all: raise --body-budget-mb ({budget_mb}) \
                  to at least --body-mb ({body_mb})"
+            ),
+            Self::WebhookCertificates { path, why } => write!(
+                f,
+                "--webhook-ca-file (or RINGMAIL_WEBHOOK_CA_FILE) {} cannot be read as certificates in PEM: {why}",
+                path.display()
             ),
             Self::Sessions { site, all } => write!(
                 f,

@@ -10,6 +10,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, ValueEnum, value_pars
 use super::relay::RelayText;
 use super::surroundings::{Surroundings, without_empty_variables};
 use super::values;
+use super::webhooks::WebhookSettings;
 use super::{Config, ConfigError, Delivery, Hostname, Purpose, Queue};
 use crate::address::DomainName;
 use crate::dns::Cidr;
@@ -202,6 +203,9 @@ pub struct Settings {
           value_parser = values::listen_address, help_heading = "Delivering")]
     capture_smtp: SocketAddr,
 
+    #[command(flatten)]
+    webhooks: WebhookSettings,
+
     /// How log lines are written, to standard error.
     #[arg(
         long,
@@ -291,6 +295,7 @@ impl Settings {
             sessions,
             hold,
             capture_smtp,
+            webhooks,
             log_format,
             log,
         } = self;
@@ -319,6 +324,7 @@ impl Settings {
             Kind::Serve => state_directory.unwrap_or_else(|| SERVE_DIRECTORY.into()),
             Kind::Dev => DEV_DIRECTORY.into(),
         });
+        let webhooks = webhooks.into_config(&purpose)?;
         Ok(Config {
             purpose,
             listen,
@@ -349,6 +355,7 @@ impl Settings {
             body_bytes_max: body * MIB,
             body_budget_bytes: budget * MIB,
             capture_smtp,
+            webhooks,
             log_format,
             log_filter: log,
         })

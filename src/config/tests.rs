@@ -50,6 +50,8 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(config.attachment_bytes_max, 40 << 20);
     assert_eq!((config.body_bytes_max, config.body_budget_bytes), (56 << 20, 128 << 20));
     assert_eq!(config.capture_smtp.to_string(), "127.0.0.1:0");
+    assert_eq!(config.webhooks.dispatch.per_second, 50);
+    assert!(!config.webhooks.policy.plain_http);
     assert_eq!((config.log_format, config.log_filter.as_str()), (LogFormat::Text, "info"));
 }
 
@@ -315,5 +317,30 @@ proptest! {
         let duration = Duration::from_millis(ms);
 
         prop_assert_eq!(parse_duration(&super::values::spell(duration)), Ok(duration));
+    }
+}
+
+#[test]
+fn development_posts_webhooks_to_this_machine_and_serving_does_not() {
+    let loopback = "127.0.0.1".parse().unwrap();
+    let dev = config_within(&[], Purpose::Dev(DevSetup::default()), Surroundings::default()).unwrap();
+    assert!(dev.webhooks.policy.plain_http && dev.webhooks.policy.guard.permits(loopback));
+
+    let serve = config(&["--webhook-allow-address", "10.0.0.0/8", "--webhook-rate", "0"]).unwrap();
+    assert!(!serve.webhooks.policy.plain_http && !serve.webhooks.policy.guard.permits(loopback));
+    assert!(serve.webhooks.policy.guard.permits("10.1.2.3".parse().unwrap()));
+    assert_eq!(serve.webhooks.dispatch.per_second, 0);
+}
+
+#[test]
+fn a_file_of_certificates_that_holds_none_is_refused_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ca.pem");
+    for text in ["", "no certificate", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"] {
+        std::fs::write(&path, text).unwrap();
+
+        let refused = config(&["--webhook-ca-file", path.to_str().unwrap()]).unwrap_err().to_string();
+
+        assert!(refused.contains("ca.pem"), "{refused}");
     }
 }

@@ -138,6 +138,17 @@ impl Resolver {
         self.both_families(host, Memory::Use { now_ms }).await
     }
 
+    /// Returns the addresses that the DNS gives for `host`, IPv4 before IPv6, remembered answers
+    /// among them. Never reads the hosts file: a stranger's URL learns nothing of this machine's
+    /// neighbours. Nothing has passed the [guard](super::Guard) yet.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError`].
+    pub async fn dns_addresses(&self, host: &str, now_ms: i64) -> Result<Vec<IpAddr>, LookupError> {
+        self.both_families(host, Memory::Use { now_ms }).await
+    }
+
     /// Returns the addresses that the DNS gives for `host`, IPv4 before IPv6. Asks afresh, and
     /// never reads the hosts file: this is what the rest of the world sees.
     ///

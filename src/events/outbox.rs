@@ -40,6 +40,8 @@ impl Row for MessageRow {}
 /// The endpoints that an event has not been queued for, on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutboxRow {
+    /// The event's type.
+    pub event_type: EventType,
     /// When it was written down: what the 24 hours of a delivery begin at.
     pub queued_ms: TimestampMs,
     /// The endpoints.
@@ -135,7 +137,7 @@ fn queue(
     let key = (told.team, told.id);
     let message = MessageRow { event_type: told.event_type, at_ms: told.at_ms, body };
     tx.put(&EVENT_MESSAGES, &key, &message)?;
-    tx.put(&EVENT_OUTBOX, &key, &OutboxRow { queued_ms: context.now_ms(), endpoints })
+    tx.put(&EVENT_OUTBOX, &key, &OutboxRow { event_type: told.event_type, queued_ms: context.now_ms(), endpoints })
 }
 
 fn subscribers(tx: &impl Reads, team: TeamId, event_type: EventType) -> Result<Vec<WebhookId>, StoreError> {
@@ -155,19 +157,19 @@ pub struct Outgoing {
     pub row: OutboxRow,
 }
 
-/// Takes up to `events_max` events out of the outbox, teams and events in the order of their ids. The
-/// caller queues a delivery for each endpoint in the same transaction.
+/// Takes events out of the outbox until they come to `deliveries_max` deliveries or more, teams and
+/// events in the order of their ids. The caller queues a delivery for each endpoint in the same
+/// transaction.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn take_outgoing(tx: &WriteTx<'_>, events_max: usize) -> Result<Vec<Outgoing>, StoreError> {
-    let mut taken = Vec::new();
+pub fn take_outgoing(tx: &WriteTx<'_>, deliveries_max: usize) -> Result<Vec<Outgoing>, StoreError> {
+    let (mut taken, mut deliveries) = (Vec::new(), 0);
     tx.scan(&EVENT_OUTBOX, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |(team, event), row| {
-        if taken.len() == events_max {
-            return STOP;
-        }
-        taken.push(Outgoing { team, event, row: row.decode()? });
-        NEXT
+        let row: OutboxRow = row.decode()?;
+        deliveries += row.endpoints.len();
+        taken.push(Outgoing { team, event, row });
+        if deliveries < deliveries_max { NEXT } else { STOP }
     })?;
     for Outgoing { team, event, row: _ } in &taken {
         tx.delete(&EVENT_OUTBOX, &(*team, *event))?;

@@ -20,8 +20,9 @@ use crate::erasure::ErasureRow;
 use crate::events::{AudienceEventRow, EventRow, MessageRow, OutboxRow, SubscriptionsRow};
 use crate::id::{
     ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId,
-    IdempotencyId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
+    IdempotencyId, NoticeId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
 };
+use crate::notices::NoticeRow;
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
 use crate::suppressions::SuppressionRow;
@@ -119,6 +120,10 @@ pub const WEBHOOK_DELIVERIES: Table<(TeamId, WebhookId, WebhookDeliveryId), Deli
 /// when its delivery has come to an end.
 pub const WEBHOOK_QUEUE: Table<(WebhookId, u64, WebhookDeliveryId), QueueRow> = Table::new("webhook_queue-1");
 
+/// What the owners of a team have not been told yet. Written with the fact; a row leaves when they
+/// have been told, and after a week at the latest.
+pub const NOTICES: Table<(TeamId, NoticeId), NoticeRow> = Table::new("notices-1");
+
 /// The suppression list. Written by outcomes and by `suppressions`.
 pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
 /// The entry behind an address. Index of [`SUPPRESSIONS`], written with it.
@@ -195,6 +200,7 @@ pub const NAMES: &[&str] = &[
     WEBHOOK_HEALTH.name(),
     WEBHOOK_DELIVERIES.name(),
     WEBHOOK_QUEUE.name(),
+    NOTICES.name(),
     SUPPRESSIONS.name(),
     SUPPRESSION_ADDRESSES.name(),
     SUPPRESSION_ORIGINS.name(),

@@ -1,6 +1,7 @@
 //! How those who change endpoints and queues wake the dispatcher, and what it says of its work.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -20,6 +21,8 @@ pub struct WebhookBell(Arc<Bell>);
 #[derive(Debug, Default)]
 struct Bell {
     notify: Notify,
+    /// How often an endpoint has changed.
+    changes: AtomicU64,
     pending: Mutex<Pending>,
     attempting: Mutex<HashSet<WebhookDeliveryId>>,
 }
@@ -37,11 +40,19 @@ impl WebhookBell {
     /// Says that an endpoint or its queue has changed, after the commit of it. What is sent to it from
     /// then on is sent as the endpoint stands.
     pub fn ring(&self, webhook: WebhookId) {
+        self.0.changes.fetch_add(1, Ordering::SeqCst);
+        self.queued([webhook]);
+    }
+
+    /// Says that deliveries have been queued for endpoints.
+    pub(super) fn queued(&self, webhooks: impl IntoIterator<Item = WebhookId>) {
         let mut pending = lock(&self.0.pending);
-        if pending.webhooks.len() < PENDING_MAX {
-            pending.webhooks.insert(webhook);
-        } else {
-            pending.all = true;
+        for webhook in webhooks {
+            if pending.webhooks.len() < PENDING_MAX {
+                pending.webhooks.insert(webhook);
+            } else {
+                pending.all = true;
+            }
         }
         drop(pending);
         self.0.notify.notify_one();
@@ -52,6 +63,11 @@ impl WebhookBell {
     pub fn ring_all(&self) {
         lock(&self.0.pending).all = true;
         self.0.notify.notify_one();
+    }
+
+    /// Returns how often an endpoint has changed: who remembers an endpoint compares.
+    pub(super) fn changes(&self) -> u64 {
+        self.0.changes.load(Ordering::SeqCst)
     }
 
     /// Returns whether a request that carries the delivery is under way.

@@ -22,9 +22,12 @@ use tokio::net::{TcpListener, UdpSocket};
 
 type Asked = Arc<Mutex<HashMap<(String, RecordType, Protocol), usize>>>;
 
+type Zones = Arc<Mutex<Arc<Catalog>>>;
+
 /// A running server; it stops when dropped.
 pub(crate) struct Authority {
     pub(crate) address: SocketAddr,
+    zones: Zones,
     asked: Asked,
     healed: Arc<Mutex<bool>>,
     _server: Server<Front>,
@@ -33,26 +36,25 @@ pub(crate) struct Authority {
 impl Authority {
     /// Serves `zone`, a zone file for `example.`.
     pub(crate) async fn serving(zone: &str) -> Self {
-        let (_, records) = Parser::new(zone, None, Some(Name::from_ascii("example.").unwrap())).parse().unwrap();
-        let origin = Name::from_ascii("example.").unwrap();
-        let handler: InMemoryZoneHandler =
-            InMemoryZoneHandler::new(origin.clone(), records, ZoneType::Primary, AxfrPolicy::Deny).unwrap();
-        let mut catalog = Catalog::new();
-        catalog.upsert(LowerName::new(&origin), vec![Arc::new(handler)]);
-
+        let zones: Zones = Arc::new(Mutex::new(Arc::new(catalog(zone))));
         let asked = Asked::default();
         let healed = Arc::default();
-        let front = Front { catalog, asked: Arc::clone(&asked), healed: Arc::clone(&healed) };
+        let front = Front { zones: Arc::clone(&zones), asked: Arc::clone(&asked), healed: Arc::clone(&healed) };
         let mut server = Server::new(front);
         let (udp, tcp) = one_port().await;
         let address = udp.local_addr().unwrap();
         server.register_socket(udp);
         server.register_listener(tcp, Duration::from_secs(5), 4_096);
-        Self { address, asked, healed, _server: server }
+        Self { address, zones, asked, healed, _server: server }
+    }
+
+    /// Serves `zone` instead, from the next question on.
+    pub(crate) fn change(&self, zone: &str) {
+        *self.zones.lock().unwrap() = Arc::new(catalog(zone));
     }
 
     /// Returns how often `name` was asked for `kind`, over either protocol.
-    pub(super) fn asked(&self, name: &str, kind: RecordType) -> usize {
+    pub(crate) fn asked(&self, name: &str, kind: RecordType) -> usize {
         self.asked_over(name, kind, Protocol::Udp) + self.asked_over(name, kind, Protocol::Tcp)
     }
 
@@ -64,6 +66,16 @@ impl Authority {
     pub(super) fn heal(&self) {
         *self.healed.lock().unwrap() = true;
     }
+}
+
+fn catalog(zone: &str) -> Catalog {
+    let origin = Name::from_ascii("example.").unwrap();
+    let (_, records) = Parser::new(zone, None, Some(origin.clone())).parse().unwrap();
+    let handler: InMemoryZoneHandler =
+        InMemoryZoneHandler::new(origin.clone(), records, ZoneType::Primary, AxfrPolicy::Deny).unwrap();
+    let mut catalog = Catalog::new();
+    catalog.upsert(LowerName::new(&origin), vec![Arc::new(handler)]);
+    catalog
 }
 
 /// Binds one port of loopback for both protocols. A port that is free for one of them may be taken
@@ -80,7 +92,7 @@ async fn one_port() -> (UdpSocket, TcpListener) {
 
 /// Counts, misbehaves, or passes the question on to the zones.
 struct Front {
-    catalog: Catalog,
+    zones: Zones,
     asked: Asked,
     healed: Arc<Mutex<bool>>,
 }
@@ -119,7 +131,10 @@ impl Front {
                 let message = MessageResponseBuilder::from_message_request(request).error_msg(&request.metadata, code);
                 reply.send_response(message).await.unwrap()
             }
-            None => self.catalog.handle_request::<R, T>(request, reply).await,
+            None => {
+                let catalog = Arc::clone(&*self.zones.lock().unwrap());
+                catalog.handle_request::<R, T>(request, reply).await
+            }
         }
     }
 }

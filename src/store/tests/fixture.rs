@@ -291,7 +291,7 @@ fn visit_webhooks(visit: &mut impl Visit) {
     visit.row(&EVENT_SUBSCRIPTIONS, &(TEAM,), json!({ "endpoints": [[id(90), 6], [id(91), 16_777_215]] }));
     let message = json!({ "event_type": "contact.created", "at_ms": AT_MS, "body": "{\"type\":\"contact.created\"}" });
     visit.row(&EVENT_MESSAGES, &(TEAM, raw(70)), message);
-    visit.row(&EVENT_OUTBOX, &(TEAM, raw(70)), json!({ "queued_ms": AT_MS, "endpoints": [id(90), id(91)] }));
+    visit.row(&EVENT_OUTBOX, &(TEAM, raw(70)), json!({ "event_type": "contact.created", "queued_ms": AT_MS, "endpoints": [id(90), id(91)] }));
     let endpoints = [
         ("enabled", json!({ "named": 6 })),
         ("disabled", json!("all")),
@@ -323,6 +323,15 @@ fn visit_webhooks(visit: &mut impl Visit) {
             "attempts": [attempt],
         });
         visit.row(&WEBHOOK_DELIVERIES, &(TEAM, raw(90), raw(number)), delivery);
+    }
+    let endpoint = "https://hooks.example.com/mail";
+    let notices = [
+        json!({ "webhook_failing": { "webhook": id(90), "endpoint": endpoint } }),
+        json!({ "webhook_disabled": { "webhook": id(90), "endpoint": endpoint } }),
+        json!({ "webhook_backlog": { "webhook": id(90), "endpoint": endpoint, "oldest_ms": AT_MS } }),
+    ];
+    for (number, notice) in (100..).zip(notices) {
+        visit.row(&NOTICES, &(TEAM, raw(number)), json!({ "at_ms": AT_MS, "notice": notice }));
     }
     visit.row(&WEBHOOK_QUEUE, &(raw(90), 1_767_604_353_456, raw(93)), json!({ "team": TEAM }));
 }

@@ -3,133 +3,54 @@
 //! A stop goes: no new connections; requests under way finish, within a deadline; deliveries under
 //! way finish, within theirs; workers end; what is remembered in memory alone is written; the last
 //! commit; the file is closed.
+//!
+//! `opening.rs` the store, the listener and the resolver; `background.rs` the workers; `error.rs` why an
+//! instance does not start or stops.
+
+mod background;
+mod error;
+mod opening;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use salvo::conn::tcp::TcpAcceptor;
-use tokio::net::TcpSocket;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::info;
 
+pub use error::{ServeError, StartError};
+
+use background::start_workers;
+use opening::{bind_http, open_in_time, resolver};
+
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
-use crate::clock::{Clock, monotonic};
-use crate::config::Config;
+use crate::clock::Clock;
+use crate::config::{Config, WebhookConfig};
 use crate::contact_properties::ContactProperties;
-use crate::contacts::{self, Contacts};
+use crate::contacts::Contacts;
 use crate::context::Context;
 use crate::dashboard::Hosts;
 use crate::delivery::capture::{CaptureListener, Mailbox};
-use crate::delivery::{self, Engine, QueueBell};
-use crate::dns::{DnsError, Resolver};
+use crate::delivery::{Engine, QueueBell};
+use crate::dns::Resolver;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
-use crate::erasure::Erasures;
 use crate::http::{self, BodyLimits, ConnectionLimits, Cors, RateLimiter};
 use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
-use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store, StoreError};
+use crate::store::OpenOptions;
 use crate::suppressions::Suppressions;
 use crate::topics::Topics;
-use crate::workers::{Supervisor, WorkerError, every};
-use crate::{blocking, teams};
+use crate::webhooks::{Dispatcher, WebhookBell};
+use crate::{outgoing, teams};
 
 /// Bytes of a request body that carries no emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
-/// Connections that may wait to be accepted.
-const LISTEN_BACKLOG: u32 = 1_024;
 /// How long requests under way may take after the stop.
 const REQUESTS_END_WITHIN: Duration = Duration::from_secs(10);
-/// How long a store in use is waited for.
-const IN_USE_MAX: Duration = Duration::from_secs(3);
-/// The pause between two attempts at it.
-const IN_USE_PAUSE: Duration = Duration::from_millis(50);
-/// How often uses of API keys are written down.
-const KEY_USES_EVERY: Duration = Duration::from_secs(10);
-/// How often retention and expired idempotency keys are looked at.
-const RETENTION_EVERY: Duration = Duration::from_secs(3600);
-/// How often erasures that were asked for are looked for.
-const ERASURES_EVERY: Duration = Duration::from_secs(1);
-
-/// Why an instance does not start.
-#[derive(Debug)]
-pub enum StartError {
-    /// The store cannot be opened.
-    Store(OpenError),
-    /// An address cannot be listened on.
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The flag that names another.
-        flag: &'static str,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// The DNS resolver cannot be set up.
-    Resolver(DnsError),
-    /// The UNIX socket of the command line cannot be made.
-    AdminSocket(std::io::Error),
-}
-
-impl std::fmt::Display for StartError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Store(error) => error.fmt(f),
-            Self::Listen { address, flag, error } if error.kind() == std::io::ErrorKind::AddrInUse => {
-                write!(f, "{address} is in use by another program; choose another address with {flag}")
-            }
-            Self::Listen { address, flag, error } => {
-                write!(f, "cannot listen on {address} ({error}); choose another address with {flag}")
-            }
-            Self::Resolver(error) => {
-                write!(f, "cannot set up DNS lookups ({error}); name a DNS server with --resolver")
-            }
-            Self::AdminSocket(error) => {
-                write!(f, "cannot make the socket of the command line ({error}); choose another --data-dir")
-            }
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
-
-impl From<OpenError> for StartError {
-    fn from(error: OpenError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<StoreError> for StartError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error.into())
-    }
-}
-
-/// Why an instance stopped without being asked to.
-#[derive(Debug)]
-pub enum ServeError {
-    /// A worker keeps failing.
-    Worker(WorkerError),
-    /// The store refuses everything until it is opened again.
-    Store(StoreError),
-}
-
-impl std::fmt::Display for ServeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Worker(error) => error.fmt(f),
-            Self::Store(error) => {
-                write!(f, "the store failed ({error}); look at the disk of the data directory, then start again")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ServeError {}
 
 /// An instance that is bound and wired, and not yet serving.
 pub struct App {
@@ -150,6 +71,7 @@ struct Parts {
     engine: Arc<Engine>,
     bell: QueueBell,
     segments: Arc<Segments>,
+    dispatcher: Arc<Dispatcher>,
     retention: Retention,
     requests: TaskTracker,
 }
@@ -196,6 +118,11 @@ impl App {
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
         let segments = Arc::new(Segments::new(context.clone()));
+        let webhook_bell = WebhookBell::default();
+        let WebhookConfig { dispatch, policy } = config.webhooks.clone();
+        let client = outgoing::Client::new(Resolver::clone(&resolver), policy, outgoing::Timings::default())
+            .map_err(StartError::Tls)?;
+        let dispatcher = Arc::new(Dispatcher::new(context.clone(), webhook_bell, client, dispatch));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
@@ -228,7 +155,7 @@ impl App {
             email_days: config.email_retention_days,
             delivery_days: config.webhook_delivery_retention_days,
         };
-        let parts = Parts { context, services, idempotency, engine, bell, segments, retention, requests };
+        let parts = Parts { context, services, idempotency, engine, bell, segments, dispatcher, retention, requests };
         Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
     }
 
@@ -294,106 +221,5 @@ impl App {
         }
         parts.context.store.close().await;
         failed.map_or(ended.map_err(ServeError::Worker), Err)
-    }
-}
-
-fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
-    let mut workers = Supervisor::new(stop);
-    let engine = Arc::clone(&parts.engine);
-    workers.start("delivery", move |stop| Arc::clone(&engine).run(stop));
-    let domains = Arc::clone(&parts.services.domains);
-    workers.start("domains", move |stop| Arc::clone(&domains).run(stop));
-    let segments = Arc::clone(&parts.segments);
-    workers.start("segments", move |stop| Arc::clone(&segments).run(stop));
-    let (idempotency, retention, context) = (Arc::clone(&parts.idempotency), parts.retention, parts.context.clone());
-    workers.start("retention", move |stop| {
-        let (idempotency, context) = (Arc::clone(&idempotency), context.clone());
-        async move {
-            idempotency.load().await?;
-            every(RETENTION_EVERY, stop, || async {
-                idempotency.purge().await?;
-                delivery::forget_old(&context).await?;
-                contacts::forget_choices(&context).await?;
-                retention.apply(&context).await
-            })
-            .await
-        }
-    });
-    let erasures = Arc::new(Erasures::new(parts.context.clone()));
-    workers.start("erasure", move |stop| {
-        let erasures = Arc::clone(&erasures);
-        async move { every(ERASURES_EVERY, stop, || erasures.advance()).await }
-    });
-    let keys = Arc::clone(&parts.services.api_keys);
-    workers.start("api key uses", move |stop| {
-        let keys = Arc::clone(&keys);
-        async move { every(KEY_USES_EVERY, stop, || keys.flush_uses()).await }
-    });
-    workers
-}
-
-/// Opens the store and its key, and waits for a moment where the store is in use: a verb of the
-/// command line holds it while no server runs.
-async fn open_in_time(options: OpenOptions, key_file: PathBuf) -> Result<(Store, Keyring), OpenError> {
-    let started = monotonic();
-    loop {
-        let (options, key_file) = (options.clone(), key_file.clone());
-        match blocking::run(move || open(&options, &key_file)).await {
-            Err(OpenError::InUse(_)) if started.elapsed() < IN_USE_MAX => tokio::time::sleep(IN_USE_PAUSE).await,
-            opened => return opened,
-        }
-    }
-}
-
-/// Opens the store and its key. The key comes first, so that a start that is cut off between the
-/// two leaves a key without a store, which the next start uses, and never a store without a key.
-fn open(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), OpenError> {
-    let path = options.directory.join(FILE_NAME);
-    if path.is_file() {
-        let keyring = Keyring::open_existing(key_file)?;
-        return Ok((Store::open(options)?, keyring));
-    }
-    crate::store::make_directory(&options.directory)
-        .map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
-    let keyring = Keyring::open(key_file)?;
-    Ok((Store::open(options)?, keyring))
-}
-
-fn bind_http(address: SocketAddr) -> Result<(TcpAcceptor, SocketAddr), StartError> {
-    let listen = || {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
-        // Accepted connections inherit it: an answer never waits for the acknowledgement of the last.
-        socket.set_nodelay(true)?;
-        socket.bind(address)?;
-        let listener = socket.listen(LISTEN_BACKLOG)?;
-        let bound = listener.local_addr()?;
-        Ok((listener.try_into()?, bound))
-    };
-    listen().map_err(|error| StartError::Listen { address, flag: "--listen", error })
-}
-
-fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {
-    let resolver =
-        if config.resolvers.is_empty() { Resolver::system() } else { Resolver::with_servers(&config.resolvers) };
-    resolver.map(Arc::new).map_err(StartError::Resolver)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::Kind;
-
-    #[tokio::test]
-    async fn a_store_that_is_held_for_a_moment_is_waited_for() {
-        let directory = tempfile::tempdir().unwrap();
-        let key_file = directory.path().join("master.key");
-        let options = OpenOptions { directory: directory.path().to_owned(), kind: Kind::Serve, cache_bytes: 8 << 20 };
-        let (held, _) = open(&options, &key_file).unwrap();
-        assert!(matches!(open(&options, &key_file), Err(OpenError::InUse(_))));
-
-        let (opened, ()) = tokio::join!(open_in_time(options, key_file), held.close());
-
-        opened.unwrap().0.close().await;
     }
 }

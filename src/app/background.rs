@@ -1,0 +1,56 @@
+//! What runs beside the requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::Parts;
+use crate::erasure::Erasures;
+use crate::workers::{Supervisor, every};
+use crate::{contacts, delivery};
+
+/// How often uses of API keys are written down.
+const KEY_USES_EVERY: Duration = Duration::from_secs(10);
+/// How often retention and expired idempotency keys are looked at.
+const RETENTION_EVERY: Duration = Duration::from_secs(3600);
+/// How often erasures that were asked for are looked for.
+const ERASURES_EVERY: Duration = Duration::from_secs(1);
+
+/// Starts the workers; they end with `stop`.
+pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
+    let mut workers = Supervisor::new(stop);
+    let engine = Arc::clone(&parts.engine);
+    workers.start("delivery", move |stop| Arc::clone(&engine).run(stop));
+    let domains = Arc::clone(&parts.services.domains);
+    workers.start("domains", move |stop| Arc::clone(&domains).run(stop));
+    let segments = Arc::clone(&parts.segments);
+    workers.start("segments", move |stop| Arc::clone(&segments).run(stop));
+    let (idempotency, retention, context) = (Arc::clone(&parts.idempotency), parts.retention, parts.context.clone());
+    workers.start("retention", move |stop| {
+        let (idempotency, context) = (Arc::clone(&idempotency), context.clone());
+        async move {
+            idempotency.load().await?;
+            every(RETENTION_EVERY, stop, || async {
+                idempotency.purge().await?;
+                delivery::forget_old(&context).await?;
+                contacts::forget_choices(&context).await?;
+                retention.apply(&context).await
+            })
+            .await
+        }
+    });
+    let dispatcher = Arc::clone(&parts.dispatcher);
+    workers.start("webhooks", move |stop| Arc::clone(&dispatcher).run(stop));
+    let erasures = Arc::new(Erasures::new(parts.context.clone()));
+    workers.start("erasure", move |stop| {
+        let erasures = Arc::clone(&erasures);
+        async move { every(ERASURES_EVERY, stop, || erasures.advance()).await }
+    });
+    let keys = Arc::clone(&parts.services.api_keys);
+    workers.start("api key uses", move |stop| {
+        let keys = Arc::clone(&keys);
+        async move { every(KEY_USES_EVERY, stop, || keys.flush_uses()).await }
+    });
+    workers
+}

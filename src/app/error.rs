@@ -1,0 +1,88 @@
+//! Why an instance does not start, or stops without being asked to.
+
+use std::net::SocketAddr;
+
+use crate::dns::DnsError;
+use crate::store::{OpenError, StoreError};
+use crate::workers::WorkerError;
+
+/// Why an instance does not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The store cannot be opened.
+    Store(OpenError),
+    /// An address cannot be listened on.
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The flag that names another.
+        flag: &'static str,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The DNS resolver cannot be set up.
+    Resolver(DnsError),
+    /// The UNIX socket of the command line cannot be made.
+    AdminSocket(std::io::Error),
+    /// The certificates that webhooks trust cannot be used.
+    Tls(tokio_rustls::rustls::Error),
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::Listen { address, flag, error } if error.kind() == std::io::ErrorKind::AddrInUse => {
+                write!(f, "{address} is in use by another program; choose another address with {flag}")
+            }
+            Self::Listen { address, flag, error } => {
+                write!(f, "cannot listen on {address} ({error}); choose another address with {flag}")
+            }
+            Self::Resolver(error) => {
+                write!(f, "cannot set up DNS lookups ({error}); name a DNS server with --resolver")
+            }
+            Self::Tls(error) => {
+                write!(f, "cannot use the certificates that webhooks trust ({error}); look at --webhook-ca-file")
+            }
+            Self::AdminSocket(error) => {
+                write!(f, "cannot make the socket of the command line ({error}); choose another --data-dir")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl From<OpenError> for StartError {
+    fn from(error: OpenError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<StoreError> for StartError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// Why an instance stopped without being asked to.
+#[derive(Debug)]
+pub enum ServeError {
+    /// A worker keeps failing.
+    Worker(WorkerError),
+    /// The store refuses everything until it is opened again.
+    Store(StoreError),
+}
+
+impl std::fmt::Display for ServeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Worker(error) => error.fmt(f),
+            Self::Store(error) => {
+                write!(f, "the store failed ({error}); look at the disk of the data directory, then start again")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}

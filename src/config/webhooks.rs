@@ -1,0 +1,75 @@
+//! What the dispatcher of webhooks is told.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+
+use clap::builder::BoolishValueParser;
+use clap::{Args, value_parser};
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+
+use super::{ConfigError, Purpose, values};
+use crate::dns::{Cidr, Guard};
+use crate::outgoing::Policy;
+use crate::webhooks::DispatchSettings;
+
+/// The settings of webhooks as they are given.
+#[derive(Args, Clone, Debug)]
+pub(super) struct WebhookSettings {
+    /// Requests per second to one webhook endpoint, up to 100000; 0 is no limit.
+    #[arg(long, env = "RINGMAIL_WEBHOOK_RATE", value_name = "N", default_value_t = 50,
+          value_parser = value_parser!(u32).range(0..=100_000), help_heading = "Webhooks")]
+    webhook_rate: u32,
+
+    /// Take endpoints with http:// URLs, and names of this machine alone, too: for development.
+    #[arg(long, env = "RINGMAIL_WEBHOOK_ALLOW_HTTP", value_parser = BoolishValueParser::new(),
+          help_heading = "Webhooks")]
+    webhook_allow_http: bool,
+
+    /// A range of private addresses that webhooks may be posted to all the same; may be repeated.
+    #[arg(long, env = "RINGMAIL_WEBHOOK_ALLOW_ADDRESS", value_name = "CIDR", value_delimiter = ',',
+          value_parser = values::cidr, help_heading = "Webhooks")]
+    webhook_allow_address: Vec<Cidr>,
+
+    /// Certificates in PEM that are trusted beside the public ones, for endpoints under an authority
+    /// of your own [default: none].
+    #[arg(long, env = "RINGMAIL_WEBHOOK_CA_FILE", value_name = "FILE", help_heading = "Webhooks")]
+    webhook_ca_file: Option<PathBuf>,
+}
+
+/// How webhooks are delivered.
+#[derive(Clone, Debug)]
+pub struct WebhookConfig {
+    /// How fast.
+    pub dispatch: DispatchSettings,
+    /// Where to.
+    pub policy: Policy,
+}
+
+impl WebhookSettings {
+    pub(super) fn into_config(self, purpose: &Purpose) -> Result<WebhookConfig, ConfigError> {
+        let Self { webhook_rate, webhook_allow_http, webhook_allow_address, webhook_ca_file } = self;
+        let mut allowed = webhook_allow_address;
+        let is_development = matches!(purpose, Purpose::Dev(_));
+        if is_development {
+            allowed.push(Cidr::v4(Ipv4Addr::new(127, 0, 0, 0), 8));
+            allowed.push(Cidr::v6(Ipv6Addr::LOCALHOST, 128));
+        }
+        let policy = Policy {
+            guard: Guard::allowing(allowed),
+            plain_http: webhook_allow_http || is_development,
+            extra_roots: webhook_ca_file.as_deref().map(certificates).transpose()?.unwrap_or_default(),
+        };
+        Ok(WebhookConfig { dispatch: DispatchSettings { per_second: webhook_rate }, policy })
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+    let refuse = |why: String| ConfigError::WebhookCertificates { path: path.to_owned(), why };
+    let file = CertificateDer::pem_file_iter(path).map_err(|error| refuse(error.to_string()))?;
+    let certificates: Vec<_> = file.collect::<Result<_, _>>().map_err(|error| refuse(error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(refuse("there is no certificate in it".to_owned()));
+    }
+    Ok(certificates)
+}

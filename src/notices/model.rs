@@ -1,0 +1,35 @@
+//! What owners are told. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::TimestampMs;
+use crate::id::WebhookId;
+
+/// Something that the owners of a team should know. On disk as it is here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notice {
+    /// The last ten deliveries to an endpoint ended in vain.
+    WebhookFailing {
+        /// The endpoint.
+        webhook: WebhookId,
+        /// Its URL.
+        endpoint: String,
+    },
+    /// An endpoint was disabled: twenty deliveries in a row ended in vain.
+    WebhookDisabled {
+        /// The endpoint.
+        webhook: WebhookId,
+        /// Its URL.
+        endpoint: String,
+    },
+    /// Deliveries to an endpoint are overdue by more than six hours.
+    WebhookBacklog {
+        /// The endpoint.
+        webhook: WebhookId,
+        /// Its URL.
+        endpoint: String,
+        /// When the oldest of them was due.
+        oldest_ms: TimestampMs,
+    },
+}

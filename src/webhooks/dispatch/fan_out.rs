@@ -1,0 +1,72 @@
+//! From the outbox of events to the queues of endpoints.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::context::Context;
+use crate::events::{self, Outgoing};
+use crate::id::{TeamId, WebhookId};
+use crate::store::{Reads, StoreError, WriteTx};
+use crate::webhooks::model::WebhookStatus;
+use crate::webhooks::store::{self, DeliveryRow, DeliveryState, Exhaustion};
+
+/// Deliveries queued in one commit, about.
+const DELIVERIES_MAX: usize = 2_000;
+
+/// What a step brought.
+#[derive(Debug, Default)]
+pub(super) struct FannedOut {
+    /// The endpoints that something was queued for.
+    pub(super) webhooks: BTreeSet<WebhookId>,
+    /// Events taken out of the outbox; none left when this is 0.
+    pub(super) events: usize,
+}
+
+/// Queues a delivery for each endpoint that hears of the events at the head of the outbox.
+pub(super) async fn step(context: &Context) -> Result<FannedOut, StoreError> {
+    let fanning = context.clone();
+    context.store.write_bulk(move |tx| fan_out(tx, &fanning)).await
+}
+
+fn fan_out(tx: &WriteTx<'_>, context: &Context) -> Result<FannedOut, StoreError> {
+    let mut fanned = FannedOut::default();
+    let mut known = HashMap::new();
+    for Outgoing { team, event, row } in events::take_outgoing(tx, DELIVERIES_MAX)? {
+        fanned.events += 1;
+        for webhook in row.endpoints {
+            let Some(status) = status(tx, &mut known, (team, webhook))? else { continue };
+            let state = match status {
+                WebhookStatus::Enabled => {
+                    fanned.webhooks.insert(webhook);
+                    DeliveryState::Queued { due_ms: row.queued_ms }
+                }
+                WebhookStatus::Disabled | WebhookStatus::AutoDisabled => {
+                    DeliveryState::Exhausted { at_ms: context.now_ms(), why: Exhaustion::Disabled }
+                }
+            };
+            let delivery = DeliveryRow {
+                event,
+                event_type: row.event_type,
+                queued_ms: row.queued_ms,
+                state,
+                counted: 0,
+                attempts: Vec::new(),
+            };
+            store::put_queued(tx, (team, webhook, context.id()), &delivery)?;
+        }
+    }
+    Ok(fanned)
+}
+
+/// Returns the status of an endpoint; none of one that is gone.
+fn status(
+    tx: &impl Reads,
+    known: &mut HashMap<WebhookId, Option<WebhookStatus>>,
+    (team, webhook): (TeamId, WebhookId),
+) -> Result<Option<WebhookStatus>, StoreError> {
+    if let Some(status) = known.get(&webhook) {
+        return Ok(*status);
+    }
+    let status = store::find(tx, team, webhook)?.map(|row| row.status);
+    known.insert(webhook, status);
+    Ok(status)
+}

@@ -1,0 +1,176 @@
+//! What a lane takes up next: its endpoint as it stands, and the deliveries that are due.
+
+use std::collections::HashSet;
+
+use tracing::error;
+
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::events;
+use crate::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
+use crate::outgoing::Bytes;
+use crate::signature::WebhookSecret;
+use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError};
+use crate::webhooks::ladder;
+use crate::webhooks::model::WebhookStatus;
+use crate::webhooks::store::{self, DeliveryState, Exhaustion, QueueRow, WebhookRow};
+
+/// Deliveries read at once.
+pub(super) const PAGE_ROWS: usize = 256;
+/// Bytes of bodies read at once.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// An endpoint as it stood when it was read.
+#[derive(Clone, Debug)]
+pub(super) struct Endpoint {
+    pub(super) url: String,
+    secret: WebhookSecret,
+    previous: Option<(WebhookSecret, TimestampMs)>,
+}
+
+impl Endpoint {
+    /// Returns the secrets that sign at `now_ms`, the newest first.
+    pub(super) fn secrets(&self, now_ms: TimestampMs) -> impl Iterator<Item = &WebhookSecret> {
+        let previous = self.previous.as_ref().filter(|(_, expires_ms)| *expires_ms > now_ms);
+        [Some(&self.secret), previous.map(|(secret, _)| secret)].into_iter().flatten()
+    }
+}
+
+/// A delivery in the hands of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub(super) team: TeamId,
+    pub(super) delivery: WebhookDeliveryId,
+    /// Its place in the queue.
+    pub(super) due_ms: TimestampMs,
+}
+
+/// A delivery to be made.
+#[derive(Clone, Debug)]
+pub(super) struct Work {
+    pub(super) taken: Taken,
+    pub(super) body: Bytes,
+}
+
+/// What is due for an endpoint.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    /// The endpoint, while it is enabled.
+    pub(super) endpoint: Option<Endpoint>,
+    /// What is to be delivered, in the order of the queue.
+    pub(super) work: Vec<Work>,
+    /// What is given up untried.
+    pub(super) given_up: Vec<(Taken, Exhaustion)>,
+    /// Places in the queue that no delivery belongs to.
+    pub(super) stray: Vec<Taken>,
+    /// When the next of the others is due; none when there is none, or more than was read.
+    pub(super) next_due_ms: Option<TimestampMs>,
+    /// Whether there is more that is due.
+    pub(super) is_more: bool,
+}
+
+/// Reads an endpoint and what is due for it, without what is `held` already.
+pub(super) fn read(
+    tx: &impl Reads,
+    context: &Context,
+    webhook: WebhookId,
+    held: &HashSet<WebhookDeliveryId>,
+) -> Result<Page, StoreError> {
+    let now_ms = context.now_ms();
+    let mut reading = Reading { tx, context, webhook, now_ms, endpoint: None, page: Page::default(), bytes: 0 };
+    let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
+    tx.scan(&WEBHOOK_QUEUE, &from, &to, Order::Ascending, |(_, due_ms, delivery), row| {
+        let due_ms = TimestampMs::try_from(due_ms).unwrap_or(TimestampMs::MAX);
+        if held.contains(&delivery) {
+            return NEXT;
+        }
+        let QueueRow { team } = row.decode()?;
+        reading.take(Taken { team, delivery, due_ms })
+    })?;
+    Ok(reading.page)
+}
+
+struct Reading<'a, R> {
+    tx: &'a R,
+    context: &'a Context,
+    webhook: WebhookId,
+    now_ms: TimestampMs,
+    /// The endpoint's row, once it has been looked for.
+    endpoint: Option<Option<WebhookRow>>,
+    page: Page,
+    bytes: usize,
+}
+
+impl<R: Reads> Reading<'_, R> {
+    fn take(&mut self, taken: Taken) -> crate::store::Step {
+        if self.endpoint.is_none() {
+            let row = store::find(self.tx, taken.team, self.webhook)?;
+            self.page.endpoint = match &row {
+                Some(row) if row.status == WebhookStatus::Enabled => Some(self.open(row)?),
+                _ => None,
+            };
+            self.endpoint = Some(row);
+        }
+        // What waits for an endpoint that hears of nothing is taken up at once, to be given up.
+        if self.page.endpoint.is_some() && taken.due_ms > self.now_ms {
+            self.page.next_due_ms = Some(taken.due_ms);
+            return STOP;
+        }
+        let count = self.page.work.len() + self.page.given_up.len() + self.page.stray.len();
+        if count == PAGE_ROWS || self.bytes >= PAGE_BYTES {
+            self.page.is_more = true;
+            return STOP;
+        }
+        self.sort(taken)?;
+        NEXT
+    }
+
+    fn open(&self, row: &WebhookRow) -> Result<Endpoint, StoreError> {
+        let secret = |sealed: &[u8]| {
+            let text = store::open_secret(&self.context.keyring, self.webhook, sealed)?;
+            WebhookSecret::parse(&text).ok_or_else(|| StoreError::Corrupt("a signing secret is none".into()))
+        };
+        let previous = row.previous.as_ref().map(|previous| Ok::<_, StoreError>((secret(&previous.secret)?, previous.expires_ms)));
+        Ok(Endpoint { url: row.endpoint.clone(), secret: secret(&row.secret)?, previous: previous.transpose()? })
+    }
+
+    /// Says what is to be done with a delivery.
+    fn sort(&mut self, taken: Taken) -> Result<(), StoreError> {
+        let Taken { team, delivery, due_ms } = taken;
+        let row = match self.tx.get(&WEBHOOK_DELIVERIES, &(team, self.webhook, delivery)) {
+            Ok(Some(row)) if row.state == (DeliveryState::Queued { due_ms }) => row,
+            Ok(_) => {
+                self.page.stray.push(taken);
+                return Ok(());
+            }
+            // One row that cannot be read must not hold up the others for good.
+            Err(StoreError::Corrupt(why)) => {
+                error!(%delivery, "a webhook delivery cannot be read and is given up: {why}");
+                self.page.stray.push(taken);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let enabled_ms = match &self.endpoint {
+            Some(Some(endpoint)) if self.page.endpoint.is_some() => endpoint.enabled_ms,
+            _ => TimestampMs::MAX,
+        };
+        if row.queued_ms < enabled_ms {
+            self.page.given_up.push((taken, Exhaustion::Disabled));
+            return Ok(());
+        }
+        if ladder::is_expired(row.queued_ms, self.now_ms) {
+            self.page.given_up.push((taken, Exhaustion::Expired));
+            return Ok(());
+        }
+        match events::message(self.tx, team, row.event)? {
+            Some(message) => {
+                self.bytes += message.body.len();
+                self.page.work.push(Work { taken, body: Bytes::from(message.body) });
+            }
+            None => self.page.given_up.push((taken, Exhaustion::Expired)),
+        }
+        Ok(())
+    }
+}

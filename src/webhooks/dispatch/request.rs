@@ -1,0 +1,59 @@
+//! One request: its headers, its signatures, and what came back.
+
+use super::page::{Endpoint, Taken, Work};
+use super::settle::{Fate, Outcome};
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::outgoing::Session;
+use crate::signature::sign;
+use crate::webhooks::ladder::Answered;
+use crate::webhooks::store::AttemptRow;
+
+/// The longest sentence that is kept of a failure.
+const FAILURE_CHARS_MAX: usize = 300;
+
+/// Posts a delivery, signed with the secrets in force.
+pub(super) async fn attempt(context: &Context, session: &mut Session, endpoint: &Endpoint, work: Work) -> Outcome {
+    let Work { taken, body } = work;
+    let sent_ms = context.now_ms();
+    let id = message_id(taken);
+    let timestamp_s = sent_ms.div_euclid(1_000);
+    let timestamp = timestamp_s.to_string();
+    let signatures: Vec<String> =
+        endpoint.secrets(sent_ms).map(|secret| sign(secret, &id, timestamp_s, &body)).collect();
+    let signature = signatures.join(" ");
+    let headers = [
+        ("content-type", "application/json"),
+        ("webhook-id", id.as_str()),
+        ("webhook-timestamp", timestamp.as_str()),
+        ("webhook-signature", signature.as_str()),
+        ("svix-id", id.as_str()),
+        ("svix-timestamp", timestamp.as_str()),
+        ("svix-signature", signature.as_str()),
+    ];
+    let began = crate::clock::monotonic();
+    let answer = session.post(&headers, body, sent_ms).await;
+    let took_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
+    let (answered, response) = match answer {
+        Ok(answer) => (Answered { status: Some(answer.status), retry_after: answer.retry_after }, answer.body),
+        Err(failure) => {
+            let sentence = failure.to_string().chars().take(FAILURE_CHARS_MAX).collect();
+            (Answered { status: None, retry_after: None }, sentence)
+        }
+    };
+    let attempt = AttemptRow { id: context.id(), sent_ms, took_ms, status: answered.status, response };
+    Outcome { taken, fate: Fate::Tried { attempt, answered } }
+}
+
+/// Returns what becomes of a delivery whose URL is not allowed: an attempt without a request.
+pub(super) fn not_sent(context: &Context, taken: Taken, why: &str, now_ms: TimestampMs) -> Outcome {
+    let answered = Answered { status: None, retry_after: None };
+    let response = why.chars().take(FAILURE_CHARS_MAX).collect();
+    let attempt = AttemptRow { id: context.id(), sent_ms: now_ms, took_ms: 0, status: None, response };
+    Outcome { taken, fate: Fate::Tried { attempt, answered } }
+}
+
+/// Returns the `webhook-id`: the same in every attempt, so that a repeat can be told.
+fn message_id(taken: Taken) -> String {
+    format!("msg_{}", taken.delivery)
+}

@@ -1,0 +1,161 @@
+//! Writing down what attempts came to: the deliveries, their places in the queue, how the endpoint
+//! fares and what follows from it, in one transaction.
+
+use super::page::Taken;
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::events::{self, EventTypes};
+use crate::id::{TeamId, WebhookId};
+use crate::notices::{self, Notice};
+use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS};
+use crate::store::{Reads as _, StoreError, WriteTx};
+use crate::webhooks::health::{Consequence, End};
+use crate::webhooks::ladder::{self, Answered, Verdict};
+use crate::webhooks::model::WebhookStatus;
+use crate::webhooks::store::{self, AttemptRow, DeliveryRow, DeliveryState, Exhaustion, HealthRow, WebhookRow};
+
+/// Attempts kept with a delivery: one whose endpoint answers 429 again and again has many.
+const ATTEMPTS_KEPT: usize = 16;
+
+/// What became of a delivery.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub(super) taken: Taken,
+    pub(super) fate: Fate,
+}
+
+/// How a delivery left the hands of its lane.
+#[derive(Clone, Debug)]
+pub(super) enum Fate {
+    /// A request was made.
+    Tried {
+        attempt: AttemptRow,
+        answered: Answered,
+    },
+    /// It was given up untried.
+    GivenUp(Exhaustion),
+    /// Its place in the queue belongs to no delivery.
+    Stray,
+}
+
+/// Whether anything more is sent to the endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// As before.
+    Unchanged,
+    /// It has been disabled.
+    Disabled,
+}
+
+/// Writes outcomes of one endpoint down.
+pub(super) fn settle(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    webhook: WebhookId,
+    outcomes: &[Outcome],
+) -> Result<Standing, StoreError> {
+    let Some(team) = outcomes.first().map(|outcome| outcome.taken.team) else { return Ok(Standing::Unchanged) };
+    let endpoint = store::find(tx, team, webhook)?;
+    let health = tx.get(&WEBHOOK_HEALTH, &(team, webhook))?.unwrap_or_default();
+    let now_ms = context.now_ms();
+    let mut settling = Settling { tx, context, team, webhook, endpoint, health: health.clone(), now_ms };
+    let mut standing = Standing::Unchanged;
+    for outcome in outcomes {
+        if settling.settle(outcome)? == Standing::Disabled {
+            standing = Standing::Disabled;
+        }
+    }
+    // A row of an endpoint that has been deleted would stay for good.
+    if settling.health != health && settling.endpoint.is_some() {
+        tx.put(&WEBHOOK_HEALTH, &(team, webhook), &settling.health)?;
+    }
+    Ok(standing)
+}
+
+struct Settling<'a, 't> {
+    tx: &'a WriteTx<'t>,
+    context: &'a Context,
+    team: TeamId,
+    webhook: WebhookId,
+    endpoint: Option<WebhookRow>,
+    health: HealthRow,
+    now_ms: TimestampMs,
+}
+
+impl Settling<'_, '_> {
+    fn settle(&mut self, outcome: &Outcome) -> Result<Standing, StoreError> {
+        let Taken { team, delivery, due_ms } = outcome.taken;
+        let key = (team, self.webhook, delivery);
+        let queue_key = store::queue_key(self.webhook, due_ms, delivery);
+        let row = match &outcome.fate {
+            Fate::Stray => None,
+            Fate::Tried { .. } | Fate::GivenUp(_) => self.tx.get(&WEBHOOK_DELIVERIES, &key)?,
+        };
+        let Some(row) = row else {
+            self.tx.delete(&WEBHOOK_QUEUE, &queue_key)?;
+            return Ok(Standing::Unchanged);
+        };
+        // Settled already, or queued anew by a replay, which has a place of its own.
+        if row.state != (DeliveryState::Queued { due_ms }) {
+            return Ok(Standing::Unchanged);
+        }
+        self.tx.delete(&WEBHOOK_QUEUE, &queue_key)?;
+        let (row, end) = self.settled(row, &outcome.fate);
+        store::put_queued(self.tx, key, &row)?;
+        match end {
+            Some(end) => self.follow(end),
+            None => Ok(Standing::Unchanged),
+        }
+    }
+
+    /// Returns the row after its fate, and how the delivery ended when that says something of the
+    /// endpoint.
+    fn settled(&self, row: DeliveryRow, fate: &Fate) -> (DeliveryRow, Option<End>) {
+        let at_ms = self.now_ms;
+        let exhausted = |why| DeliveryState::Exhausted { at_ms, why };
+        match fate {
+            Fate::Tried { attempt, answered } => {
+                let mut attempts = row.attempts;
+                if attempts.len() == ATTEMPTS_KEPT {
+                    attempts.remove(0);
+                }
+                attempts.push(attempt.clone());
+                let (state, counted, end) = match ladder::judge(row.queued_ms, row.counted, *answered, at_ms) {
+                    Verdict::Delivered => (DeliveryState::Delivered { at_ms }, row.counted, Some(End::Delivered)),
+                    Verdict::Again { due_ms, counted } => (DeliveryState::Queued { due_ms }, counted, None),
+                    Verdict::Exhausted(why) => (exhausted(why), row.counted, Some(End::Exhausted)),
+                };
+                (DeliveryRow { state, counted, attempts, ..row }, end)
+            }
+            Fate::GivenUp(why) => {
+                let end = (*why != Exhaustion::Disabled).then_some(End::Exhausted);
+                (DeliveryRow { state: exhausted(*why), ..row }, end)
+            }
+            Fate::Stray => (row, None),
+        }
+    }
+
+    /// Draws the consequence of a delivery's end.
+    fn follow(&mut self, end: End) -> Result<Standing, StoreError> {
+        let consequence = self.health.take(end);
+        let Some(endpoint) = &mut self.endpoint else { return Ok(Standing::Unchanged) };
+        if endpoint.status != WebhookStatus::Enabled {
+            return Ok(Standing::Unchanged);
+        }
+        let (webhook, url) = (self.webhook, endpoint.endpoint.clone());
+        match consequence {
+            Consequence::Nothing => Ok(Standing::Unchanged),
+            Consequence::Failing => {
+                notices::tell(self.tx, self.context, self.team, &Notice::WebhookFailing { webhook, endpoint: url })?;
+                Ok(Standing::Unchanged)
+            }
+            Consequence::Disabled => {
+                endpoint.status = WebhookStatus::AutoDisabled;
+                self.tx.put(&WEBHOOKS, &(self.team, webhook), endpoint)?;
+                events::subscribe(self.tx, self.team, webhook, EventTypes::default())?;
+                notices::tell(self.tx, self.context, self.team, &Notice::WebhookDisabled { webhook, endpoint: url })?;
+                Ok(Standing::Disabled)
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Deliveries that do not arrive at once, or at all.
+
+use super::receiver::{Receiver, Reply};
+use super::*;
+use crate::notices::Notice;
+use crate::webhooks::ladder::DELAYS_MS;
+use crate::webhooks::{DeliveryState, Exhaustion};
+
+const DOWN: Reply = Reply::Status(503, "");
+
+fn exhausted(row: &DeliveryRow) -> Option<Exhaustion> {
+    match row.state {
+        DeliveryState::Exhausted { at_ms: _, why } => Some(why),
+        DeliveryState::Queued { .. } | DeliveryState::Delivered { .. } => None,
+    }
+}
+
+fn milliseconds(ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(ms).unwrap())
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_down_is_asked_at_every_rung_of_the_ladder_and_at_no_other_time() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(DOWN).await;
+    endpoint(&running.context, &receiver.url()).await;
+    let began_ms = running.context.now_ms();
+    happen(&running.context, 1).await;
+
+    let mut ids = vec![receiver.next().await.header("webhook-id").to_owned()];
+    for (rung, delay_ms) in (1..).zip(DELAYS_MS) {
+        running.until(|rows| rows.iter().any(|row| row.counted == rung)).await;
+        running.turn(milliseconds(delay_ms - 1));
+        running.turn(milliseconds(1));
+        ids.push(receiver.next().await.header("webhook-id").to_owned());
+    }
+
+    let rows = running.until(|rows| rows.iter().all(|row| exhausted(row).is_some())).await;
+    assert_eq!(exhausted(&rows[0]), Some(Exhaustion::Schedule));
+    let sent: Vec<i64> = rows[0].attempts.iter().map(|attempt| attempt.sent_ms - began_ms).collect();
+    let rungs: Vec<i64> = std::iter::once(0)
+        .chain(DELAYS_MS)
+        .scan(0, |at_ms, delay_ms| {
+            *at_ms += delay_ms;
+            Some(*at_ms)
+        })
+        .collect();
+    assert_eq!(sent, rungs);
+    ids.dedup();
+    assert_eq!(ids.len(), 1, "every attempt carries the same id");
+    assert!(receiver.unasked().is_none());
+    assert_eq!(queued(&running.context), []);
+}
+
+#[tokio::test]
+async fn a_429_that_says_when_is_waited_for_and_does_not_count() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(Reply::Status(429, "retry-after: 1800\r\n")).await;
+    endpoint(&running.context, &receiver.url()).await;
+    happen(&running.context, 1).await;
+
+    for _ in 0..10 {
+        let asked_ms = running.context.now_ms();
+        receiver.next().await;
+        let waits = move |rows: &[DeliveryRow]| {
+            rows.iter().any(|row| row.state == (DeliveryState::Queued { due_ms: asked_ms + 1_800_000 }))
+        };
+        let rows = running.until(waits).await;
+        assert_eq!(rows[0].counted, 0);
+        running.turn(Duration::from_secs(1_800));
+    }
+    receiver.answer(Reply::Status(200, ""));
+    running.turn(Duration::from_secs(1_800));
+
+    running.until(|rows| matches!(rows[0].state, DeliveryState::Delivered { .. })).await;
+}
+
+#[tokio::test]
+async fn what_is_not_delivered_within_a_day_is_dropped() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(Reply::Status(429, "retry-after: 3600\r\n")).await;
+    endpoint(&running.context, &receiver.url()).await;
+    happen(&running.context, 1).await;
+
+    for hours in 1..=24 {
+        receiver.next().await;
+        running.until(|rows| rows[0].attempts.len() == hours.min(16)).await;
+        running.until(|rows| !matches!(rows[0].state, DeliveryState::Queued { due_ms } if due_ms <= running.context.now_ms())).await;
+        running.turn(Duration::from_secs(3_600));
+    }
+
+    let rows = running.until(|rows| exhausted(&rows[0]).is_some()).await;
+    assert_eq!(exhausted(&rows[0]), Some(Exhaustion::Expired));
+    assert_eq!(rows[0].attempts.len(), 16, "the last attempts are kept");
+    assert!(receiver.unasked().is_none());
+}
+
+#[tokio::test]
+async fn twenty_deliveries_in_vain_disable_the_endpoint_and_its_owners_are_told() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(DOWN).await;
+    let (id, _) = endpoint(&running.context, &receiver.url()).await;
+    happen(&running.context, 25).await;
+    for delay_ms in DELAYS_MS {
+        let now_ms = running.context.now_ms();
+        running
+            .until(|rows| {
+                rows.len() == 25
+                    && rows.iter().all(|row| matches!(row.state, DeliveryState::Queued { due_ms } if due_ms > now_ms))
+            })
+            .await;
+        running.turn(milliseconds(delay_ms));
+    }
+
+    let rows = running.until(|rows| rows.iter().all(|row| exhausted(row).is_some())).await;
+
+    assert_eq!(row(&running.context, id).status, WebhookStatus::AutoDisabled);
+    let of = |why| rows.iter().filter(|row| exhausted(row) == Some(why)).count();
+    assert!(of(Exhaustion::Schedule) >= 20);
+    assert_eq!(of(Exhaustion::Schedule) + of(Exhaustion::Disabled), 25);
+    let url = receiver.url();
+    let told = [
+        Notice::WebhookFailing { webhook: id, endpoint: url.clone() },
+        Notice::WebhookDisabled { webhook: id, endpoint: url },
+    ];
+    assert_eq!(notices(&running.context), told);
+    assert_eq!(queued(&running.context), []);
+    // What happens while it is disabled is not written down for it.
+    while receiver.unasked().is_some() {}
+    happen(&running.context, 1).await;
+    assert_eq!(deliveries(&running.context).len(), 25);
+}
+
+#[tokio::test]
+async fn what_was_queued_before_an_endpoint_was_enabled_again_is_not_delivered() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(DOWN).await;
+    let (id, _) = endpoint(&running.context, &receiver.url()).await;
+    happen(&running.context, 1).await;
+    receiver.next().await;
+    running.until(|rows| rows.iter().any(|row| row.counted == 1)).await;
+    running.context.clock.advance(Duration::from_secs(1));
+    let enabled_ms = running.context.now_ms();
+    let enabled = WebhookRow { enabled_ms, ..row(&running.context, id) };
+    write(&running.context, move |tx| tx.put(&WEBHOOKS, &(TEAM, id), &enabled)).await;
+    receiver.answer(Reply::Status(200, ""));
+    running.bell.ring(id);
+
+    running.turn(Duration::from_secs(5));
+    happen(&running.context, 1).await;
+
+    let rows = running.until(|rows| rows.len() == 2 && rows.iter().all(|row| !matches!(row.state, DeliveryState::Queued { .. }))).await;
+    assert_eq!(exhausted(&rows[0]), Some(Exhaustion::Disabled));
+    assert!(matches!(rows[1].state, DeliveryState::Delivered { .. }));
+}
+
+#[tokio::test]
+async fn an_endpoint_that_hangs_keeps_no_other_waiting() {
+    let running = Running::start();
+    let hanging = Receiver::start(Reply::Held).await;
+    let mut live = Receiver::start(Reply::Status(200, "")).await;
+    endpoint(&running.context, &hanging.url()).await;
+    endpoint(&running.context, &live.url()).await;
+
+    happen(&running.context, 100).await;
+
+    for _ in 0..100 {
+        live.next().await;
+    }
+    assert_eq!(hanging.under_way_max(), 8);
+}
+
+#[tokio::test]
+async fn a_connection_that_is_closed_is_an_attempt_that_failed() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(Reply::Close).await;
+    endpoint(&running.context, &receiver.url()).await;
+    happen(&running.context, 1).await;
+    receiver.next().await;
+
+    let rows = running.until(|rows| rows.iter().any(|row| row.counted == 1)).await;
+
+    let attempt = &rows[0].attempts[0];
+    assert_eq!(attempt.status, None);
+    assert!(!attempt.response.is_empty());
+}
+
+#[tokio::test]
+async fn a_url_that_is_not_allowed_any_more_is_an_attempt_without_a_request() {
+    let running = Running::start();
+    endpoint(&running.context, "https://10.0.0.1/hook").await;
+
+    happen(&running.context, 1).await;
+
+    let rows = running.until(|rows| rows.iter().any(|row| row.counted == 1)).await;
+    assert!(rows[0].attempts[0].response.contains("private"), "{}", rows[0].attempts[0].response);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_deleted_gets_nothing_more() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(DOWN).await;
+    let (id, _) = endpoint(&running.context, &receiver.url()).await;
+    happen(&running.context, 1).await;
+    receiver.next().await;
+    running.until(|rows| rows.iter().any(|row| row.counted == 1)).await;
+    write(&running.context, move |tx| {
+        tx.delete(&WEBHOOKS, &(TEAM, id))?;
+        events::subscribe(tx, TEAM, id, EventTypes::default())
+    })
+    .await;
+    running.bell.ring(id);
+
+    running.turn(Duration::from_secs(5));
+
+    running.until(|rows| rows.iter().all(|row| exhausted(row) == Some(Exhaustion::Disabled))).await;
+    assert_eq!(queued(&running.context), []);
+    assert!(receiver.unasked().is_none());
+}
