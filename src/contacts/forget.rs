@@ -69,9 +69,9 @@ async fn remove_choices(
         let Looked { found, last } = context.store.read(move |tx| look(tx, team, &sought, passed, steps)).await?;
         if !found.is_empty() {
             let remove = move |tx: &WriteTx<'_>| {
-                found.iter().try_for_each(|(contact, topic)| {
-                    tx.delete(&TOPIC_CHOICES, &(team, *contact, *topic)).map(|_| ())
-                })
+                found
+                    .iter()
+                    .try_for_each(|(contact, topic)| tx.delete(&TOPIC_CHOICES, &(team, *contact, *topic)).map(|_| ()))
             };
             context.store.write_bulk_sized::<_, StoreError>(steps.commit_rows * CHOICE_BYTES, remove).await?;
         }

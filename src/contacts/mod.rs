@@ -29,7 +29,8 @@ mod view;
 mod write;
 
 pub use batch::{
-    BATCH_CHOICES_MAX, BATCH_MAX, Batch, BatchError, BatchItem, BatchOptions, BatchOutcome, ItemStatus, OnConflict, Validation,
+    BATCH_CHOICES_MAX, BATCH_MAX, Batch, BatchError, BatchItem, BatchOptions, BatchOutcome, ItemStatus, OnConflict,
+    Validation,
 };
 pub use borrowed::BorrowedContact;
 pub use check::ItemError;

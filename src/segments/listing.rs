@@ -56,14 +56,7 @@ struct Gathered {
 
 impl Gathered {
     /// Looks on, as far as `pace` says.
-    fn look(
-        &mut self,
-        tx: &impl Reads,
-        team: TeamId,
-        rule: &Rule,
-        span: Span,
-        pace: Pace,
-    ) -> Result<(), StoreError> {
+    fn look(&mut self, tx: &impl Reads, team: TeamId, rule: &Rule, span: Span, pace: Pace) -> Result<(), StoreError> {
         let walked = walk_at(tx, team, rule, span, pace, |one| {
             self.contacts.push(one.contact);
             if self.contacts.len() == self.wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -174,8 +174,7 @@ pub fn add(
     let id = context.id();
     let created_ms = context.now_ms();
     let opted_out_ms = (origin == Origin::Unsubscribe).then_some(created_ms);
-    let row =
-        SuppressionRow { email: Some(address.identity()), hash, origin, source: email, created_ms, opted_out_ms };
+    let row = SuppressionRow { email: Some(address.identity()), hash, origin, source: email, created_ms, opted_out_ms };
     put(tx, team, id, &row)?;
     tx.put(&SUPPRESSION_ADDRESSES, &(team, hash), &SuppressionIdRow { id })?;
     record(tx, context, team, AudienceKind::SuppressionAdded, id, &row, source)?;

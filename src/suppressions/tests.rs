@@ -1,7 +1,7 @@
 //! The rows of the list over a real store.
 
-use super::model::{Cause, Origin, SendKind, Suppression};
 use super::lift_opt_out;
+use super::model::{Cause, Origin, SendKind, Suppression};
 use super::store::{Added, add, blocks, erase, find, find_listed, hash, is_opted_out, list, remove};
 use crate::address::EmailAddress;
 use crate::context::Context;

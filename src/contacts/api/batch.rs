@@ -10,7 +10,9 @@ use super::request::{BatchGetRequest, BatchRemoveRequest, CreateContactRequest, 
 use super::response::{BatchGetResponse, BatchItemError, BatchRemoveResponse, BatchResponse};
 use crate::api_keys::Caller;
 use crate::blocking;
-use crate::contacts::{BATCH_CHOICES_MAX, BATCH_MAX, BatchError, BatchOptions, Contacts, Erase, NewContact, OptIns, Validation};
+use crate::contacts::{
+    BATCH_CHOICES_MAX, BATCH_MAX, BatchError, BatchOptions, Contacts, Erase, NewContact, OptIns, Validation,
+};
 use crate::events::Source;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body};
 

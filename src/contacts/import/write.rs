@@ -6,8 +6,8 @@ use super::row::ImportItem;
 use super::{Existing, Outcome, Property, Run};
 use crate::contact_properties::{ContactProperties, PROPERTIES_MAX};
 use crate::contacts::{
-    BATCH_CHOICES_MAX, BATCH_MAX, BatchError, BatchItem, BatchOptions, BatchOutcome, CONTACT_PROPERTIES_MAX, ContactChanges, Contacts,
-    ItemError, ItemStatus, NewContact, OnConflict, OptIns, PropertyChange, Validation,
+    BATCH_CHOICES_MAX, BATCH_MAX, BatchError, BatchItem, BatchOptions, BatchOutcome, CONTACT_PROPERTIES_MAX,
+    ContactChanges, Contacts, ItemError, ItemStatus, NewContact, OnConflict, OptIns, PropertyChange, Validation,
 };
 use crate::context::Context;
 use crate::events::Source;

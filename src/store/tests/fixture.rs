@@ -291,12 +291,12 @@ fn visit_webhooks(visit: &mut impl Visit) {
     visit.row(&EVENT_SUBSCRIPTIONS, &(TEAM,), json!({ "endpoints": [[id(90), 6], [id(91), 16_777_215]] }));
     let message = json!({ "event_type": "contact.created", "at_ms": AT_MS, "body": "{\"type\":\"contact.created\"}" });
     visit.row(&EVENT_MESSAGES, &(TEAM, raw(70)), message);
-    visit.row(&EVENT_OUTBOX, &(TEAM, raw(70)), json!({ "event_type": "contact.created", "queued_ms": AT_MS, "endpoints": [id(90), id(91)] }));
-    let endpoints = [
-        ("enabled", json!({ "named": 6 })),
-        ("disabled", json!("all")),
-        ("auto_disabled", json!("all")),
-    ];
+    visit.row(
+        &EVENT_OUTBOX,
+        &(TEAM, raw(70)),
+        json!({ "event_type": "contact.created", "queued_ms": AT_MS, "endpoints": [id(90), id(91)] }),
+    );
+    let endpoints = [("enabled", json!({ "named": 6 })), ("disabled", json!("all")), ("auto_disabled", json!("all"))];
     for (number, (status, subscription)) in (90..).zip(endpoints) {
         let endpoint = json!({
             "endpoint": "https://hooks.example.com/mail", "subscription": subscription, "status": status,

@@ -110,9 +110,7 @@ fn a_link_outlives_its_topic_and_its_opt_out_holds_for_mail_on_its_way() {
     let ada = server.contact("ada@example.org", false);
     let (ada_path, bob_path) =
         (topic_path(&server, gone, "ada@example.org"), topic_path(&server, gone, "bob@example.org"));
-    let later = |to: &str| {
-        server.send(&json!({ "to": to, "topic_id": gone.to_string(), "scheduled_at": "in 1 hour" }))
-    };
+    let later = |to: &str| server.send(&json!({ "to": to, "topic_id": gone.to_string(), "scheduled_at": "in 1 hour" }));
     let [to_ada, to_bob, to_eve] = ["ada@example.org", "bob@example.org", "eve@example.org"].map(later);
     server.delete(&format!("/topics/{gone}")).ok(200);
 
