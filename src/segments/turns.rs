@@ -37,13 +37,13 @@ pub(super) struct Turns<V> {
     patience: Duration,
     /// Counts that have not begun. One that has begun is found no more: what changed since then may
     /// be missing from it.
-    waiting: Mutex<HashMap<(TeamId, RulePrint), Weak<Answer<V>>>>,
+    waiting: Mutex<Waiting<V>>,
     of_teams: Mutex<HashMap<TeamId, Weak<Semaphore>>>,
     of_all: Arc<Semaphore>,
 }
 
-/// Where the answer of a count will be, for all who wait for it.
-type Answer<V> = OnceCell<V>;
+/// Where the answers of counts will be, for all who wait for them.
+type Waiting<V> = HashMap<(TeamId, RulePrint), Weak<OnceCell<V>>>;
 
 /// A turn, until it is dropped.
 struct Turn {
@@ -83,7 +83,7 @@ impl<V: Clone> Turns<V> {
     }
 
     /// Returns where the answer will be.
-    fn join(&self, team: TeamId, print: RulePrint) -> Arc<Answer<V>> {
+    fn join(&self, team: TeamId, print: RulePrint) -> Arc<OnceCell<V>> {
         let mut waiting = lock(&self.waiting);
         if let Some(answer) = waiting.get(&(team, print)).and_then(Weak::upgrade) {
             return answer;
@@ -95,7 +95,7 @@ impl<V: Clone> Turns<V> {
         answer
     }
 
-    fn begin(&self, team: TeamId, print: RulePrint, answer: &Arc<Answer<V>>) {
+    fn begin(&self, team: TeamId, print: RulePrint, answer: &Arc<OnceCell<V>>) {
         let mut waiting = lock(&self.waiting);
         if waiting.get(&(team, print)).is_some_and(|other| std::ptr::eq(other.as_ptr(), Arc::as_ptr(answer))) {
             waiting.remove(&(team, print));
