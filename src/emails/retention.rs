@@ -11,7 +11,7 @@ use crate::emails::store::DeliveryState;
 use crate::id::{EmailId, Id, TeamId};
 use crate::store::tables::{ATTEMPTS, EMAIL_BODIES, EMAILS, EVENTS};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
-use crate::{events, teams};
+use crate::{events, teams, webhooks};
 
 /// Emails looked at in one transaction.
 const PAGE_ROWS: usize = 200;
@@ -26,7 +26,7 @@ pub struct Retention {
     pub content_days: u32,
     /// Days the rows, timelines and conversations are kept; never fewer than the content.
     pub email_days: u32,
-    /// Days the events about contacts and suppressions are kept: as long as their deliveries.
+    /// Days the deliveries of webhooks are kept, and the events about contacts and suppressions.
     pub delivery_days: u32,
 }
 
@@ -45,6 +45,7 @@ impl Retention {
             purge_rows(context, team, before(self.email_days)).await?;
         }
         events::purge_audience(context, before(self.delivery_days)).await?;
+        webhooks::purge(context, before(self.delivery_days)).await?;
         capture::purge(context, before(self.content_days)).await
     }
 }

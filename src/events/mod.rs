@@ -5,18 +5,21 @@
 //! `types.rs` the types that webhook endpoints ask for; `model.rs` the kinds of an email's events and
 //! what each carries; `store.rs` their rows and reads; `payload.rs` what is delivered of them;
 //! `audience.rs` the events about contacts and suppressions; `team.rs` those about a team; `outbox.rs`
-//! who hears of an event, and where the dispatcher of webhooks finds it; `erase.rs` taking addresses
-//! out; `retention.rs` how long what does not go with an email is kept.
+//! who hears of an event, and where the dispatcher of webhooks finds it; `sample.rs` what a test of an
+//! endpoint tells; `erase.rs` and `erase_message.rs` taking addresses out; `retention.rs` how long what
+//! does not go with an email is kept.
 //!
 //! Invariants: an event and the endpoints that hear of it are one transaction; a payload is written
 //! once and never made again.
 
 mod audience;
 mod erase;
+mod erase_message;
 mod model;
 mod outbox;
 mod payload;
 mod retention;
+mod sample;
 mod store;
 mod team;
 mod types;
@@ -26,10 +29,14 @@ pub use audience::{
     SuppressionSnapshot, TopicSnapshot, record_audience,
 };
 pub(crate) use erase::{Reach, audience_page, erase_audience, erase_of_email, of_email_hold};
+pub(crate) use erase_message::{MessageReach, erase_message, message_page};
 pub use model::{Bounce, BounceType, Click, Detail, Event, Kind, Open};
-pub use outbox::{MessageRow, Outgoing, OutboxRow, SubscriptionsRow, message, subscribe, take_outgoing, tell_one};
+pub use outbox::{
+    MessageRow, OutboxRow, Outgoing, SubscriptionsRow, message, put_message, subscribe, take_outgoing, tell_one,
+};
 pub use payload::EmailFacts;
-pub use retention::purge_audience;
+pub use retention::{purge_audience, purge_messages};
+pub use sample::sample;
 pub use store::{EventRow, of_email, record};
 pub use team::{Deliverability, Metric, Quota, QuotaPeriod, TeamEvent, record_team};
 pub use types::{EventType, EventTypes};

@@ -184,3 +184,12 @@ pub fn take_outgoing(tx: &WriteTx<'_>, deliveries_max: usize) -> Result<Vec<Outg
 pub fn message(tx: &impl Reads, team: TeamId, event: EventId) -> Result<Option<MessageRow>, StoreError> {
     tx.get(&EVENT_MESSAGES, &(team, event))
 }
+
+/// Keeps what is delivered of an event that one endpoint alone hears of. The caller queues the delivery
+/// in the same transaction.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn put_message(tx: &WriteTx<'_>, team: TeamId, event: EventId, message: &MessageRow) -> Result<(), StoreError> {
+    tx.put(&EVENT_MESSAGES, &(team, event), message)
+}

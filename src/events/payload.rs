@@ -144,12 +144,8 @@ pub(super) fn email(event_type: EventType, event: &Event, facts: &EmailFacts) ->
         // The reply of a receiving server is for the timeline alone.
         Detail::None | Detail::Reply { reply: _ } => {}
         Detail::Bounce(Bounce { message, bounce_type, subtype, diagnostic }) => {
-            let bounce = BounceData {
-                message,
-                r#type: bounce_type.as_str(),
-                sub_type: subtype,
-                diagnostic_code: diagnostic,
-            };
+            let bounce =
+                BounceData { message, r#type: bounce_type.as_str(), sub_type: subtype, diagnostic_code: diagnostic };
             data.bounce = Some(bounce);
         }
         Detail::Complaint { feedback_type } => data.complaint_feedback_type = feedback_type.as_deref(),
@@ -236,8 +232,7 @@ mod tests {
         let event = Event { kind: Kind::Sent, at_ms: AT_MS, recipients: Vec::new(), detail: Detail::None };
         let facts = EmailFacts { tags: Vec::new(), headers: Vec::new(), ..facts() };
 
-        let body: serde_json::Value =
-            serde_json::from_str(&email(EventType::EmailSent, &event, &facts)).unwrap();
+        let body: serde_json::Value = serde_json::from_str(&email(EventType::EmailSent, &event, &facts)).unwrap();
 
         assert!(body["data"].get("tags").is_none());
         assert!(body["data"].get("headers").is_none());

@@ -1,10 +1,11 @@
-//! How long events about the audience are kept. Those about an email go with the email's row.
+//! How long events about the audience are kept, and what webhooks deliver of any. Events about an email
+//! go with the email's row.
 
 use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::id::{EventId, Id, TeamId};
 use crate::store::StoreError;
-use crate::store::tables::AUDIENCE_EVENTS;
+use crate::store::tables::{AUDIENCE_EVENTS, EVENT_MESSAGES};
 use crate::teams;
 
 /// Rows removed in one transaction.
@@ -19,6 +20,24 @@ pub async fn purge_audience(context: &Context, before_ms: TimestampMs) -> Result
         purge(context, team.id, EventId::first_at(before_ms)).await?;
     }
     Ok(())
+}
+
+/// Removes what was delivered of the team's events before `until`, which is itself kept. A sweep costs
+/// what it removes.
+///
+/// # Errors
+/// [`StoreError`].
+pub async fn purge_messages(context: &Context, team: TeamId, until: EventId) -> Result<(), StoreError> {
+    let Some(last) = u128::from_be_bytes(*until.as_bytes()).checked_sub(1) else { return Ok(()) };
+    let last = EventId::from_bytes(last.to_be_bytes());
+    loop {
+        let remove = move |tx: &crate::store::WriteTx<'_>| {
+            tx.delete_range(&EVENT_MESSAGES, &(team, Id::MIN), &(team, last), PAGE_ROWS)
+        };
+        if context.store.write_bulk::<_, StoreError>(remove).await? < PAGE_ROWS {
+            return Ok(());
+        }
+    }
 }
 
 /// `until` is kept when it is there: no id that was drawn is the first of its millisecond.

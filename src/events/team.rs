@@ -104,7 +104,7 @@ impl TeamEvent {
         }
     }
 
-    fn body(&self, at_ms: TimestampMs) -> String {
+    pub(super) fn body(&self, at_ms: TimestampMs) -> String {
         match self {
             Self::DeliverabilityWarning(data) | Self::DeliverabilityPaused(data) => {
                 Envelope::new(self.event_type(), at_ms, data).to_json()
@@ -158,7 +158,10 @@ mod tests {
         };
         for (name, event) in [
             ("deliverability_warning", TeamEvent::DeliverabilityWarning(rate.clone())),
-            ("deliverability_paused", TeamEvent::DeliverabilityPaused(Deliverability { metric: Metric::Bounce, ..rate })),
+            (
+                "deliverability_paused",
+                TeamEvent::DeliverabilityPaused(Deliverability { metric: Metric::Bounce, ..rate }),
+            ),
             ("quota_warning", TeamEvent::QuotaWarning(quota(QuotaPeriod::Day { ceiling: 150 }))),
             ("quota_reached", TeamEvent::QuotaReached(quota(QuotaPeriod::Month { overage: true }))),
             ("quota_paused", TeamEvent::QuotaPaused(quota(QuotaPeriod::Day { ceiling: 150 }))),

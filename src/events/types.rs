@@ -181,7 +181,8 @@ mod tests {
 
     #[test]
     fn a_set_holds_what_was_put_into_it() {
-        let set: EventTypes = [EventType::EmailSent, EventType::QuotaPaused, EventType::EmailSent].into_iter().collect();
+        let set: EventTypes =
+            [EventType::EmailSent, EventType::QuotaPaused, EventType::EmailSent].into_iter().collect();
 
         assert_eq!(set.iter().collect::<Vec<_>>(), [EventType::EmailSent, EventType::QuotaPaused]);
         assert!(EventTypes::default().is_empty());

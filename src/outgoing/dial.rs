@@ -72,8 +72,9 @@ impl Client {
     async fn handshake(&self, tcp: TcpStream, host: &Host, deadline: Instant) -> Result<TlsStream<TcpStream>, Failure> {
         let name = match host {
             Host::Address(ip) => ServerName::from(*ip),
-            Host::Name(name) | Host::Local(name) => ServerName::try_from(String::from(&**name))
-                .map_err(|_| Failure::Tls(TlsFailure::WrongHost))?,
+            Host::Name(name) | Host::Local(name) => {
+                ServerName::try_from(String::from(&**name)).map_err(|_| Failure::Tls(TlsFailure::WrongHost))?
+            }
         };
         let end = deadline.min(Instant::now() + self.shared.timings.tls);
         let handshake = TlsConnector::from(self.shared.tls.clone()).connect(name, tcp);

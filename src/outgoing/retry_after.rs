@@ -20,7 +20,9 @@ pub(super) fn parse(value: &str, now_ms: TimestampMs) -> Option<Duration> {
     }
     if value.bytes().all(|byte| byte.is_ascii_digit()) {
         // More digits than fit are as good as the maximum.
-        return Some(value.parse().map_or(RETRY_AFTER_MAX, |seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX)));
+        return Some(
+            value.parse().map_or(RETRY_AFTER_MAX, |seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX)),
+        );
     }
     let date = DATE_FORMATS.iter().find_map(|format| NaiveDateTime::parse_from_str(value, format).ok())?;
     let ahead_ms = date.and_utc().timestamp_millis().saturating_sub(now_ms);

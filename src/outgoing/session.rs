@@ -91,8 +91,7 @@ impl Session {
             }
         }
         let link = Link::over(self.client.dial(&self.url, now_ms, deadline).await?).await?;
-        let (reply, link) =
-            link.exchange(request, self.answer_by(deadline)).await.map_err(|broken| broken.failure)?;
+        let (reply, link) = link.exchange(request, self.answer_by(deadline)).await.map_err(|broken| broken.failure)?;
         self.kept = link;
         Ok(reply)
     }

@@ -201,7 +201,11 @@ impl fmt::Display for UrlError {
                 return write!(f, "the URL holds `{c}`; percent-encode it, as `%{:02X}`", u32::from(*c));
             }
             Self::Character(c) => {
-                return write!(f, "the URL holds the character U+{:04X}; leave it out or percent-encode it", u32::from(*c));
+                return write!(
+                    f,
+                    "the URL holds the character U+{:04X}; leave it out or percent-encode it",
+                    u32::from(*c)
+                );
             }
         })
     }

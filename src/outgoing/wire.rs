@@ -67,11 +67,7 @@ impl Wire {
 }
 
 impl hyper::rt::Read for Wire {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        mut into: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, mut into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         let left = self.budget.0.load(Ordering::Relaxed);
         if left == 0 {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the answer is too long")));

@@ -128,10 +128,7 @@ mod tests {
     fn only_a_429_is_waited_for_as_it_asks() {
         let answered = Answered { status: Some(503), retry_after: Some(Duration::from_secs(3_600)) };
 
-        assert_eq!(
-            judge(QUEUED_MS, 0, answered, QUEUED_MS),
-            Verdict::Again { due_ms: QUEUED_MS + 5_000, counted: 1 }
-        );
+        assert_eq!(judge(QUEUED_MS, 0, answered, QUEUED_MS), Verdict::Again { due_ms: QUEUED_MS + 5_000, counted: 1 });
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Subscription, Webhook, WebhookStatus};
+use super::model::{Subscription, WEBHOOKS_MAX, Webhook, WebhookStatus};
 use crate::clock::TimestampMs;
 use crate::events::EventType;
-use crate::id::{EventId, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
+use crate::id::{EventId, Id, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
 use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
-use crate::store::{Keyring, Reads, Row, StoreError, WriteTx};
+use crate::store::{Keyring, NEXT, Order, Reads, Row, StoreError, WriteTx};
 
 /// An endpoint on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,6 +172,27 @@ impl WebhookRow {
 /// [`StoreError`].
 pub(super) fn find(tx: &impl Reads, team: TeamId, id: WebhookId) -> Result<Option<WebhookRow>, StoreError> {
     tx.get(&WEBHOOKS, &(team, id))
+}
+
+/// Returns the ids of the team's endpoints, oldest first; at most [`WEBHOOKS_MAX`].
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn ids(tx: &impl Reads, team: TeamId) -> Result<Vec<WebhookId>, StoreError> {
+    let mut ids = Vec::new();
+    tx.scan(&WEBHOOKS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, id), _| {
+        ids.push(id);
+        NEXT
+    })?;
+    Ok(ids)
+}
+
+/// Returns whether the team has as many endpoints as a team can have.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
+    Ok(ids(tx, team)?.len() >= WEBHOOKS_MAX)
 }
 
 /// Seals a secret for an endpoint.

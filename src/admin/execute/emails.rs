@@ -107,7 +107,9 @@ fn event(event: Event) -> EventView {
         Detail::Failed { reason, diagnostic } => Some(joined(reason, diagnostic)),
         Detail::Reply { reply } => Some(reply),
         Detail::Complaint { feedback_type } => feedback_type,
-        Detail::Open(Open { ip_address, user_agent, at_ms: _, reason: _ }) => Some(format!("{ip_address} {user_agent}")),
+        Detail::Open(Open { ip_address, user_agent, at_ms: _, reason: _ }) => {
+            Some(format!("{ip_address} {user_agent}"))
+        }
         Detail::Click(Click { link, ip_address: _, user_agent: _, at_ms: _, reason: _ }) => Some(link),
     };
     // What the other side said goes to a terminal: no control character of its choosing.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::receiver::Step::{self, Await, Hear, Say, SayForever, WaitForEnd};
 use super::receiver::{Heard, Receiver};
-use super::{Answer, BRIEFLY, Bytes, Failure, NOW_MS, Session, Timings, Trap, client, policy, post, session, session_at, timings};
+use super::{
+    Answer, BRIEFLY, Bytes, Failure, NOW_MS, Session, Timings, Trap, client, policy, post, session, session_at, timings,
+};
 use crate::outgoing::Phase;
 
 /// Plays one connection against one request; returns the outcome and whether the connection was kept.
@@ -61,7 +63,10 @@ async fn a_header_that_cannot_be_sent_is_refused_before_anything_is_dialled() {
 #[tokio::test]
 async fn a_redirect_is_an_answer_and_is_not_followed() {
     let trap = Trap::new();
-    let location = format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:{}/\r\ncontent-length: 0\r\n\r\n", trap.port());
+    let location = format!(
+        "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:{}/\r\ncontent-length: 0\r\n\r\n",
+        trap.port()
+    );
     let location: &'static str = location.leak();
     let steps: &'static [Step] = vec![Hear, Say(location), WaitForEnd].leak();
 
@@ -94,7 +99,11 @@ async fn a_body_is_read_to_its_end_only_when_that_is_near() {
     let kib: &'static str = KIB.repeat(16).leak();
 
     let (outcome, is_open) = one(
-        &[Hear, Say("HTTP/1.1 500 Oh\r\ntransfer-encoding: chunked\r\n\r\n5\r\noh no\r\n1\r\n!\r\n0\r\n\r\n"), WaitForEnd],
+        &[
+            Hear,
+            Say("HTTP/1.1 500 Oh\r\ntransfer-encoding: chunked\r\n\r\n5\r\noh no\r\n1\r\n!\r\n0\r\n\r\n"),
+            WaitForEnd,
+        ],
         timings(),
     )
     .await;
@@ -156,7 +165,8 @@ async fn interim_answers_are_read_over() {
 
 #[tokio::test]
 async fn another_protocol_is_an_answer_and_the_end() {
-    let steps = &[Hear, Say("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"), WaitForEnd];
+    let steps =
+        &[Hear, Say("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"), WaitForEnd];
     let (outcome, is_open) = one(steps, timings()).await;
     assert_eq!((outcome.unwrap().status, is_open), (101, false));
 }

@@ -17,8 +17,15 @@ const SOA: &str = "@ IN SOA ns.example. h.example. 1 3600 600 86400 1\n";
 /// for the address that is fine; a trap at the same port of 127.0.0.1 for what the attacker is after.
 #[tokio::test]
 async fn a_name_that_turns_to_loopback_is_refused_at_the_next_connection() {
-    let receiver =
-        Receiver::at("127.0.0.2", [&[Step::Hear, Step::Say("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"), Step::Hear, Step::Say("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")]]);
+    let receiver = Receiver::at(
+        "127.0.0.2",
+        [&[
+            Step::Hear,
+            Step::Say("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"),
+            Step::Hear,
+            Step::Say("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"),
+        ]],
+    );
     let trap = Trap::at("127.0.0.1", receiver.port()).unwrap();
     let authority = Authority::serving(&format!("{SOA}hook 0 IN A 127.0.0.2\n")).await;
     let client = client_of(&authority, policy(&["127.0.0.2"]), timings());

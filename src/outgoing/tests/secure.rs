@@ -81,7 +81,8 @@ async fn a_handshake_that_hangs_is_given_up() {
 #[tokio::test]
 async fn limits_hold_inside_tls_too() {
     let client = client(trusting(), timings());
-    let receiver = Receiver::new([&[Tls, Hear, SayForever("HTTP/1.1 103 Early Hints\r\n\r\n")] as &[Step], &[Tls, Hear]]);
+    let receiver =
+        Receiver::new([&[Tls, Hear, SayForever("HTTP/1.1 103 Early Hints\r\n\r\n")] as &[Step], &[Tls, Hear]]);
     let url = format!("https://127.0.0.1:{}/hook", receiver.port());
 
     assert_eq!(post(&mut session_at(&client, &url)).await, Err(Failure::HeadersTooLarge));

@@ -84,7 +84,8 @@ impl Dispatcher {
     }
 
     async fn tend_lanes(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        let mut lanes = Lanes { shared: &self.shared, stop: stop.clone(), wakes: HashMap::new(), running: JoinSet::new() };
+        let mut lanes =
+            Lanes { shared: &self.shared, stop: stop.clone(), wakes: HashMap::new(), running: JoinSet::new() };
         let mut reconcile = tokio::time::interval(RECONCILE_EVERY);
         reconcile.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -131,7 +131,8 @@ impl<R: Reads> Reading<'_, R> {
             let text = store::open_secret(&self.context.keyring, self.webhook, sealed)?;
             WebhookSecret::parse(&text).ok_or_else(|| StoreError::Corrupt("a signing secret is none".into()))
         };
-        let previous = row.previous.as_ref().map(|previous| Ok::<_, StoreError>((secret(&previous.secret)?, previous.expires_ms)));
+        let previous =
+            row.previous.as_ref().map(|previous| Ok::<_, StoreError>((secret(&previous.secret)?, previous.expires_ms)));
         Ok(Endpoint { url: row.endpoint.clone(), secret: secret(&row.secret)?, previous: previous.transpose()? })
     }
 

@@ -28,10 +28,7 @@ pub(super) struct Outcome {
 #[derive(Clone, Debug)]
 pub(super) enum Fate {
     /// A request was made.
-    Tried {
-        attempt: AttemptRow,
-        answered: Answered,
-    },
+    Tried { attempt: AttemptRow, answered: Answered },
     /// It was given up untried.
     GivenUp(Exhaustion),
     /// Its place in the queue belongs to no delivery.

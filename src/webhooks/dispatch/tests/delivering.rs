@@ -95,13 +95,8 @@ async fn deliveries_are_taken_up_in_the_order_of_their_due_times() {
         running.context.clock.advance(Duration::from_millis(1));
         happen(&running.context, 1).await;
     }
-    let expected: Vec<String> = running
-        .until(|rows| rows.len() == 13)
-        .await
-        .iter()
-        .skip(8)
-        .map(|row| row.event.to_string())
-        .collect();
+    let expected: Vec<String> =
+        running.until(|rows| rows.len() == 13).await.iter().skip(8).map(|row| row.event.to_string()).collect();
 
     let mut order = Vec::new();
     for _ in 0..5 {

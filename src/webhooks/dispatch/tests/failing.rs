@@ -85,7 +85,11 @@ async fn what_is_not_delivered_within_a_day_is_dropped() {
     for hours in 1..=24 {
         receiver.next().await;
         running.until(|rows| rows[0].attempts.len() == hours.min(16)).await;
-        running.until(|rows| !matches!(rows[0].state, DeliveryState::Queued { due_ms } if due_ms <= running.context.now_ms())).await;
+        running
+            .until(
+                |rows| !matches!(rows[0].state, DeliveryState::Queued { due_ms } if due_ms <= running.context.now_ms()),
+            )
+            .await;
         running.turn(Duration::from_secs(3_600));
     }
 
@@ -149,7 +153,9 @@ async fn what_was_queued_before_an_endpoint_was_enabled_again_is_not_delivered()
     running.turn(Duration::from_secs(5));
     happen(&running.context, 1).await;
 
-    let rows = running.until(|rows| rows.len() == 2 && rows.iter().all(|row| !matches!(row.state, DeliveryState::Queued { .. }))).await;
+    let rows = running
+        .until(|rows| rows.len() == 2 && rows.iter().all(|row| !matches!(row.state, DeliveryState::Queued { .. })))
+        .await;
     assert_eq!(exhausted(&rows[0]), Some(Exhaustion::Disabled));
     assert!(matches!(rows[1].state, DeliveryState::Delivered { .. }));
 }

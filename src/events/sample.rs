@@ -1,0 +1,157 @@
+//! What a test of an endpoint tells: an event of any type in its exact shape, about nobody. Its ids end
+//! in zeros, as none that is drawn does, and its texts say that it is a test.
+
+use super::audience::{
+    AudienceEvent, AudienceKind, AudienceSubject, ContactSnapshot, Source, SuppressionSnapshot, TopicSnapshot,
+};
+use super::model::{Bounce, BounceType, Click, Detail, Event, Kind, Open};
+use super::payload::{self, EmailFacts};
+use super::team::{Deliverability, Metric, Quota, QuotaPeriod, TeamEvent};
+use super::types::EventType;
+use crate::clock::{DAY_MS, TimestampMs};
+use crate::id::Id;
+
+const ADDRESS: &str = "test@example.com";
+const TEXT: &str = "A test of this webhook endpoint";
+const LINK: &str = "https://example.com/";
+/// RFC 5737: an address for examples.
+const IP_ADDRESS: &str = "192.0.2.1";
+
+/// Returns the body that delivers a sample of an event that happens at `at_ms`.
+pub fn sample(event_type: EventType, at_ms: TimestampMs) -> String {
+    match event_type {
+        EventType::EmailScheduled => email(event_type, Kind::Scheduled, Detail::None, at_ms),
+        EventType::EmailSent => email(event_type, Kind::Sent, Detail::None, at_ms),
+        EventType::EmailDelivered => email(event_type, Kind::Delivered, Detail::None, at_ms),
+        EventType::EmailDeliveryDelayed => email(event_type, Kind::DeliveryDelayed, Detail::None, at_ms),
+        EventType::EmailBounced => email(event_type, Kind::Bounced, Detail::Bounce(bounce()), at_ms),
+        EventType::EmailComplained => {
+            email(event_type, Kind::Complained, Detail::Complaint { feedback_type: Some("abuse".into()) }, at_ms)
+        }
+        EventType::EmailOpened => email(event_type, Kind::Opened, Detail::Open(open(None, at_ms)), at_ms),
+        EventType::EmailClicked => email(event_type, Kind::Clicked, Detail::Click(click(at_ms)), at_ms),
+        EventType::EmailPrefetched => {
+            email(event_type, Kind::Prefetched, Detail::Open(open(Some("proxy"), at_ms)), at_ms)
+        }
+        EventType::EmailFailed => {
+            let detail = Detail::Failed { reason: "expired".into(), diagnostic: Vec::new() };
+            email(event_type, Kind::Failed, detail, at_ms)
+        }
+        EventType::ContactCreated => contact(AudienceKind::ContactCreated, at_ms),
+        EventType::ContactUpdated => contact(AudienceKind::ContactUpdated, at_ms),
+        EventType::ContactDeleted => contact(AudienceKind::ContactDeleted, at_ms),
+        EventType::ContactUnsubscribed => contact(AudienceKind::ContactUnsubscribed, at_ms),
+        EventType::ContactResubscribed => contact(AudienceKind::ContactResubscribed, at_ms),
+        EventType::ContactTopicOptIn => contact(AudienceKind::TopicOptIn, at_ms),
+        EventType::ContactTopicOptOut => contact(AudienceKind::TopicOptOut, at_ms),
+        EventType::SuppressionAdded => suppression(AudienceKind::SuppressionAdded, at_ms),
+        EventType::SuppressionRemoved => suppression(AudienceKind::SuppressionRemoved, at_ms),
+        EventType::DeliverabilityWarning => TeamEvent::DeliverabilityWarning(deliverability()).body(at_ms),
+        EventType::DeliverabilityPaused => TeamEvent::DeliverabilityPaused(deliverability()).body(at_ms),
+        EventType::QuotaWarning => TeamEvent::QuotaWarning(quota(at_ms)).body(at_ms),
+        EventType::QuotaReached => TeamEvent::QuotaReached(quota(at_ms)).body(at_ms),
+        EventType::QuotaPaused => TeamEvent::QuotaPaused(quota(at_ms)).body(at_ms),
+    }
+}
+
+/// An id of version 7 (RFC 9562 §5.7) of that time and with nothing drawn in it.
+fn invented<R>(at_ms: TimestampMs) -> Id<R> {
+    let mut bytes = *Id::<R>::first_at(at_ms).as_bytes();
+    (bytes[6], bytes[8]) = (0x70, 0x80);
+    Id::from_bytes(bytes)
+}
+
+fn email(event_type: EventType, kind: Kind, detail: Detail, at_ms: TimestampMs) -> String {
+    let event = Event { kind, at_ms, recipients: vec![ADDRESS.to_owned()], detail };
+    let facts = EmailFacts {
+        id: invented(at_ms),
+        message_id: "<test@example.com>".to_owned(),
+        created_ms: at_ms,
+        from: format!("Test <{ADDRESS}>"),
+        subject: TEXT.to_owned(),
+        tags: vec![("test".to_owned(), "true".to_owned())],
+        headers: Vec::new(),
+    };
+    payload::email(event_type, &event, &facts)
+}
+
+fn bounce() -> Bounce {
+    Bounce {
+        message: TEXT.to_owned(),
+        bounce_type: BounceType::Permanent,
+        subtype: "General".to_owned(),
+        diagnostic: vec!["smtp; 550 5.1.1 test".to_owned()],
+    }
+}
+
+fn open(reason: Option<&str>, at_ms: TimestampMs) -> Open {
+    Open { ip_address: IP_ADDRESS.into(), user_agent: "Test/1".into(), at_ms, reason: reason.map(Into::into) }
+}
+
+fn click(at_ms: TimestampMs) -> Click {
+    let (ip_address, user_agent) = (IP_ADDRESS.to_owned(), "Test/1".to_owned());
+    Click { link: LINK.to_owned(), ip_address, user_agent, at_ms, reason: None }
+}
+
+fn contact(kind: AudienceKind, at_ms: TimestampMs) -> String {
+    let contact = ContactSnapshot {
+        id: invented(at_ms),
+        email: ADDRESS.to_owned(),
+        first_name: Some("Test".to_owned()),
+        last_name: None,
+        unsubscribed: kind == AudienceKind::ContactUnsubscribed,
+        updated_ms: at_ms,
+        segments: Vec::new(),
+    };
+    let topic = matches!(kind, AudienceKind::TopicOptIn | AudienceKind::TopicOptOut)
+        .then(|| TopicSnapshot { id: invented(at_ms), name: TEXT.to_owned() });
+    audience(kind, AudienceSubject::Contact { contact, source: Source::Dashboard, topic }, at_ms)
+}
+
+fn suppression(kind: AudienceKind, at_ms: TimestampMs) -> String {
+    let entry = SuppressionSnapshot {
+        id: invented(at_ms),
+        email: ADDRESS.to_owned(),
+        origin: "manual".to_owned(),
+        source: Some(Source::Dashboard),
+        created_ms: at_ms,
+    };
+    audience(kind, AudienceSubject::Suppression(entry), at_ms)
+}
+
+fn audience(kind: AudienceKind, subject: AudienceSubject, at_ms: TimestampMs) -> String {
+    AudienceEvent { kind, at_ms, subject }.payload(invented(at_ms)).to_string()
+}
+
+fn deliverability() -> Deliverability {
+    Deliverability { metric: Metric::Bounce, rate: 0.05, limit: 0.04, window_days: 7, dashboard_url: LINK.to_owned() }
+}
+
+fn quota(at_ms: TimestampMs) -> Quota {
+    Quota {
+        used: 80,
+        limit: 100,
+        period: QuotaPeriod::Day { ceiling: 150 },
+        resets_ms: at_ms - at_ms.rem_euclid(DAY_MS) + DAY_MS,
+        dashboard_url: LINK.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_has_a_sample_that_says_it_is_one() {
+        let at_ms = 1_767_604_353_456;
+        let samples: Vec<serde_json::Value> =
+            EventType::all().map(|event_type| serde_json::from_str(&sample(event_type, at_ms)).unwrap()).collect();
+
+        for (event_type, sample) in EventType::all().zip(&samples) {
+            assert_eq!(sample["type"], event_type.as_str());
+            assert_eq!(sample["created_at"], "2026-01-05T09:12:33.456Z", "{sample}");
+            assert_eq!(sample.as_object().unwrap().len(), 3, "{sample}");
+        }
+        insta::assert_json_snapshot!(samples);
+    }
+}

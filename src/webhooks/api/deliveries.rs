@@ -1,0 +1,127 @@
+//! The endpoints under `/webhooks/{id}/events`, and `/webhooks/{id}/test`.
+
+use salvo::Writer;
+use salvo::oapi::endpoint;
+use salvo::writing::Json;
+
+use super::not_found;
+use super::request::TestWebhookRequest;
+use super::response::{AttemptResponse, DeliveryReference, DeliveryResponse, DeliveryRow, TestDelivery};
+use crate::api_keys::Caller;
+use crate::http::{ApiError, ApiResult, Body, List, ListQuery, PathId, State};
+use crate::id::resource;
+use crate::store::page::PageError;
+use crate::webhooks::{DeliveryError, ReplayError, TestWebhookError, Webhooks};
+
+/// Lists the events that were or will be delivered to an endpoint, newest first.
+#[endpoint(tags("Webhooks"))]
+pub async fn list_webhook_events(
+    webhooks: State<Webhooks>,
+    caller: Caller,
+    id: PathId<resource::Webhook>,
+    query: ListQuery<resource::WebhookDelivery>,
+) -> ApiResult<Json<List<DeliveryRow>>> {
+    let page = webhooks.deliveries(caller.team, id.0, query.0).await?;
+    Ok(Json(List::of(page, DeliveryRow::from)))
+}
+
+/// Shows an event of an endpoint with what is delivered.
+#[endpoint(tags("Webhooks"))]
+pub async fn get_webhook_event(
+    webhooks: State<Webhooks>,
+    caller: Caller,
+    id: PathId<resource::Webhook>,
+    event_id: PathId<resource::WebhookDelivery>,
+) -> ApiResult<Json<DeliveryResponse>> {
+    let delivery = webhooks.delivery(caller.team, id.0, event_id.0).await?;
+    Ok(Json(delivery.into()))
+}
+
+/// Lists the attempts to deliver an event to an endpoint, newest first.
+#[endpoint(tags("Webhooks"))]
+pub async fn list_webhook_event_attempts(
+    webhooks: State<Webhooks>,
+    caller: Caller,
+    id: PathId<resource::Webhook>,
+    event_id: PathId<resource::WebhookDelivery>,
+    query: ListQuery<resource::WebhookAttempt>,
+) -> ApiResult<Json<List<AttemptResponse>>> {
+    let page = webhooks.attempts(caller.team, id.0, event_id.0, query.0).await?;
+    Ok(Json(List::of(page, AttemptResponse::from)))
+}
+
+/// Delivers an event to an endpoint once more.
+///
+/// It goes out at once, with the whole schedule of retries before it and the same `webhook-id`.
+#[endpoint(tags("Webhooks"))]
+pub async fn replay_webhook_event(
+    webhooks: State<Webhooks>,
+    caller: Caller,
+    id: PathId<resource::Webhook>,
+    event_id: PathId<resource::WebhookDelivery>,
+) -> ApiResult<Json<DeliveryReference>> {
+    webhooks.replay(caller.team, id.0, event_id.0).await?;
+    Ok(Json(DeliveryReference::of(event_id.0)))
+}
+
+/// Sends a sample of an event to an endpoint.
+///
+/// It has the exact shape of its type and is about nobody.
+#[endpoint(tags("Webhooks"))]
+pub async fn test_webhook(
+    webhooks: State<Webhooks>,
+    caller: Caller,
+    id: PathId<resource::Webhook>,
+    test: Body<TestWebhookRequest>,
+) -> ApiResult<Json<TestDelivery>> {
+    let wanted = test.into_inner().parse()?;
+    let delivery = webhooks.test(caller.team, id.0, wanted).await?;
+    Ok(Json(delivery.into()))
+}
+
+fn unknown_delivery() -> ApiError {
+    ApiError::not_found("Webhook event")
+}
+
+fn disabled() -> ApiError {
+    ApiError::validation("The webhook endpoint is disabled. Enable it first, with `PATCH /webhooks/{id}`.")
+}
+
+impl From<DeliveryError> for ApiError {
+    fn from(error: DeliveryError) -> Self {
+        match error {
+            DeliveryError::UnknownWebhook => not_found(),
+            DeliveryError::UnknownDelivery => unknown_delivery(),
+            DeliveryError::UnknownCursor => PageError::UnknownCursor.into(),
+            DeliveryError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ReplayError> for ApiError {
+    fn from(error: ReplayError) -> Self {
+        match error {
+            ReplayError::UnknownWebhook => not_found(),
+            ReplayError::UnknownDelivery => unknown_delivery(),
+            ReplayError::Disabled => disabled(),
+            ReplayError::PayloadGone => {
+                Self::validation("What this event told is not kept any more, so that it cannot be delivered again.")
+            }
+            ReplayError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<TestWebhookError> for ApiError {
+    fn from(error: TestWebhookError) -> Self {
+        match error {
+            TestWebhookError::NotFound => not_found(),
+            TestWebhookError::Disabled => disabled(),
+            TestWebhookError::NotSubscribed(event_type) => Self::validation(format!(
+                "The webhook endpoint does not hear of `{}`. Give a `type` that is among its `events`, or add it there.",
+                event_type.as_str()
+            )),
+            TestWebhookError::Store(error) => error.into(),
+        }
+    }
+}

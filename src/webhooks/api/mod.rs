@@ -1,0 +1,151 @@
+//! The endpoints under `/webhooks`.
+//!
+//! `request.rs` what is asked; `response.rs` what is answered; `deliveries.rs` the endpoints under an
+//! endpoint's events, and its test.
+
+pub mod deliveries;
+
+mod request;
+mod response;
+
+use salvo::Writer;
+use salvo::oapi::endpoint;
+use salvo::writing::Json;
+
+use self::request::{CreateWebhookRequest, RotateSecretRequest, UpdateWebhookRequest};
+use self::response::{CreatedWebhook, DeletedWebhook, RotatedSecret, WebhookReference, WebhookRow, WebhookWithSecret};
+use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
+use super::model::WEBHOOKS_MAX;
+use super::service::Webhooks;
+use crate::api_keys::Caller;
+use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, State};
+use crate::id::{TeamId, WebhookId, resource};
+
+/// Adds an endpoint that hears of events from here on.
+///
+/// The secret signs what is delivered to it.
+#[endpoint(tags("Webhooks"))]
+pub async fn create_webhook(
+    webhooks: State<Webhooks>,
+    caller: Caller,
+    webhook: Body<CreateWebhookRequest>,
+) -> ApiResult<Created<CreatedWebhook>> {
+    let new = webhook.into_inner().parse(webhooks.policy())?;
+    let (id, secret) = webhooks.create(caller.team, new).await?;
+    Ok(Created(CreatedWebhook::of(id, &secret)))
+}
+
+/// Lists endpoints, newest first, without their secrets.
+#[endpoint(tags("Webhooks"))]
+pub async fn list_webhooks(
+    webhooks: State<Webhooks>,
+    caller: Caller,
+    query: ListQuery<resource::Webhook>,
+) -> ApiResult<Json<List<WebhookRow>>> {
+    let page = webhooks.list(caller.team, query.0).await?;
+    Ok(Json(List::of(page, WebhookRow::from)))
+}
+
+/// Shows an endpoint with its secret.
+#[endpoint(tags("Webhooks"))]
+pub async fn get_webhook(
+    webhooks: State<Webhooks>,
+    caller: Caller,
+    id: PathId<resource::Webhook>,
+) -> ApiResult<Json<WebhookWithSecret>> {
+    let (webhook, secret) = webhooks.find(caller.team, id.0).await?.ok_or_else(not_found)?;
+    Ok(Json(WebhookWithSecret::of(webhook, &secret)))
+}
+
+/// Changes the URL, the events or the status of an endpoint.
+///
+/// What waits for an endpoint that is disabled is never delivered, nor is what happens until it is
+/// enabled again.
+#[endpoint(tags("Webhooks"))]
+pub async fn update_webhook(
+    webhooks: State<Webhooks>,
+    caller: Caller,
+    id: PathId<resource::Webhook>,
+    changes: Body<UpdateWebhookRequest>,
+) -> ApiResult<Json<WebhookReference>> {
+    let changes = changes.into_inner().parse(webhooks.policy())?;
+    webhooks.update(caller.team, id.0, changes).await?;
+    Ok(Json(WebhookReference::of(id.0)))
+}
+
+/// Deletes an endpoint with all its deliveries.
+#[endpoint(tags("Webhooks"))]
+pub async fn delete_webhook(
+    webhooks: State<Webhooks>,
+    caller: Caller,
+    id: PathId<resource::Webhook>,
+) -> ApiResult<Json<DeletedWebhook>> {
+    if webhooks.delete(caller.team, id.0).await? { Ok(Json(DeletedWebhook::of(id.0))) } else { Err(not_found()) }
+}
+
+/// Replaces the secret of an endpoint.
+///
+/// The secret before goes on signing for the overlap, so that a receiver verifies with either.
+#[endpoint(tags("Webhooks"))]
+pub async fn rotate_webhook(
+    webhooks: State<Webhooks>,
+    caller: Caller,
+    id: PathId<resource::Webhook>,
+    rotation: Body<RotateSecretRequest>,
+) -> ApiResult<Json<RotatedSecret>> {
+    rotate(&webhooks, caller.team, id.0, rotation.into_inner()).await
+}
+
+/// Replaces the secret of an endpoint, as `/webhooks/{id}/rotate` does.
+#[endpoint(tags("Webhooks"))]
+pub async fn rotate_signing_secret(
+    webhooks: State<Webhooks>,
+    caller: Caller,
+    id: PathId<resource::Webhook>,
+    rotation: Body<RotateSecretRequest>,
+) -> ApiResult<Json<RotatedSecret>> {
+    rotate(&webhooks, caller.team, id.0, rotation.into_inner()).await
+}
+
+async fn rotate(
+    webhooks: &Webhooks,
+    team: TeamId,
+    id: WebhookId,
+    rotation: RotateSecretRequest,
+) -> ApiResult<Json<RotatedSecret>> {
+    let rotated = webhooks.rotate(team, id, rotation.parse()?).await?;
+    Ok(Json(RotatedSecret::of(id, &rotated)))
+}
+
+fn not_found() -> ApiError {
+    ApiError::not_found("Webhook endpoint")
+}
+
+impl From<CreateWebhookError> for ApiError {
+    fn from(error: CreateWebhookError) -> Self {
+        match error {
+            CreateWebhookError::TooMany => Self::validation(format!(
+                "A team has at most {WEBHOOKS_MAX} webhook endpoints. Delete one that is not used."
+            )),
+            CreateWebhookError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<UpdateWebhookError> for ApiError {
+    fn from(error: UpdateWebhookError) -> Self {
+        match error {
+            UpdateWebhookError::NotFound => not_found(),
+            UpdateWebhookError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<RotateSecretError> for ApiError {
+    fn from(error: RotateSecretError) -> Self {
+        match error {
+            RotateSecretError::NotFound => not_found(),
+            RotateSecretError::Store(error) => error.into(),
+        }
+    }
+}

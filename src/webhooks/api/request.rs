@@ -1,0 +1,355 @@
+//! Webhook requests: their wire types, and the rules that need no store.
+
+use salvo::oapi::ToSchema;
+use serde::Deserialize;
+
+use crate::events::{EventType, EventTypes};
+use crate::http::body::{self, FromBody};
+use crate::http::{ApiError, ApiResult, AtMost, BodyPresence, BodySize, JsonBody};
+use crate::outgoing::{CustomerUrl, Policy};
+use crate::signature::WebhookSecret;
+use crate::webhooks::{
+    NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Rotation, Subscription, Switch, WebhookChanges,
+};
+
+/// Names of events in one call, duplicates among them.
+const EVENTS_MAX: usize = 100;
+/// The longest part of a name that a refusal repeats, in characters.
+const NAME_CHARS_MAX: usize = 60;
+/// Events that the compatible API has and this server never emits.
+const FOREIGN: &[&str] = &["email.received", "email.suppressed", "contact.topics.updated"];
+/// Families of such events.
+const FOREIGN_FAMILIES: &[&str] = &["domain.", "topic.", "inbox."];
+
+/// An endpoint to add.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CreateWebhookRequest {
+    /// The `https` URL that events are posted to, up to 2048 characters.
+    #[salvo(schema(required = true, value_type = String))]
+    endpoint: Option<String>,
+    /// The types of events it hears of, at least one.
+    #[salvo(schema(required = true, value_type = AtMost<EVENTS_MAX, String>))]
+    events: Option<AtMost<EVENTS_MAX, String>>,
+    /// What signs, `whsec_` and base64 of 24 to 64 bytes; generated when left out.
+    signing_secret: Option<String>,
+}
+
+impl JsonBody for CreateWebhookRequest {}
+
+/// What changes about an endpoint.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpdateWebhookRequest {
+    /// The `https` URL that events are posted to, up to 2048 characters.
+    endpoint: Option<String>,
+    /// The types of events it hears of, at least one.
+    events: Option<AtMost<EVENTS_MAX, String>>,
+    /// `enabled` or `disabled`.
+    status: Option<String>,
+}
+
+impl JsonBody for UpdateWebhookRequest {}
+
+/// How the secret of an endpoint is replaced.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RotateSecretRequest {
+    /// How many hours the secret before goes on signing, 0 to 72; 24 when left out.
+    overlap_hours: Option<i64>,
+    /// What signs from here on, `whsec_` and base64 of 24 to 64 bytes; generated when left out.
+    signing_secret: Option<String>,
+}
+
+/// Which event a test tells of.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TestWebhookRequest {
+    /// One of the types the endpoint hears of; `email.delivered` when left out, or else the first of
+    /// them.
+    #[serde(rename = "type")]
+    #[salvo(schema(rename = "type"))]
+    event_type: Option<String>,
+}
+
+/// A body that may be left out means what `{}` means.
+macro_rules! optional_body {
+    ($($request:ty),+) => { $(
+        impl FromBody for $request {
+            const SIZE: BodySize = BodySize::Other;
+            const PRESENCE: BodyPresence = BodyPresence::Optional;
+
+            fn from_body(raw: &[u8], tolerated: &[&str]) -> ApiResult<Self> {
+                if raw.trim_ascii().is_empty() { Ok(Self::default()) } else { body::parse(raw, tolerated) }
+            }
+        }
+    )+ };
+}
+optional_body!(RotateSecretRequest, TestWebhookRequest);
+
+impl CreateWebhookRequest {
+    /// Checks the fields.
+    pub(super) fn parse(self, policy: &Policy) -> ApiResult<NewWebhook> {
+        let Self { endpoint, events, signing_secret } = self;
+        let endpoint = endpoint.ok_or_else(|| ApiError::missing_field("endpoint"))?;
+        let events = events.ok_or_else(|| ApiError::missing_field("events"))?;
+        Ok(NewWebhook {
+            endpoint: parse_endpoint(&endpoint, policy)?,
+            subscription: parse_events(&events.0)?,
+            secret: parse_secret(signing_secret)?,
+        })
+    }
+}
+
+impl UpdateWebhookRequest {
+    /// Checks the fields.
+    pub(super) fn parse(self, policy: &Policy) -> ApiResult<WebhookChanges> {
+        let Self { endpoint, events, status } = self;
+        let switch = |word: String| {
+            Switch::parse(&word)
+                .ok_or_else(|| ApiError::validation("Invalid `status` field: use `enabled` or `disabled`."))
+        };
+        Ok(WebhookChanges {
+            endpoint: endpoint.map(|text| parse_endpoint(&text, policy)).transpose()?,
+            subscription: events.map(|AtMost(events)| parse_events(&events)).transpose()?,
+            switch: status.map(switch).transpose()?,
+        })
+    }
+}
+
+impl RotateSecretRequest {
+    /// Checks the fields.
+    pub(super) fn parse(self) -> ApiResult<Rotation> {
+        let Self { overlap_hours, signing_secret } = self;
+        let hours = |given: i64| {
+            u8::try_from(given).ok().filter(|hours| *hours <= OVERLAP_HOURS_MAX).ok_or_else(|| {
+                ApiError::validation(format!(
+                    "Invalid `overlap_hours` field: it must be a whole number from 0 to {OVERLAP_HOURS_MAX}."
+                ))
+            })
+        };
+        Ok(Rotation {
+            overlap_hours: overlap_hours.map_or(Ok(OVERLAP_HOURS_DEFAULT), hours)?,
+            secret: parse_secret(signing_secret)?,
+        })
+    }
+}
+
+impl TestWebhookRequest {
+    /// Checks the fields.
+    pub(super) fn parse(self) -> ApiResult<Option<EventType>> {
+        self.event_type.map(|name| parse_event("type", &name)).transpose()
+    }
+}
+
+fn parse_endpoint(text: &str, policy: &Policy) -> ApiResult<CustomerUrl> {
+    CustomerUrl::parse(text, policy)
+        .map_err(|error| ApiError::validation(format!("Invalid `endpoint` field: {error}.")))
+}
+
+fn parse_secret(text: Option<String>) -> ApiResult<Option<WebhookSecret>> {
+    let parse = |text: String| {
+        WebhookSecret::parse(&text)
+            .ok_or_else(|| ApiError::validation("signing_secret must be whsec_ followed by base64 of 24-64 bytes"))
+    };
+    text.map(parse).transpose()
+}
+
+fn parse_events(names: &[String]) -> ApiResult<Subscription> {
+    if names.is_empty() {
+        return Err(ApiError::validation(format!(
+            "Invalid `events` field: the array is empty; give at least one of {}.",
+            known()
+        )));
+    }
+    let one = |(index, name): (usize, &String)| parse_event(&format!("events[{index}]"), name);
+    names.iter().enumerate().map(one).collect::<ApiResult<EventTypes>>().map(Subscription::Named)
+}
+
+fn parse_event(field: &str, name: &str) -> ApiResult<EventType> {
+    EventType::parse(name).ok_or_else(|| {
+        let shown: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect();
+        let is_foreign = FOREIGN.contains(&name) || FOREIGN_FAMILIES.iter().any(|family| name.starts_with(family));
+        let why = if is_foreign { "is never emitted by this server" } else { "is no type of event" };
+        ApiError::validation(format!("Invalid `{field}` field: `{shown}` {why}; there are {}.", known()))
+    })
+}
+
+fn known() -> String {
+    let names: Vec<String> = EventType::all().map(|event_type| format!("`{}`", event_type.as_str())).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    const URL: &str = "https://hooks.example.com/mail";
+
+    fn created(body: &serde_json::Value) -> ApiResult<NewWebhook> {
+        let request = body::parse::<CreateWebhookRequest>(body.to_string().as_bytes(), &[])?;
+        request.parse(&Policy::default())
+    }
+
+    fn rotated(raw: &str) -> ApiResult<Rotation> {
+        RotateSecretRequest::from_body(raw.as_bytes(), &[])?.parse()
+    }
+
+    fn refusal<T: std::fmt::Debug>(parsed: ApiResult<T>) -> (u16, String) {
+        let error = parsed.unwrap_err();
+        (error.code.status(), error.message)
+    }
+
+    #[test]
+    fn names_of_events_are_a_set() {
+        let body = serde_json::json!({
+            "endpoint": URL, "events": ["email.opened", "email.sent", "email.opened"], "signing_secret": SECRET,
+        });
+
+        let new = created(&body).unwrap();
+
+        assert_eq!(new.endpoint.to_string(), URL);
+        let types = [EventType::EmailSent, EventType::EmailOpened].into_iter().collect();
+        assert_eq!(new.subscription, Subscription::Named(types));
+        assert_eq!(new.secret.unwrap().reveal(), SECRET);
+    }
+
+    #[test]
+    fn every_type_can_be_asked_for_by_name() {
+        let names: Vec<&str> = EventType::all().map(EventType::as_str).collect();
+
+        let new = created(&serde_json::json!({ "endpoint": URL, "events": names })).unwrap();
+
+        assert!(EventType::all().all(|event_type| new.subscription.types().contains(event_type)));
+        assert_eq!(new.secret, None);
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_endpoint_is_named() {
+        let missing = |field: &str| (422, format!("Missing `{field}` field."));
+        for (body, refused) in [
+            (serde_json::json!({}), missing("endpoint")),
+            (serde_json::json!({ "endpoint": null, "events": ["email.sent"] }), missing("endpoint")),
+            (serde_json::json!({ "endpoint": URL }), missing("events")),
+            (serde_json::json!({ "endpoint": URL, "events": null }), missing("events")),
+        ] {
+            assert_eq!(refusal(created(&body)), refused, "{body}");
+        }
+        for url in ["", "hooks.example.com", "http://hooks.example.com/", "ftp://hooks.example.com/"] {
+            let (status, message) = refusal(created(&serde_json::json!({ "endpoint": url, "events": ["email.sent"] })));
+            assert_eq!(status, 422);
+            assert!(message.starts_with("Invalid `endpoint` field: "), "{url}: {message}");
+        }
+        for (events, start) in [
+            (serde_json::json!([]), "Invalid `events` field: the array is empty; give at least one of `email."),
+            (
+                serde_json::json!(["email.sent", "email.received"]),
+                "Invalid `events[1]` field: `email.received` is never emitted by this server; there are `email.",
+            ),
+            (serde_json::json!(["domain.created"]), "Invalid `events[0]` field: `domain.created` is never emitted"),
+            (serde_json::json!(["email.suppressed"]), "Invalid `events[0]` field: `email.suppressed` is never emitted"),
+            (serde_json::json!(["EMAIL.SENT"]), "Invalid `events[0]` field: `EMAIL.SENT` is no type of event; there"),
+            (serde_json::json!(["*"]), "Invalid `events[0]` field: `*` is no type of event"),
+            (serde_json::json!([""]), "Invalid `events[0]` field: `` is no type of event"),
+            (serde_json::json!(["a\u{1b}b"]), "Invalid `events[0]` field: `ab` is no type of event"),
+            (serde_json::json!([1]), "Invalid `events[0]` field: invalid type: integer `1`, expected a string."),
+            (serde_json::json!("email.sent"), "Invalid `events` field: invalid type: string \"email.sent\", expected"),
+            (serde_json::json!(vec!["email.sent"; 101]), "Invalid `events` field: more than 100 items"),
+        ] {
+            let (status, message) = refusal(created(&serde_json::json!({ "endpoint": URL, "events": events })));
+            assert_eq!(status, 422, "{events}");
+            assert!(message.starts_with(start), "{events}: {message}");
+            assert!(message.len() < 1_000, "{message}");
+        }
+        let long = "x".repeat(10_000);
+        let (_, message) = refusal(created(&serde_json::json!({ "endpoint": URL, "events": [long] })));
+        assert!(message.len() < 1_000, "{message}");
+    }
+
+    #[test]
+    fn a_secret_is_refused_with_the_sentence_of_the_specification() {
+        for secret in ["", "whsec_", "secret", &SECRET.replace("whsec_", ""), "whsec_c2hvcnQ=", &format!("{SECRET} ")] {
+            let expected = (422, "signing_secret must be whsec_ followed by base64 of 24-64 bytes".to_owned());
+            let body = serde_json::json!({ "endpoint": URL, "events": ["email.sent"], "signing_secret": secret });
+            assert_eq!(refusal(created(&body)), expected, "{secret:?}");
+            let body = serde_json::json!({ "signing_secret": secret });
+            assert_eq!(refusal(rotated(&body.to_string())), expected, "{secret:?}");
+        }
+    }
+
+    #[test]
+    fn a_rotation_overlaps_for_0_to_72_hours_and_for_24_unless_told_otherwise() {
+        for (raw, overlap_hours) in [
+            ("", 24),
+            (" \r\n", 24),
+            ("{}", 24),
+            (r#"{"overlap_hours": null, "signing_secret": null}"#, 24),
+            (r#"{"overlap_hours": 0}"#, 0),
+            (r#"{"overlap_hours": 1}"#, 1),
+            (r#"{"overlap_hours": 72}"#, 72),
+        ] {
+            assert_eq!(rotated(raw).unwrap(), Rotation { overlap_hours, secret: None }, "{raw}");
+        }
+        let range = "Invalid `overlap_hours` field: it must be a whole number from 0 to 72.";
+        for raw in [
+            r#"{"overlap_hours": 73}"#,
+            r#"{"overlap_hours": -1}"#,
+            r#"{"overlap_hours": 256}"#,
+            r#"{"overlap_hours": 9223372036854775807}"#,
+        ] {
+            assert_eq!(refusal(rotated(raw)), (422, range.to_owned()), "{raw}");
+        }
+        for raw in [
+            r#"{"overlap_hours": 1.5}"#,
+            r#"{"overlap_hours": 1e300}"#,
+            r#"{"overlap_hours": 18446744073709551616}"#,
+            r#"{"overlap_hours": "24"}"#,
+            r#"{"overlap_hours": true}"#,
+            r#"{"overlap": 24}"#,
+            "[]",
+            "null",
+            "24",
+        ] {
+            assert_eq!(refusal(rotated(raw)).0, 422, "{raw}");
+        }
+        for raw in ["{", "\u{0}", "nope", "{}{}"] {
+            assert_eq!(refusal(rotated(raw)).0, 400, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn a_test_names_one_type() {
+        let tested = |raw: &str| TestWebhookRequest::from_body(raw.as_bytes(), &[])?.parse();
+
+        assert_eq!(tested("").unwrap(), None);
+        assert_eq!(tested(r#"{"type": null}"#).unwrap(), None);
+        assert_eq!(tested(r#"{"type": "quota.paused"}"#).unwrap(), Some(EventType::QuotaPaused));
+        let (status, message) = refusal(tested(r#"{"type": "domain.created"}"#));
+        assert_eq!(status, 422);
+        assert!(message.starts_with("Invalid `type` field: `domain.created` is never emitted"), "{message}");
+    }
+
+    #[test]
+    fn an_update_names_what_changes() {
+        let updated = |body: serde_json::Value| {
+            body::parse::<UpdateWebhookRequest>(body.to_string().as_bytes(), &[])?.parse(&Policy::default())
+        };
+
+        assert_eq!(updated(serde_json::json!({})).unwrap(), WebhookChanges::default());
+        let nothing = serde_json::json!({ "endpoint": null, "events": null, "status": null });
+        assert_eq!(updated(nothing).unwrap(), WebhookChanges::default());
+        let disabled = updated(serde_json::json!({ "status": "disabled" })).unwrap();
+        assert_eq!(disabled, WebhookChanges { switch: Some(Switch::Disable), ..WebhookChanges::default() });
+        for (body, start) in [
+            (serde_json::json!({ "status": "paused" }), "Invalid `status` field: use `enabled` or `disabled`."),
+            (serde_json::json!({ "events": [] }), "Invalid `events` field: the array is empty"),
+            (serde_json::json!({ "endpoint": "" }), "Invalid `endpoint` field: "),
+            (serde_json::json!({ "signing_secret": SECRET }), "Invalid `signing_secret` field: unknown field"),
+        ] {
+            let (status, message) = refusal(updated(body.clone()));
+            assert_eq!(status, 422, "{body}");
+            assert!(message.starts_with(start), "{body}: {message}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The use cases of deliveries: show them and what was tried, make one again, send a test.
+
+use super::bell::WebhookBell;
+use super::error::{DeliveryError, ReplayError, TestWebhookError};
+use super::model::{Delivery, DeliveryStatus, WebhookStatus, WholeDelivery};
+use super::service::{Webhooks, ring_after};
+use super::store::{self, AttemptRow, DeliveryRow, DeliveryState};
+use crate::events::{self, EventType, MessageRow};
+use crate::id::{EventId, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
+use crate::store::Reads;
+use crate::store::page::{Page, PageQuery, page_of, page_under};
+use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
+
+/// What a test tells of, where the caller does not say and the endpoint hears of it.
+const TEST_TYPE: EventType = EventType::EmailDelivered;
+
+impl Webhooks {
+    /// Returns a page of the deliveries to an endpoint, newest first.
+    ///
+    /// # Errors
+    /// [`DeliveryError`].
+    pub async fn deliveries(
+        &self,
+        team: TeamId,
+        webhook: WebhookId,
+        query: PageQuery<WebhookDeliveryId>,
+    ) -> Result<Page<Delivery>, DeliveryError> {
+        let bell = self.bell.clone();
+        self.context
+            .store
+            .read(move |tx| {
+                if !tx.contains(&WEBHOOKS, &(team, webhook))? {
+                    return Err(DeliveryError::UnknownWebhook);
+                }
+                let show = |id, row: &DeliveryRow| {
+                    let message = events::message(tx, team, row.event)?;
+                    Ok(Some(delivery(id, row, message.as_ref(), &bell)))
+                };
+                Ok(page_under(tx, &WEBHOOK_DELIVERIES, team, webhook, query, |id, row| show(id, &row.decode()?))?)
+            })
+            .await
+    }
+
+    /// Returns a delivery with what is delivered.
+    ///
+    /// # Errors
+    /// [`DeliveryError`].
+    pub async fn delivery(
+        &self,
+        team: TeamId,
+        webhook: WebhookId,
+        id: WebhookDeliveryId,
+    ) -> Result<WholeDelivery, DeliveryError> {
+        let bell = self.bell.clone();
+        self.context
+            .store
+            .read(move |tx| {
+                let row = find(tx, team, webhook, id)?;
+                let message = events::message(tx, team, row.event)?;
+                let delivery = delivery(id, &row, message.as_ref(), &bell);
+                Ok(WholeDelivery { delivery, payload: message.map(|message| message.body) })
+            })
+            .await
+    }
+
+    /// Returns a page of the requests that carried a delivery, newest first.
+    ///
+    /// # Errors
+    /// [`DeliveryError`].
+    pub async fn attempts(
+        &self,
+        team: TeamId,
+        webhook: WebhookId,
+        id: WebhookDeliveryId,
+        query: PageQuery<WebhookAttemptId>,
+    ) -> Result<Page<AttemptRow>, DeliveryError> {
+        self.context
+            .store
+            .read(move |tx| {
+                let mut attempts = find(tx, team, webhook, id)?.attempts;
+                attempts.reverse();
+                Ok(page_of(attempts, query, |attempt| attempt.id)?)
+            })
+            .await
+    }
+
+    /// Makes a delivery again, at once and with the schedule before it: the endpoint sees the same
+    /// message once more, under the same id.
+    ///
+    /// # Errors
+    /// [`ReplayError`].
+    pub async fn replay(&self, team: TeamId, webhook: WebhookId, id: WebhookDeliveryId) -> Result<(), ReplayError> {
+        let (bell, now_ms) = (self.bell.clone(), self.context.now_ms());
+        self.context
+            .store
+            .write(move |tx| {
+                let endpoint = store::find(tx, team, webhook)?.ok_or(ReplayError::UnknownWebhook)?;
+                let row = tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id))?.ok_or(ReplayError::UnknownDelivery)?;
+                if endpoint.status != WebhookStatus::Enabled {
+                    return Err(ReplayError::Disabled);
+                }
+                if events::message(tx, team, row.event)?.is_none() {
+                    return Err(ReplayError::PayloadGone);
+                }
+                if let DeliveryState::Queued { due_ms } = row.state {
+                    tx.delete(&WEBHOOK_QUEUE, &store::queue_key(webhook, due_ms, id))?;
+                }
+                let state = DeliveryState::Queued { due_ms: now_ms };
+                let row = DeliveryRow { queued_ms: now_ms, counted: 0, state, ..row };
+                store::put_queued(tx, (team, webhook, id), &row)?;
+                ring_after(tx, &bell, webhook);
+                Ok(())
+            })
+            .await
+    }
+
+    /// Queues a sample of an event for one endpoint; of a type the endpoint hears of, unless the caller
+    /// says which.
+    ///
+    /// # Errors
+    /// [`TestWebhookError`].
+    pub async fn test(
+        &self,
+        team: TeamId,
+        webhook: WebhookId,
+        wanted: Option<EventType>,
+    ) -> Result<Delivery, TestWebhookError> {
+        let (bell, now_ms) = (self.bell.clone(), self.context.now_ms());
+        let (event, id): (EventId, WebhookDeliveryId) = (self.context.id(), self.context.id());
+        let event_type = self
+            .context
+            .store
+            .write(move |tx| {
+                let endpoint = store::find(tx, team, webhook)?.ok_or(TestWebhookError::NotFound)?;
+                if endpoint.status != WebhookStatus::Enabled {
+                    return Err(TestWebhookError::Disabled);
+                }
+                let types = endpoint.subscription.types();
+                let usual = || if types.contains(TEST_TYPE) { Some(TEST_TYPE) } else { types.iter().next() };
+                let event_type = wanted.or_else(usual).unwrap_or(TEST_TYPE);
+                if !types.contains(event_type) {
+                    return Err(TestWebhookError::NotSubscribed(event_type));
+                }
+                let body = events::sample(event_type, now_ms);
+                events::put_message(tx, team, event, &MessageRow { event_type, at_ms: now_ms, body })?;
+                let state = DeliveryState::Queued { due_ms: now_ms };
+                let row = DeliveryRow { event, event_type, queued_ms: now_ms, state, counted: 0, attempts: Vec::new() };
+                store::put_queued(tx, (team, webhook, id), &row)?;
+                ring_after(tx, &bell, webhook);
+                Ok(event_type)
+            })
+            .await?;
+        let (status, next_attempt_ms) = (DeliveryStatus::Pending, Some(now_ms));
+        Ok(Delivery { id, event_type, at_ms: now_ms, status, next_attempt_ms })
+    }
+}
+
+fn find(
+    tx: &impl Reads,
+    team: TeamId,
+    webhook: WebhookId,
+    id: WebhookDeliveryId,
+) -> Result<DeliveryRow, DeliveryError> {
+    // What a deleted endpoint has left is nobody's.
+    if !tx.contains(&WEBHOOKS, &(team, webhook))? {
+        return Err(DeliveryError::UnknownWebhook);
+    }
+    tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id))?.ok_or(DeliveryError::UnknownDelivery)
+}
+
+fn delivery(id: WebhookDeliveryId, row: &DeliveryRow, message: Option<&MessageRow>, bell: &WebhookBell) -> Delivery {
+    let DeliveryRow { event: _, event_type, queued_ms: _, state, counted: _, attempts: _ } = row;
+    let (status, next_attempt_ms) = match state {
+        DeliveryState::Queued { .. } if bell.is_attempting(id) => (DeliveryStatus::Attempting, None),
+        DeliveryState::Queued { due_ms } => (DeliveryStatus::Pending, Some(*due_ms)),
+        DeliveryState::Delivered { at_ms: _ } => (DeliveryStatus::Success, None),
+        DeliveryState::Exhausted { at_ms: _, why: _ } => (DeliveryStatus::Failed, None),
+    };
+    let at_ms = message.map_or_else(|| id.created_ms(), |message| message.at_ms);
+    Delivery { id, event_type: *event_type, at_ms, status, next_attempt_ms }
+}

@@ -1,0 +1,116 @@
+//! Deliveries of endpoints that were deleted: a bounded part goes with the endpoint, the rest by a
+//! worker. Nobody reads them in between, because every reader asks for the endpoint first.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::service::Webhooks;
+use crate::id::{Id, TeamId, WebhookId};
+use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+
+/// Rows of each table removed in one commit: some milliseconds.
+pub(super) const ROWS_PER_COMMIT: usize = 500;
+
+impl Webhooks {
+    /// Removes what is left of deleted endpoints, at the start and whenever one leaves something.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                removed = self.remove_remains() => removed?,
+            }
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                () = self.deleted.notified() => {}
+            }
+        }
+    }
+
+    async fn remove_remains(&self) -> Result<(), StoreError> {
+        let mut passed = None;
+        loop {
+            let orphan = self.context.store.read(move |tx| first_orphan(tx, passed)).await?;
+            let Some((team, webhook)) = orphan else { break };
+            self.remove_all(team, webhook).await?;
+            passed = orphan;
+        }
+        let mut passed = None;
+        loop {
+            let orphan = self.context.store.read(move |tx| first_orphan_in_queue(tx, passed)).await?;
+            let Some((team, webhook)) = orphan else { return Ok(()) };
+            self.remove_all(team, webhook).await?;
+            passed = Some(webhook);
+        }
+    }
+
+    async fn remove_all(&self, team: TeamId, webhook: WebhookId) -> Result<(), StoreError> {
+        let remove = move |tx: &WriteTx<'_>| remove_rows(tx, team, webhook);
+        while self.context.store.write_bulk::<_, StoreError>(remove).await? {}
+        Ok(())
+    }
+}
+
+/// Removes up to [`ROWS_PER_COMMIT`] deliveries of an endpoint and places of its queue; returns whether
+/// any may be left.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn remove_rows(tx: &WriteTx<'_>, team: TeamId, webhook: WebhookId) -> Result<bool, StoreError> {
+    let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
+    let queued = tx.delete_range(&WEBHOOK_QUEUE, &from, &to, ROWS_PER_COMMIT)?;
+    let (from, to) = ((team, webhook, Id::MIN), (team, webhook, Id::MAX));
+    let deliveries = tx.delete_range(&WEBHOOK_DELIVERIES, &from, &to, ROWS_PER_COMMIT)?;
+    Ok(queued.max(deliveries) == ROWS_PER_COMMIT)
+}
+
+/// Returns the first endpoint after `after` that has deliveries and no row. The cost is a seek for each
+/// endpoint that is passed over.
+fn first_orphan(
+    tx: &impl Reads,
+    after: Option<(TeamId, WebhookId)>,
+) -> Result<Option<(TeamId, WebhookId)>, StoreError> {
+    let mut passed = after;
+    loop {
+        let from = passed.map_or((Id::MIN, Id::MIN, Id::MIN), |(team, webhook)| (team, webhook, Id::MAX));
+        let mut found = None;
+        tx.scan(
+            &WEBHOOK_DELIVERIES,
+            &from,
+            &(Id::MAX, Id::MAX, Id::MAX),
+            Order::Ascending,
+            |(team, webhook, _), _| {
+                found = Some((team, webhook));
+                STOP
+            },
+        )?;
+        match found {
+            Some(owner) if tx.contains(&WEBHOOKS, &owner)? => passed = found,
+            found => return Ok(found),
+        }
+    }
+}
+
+/// As [`first_orphan`], of places in the queue.
+fn first_orphan_in_queue(tx: &impl Reads, after: Option<WebhookId>) -> Result<Option<(TeamId, WebhookId)>, StoreError> {
+    let mut passed = after;
+    loop {
+        let from = passed.map_or((Id::MIN, 0, Id::MIN), |webhook| (webhook, u64::MAX, Id::MAX));
+        let mut found = None;
+        tx.scan(&WEBHOOK_QUEUE, &from, &(Id::MAX, u64::MAX, Id::MAX), Order::Ascending, |(webhook, _, _), row| {
+            if Some(webhook) == passed {
+                return NEXT;
+            }
+            found = Some((row.decode()?.team, webhook));
+            STOP
+        })?;
+        match found {
+            Some(owner) if tx.contains(&WEBHOOKS, &owner)? => passed = Some(owner.1),
+            found => return Ok(found),
+        }
+    }
+}

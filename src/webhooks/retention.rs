@@ -1,0 +1,87 @@
+//! How long deliveries are kept, and what they delivered.
+
+use super::store::{self, DeliveryState};
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
+use crate::store::tables::WEBHOOK_DELIVERIES;
+use crate::store::{NEXT, Order, Reads as _, STOP, StoreError, WriteTx};
+use crate::{events, teams};
+
+/// Deliveries looked at in one transaction, each with up to sixteen answers.
+const PAGE_ROWS: usize = 500;
+
+/// Removes deliveries, and bodies of events, from before `before_ms`. What waits to be delivered is
+/// kept with its body, however old it is.
+///
+/// # Errors
+/// [`StoreError`].
+pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), StoreError> {
+    for team in context.store.read::<_, StoreError>(teams::list).await? {
+        let team = team.id;
+        let mut wanted = EventId::first_at(before_ms);
+        for webhook in context.store.read::<_, StoreError>(move |tx| store::ids(tx, team)).await? {
+            let until = WebhookDeliveryId::first_at(before_ms);
+            wanted = wanted.min(purge_deliveries(context, (team, webhook), until).await?);
+        }
+        // Bodies lie in the order of their events: from the oldest that is wanted on, all are kept.
+        events::purge_messages(context, team, wanted).await?;
+    }
+    Ok(())
+}
+
+/// Removes the deliveries to an endpoint before `until` that have come to an end; returns the oldest
+/// event that one of the others is about, or the highest id there can be.
+async fn purge_deliveries(
+    context: &Context,
+    (team, webhook): (TeamId, WebhookId),
+    until: WebhookDeliveryId,
+) -> Result<EventId, StoreError> {
+    let (mut after, mut wanted) = (Id::MIN, Id::MAX);
+    loop {
+        let purge = move |tx: &WriteTx<'_>| purge_page(tx, (team, webhook), (after, until));
+        let Page { last, oldest_wanted } = context.store.write_bulk::<_, StoreError>(purge).await?;
+        wanted = wanted.min(oldest_wanted);
+        match last {
+            Some(last) => after = last,
+            None => return Ok(wanted),
+        }
+    }
+}
+
+/// What became of a page of deliveries.
+struct Page {
+    /// Where the next page begins; none at the end.
+    last: Option<WebhookDeliveryId>,
+    /// The oldest event that a delivery which was kept is about.
+    oldest_wanted: EventId,
+}
+
+fn purge_page(
+    tx: &WriteTx<'_>,
+    (team, webhook): (TeamId, WebhookId),
+    (after, until): (WebhookDeliveryId, WebhookDeliveryId),
+) -> Result<Page, StoreError> {
+    let (mut page, mut ended, mut seen) = (Page { last: None, oldest_wanted: Id::MAX }, Vec::new(), 0);
+    let (from, to) = ((team, webhook, after), (team, webhook, until));
+    tx.scan(&WEBHOOK_DELIVERIES, &from, &to, Order::Ascending, |(_, _, id), row| {
+        if id == after {
+            return NEXT;
+        }
+        let row = row.decode()?;
+        match row.state {
+            DeliveryState::Queued { .. } => page.oldest_wanted = page.oldest_wanted.min(row.event),
+            DeliveryState::Delivered { .. } | DeliveryState::Exhausted { .. } => ended.push(id),
+        }
+        seen += 1;
+        if seen < PAGE_ROWS {
+            return NEXT;
+        }
+        page.last = Some(id);
+        STOP
+    })?;
+    for id in ended {
+        tx.delete(&WEBHOOK_DELIVERIES, &(team, webhook, id))?;
+    }
+    Ok(page)
+}

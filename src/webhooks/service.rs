@@ -1,0 +1,210 @@
+//! The use cases of endpoints: add, show, change, replace the secret, remove.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::bell::WebhookBell;
+use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
+use super::model::{NewWebhook, Rotated, Rotation, Webhook, WebhookChanges, WebhookStatus};
+use super::removal;
+use super::store::{self, PreviousSecretRow, WebhookRow};
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::events::{self, EventTypes};
+use crate::id::{TeamId, WebhookId};
+use crate::outgoing::Policy;
+use crate::signature::WebhookSecret;
+use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::tables::{WEBHOOK_HEALTH, WEBHOOKS};
+use crate::store::{StoreError, WriteTx};
+
+const HOUR_MS: i64 = 60 * 60 * 1_000;
+
+/// The webhooks of the instance.
+pub struct Webhooks {
+    pub(super) context: Context,
+    pub(super) bell: WebhookBell,
+    policy: Policy,
+    /// Rung when an endpoint was deleted that has deliveries left.
+    pub(super) deleted: Arc<Notify>,
+}
+
+impl Webhooks {
+    /// Returns the webhooks of the instance that `context` belongs to. Changes ring `bell`; `policy`
+    /// says which URLs an endpoint may have.
+    pub fn new(context: Context, bell: WebhookBell, policy: Policy) -> Self {
+        Self { context, bell, policy, deleted: Arc::default() }
+    }
+
+    /// Returns which URLs an endpoint may have.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Adds an endpoint, enabled; returns its id and the secret that signs.
+    ///
+    /// # Errors
+    /// [`CreateWebhookError`].
+    pub async fn create(
+        &self,
+        team: TeamId,
+        new: NewWebhook,
+    ) -> Result<(WebhookId, WebhookSecret), CreateWebhookError> {
+        let NewWebhook { endpoint, subscription, secret } = new;
+        let id: WebhookId = self.context.id();
+        let secret = secret.unwrap_or_else(WebhookSecret::generate);
+        let row = WebhookRow {
+            endpoint: endpoint.to_string(),
+            subscription,
+            status: WebhookStatus::Enabled,
+            enabled_ms: self.context.now_ms(),
+            secret: store::seal_secret(&self.context.keyring, id, secret.reveal()),
+            previous: None,
+        };
+        let bell = self.bell.clone();
+        self.context
+            .store
+            .write(move |tx| {
+                if store::is_full(tx, team)? {
+                    return Err(CreateWebhookError::TooMany);
+                }
+                tx.put(&WEBHOOKS, &(team, id), &row)?;
+                events::subscribe(tx, team, id, row.subscription.types())?;
+                ring_after(tx, &bell, id);
+                Ok(())
+            })
+            .await?;
+        Ok((id, secret))
+    }
+
+    /// Returns a page of the team's endpoints, newest first.
+    ///
+    /// # Errors
+    /// [`PageError`].
+    pub async fn list(&self, team: TeamId, query: PageQuery<WebhookId>) -> Result<Page<Webhook>, PageError> {
+        let now_ms = self.context.now_ms();
+        self.context
+            .store
+            .read(move |tx| page(tx, &WEBHOOKS, team, query, |id, row| Ok(Some(row.decode()?.webhook(id, now_ms)))))
+            .await
+    }
+
+    /// Returns the team's endpoint of that id, and the secret that signs.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find(&self, team: TeamId, id: WebhookId) -> Result<Option<(Webhook, WebhookSecret)>, StoreError> {
+        let (keyring, now_ms) = (self.context.keyring.clone(), self.context.now_ms());
+        self.context
+            .store
+            .read(move |tx| {
+                let Some(row) = store::find(tx, team, id)? else { return Ok(None) };
+                let secret = store::open_secret(&keyring, id, &row.secret)?;
+                let secret = WebhookSecret::parse(&secret)
+                    .ok_or_else(|| StoreError::Corrupt(format!("the secret of webhook {id} is none")))?;
+                Ok(Some((row.webhook(id, now_ms), secret)))
+            })
+            .await
+    }
+
+    /// Changes an endpoint. What waits for one that is disabled is never delivered, and one that is
+    /// enabled again begins anew.
+    ///
+    /// # Errors
+    /// [`UpdateWebhookError`].
+    pub async fn update(&self, team: TeamId, id: WebhookId, changes: WebhookChanges) -> Result<(), UpdateWebhookError> {
+        let (bell, now_ms) = (self.bell.clone(), self.context.now_ms());
+        self.context
+            .store
+            .write(move |tx| {
+                let before = store::find(tx, team, id)?.ok_or(UpdateWebhookError::NotFound)?;
+                let row = changed(before.clone(), &changes, now_ms);
+                if row == before {
+                    return Ok(());
+                }
+                tx.put(&WEBHOOKS, &(team, id), &row)?;
+                let is_enabled = row.status == WebhookStatus::Enabled;
+                if is_enabled && before.status != WebhookStatus::Enabled {
+                    tx.delete(&WEBHOOK_HEALTH, &(team, id))?;
+                }
+                let types = if is_enabled { row.subscription.types() } else { EventTypes::default() };
+                events::subscribe(tx, team, id, types)?;
+                ring_after(tx, &bell, id);
+                Ok(())
+            })
+            .await
+    }
+
+    /// Replaces the secret of an endpoint. The one before signs beside it for the overlap, and a
+    /// secret that was still signing beside that one stops: rotations that race each other chain.
+    ///
+    /// # Errors
+    /// [`RotateSecretError`].
+    pub async fn rotate(&self, team: TeamId, id: WebhookId, rotation: Rotation) -> Result<Rotated, RotateSecretError> {
+        let Rotation { overlap_hours, secret } = rotation;
+        let secret = secret.unwrap_or_else(WebhookSecret::generate);
+        let sealed = store::seal_secret(&self.context.keyring, id, secret.reveal());
+        let (bell, now_ms) = (self.bell.clone(), self.context.now_ms());
+        let previous_expires_ms = (overlap_hours > 0).then(|| now_ms + i64::from(overlap_hours) * HOUR_MS);
+        self.context
+            .store
+            .write(move |tx| {
+                let mut row = store::find(tx, team, id)?.ok_or(RotateSecretError::NotFound)?;
+                let before = std::mem::replace(&mut row.secret, sealed.clone());
+                row.previous = previous_expires_ms.map(|expires_ms| PreviousSecretRow { secret: before, expires_ms });
+                tx.put(&WEBHOOKS, &(team, id), &row)?;
+                ring_after(tx, &bell, id);
+                Ok::<_, RotateSecretError>(())
+            })
+            .await?;
+        Ok(Rotated { secret, previous_expires_ms })
+    }
+
+    /// Removes an endpoint; returns whether there was one. Its deliveries are gone for every reader at
+    /// once, and those beyond what one commit removes from the file soon after.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn delete(&self, team: TeamId, id: WebhookId) -> Result<bool, StoreError> {
+        let (bell, deleted) = (self.bell.clone(), Arc::clone(&self.deleted));
+        self.context
+            .store
+            .write(move |tx| {
+                if !tx.delete(&WEBHOOKS, &(team, id))? {
+                    return Ok(false);
+                }
+                tx.delete(&WEBHOOK_HEALTH, &(team, id))?;
+                events::subscribe(tx, team, id, EventTypes::default())?;
+                if removal::remove_rows(tx, team, id)? {
+                    let deleted = Arc::clone(&deleted);
+                    tx.after_commit(move || deleted.notify_one());
+                }
+                ring_after(tx, &bell, id);
+                Ok(true)
+            })
+            .await
+    }
+}
+
+/// Rings once the transaction is durable and before its command is answered, whether or not its
+/// caller still waits.
+pub(super) fn ring_after(tx: &WriteTx<'_>, bell: &WebhookBell, webhook: WebhookId) {
+    let bell = bell.clone();
+    tx.after_commit(move || bell.ring(webhook));
+}
+
+/// Applies an update to a row.
+fn changed(row: WebhookRow, changes: &WebhookChanges, now_ms: TimestampMs) -> WebhookRow {
+    let WebhookChanges { endpoint, subscription, switch } = changes;
+    let status = switch.map_or(row.status, |switch| switch.applied_to(row.status));
+    let is_enabled_again = status == WebhookStatus::Enabled && row.status != WebhookStatus::Enabled;
+    WebhookRow {
+        endpoint: endpoint.as_ref().map_or(row.endpoint, ToString::to_string),
+        subscription: subscription.unwrap_or(row.subscription),
+        status,
+        enabled_ms: if is_enabled_again { now_ms } else { row.enabled_ms },
+        secret: row.secret,
+        previous: row.previous,
+    }
+}
