@@ -4,8 +4,10 @@
 //! [`contacts`], [`contact_properties`], [`topics`], [`suppressions`], [`events`], [`webhooks`], [`logs`], [`usage`].
 //! Around them: [`http`] (what every endpoint shares), [`store`] (the two doors of the one file), [`mime`]
 //! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
-//! [`outgoing`] (the one door for customers' URLs), [`preferences`] (unsubscribe links and their page).
-//! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`context`].
+//! [`outgoing`] (the one door for customers' URLs), [`preferences`] (unsubscribe links and their page),
+//! [`ingest`] (what other systems report), [`notices`] (what owners are told).
+//! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`announcer`],
+//! [`context`], [`signature`]; `one_line` reads names.
 
 pub mod address;
 pub mod admin;
@@ -32,6 +34,8 @@ pub mod id_or_email;
 pub mod ingest;
 pub mod logs;
 pub mod mime;
+pub mod notices;
+mod one_line;
 pub mod outgoing;
 pub mod patch;
 pub mod preferences;

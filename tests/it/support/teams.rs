@@ -6,11 +6,13 @@ use ringmail::id::TeamId;
 use ringmail::teams;
 use serde_json::{Value, json};
 
+use super::server::await_truth;
 use super::{Answer, TestServer, email};
 
 /// A second team of the instance, with a key of full access and a domain it may send from.
 pub(crate) struct OtherTeam<'s> {
     server: &'s TestServer,
+    team: TeamId,
     key: String,
     domain: String,
 }
@@ -20,15 +22,15 @@ impl TestServer {
     pub(crate) fn other_team(&self, name: &str, domain: &str) -> OtherTeam<'_> {
         let services = self.services();
         let name_of_domain = DomainName::parse(domain).expect("the domain is a name");
-        let key = self.block_on(async {
+        let (team, key) = self.block_on(async {
             let made = teams::create(&services.context, name).await.expect("the store answers");
             let team = made.expect("the name is free");
             services.domains.add_verified(team.id, name_of_domain).await.expect("the domain is added");
             let new = NewKey { name: name.to_owned(), permission: Permission::FullAccess, domain: None };
             let (_, token) = services.api_keys.create(team.id, new).await.expect("the key is made");
-            token.reveal().to_owned()
+            (team.id, token.reveal().to_owned())
         });
-        OtherTeam { server: self, key, domain: domain.to_owned() }
+        OtherTeam { server: self, team, key, domain: domain.to_owned() }
     }
 
     /// Returns the team that the instance began with.
@@ -71,6 +73,11 @@ impl OtherTeam<'_> {
         self.server.call("POST", path, &self.key, &[], Some(body.to_string().as_bytes()))
     }
 
+    /// Writes down a delivery to one of the team's endpoints and returns its id.
+    pub(crate) fn webhook_delivery(&self, webhook: &str) -> String {
+        self.server.put_webhook_delivery(self.team, webhook)
+    }
+
     /// Sends an email from the team's domain and returns its id.
     #[track_caller]
     pub(crate) fn send(&self, fields: &Value) -> String {
@@ -78,5 +85,14 @@ impl OtherTeam<'_> {
         email["from"] = format!("hello@{}", self.domain).into();
         let sent = self.post("/emails", &email).ok(200);
         sent["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// Waits until the email's status is `last_event`.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, id: &str, last_event: &str) {
+        await_truth(last_event, || match &self.get(&format!("/emails/{id}")).ok(200)["last_event"] {
+            reached if reached == last_event => Ok(()),
+            other => Err(other.to_string()),
+        });
     }
 }
