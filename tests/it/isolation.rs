@@ -15,6 +15,7 @@ struct Belongings {
     contact: String,
     contact_property: String,
     segment: String,
+    log: String,
 }
 
 impl Belongings {
@@ -25,6 +26,7 @@ impl Belongings {
         let read = team.get(&format!("/emails/{email}")).ok(200);
         let listed = team.post("/suppressions", &json!({ "email": "listed@example.net" })).ok(201);
         let first = |path: &str| team.get(path).ok(200)["data"][0]["id"].as_str().unwrap().to_owned();
+        let log = team.get("/domains");
         let make = |path: &str, body: Value| team.post(path, &body).ok(201)["id"].as_str().unwrap().to_owned();
         Self {
             topic: make("/topics", json!({ "name": "Theirs", "default_subscription": "opt_out" })),
@@ -36,17 +38,19 @@ impl Belongings {
             domain: first("/domains"),
             api_key: first("/api-keys"),
             suppression: listed["id"].as_str().unwrap().to_owned(),
+            log: log.header("x-request-id").unwrap().to_owned(),
         }
     }
 
     fn ids(&self) -> Ids<'_> {
-        let Self { email, attachment, domain, api_key, contact, contact_property, segment, suppression, topic } = self;
-        Ids { email, attachment, domain, api_key, contact, contact_property, segment, suppression, topic }
+        let Self { email, attachment, domain, api_key, contact, contact_property, segment, suppression, topic, log } =
+            self;
+        Ids { email, attachment, domain, api_key, contact, contact_property, segment, suppression, topic, log }
     }
 
     /// Returns all of it as its owner reads it.
     fn read_by(&self, team: &OtherTeam<'_>) -> Vec<Value> {
-        let Self { email, attachment, domain, api_key: _, contact, contact_property, segment, suppression, topic } =
+        let Self { email, attachment, domain, api_key: _, contact, contact_property, segment, suppression, topic, log } =
             self;
         let paths = [
             format!("/emails/{email}"),
@@ -57,6 +61,7 @@ impl Belongings {
             format!("/segments/{segment}/contacts"),
             format!("/topics/{topic}"),
             format!("/contact-properties/{contact_property}"),
+            format!("/logs/{log}"),
             "/api-keys".to_owned(),
             "/emails".to_owned(),
             format!("/suppressions/{suppression}"),
@@ -153,6 +158,7 @@ fn lists_show_what_is_the_team_s_and_take_no_cursor_of_another() {
         ("/suppressions?", &theirs.suppression),
         ("/suppressions?origin=manual&", &theirs.suppression),
         ("/topics?", &theirs.topic),
+        ("/logs?", &theirs.log),
     ] {
         let list = server.get(path.trim_end_matches(['?', '&'])).ok(200).to_string();
         assert!(!list.contains(id.as_str()), "{path}");

@@ -19,6 +19,8 @@ const NOUNS: &[&str] = &[
     "emails",
     "erasure",
     "events",
+    "ingest",
+    "logs",
     "preferences",
     "segments",
     "suppressions",

@@ -185,6 +185,7 @@ fn a_field_that_is_always_there_is_required() {
     let ada = json!({ "email": "ada@example.net" });
     let joining = json!({ "email": "ada@example.net", "segments": [{ "id": segment["id"] }] });
     server.post("/contacts", &joining).ok(201);
+    let logged = server.get("/logs").ok(200)["data"][0].clone();
     let segment = server.get(&format!("/segments/{}", segment["id"].as_str().unwrap())).ok(200);
     for (schema, answer) in [
         ("EmailResponse", &sent),
@@ -194,6 +195,8 @@ fn a_field_that_is_always_there_is_required() {
         ("SegmentWithCount", &segment),
         ("Segment", &server.get("/segments").ok(200)["data"][0]),
         ("ContactProperty", &property),
+        ("LogSummary", &logged),
+        ("Log", &server.get(&format!("/logs/{}", logged["id"].as_str().unwrap())).ok(200)),
         ("ApiKeyResponse", &server.get("/api-keys").ok(200)["data"][0]),
         ("Suppression", &server.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201)),
         ("Contact", &server.get("/contacts").ok(200)["data"][0]),

@@ -24,6 +24,7 @@ pub(crate) struct Ids<'a> {
     pub(crate) contact: &'a str,
     pub(crate) contact_property: &'a str,
     pub(crate) segment: &'a str,
+    pub(crate) log: &'a str,
 }
 
 impl Ids<'_> {
@@ -38,6 +39,7 @@ impl Ids<'_> {
         contact: "0190a6c0-0000-7000-8000-000000000007",
         contact_property: "0190a6c0-0000-7000-8000-000000000008",
         segment: "0190a6c0-0000-7000-8000-000000000009",
+        log: "0190a6c0-0000-7000-8000-00000000000a",
     };
 }
 
@@ -74,6 +76,7 @@ impl Route {
             "contacts" => ids.contact,
             "contact-properties" => ids.contact_property,
             "segments" | "audiences" => ids.segment,
+            "logs" => ids.log,
             _ => {
                 assert!(!self.takes_id(), "say here what the `id` of {} names", self.path);
                 ""
