@@ -4,7 +4,8 @@
 //! [`contacts`], [`contact_properties`], [`topics`], [`suppressions`], [`events`], [`webhooks`], [`logs`], [`usage`].
 //! Around them: [`http`] (what every endpoint shares), [`store`] (the two doors of the one file), [`mime`]
 //! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
-//! [`preferences`] (unsubscribe links and their page), [`ingest`] (what other systems report).
+//! [`outgoing`] (the one door for customers' URLs), [`preferences`] (unsubscribe links and their page),
+//! [`ingest`] (what other systems report), [`notices`] (what owners are told).
 //! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`announcer`],
 //! [`context`], [`signature`]; `one_line` reads names.
 

@@ -20,3 +20,4 @@ mod segments;
 mod support;
 mod suppressions;
 mod topics;
+mod webhooks;

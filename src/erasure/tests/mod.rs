@@ -3,6 +3,7 @@
 mod requests;
 mod resuming;
 mod scrubbing;
+mod told;
 mod waiting;
 
 use std::sync::Arc;
