@@ -40,6 +40,7 @@ pub use webhooks::WebhookConfig;
 
 use crate::dns::Cidr;
 use crate::domains::{DomainSettings, RelayRecords};
+use crate::logs::Recording;
 use crate::preferences::{LinkSettings, Reach};
 use crate::signature::WebhookSecret;
 use crate::store::Kind;
@@ -147,6 +148,10 @@ pub struct Config {
     pub email_retention_days: u32,
     /// Days that webhook deliveries, and the events about contacts that they tell, are kept.
     pub webhook_delivery_retention_days: u32,
+    /// Days that the log of API requests is kept.
+    pub log_retention_days: u32,
+    /// Whether API requests are logged.
+    pub request_log: Recording,
     /// Bytes of an email's attachments, decoded.
     pub attachment_bytes_max: u64,
     /// Bytes of a request body that carries emails.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
-use clap::{Args, CommandFactory as _, FromArgMatches as _, ValueEnum, value_parser};
+use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, ValueEnum, value_parser};
 
 use super::relay::RelayText;
 use super::surroundings::{Surroundings, without_empty_variables};
@@ -15,6 +15,7 @@ use super::{Config, ConfigError, Delivery, Hostname, Purpose, Queue};
 use crate::address::DomainName;
 use crate::dns::Cidr;
 use crate::domains::RelayRecords;
+use crate::logs::Recording;
 use crate::store::Kind;
 
 /// Where `ringmail serve` keeps its data unless told otherwise.
@@ -133,6 +134,16 @@ pub struct Settings {
     #[arg(long, env = "WEBHOOK_DELIVERY_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     webhook_delivery_retention_days: u32,
+
+    /// Days that the log of API requests is kept: 1 to 36500.
+    #[arg(long, env = "RINGMAIL_LOG_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
+          value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
+    log_retention_days: u32,
+
+    /// Whether API requests are logged: true or false.
+    #[arg(long, env = "RINGMAIL_REQUEST_LOG", value_name = "BOOL", default_value = "true",
+          value_parser = BoolishValueParser::new(), action = ArgAction::Set, help_heading = "Storing")]
+    request_log: bool,
 
     /// Where accepted emails go.
     #[arg(
@@ -294,6 +305,8 @@ impl Settings {
             content_retention_days,
             email_retention_days,
             webhook_delivery_retention_days,
+            log_retention_days,
+            request_log,
             delivery,
             relay,
             relay_records,
@@ -364,6 +377,8 @@ impl Settings {
             content_retention_days,
             email_retention_days,
             webhook_delivery_retention_days,
+            log_retention_days,
+            request_log: if request_log { Recording::On } else { Recording::Off },
             attachment_bytes_max: u64::from(attachment_mb) * MIB as u64,
             body_bytes_max: body * MIB,
             body_budget_bytes: budget * MIB,

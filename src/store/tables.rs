@@ -20,8 +20,9 @@ use crate::erasure::ErasureRow;
 use crate::events::{AudienceEventRow, EventRow, MessageRow, OutboxRow, SubscriptionsRow};
 use crate::id::{
     ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId,
-    IdempotencyId, NoticeId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
+    IdempotencyId, LogId, NoticeId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
 };
+use crate::logs::LogRow;
 use crate::notices::NoticeRow;
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
@@ -169,6 +170,13 @@ pub const TOPIC_CHOICES: Table<(TeamId, ContactId, TopicId), TopicChoiceRow> = T
 /// How a team's preference page looks. Written by `preferences`; at most one row a team.
 pub const PREFERENCE_THEMES: Table<(TeamId,), ThemeRow> = Table::new("preference_themes-1");
 
+/// What was asked of the API and how it was answered: a row a request with a valid key. Written by
+/// `logs` in the background; removed by retention after `RINGMAIL_LOG_RETENTION_DAYS`.
+pub const REQUEST_LOGS: Table<(TeamId, LogId), LogRow> = Table::new("request_logs-1");
+/// The redacted copies of the bodies of [`REQUEST_LOGS`], at most 16 KiB each, sealed. Lives as long
+/// as its row.
+pub const REQUEST_LOG_BODIES: Table<(TeamId, LogId), Blob> = Table::new("request_log_bodies-1");
+
 /// Emails accepted, by team and UTC day (days since the epoch). Written at accept; one row a day.
 pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
 
@@ -222,6 +230,8 @@ pub const NAMES: &[&str] = &[
     CONTACT_ADDRESSES.name(),
     TOPIC_CHOICES.name(),
     PREFERENCE_THEMES.name(),
+    REQUEST_LOGS.name(),
+    REQUEST_LOG_BODIES.name(),
     USAGE.name(),
 ];
 

@@ -8,6 +8,7 @@ import { contactProperties } from './contact_properties.mjs';
 import { contacts } from './contacts.mjs';
 import { domains } from './domains.mjs';
 import { emails } from './emails.mjs';
+import { logs } from './logs.mjs';
 import { segments } from './segments.mjs';
 import { suppressions } from './suppressions.mjs';
 import { topics } from './topics.mjs';
@@ -26,6 +27,7 @@ const PRIVATE = new Set([
 
 const RESOURCES = [
   'emails', 'batch', 'domains', 'apiKeys', 'contacts', 'contactProperties', 'topics', 'segments', 'audiences', 'suppressions',
+  'logs',
 ];
 
 class NodeSuite extends Suite {
@@ -98,7 +100,7 @@ function methodsOf(resource, path) {
 }
 
 const suite = new NodeSuite();
-for (const part of [emails, batch, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions]) {
+for (const part of [emails, batch, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions, logs]) {
   await suite.part(part);
 }
 suite.cover(RESOURCES.flatMap((name) => methodsOf(suite.client[name], name)));

@@ -26,6 +26,7 @@ RESOURCES = {
     "segments": resend.Segments,
     "audiences": resend.Audiences,
     "suppressions": resend.Suppressions,
+    "logs": resend.Logs,
 }
 
 

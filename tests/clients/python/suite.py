@@ -13,6 +13,7 @@ import contact_properties
 import contacts
 import domains
 import emails
+import logs
 import segments
 import suppressions
 import topics
@@ -20,7 +21,7 @@ from check import RESOURCES, Suite, methods_of
 
 assert resend.default_async_http_client is not None, "httpx is missing: the asyncio methods need it"
 
-PARTS = (emails, batch, domains, api_keys, contact_properties, topics, segments, contacts, suppressions)
+PARTS = (emails, batch, domains, api_keys, contact_properties, topics, segments, contacts, suppressions, logs)
 
 for suffix in ("", "_async"):
     suite = Suite(suffix)

@@ -19,8 +19,8 @@ const NO_ENDPOINT: &str = "The requested endpoint does not exist.";
 pub(crate) const UNKNOWN_ID: &str = "00000000-0000-7000-8000-000000000000";
 
 /// The services under test, each a file of the SDK's source.
-const SERVICES: [&str; 9] =
-    ["emails", "batch", "domains", "api_keys", "receiving", "contacts", "segments", "topics", "suppressions"];
+const SERVICES: [&str; 10] =
+    ["emails", "batch", "domains", "api_keys", "receiving", "contacts", "segments", "topics", "suppressions", "logs"];
 
 const DEADLINE: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(50);

@@ -12,6 +12,7 @@ mod contact_properties;
 mod contacts;
 mod domains;
 mod emails;
+mod logs;
 mod must_fail;
 mod segments;
 mod suppressions;
@@ -38,6 +39,7 @@ async fn main() -> ExitCode {
     suite.part("segments", segments::run(&suite, &client).await);
     suite.part("contacts", contacts::run(&suite, &client).await);
     suite.part("suppressions", suppressions::run(&suite, &client).await);
+    suite.part("logs", logs::run(&suite, &client).await);
 
     match check::sdk_methods() {
         Ok(methods) => suite.cover(&methods),
