@@ -47,7 +47,7 @@ use crate::store::{OpenOptions, open_in_time};
 use crate::suppressions::Suppressions;
 use crate::topics::Topics;
 use crate::webhooks::{Dispatcher, WebhookBell, Webhooks};
-use crate::{outgoing, teams};
+use crate::{outgoing, teams, usage};
 
 /// Bytes of a request body that carries no emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
@@ -147,6 +147,7 @@ impl App {
             .with(Arc::new(Logs::new(context.clone(), Arc::clone(&log))))
             .with(Arc::clone(&log))
             .with(Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())))
+            .with(Arc::new(usage::Usage::new(context.clone(), config.dashboard_url(address))))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));

@@ -177,6 +177,11 @@ impl Config {
         self.public_url.clone().unwrap_or_else(|| local_url(bound))
     }
 
+    /// Returns where people look after the instance.
+    pub fn dashboard_url(&self, bound: SocketAddr) -> String {
+        format!("{}/dashboard/", self.public_url(bound))
+    }
+
     /// Returns what domains show of these settings, for a server that is bound to an address.
     pub fn domain_settings(&self, bound: SocketAddr) -> DomainSettings {
         let links = self.link_settings(bound);

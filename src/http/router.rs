@@ -16,7 +16,7 @@ use crate::id::IdSource;
 use crate::logs::RequestLog;
 use crate::{
     api_keys, contact_properties, contacts, dashboard, domains, emails, ingest, logs, preferences, segments,
-    suppressions, topics, webhooks,
+    suppressions, topics, usage, webhooks,
 };
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
@@ -50,6 +50,7 @@ fn api() -> Router {
         .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
         .push(audience())
+        .push(Router::with_path("usage").get(usage::api::get_usage))
         .push(events())
         .push(Router::with_path("logs").get(logs::list_logs))
         .push(Router::with_path("logs/{id}").get(logs::get_log))

@@ -20,4 +20,5 @@ mod segments;
 mod support;
 mod suppressions;
 mod topics;
+mod usage;
 mod webhooks;

@@ -215,6 +215,7 @@ fn a_field_that_is_always_there_is_required() {
         ("Contact", &server.get("/contacts").ok(200)["data"][0]),
         ("TopicSubscription", &server.get("/contacts/ada@example.net/topics").ok(200)["data"][0]),
         ("ContactSegmentRow", &server.get("/contacts/ada@example.net/segments").ok(200)["data"][0]),
+        ("Usage", &server.get("/usage").ok(200)),
         ("BatchResponse", &server.post("/contacts/batch?on_conflict=skip", &json!([ada])).ok(200)),
         ("BatchGetResponse", &server.post("/contacts/batch/get", &json!({ "contacts": [ada] })).ok(200)),
     ] {
