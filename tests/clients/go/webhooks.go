@@ -27,9 +27,9 @@ func webhooks(s *suite) {
 	s.check("Webhooks.CreateWithContext", "another", func() {
 		other = data[*resend.CreateWebhookResponse](s, "Webhooks.CreateWithContext", ctx, create).Id
 	})
-	s.check("Webhooks.Create", "an unknown type and an address that is not public are 422", func() {
+	s.check("Webhooks.Create", "an unknown type and another scheme are 422", func() {
 		s.refused(422, "validation_error", "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: hooks, Events: []string{"email.imagined"}})
-		s.refused(422, "validation_error", "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: "http://hooks.example.com", Events: types})
+		s.refused(422, "validation_error", "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: "ftp://hooks.example.com", Events: types})
 	})
 	untold := []string{resend.EventDomainCreated, resend.EventEmailReceived}
 	note := "types that are never told"

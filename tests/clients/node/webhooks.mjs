@@ -31,12 +31,12 @@ async function endpoints(suite) {
   const untold = ['domain.created', 'email.received'];
   await suite.mustFail(422, 'validation_error', 'types that are never told', 'webhooks.create', { endpoint: ENDPOINT, events: untold });
   await suite.mustFail(422, 'validation_error', 'types that are never told', 'webhooks.update', id, { events: untold });
-  await suite.check('webhooks.create', 'what is missing or unknown is 422, and so is an address that is not public', async () => {
+  await suite.check('webhooks.create', 'what is missing or unknown is 422, and so is what is no URL to post to', async () => {
     await suite.refused(422, 'missing_required_field', 'webhooks.create', { events: EVENTS });
     await suite.refused(422, 'missing_required_field', 'webhooks.create', { endpoint: ENDPOINT });
     await suite.refused(422, 'validation_error', 'webhooks.create', { endpoint: ENDPOINT, events: [] });
     await suite.refused(422, 'validation_error', 'webhooks.create', { endpoint: ENDPOINT, events: ['email.imagined'] });
-    for (const endpoint of ['not a url', 'ftp://hooks.example.com/', 'http://hooks.example.com/']) {
+    for (const endpoint of ['not a url', 'ftp://hooks.example.com/', 'https://ada:secret@hooks.example.com/']) {
       await suite.refused(422, 'validation_error', 'webhooks.create', { endpoint, events: EVENTS });
     }
   });

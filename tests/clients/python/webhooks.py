@@ -27,11 +27,11 @@ def endpoints(suite):
         suite.refused(422, "missing_required_field", "webhooks.create", {"events": EVENTS})
         suite.refused(422, "missing_required_field", "webhooks.create", {"endpoint": ENDPOINT})
         suite.refused(422, "validation_error", "webhooks.create", {"endpoint": ENDPOINT, "events": ["email.imagined"]})
-        for endpoint in ("not a url", "http://hooks.example.com/"):
+        for endpoint in ("not a url", "ftp://hooks.example.com/"):
             suite.refused(422, "validation_error", "webhooks.create", {"endpoint": endpoint, "events": EVENTS})
         made.append(row)
 
-    suite.check("webhooks.create", "an endpoint with its secret; what is missing, unknown or not public is 422", create)
+    suite.check("webhooks.create", "an endpoint with its secret; what is missing, unknown or no URL is 422", create)
     if not made:
         return
     webhook, secret = made[0]["id"], made[0]["signing_secret"]
