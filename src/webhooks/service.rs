@@ -37,6 +37,11 @@ impl Webhooks {
         Self { context, bell, policy, deleted: Arc::default() }
     }
 
+    /// Returns what the dispatcher is woken by.
+    pub fn bell(&self) -> WebhookBell {
+        self.bell.clone()
+    }
+
     /// Returns which URLs an endpoint may have.
     pub fn policy(&self) -> &Policy {
         &self.policy

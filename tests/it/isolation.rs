@@ -15,6 +15,9 @@ struct Belongings {
     contact: String,
     contact_property: String,
     segment: String,
+    log: String,
+    webhook: String,
+    webhook_event: String,
 }
 
 impl Belongings {
@@ -25,8 +28,13 @@ impl Belongings {
         let read = team.get(&format!("/emails/{email}")).ok(200);
         let listed = team.post("/suppressions", &json!({ "email": "listed@example.net" })).ok(201);
         let first = |path: &str| team.get(path).ok(200)["data"][0]["id"].as_str().unwrap().to_owned();
+        let log = team.get("/domains");
         let make = |path: &str, body: Value| team.post(path, &body).ok(201)["id"].as_str().unwrap().to_owned();
+        let webhook = json!({ "endpoint": "https://hooks.example/theirs", "events": ["email.opened"] });
+        let webhook = make("/webhooks", webhook);
         Self {
+            webhook_event: team.webhook_delivery(&webhook),
+            webhook,
             topic: make("/topics", json!({ "name": "Theirs", "default_subscription": "opt_out" })),
             contact: make("/contacts", json!({ "email": "theirs@example.net" })),
             segment: make("/segments", json!({ "name": "Theirs" })),
@@ -36,19 +44,38 @@ impl Belongings {
             domain: first("/domains"),
             api_key: first("/api-keys"),
             suppression: listed["id"].as_str().unwrap().to_owned(),
+            log: log.header("x-request-id").unwrap().to_owned(),
         }
     }
 
     fn ids(&self) -> Ids<'_> {
-        let Self { email, attachment, domain, api_key, contact, contact_property, segment, suppression, topic } = self;
-        Ids { email, attachment, domain, api_key, contact, contact_property, segment, suppression, topic }
+        let Self { email, attachment, domain, api_key, contact, contact_property, segment, .. } = self;
+        let Self { suppression, topic, log, webhook, webhook_event, .. } = self;
+        Ids {
+            email,
+            attachment,
+            domain,
+            api_key,
+            contact,
+            contact_property,
+            segment,
+            suppression,
+            topic,
+            log,
+            webhook,
+            webhook_event,
+        }
     }
 
     /// Returns all of it as its owner reads it.
     fn read_by(&self, team: &OtherTeam<'_>) -> Vec<Value> {
-        let Self { email, attachment, domain, api_key: _, contact, contact_property, segment, suppression, topic } =
-            self;
+        let Self { email, attachment, domain, api_key: _, contact, contact_property, segment, .. } = self;
+        let Self { suppression, topic, log, webhook, webhook_event, .. } = self;
         let paths = [
+            format!("/webhooks/{webhook}"),
+            format!("/webhooks/{webhook}/events"),
+            format!("/webhooks/{webhook}/events/{webhook_event}"),
+            format!("/webhooks/{webhook}/events/{webhook_event}/attempts"),
             format!("/emails/{email}"),
             format!("/emails/{email}/attachments/{attachment}"),
             format!("/domains/{domain}"),
@@ -57,6 +84,7 @@ impl Belongings {
             format!("/segments/{segment}/contacts"),
             format!("/topics/{topic}"),
             format!("/contact-properties/{contact_property}"),
+            format!("/logs/{log}"),
             "/api-keys".to_owned(),
             "/emails".to_owned(),
             format!("/suppressions/{suppression}"),
@@ -153,6 +181,7 @@ fn lists_show_what_is_the_team_s_and_take_no_cursor_of_another() {
         ("/suppressions?", &theirs.suppression),
         ("/suppressions?origin=manual&", &theirs.suppression),
         ("/topics?", &theirs.topic),
+        ("/webhooks?", &theirs.webhook),
     ] {
         let list = server.get(path.trim_end_matches(['?', '&'])).ok(200).to_string();
         assert!(!list.contains(id.as_str()), "{path}");
@@ -204,6 +233,24 @@ fn an_attachment_of_another_team_is_not_found_under_an_email_of_one_s_own() {
     let answer = server.get(&format!("/emails/{own}/attachments/{}", theirs.attachment));
 
     answer.refused(404, "not_found", "Attachment not found");
+}
+
+#[test]
+fn a_delivery_of_another_team_is_not_found_under_an_endpoint_of_one_s_own() {
+    let server = TestServer::start();
+    let other = server.other_team("Other", "other.example");
+    let theirs = Belongings::of(&other);
+    let webhook = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.opened"] });
+    let own = server.post("/webhooks", &webhook).ok(201)["id"].as_str().unwrap().to_owned();
+    let path = format!("/webhooks/{own}/events/{}", theirs.webhook_event);
+
+    for answer in
+        [server.get(&path), server.get(&format!("{path}/attempts")), server.post(&format!("{path}/replay"), &json!({}))]
+    {
+        answer.refused(404, "not_found", "Webhook event not found");
+    }
+    let cursor = server.get(&format!("/webhooks/{own}/events?after={}", theirs.webhook_event)).refusal();
+    assert!(cursor.starts_with("422 validation_error: Invalid cursor."), "{cursor}");
 }
 
 #[test]

@@ -1,1 +1,95 @@
 //! Use cases over a real store.
+
+mod deliveries;
+mod endpoints;
+mod leaving;
+
+use super::store::{self, WebhookRow};
+use super::*;
+use crate::context::Context;
+use crate::events::{self, EventType, EventTypes, MessageRow};
+use crate::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
+use crate::outgoing::{CustomerUrl, Policy};
+use crate::store::tables::{EVENT_MESSAGES, EVENT_SUBSCRIPTIONS, WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
+use crate::store::{Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
+
+const TEAM: TeamId = Id::from_bytes([1; 16]);
+const OTHER: TeamId = Id::from_bytes([2; 16]);
+
+fn webhooks(context: &Context) -> Webhooks {
+    Webhooks::new(context.clone(), WebhookBell::default(), Policy::default())
+}
+
+fn types(types: &[EventType]) -> EventTypes {
+    types.iter().copied().collect()
+}
+
+fn new(subscription: Subscription) -> NewWebhook {
+    let endpoint = CustomerUrl::parse("https://hooks.example.com/mail", &Policy::default()).unwrap();
+    NewWebhook { endpoint, subscription, secret: None }
+}
+
+/// Adds an endpoint that hears of `email.sent`.
+async fn create(webhooks: &Webhooks, team: TeamId) -> WebhookId {
+    let new = new(Subscription::Named(types(&[EventType::EmailSent])));
+    webhooks.create(team, new).await.unwrap().0
+}
+
+async fn write<T: Send + 'static>(
+    context: &Context,
+    work: impl Fn(&WriteTx<'_>) -> Result<T, StoreError> + Send + 'static,
+) -> T {
+    context.store.write(work).await.unwrap()
+}
+
+fn row(context: &Context, team: TeamId, id: WebhookId) -> WebhookRow {
+    context.store.read_now(|tx| store::find(tx, team, id)).unwrap().unwrap()
+}
+
+/// Returns which endpoints of a team hear of what.
+fn heard(context: &Context, team: TeamId) -> Vec<(WebhookId, EventTypes)> {
+    let row = context.store.read_now::<_, StoreError>(|tx| tx.get(&EVENT_SUBSCRIPTIONS, &(team,))).unwrap();
+    row.unwrap_or_default().endpoints
+}
+
+/// Puts deliveries of one event each, all as far as `state`; returns them with their events.
+async fn put_deliveries(
+    context: &Context,
+    (team, webhook): (TeamId, WebhookId),
+    state: DeliveryState,
+    count: usize,
+) -> Vec<(WebhookDeliveryId, EventId)> {
+    let put: Vec<(WebhookDeliveryId, EventId)> = (0..count).map(|_| (context.id(), context.id())).collect();
+    let (putting, at_ms) = (put.clone(), context.now_ms());
+    write(context, move |tx| {
+        for (id, event) in &putting {
+            let event_type = EventType::EmailSent;
+            let message = MessageRow { event_type, at_ms: at_ms - 5, body: r#"{"type":"email.sent"}"#.into() };
+            events::put_message(tx, team, *event, &message)?;
+            let row =
+                DeliveryRow { event: *event, event_type, queued_ms: at_ms, state, counted: 3, attempts: Vec::new() };
+            store::put_queued(tx, (team, webhook, *id), &row)?;
+        }
+        Ok(())
+    })
+    .await;
+    put
+}
+
+fn count<K: Key, V: Value>(context: &Context, table: &Table<K, V>, (from, to): (K, K)) -> usize {
+    let mut rows = 0;
+    let counted = context.store.read_now::<_, StoreError>(|tx| {
+        tx.scan(table, &from, &to, Order::Ascending, |_, _| {
+            rows += 1;
+            NEXT
+        })
+    });
+    counted.unwrap();
+    rows
+}
+
+/// Counts the deliveries and the places in the queues of the instance.
+fn left(context: &Context) -> (usize, usize) {
+    let deliveries = count(context, &WEBHOOK_DELIVERIES, ((Id::MIN, Id::MIN, Id::MIN), (Id::MAX, Id::MAX, Id::MAX)));
+    (deliveries, count(context, &WEBHOOK_QUEUE, ((Id::MIN, 0, Id::MIN), (Id::MAX, u64::MAX, Id::MAX))))
+}

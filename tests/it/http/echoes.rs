@@ -16,6 +16,9 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
     let property_path = format!("/contact-properties/{}", property["id"].as_str().unwrap());
     let contact = server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
     let contact_path = format!("/contacts/{}", contact["id"].as_str().unwrap());
+    let webhook = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.sent"], "status": "enabled" });
+    let webhook = server.post("/webhooks", &webhook).ok(201);
+    let webhook_path = format!("/webhooks/{}", webhook["id"].as_str().unwrap());
     let with = |mut body: Value, echo: &Value| {
         body.as_object_mut().unwrap().extend(echo.as_object().unwrap().clone());
         body
@@ -32,6 +35,7 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
         ("PATCH", property_path, json!({ "fallback_value": "x" }), json!({ "id": property["id"] })),
         ("PATCH", contact_path.clone(), json!({}), json!({ "id": contact["id"], "email": "ada@example.net" })),
         ("PATCH", contact_path, json!({}), json!({ "id": "", "audience_id": "x", "segment_id": null, "email": null })),
+        ("PATCH", webhook_path, json!({ "status": "disabled" }), json!({ "webhook_id": webhook["id"] })),
         ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": "2026-01-05" })),
         ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": null })),
     ] {
@@ -49,7 +53,9 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
     let new = |number: usize, echo: Value| with(json!({ "email": format!("c{number}@example.net") }), &echo);
     server.post("/contacts", &new(1, json!({ "audience_id": null }))).ok(201);
     server.post("/contacts", &new(2, json!({ "audience_id": "x", "segment_id": "x" }))).ok(201);
-    server.post("/contacts/batch", &json!([new(3, json!({ "audience_id": null }))])).ok(200);
+    let batch =
+        json!([new(3, json!({ "audience_id": null })), new(4, json!({ "audience_id": "x", "segment_id": "x" }))]);
+    server.post("/contacts/batch", &batch).ok(200);
     server.post("/segments", &json!({ "name": "Everyone", "audience_id": "x" })).ok(201);
 }
 
@@ -70,6 +76,7 @@ fn an_echo_of_one_route_is_unknown_to_the_others() {
         ("POST", "/contacts".to_owned(), json!({ "email": "a@example.net", "contact_id": "x" })),
         ("PATCH", "/contacts/a@example.net".to_owned(), json!({ "contact_id": "x" })),
         ("POST", "/contacts/batch/get".to_owned(), json!({ "contacts": [], "audience_id": "x" })),
+        ("POST", "/webhooks".to_owned(), json!({ "endpoint": "x", "events": [], "webhook_id": "x" })),
         ("POST", "/emails".to_owned(), email(&json!({ "tags": [{ "name": "a", "value": "b", "created_at": 1 }] }))),
     ] {
         let text = body.to_string();

@@ -26,6 +26,10 @@ fn fill(server: &TestServer, path: &str, count: usize) -> Vec<String> {
         "/segments" | "/audiences" => server.post(path, &json!({ "name": format!("{n}") })).ok(201),
         "/topics" => server.post(path, &json!({ "name": format!("{n}"), "default_subscription": "opt_in" })).ok(201),
         "/contact-properties" => server.post(path, &json!({ "key": format!("k{n}"), "type": "string" })).ok(201),
+        "/webhooks" => {
+            let endpoint = format!("https://hooks.example/{n}");
+            server.post(path, &json!({ "endpoint": endpoint, "events": ["email.opened"] })).ok(201)
+        }
         _ => unreachable!("no other list"),
     };
     let mut ids: Vec<String> = (0..count).map(|n| make(n)["id"].as_str().unwrap().to_owned()).collect();
@@ -46,6 +50,7 @@ fn every_list_is_walked_forwards_and_backwards() {
         ("/suppressions", 7),
         ("/suppressions?origin=manual", 7),
         ("/topics", 7),
+        ("/webhooks", 7),
     ] {
         let server = TestServer::start();
         let (before, _) = page(&server, path, "");
@@ -119,6 +124,9 @@ fn bad_limits_and_cursors_are_refused_on_every_list() {
     let unknown = "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.";
     let nobody = "0190a6c0-0000-7000-8000-000000000001";
     let attachments = format!("/emails/{id}/attachments");
+    let webhook = fill(&server, "/webhooks", 1).remove(0);
+    let deliveries = format!("/webhooks/{webhook}/events");
+    let attempts = format!("{deliveries}/{}/attempts", server.webhook_delivery(&webhook));
     for path in [
         "/emails",
         "/api-keys",
@@ -128,7 +136,11 @@ fn bad_limits_and_cursors_are_refused_on_every_list() {
         "/segments",
         "/suppressions",
         "/topics",
+        "/logs",
         &attachments,
+        "/webhooks",
+        &deliveries,
+        &attempts,
     ] {
         for (query, message) in [
             ("limit=0", limit),

@@ -96,7 +96,7 @@ fn every_answer_has_a_schema_and_every_parameter_of_a_path_is_declared() {
             assert_eq!((&parameter["in"], &parameter["required"]), (&json!("path"), &json!(true)), "{route}");
         }
         let takes_body = ["POST", "PATCH"].iter().any(|method| route.starts_with(method));
-        let action = ["/cancel", "/verify", "/segments/{segment_id}", "/preferences-link"]
+        let action = ["/cancel", "/verify", "/segments/{segment_id}", "/preferences-link", "/replay"]
             .iter()
             .any(|end| route.ends_with(end));
         assert_eq!(operation["requestBody"].is_object(), takes_body && !action, "{route}");
@@ -167,6 +167,11 @@ fn the_fields_that_requests_must_have_are_required_and_no_others() {
     assert_eq!(required("POST /contacts/batch/get"), ["contacts"]);
     assert_eq!(required("POST /contacts/batch/remove"), Vec::<Value>::new());
     assert_eq!(required("PATCH /audiences/{id}/contacts/{contact_id}"), Vec::<Value>::new());
+    assert_eq!(required("POST /webhooks"), ["endpoint", "events"]);
+    assert_eq!(required("PATCH /webhooks/{id}"), Vec::<Value>::new());
+    assert_eq!(required("POST /webhooks/{id}/rotate"), Vec::<Value>::new());
+    assert_eq!(required("POST /webhooks/{id}/signing-secret/rotate"), Vec::<Value>::new());
+    assert_eq!(required("POST /webhooks/{id}/test"), Vec::<Value>::new());
     assert_eq!(unasked, Vec::<&str>::new(), "say here what each of these requires");
 }
 
@@ -182,9 +187,13 @@ fn a_field_that_is_always_there_is_required() {
     let topic = server.post("/topics", &json!({ "name": "News", "default_subscription": "opt_in" })).ok(201);
     let property = server.post("/contact-properties", &json!({ "key": "plan", "type": "string" })).ok(201);
     let segment = server.post("/segments", &json!({ "name": "Some" })).ok(201);
+    let webhook = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.opened"] });
+    let webhook = server.post("/webhooks", &webhook).ok(201)["id"].as_str().unwrap().to_owned();
+    let delivery = format!("/webhooks/{webhook}/events/{}", server.webhook_delivery(&webhook));
     let ada = json!({ "email": "ada@example.net" });
     let joining = json!({ "email": "ada@example.net", "segments": [{ "id": segment["id"] }] });
     server.post("/contacts", &joining).ok(201);
+    let logged = server.get("/logs").ok(200)["data"][0].clone();
     let segment = server.get(&format!("/segments/{}", segment["id"].as_str().unwrap())).ok(200);
     for (schema, answer) in [
         ("EmailResponse", &sent),
@@ -193,7 +202,14 @@ fn a_field_that_is_always_there_is_required() {
         ("Topic", &topic),
         ("SegmentWithCount", &segment),
         ("Segment", &server.get("/segments").ok(200)["data"][0]),
+        ("Webhook", &server.get("/webhooks").ok(200)["data"][0]),
+        ("WebhookWithSecret", &server.get(&format!("/webhooks/{webhook}")).ok(200)),
+        ("WebhookEvent", &server.get(&format!("/webhooks/{webhook}/events")).ok(200)["data"][0]),
+        ("WebhookEventWithPayload", &server.get(&delivery).ok(200)),
+        ("WebhookEventAttempt", &server.get(&format!("{delivery}/attempts")).ok(200)["data"][0]),
         ("ContactProperty", &property),
+        ("LogSummary", &logged),
+        ("Log", &server.get(&format!("/logs/{}", logged["id"].as_str().unwrap())).ok(200)),
         ("ApiKeyResponse", &server.get("/api-keys").ok(200)["data"][0]),
         ("Suppression", &server.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201)),
         ("Contact", &server.get("/contacts").ok(200)["data"][0]),

@@ -75,9 +75,12 @@ fn every_answer_is_what_the_description_promises() {
 
     tour.contacts();
     tour.segments();
+    tour.webhooks();
 
     tour.visit("GET /openapi.json", "/openapi.json", None);
     tour.visit("GET /usage", "/usage", None);
+    let logged = tour.visit("GET /logs", "/logs", None);
+    tour.visit("GET /logs/{id}", &format!("/logs/{}", logged["data"][0]["id"].as_str().unwrap()), None);
     let key = tour.visit("POST /api-keys", "/api-keys", Some(&json!({ "name": "Key" })));
     let path = format!("/api-keys/{}", key["id"].as_str().unwrap());
     server.advance(Duration::from_secs(60));
@@ -162,6 +165,29 @@ impl Tour<'_> {
             }
             self.visit(&route("DELETE", "/{id}"), &one, None);
         }
+    }
+
+    fn webhooks(&self) {
+        let body = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.sent", "email.bounced"] });
+        let made = self.visit("POST /webhooks", "/webhooks", Some(&body));
+        let id = made["id"].as_str().unwrap();
+        let one = format!("/webhooks/{id}");
+        self.visit("GET /webhooks", "/webhooks", None);
+        self.visit("GET /webhooks/{id}", &one, None);
+        self.visit("PATCH /webhooks/{id}", &one, Some(&json!({ "events": ["email.sent"] })));
+        self.visit("POST /webhooks/{id}/rotate", &format!("{one}/rotate"), Some(&json!({ "overlap_hours": 0 })));
+        let alias = format!("{one}/signing-secret/rotate");
+        self.visit("POST /webhooks/{id}/signing-secret/rotate", &alias, None);
+        self.visit("GET /webhooks/{id}", &one, None);
+        let delivery = format!("{one}/events/{}", self.server.webhook_delivery(id));
+        self.visit("GET /webhooks/{id}/events", &format!("{one}/events"), None);
+        self.visit("GET /webhooks/{id}/events/{event_id}", &delivery, None);
+        let attempts = format!("{delivery}/attempts");
+        self.visit("GET /webhooks/{id}/events/{event_id}/attempts", &attempts, None);
+        self.visit("POST /webhooks/{id}/events/{event_id}/replay", &format!("{delivery}/replay"), None);
+        self.visit("GET /webhooks/{id}/events/{event_id}", &delivery, None);
+        self.visit("POST /webhooks/{id}/test", &format!("{one}/test"), Some(&json!({ "type": "email.sent" })));
+        self.visit("DELETE /webhooks/{id}", &one, None);
     }
 
     #[track_caller]

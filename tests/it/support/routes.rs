@@ -24,6 +24,9 @@ pub(crate) struct Ids<'a> {
     pub(crate) contact: &'a str,
     pub(crate) contact_property: &'a str,
     pub(crate) segment: &'a str,
+    pub(crate) log: &'a str,
+    pub(crate) webhook: &'a str,
+    pub(crate) webhook_event: &'a str,
 }
 
 impl Ids<'_> {
@@ -38,6 +41,9 @@ impl Ids<'_> {
         contact: "0190a6c0-0000-7000-8000-000000000007",
         contact_property: "0190a6c0-0000-7000-8000-000000000008",
         segment: "0190a6c0-0000-7000-8000-000000000009",
+        log: "0190a6c0-0000-7000-8000-00000000000a",
+        webhook: "0190a6c0-0000-7000-8000-00000000000c",
+        webhook_event: "0190a6c0-0000-7000-8000-00000000000b",
     };
 }
 
@@ -61,6 +67,7 @@ impl Route {
         path.replace("{attachment_id}", ids.attachment)
             .replace("{segment_id}", ids.segment)
             .replace("{contact_id}", ids.contact)
+            .replace("{event_id}", ids.webhook_event)
     }
 
     /// Returns what the `id` of the path names.
@@ -74,6 +81,8 @@ impl Route {
             "contacts" => ids.contact,
             "contact-properties" => ids.contact_property,
             "segments" | "audiences" => ids.segment,
+            "logs" => ids.log,
+            "webhooks" => ids.webhook,
             _ => {
                 assert!(!self.takes_id(), "say here what the `id` of {} names", self.path);
                 ""
@@ -131,6 +140,15 @@ impl Route {
             ("PATCH", "/topics/{id}") => Some(json!({ "name": "Changed" })),
             ("POST", "/contact-properties") => Some(json!({ "key": "plan", "type": "string" })),
             ("PATCH", "/contact-properties/{id}") => Some(json!({ "fallback_value": "changed" })),
+            ("POST", "/webhooks") => {
+                Some(json!({ "endpoint": "https://hooks.example/mail", "events": ["email.sent"] }))
+            }
+            ("PATCH", "/webhooks/{id}") => Some(json!({ "events": ["email.opened"] })),
+            ("POST", "/webhooks/{id}/rotate" | "/webhooks/{id}/signing-secret/rotate") => {
+                Some(json!({ "overlap_hours": 1 }))
+            }
+            ("POST", "/webhooks/{id}/test") => Some(json!({ "type": "email.sent" })),
+            ("POST", "/webhooks/{id}/events/{event_id}/replay") => None,
             _ => panic!("say here what {} {} takes", self.method, self.path),
         }
     }

@@ -5,16 +5,17 @@ use ringmail::contacts::{ContactRow, TopicChoiceRow};
 use ringmail::delivery::CapturedRow;
 use ringmail::delivery::capture::Mailbox;
 use ringmail::erasure;
-use ringmail::events::Source;
-use ringmail::id::{ContactId, EmailId, Id, TopicId};
+use ringmail::events::{self, EventType, MessageRow, Source};
+use ringmail::id::{ContactId, EmailId, EventId, Id, TeamId, TopicId, WebhookDeliveryId, WebhookId};
 use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::tables::{
     AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, ERASURES, SUPPRESSIONS,
-    TOPIC_CHOICES, TOPICS,
+    TOPIC_CHOICES, TOPICS, WEBHOOK_DELIVERIES,
 };
 use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use ringmail::suppressions::{self, Cause, Origin};
 use ringmail::topics::{Subscription, TopicRow, Visibility};
+use ringmail::webhooks::{AttemptRow, DeliveryRow, DeliveryState, Exhaustion};
 use serde_json::Value;
 
 use super::TestServer;
@@ -135,6 +136,42 @@ impl TestServer {
             })?;
             Ok(events)
         })
+    }
+
+    /// Writes down a delivery to one of the team's endpoints that was given up after two attempts, and
+    /// returns its id.
+    pub(crate) fn webhook_delivery(&self, webhook: &str) -> String {
+        self.put_webhook_delivery(self.team(), webhook)
+    }
+
+    /// As [`TestServer::webhook_delivery`], of any team.
+    pub(super) fn put_webhook_delivery(&self, team: TeamId, webhook: &str) -> String {
+        let webhook = WebhookId::parse(webhook).expect("an id");
+        let context = &self.services().context;
+        let (event, id): (EventId, WebhookDeliveryId) = (context.id(), context.id());
+        let (event_type, at_ms) = (EventType::EmailSent, context.now_ms());
+        let body = r#"{"type":"email.sent","created_at":"2026-01-05T09:00:00.000Z","data":{"to":["ada@example.net"]}}"#;
+        let message = MessageRow { event_type, at_ms, body: body.to_owned() };
+        let attempt = |status, response: &str| AttemptRow {
+            id: context.id(),
+            sent_ms: at_ms,
+            took_ms: 12,
+            status,
+            response: response.to_owned(),
+        };
+        let row = DeliveryRow {
+            event,
+            event_type,
+            queued_ms: at_ms,
+            state: DeliveryState::Exhausted { at_ms, why: Exhaustion::Schedule },
+            counted: 2,
+            attempts: vec![attempt(Some(500), "no ada@example.net here"), attempt(None, "connection refused")],
+        };
+        self.write(move |tx| {
+            events::put_message(tx, team, event, &message)?;
+            tx.put(&WEBHOOK_DELIVERIES, &(team, webhook, id), &row)
+        });
+        id.to_string()
     }
 
     /// Returns whether the store still holds the content of an email.

@@ -26,7 +26,7 @@ pub(crate) fn in_snapshots(assert: impl FnOnce()) {
     settings.bind(assert);
 }
 
-/// Returns `body` with its ids numbered in the order they first appear, and times and tokens
+/// Returns `body` with its ids numbered in the order they first appear, and times, tokens and secrets
 /// replaced by a word.
 pub(crate) fn redacted(body: &Value) -> Value {
     let mut body = body.clone();
@@ -49,6 +49,9 @@ fn redact_text(text: &str, ids: &mut Vec<String>) -> String {
     }
     if text.starts_with("rm_") {
         return "[token]".to_owned();
+    }
+    if text.starts_with("whsec_") {
+        return "[secret]".to_owned();
     }
     let mut shown = String::new();
     let mut rest = text;

@@ -11,6 +11,7 @@ use super::{Answer, TestServer, email};
 /// A second team of the instance, with a key of full access and a domain it may send from.
 pub(crate) struct OtherTeam<'s> {
     server: &'s TestServer,
+    team: TeamId,
     key: String,
     domain: String,
 }
@@ -20,15 +21,15 @@ impl TestServer {
     pub(crate) fn other_team(&self, name: &str, domain: &str) -> OtherTeam<'_> {
         let services = self.services();
         let name_of_domain = DomainName::parse(domain).expect("the domain is a name");
-        let key = self.block_on(async {
+        let (team, key) = self.block_on(async {
             let made = teams::create(&services.context, name).await.expect("the store answers");
             let team = made.expect("the name is free");
             services.domains.add_verified(team.id, name_of_domain).await.expect("the domain is added");
             let new = NewKey { name: name.to_owned(), permission: Permission::FullAccess, domain: None };
             let (_, token) = services.api_keys.create(team.id, new).await.expect("the key is made");
-            token.reveal().to_owned()
+            (team.id, token.reveal().to_owned())
         });
-        OtherTeam { server: self, key, domain: domain.to_owned() }
+        OtherTeam { server: self, team, key, domain: domain.to_owned() }
     }
 
     /// Returns the team that the instance began with.
@@ -69,6 +70,11 @@ impl OtherTeam<'_> {
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         self.server.call("POST", path, &self.key, &[], Some(body.to_string().as_bytes()))
+    }
+
+    /// Writes down a delivery to one of the team's endpoints and returns its id.
+    pub(crate) fn webhook_delivery(&self, webhook: &str) -> String {
+        self.server.put_webhook_delivery(self.team, webhook)
     }
 
     /// Sends an email from the team's domain and returns its id.

@@ -1,0 +1,179 @@
+//! Showing deliveries, making them again, and tests.
+
+use std::time::Duration;
+
+use super::*;
+use crate::store::page::{Cursor, PageQuery};
+
+const NEWEST: PageQuery<WebhookDeliveryId> = PageQuery { limit: 10, cursor: Cursor::Newest };
+
+fn delivery_row(context: &Context, webhook: WebhookId, id: WebhookDeliveryId) -> DeliveryRow {
+    let read = context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_DELIVERIES, &(TEAM, webhook, id)));
+    read.unwrap().unwrap()
+}
+
+/// Returns the due times in the queue of an endpoint.
+fn queue(context: &Context, webhook: WebhookId) -> Vec<(u64, WebhookDeliveryId)> {
+    let mut places = Vec::new();
+    let read = context.store.read_now::<_, StoreError>(|tx| {
+        let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
+        tx.scan(&WEBHOOK_QUEUE, &from, &to, Order::Ascending, |(_, due_ms, id), row| {
+            assert_eq!(row.decode()?.team, TEAM);
+            places.push((due_ms, id));
+            NEXT
+        })
+    });
+    read.unwrap();
+    places
+}
+
+fn states(at_ms: i64) -> [DeliveryState; 5] {
+    [
+        DeliveryState::Queued { due_ms: at_ms + 5_000 },
+        DeliveryState::Delivered { at_ms },
+        DeliveryState::Exhausted { at_ms, why: Exhaustion::Schedule },
+        DeliveryState::Exhausted { at_ms, why: Exhaustion::Expired },
+        DeliveryState::Exhausted { at_ms, why: Exhaustion::Disabled },
+    ]
+}
+
+#[tokio::test]
+async fn a_delivery_reads_as_far_as_it_has_come() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let webhook = create(&webhooks, TEAM).await;
+    let at_ms = context.now_ms();
+    let mut put = Vec::new();
+    for state in states(at_ms) {
+        put.extend(put_deliveries(&context, (TEAM, webhook), state, 1).await);
+    }
+    let shown = async |index: usize| webhooks.delivery(TEAM, webhook, put[index].0).await.unwrap();
+
+    for (index, (status, next_attempt_ms)) in [
+        (DeliveryStatus::Pending, Some(at_ms + 5_000)),
+        (DeliveryStatus::Success, None),
+        (DeliveryStatus::Failed, None),
+        (DeliveryStatus::Failed, None),
+        (DeliveryStatus::Failed, None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (id, event_type) = (put[index].0, EventType::EmailSent);
+        let delivery = Delivery { id, event_type, at_ms: at_ms - 5, status, next_attempt_ms };
+        assert_eq!(shown(index).await.delivery, delivery);
+    }
+    webhooks.bell().begin(put[0].0);
+    webhooks.bell().begin(put[1].0);
+    let (waiting, ended) = (shown(0).await.delivery, shown(1).await.delivery);
+    assert_eq!((waiting.status, waiting.next_attempt_ms), (DeliveryStatus::Attempting, None));
+    assert_eq!(ended.status, DeliveryStatus::Success);
+    let page = webhooks.deliveries(TEAM, webhook, NEWEST).await.unwrap();
+    let ids: Vec<WebhookDeliveryId> = page.rows.iter().map(|delivery| delivery.id).collect();
+    assert_eq!(ids, put.iter().rev().map(|(id, _)| *id).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_delivery_without_its_body_shows_none_and_the_time_of_its_id() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let webhook = create(&webhooks, TEAM).await;
+    let at_ms = context.now_ms();
+    let (id, event) = put_deliveries(&context, (TEAM, webhook), DeliveryState::Delivered { at_ms }, 1).await[0];
+    write(&context, move |tx| tx.delete(&EVENT_MESSAGES, &(TEAM, event))).await;
+
+    let shown = webhooks.delivery(TEAM, webhook, id).await.unwrap();
+
+    assert_eq!((shown.payload, shown.delivery.at_ms), (None, id.created_ms()));
+    let refused = webhooks.replay(TEAM, webhook, id).await;
+    assert!(matches!(refused, Err(ReplayError::PayloadGone)), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_replay_queues_the_same_delivery_once_with_the_whole_schedule_before_it() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    for state in states(context.now_ms()) {
+        let webhook = create(&webhooks, TEAM).await;
+        let (id, event) = put_deliveries(&context, (TEAM, webhook), state, 1).await[0];
+        context.clock.advance(Duration::from_secs(60));
+        let now_ms = context.now_ms();
+        webhooks.bell().take();
+
+        webhooks.replay(TEAM, webhook, id).await.unwrap();
+        webhooks.replay(TEAM, webhook, id).await.unwrap();
+
+        let state = DeliveryState::Queued { due_ms: now_ms };
+        let event_type = EventType::EmailSent;
+        let row = DeliveryRow { event, event_type, queued_ms: now_ms, state, counted: 0, attempts: Vec::new() };
+        assert_eq!(delivery_row(&context, webhook, id), row);
+        assert_eq!(queue(&context, webhook), [(now_ms.unsigned_abs(), id)]);
+        assert!(webhooks.bell().take().webhooks.contains(&webhook));
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_replayed_or_tested_where_nothing_is_delivered() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let webhook = create(&webhooks, TEAM).await;
+    let at_ms = context.now_ms();
+    let (id, _) = put_deliveries(&context, (TEAM, webhook), DeliveryState::Delivered { at_ms }, 1).await[0];
+    let other = create(&webhooks, TEAM).await;
+
+    let refused = webhooks.replay(OTHER, webhook, id).await;
+    assert!(matches!(refused, Err(ReplayError::UnknownWebhook)), "{refused:?}");
+    let refused = webhooks.replay(TEAM, other, id).await;
+    assert!(matches!(refused, Err(ReplayError::UnknownDelivery)), "{refused:?}");
+    let refused = webhooks.delivery(TEAM, other, id).await;
+    assert!(matches!(refused, Err(DeliveryError::UnknownDelivery)), "{refused:?}");
+    let disabled = WebhookChanges { switch: Some(Switch::Disable), ..WebhookChanges::default() };
+    webhooks.update(TEAM, webhook, disabled).await.unwrap();
+    let refused = webhooks.replay(TEAM, webhook, id).await;
+    assert!(matches!(refused, Err(ReplayError::Disabled)), "{refused:?}");
+    let refused = webhooks.test(TEAM, webhook, None).await;
+    assert!(matches!(refused, Err(TestWebhookError::Disabled)), "{refused:?}");
+    let refused = webhooks.test(OTHER, webhook, None).await;
+    assert!(matches!(refused, Err(TestWebhookError::NotFound)), "{refused:?}");
+    assert_eq!(queue(&context, webhook), []);
+}
+
+#[tokio::test]
+async fn a_test_is_queued_for_its_endpoint_alone_and_of_a_type_it_hears_of() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let bystander = webhooks.create(TEAM, new(Subscription::All)).await.unwrap().0;
+    for (asked, wanted, told) in [
+        (Subscription::All, None, Some(EventType::EmailDelivered)),
+        (Subscription::All, Some(EventType::QuotaPaused), Some(EventType::QuotaPaused)),
+        (Subscription::All, Some(EventType::EmailPrefetched), None),
+        (
+            Subscription::Named(types(&[EventType::ContactDeleted, EventType::EmailOpened])),
+            None,
+            Some(EventType::EmailOpened),
+        ),
+        (
+            Subscription::Named(types(&[EventType::EmailSent, EventType::EmailDelivered])),
+            None,
+            Some(EventType::EmailDelivered),
+        ),
+        (Subscription::Named(types(&[EventType::EmailSent])), Some(EventType::EmailOpened), None),
+    ] {
+        let (webhook, _) = webhooks.create(TEAM, new(asked)).await.unwrap();
+        let tested = webhooks.test(TEAM, webhook, wanted).await;
+
+        let Some(event_type) = told else {
+            let wanted = wanted.unwrap();
+            assert!(matches!(tested, Err(TestWebhookError::NotSubscribed(refused)) if refused == wanted));
+            assert_eq!(queue(&context, webhook), []);
+            continue;
+        };
+        let delivery = tested.unwrap();
+        assert_eq!((delivery.event_type, delivery.status), (event_type, DeliveryStatus::Pending));
+        let shown = webhooks.delivery(TEAM, webhook, delivery.id).await.unwrap();
+        assert_eq!(shown.delivery, delivery);
+        assert_eq!(shown.payload, Some(events::sample(event_type, context.now_ms())));
+        assert_eq!(queue(&context, webhook), [(context.now_ms().unsigned_abs(), delivery.id)]);
+    }
+    assert_eq!(queue(&context, bystander), []);
+}

@@ -1,0 +1,194 @@
+//! Adding, changing and deleting endpoints, and replacing their secrets.
+
+use std::time::Duration;
+
+use super::*;
+use crate::signature::WebhookSecret;
+use crate::store::page::{Cursor, PageQuery};
+use crate::store::tables::WEBHOOK_HEALTH;
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// Returns the secrets that sign, as they lie in the store.
+fn secrets(context: &Context, id: WebhookId) -> (String, Option<(String, i64)>) {
+    let open = |sealed: &[u8]| store::open_secret(&context.keyring, id, sealed).unwrap();
+    let row = row(context, TEAM, id);
+    let previous = row.previous.map(|previous| (open(&previous.secret), previous.expires_ms));
+    (open(&row.secret), previous)
+}
+
+fn rotation(overlap_hours: u8) -> Rotation {
+    Rotation { overlap_hours, secret: None }
+}
+
+fn switched(switch: Switch) -> WebhookChanges {
+    WebhookChanges { switch: Some(switch), ..WebhookChanges::default() }
+}
+
+/// Returns whether the dispatcher was told of the endpoint since this was last asked.
+fn was_rung(webhooks: &Webhooks, id: WebhookId) -> bool {
+    webhooks.bell().take().webhooks.contains(&id)
+}
+
+#[tokio::test]
+async fn a_new_endpoint_hears_of_its_types_and_its_secret_lies_sealed() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let asked = types(&[EventType::EmailSent, EventType::EmailPrefetched]);
+
+    let (id, secret) = webhooks.create(TEAM, new(Subscription::Named(asked))).await.unwrap();
+    let (all, _) = webhooks.create(TEAM, new(Subscription::All)).await.unwrap();
+
+    assert_eq!(heard(&context, TEAM), [(id, asked), (all, EventTypes::all())]);
+    assert_eq!(heard(&context, OTHER), []);
+    let row = row(&context, TEAM, id);
+    assert_eq!((row.status, row.enabled_ms, row.previous), (WebhookStatus::Enabled, context.now_ms(), None));
+    assert!(!row.secret.windows(6).any(|bytes| bytes == b"whsec_"));
+    let (found, shown) = webhooks.find(TEAM, id).await.unwrap().unwrap();
+    assert_eq!((found.endpoint.as_str(), shown), ("https://hooks.example.com/mail", secret));
+    assert_eq!(webhooks.find(OTHER, id).await.unwrap(), None);
+    assert!(webhooks.bell().take().webhooks.contains(&id));
+}
+
+#[tokio::test]
+async fn a_team_has_room_for_200_endpoints_and_another_team_for_its_own() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let last = create(&webhooks, TEAM).await;
+    let filler = row(&context, TEAM, last);
+    let ids: Vec<WebhookId> = (1..WEBHOOKS_MAX).map(|_| context.id()).collect();
+    write(&context, move |tx| ids.iter().try_for_each(|id| tx.put(&WEBHOOKS, &(TEAM, *id), &filler))).await;
+
+    let refused = webhooks.create(TEAM, new(Subscription::All)).await;
+    assert!(matches!(refused, Err(CreateWebhookError::TooMany)), "{refused:?}");
+    assert_eq!(heard(&context, TEAM).len(), 1, "nothing of a refused endpoint stays");
+    create(&webhooks, OTHER).await;
+    webhooks.delete(TEAM, last).await.unwrap();
+    create(&webhooks, TEAM).await;
+    let query = PageQuery { limit: 100, cursor: Cursor::Newest };
+    assert!(webhooks.list(TEAM, query).await.unwrap().has_more);
+}
+
+#[tokio::test]
+async fn an_update_changes_what_it_names_and_rings_when_it_does() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let id = create(&webhooks, TEAM).await;
+    let before = row(&context, TEAM, id);
+    webhooks.bell().take();
+
+    webhooks.update(TEAM, id, WebhookChanges::default()).await.unwrap();
+    webhooks.update(TEAM, id, switched(Switch::Enable)).await.unwrap();
+    assert_eq!(row(&context, TEAM, id), before);
+    assert!(!was_rung(&webhooks, id), "nothing has changed");
+
+    let url = CustomerUrl::parse("https://hooks.example.net/", &Policy::default()).unwrap();
+    let changes = WebhookChanges { endpoint: Some(url), ..WebhookChanges::default() };
+    webhooks.update(TEAM, id, changes).await.unwrap();
+    assert_eq!(row(&context, TEAM, id), WebhookRow { endpoint: "https://hooks.example.net/".into(), ..before });
+    assert!(was_rung(&webhooks, id));
+
+    let asked = types(&[EventType::EmailOpened]);
+    let changes = WebhookChanges { subscription: Some(Subscription::Named(asked)), ..WebhookChanges::default() };
+    webhooks.update(TEAM, id, changes.clone()).await.unwrap();
+    assert_eq!(heard(&context, TEAM), [(id, asked)]);
+    let foreign = webhooks.update(OTHER, id, changes).await;
+    assert!(matches!(foreign, Err(UpdateWebhookError::NotFound)), "{foreign:?}");
+}
+
+#[tokio::test]
+async fn a_disabled_endpoint_hears_of_nothing_and_an_enabled_one_begins_anew() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let id = create(&webhooks, TEAM).await;
+    let made_ms = context.now_ms();
+    let health = HealthRow { exhausted_in_a_row: 19, ..HealthRow::default() };
+    write(&context, move |tx| tx.put(&WEBHOOK_HEALTH, &(TEAM, id), &health)).await;
+    context.clock.advance(Duration::from_secs(60));
+    webhooks.bell().take();
+    let health = || context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, id))).unwrap();
+
+    webhooks.update(TEAM, id, switched(Switch::Disable)).await.unwrap();
+    assert_eq!(heard(&context, TEAM), []);
+    assert_eq!((row(&context, TEAM, id).status, health().is_some()), (WebhookStatus::Disabled, true));
+    assert!(was_rung(&webhooks, id));
+
+    // What it hears of can be changed meanwhile, and it hears of nothing all the same.
+    let asked = types(&[EventType::EmailOpened]);
+    let changes = WebhookChanges { subscription: Some(Subscription::Named(asked)), ..WebhookChanges::default() };
+    webhooks.update(TEAM, id, changes).await.unwrap();
+    assert_eq!(heard(&context, TEAM), []);
+    assert_eq!(row(&context, TEAM, id).enabled_ms, made_ms);
+
+    webhooks.update(TEAM, id, switched(Switch::Enable)).await.unwrap();
+    let enabled = row(&context, TEAM, id);
+    assert_eq!((enabled.status, enabled.enabled_ms), (WebhookStatus::Enabled, context.now_ms()));
+    assert_eq!((heard(&context, TEAM), health()), (vec![(id, asked)], None));
+    assert!(was_rung(&webhooks, id));
+
+    write(&context, move |tx| {
+        let row = WebhookRow { status: WebhookStatus::AutoDisabled, ..enabled.clone() };
+        tx.put(&WEBHOOKS, &(TEAM, id), &row)
+    })
+    .await;
+    webhooks.update(TEAM, id, switched(Switch::Disable)).await.unwrap();
+    assert_eq!(row(&context, TEAM, id).status, WebhookStatus::AutoDisabled);
+    webhooks.update(TEAM, id, switched(Switch::Enable)).await.unwrap();
+    assert_eq!(row(&context, TEAM, id).status, WebhookStatus::Enabled);
+}
+
+#[tokio::test]
+async fn rotations_chain_and_two_secrets_sign_at_most() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let id = create(&webhooks, TEAM).await;
+    let (first, _) = secrets(&context, id);
+    let now_ms = context.now_ms();
+    let own = WebhookSecret::generate();
+    webhooks.bell().take();
+
+    let second = webhooks.rotate(TEAM, id, rotation(24)).await.unwrap();
+    assert_eq!(second.previous_expires_ms, Some(now_ms + 24 * HOUR_MS));
+    let second = second.secret.reveal().to_owned();
+    assert_eq!(secrets(&context, id), (second.clone(), Some((first, now_ms + 24 * HOUR_MS))));
+    assert!(was_rung(&webhooks, id));
+
+    let given = Rotation { overlap_hours: 72, secret: Some(own.clone()) };
+    webhooks.rotate(TEAM, id, given).await.unwrap();
+    assert_eq!(secrets(&context, id), (own.reveal().to_owned(), Some((second, now_ms + 72 * HOUR_MS))));
+
+    let last = webhooks.rotate(TEAM, id, rotation(0)).await.unwrap();
+    assert_eq!(last.previous_expires_ms, None);
+    assert_eq!(secrets(&context, id), (last.secret.reveal().to_owned(), None));
+    let foreign = webhooks.rotate(OTHER, id, rotation(0)).await;
+    assert!(matches!(foreign, Err(RotateSecretError::NotFound)), "{foreign:?}");
+}
+
+#[tokio::test]
+async fn rotations_that_race_each_other_leave_the_last_two() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let id = create(&webhooks, TEAM).await;
+
+    let rotate = || webhooks.rotate(TEAM, id, rotation(24));
+    let (a, b, c) = tokio::join!(rotate(), rotate(), rotate());
+
+    let answered = [a, b, c].map(|rotated| rotated.unwrap().secret.reveal().to_owned());
+    let (current, previous) = secrets(&context, id);
+    let previous = previous.unwrap().0;
+    assert!(answered.contains(&current) && answered.contains(&previous) && current != previous);
+}
+
+#[tokio::test]
+async fn the_end_of_an_overlap_reads_as_none() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let id = create(&webhooks, TEAM).await;
+    let expires_ms = webhooks.rotate(TEAM, id, rotation(1)).await.unwrap().previous_expires_ms;
+    let shown = async || webhooks.find(TEAM, id).await.unwrap().unwrap().0.previous_secret_expires_ms;
+
+    context.clock.advance(Duration::from_millis(3_599_999));
+    assert_eq!(shown().await, expires_ms);
+    context.clock.advance(Duration::from_millis(1));
+    assert_eq!(shown().await, None);
+}

@@ -1,0 +1,158 @@
+//! `POST /webhooks`.
+
+use serde_json::{Value, json};
+
+use super::{SECRET, create, endpoint};
+use crate::support::{TestServer, assert_body, assert_lines};
+
+#[test]
+fn a_new_endpoint_is_answered_with_its_secret() {
+    let server = TestServer::start();
+
+    let made = server.post("/webhooks", &endpoint(&json!({ "events": ["email.sent", "contact.created"] }))).ok(201);
+
+    assert_body!(made);
+    let secret = made["signing_secret"].as_str().unwrap();
+    assert_eq!(secret.len(), "whsec_".len() + 32, "24 bytes");
+    let shown = server.get(&format!("/webhooks/{}", made["id"].as_str().unwrap())).ok(200);
+    assert_eq!(shown["signing_secret"], secret);
+    let other = server.post("/webhooks", &endpoint(&json!({}))).ok(201);
+    assert_ne!(other["signing_secret"], secret);
+}
+
+#[test]
+fn an_endpoint_signs_with_the_secret_it_is_given() {
+    let server = TestServer::start();
+
+    let made = server.post("/webhooks", &endpoint(&json!({ "signing_secret": SECRET }))).ok(201);
+
+    assert_eq!(made["signing_secret"], SECRET);
+}
+
+#[test]
+fn events_are_a_set_in_the_order_of_the_documentation() {
+    let server = TestServer::start();
+    let asked = ["suppression.added", "email.prefetched", "email.sent", "email.sent", "quota.paused", "email.failed"];
+
+    let path = create(&server, &json!({ "events": asked }));
+
+    let shown = server.get(&path).ok(200);
+    let kept = json!(["email.sent", "email.prefetched", "email.failed", "suppression.added", "quota.paused"]);
+    assert_eq!(shown["events"], kept);
+}
+
+#[test]
+fn what_is_wrong_with_an_endpoint_is_named_and_nothing_is_stored() {
+    let server = TestServer::start();
+    let long = format!("https://hooks.example/{}", "x".repeat(2_048));
+    let mut refused = Vec::new();
+    for fields in [
+        json!({ "endpoint": null }),
+        json!({ "events": null }),
+        json!({ "endpoint": "" }),
+        json!({ "endpoint": "hooks.example/mail" }),
+        json!({ "endpoint": "ftp://hooks.example/" }),
+        json!({ "endpoint": "javascript:alert(1)" }),
+        json!({ "endpoint": 5 }),
+        json!({ "endpoint": long }),
+        json!({ "events": [] }),
+        json!({ "events": "email.sent" }),
+        json!({ "events": {} }),
+        json!({ "events": ["email.sent", 5] }),
+        json!({ "events": ["email.sent", "email.send"] }),
+        json!({ "events": ["email.received"] }),
+        json!({ "events": ["email.suppressed"] }),
+        json!({ "events": ["domain.created"] }),
+        json!({ "events": ["contact.topics.updated"] }),
+        json!({ "events": ["email.canceled"] }),
+        json!({ "events": ["*"] }),
+        json!({ "events": vec!["email.sent"; 101] }),
+        json!({ "signing_secret": "" }),
+        json!({ "signing_secret": "whsec_c2hvcnQ=" }),
+        json!({ "signing_secret": [SECRET] }),
+        json!({ "name": "Mine" }),
+    ] {
+        let answer = server.post("/webhooks", &endpoint(&fields)).refusal();
+        let shown: String = fields.to_string().chars().take(60).collect();
+        refused.push(format!("{shown}\n  {answer}"));
+    }
+    assert_eq!(server.get("/webhooks").ok(200)["data"], json!([]));
+    assert_lines!(refused);
+}
+
+#[test]
+fn a_url_into_our_own_network_is_refused() {
+    let server = TestServer::start();
+    for url in [
+        "https://10.0.0.1/",
+        "https://192.168.1.1/",
+        "https://169.254.169.254/latest/meta-data",
+        "https://[fe80::1]/",
+        "https://[fd00::1]/",
+        "https://[::ffff:10.0.0.1]/",
+        "https://user:password@hooks.example/",
+        "https://hooks.example/#part",
+        "https://hooks.example:0/",
+        "https://",
+        "https:///mail",
+    ] {
+        let refused = server.post("/webhooks", &endpoint(&json!({ "endpoint": url }))).refusal();
+
+        assert!(refused.starts_with("422 validation_error: Invalid `endpoint` field: "), "{url}: {refused}");
+    }
+}
+
+#[test]
+fn a_body_that_is_no_json_is_a_400_and_one_that_is_no_object_a_422() {
+    let server = TestServer::start();
+    let status = |body: &[u8]| server.call("POST", "/webhooks", server.key(), &[], Some(body)).status;
+    let deep = format!("{{\"events\": {}", "[".repeat(200_000));
+
+    assert_eq!(status(b"{\"endpoint\": "), 400);
+    assert_eq!(status(b""), 400);
+    assert_eq!(status(b"\xff"), 400);
+    assert_eq!(status(b"[]"), 422);
+    assert_eq!(status(b"{\"endpoint\": \"a\", \"endpoint\": \"b\", \"events\": [\"email.sent\"]}"), 422);
+    assert_eq!(status(deep.as_bytes()), 422);
+    assert_eq!(server.get("/webhooks").ok(200)["data"], json!([]));
+}
+
+#[test]
+fn webhooks_need_a_key_with_full_access() {
+    let server = TestServer::start();
+    let key = server.sending_key();
+    let one = create(&server, &json!({}));
+    let event = format!("{one}/events/{}", server.webhook_delivery(super::id(&one)));
+    for (method, path) in [
+        ("POST", "/webhooks".to_owned()),
+        ("GET", "/webhooks".to_owned()),
+        ("GET", one.clone()),
+        ("PATCH", one.clone()),
+        ("DELETE", one.clone()),
+        ("POST", format!("{one}/rotate")),
+        ("POST", format!("{one}/signing-secret/rotate")),
+        ("POST", format!("{one}/test")),
+        ("GET", format!("{one}/events")),
+        ("GET", event.clone()),
+        ("GET", format!("{event}/attempts")),
+        ("POST", format!("{event}/replay")),
+    ] {
+        assert_eq!(server.call(method, &path, "", &[], None).status, 401, "{method} {path}");
+        let refused = server.call(method, &path, &key, &[], None);
+        refused.refused(403, "restricted_api_key", "This API key is restricted to only send emails");
+    }
+}
+
+#[test]
+fn a_team_has_room_for_200_endpoints() {
+    let server = TestServer::start();
+    for _ in 0..200 {
+        create(&server, &json!({}));
+    }
+
+    let message = "A team has at most 200 webhook endpoints. Delete one that is not used.";
+    server.post("/webhooks", &endpoint(&json!({}))).refused(422, "validation_error", message);
+    let other = server.other_team("Other", "other.example");
+    let made: Value = other.post("/webhooks", &endpoint(&json!({}))).ok(201);
+    assert_eq!(made["object"], "webhook");
+}

@@ -1,0 +1,125 @@
+//! `/webhooks/{id}/events`: what was delivered, what was tried, and once more.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{create, id};
+use crate::support::{TestServer, assert_body};
+
+#[test]
+fn a_delivery_is_listed_shown_with_its_payload_and_with_its_attempts() {
+    let server = TestServer::start();
+    let path = create(&server, &json!({}));
+    let event = format!("{path}/events/{}", server.webhook_delivery(id(&path)));
+
+    let listed = server.get(&format!("{path}/events")).ok(200);
+    let shown = server.get(&event).ok(200);
+    let attempts = server.get(&format!("{event}/attempts")).ok(200);
+
+    assert_body!(json!([listed, shown, attempts]));
+}
+
+#[test]
+fn deliveries_are_walked_forwards_and_backwards() {
+    let server = TestServer::start();
+    let path = create(&server, &json!({}));
+    let mut all: Vec<String> = (0..7).map(|_| server.webhook_delivery(id(&path))).collect();
+    all.reverse();
+    let page = |query: &str| {
+        let page = server.get(&format!("{path}/events?{query}")).ok(200);
+        let ids = page["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned());
+        (ids.collect::<Vec<_>>(), page["has_more"].as_bool().unwrap())
+    };
+
+    assert_eq!(page(""), (all.clone(), false));
+    assert_eq!(page("limit=3"), (all[..3].to_vec(), true));
+    assert_eq!(page(&format!("limit=3&after={}", all[2])), (all[3..6].to_vec(), true));
+    assert_eq!(page(&format!("limit=3&after={}", all[5])), (all[6..].to_vec(), false));
+    assert_eq!(page(&format!("limit=3&before={}", all[4])), (all[1..4].to_vec(), true));
+    let other = create(&server, &json!({}));
+    let foreign = server.webhook_delivery(id(&other));
+    let refused = server.get(&format!("{path}/events?after={foreign}")).refusal();
+    assert!(refused.starts_with("422 validation_error: Invalid cursor."), "{refused}");
+}
+
+#[test]
+fn attempts_are_walked_newest_first() {
+    let server = TestServer::start();
+    let path = create(&server, &json!({}));
+    let attempts = format!("{path}/events/{}/attempts", server.webhook_delivery(id(&path)));
+    let all = server.get(&attempts).ok(200)["data"].as_array().unwrap().clone();
+    assert_eq!([&all[0]["http_status_code"], &all[1]["http_status_code"]], [&json!(0), &json!(500)]);
+
+    let first = server.get(&format!("{attempts}?limit=1")).ok(200);
+    assert_eq!((&first["data"], &first["has_more"]), (&json!([all[0]]), &json!(true)));
+    let after = server.get(&format!("{attempts}?after={}", all[0]["id"].as_str().unwrap())).ok(200);
+    assert_eq!((&after["data"], &after["has_more"]), (&json!([all[1]]), &json!(false)));
+}
+
+#[test]
+fn a_delivery_is_made_again_under_its_id() {
+    let server = TestServer::start();
+    let path = create(&server, &json!({}));
+    let delivery = server.webhook_delivery(id(&path));
+    let event = format!("{path}/events/{delivery}");
+    let before = server.get(&event).ok(200);
+    assert_eq!((&before["status"], &before["next_attempt_at"]), (&json!("failed"), &Value::Null));
+    let replay = format!("{event}/replay");
+
+    // No body, an empty one and an empty object, as the SDKs send them.
+    for body in [None, Some(b"".as_slice()), Some(b"{}")] {
+        let answer = server.call("POST", &replay, server.key(), &[], body).ok(200);
+        assert_eq!(answer, json!({ "object": "webhook_event", "id": delivery }));
+    }
+
+    let after = server.get(&event).ok(200);
+    assert_ne!(after["status"], "failed");
+    assert_eq!((&after["payload"], &after["created_at"]), (&before["payload"], &before["created_at"]));
+}
+
+#[test]
+fn nothing_is_made_again_for_an_endpoint_that_is_disabled() {
+    let server = TestServer::start();
+    let path = create(&server, &json!({}));
+    let event = format!("{path}/events/{}", server.webhook_delivery(id(&path)));
+    server.patch(&path, &json!({ "status": "disabled" })).ok(200);
+
+    let message = "The webhook endpoint is disabled. Enable it first, with `PATCH /webhooks/{id}`.";
+    server.post(&format!("{event}/replay"), &json!({})).refused(422, "validation_error", message);
+
+    assert_eq!(server.get(&event).ok(200)["status"], "failed");
+}
+
+#[test]
+fn deliveries_are_kept_as_long_as_the_setting_says() {
+    let server = TestServer::start_with(&["--webhook-delivery-retention-days", "2"]);
+    let path = create(&server, &json!({}));
+    let old = server.webhook_delivery(id(&path));
+    server.advance(Duration::from_secs(2 * 86_400 - 3_600));
+    let recent = server.webhook_delivery(id(&path));
+
+    let flags = ["--webhook-delivery-retention-days", "2"];
+    let server = server.restart_after(Duration::from_secs(7_200), &flags);
+
+    let gone = format!("{path}/events/{old}");
+    server.poll(&gone, "the purge", |answer| answer.status == 404);
+    let left = server.get(&format!("{path}/events")).ok(200);
+    assert_eq!(left["data"].as_array().unwrap().len(), 1);
+    assert_eq!(left["data"][0]["id"], recent);
+    assert!(server.get(&format!("{path}/events/{recent}")).ok(200)["payload"].is_object());
+}
+
+#[test]
+fn an_erased_address_is_in_no_payload_and_in_no_answer() {
+    let server = TestServer::start();
+    let path = create(&server, &json!({}));
+    let event = format!("{path}/events/{}", server.webhook_delivery(id(&path)));
+
+    server.erase(&["ADA@example.net"]);
+
+    assert_eq!(server.get(&event).ok(200)["payload"]["data"]["to"], json!(["[erased]"]));
+    let attempts = server.get(&format!("{event}/attempts")).ok(200);
+    let answers: Vec<&Value> = attempts["data"].as_array().unwrap().iter().map(|row| &row["response"]).collect();
+    assert_eq!(answers, ["connection refused", "[erased]"]);
+}

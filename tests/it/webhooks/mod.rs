@@ -1,0 +1,38 @@
+//! `/webhooks`.
+
+mod create;
+mod events;
+mod read;
+mod rotate;
+mod test;
+mod update;
+
+use serde_json::{Value, json};
+
+use crate::support::TestServer;
+
+/// An endpoint that nobody has.
+const NOBODY: &str = "/webhooks/0190a6c0-0000-7000-8000-00000000000a";
+/// A secret of the right form.
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/// A minimal endpoint with `fields` in place of its own. What it hears of happens in no test by itself.
+fn endpoint(fields: &Value) -> Value {
+    let mut endpoint = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.opened"] });
+    for (name, value) in fields.as_object().unwrap() {
+        endpoint[name] = value.clone();
+    }
+    endpoint
+}
+
+/// Makes an endpoint and returns its path.
+#[track_caller]
+fn create(server: &TestServer, fields: &Value) -> String {
+    let made = server.post("/webhooks", &endpoint(fields)).ok(201);
+    format!("/webhooks/{}", made["id"].as_str().unwrap())
+}
+
+/// Returns the id at the end of a path.
+fn id(path: &str) -> &str {
+    path.rsplit('/').next().unwrap()
+}
