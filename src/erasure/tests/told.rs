@@ -7,7 +7,7 @@ use crate::events::{self, EventType, MessageRow};
 use crate::id::{EventId, SuppressionId, WebhookDeliveryId, WebhookId};
 use crate::store::tables::{EVENT_MESSAGES, SUPPRESSIONS, WEBHOOK_DELIVERIES};
 use crate::suppressions::{self, Cause};
-use crate::webhooks::{AttemptRow, DeliveryRow, DeliveryState};
+use crate::webhooks::{AttemptRow, DeliveryRow, DeliveryState as WebhookState};
 
 async fn tell(context: &Context, team: TeamId, body: &Json) -> EventId {
     let event: EventId = context.id();
@@ -35,7 +35,7 @@ async fn answer(context: &Context, team: TeamId, answers: &[&str]) -> (WebhookId
         event: context.id(),
         event_type: EventType::EmailSent,
         queued_ms: 0,
-        state: DeliveryState::Queued { due_ms: 7 },
+        state: WebhookState::Queued { due_ms: 7 },
         counted: 1,
         attempts: answers.iter().map(attempt).collect(),
     };
@@ -46,7 +46,7 @@ async fn answer(context: &Context, team: TeamId, answers: &[&str]) -> (WebhookId
 fn answers(context: &Context, team: TeamId, (webhook, id): (WebhookId, WebhookDeliveryId)) -> Vec<String> {
     let read = context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id)));
     let row = read.unwrap().unwrap();
-    assert_eq!((row.state, row.counted), (DeliveryState::Queued { due_ms: 7 }, 1), "the rest stays");
+    assert_eq!((row.state, row.counted), (WebhookState::Queued { due_ms: 7 }, 1), "the rest stays");
     row.attempts.into_iter().map(|attempt| attempt.response).collect()
 }
 
