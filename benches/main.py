@@ -15,9 +15,11 @@ import audience  # noqa: E402
 import deliver  # noqa: E402
 import machine  # noqa: E402
 import pages  # noqa: E402
+import webhooks  # noqa: E402
 from server import TARGET, binary  # noqa: E402
 
-BENCHES = {"accept": accept.run, "deliver": deliver.run, "pages": pages.run, "audience": audience.run}
+BENCHES = {"accept": accept.run, "deliver": deliver.run, "pages": pages.run, "audience": audience.run,
+           "webhooks": webhooks.run}  # fmt: skip
 
 
 def main():

@@ -1,5 +1,6 @@
 -- wrk: POST /emails, or /emails/batch with KIND=batch, from a pool of bodies made before the run.
--- Environment: TOKEN, KIND=email|batch, PER (emails of a batch), BODY_BYTES (of one email's JSON).
+-- Environment: TOKEN, KIND=email|batch, PER (emails of a batch), BODY_BYTES (of one email's JSON), LATER (when
+-- they are to go out, in the API's words; at once without it).
 local kind = os.getenv("KIND") or "email"
 local per = tonumber(os.getenv("PER") or "100")
 local size = tonumber(os.getenv("BODY_BYTES") or "3000")
@@ -15,6 +16,7 @@ local function words(count)
   return list
 end
 
+local later = os.getenv("LATER") and string.format(',"scheduled_at":"%s"', os.getenv("LATER")) or ""
 local vocabulary
 
 local function text(bytes)
@@ -32,9 +34,9 @@ local function email()
   return string.format(
     '{"from":"Acme <notify@mail.example.com>","to":["user%d@customer%d.example.net"],"subject":"%s",'
       .. '"html":"<html><body><p>%s</p></body></html>","text":"%s","reply_to":["support@mail.example.com"],'
-      .. '"headers":{"X-Entity-Ref-ID":"%d"},"tags":[{"name":"category","value":"confirm"}]}',
+      .. '"headers":{"X-Entity-Ref-ID":"%d"},"tags":[{"name":"category","value":"confirm"}]%s}',
     math.random(200000), math.random(5000), text(40),
-    text(math.floor((size - rest) * 0.8)), text(math.floor((size - rest) * 0.2)), math.random(1000000))
+    text(math.floor((size - rest) * 0.8)), text(math.floor((size - rest) * 0.2)), math.random(1000000), later)
 end
 
 local pool, at = {}, 0

@@ -34,6 +34,7 @@ pub mod resource {
         Erasure,
         Event,
         Idempotency,
+        Log,
         Notice,
         Segment,
         Suppression,
@@ -74,6 +75,8 @@ pub type ErasureId = Id<resource::Erasure>;
 pub type EventId = Id<resource::Event>;
 /// Orders idempotency rows of one expiry.
 pub type IdempotencyId = Id<resource::Idempotency>;
+/// Names a request, in its answer and in the log.
+pub type LogId = Id<resource::Log>;
 /// Names a notice to the owners of a team.
 pub type NoticeId = Id<resource::Notice>;
 /// Names a segment.

@@ -1,10 +1,11 @@
 //! Ringmail: an email API, its delivery and its dashboard in one process and one file.
 //!
 //! The nouns of the API are folders: [`emails`], [`domains`], [`api_keys`], [`teams`], [`users`],
-//! [`contacts`], [`contact_properties`], [`topics`], [`suppressions`], [`events`], [`webhooks`], [`usage`]. Around
-//! them: [`http`] (what every endpoint shares), [`store`] (the two doors of the one file), [`mime`]
+//! [`contacts`], [`contact_properties`], [`topics`], [`suppressions`], [`events`], [`webhooks`], [`logs`], [`usage`].
+//! Around them: [`http`] (what every endpoint shares), [`store`] (the two doors of the one file), [`mime`]
 //! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
-//! [`preferences`] (unsubscribe links and their page).
+//! [`outgoing`] (the one door for customers' URLs), [`preferences`] (unsubscribe links and their page),
+//! [`ingest`] (what other systems report), [`notices`] (what owners are told).
 //! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`announcer`],
 //! [`context`], [`signature`]; `one_line` reads names.
 
@@ -30,6 +31,8 @@ pub mod events;
 pub mod http;
 pub mod id;
 pub mod id_or_email;
+pub mod ingest;
+pub mod logs;
 pub mod mime;
 pub mod notices;
 mod one_line;

@@ -6,9 +6,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Parts;
+use crate::clock::DAY_MS;
 use crate::erasure::Erasures;
 use crate::workers::{Supervisor, every};
-use crate::{contacts, delivery};
+use crate::{contacts, delivery, ingest, logs};
 
 /// How often uses of API keys are written down.
 const KEY_USES_EVERY: Duration = Duration::from_secs(10);
@@ -26,7 +27,8 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
     workers.start("domains", move |stop| Arc::clone(&domains).run(stop));
     let segments = Arc::clone(&parts.segments);
     workers.start("segments", move |stop| Arc::clone(&segments).run(stop));
-    let (idempotency, retention, context) = (Arc::clone(&parts.idempotency), parts.retention, parts.context.clone());
+    let (idempotency, context) = (Arc::clone(&parts.idempotency), parts.context.clone());
+    let (retention, log_days) = (parts.retention, parts.log_days);
     workers.start("retention", move |stop| {
         let (idempotency, context) = (Arc::clone(&idempotency), context.clone());
         async move {
@@ -35,6 +37,8 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
                 idempotency.purge().await?;
                 delivery::forget_old(&context).await?;
                 contacts::forget_choices(&context).await?;
+                logs::purge(&context, context.now_ms() - i64::from(log_days) * DAY_MS).await?;
+                ingest::purge(&context).await?;
                 retention.apply(&context).await
             })
             .await
@@ -44,7 +48,9 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
     workers.start("webhook removal", move |stop| Arc::clone(&webhooks).run(stop));
     let dispatcher = Arc::clone(&parts.dispatcher);
     workers.start("webhooks", move |stop| Arc::clone(&dispatcher).run(stop));
-    let erasures = Arc::new(Erasures::new(parts.context.clone()));
+    let log = Arc::clone(&parts.log);
+    workers.start("request log", move |stop| Arc::clone(&log).run(stop));
+    let erasures = Arc::new(Erasures::new(parts.context.clone(), parts.log.unwritten()));
     workers.start("erasure", move |stop| {
         let erasures = Arc::clone(&erasures);
         async move { every(ERASURES_EVERY, stop, || erasures.advance()).await }

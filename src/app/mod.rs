@@ -4,12 +4,12 @@
 //! way finish, within theirs; workers end; what is remembered in memory alone is written; the last
 //! commit; the file is closed.
 //!
-//! `opening.rs` the store, the listener and the resolver; `background.rs` the workers; `error.rs` why an
+//! `listening.rs` the listener and the resolver; `background.rs` the workers; `error.rs` why an
 //! instance does not start or stops.
 
 mod background;
 mod error;
-mod opening;
+mod listening;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tracing::info;
 pub use error::{ServeError, StartError};
 
 use background::start_workers;
-use opening::{bind_http, open_in_time, resolver};
+use listening::{bind_http, resolver};
 
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
@@ -39,13 +39,15 @@ use crate::dns::Resolver;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::http::{self, BodyLimits, ConnectionLimits, Cors, RateLimiter};
+use crate::ingest::Ingest;
+use crate::logs::{Logs, RequestLog};
 use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
-use crate::store::OpenOptions;
+use crate::store::{OpenOptions, open_in_time};
 use crate::suppressions::Suppressions;
 use crate::topics::Topics;
 use crate::webhooks::{Dispatcher, WebhookBell, Webhooks};
-use crate::{outgoing, teams};
+use crate::{outgoing, teams, usage};
 
 /// Bytes of a request body that carries no emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
@@ -73,6 +75,8 @@ struct Parts {
     segments: Arc<Segments>,
     dispatcher: Arc<Dispatcher>,
     webhooks: Arc<Webhooks>,
+    log: Arc<RequestLog>,
+    log_days: u32,
     retention: Retention,
     requests: TaskTracker,
 }
@@ -125,6 +129,7 @@ impl App {
         let client = outgoing::Client::new(Resolver::clone(&resolver), policy, outgoing::Timings::default())
             .map_err(StartError::Tls)?;
         let dispatcher = Arc::new(Dispatcher::new(context.clone(), webhook_bell, client, dispatch));
+        let log = RequestLog::new(context.clone(), config.request_log, requests.clone());
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
@@ -139,6 +144,10 @@ impl App {
             .with(Arc::new(Contacts::new(context.clone())))
             .with(Arc::new(Preferences::new(context.clone(), links.clone())))
             .with(Arc::new(Suppressions::new(context.clone())))
+            .with(Arc::new(Logs::new(context.clone(), Arc::clone(&log))))
+            .with(Arc::clone(&log))
+            .with(Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())))
+            .with(Arc::new(usage::Usage::new(context.clone(), config.dashboard_url(address))))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));
@@ -158,8 +167,21 @@ impl App {
             email_days: config.email_retention_days,
             delivery_days: config.webhook_delivery_retention_days,
         };
-        let parts =
-            Parts { context, services, idempotency, engine, bell, segments, webhooks, dispatcher, retention, requests };
+        let log_days = config.log_retention_days;
+        let parts = Parts {
+            context,
+            services,
+            idempotency,
+            engine,
+            bell,
+            segments,
+            webhooks,
+            dispatcher,
+            log,
+            log_days,
+            retention,
+            requests,
+        };
         Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
     }
 
@@ -223,6 +245,7 @@ impl App {
         if let Err(error) = parts.services.api_keys.flush_uses().await {
             info!(%error, "the last uses of API keys could not be written: {error}");
         }
+        parts.log.flush().await;
         parts.context.store.close().await;
         failed.map_or(ended.map_err(ServeError::Worker), Err)
     }

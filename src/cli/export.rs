@@ -1,8 +1,7 @@
 //! `ringmail export`: contacts as a CSV file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -12,6 +11,7 @@ use super::failure::Failure;
 use super::import::segment;
 use super::output::{Output, print_json};
 use super::place::{TeamArgs, ask, unexpected};
+use super::private_file;
 use super::progress::{Come, ProgressLine, grouped};
 use crate::admin::{Door, Request, Response};
 use crate::contacts::export::Sheet;
@@ -131,9 +131,10 @@ impl Target {
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");
         let partial = PathBuf::from(partial);
-        // Addresses are nobody else's affair.
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial);
-        let file = file.map_err(|error| Failure::usage(format!("{} cannot be written: {error}", partial.display())))?;
+        let refused = |path: &Path, error| Failure::usage(format!("{} cannot be written: {error}", path.display()));
+        // It is renamed over this name, which would replace a device as readily as a file.
+        private_file::is_file(path).map_err(|error| refused(path, error))?;
+        let file = private_file::create(&partial).map_err(|error| refused(&partial, error))?;
         Ok(Self::File { out: BufWriter::new(file), partial, path: path.to_owned() })
     }
 

@@ -14,6 +14,7 @@ use tokio::io::AsyncReadExt as _;
 use super::failure::Failure;
 use super::output::{Output, table};
 use super::place::{TeamArgs, ask, unexpected};
+use super::private_file;
 use super::progress::{Come, ProgressLine, grouped};
 use crate::admin::{Door, Request, Response};
 use crate::contacts::import::{
@@ -61,8 +62,9 @@ pub(super) struct ContactsArgs {
     file: PathBuf,
 
     /// What columns say, as TARGET=COLUMN with commas between. Targets: email, first_name, last_name,
-    /// unsubscribed, property:KEY, segment (ids), ignore. Columns called like the first four, and
-    /// property:KEY, map by themselves.
+    /// unsubscribed, property:KEY, segment, topic_opt_in and topic_opt_out (ids with spaces between),
+    /// ignore. Columns called like the first four, property:KEY, and the columns of an export map by
+    /// themselves.
     #[arg(long, value_name = "MAP", value_parser = mapping)]
     map: Vec<Mapping>,
 
@@ -336,7 +338,7 @@ impl ErrorFile {
         if same(path, imported) {
             return Err(Failure::usage("the error file is the file that is imported; name another"));
         }
-        let file = StdFile::create(path)
+        let file = private_file::create(path)
             .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", path.display())))?;
         let mut file = Self { path: path.to_owned(), out: BufWriter::new(file) };
         file.put(&RowError::csv_header())?;

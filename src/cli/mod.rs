@@ -2,7 +2,8 @@
 //!
 //! `serve` and `dev` run the server (`server.rs`). The other verbs ask a running server, or the
 //! store itself where none runs (`place.rs`), and print what they learn (`output.rs`) and how far they
-//! have come (`progress.rs`). What can go wrong ends in `failure.rs`.
+//! have come (`progress.rs`), or write it to a file that is its owner's alone (`private_file.rs`). What
+//! can go wrong ends in `failure.rs`.
 //!
 //! Invariants: standard output holds data alone, words go to standard error; `--json` prints one
 //! JSON value; the exit codes of [`failure::Exit`] are a public contract; no verb ever asks
@@ -18,6 +19,7 @@ mod logging;
 mod openapi;
 mod output;
 mod place;
+mod private_file;
 mod progress;
 mod ready;
 mod send;

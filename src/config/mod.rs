@@ -40,7 +40,9 @@ pub use webhooks::WebhookConfig;
 
 use crate::dns::Cidr;
 use crate::domains::{DomainSettings, RelayRecords};
+use crate::logs::Recording;
 use crate::preferences::{LinkSettings, Reach};
+use crate::signature::WebhookSecret;
 use crate::store::Kind;
 
 /// Where accepted emails go.
@@ -146,12 +148,18 @@ pub struct Config {
     pub email_retention_days: u32,
     /// Days that webhook deliveries, and the events about contacts that they tell, are kept.
     pub webhook_delivery_retention_days: u32,
+    /// Days that the log of API requests is kept.
+    pub log_retention_days: u32,
+    /// Whether API requests are logged.
+    pub request_log: Recording,
     /// Bytes of an email's attachments, decoded.
     pub attachment_bytes_max: u64,
     /// Bytes of a request body that carries emails.
     pub body_bytes_max: usize,
     /// Bytes of all request bodies in memory at once; at least one body.
     pub body_budget_bytes: usize,
+    /// What reports of other systems are signed with; none are taken without it.
+    pub ingest_secret: Option<WebhookSecret>,
     /// Where the built-in mailbox takes mail.
     pub capture_smtp: SocketAddr,
     /// How webhooks are delivered.
@@ -167,6 +175,11 @@ impl Config {
     /// address that was bound.
     pub fn public_url(&self, bound: SocketAddr) -> String {
         self.public_url.clone().unwrap_or_else(|| local_url(bound))
+    }
+
+    /// Returns where people look after the instance.
+    pub fn dashboard_url(&self, bound: SocketAddr) -> String {
+        format!("{}/dashboard/", self.public_url(bound))
     }
 
     /// Returns what domains show of these settings, for a server that is bound to an address.
@@ -207,6 +220,8 @@ pub fn local_url(bound: SocketAddr) -> String {
 pub enum ConfigError {
     /// The smarthost's URL is none.
     Relay(RelayUrlError),
+    /// The secret of reports is none.
+    IngestSecret,
     /// Rows would go before their content, and a purged attachment could not be told from none.
     RetentionOrder { content_days: u32, email_days: u32 },
     /// Relay delivery without a smarthost.
@@ -227,6 +242,10 @@ impl std::fmt::Display for ConfigError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Relay(error) => write!(f, "--relay (or RINGMAIL_RELAY) is no smarthost's URL: {error}"),
+            Self::IngestSecret => f.write_str(
+                "--ingest-secret (or RINGMAIL_INGEST_SECRET) is no signing secret: it is whsec_ and the base64 of 24 \
+                 to 64 bytes, as printed by: echo whsec_$(openssl rand -base64 32)",
+            ),
             Self::RetentionOrder { content_days, email_days } => write!(
                 f,
                 "emails cannot be kept for a shorter time than their content: raise --email-retention-days \

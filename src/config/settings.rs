@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
-use clap::{Args, CommandFactory as _, FromArgMatches as _, ValueEnum, value_parser};
+use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, ValueEnum, value_parser};
 
 use super::relay::RelayText;
 use super::surroundings::{Surroundings, without_empty_variables};
-use super::values;
+use super::values::{self, SecretText};
 use super::webhooks::WebhookSettings;
 use super::{Config, ConfigError, Delivery, Hostname, Purpose, Queue};
 use crate::address::DomainName;
 use crate::dns::Cidr;
 use crate::domains::RelayRecords;
+use crate::logs::Recording;
 use crate::store::Kind;
 
 /// Where `ringmail serve` keeps its data unless told otherwise.
@@ -93,6 +94,17 @@ pub struct Settings {
           value_parser = value_parser!(u32).range(1..=256), help_heading = "Serving")]
     attachment_mb: u32,
 
+    #[arg(
+        long,
+        env = "RINGMAIL_INGEST_SECRET",
+        value_name = "SECRET",
+        hide_env_values = true,
+        help_heading = "Serving",
+        help = "What other systems sign their reports about deliveries with: whsec_ and the base64 of 24 to 64 bytes; \
+                better in the variable, because a flag shows in the list of processes [default: none are taken]"
+    )]
+    ingest_secret: Option<SecretText>,
+
     /// Where the one data file lies [default: STATE_DIRECTORY, else ./ringmail-data; ringmail dev:
     /// ./ringmail-dev].
     #[arg(long, env = "RINGMAIL_DATA_DIR", value_name = "DIR", help_heading = "Storing")]
@@ -122,6 +134,16 @@ pub struct Settings {
     #[arg(long, env = "WEBHOOK_DELIVERY_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     webhook_delivery_retention_days: u32,
+
+    /// Days that the log of API requests is kept: 1 to 36500.
+    #[arg(long, env = "RINGMAIL_LOG_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
+          value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
+    log_retention_days: u32,
+
+    /// Whether API requests are logged: true or false.
+    #[arg(long, env = "RINGMAIL_REQUEST_LOG", value_name = "BOOL", default_value = "true",
+          value_parser = BoolishValueParser::new(), action = ArgAction::Set, help_heading = "Storing")]
+    request_log: bool,
 
     /// Where accepted emails go.
     #[arg(
@@ -276,12 +298,15 @@ impl Settings {
             body_mb,
             body_budget_mb,
             attachment_mb,
+            ingest_secret,
             data_dir,
             master_key_file,
             cache_mb,
             content_retention_days,
             email_retention_days,
             webhook_delivery_retention_days,
+            log_retention_days,
+            request_log,
             delivery,
             relay,
             relay_records,
@@ -314,6 +339,7 @@ impl Settings {
         if all < site {
             return Err(ConfigError::Sessions { site, all });
         }
+        let ingest_secret = ingest_secret.map(|text| text.parse().ok_or(ConfigError::IngestSecret)).transpose()?;
         let relay = relay.map(|text| text.parse().map_err(ConfigError::Relay)).transpose()?;
         let delivery = match delivery {
             DeliveryMode::Capture => Delivery::Capture,
@@ -351,9 +377,12 @@ impl Settings {
             content_retention_days,
             email_retention_days,
             webhook_delivery_retention_days,
+            log_retention_days,
+            request_log: if request_log { Recording::On } else { Recording::Off },
             attachment_bytes_max: u64::from(attachment_mb) * MIB as u64,
             body_bytes_max: body * MIB,
             body_budget_bytes: budget * MIB,
+            ingest_secret,
             capture_smtp,
             webhooks,
             log_format,

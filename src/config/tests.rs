@@ -47,8 +47,10 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(config.cache_bytes, 64 << 20);
     assert_eq!((config.content_retention_days, config.email_retention_days), (30, 365));
     assert_eq!(config.webhook_delivery_retention_days, 30);
+    assert_eq!((config.log_retention_days, config.request_log), (30, Recording::On));
     assert_eq!(config.attachment_bytes_max, 40 << 20);
     assert_eq!((config.body_bytes_max, config.body_budget_bytes), (56 << 20, 128 << 20));
+    assert_eq!(config.ingest_secret, None);
     assert_eq!(config.capture_smtp.to_string(), "127.0.0.1:0");
     assert_eq!(config.webhooks.dispatch.per_second, 50);
     assert!(!config.webhooks.policy.plain_http);
@@ -93,6 +95,7 @@ fn settings_that_do_not_go_together_are_refused_in_a_sentence_that_names_the_fla
         (&["--relay", "mail.example.com"], "smtp:// or smtps://"),
         (&["--body-mb", "200"], "--body-budget-mb (128)"),
         (&["--sessions", "5"], "--sessions (5)"),
+        (&["--ingest-secret", "whsec_c2hvcnQ="], "--ingest-secret (or RINGMAIL_INGEST_SECRET)"),
     ] {
         let sentence = config(line).unwrap_err().to_string();
 
@@ -117,6 +120,8 @@ fn a_value_out_of_range_or_of_another_form_is_refused() {
         ["--attachment-mb", "257"],
         ["--cache-mb", "7"],
         ["--content-retention-days", "0"],
+        ["--log-retention-days", "0"],
+        ["--request-log", "perhaps"],
         ["--delivery", "pigeon"],
         ["--relay-records", "mx=10"],
         ["--hostname", "laptop"],

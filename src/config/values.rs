@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::address::DomainName;
 use crate::dns::Cidr;
 use crate::domains::RelayRecords;
+use crate::signature::WebhookSecret;
 
 /// The port of DNS (RFC 1035 §4.2).
 const DNS_PORT: u16 = 53;
@@ -122,6 +123,30 @@ pub(super) fn cidr(text: &str) -> Result<Cidr, String> {
 pub(super) fn host_name(text: &str) -> Result<DomainName, String> {
     DomainName::parse(text)
         .map_err(|error| format!("`{text}` is no fully qualified host name, as in mail.example.com: {error}"))
+}
+
+/// A signing secret that has not been read yet: `Debug` hides it and a refusal never repeats it, as the
+/// command line's own would.
+#[derive(Clone)]
+pub(super) struct SecretText(String);
+
+impl SecretText {
+    /// Returns the secret; `None` when it is none.
+    pub(super) fn parse(&self) -> Option<WebhookSecret> {
+        WebhookSecret::parse(self.0.trim())
+    }
+}
+
+impl From<&str> for SecretText {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl std::fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SecretText(hidden)")
+    }
 }
 
 /// Reads the base of a URL: scheme, host, and neither query nor fragment. The slash at its end is

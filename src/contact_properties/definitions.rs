@@ -31,12 +31,13 @@ pub struct Definition {
 /// The definitions of a team, by key without regard to case.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
-    by_key: HashMap<String, Definition>,
+    /// By the key in lower case, with the key as it is spelled.
+    by_key: HashMap<String, (String, Definition)>,
 }
 
 impl FromIterator<(String, Definition)> for Definitions {
     fn from_iter<I: IntoIterator<Item = (String, Definition)>>(definitions: I) -> Self {
-        let lowered = definitions.into_iter().map(|(key, definition)| (key.to_ascii_lowercase(), definition));
+        let lowered = definitions.into_iter().map(|(key, definition)| (key.to_ascii_lowercase(), (key, definition)));
         Self { by_key: lowered.collect() }
     }
 }
@@ -96,6 +97,15 @@ impl fmt::Display for PropertyError {
 impl Definitions {
     /// Returns what is said of the values under `key`; `None` when nobody defined it.
     pub fn find(&self, key: &str) -> Option<&Definition> {
+        self.entry(key).map(|(_, definition)| definition)
+    }
+
+    /// Returns `key` as its definition spells it; `None` when nobody defined it.
+    pub fn spelling(&self, key: &str) -> Option<&str> {
+        self.entry(key).map(|(spelling, _)| spelling.as_str())
+    }
+
+    fn entry(&self, key: &str) -> Option<&(String, Definition)> {
         // Defined keys are ASCII: no other letter is the same as one of theirs.
         self.by_key.get(&key.to_ascii_lowercase())
     }
@@ -236,6 +246,7 @@ mod tests {
             assert_eq!(definitions.read_value(key, stored), read, "{key:?} {stored:?}");
         }
         assert_eq!((definitions.fallback("AGE"), definitions.fallback("company")), (Some("18"), None));
+        assert_eq!((definitions.spelling("aGE"), definitions.spelling("other")), (Some("Age"), None));
         assert_eq!((definitions.kind("age"), definitions.kind("other")), (Some(PropertyKind::Number), None));
     }
 

@@ -1,12 +1,13 @@
 //! Many contacts in one write: what becomes of each, decided before anything is written.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 
-use super::check::{ItemError, Known, PropertyKeys};
+use super::check::{ItemError, Known, PropertySizes, spelled};
 use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
 use super::write::ContactWriter;
-use crate::contact_properties;
+use crate::contact_properties::{self, Definitions};
 use crate::context::Context;
 use crate::events::Source;
 use crate::id::{ContactId, TeamId};
@@ -125,13 +126,16 @@ struct Entry {
     merged: Vec<usize>,
     /// Other items that do not count.
     skipped: Vec<usize>,
-    existing: Option<(ContactId, ContactRow)>,
-    /// The keys it comes to have; counted once the address repeats.
-    keys: Option<PropertyKeys>,
+    /// The contact that has the address. Its row is read again where it is needed: a thousand of them
+    /// are not held at once.
+    existing: Option<ContactId>,
+    /// The properties it comes to have; counted once the address repeats.
+    properties: Option<PropertySizes>,
 }
 
 /// What a batch comes to, before anything is written.
 struct Plan {
+    definitions: Definitions,
     entries: Vec<Entry>,
     failed: Vec<(usize, ItemError)>,
 }
@@ -163,8 +167,7 @@ impl Batch {
         let plan = self.plan(tx, team)?;
         let mut outcome = BatchOutcome { items: Vec::with_capacity(self.items.len()), failed: plan.failed };
         for entry in &plan.entries {
-            let id = entry.existing.as_ref().map(|(id, _)| *id);
-            self.report(entry, id, &mut outcome);
+            self.report(entry, entry.existing, &mut outcome);
         }
         Ok(outcome.in_order())
     }
@@ -178,7 +181,7 @@ impl Batch {
         let mut outcome = BatchOutcome { items: Vec::with_capacity(self.items.len()), failed: plan.failed };
         let mut writer = ContactWriter::new(tx, context, team, self.options.source);
         for entry in &plan.entries {
-            let id = self.write(&mut writer, entry)?;
+            let id = self.write(tx, team, &plan.definitions, &mut writer, entry)?;
             self.report(entry, Some(id), &mut outcome);
         }
         writer.finish()?;
@@ -188,21 +191,28 @@ impl Batch {
     /// Decides what each item comes to. Reads only, so that a refusal costs nothing.
     fn plan(&self, tx: &impl Reads, team: TeamId) -> Result<Plan, BatchError> {
         let definitions = contact_properties::definitions(tx, team)?;
-        let mut plan = Plan { entries: Vec::with_capacity(self.items.len()), failed: Vec::new() };
+        let mut plan = Plan { definitions, entries: Vec::with_capacity(self.items.len()), failed: Vec::new() };
         let mut places: HashMap<AddressHash, usize> = HashMap::with_capacity(self.items.len());
         let mut known = Known::new(team);
         for (place, (index, item, hash)) in self.items.iter().enumerate() {
-            let failure = match (known.check(tx, &definitions, &item.changes)?, places.get(hash)) {
+            let failure = match (known.check(tx, &plan.definitions, &item.changes)?, places.get(hash)) {
                 (Some(failure), _) => Some(failure),
-                (None, Some(at)) => self.repeat(&mut plan.entries[*at], place).err(),
-                (None, None) => match self.open(*hash, place, store::find_by_address(tx, team, hash)?) {
-                    Ok(entry) => {
-                        places.insert(*hash, plan.entries.len());
-                        plan.entries.push(entry);
-                        None
+                (None, Some(at)) => {
+                    let entry = &mut plan.entries[*at];
+                    self.count_properties(tx, team, &plan.definitions, entry)?;
+                    self.repeat(&plan.definitions, entry, place).err()
+                }
+                (None, None) => {
+                    let existing = store::find_by_address(tx, team, hash)?;
+                    match self.open(&plan.definitions, *hash, place, existing.as_ref()) {
+                        Ok(entry) => {
+                            places.insert(*hash, plan.entries.len());
+                            plan.entries.push(entry);
+                            None
+                        }
+                        Err(failure) => Some(failure),
                     }
-                    Err(failure) => Some(failure),
-                },
+                }
             };
             let Some(error) = failure else { continue };
             if self.options.validation == Validation::Strict {
@@ -216,63 +226,84 @@ impl Batch {
     /// Begins what the first item of an address comes to; fails as the item does.
     fn open(
         &self,
+        definitions: &Definitions,
         hash: AddressHash,
         place: usize,
-        existing: Option<(ContactId, ContactRow)>,
+        existing: Option<&(ContactId, ContactRow)>,
     ) -> Result<Entry, ItemError> {
-        match (&existing, self.options.on_conflict) {
+        match (existing, self.options.on_conflict) {
             (Some(_), OnConflict::Error) => return Err(ItemError::Exists),
             (Some(_), OnConflict::Skip) => {}
             (Some(_), OnConflict::Upsert) | (None, _) => {
-                PropertyKeys::check(existing.as_ref().map(|(_, row)| row), &self.items[place].1.changes)?;
+                let row = existing.map(|(_, row)| row);
+                PropertySizes::check(definitions, row, &self.items[place].1.changes)?;
             }
         }
-        Ok(Entry { hash, first: place, merged: Vec::new(), skipped: Vec::new(), existing, keys: None })
+        let existing = existing.map(|(id, _)| *id);
+        Ok(Entry { hash, first: place, merged: Vec::new(), skipped: Vec::new(), existing, properties: None })
+    }
+
+    /// Counts the properties that an address comes to have, before an item is merged into its first.
+    fn count_properties(
+        &self,
+        tx: &impl Reads,
+        team: TeamId,
+        definitions: &Definitions,
+        entry: &mut Entry,
+    ) -> Result<(), StoreError> {
+        if self.options.on_conflict == OnConflict::Upsert && entry.properties.is_none() {
+            let mut properties = PropertySizes::of(row_of(tx, team, entry)?.as_ref());
+            properties.apply(definitions, &self.items[entry.first].1.changes);
+            entry.properties = Some(properties);
+        }
+        Ok(())
     }
 
     /// Notes an item whose address an earlier one has; fails as the item does.
-    fn repeat(&self, entry: &mut Entry, place: usize) -> Result<(), ItemError> {
+    fn repeat(&self, definitions: &Definitions, entry: &mut Entry, place: usize) -> Result<(), ItemError> {
         match self.options.on_conflict {
             OnConflict::Error => return Err(ItemError::Repeats(self.items[entry.first].0)),
             OnConflict::Skip => entry.skipped.push(place),
             OnConflict::Upsert => {
-                let keys = entry.keys.get_or_insert_with(|| {
-                    let mut keys = PropertyKeys::of(entry.existing.as_ref().map(|(_, row)| row));
-                    keys.apply(&self.items[entry.first].1.changes);
-                    keys
-                });
-                keys.change(&self.items[place].1.changes)?;
+                if let Some(properties) = &mut entry.properties {
+                    properties.change(definitions, &self.items[place].1.changes)?;
+                }
                 entry.merged.push(place);
             }
         }
         Ok(())
     }
 
-    fn write(&self, writer: &mut ContactWriter<'_, '_>, entry: &Entry) -> Result<ContactId, StoreError> {
-        let item = &self.items[entry.first].1;
-        let mut merged;
-        let item = if entry.merged.is_empty() {
-            item
-        } else {
-            merged = item.clone();
-            for place in &entry.merged {
-                merged.changes.merge(&self.items[*place].1.changes);
-            }
-            &merged
-        };
-        match &entry.existing {
-            None => writer.create(item, &entry.hash),
-            Some((id, row)) => {
-                if self.options.on_conflict == OnConflict::Upsert {
-                    writer.update(*id, row, &item.changes, Resubscribe::Never, self.options.opt_ins)?;
-                }
-                Ok(*id)
-            }
+    fn write(
+        &self,
+        tx: &WriteTx<'_>,
+        team: TeamId,
+        definitions: &Definitions,
+        writer: &mut ContactWriter<'_, '_>,
+        entry: &Entry,
+    ) -> Result<ContactId, StoreError> {
+        let mut item = Cow::Borrowed(&self.items[entry.first].1);
+        for place in &entry.merged {
+            item.to_mut().changes.merge(&self.items[*place].1.changes, self.options.opt_ins);
         }
+        let Some(id) = entry.existing else {
+            if let Some(changes) = spelled(definitions, &BTreeMap::<String, String>::new(), &item.changes) {
+                item.to_mut().changes = changes;
+            }
+            return writer.create(&item, &entry.hash);
+        };
+        if self.options.on_conflict == OnConflict::Upsert
+            && let Some(row) = row_of(tx, team, entry)?
+        {
+            let spelled = spelled(definitions, &row.properties, &item.changes);
+            let changes = spelled.as_ref().unwrap_or(&item.changes);
+            writer.update(id, &row, changes, Resubscribe::Never, self.options.opt_ins)?;
+        }
+        Ok(id)
     }
 
     fn report(&self, entry: &Entry, id: Option<ContactId>, outcome: &mut BatchOutcome) {
-        let status = match (&entry.existing, self.options.on_conflict) {
+        let status = match (entry.existing, self.options.on_conflict) {
             (None, _) => ItemStatus::Created,
             (Some(_), OnConflict::Upsert) => ItemStatus::Updated,
             (Some(_), OnConflict::Skip | OnConflict::Error) => ItemStatus::Skipped,
@@ -284,6 +315,11 @@ impl Batch {
         entry.merged.iter().for_each(|place| report(*place, ItemStatus::Updated));
         entry.skipped.iter().for_each(|place| report(*place, ItemStatus::Skipped));
     }
+}
+
+/// Returns the row of an entry's contact, where it has one.
+fn row_of(tx: &impl Reads, team: TeamId, entry: &Entry) -> Result<Option<ContactRow>, StoreError> {
+    entry.existing.map_or(Ok(None), |id| store::find(tx, team, id))
 }
 
 impl BatchOutcome {

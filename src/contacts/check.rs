@@ -1,10 +1,10 @@
 //! What a write is held against before it is written: the team's segments and topics, the types of
-//! its properties, and how many of them a contact may have.
+//! its properties, and how many of them, and how long, a contact may have.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::model::{CONTACT_PROPERTIES_MAX, ContactChanges, PropertyChange};
+use super::model::{CONTACT_PROPERTIES_MAX, ContactChanges, PROPERTIES_BYTES_MAX, PropertyChange};
 use super::store::ContactRow;
 use crate::contact_properties::Definitions;
 use crate::id::{SegmentId, TeamId, TopicId};
@@ -14,6 +14,11 @@ use crate::topics;
 
 /// Characters of a key that an error repeats.
 const KEY_CHARS_SHOWN: usize = 60;
+
+/// Returns a key as an error repeats it.
+pub(super) fn shown_key(key: &str) -> String {
+    key.chars().filter(|c| !c.is_control()).take(KEY_CHARS_SHOWN).collect()
+}
 
 /// Why an item fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +35,8 @@ pub enum ItemError {
     NotANumber(String),
     /// The contact would have more than [`CONTACT_PROPERTIES_MAX`] properties.
     TooManyProperties,
+    /// Its properties would have more than [`PROPERTIES_BYTES_MAX`] together.
+    PropertiesTooLong,
 }
 
 impl fmt::Display for ItemError {
@@ -40,13 +47,19 @@ impl fmt::Display for ItemError {
             Self::SegmentNotFound(_) => f.write_str("Segment not found"),
             Self::TopicNotFound(_) => f.write_str("Topic not found"),
             Self::NotANumber(key) => {
-                let key: String = key.chars().filter(|c| !c.is_control()).take(KEY_CHARS_SHOWN).collect();
+                let key = shown_key(key);
                 write!(f, "Invalid `properties.{key}` field: the property is a number; give a number or null.")
             }
             Self::TooManyProperties => write!(
                 f,
                 "Invalid `properties` field: with these the contact would have more than {CONTACT_PROPERTIES_MAX}. Null \
                  removes one."
+            ),
+            Self::PropertiesTooLong => write!(
+                f,
+                "Invalid `properties` field: with these the contact's properties would have more than {} KiB, keys and \
+                 values together. Shorten some, or remove one with null.",
+                PROPERTIES_BYTES_MAX >> 10
             ),
         }
     }
@@ -110,44 +123,101 @@ impl Known {
     }
 }
 
-/// The keys of the properties that a contact comes to have, of which there are at most
-/// [`CONTACT_PROPERTIES_MAX`].
-pub(super) struct PropertyKeys(BTreeSet<String>);
+/// Returns what a write says with the keys of properties as their definitions spell them, and without
+/// what the contact holds of the same properties under other spellings; `None` where that is what it
+/// says. Otherwise a contact would hold a property twice.
+pub(super) fn spelled<V>(
+    definitions: &Definitions,
+    held: &BTreeMap<String, V>,
+    changes: &ContactChanges,
+) -> Option<ContactChanges> {
+    let is_spelled = |(key, _): &(String, PropertyChange)| {
+        definitions
+            .spelling(key)
+            .is_none_or(|spelling| spelling == key && other_spellings(held, spelling).next().is_none())
+    };
+    if changes.properties.iter().all(is_spelled) {
+        return None;
+    }
+    let mut properties = Vec::with_capacity(changes.properties.len());
+    for (key, change) in &changes.properties {
+        let key = definitions.spelling(key).unwrap_or(key);
+        if definitions.spelling(key).is_some() {
+            properties.extend(other_spellings(held, key).map(|other| (other.clone(), PropertyChange::Remove)));
+        }
+        properties.push((key.to_owned(), change.clone()));
+    }
+    Some(ContactChanges { properties, ..changes.clone() })
+}
 
-impl PropertyKeys {
-    /// Fails when a write leaves a contact with too many.
-    pub(super) fn check(row: Option<&ContactRow>, changes: &ContactChanges) -> Result<(), ItemError> {
+fn other_spellings<'h, V>(held: &'h BTreeMap<String, V>, spelling: &str) -> impl Iterator<Item = &'h String> {
+    held.keys().filter(move |key| *key != spelling && key.eq_ignore_ascii_case(spelling))
+}
+
+/// The properties that a contact comes to have, as the bytes of each: at most
+/// [`CONTACT_PROPERTIES_MAX`] with [`PROPERTIES_BYTES_MAX`] together.
+pub(super) struct PropertySizes(BTreeMap<String, usize>);
+
+impl PropertySizes {
+    /// Fails when a write leaves a contact with too many, or with too much.
+    pub(super) fn check(
+        definitions: &Definitions,
+        row: Option<&ContactRow>,
+        changes: &ContactChanges,
+    ) -> Result<(), ItemError> {
+        let held = row.map(|row| &row.properties);
+        let count = held.map_or(0, BTreeMap::len) + changes.properties.len();
+        let held_bytes = held.into_iter().flatten().map(|(key, text)| key.len() + text.len()).sum::<usize>();
+        let said_bytes = changes.properties.iter().map(|(key, change)| size(key, change)).sum::<usize>();
         // Most writes cannot, and are not looked at one by one.
-        if row.map_or(0, |row| row.properties.len()) + changes.properties.len() <= CONTACT_PROPERTIES_MAX {
+        if count <= CONTACT_PROPERTIES_MAX && held_bytes + said_bytes <= PROPERTIES_BYTES_MAX {
             return Ok(());
         }
-        Self::of(row).change(changes)
+        Self::of(row).change(definitions, changes)
     }
 
     /// Begins with those of the contact that is there.
     pub(super) fn of(row: Option<&ContactRow>) -> Self {
-        Self(row.map(|row| row.properties.keys().cloned().collect()).unwrap_or_default())
+        let held = row.into_iter().flat_map(|row| &row.properties);
+        Self(held.map(|(key, text)| (key.clone(), key.len() + text.len())).collect())
     }
 
     /// Adds and removes what a write does; one that is refused changes nothing.
-    pub(super) fn change(&mut self, changes: &ContactChanges) -> Result<(), ItemError> {
-        let before = self.0.clone();
-        self.apply(changes);
+    pub(super) fn change(&mut self, definitions: &Definitions, changes: &ContactChanges) -> Result<(), ItemError> {
+        let before = Self(self.0.clone());
+        self.apply(definitions, changes);
         // What is there stays: a contact is never made to lose properties by a bound.
-        if self.0.len() > CONTACT_PROPERTIES_MAX.max(before.len()) {
-            self.0 = before;
-            return Err(ItemError::TooManyProperties);
-        }
-        Ok(())
+        let refused = if self.0.len() > CONTACT_PROPERTIES_MAX.max(before.0.len()) {
+            ItemError::TooManyProperties
+        } else if self.bytes() > PROPERTIES_BYTES_MAX.max(before.bytes()) {
+            ItemError::PropertiesTooLong
+        } else {
+            return Ok(());
+        };
+        *self = before;
+        Err(refused)
     }
 
     /// Adds and removes what a write does.
-    pub(super) fn apply(&mut self, changes: &ContactChanges) {
+    pub(super) fn apply(&mut self, definitions: &Definitions, changes: &ContactChanges) {
+        let spelled = spelled(definitions, &self.0, changes);
+        let changes = spelled.as_ref().unwrap_or(changes);
         for (key, change) in &changes.properties {
             match change {
                 PropertyChange::Remove => self.0.remove(key),
-                PropertyChange::Set(_) => self.0.insert(key.clone()),
+                PropertyChange::Set(_) => self.0.insert(key.clone(), size(key, change)),
             };
         }
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.values().sum()
+    }
+}
+
+fn size(key: &str, change: &PropertyChange) -> usize {
+    match change {
+        PropertyChange::Remove => 0,
+        PropertyChange::Set(text) => key.len() + text.len(),
     }
 }

@@ -24,6 +24,8 @@ pub enum PropertyChange {
 
 /// Properties of one contact at most.
 pub const CONTACT_PROPERTIES_MAX: usize = 100;
+/// Bytes of the properties of one contact at most, keys and values together.
+pub const PROPERTIES_BYTES_MAX: usize = 64 << 10;
 
 /// What a write says of a contact; what it does not say stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,9 +60,10 @@ impl ContactChanges {
         }
     }
 
-    /// Adds what a later write says of the same contact: its fields win, segments and choices are
-    /// united, and an opt-out stands whichever of the two says it.
-    pub fn merge(&mut self, later: &Self) {
+    /// Adds what a later write says of the same contact: its fields and its choices win, segments and
+    /// choices are united, and an opt-out of everything stands whichever of the two says it. So does one
+    /// of a topic where opt-outs are kept.
+    pub fn merge(&mut self, later: &Self, opt_ins: OptIns) {
         if later.first_name != Patch::Keep {
             self.first_name = later.first_name.clone();
         }
@@ -76,7 +79,10 @@ impl ContactChanges {
             self.join(*segment);
         }
         for (topic, subscription) in &later.topics {
-            self.choose(*topic, *subscription);
+            let keeps = opt_ins == OptIns::KeepOptOuts && self.topics.contains(&(*topic, Subscription::OptOut));
+            if !keeps {
+                self.choose(*topic, *subscription);
+            }
         }
     }
 }

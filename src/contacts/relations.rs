@@ -2,8 +2,8 @@
 
 use super::check::ItemError;
 use super::model::{ContactChanges, OptIns, Resubscribe};
-use super::service::{ContactName, Contacts, WriteError, named, refuse};
-use super::view::{TopicSubscription, Viewer};
+use super::service::{ContactName, Contacts, WriteError, accepted, named};
+use super::view::{TopicSubscription, topics_of};
 use super::write::ContactWriter;
 use crate::events::Source;
 use crate::id::{ContactId, SegmentId, TeamId, TopicId};
@@ -25,7 +25,7 @@ impl Contacts {
             .store
             .read(move |tx| {
                 let Some((id, _)) = named(tx, team, &name)? else { return Ok(None) };
-                Ok(Some((id, Viewer::topics_of(tx, team, id)?)))
+                Ok(Some((id, topics_of(tx, team, id)?)))
             })
             .await
     }
@@ -50,11 +50,11 @@ impl Contacts {
             .store
             .write(move |tx| {
                 let (id, row) = named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
-                refuse(tx, team, &changes)?;
+                let changes = accepted(tx, team, Some(&row), &changes)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 writer.update(id, &row, &changes, Resubscribe::Never, OptIns::Allowed)?;
                 writer.finish()?;
-                Ok((id, Viewer::topics_of(tx, team, id)?))
+                Ok((id, topics_of(tx, team, id)?))
             })
             .await
     }

@@ -1,17 +1,20 @@
 //! The use cases of contacts themselves: add, show, change, remove.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use super::batch::{Batch, BatchError, BatchOptions, BatchOutcome};
-use super::check::{ItemError, Known, PropertyKeys};
+use super::check::{ItemError, Known, PropertySizes, spelled};
 use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
-use super::view::{ContactView, Facets, Viewer};
+use super::view::{ContactView, Facets, ShowError, Viewer};
 use super::write::ContactWriter;
 use crate::address::EmailAddress;
 use crate::context::Context;
 use crate::events::Source;
 use crate::id::{ContactId, TeamId, resource};
 use crate::id_or_email::IdOrEmail;
-use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::page::{Page, PageQuery, page};
 use crate::store::tables::CONTACTS;
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::{contact_properties, erasure, suppressions};
@@ -68,7 +71,7 @@ impl Contacts {
     }
 
     /// Adds a contact, or changes the one that has the address as an upsert does: what is not said
-    /// stays, and nobody is subscribed again.
+    /// stays, and so does an opt-out of everything.
     ///
     /// # Errors
     /// [`WriteError`]; nothing is stored.
@@ -78,15 +81,18 @@ impl Contacts {
         self.context
             .store
             .write(move |tx| {
-                refuse(tx, team, &new.changes)?;
+                let known = store::find_by_address(tx, team, &hash)?;
+                let changes = accepted(tx, team, known.as_ref().map(|(_, row)| row), &new.changes)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
-                let id = match store::find_by_address(tx, team, &hash)? {
+                let id = match known {
                     Some((id, row)) => {
-                        PropertyKeys::check(Some(&row), &new.changes).map_err(WriteError::Refused)?;
-                        writer.update(id, &row, &new.changes, Resubscribe::Never, OptIns::Allowed)?;
+                        writer.update(id, &row, &changes, Resubscribe::Never, OptIns::Allowed)?;
                         id
                     }
-                    None => writer.create(&new, &hash)?,
+                    None => {
+                        let new = NewContact { email: new.email.clone(), changes: changes.into_owned() };
+                        writer.create(&new, &hash)?
+                    }
                 };
                 writer.finish()?;
                 show(tx, team, id)
@@ -117,21 +123,24 @@ impl Contacts {
     /// their order.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`ShowError`].
     pub async fn find_all(
         &self,
         team: TeamId,
         names: Vec<ContactName>,
         facets: Facets,
-    ) -> Result<Vec<(usize, ContactView)>, StoreError> {
+    ) -> Result<Vec<(usize, ContactView)>, ShowError> {
         self.context
             .store
             .read(move |tx| {
                 let viewer = Viewer::new(tx, team, facets)?;
+                let mut room = viewer.room();
                 let mut found = Vec::with_capacity(names.len());
                 for (place, name) in names.iter().enumerate() {
                     if let Some((id, row)) = named(tx, team, name)? {
-                        found.push((place, viewer.view(tx, id, row)?));
+                        let contact = viewer.view(tx, id, row)?;
+                        room.take(&contact)?;
+                        found.push((place, contact));
                     }
                 }
                 Ok(found)
@@ -142,18 +151,21 @@ impl Contacts {
     /// Returns a page of the team's contacts, newest first.
     ///
     /// # Errors
-    /// [`PageError`].
+    /// [`ShowError`].
     pub async fn list(
         &self,
         team: TeamId,
         query: PageQuery<ContactId>,
         facets: Facets,
-    ) -> Result<Page<ContactView>, PageError> {
+    ) -> Result<Page<ContactView>, ShowError> {
         self.context
             .store
             .read(move |tx| {
                 let viewer = Viewer::new(tx, team, facets)?;
-                page(tx, &CONTACTS, team, query, |id, row| viewer.view(tx, id, row.decode()?).map(Some))
+                let page = page(tx, &CONTACTS, team, query, |id, row| viewer.view(tx, id, row.decode()?).map(Some))?;
+                let mut room = viewer.room();
+                page.rows.iter().try_for_each(|contact| room.take(contact))?;
+                Ok(page)
             })
             .await
     }
@@ -179,8 +191,7 @@ impl Contacts {
                 if email.as_ref().is_some_and(|email| !is_address_of(email, &row)) {
                     return Err(WriteError::OtherEmail);
                 }
-                refuse(tx, team, &changes)?;
-                PropertyKeys::check(Some(&row), &changes).map_err(WriteError::Refused)?;
+                let changes = accepted(tx, team, Some(&row), &changes)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 writer.update(id, &row, &changes, Resubscribe::Allowed, OptIns::Allowed)?;
                 writer.finish()?;
@@ -260,20 +271,25 @@ impl Contacts {
     /// Returns a page of rows as the team sees them.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`ShowError`].
     pub async fn show(
         &self,
         team: TeamId,
         page: Page<(ContactId, ContactRow)>,
         facets: Facets,
-    ) -> Result<Page<ContactView>, StoreError> {
+    ) -> Result<Page<ContactView>, ShowError> {
         let Page { rows, has_more } = page;
         self.context
             .store
             .read(move |tx| {
                 let viewer = Viewer::new(tx, team, facets)?;
-                let views = rows.into_iter().map(|(id, row)| viewer.view(tx, id, row));
-                Ok(Page { rows: views.collect::<Result<_, StoreError>>()?, has_more })
+                let mut room = viewer.room();
+                let views = rows.into_iter().map(|(id, row)| {
+                    let contact = viewer.view(tx, id, row)?;
+                    room.take(&contact)?;
+                    Ok(contact)
+                });
+                Ok(Page { rows: views.collect::<Result<_, ShowError>>()?, has_more })
             })
             .await
     }
@@ -295,13 +311,25 @@ pub(super) fn named(
     }
 }
 
-/// Refuses what names segments or topics of nobody or of another team, or no number for one.
-pub(super) fn refuse(tx: &impl Reads, team: TeamId, changes: &ContactChanges) -> Result<(), WriteError> {
+/// Returns what is written of what a write says of the contact with that row, or of one that is to be
+/// added. Refuses what names segments or topics of nobody or of another team, no number for one, or
+/// more than a contact holds.
+pub(super) fn accepted<'c>(
+    tx: &impl Reads,
+    team: TeamId,
+    row: Option<&ContactRow>,
+    changes: &'c ContactChanges,
+) -> Result<Cow<'c, ContactChanges>, WriteError> {
     let definitions = contact_properties::definitions(tx, team)?;
-    match Known::new(team).check(tx, &definitions, changes)? {
-        Some(error) => Err(WriteError::Refused(error)),
-        None => Ok(()),
+    if let Some(error) = Known::new(team).check(tx, &definitions, changes)? {
+        return Err(WriteError::Refused(error));
     }
+    PropertySizes::check(&definitions, row, changes).map_err(WriteError::Refused)?;
+    let spelled = match row {
+        Some(row) => spelled(&definitions, &row.properties, changes),
+        None => spelled(&definitions, &BTreeMap::<String, String>::new(), changes),
+    };
+    Ok(spelled.map_or(Cow::Borrowed(changes), Cow::Owned))
 }
 
 fn show(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<ContactView, WriteError> {

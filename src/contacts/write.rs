@@ -273,15 +273,16 @@ pub fn set_topics(
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn set_unsubscribed(
+pub fn set_subscription(
     tx: &WriteTx<'_>,
     context: &Context,
     team: TeamId,
     contact: ContactId,
-    unsubscribed: bool,
+    subscription: Subscription,
     source: Source,
 ) -> Result<Written, StoreError> {
     let Some(row) = store::find(tx, team, contact)? else { return Ok(Written::Unchanged) };
+    let unsubscribed = subscription == Subscription::OptOut;
     let changes = ContactChanges { unsubscribed: Some(unsubscribed), ..ContactChanges::default() };
     let mut writer = ContactWriter::new(tx, context, team, source);
     let written = writer.update(contact, &row, &changes, Resubscribe::Allowed, OptIns::Allowed)?;

@@ -42,5 +42,6 @@ pub(crate) use erase::{attempts_hold, erase_attempts};
 pub use forget::forget_old;
 pub(crate) use queue::{Due, DueKey};
 pub use retry::RetrySchedule;
+pub(crate) use return_path::ReturnPaths;
 pub use rows::{AttemptRow, CapturedRow, Class, DestinationRow, DueRow, LeaseRow, ReceivingHostRow};
 pub use transport::{Direct, Relay, RelayResolver, Transport};

@@ -18,13 +18,13 @@ const TAG: &str = "b+";
 
 /// Writes return paths, and reads those it has written.
 #[derive(Clone)]
-pub(super) struct ReturnPaths {
+pub(crate) struct ReturnPaths {
     mac: Hmac<Sha256>,
 }
 
 impl ReturnPaths {
     /// Returns return paths whose MACs are made with the instance's keys.
-    pub(super) fn new(keyring: &Keyring) -> Self {
+    pub(crate) fn new(keyring: &Keyring) -> Self {
         let key = keyring.derive(b"return path");
         Self { mac: Hmac::new_from_slice(&key).expect("HMAC takes a key of any length") }
     }
@@ -40,7 +40,7 @@ impl ReturnPaths {
 
     /// Returns the email and the recipient group that a return path names; `None` for every address
     /// that was not written with the instance's keys.
-    pub(super) fn read(&self, address: &str) -> Option<(EmailId, u16)> {
+    pub(crate) fn read(&self, address: &str) -> Option<(EmailId, u16)> {
         let (local, _host) = address.rsplit_once('@')?;
         let (tag, rest) = local.split_at_checked(TAG.len())?;
         if !tag.eq_ignore_ascii_case(TAG) {

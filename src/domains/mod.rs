@@ -43,4 +43,4 @@ pub use records::RecordView;
 pub use service::Domains;
 pub use settings::{DomainSettings, RelayRecords, RelayRecordsError};
 pub use signing::{SigningKeyCache, SigningKeys, signing_keys};
-pub use store::{DkimKeyRow, DomainRow, SenderDomainRow, exists, find, find_sender, find_sender_hashed};
+pub use store::{DkimKeyRow, DomainRow, SenderDomainRow, count, exists, find, find_sender, find_sender_hashed};

@@ -6,7 +6,10 @@ use super::model::{DomainStatus, RecordKind, RecordState};
 use crate::clock::TimestampMs;
 use crate::id::{DomainId, TeamId};
 use crate::store::tables::{DOMAINS, SENDER_DOMAINS};
-use crate::store::{NameHash, Reads, Row, StoreError, WriteTx, name_hash};
+use crate::store::{NEXT, NameHash, Order, Reads, Row, STOP, StoreError, WriteTx, name_hash};
+
+/// Domains after which counting ends.
+const COUNTED_MAX: usize = 10_000;
 
 /// A domain on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -120,6 +123,20 @@ pub fn find(tx: &impl Reads, team: TeamId, id: DomainId) -> Result<Option<Domain
 /// [`StoreError`].
 pub fn exists(tx: &impl Reads, team: TeamId, id: DomainId) -> Result<bool, StoreError> {
     tx.contains(&DOMAINS, &(team, id))
+}
+
+/// Returns how many domains the team has, counted up to 10,000.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn count(tx: &impl Reads, team: TeamId) -> Result<usize, StoreError> {
+    let mut domains = 0;
+    // The index has a row for each domain, and none of its keys.
+    tx.scan(&SENDER_DOMAINS, &(team, [0; 32]), &(team, [u8::MAX; 32]), Order::Ascending, |_, _| {
+        domains += 1;
+        if domains == COUNTED_MAX { STOP } else { NEXT }
+    })?;
+    Ok(domains)
 }
 
 /// Writes a domain and what a send needs of it.

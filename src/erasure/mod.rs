@@ -11,8 +11,9 @@
 //! Invariants: a page and how far it brought the erasure are one transaction, so that a kill repeats
 //! at most a page that changed nothing, and a page that is gone through twice is as after once; an
 //! email that is on its way is left as it is until it has settled; what is recorded after the request
-//! is a new fact and stays, but for what comes of an email that was on its way; an address is kept
-//! nowhere but in the row, and there under seal.
+//! is a new fact and stays, but for what comes of an email that was on its way and for requests in the
+//! log, which can show what another place still held; an address is kept nowhere but in the row, and
+//! there under seal.
 
 mod places;
 mod store;

@@ -12,27 +12,30 @@
 //! | events about contacts and suppressions | the address reads `[erased]`; names go |
 //! | what webhooks deliver | a text that mentions it reads `[erased]`; names of contacts go |
 //! | what webhook endpoints answered | an answer that mentions it, whenever it came, reads `[erased]` |
+//! | the log of requests | a request that mentions it is removed, whenever it was made |
 //!
 //! A place that is added to the store is added here: to the list, to [`look`], which only reads, and
 //! to [`erase`], which changes what was found. Nothing else of a team holds addresses: the queue and
 //! idempotency rows name emails by their ids, and contacts go with the request. An idempotency row
 //! can quote, for the day it lives, the start of a tag that a permissive batch refused.
 
-use super::store::{ErasureKey, ErasureRow, Stage, Target};
+use super::store::{ErasureKey, ErasureRow, LogSpan, Stage, Target};
 use super::told;
 use crate::delivery::{self, CapturedRow, capture};
 use crate::emails::{self, EmailErasure};
 use crate::events::{self, Reach};
-use crate::id::{CapturedId, EmailId, EventId, Id};
+use crate::id::{CapturedId, EmailId, EventId, Id, LogId};
 use crate::store::tables::{EMAILS, ERASURES};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{Keyring, NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::webhooks::DeliveryPlace;
-use crate::{suppressions, teams};
+use crate::{logs, suppressions, teams};
 
 /// Emails looked at in one read, each with its events and its conversations.
 const EMAILS_MAX: usize = 100;
 /// Other rows looked at in one read.
 pub(super) const ROWS_MAX: usize = 500;
+/// Requests looked at in one read, each with its bodies, which have to be opened.
+const REQUESTS_MAX: usize = 100;
 /// Chunks of content or of messages removed in one transaction: 64 MiB, after which the writer is
 /// free for others.
 const CHUNKS_MAX: usize = 256;
@@ -54,6 +57,10 @@ pub(super) enum Found {
     Messages(Page<EventId>),
     /// Deliveries whose answers hold an address.
     Deliveries(Page<DeliveryPlace>),
+    /// The log of requests is next, and nothing of it has been read.
+    RequestLogAhead,
+    /// Requests that mention an address.
+    Requests(Page<LogId>),
     /// Emails that were waited for and have settled.
     Arrived(Vec<EmailId>),
     /// Emails are waited for, and none of them has settled.
@@ -81,7 +88,7 @@ pub(super) enum Progress {
 }
 
 /// Looks at the place that an erasure has come to.
-pub(super) fn look(tx: &impl Reads, row: &ErasureRow, target: &Target) -> Result<Found, StoreError> {
+pub(super) fn look(tx: &impl Reads, keyring: &Keyring, row: &ErasureRow, target: &Target) -> Result<Found, StoreError> {
     let of_events = |(hits, next)| Found::AudienceEvents(Page { hits, next });
     match row.stage {
         Stage::Suppressions => Ok(Found::Suppressions),
@@ -107,6 +114,12 @@ pub(super) fn look(tx: &impl Reads, row: &ErasureRow, target: &Target) -> Result
         Stage::Deliveries { after } | Stage::LateDeliveries { after } => {
             told::deliveries(tx, target, after).map(Found::Deliveries)
         }
+        Stage::RequestLog(span) | Stage::LateRequestLog(span) => {
+            let LogSpan { after, until: Some(until) } = span else { return Ok(Found::RequestLogAhead) };
+            let Target { team, addresses, .. } = target;
+            let (hits, next) = logs::page_that_mentions(tx, keyring, *team, (after, until), addresses, REQUESTS_MAX)?;
+            Ok(Found::Requests(Page { hits, next }))
+        }
     }
 }
 
@@ -126,6 +139,8 @@ pub(super) fn erase(tx: &WriteTx<'_>, key: ErasureKey, target: &Target, found: &
         Found::AudienceEvents(page) => erase_audience_events(tx, &mut row, target, page)?,
         Found::Messages(page) => told::erase_messages(tx, &mut row, target, page)?,
         Found::Deliveries(page) => told::erase_deliveries(tx, &mut row, target, page)?,
+        Found::RequestLogAhead => begin_requests(tx, &mut row, target)?,
+        Found::Requests(page) => erase_requests(tx, &mut row, target, page)?,
         Found::Arrived(emails) => erase_arrived(tx, &mut row, target, emails)?,
         Found::Nothing => return Ok(Progress::Waiting),
     };
@@ -265,6 +280,34 @@ fn erase_audience_events(
         (None, false) => Stage::Messages { after: Id::MIN },
         (None, true) => Stage::LateMessages { after: Id::MIN },
     };
+    Ok(Progress::More)
+}
+
+/// Fixes how far the log is gone through. Whoever asks has seen every request written that could have
+/// read what the places before this one held.
+fn begin_requests(tx: &WriteTx<'_>, row: &mut ErasureRow, target: &Target) -> Result<Progress, StoreError> {
+    let newest = logs::newest(tx, target.team)?;
+    let (Stage::RequestLog(span) | Stage::LateRequestLog(span)) = &mut row.stage else { return Ok(Progress::More) };
+    span.until = Some(newest.unwrap_or(LogId::MIN));
+    Ok(Progress::More)
+}
+
+fn erase_requests(
+    tx: &WriteTx<'_>,
+    row: &mut ErasureRow,
+    target: &Target,
+    page: &Page<LogId>,
+) -> Result<Progress, StoreError> {
+    for id in &page.hits {
+        logs::remove(tx, target.team, *id)?;
+    }
+    let is_late = matches!(row.stage, Stage::LateRequestLog(_));
+    let (Stage::RequestLog(span) | Stage::LateRequestLog(span)) = &mut row.stage else { return Ok(Progress::More) };
+    match page.next {
+        Some(after) => span.after = after,
+        None if !is_late && row.waited => row.stage = Stage::OnTheirWay,
+        None => return Ok(Progress::Done),
+    }
     Ok(Progress::More)
 }
 

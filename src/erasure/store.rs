@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::{AddressSet, EmailAddress};
 use crate::context::Context;
-use crate::id::{CapturedId, EmailId, ErasureId, EventId, Id, SuppressionId, TeamId};
+use crate::id::{CapturedId, EmailId, ErasureId, EventId, Id, LogId, SuppressionId, TeamId};
 use crate::store::tables::{AddressHash, ERASURES};
 use crate::store::{Keyring, NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 use crate::suppressions;
@@ -90,6 +90,24 @@ pub(super) enum Stage {
         /// The last one that is done.
         after: DeliveryPlace,
     },
+    /// The log of requests, once every request that is under way has been written.
+    RequestLog(LogSpan),
+    /// The same once more, where requests have read of emails that were on their way.
+    LateRequestLog(LogSpan),
+}
+
+/// Which requests are gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LogSpan {
+    /// The last one that is done.
+    pub(super) after: LogId,
+    /// The newest one there was when every request that was under way had been written; none before.
+    pub(super) until: Option<LogId>,
+}
+
+impl LogSpan {
+    /// Nothing yet.
+    pub(super) const START: Self = Self { after: LogId::MIN, until: None };
 }
 
 /// What an erasure is about.

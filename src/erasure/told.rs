@@ -2,7 +2,7 @@
 //! answers, so that nobody answers what a body said.
 
 use super::places::{Page, Progress, ROWS_MAX};
-use super::store::{ErasureRow, Stage, Target};
+use super::store::{ErasureRow, LogSpan, Stage, Target};
 use crate::events::{self, MessageReach};
 use crate::id::{EventId, Id};
 use crate::store::{Reads, StoreError, WriteTx};
@@ -62,8 +62,8 @@ pub(super) fn erase_deliveries(
     row.stage = match (page.next, is_late(row)) {
         (Some(after), false) => Stage::Deliveries { after },
         (Some(after), true) => Stage::LateDeliveries { after },
-        (None, false) if row.waited => Stage::OnTheirWay,
-        (None, _) => return Ok(Progress::Done),
+        (None, false) => Stage::RequestLog(LogSpan::START),
+        (None, true) => Stage::LateRequestLog(LogSpan::START),
     };
     Ok(Progress::More)
 }

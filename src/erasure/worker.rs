@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tracing::info;
 
 use super::places::{self, Found, Progress};
 use super::store::{self, ErasureKey, Target};
 use crate::context::Context;
+use crate::logs::{Barrier, Unwritten};
 use crate::store::Reads as _;
 use crate::store::StoreError;
 use crate::store::tables::ERASURES;
@@ -16,12 +18,18 @@ use crate::store::tables::ERASURES;
 const PAGE_ROWS: usize = 1_000;
 /// The longest pause between two looks at an erasure that waits for emails, in rounds.
 const PAUSE_ROUNDS_MAX: u32 = 64;
+/// How long a round waits for requests that are under way: the log is written ten times a second.
+const REQUESTS_WITHIN: Duration = Duration::from_millis(500);
 
 /// The erasures of the instance.
 pub struct Erasures {
     context: Context,
     /// Those that wait for emails to settle. A cache: after a start each is looked at once.
     pauses: Mutex<HashMap<ErasureKey, Pause>>,
+    /// Requests that the log does not hold yet.
+    unwritten: Unwritten,
+    /// Those that erasures wait for. A start has none: what was under way before it is gone.
+    barriers: Mutex<HashMap<ErasureKey, Barrier>>,
 }
 
 /// How long an erasure is left alone.
@@ -34,9 +42,10 @@ struct Pause {
 }
 
 impl Erasures {
-    /// Returns the erasures of the instance that `context` belongs to.
-    pub fn new(context: Context) -> Self {
-        Self { context, pauses: Mutex::default() }
+    /// Returns the erasures of the instance that `context` belongs to, whose log lacks the requests of
+    /// `unwritten`.
+    pub fn new(context: Context, unwritten: Unwritten) -> Self {
+        Self { context, pauses: Mutex::default(), unwritten, barriers: Mutex::default() }
     }
 
     /// Brings every erasure as far as it can go: a round, to be made again and again. It may be cut
@@ -83,22 +92,37 @@ impl Erasures {
 
     /// Goes through one page of the place that an erasure has come to.
     pub(super) async fn step(&self, key: ErasureKey, target: &Arc<Target>) -> Result<Progress, StoreError> {
-        let looking = Arc::clone(target);
+        let (looking, keyring) = (Arc::clone(target), self.context.keyring.clone());
         let found = self
             .context
             .store
             .read::<_, StoreError>(move |tx| {
                 let Some(row) = tx.get(&ERASURES, &key)? else { return Ok(None) };
-                places::look(tx, &row, &looking).map(Some)
+                places::look(tx, &keyring, &row, &looking).map(Some)
             })
             .await?;
         let found = match found {
             None => return Ok(Progress::Done),
             Some(Found::Nothing) => return Ok(Progress::Waiting),
+            Some(Found::RequestLogAhead) if !self.requests_are_written(key).await => return Ok(Progress::Waiting),
             Some(found) => found,
         };
         let target = Arc::clone(target);
         self.context.store.write_bulk(move |tx| places::erase(tx, key, &target, &found)).await
+    }
+
+    /// Waits a moment for the requests that were under way when it was first asked; returns whether
+    /// each of them has been written.
+    async fn requests_are_written(&self, key: ErasureKey) -> bool {
+        let barrier = {
+            let mut barriers = self.barriers.lock().unwrap_or_else(PoisonError::into_inner);
+            barriers.entry(key).or_insert_with(|| self.unwritten.barrier()).clone()
+        };
+        if tokio::time::timeout(REQUESTS_WITHIN, barrier.passed()).await.is_err() {
+            return false;
+        }
+        self.barriers.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        true
     }
 
     fn is_its_turn(&self, key: ErasureKey) -> bool {

@@ -10,6 +10,7 @@ use salvo::{Depot, Extractible, FlowCtrl, Request, Response, handler};
 
 use super::error::{ApiError, ErrorCode};
 use super::rate_limit::{RateLimit, RateLimiter};
+use super::recording::KnownCaller;
 use super::state::service;
 use crate::api_keys::{ApiKeys, Caller, Permission, Token};
 
@@ -33,6 +34,7 @@ fn admit(req: &Request, depot: &mut Depot) -> Result<Caller, ApiError> {
     let caller = Token::parse(token)
         .and_then(|token| keys.authenticate(&token))
         .ok_or_else(|| ApiError::new(ErrorCode::InvalidApiKey, "API key is invalid."))?;
+    depot.insert_typed(KnownCaller(caller));
     if caller.permission == Permission::SendingAccess && !is_sending(req.method(), req.uri().path()) {
         return Err(ApiError::new(ErrorCode::RestrictedApiKey, "This API key is restricted to only send emails"));
     }

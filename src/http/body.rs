@@ -18,9 +18,11 @@ use serde_json::value::RawValue;
 use super::error::{ApiError, ErrorCode};
 use super::intake::BodyLimits;
 use super::reader::Reader;
+use super::recording::{self, Keep};
 use super::state::service;
 use super::tolerance;
 use crate::blocking;
+use crate::logs::{self, COPY_BYTES_MAX, LoggedBody};
 
 /// The longest part of an error in a body that is repeated to the caller, in characters.
 const DETAIL_CHARS_MAX: usize = 300;
@@ -76,7 +78,8 @@ impl<T: JsonBody> FromBody for T {
 /// A request body that has been read and has the shape of `T`; its rules are checked by `T::parse`.
 pub struct Body<T> {
     value: T,
-    raw: Vec<u8>,
+    /// Shared with the request log while the request lasts.
+    raw: Arc<Vec<u8>>,
 }
 
 impl<T> Body<T> {
@@ -86,7 +89,7 @@ impl<T> Body<T> {
     }
 
     /// Returns the value and the bytes it was read from.
-    pub fn into_parts(self) -> (T, Vec<u8>) {
+    pub fn into_parts(self) -> (T, Arc<Vec<u8>>) {
         (self.value, self.raw)
     }
 }
@@ -111,16 +114,44 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
             BodySize::Email => limits.email_bytes_max,
             BodySize::Other => limits.other_bytes_max,
         };
-        let (raw, share) = limits.read(req.body_mut(), bytes_max).await?;
-        // Kept until the request ends.
-        depot.insert_typed(share);
+        let raw = take_in(req, depot, &limits, bytes_max).await?;
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
-        blocking::run_sized(raw.len(), move || {
-            let value = T::from_body(&raw, tolerated)?;
-            Ok(Self { value, raw })
+        let raw = Arc::new(raw);
+        let form = recording::form_of(depot, raw.len());
+        if form == Keep::Bytes {
+            recording::keep(depot, LoggedBody::Held(Arc::<Vec<u8>>::clone(&raw)));
+        }
+        let (copy, value) = blocking::run_sized(raw.len(), move || {
+            let copy = (form == Keep::Copy).then(|| logs::redact(&raw, COPY_BYTES_MAX));
+            (copy, T::from_body(&raw, tolerated).map(|value| Self { value, raw }))
         })
-        .await
+        .await;
+        if let Some(copy) = copy {
+            recording::keep(depot, LoggedBody::Copied(copy));
+        }
+        value
     }
+}
+
+/// Takes in a body of up to `bytes_max` as its bytes: what is signed is judged before it is read.
+///
+/// # Errors
+/// As a body that is read: 413, 503 or 400.
+pub(crate) async fn read_body(req: &mut Request, depot: &mut Depot, bytes_max: usize) -> Result<Vec<u8>, ApiError> {
+    let limits: Arc<BodyLimits> = service(depot)?;
+    take_in(req, depot, &limits, bytes_max).await
+}
+
+async fn take_in(
+    req: &mut Request,
+    depot: &mut Depot,
+    limits: &BodyLimits,
+    bytes_max: usize,
+) -> Result<Vec<u8>, ApiError> {
+    let (raw, share) = limits.read(req.body_mut(), bytes_max).await?;
+    // Kept until the request ends.
+    depot.insert_typed(share);
+    Ok(raw)
 }
 
 /// Reads `raw` as a `T`, leaving out the top-level fields of `tolerated`.

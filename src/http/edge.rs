@@ -16,10 +16,7 @@ use super::discard::{Rest, discard_rest};
 use super::error::{ApiError, ErrorCode};
 use super::rate_limit::{RateLimitState, RateLimiter};
 use super::state::Services;
-use crate::id::{Id, IdSource};
-
-/// Marks the ids of requests, which are kept in logs alone.
-enum RequestMark {}
+use crate::id::{IdSource, LogId};
 
 /// Gives a request its id, its services and the headers of its answer.
 pub(crate) struct Edge {
@@ -32,9 +29,11 @@ pub(crate) struct Edge {
 #[async_trait]
 impl Handler for Edge {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let id: Id<RequestMark> = self.ids.draw();
+        let id: LogId = self.ids.draw();
         let span = tracing::info_span!("request", request.id = %id, method = %req.method(), path = shown_path(req));
         depot.insert_typed(Arc::clone(&self.services));
+        // The request log keeps the request under its id.
+        depot.insert_typed(id);
         self.cors.write_headers(req, res);
         if self.cors.is_preflight(req) {
             res.status_code(StatusCode::OK);

@@ -47,6 +47,8 @@ error_codes! {
     InvalidIdempotencyKey = 400 "invalid_idempotency_key";
     /// There is no bearer token.
     MissingApiKey = 401 "missing_api_key";
+    /// A report about delivery is not signed with the instance's secret, or not lately.
+    InvalidSignature = 401 "invalid_signature";
     /// The key is unknown, revoked or malformed.
     InvalidApiKey = 403 "invalid_api_key";
     /// The key may not do this.

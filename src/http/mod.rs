@@ -1,7 +1,7 @@
 //! The HTTP edge: what every endpoint shares. salvo lives here and in the nouns' `api.rs` alone.
 //!
 //! A connection keeps to `connections.rs`. A request passes `edge.rs` (id, span, headers, CORS), then the matched route's checks in order:
-//! `auth.rs` (key, permission, rate), `query.rs` (unknown parameters), the extractors of the
+//! `recording.rs` (handing it to the request log afterwards), `auth.rs` (key, permission, rate), `query.rs` (unknown parameters), the extractors of the
 //! handler (`path.rs`, `list.rs`, `body.rs` after `intake.rs`), the handler. Errors of every origin leave in one
 //! shape (`error.rs`). `router.rs` is the list of the whole surface; `openapi.rs` its description.
 
@@ -22,11 +22,13 @@ mod path;
 mod query;
 mod rate_limit;
 mod reader;
+mod recording;
 mod respond;
 mod state;
 pub(crate) mod tolerance;
 mod validation;
 
+pub(crate) use body::read_body;
 pub use body::{Body, BodyPresence, BodySize, FromBody, JsonBody};
 pub use bounded::{AtMost, read_at_most};
 pub use connections::ConnectionLimits;

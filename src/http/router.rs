@@ -9,12 +9,14 @@ use salvo::{Router, Service};
 use super::edge::{Cors, Edge};
 use super::query::{self, QueryParameters};
 use super::rate_limit::RateLimiter;
+use super::recording::Recorder;
 use super::state::Services;
 use super::{auth, edge, openapi};
 use crate::id::IdSource;
+use crate::logs::RequestLog;
 use crate::{
-    api_keys, contact_properties, contacts, dashboard, domains, emails, preferences, segments, suppressions, topics,
-    webhooks,
+    api_keys, contact_properties, contacts, dashboard, domains, emails, ingest, logs, preferences, segments,
+    suppressions, topics, usage, webhooks,
 };
 
 /// The routes of the API, each behind a key. A literal path stands before one with a parameter
@@ -23,6 +25,7 @@ fn api() -> Router {
     use api_keys::api as keys;
     use domains::api as domains;
     use emails::api as emails;
+    use logs::api as logs;
 
     Router::new()
         .push(Router::with_path("emails").post(emails::send_email).get(emails::list_emails))
@@ -47,7 +50,10 @@ fn api() -> Router {
         .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
         .push(audience())
+        .push(Router::with_path("usage").get(usage::api::get_usage))
         .push(events())
+        .push(Router::with_path("logs").get(logs::list_logs))
+        .push(Router::with_path("logs/{id}").get(logs::get_log))
         .push(Router::with_path("openapi.json").get(openapi::get_description))
 }
 
@@ -185,6 +191,7 @@ fn absent() -> Router {
 
 /// The routes that need no key.
 fn open() -> Router {
+    use ingest::api as ingest;
     use preferences::api as preferences;
 
     Router::new()
@@ -202,13 +209,20 @@ fn open() -> Router {
                 .head(preferences::show_unsubscribe)
                 .post(preferences::unsubscribe),
         )
+        // Signed by whoever reports.
+        .push(Router::with_path("ingest/events").post(ingest::ingest_events))
+        .push(Router::with_path("ingest/message").post(ingest::ingest_message))
 }
 
 /// Joins the routes with the checks around them.
 pub fn service(services: Services, limiter: Arc<RateLimiter>, ids: IdSource, cors: Cors) -> Service {
     let parameters = QueryParameters::of(&document());
     let services = services.with(Arc::clone(&limiter)).with(Arc::new(parameters)).with(Arc::new(openapi::rendered()));
-    let keyed = api().hoop(auth::authenticate).hoop(query::refuse_unknown);
+    let keyed = match services.get::<RequestLog>() {
+        Some(log) => api().hoop(Recorder(log)),
+        None => api(),
+    };
+    let keyed = keyed.hoop(auth::authenticate).hoop(query::refuse_unknown);
     let edge = Edge { services: Arc::new(services), limiter, ids, cors };
     Service::new(Router::new().push(absent()).push(open()).push(keyed))
         .hoop(edge)

@@ -145,7 +145,7 @@ impl Preferences {
         let write = move |tx: &WriteTx<'_>| {
             let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(false) };
             if let Some((contact, Standing::OptedOut)) = recipient.contact {
-                contacts::set_unsubscribed(tx, &context, token.team, contact, false, Source::HostedPage)?;
+                contacts::set_subscription(tx, &context, token.team, contact, Subscription::OptIn, Source::HostedPage)?;
             }
             // An opt-out that outlived a contact, or never had one. What else lists the address stays.
             if recipient.listed_opt_out {
@@ -198,7 +198,7 @@ fn record(
             received
         }
         None => {
-            contacts::set_unsubscribed(tx, context, token.team, contact, true, source)?;
+            contacts::set_subscription(tx, context, token.team, contact, Subscription::OptOut, source)?;
             standing == Standing::Receives
         }
     };
@@ -222,7 +222,7 @@ fn take_back(
             contacts::set_topics(tx, context, token.team, contact, &choice, Source::HostedPage)?;
         }
         (Record::Contact, Subject::Everything, _, Some((contact, _))) => {
-            contacts::set_unsubscribed(tx, context, token.team, contact, false, Source::HostedPage)?;
+            contacts::set_subscription(tx, context, token.team, contact, Subscription::OptIn, Source::HostedPage)?;
         }
         // The contact is gone, and its opt-out with it; or the token is of another kind of link.
         (Record::Contact, Subject::Topic, Scope::Everything, _) | (Record::Contact, _, _, None) => {}

@@ -35,7 +35,7 @@ pub use listing::SegmentPageError;
 pub use model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
 pub use resolve::{Found, Rule, Span, Walked, holds, that_hold, walk};
 pub use service::Segments;
-pub use store::{SegmentRow, add_member, all, exists, find, of_contact, oldest_of_contact, remove_member};
+pub use store::{SegmentRow, add_member, all, count, exists, find, of_contact, oldest_of_contact, remove_member};
 pub use turns::CountError;
 
 #[cfg(test)]

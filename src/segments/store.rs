@@ -59,6 +59,19 @@ pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Segment>, StoreError> {
     Ok(segments)
 }
 
+/// Returns how many segments the team has; at most [`SEGMENTS_MAX`].
+///
+/// # Errors
+/// [`StoreError`].
+pub fn count(tx: &impl Reads, team: TeamId) -> Result<usize, StoreError> {
+    let mut segments = 0;
+    tx.scan(&SEGMENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
+        segments += 1;
+        NEXT
+    })?;
+    Ok(segments)
+}
+
 /// Adds a contact to a segment by hand; returns whether it was not in it by hand before.
 ///
 /// # Errors

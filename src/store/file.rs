@@ -21,7 +21,7 @@ const PAGE_BYTES: usize = 4096;
 const MAGIC_BYTES: usize = 9;
 
 /// Makes the data directory, for its owner alone, when it does not exist.
-pub(crate) fn make_directory(directory: &Path) -> io::Result<()> {
+pub(super) fn make_directory(directory: &Path) -> io::Result<()> {
     if directory.is_dir() {
         return Ok(());
     }

@@ -9,7 +9,7 @@
 //! lie on disk), `fields.rs` (rows read without being decoded), `transaction.rs` (get, scan, put,
 //! delete), `page.rs` (lists), `chunks.rs` (values too large for one row), `queue.rs` (commands that
 //! wait), `writer.rs` (group commit), `seal.rs` (encryption at rest), `file.rs` (opening and repair),
-//! `migrations/` (schema versions), `error.rs`.
+//! `opening.rs` (store and key together), `migrations/` (schema versions), `error.rs`.
 //!
 //! Invariants: no redb type leaves this folder; a row is read and written by its own noun's
 //! `store.rs` alone; nothing here knows what a row means.
@@ -24,6 +24,7 @@ mod fields;
 mod file;
 mod hash;
 mod key;
+mod opening;
 mod queue;
 mod seal;
 mod transaction;
@@ -39,9 +40,9 @@ use tokio::sync::Semaphore;
 pub use chunks::{Chunks, read_chunks};
 pub use error::{OpenError, StoreError};
 pub use fields::{Fields, RawValue};
-pub(crate) use file::make_directory;
 pub use hash::{NameHash, name_hash};
 pub use key::{Key, KeyBytes, KeyPart};
+pub(crate) use opening::open_in_time;
 pub use queue::WAITING_MAX;
 pub use seal::Keyring;
 pub use transaction::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored, Table, WriteTx};

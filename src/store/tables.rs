@@ -20,8 +20,9 @@ use crate::erasure::ErasureRow;
 use crate::events::{AudienceEventRow, EventRow, MessageRow, OutboxRow, SubscriptionsRow};
 use crate::id::{
     ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId,
-    IdempotencyId, NoticeId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
+    IdempotencyId, LogId, NoticeId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
 };
+use crate::logs::LogRow;
 use crate::notices::NoticeRow;
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
@@ -92,6 +93,10 @@ pub const CAPTURED_MESSAGES: Table<(CapturedId, u32), Blob> = Table::new("captur
 /// What happened to an email, oldest first. Written by `events::record` alone; lives as long as
 /// the email's row.
 pub const EVENTS: Table<(EmailId, EventId), EventRow> = Table::new("events-1");
+
+/// Requests and messages that reported about deliveries (SHA-256), by the UTC day they came (days since
+/// the epoch): one that is repeated does nothing. Written by `ingest`; removed after a week.
+pub const INGESTED: Table<(u32, [u8; 32]), ()> = Table::new("ingested-1");
 
 /// What happened to a team's contacts and suppression list, oldest first. Written by
 /// `events::record_audience` alone; lives as long as webhook deliveries do.
@@ -165,6 +170,13 @@ pub const TOPIC_CHOICES: Table<(TeamId, ContactId, TopicId), TopicChoiceRow> = T
 /// How a team's preference page looks. Written by `preferences`; at most one row a team.
 pub const PREFERENCE_THEMES: Table<(TeamId,), ThemeRow> = Table::new("preference_themes-1");
 
+/// What was asked of the API and how it was answered: a row a request with a valid key. Written by
+/// `logs` in the background; removed by retention after `RINGMAIL_LOG_RETENTION_DAYS`.
+pub const REQUEST_LOGS: Table<(TeamId, LogId), LogRow> = Table::new("request_logs-1");
+/// The redacted copies of the bodies of [`REQUEST_LOGS`], at most 16 KiB each, sealed. Lives as long
+/// as its row.
+pub const REQUEST_LOG_BODIES: Table<(TeamId, LogId), Blob> = Table::new("request_log_bodies-1");
+
 /// Emails accepted, by team and UTC day (days since the epoch). Written at accept; one row a day.
 pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
 
@@ -192,6 +204,7 @@ pub const NAMES: &[&str] = &[
     CAPTURED.name(),
     CAPTURED_MESSAGES.name(),
     EVENTS.name(),
+    INGESTED.name(),
     AUDIENCE_EVENTS.name(),
     EVENT_SUBSCRIPTIONS.name(),
     EVENT_MESSAGES.name(),
@@ -217,6 +230,8 @@ pub const NAMES: &[&str] = &[
     CONTACT_ADDRESSES.name(),
     TOPIC_CHOICES.name(),
     PREFERENCE_THEMES.name(),
+    REQUEST_LOGS.name(),
+    REQUEST_LOG_BODIES.name(),
     USAGE.name(),
 ];
 

@@ -1,39 +1,20 @@
-//! Usage: how many emails a team has accepted on each UTC day.
+//! Usage: what a team has sent, and how much of everything it keeps.
+//!
+//! Emails are counted when they are accepted, a number for each UTC day; a month is the sum of its
+//! days. Everything else is counted when it is asked for.
+//!
+//! Reading order: `model.rs` (a report, and the spans of time it is made over), `store.rs` (the days),
+//! `service.rs` (the use case), `api.rs` (the endpoint).
+//!
+//! Invariant: a count is written in the transaction that accepts the emails, so that it is neither
+//! ahead of them nor behind. Nothing here is a limit: a team may send without end.
 
-use serde::{Deserialize, Serialize};
+pub mod api;
 
-use crate::clock::{DAY_MS, TimestampMs};
-use crate::id::TeamId;
-use crate::store::tables::USAGE;
-use crate::store::{Reads, Row, StoreError, WriteTx};
+mod model;
+mod service;
+mod store;
 
-/// One day of a team.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct UsageRow {
-    /// Emails accepted.
-    pub emails: u64,
-}
-impl Row for UsageRow {}
-
-/// Adds `emails` accepted at `now_ms` to the team's day.
-///
-/// # Errors
-/// [`StoreError`].
-pub fn count(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs, emails: u64) -> Result<(), StoreError> {
-    let key = (team, day(now_ms));
-    let mut row = tx.get(&USAGE, &key)?.unwrap_or_default();
-    row.emails += emails;
-    tx.put(&USAGE, &key, &row)
-}
-
-/// Returns how many emails the team accepted on the day of `now_ms`.
-///
-/// # Errors
-/// [`StoreError`].
-pub fn emails_today(tx: &impl Reads, team: TeamId, now_ms: TimestampMs) -> Result<u64, StoreError> {
-    Ok(tx.get(&USAGE, &(team, day(now_ms)))?.map_or(0, |row| row.emails))
-}
-
-fn day(now_ms: TimestampMs) -> u32 {
-    u32::try_from(now_ms.div_euclid(DAY_MS)).unwrap_or(0)
-}
+pub use model::{Report, Sent};
+pub use service::Usage;
+pub use store::{UsageRow, count};

@@ -15,6 +15,7 @@ struct Belongings {
     contact: String,
     contact_property: String,
     segment: String,
+    log: String,
     webhook: String,
     webhook_event: String,
 }
@@ -27,6 +28,7 @@ impl Belongings {
         let read = team.get(&format!("/emails/{email}")).ok(200);
         let listed = team.post("/suppressions", &json!({ "email": "listed@example.net" })).ok(201);
         let first = |path: &str| team.get(path).ok(200)["data"][0]["id"].as_str().unwrap().to_owned();
+        let log = team.get("/domains");
         let make = |path: &str, body: Value| team.post(path, &body).ok(201)["id"].as_str().unwrap().to_owned();
         let webhook = json!({ "endpoint": "https://hooks.example/theirs", "events": ["email.opened"] });
         let webhook = make("/webhooks", webhook);
@@ -42,12 +44,13 @@ impl Belongings {
             domain: first("/domains"),
             api_key: first("/api-keys"),
             suppression: listed["id"].as_str().unwrap().to_owned(),
+            log: log.header("x-request-id").unwrap().to_owned(),
         }
     }
 
     fn ids(&self) -> Ids<'_> {
         let Self { email, attachment, domain, api_key, contact, contact_property, segment, .. } = self;
-        let Self { suppression, topic, webhook, webhook_event, .. } = self;
+        let Self { suppression, topic, log, webhook, webhook_event, .. } = self;
         Ids {
             email,
             attachment,
@@ -58,6 +61,7 @@ impl Belongings {
             segment,
             suppression,
             topic,
+            log,
             webhook,
             webhook_event,
         }
@@ -66,7 +70,7 @@ impl Belongings {
     /// Returns all of it as its owner reads it.
     fn read_by(&self, team: &OtherTeam<'_>) -> Vec<Value> {
         let Self { email, attachment, domain, api_key: _, contact, contact_property, segment, .. } = self;
-        let Self { suppression, topic, webhook, webhook_event, .. } = self;
+        let Self { suppression, topic, log, webhook, webhook_event, .. } = self;
         let paths = [
             format!("/webhooks/{webhook}"),
             format!("/webhooks/{webhook}/events"),
@@ -80,6 +84,7 @@ impl Belongings {
             format!("/segments/{segment}/contacts"),
             format!("/topics/{topic}"),
             format!("/contact-properties/{contact_property}"),
+            format!("/logs/{log}"),
             "/api-keys".to_owned(),
             "/emails".to_owned(),
             format!("/suppressions/{suppression}"),

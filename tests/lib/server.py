@@ -4,7 +4,10 @@ Every flag and variable of the server that the Python suites and the benches use
 in this file alone.
 """
 
+import base64
 import dataclasses
+import hashlib
+import hmac
 import http.client
 import json
 import os
@@ -22,6 +25,8 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 if not TARGET.is_absolute():
     TARGET = ROOT / TARGET
 
+# What reports of other systems are signed with.
+INGEST_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 API_KEY = "rm_0123456789abcdefghijklmnopqrstuv"
 DOMAIN = "mail.example.com"
 SENDER = f"Ringmail tests <notify@{DOMAIN}>"
@@ -85,6 +90,15 @@ def free_port(address="127.0.0.1"):
     with socket.socket() as probe:
         probe.bind((address, 0))
         return probe.getsockname()[1]
+
+
+def signed(message_id, body):
+    """The headers of a request that is signed now, as the Standard Webhooks scheme has it."""
+    timestamp = str(int(time.time()))
+    content = f"{message_id}.{timestamp}.".encode() + body
+    key = base64.b64decode(INGEST_SECRET.removeprefix("whsec_"))
+    signature = base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
+    return {"webhook-id": message_id, "webhook-timestamp": timestamp, "webhook-signature": f"v1,{signature}"}
 
 
 class Refused(AssertionError):
@@ -160,7 +174,7 @@ class Server:
 
     def arguments(self):
         line = [str(binary(self.profile)), "dev", "--listen", f"127.0.0.1:{self.port}"]
-        line += ["--data-dir", str(self.data_dir), "--api-key", API_KEY]
+        line += ["--data-dir", str(self.data_dir), "--api-key", API_KEY, "--ingest-secret", INGEST_SECRET]
         for name in self.domains:
             line += ["--domain", name]
         return line + self.delivery.arguments() + self.extra
@@ -253,6 +267,10 @@ class Server:
         if "text" not in email and "html" not in email:
             email["text"] = "A message of the delivery suite.\n"
         return self.api.ok("POST", "/emails", email)["id"]
+
+    def hand_in(self, message):
+        """Hands in a message that a mail server sent back; returns what came of it."""
+        return self.api.ok("POST", "/ingest/message", message, signed("msg_report", message))
 
     def email(self, email_id):
         return self.api.ok("GET", f"/emails/{email_id}")

@@ -1,7 +1,7 @@
 """A Postfix of our own: private configuration and queue, one loopback address, stopped at the end.
 
-Mail for every address but `unknown…@` is delivered to one maildir, from which the cases read
-it back byte for byte.
+Mail for every address but `unknown…@` is taken, and delivered to one maildir, from which the cases
+read it back byte for byte; but what is for `bounced…@` is sent back as undeliverable.
 """
 
 import dataclasses
@@ -73,6 +73,7 @@ class Postfix:
         pem, key = certificate(self.config)
         (self.config / "access").write_text(ACCESS)
         (self.config / "mailboxes").write_text("!/^unknown[.@]/ inbox/\n")
+        (self.config / "transport").write_text("/^bounced[.@]/ nobody:\n")
         settings = {
             "compatibility_level": "3.6",
             "queue_directory": self.directory / "queue",
@@ -97,6 +98,7 @@ class Postfix:
             "virtual_uid_maps": f"static:{owner.pw_uid}",
             "virtual_gid_maps": f"static:{owner.pw_gid}",
             "virtual_transport": "virtual",
+            "transport_maps": f"regexp:{self.config}/transport",
             "smtpd_recipient_restrictions": f"check_recipient_access regexp:{self.config}/access, permit_mynetworks, reject",
             "smtpd_tls_security_level": "may",
             "smtpd_tls_cert_file": pem,
@@ -127,6 +129,8 @@ class Postfix:
             "retry unix - - n - - error\n"
             "discard unix - - n - - discard\n"
             "virtual unix - n n - - virtual\n"
+            # 67 is EX_NOUSER of sysexits.h, which Postfix tells as 5.1.1.
+            "nobody unix - n n - - pipe user=nobody argv=/bin/sh -c {exit 67}\n"
             "anvil unix - - n - 1 anvil\n"
             "pickup unix n - n 60 1 pickup\n"
             "postlog unix-dgram n - n - 1 postlogd\n"
@@ -151,16 +155,24 @@ class Postfix:
         path = self.directory / "log" / "mail.log"
         return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else "(no log)"
 
-    def messages(self, recipient):
-        """Everything that was delivered to `recipient` so far."""
-        found = []
+    def everything(self):
+        """Everything that was delivered so far."""
         for folder in ("new", "cur"):
             directory = self.maildir / folder
             for path in sorted(directory.iterdir()) if directory.exists() else []:
-                one = read_delivered(path.read_bytes())
-                if one.recipient == recipient:
-                    found.append(one)
-        return found
+                yield read_delivered(path.read_bytes())
+
+    def messages(self, recipient):
+        """Everything that was delivered to `recipient` so far."""
+        return [one for one in self.everything() if one.recipient == recipient]
+
+    def wait_for_notice(self, address, seconds=20):
+        """The notice that mail for `address` could not be delivered: it has no sender."""
+        about = f"Final-Recipient: rfc822; {address}".encode()
+        return wait_until(
+            lambda: [one for one in self.everything() if not one.sender and about in one.content],
+            seconds, lambda: f"a notice about {address}\n{self.log_tail()}", pause_s=0.05,
+        )[0]  # fmt: skip
 
     def wait_for_message(self, recipient, seconds=20):
         """The one message for `recipient`; its queue hop makes it later than the server's 250."""

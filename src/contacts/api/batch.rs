@@ -14,6 +14,7 @@ use crate::contacts::{
     BATCH_CHOICES_MAX, BATCH_MAX, BatchError, BatchOptions, Contacts, Erase, NewContact, OptIns, Validation,
 };
 use crate::events::Source;
+use crate::http::tolerance::CONTACT_ITEM_ECHOES;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body};
 
 /// Contacts to add: a bare array.
@@ -37,8 +38,8 @@ impl ToSchema for CreateContactsRequest {
 ///
 /// `on_conflict` decides what becomes of an address that has a contact or that repeats in the batch.
 /// One invalid item refuses the batch, unless `x-batch-validation: permissive` lets the others pass.
-/// A batch opts people out and never subscribes them again. Its contacts name up to 10,000 choices
-/// about topics together.
+/// A batch never lifts an opt-out of everything; choices about topics are set as they are given, up to
+/// 10,000 in all its contacts together.
 #[endpoint(tags("Contacts"))]
 pub async fn create_contacts(
     contacts: State<Contacts>,
@@ -66,7 +67,7 @@ fn parse_items(items: Vec<Box<RawValue>>, validation: Validation) -> ApiResult<P
     let mut refused = Vec::new();
     let mut choices = 0;
     for (index, item) in items.into_iter().enumerate() {
-        let contact = body::parse::<CreateContactRequest>(item.get().as_bytes(), &["audience_id"]);
+        let contact = body::parse::<CreateContactRequest>(item.get().as_bytes(), CONTACT_ITEM_ECHOES);
         match contact.and_then(CreateContactRequest::parse) {
             Ok(contact) => {
                 choices += contact.changes.topics.len();

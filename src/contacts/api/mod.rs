@@ -21,17 +21,18 @@ pub(crate) use self::relations::{
 };
 pub(crate) use self::request::{CreateContactRequest, UpdateContactRequest};
 pub(crate) use self::response::{ContactResponse, DeletedContact};
-use super::{Contacts, Facets, ItemError, WriteError};
+use super::{ANSWER_BYTES_MAX, Contacts, Facets, ItemError, ShowError, WriteError};
 use crate::api_keys::Caller;
 use crate::events::Source;
 use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathIdOrEmail, State};
 use crate::id::resource;
 use crate::segments::Segments;
+use crate::store::page::PageError;
 
 /// Adds a contact.
 ///
-/// One that has the address already is changed instead: what is not given stays, and nobody is
-/// subscribed again.
+/// One that has the address already is changed instead: what is not given stays, and so does
+/// an opt-out of everything.
 #[endpoint(tags("Contacts"))]
 pub async fn create_contact(
     contacts: State<Contacts>,
@@ -119,6 +120,19 @@ impl From<WriteError> for ApiError {
     }
 }
 
+impl From<ShowError> for ApiError {
+    fn from(error: ShowError) -> Self {
+        match error {
+            ShowError::TooLarge => Self::validation(format!(
+                "The answer would have more than {} MiB. Ask for fewer contacts at once, or include less of them.",
+                ANSWER_BYTES_MAX >> 20
+            )),
+            ShowError::UnknownCursor => PageError::UnknownCursor.into(),
+            ShowError::Store(error) => error.into(),
+        }
+    }
+}
+
 impl From<ItemError> for ApiError {
     fn from(error: ItemError) -> Self {
         match error {
@@ -126,9 +140,10 @@ impl From<ItemError> for ApiError {
                 Self::new(ErrorCode::NotFound, error.to_string())
             }
             ItemError::Exists => Self::new(ErrorCode::Conflict, error.to_string()),
-            ItemError::Repeats(_) | ItemError::NotANumber(_) | ItemError::TooManyProperties => {
-                Self::validation(error.to_string())
-            }
+            ItemError::Repeats(_)
+            | ItemError::NotANumber(_)
+            | ItemError::TooManyProperties
+            | ItemError::PropertiesTooLong => Self::validation(error.to_string()),
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
 use crate::contact_properties::{PropertyValue, to_text};
+use crate::contacts::check::shown_key;
 use crate::contacts::{CONTACT_PROPERTIES_MAX, PropertyChange};
 use crate::http::{ApiError, ApiResult};
 
@@ -21,15 +22,12 @@ impl GivenProperties {
         let change = |(key, value): (String, Value)| match to_text(&key, &value) {
             Ok(None) => Ok((key, PropertyChange::Remove)),
             Ok(Some(text)) => Ok((key, PropertyChange::Set(text))),
-            Err(error) => Err(ApiError::validation(format!("Invalid `properties.{}` field: {error}.", shown(&key)))),
+            Err(error) => {
+                Err(ApiError::validation(format!("Invalid `properties.{}` field: {error}.", shown_key(&key))))
+            }
         };
         self.0.into_iter().map(change).collect()
     }
-}
-
-/// Returns a key as an error repeats it.
-pub(super) fn shown(key: &str) -> String {
-    key.chars().filter(|c| !c.is_control()).take(60).collect()
 }
 
 impl<'de> Deserialize<'de> for GivenProperties {
@@ -46,8 +44,9 @@ impl<'de> Deserialize<'de> for GivenProperties {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut properties: Vec<(String, Value)> = Vec::new();
                 while let Some((key, value)) = map.next_entry::<String, Value>()? {
-                    if properties.iter().any(|(known, _)| *known == key) {
-                        return Err(de::Error::custom(format_args!("duplicate property `{}`", shown(&key))));
+                    // Keys are the same in either letter case, those that are defined later as well.
+                    if properties.iter().any(|(known, _)| known.eq_ignore_ascii_case(&key)) {
+                        return Err(de::Error::custom(format_args!("duplicate property `{}`", shown_key(&key))));
                     }
                     if properties.len() == CONTACT_PROPERTIES_MAX {
                         return Err(de::Error::custom(format_args!(

@@ -44,7 +44,7 @@ pub async fn list_contact_topics(
 ) -> ApiResult<Json<List<TopicSubscriptionResponse>>> {
     let (_, topics) = contacts.topics(caller.team, id.0).await?.ok_or_else(not_found)?;
     let page = page_of(topics, query.0, |standing| standing.topic.id)?;
-    Ok(Json(List::of(page, TopicSubscriptionResponse::from)))
+    Ok(Json(List::of(page, |standing| TopicSubscriptionResponse::from(&standing))))
 }
 
 /// Sets a contact's choices about topics.

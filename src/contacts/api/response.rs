@@ -1,7 +1,7 @@
 //! What is answered about contacts.
 
-use salvo::oapi::ToSchema;
-use serde::Serialize;
+use salvo::oapi::{Components, RefOr, Schema, ToSchema};
+use serde::{Serialize, Serializer};
 
 use super::properties::ShownProperties;
 use super::request::ContactReference;
@@ -35,7 +35,22 @@ pub(crate) struct ContactResponse {
     properties: Option<ShownProperties>,
     /// Where it stands with every topic: with `include=topics` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    topics: Option<Vec<TopicSubscriptionResponse>>,
+    topics: Option<ShownTopics>,
+}
+
+/// A contact's topics, made into text one at a time: of a thousand contacts they share their names.
+struct ShownTopics(Vec<TopicSubscription>);
+
+impl Serialize for ShownTopics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(TopicSubscriptionResponse::from))
+    }
+}
+
+impl ToSchema for ShownTopics {
+    fn to_schema(components: &mut Components) -> RefOr<Schema> {
+        Vec::<TopicSubscriptionResponse>::to_schema(components)
+    }
 }
 
 /// Where a contact stands with a topic.
@@ -69,7 +84,7 @@ pub(crate) struct ContactTopicsResponse {
     /// The same.
     contact_id: String,
     /// The topics, newest first.
-    topics: Vec<TopicSubscriptionResponse>,
+    topics: ShownTopics,
 }
 
 /// A contact that was removed.
@@ -215,20 +230,20 @@ impl From<ContactView> for ContactResponse {
             created_at: to_iso(created_ms),
             unsubscribed,
             properties: properties.map(ShownProperties),
-            topics: topics.map(|topics| topics.into_iter().map(Into::into).collect()),
+            topics: topics.map(ShownTopics),
         }
     }
 }
 
-impl From<TopicSubscription> for TopicSubscriptionResponse {
-    fn from(standing: TopicSubscription) -> Self {
+impl From<&TopicSubscription> for TopicSubscriptionResponse {
+    fn from(standing: &TopicSubscription) -> Self {
         let TopicSubscription { topic, subscription, explicit } = standing;
         Self {
             id: topic.id.to_string(),
-            name: topic.name,
-            description: topic.description,
+            name: topic.name.clone(),
+            description: topic.description.clone(),
             subscription: subscription.as_str(),
-            explicit,
+            explicit: *explicit,
             visibility: topic.visibility.as_str(),
             created_at: to_iso(topic.created_ms),
         }
@@ -241,7 +256,7 @@ impl ContactTopicsResponse {
             object: "contact_topics",
             id: contact.to_string(),
             contact_id: contact.to_string(),
-            topics: topics.into_iter().map(Into::into).collect(),
+            topics: ShownTopics(topics),
         }
     }
 }

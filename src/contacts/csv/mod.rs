@@ -16,5 +16,5 @@ mod writer;
 mod tests;
 
 pub(super) use cell::{harmless, restored};
-pub(super) use reader::{Delimiter, Fault, RECORD_BYTES_MAX, Reader, Record};
+pub(super) use reader::{Delimiter, Reader, Record};
 pub(super) use writer::push_line;

@@ -5,8 +5,9 @@
 
 use std::borrow::Cow;
 
-/// The longest record, in bytes as they stand in the file.
-pub(in crate::contacts) const RECORD_BYTES_MAX: usize = 64 << 10;
+/// The longest record, in bytes as they stand in the file: more than an export of the largest contact,
+/// with its properties, the ids of its segments and topics, and every quote written twice.
+pub(in crate::contacts) const RECORD_BYTES_MAX: usize = 256 << 10;
 /// The most cells of a record: more than an export of a team with every property it can have.
 pub(in crate::contacts) const COLUMNS_MAX: usize = 512;
 

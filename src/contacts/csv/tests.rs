@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::reader::COLUMNS_MAX;
+use super::reader::{COLUMNS_MAX, Fault, RECORD_BYTES_MAX};
 use super::*;
 
 /// What is read of a record: its line, its cells, what is wrong.

@@ -4,7 +4,7 @@
 //!
 //! Invariants: a cell that a spreadsheet would run begins with an apostrophe, which the import takes
 //! off again; what an import can say of a contact stands in the file, in a column that maps by
-//! itself; contacts come oldest first, so that importing them keeps their order.
+//! itself, opt-outs above all; contacts come oldest first, so that importing them keeps their order.
 
 mod page;
 mod sheet;

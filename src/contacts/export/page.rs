@@ -1,6 +1,6 @@
 //! The rows, a page at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -10,10 +10,11 @@ use crate::clock;
 use crate::contact_properties::{self, Definitions};
 use crate::contacts::{self, ContactRow};
 use crate::context::Context;
-use crate::id::{ContactId, SegmentId, TeamId};
+use crate::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::segments::{self, Rule, Span, Walked};
 use crate::store::tables::CONTACTS;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
+use crate::topics::{self, Subscription};
 
 /// Contacts of a page.
 const ROWS_MAX: usize = 500;
@@ -21,6 +22,8 @@ const ROWS_MAX: usize = 500;
 const LOOKED_AT_MAX: usize = 20_000;
 /// The text of a page after which no contact is added to it.
 const TEXT_BYTES_MAX: usize = 256 << 10;
+/// An id with what stands between two.
+const ID_BYTES: usize = 37;
 
 /// A contact as it is exported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +40,16 @@ pub struct ExportedContact {
     pub last_name: Option<String>,
     /// Whether it opted out of all marketing email.
     pub unsubscribed: bool,
+    /// The segments it was added to by hand, oldest first. Those whose filter matches it are told by
+    /// what is known of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<SegmentId>,
+    /// The topics that it chose to receive, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opt_ins: Vec<TopicId>,
+    /// The topics that it opted out of, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opt_outs: Vec<TopicId>,
     /// When it was added.
     pub created_at: String,
     /// When it last changed.
@@ -106,10 +119,10 @@ pub async fn page(
             let Some(span) = after.map_or(Some(all), |after| all.beyond(after)) else {
                 return Ok(ExportPage { data: Vec::new(), next: None });
             };
-            let mut open = Open::new(contact_properties::definitions(tx, team)?);
+            let mut open = Open::new(tx, team)?;
             match rule {
-                Some(rule) => open.take_segment(tx, team, &rule, span)?,
-                None => open.take_all(tx, team, span)?,
+                Some(rule) => open.take_segment(&rule, span)?,
+                None => open.take_all(span)?,
             }
             Ok(open.page)
         })
@@ -117,41 +130,51 @@ pub async fn page(
 }
 
 /// A page under way.
-struct Open {
+struct Open<'a, T> {
+    tx: &'a T,
+    team: TeamId,
     definitions: Definitions,
+    /// The topics that the team has: a choice outlives its topic.
+    topics: HashSet<TopicId>,
     page: ExportPage,
     text_bytes: usize,
 }
 
-impl Open {
-    fn new(definitions: Definitions) -> Self {
-        Self { definitions, page: ExportPage { data: Vec::new(), next: None }, text_bytes: 0 }
+impl<'a, T: Reads> Open<'a, T> {
+    fn new(tx: &'a T, team: TeamId) -> Result<Self, StoreError> {
+        let definitions = contact_properties::definitions(tx, team)?;
+        let topics = topics::all(tx, team)?.into_iter().map(|topic| topic.id).collect();
+        let page = ExportPage { data: Vec::new(), next: None };
+        Ok(Self { tx, team, definitions, topics, page, text_bytes: 0 })
     }
 
-    fn take_all(&mut self, tx: &impl Reads, team: TeamId, span: Span) -> Result<(), StoreError> {
-        tx.scan(&CONTACTS, &(team, span.from), &(team, span.to), span.order, |(_, id), row| {
+    fn take_all(&mut self, span: Span) -> Result<(), StoreError> {
+        let team = self.team;
+        self.tx.scan(&CONTACTS, &(team, span.from), &(team, span.to), span.order, |(_, id), row| {
             if self.ends_before() {
                 return STOP;
             }
-            self.push(id, row.decode()?);
+            self.push(id, row.decode()?)?;
             NEXT
         })
     }
 
-    fn take_segment(&mut self, tx: &impl Reads, team: TeamId, rule: &Rule, span: Span) -> Result<(), StoreError> {
+    fn take_segment(&mut self, rule: &Rule, span: Span) -> Result<(), StoreError> {
+        let (tx, team) = (self.tx, self.team);
         let mut failed = Ok(());
         let walked = segments::walk(tx, team, rule, span, LOOKED_AT_MAX, |found| {
             if self.ends_before() {
                 return ControlFlow::Break(());
             }
-            match contacts::find(tx, team, found.contact) {
-                Ok(row) => row.into_iter().for_each(|row| self.push(found.contact, row)),
+            let row = contacts::find(tx, team, found.contact);
+            let pushed = row.and_then(|row| row.map_or(Ok(()), |row| self.push(found.contact, row)));
+            match pushed {
+                Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failed = Err(error);
-                    return ControlFlow::Break(());
+                    ControlFlow::Break(())
                 }
             }
-            ControlFlow::Continue(())
         })?;
         if let Walked::Paused(last) = walked {
             self.page.next = Some(last);
@@ -169,21 +192,36 @@ impl Open {
         is_full
     }
 
-    fn push(&mut self, id: ContactId, row: ContactRow) {
+    fn push(&mut self, id: ContactId, row: ContactRow) -> Result<(), StoreError> {
         let ContactRow { email, first_name, last_name, unsubscribed_ms, properties, updated_ms } = row;
         let properties: BTreeMap<String, String> =
             properties.into_iter().filter(|(key, _)| self.definitions.find(key).is_some()).collect();
+        let segments = segments::of_contact(self.tx, self.team, id)?;
+        let (mut opt_ins, mut opt_outs) = (Vec::new(), Vec::new());
+        for (topic, subscription) in contacts::choices_of(self.tx, self.team, id)? {
+            if self.topics.contains(&topic) {
+                match subscription {
+                    Subscription::OptIn => opt_ins.push(topic),
+                    Subscription::OptOut => opt_outs.push(topic),
+                }
+            }
+        }
         let names = [&first_name, &last_name].into_iter().flatten().map(String::len).sum::<usize>();
         self.text_bytes += names + properties.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
+        self.text_bytes += ID_BYTES * (segments.len() + opt_ins.len() + opt_outs.len());
         self.page.data.push(ExportedContact {
             id,
             email,
             first_name,
             last_name,
             unsubscribed: unsubscribed_ms.is_some(),
+            segments,
+            opt_ins,
+            opt_outs,
             created_at: clock::to_iso(id.created_ms()),
             updated_at: clock::to_iso(updated_ms.unwrap_or_else(|| id.created_ms())),
             properties,
         });
+        Ok(())
     }
 }

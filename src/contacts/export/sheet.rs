@@ -5,9 +5,21 @@ use std::borrow::Cow;
 use super::super::csv::{harmless, push_line};
 use super::super::import::PROPERTY_PREFIX;
 use super::page::ExportedContact;
+use crate::id::Id;
 
 /// The columns of an export, without those of properties.
-const COLUMNS: [&str; 7] = ["id", "email", "first_name", "last_name", "unsubscribed", "created_at", "updated_at"];
+const COLUMNS: [&str; 10] = [
+    "id",
+    "email",
+    "first_name",
+    "last_name",
+    "unsubscribed",
+    "segment_ids",
+    "topic_opt_in_ids",
+    "topic_opt_out_ids",
+    "created_at",
+    "updated_at",
+];
 
 /// The columns of one export.
 #[derive(Clone, Debug)]
@@ -32,23 +44,51 @@ impl Sheet {
 
     /// Returns the line of a contact.
     pub fn line(&self, contact: &ExportedContact) -> String {
-        let ExportedContact { id, email, first_name, last_name, unsubscribed, created_at, updated_at, properties } =
-            contact;
+        let ExportedContact {
+            id,
+            email,
+            first_name,
+            last_name,
+            unsubscribed,
+            segments,
+            opt_ins,
+            opt_outs,
+            created_at,
+            updated_at,
+            properties,
+        } = contact;
         let (id, unsubscribed) = (id.to_string(), unsubscribed.to_string());
         let name = |name: &'_ Option<String>| name.clone().unwrap_or_default();
         let (first_name, last_name) = (name(first_name), name(last_name));
+        let (segments, opt_ins, opt_outs) = (listed(segments), listed(opt_ins), listed(opt_outs));
         let value = |key: &String| {
             let exact = properties.get(key);
             let alike = || properties.iter().find(|(other, _)| other.eq_ignore_ascii_case(key)).map(|(_, text)| text);
             exact.or_else(alike).map_or("", String::as_str)
         };
-        let cells = [&id, email, &first_name, &last_name, &unsubscribed, created_at, updated_at];
+        let cells = [
+            &id,
+            email,
+            &first_name,
+            &last_name,
+            &unsubscribed,
+            &segments,
+            &opt_ins,
+            &opt_outs,
+            created_at,
+            updated_at,
+        ];
         let cells = cells.into_iter().map(String::as_str).chain(self.keys.iter().map(value));
         let cells: Vec<Cow<'_, str>> = cells.map(harmless).collect();
         let mut line = String::new();
         push_line(&mut line, cells.iter().map(AsRef::as_ref));
         line
     }
+}
+
+/// Returns ids as the import reads them.
+fn listed<R>(ids: &[Id<R>]) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -60,7 +100,6 @@ mod tests {
     use super::*;
     use crate::contact_properties::PropertyKind;
     use crate::contacts::import::{Existing, Import, ImportItem, ImportOptions, Mapping, Property, Run};
-    use crate::id::Id;
 
     fn contact(email: &str) -> ExportedContact {
         ExportedContact {
@@ -69,6 +108,9 @@ mod tests {
             first_name: None,
             last_name: None,
             unsubscribed: false,
+            segments: Vec::new(),
+            opt_ins: Vec::new(),
+            opt_outs: Vec::new(),
             created_at: "2026-01-05T09:12:33.456Z".to_owned(),
             updated_at: "2026-01-05T09:12:34.456Z".to_owned(),
             properties: BTreeMap::new(),
@@ -82,18 +124,23 @@ mod tests {
             first_name: Some("=HYPERLINK(\"http://example.net\";\"click\")".to_owned()),
             last_name: Some("O'Hara, Jr".to_owned()),
             unsubscribed: true,
+            segments: vec![Id::MAX],
+            opt_outs: vec![Id::MIN, Id::MAX],
             properties: [("plan", "@SUM(A1)"), ("seats", "-5"), ("old", "x")].map(|(k, v)| (k.into(), v.into())).into(),
             ..contact("+a@example.com")
         };
 
         assert_eq!(
             sheet.header(),
-            "id,email,first_name,last_name,unsubscribed,created_at,updated_at,property:plan,property:Seats\r\n"
+            "id,email,first_name,last_name,unsubscribed,segment_ids,topic_opt_in_ids,topic_opt_out_ids,\
+             created_at,updated_at,property:plan,property:Seats\r\n"
         );
         assert_eq!(
             sheet.line(&contact),
             "00000000-0000-0000-0000-000000000000,'+a@example.com,\
              \"'=HYPERLINK(\"\"http://example.net\"\";\"\"click\"\")\",\"O'Hara, Jr\",true,\
+             ffffffff-ffff-ffff-ffff-ffffffffffff,,\
+             00000000-0000-0000-0000-000000000000 ffffffff-ffff-ffff-ffff-ffffffffffff,\
              2026-01-05T09:12:33.456Z,2026-01-05T09:12:34.456Z,'@SUM(A1),'-5\r\n"
         );
     }
@@ -122,8 +169,11 @@ mod tests {
         #[test]
         fn an_import_of_an_export_says_what_the_contacts_are(
             contacts in prop::collection::vec(("[a-z'+=-]{1,8}", name(), name(), any::<bool>(), text(), text()), 1..8),
+            segments in prop::collection::vec(prop_oneof![Just(Id::MIN), Just(Id::MAX)], 0..3),
+            topic_ids in prop::array::uniform2(prop::collection::vec(prop_oneof![Just(Id::MIN), Just(Id::MAX)], 0..3)),
         ) {
             let keys = ["plan".to_owned(), "Seats".to_owned()];
+            let [opt_ins, opt_outs] = topic_ids;
             let contacts: Vec<ExportedContact> = contacts
                 .into_iter()
                 .map(|(local, first_name, last_name, unsubscribed, plan, seats)| {
@@ -132,6 +182,9 @@ mod tests {
                         first_name,
                         last_name,
                         unsubscribed,
+                        segments: segments.clone(),
+                        opt_ins: opt_ins.clone(),
+                        opt_outs: opt_outs.clone(),
                         properties: values.filter_map(|(key, value)| value.map(|value| (key, value))).collect(),
                         ..contact(&format!("{local}@example.com"))
                     }
@@ -150,7 +203,9 @@ mod tests {
                     last_name: contact.last_name,
                     unsubscribed: Some(contact.unsubscribed),
                     properties: contact.properties,
-                    segments: Vec::new(),
+                    segments: contact.segments,
+                    opt_ins: contact.opt_ins,
+                    opt_outs: contact.opt_outs,
                 })
                 .collect();
             prop_assert_eq!(items, expected);

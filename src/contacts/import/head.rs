@@ -2,16 +2,19 @@
 
 use std::fmt;
 
-use super::super::csv::{Delimiter, Fault, RECORD_BYTES_MAX, Reader, Record};
+use super::super::csv::{Delimiter, Reader, Record};
 use super::Property;
 use super::columns::{Column, HeaderError};
 use super::mapping::Mapping;
 
 const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
 const UTF16_MARKS: [&[u8]; 2] = [b"\xFF\xFE", b"\xFE\xFF"];
-/// What the first row is looked for in: all that it may be long, and a byte more to see that it is too
-/// long, after the byte order mark.
-pub(super) const BYTES_MAX: usize = RECORD_BYTES_MAX + 1 + UTF8_MARK.len();
+/// What the first row, and the blank lines in front of it, have at most: more than the names that a
+/// team can give its properties, and little enough that a pipe which goes on slowly is imported as it
+/// comes.
+const FIRST_ROW_BYTES_MAX: usize = 64 << 10;
+/// What is held to look for it, with the byte order mark.
+pub(super) const BYTES_MAX: usize = FIRST_ROW_BYTES_MAX + UTF8_MARK.len();
 
 /// Why a file cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub enum FileError {
     Encoding,
     /// Its first row is not in order.
     FirstRow(String),
+    /// Its first row does not end where it has to.
+    LateFirstRow,
     /// Its first row does not tell what the columns say.
     Header(HeaderError),
 }
@@ -35,6 +40,12 @@ impl fmt::Display for FileError {
                  `CSV UTF-8` and import that",
             ),
             Self::FirstRow(fault) => write!(f, "the first row, which names the columns, cannot be read: {fault}"),
+            Self::LateFirstRow => write!(
+                f,
+                "the first row, which names the columns, does not end within the first {} KiB of the file; blank lines \
+                 in front of it, or a quote that is opened and never closed, look like this",
+                FIRST_ROW_BYTES_MAX >> 10
+            ),
             Self::Header(error) => error.fmt(f),
         }
     }
@@ -78,7 +89,7 @@ pub(super) fn read<'a>(
     }
     let mut best: Option<(usize, Result<Head<'a>, FileError>)> = None;
     for delimiter in Delimiter::ALL {
-        let Some((record, reader, rest)) = first_record(text, extent, delimiter) else {
+        let Some((record, reader, rest)) = first_record(text, extent, delimiter)? else {
             return Err(FileError::Empty);
         };
         let width = record.width();
@@ -95,15 +106,21 @@ pub(super) fn read<'a>(
     best.map_or(Err(FileError::Empty), |(_, head)| head)
 }
 
-fn first_record(text: &[u8], extent: Extent, delimiter: Delimiter) -> Option<(Record, Reader, &[u8])> {
+/// Returns the first record; none of a file of blank lines. It has ended in what is held, or with the
+/// file: else its beginning would be taken for all of it.
+fn first_record(
+    text: &[u8],
+    extent: Extent,
+    delimiter: Delimiter,
+) -> Result<Option<(Record, Reader, &[u8])>, FileError> {
     let mut reader = Reader::new(delimiter);
     let mut rest = text;
-    let record = reader.next(&mut rest).or_else(|| reader.end())?;
-    let mut record = record;
-    if extent == Extent::Part && record.fault == Some(Fault::OpenQuote) {
-        record.fault = Some(Fault::TooLong);
-    }
-    Some((record, reader, rest))
+    let record = match (reader.next(&mut rest), extent) {
+        (Some(record), _) if text.len() - rest.len() <= FIRST_ROW_BYTES_MAX => Some(record),
+        (None, Extent::Whole) => reader.end(),
+        (Some(_), _) | (None, Extent::Part) => return Err(FileError::LateFirstRow),
+    };
+    Ok(record.map(|record| (record, reader, rest)))
 }
 
 fn told(record: &Record, mapping: &Mapping, properties: &[Property]) -> Result<Vec<Column>, FileError> {

@@ -25,6 +25,10 @@ pub enum Target {
     Unsubscribed,
     /// The ids of segments it is added to, with spaces between.
     Segment,
+    /// The ids of topics it chose to receive, in the same form.
+    TopicOptIn,
+    /// The ids of topics it opted out of, in the same form.
+    TopicOptOut,
     /// Its value of the property with this key.
     Property(String),
 }
@@ -37,6 +41,8 @@ impl Target {
             "last_name" => Some(Self::LastName),
             "unsubscribed" => Some(Self::Unsubscribed),
             "segment" => Some(Self::Segment),
+            "topic_opt_in" => Some(Self::TopicOptIn),
+            "topic_opt_out" => Some(Self::TopicOptOut),
             other => match other.strip_prefix(PROPERTY_PREFIX) {
                 Some(key) if !key.is_empty() => Some(Self::Property(key.to_owned())),
                 _ => None,
@@ -52,6 +58,10 @@ impl Target {
             "firstname" => Some(Self::FirstName),
             "lastname" => Some(Self::LastName),
             "unsubscribed" => Some(Self::Unsubscribed),
+            // The columns of our own export: a `segment` or `topic` of somebody else holds names.
+            "segmentids" => Some(Self::Segment),
+            "topicoptinids" => Some(Self::TopicOptIn),
+            "topicoptoutids" => Some(Self::TopicOptOut),
             _ => match name.strip_prefix(PROPERTY_PREFIX) {
                 Some(key) if !key.is_empty() => Some(Self::Property(key.to_owned())),
                 _ => None,
@@ -68,6 +78,8 @@ impl fmt::Display for Target {
             Self::LastName => f.write_str("last_name"),
             Self::Unsubscribed => f.write_str("unsubscribed"),
             Self::Segment => f.write_str("segment"),
+            Self::TopicOptIn => f.write_str("topic_opt_in"),
+            Self::TopicOptOut => f.write_str("topic_opt_out"),
             Self::Property(key) => write!(f, "{PROPERTY_PREFIX}{key}"),
         }
     }
@@ -104,7 +116,8 @@ impl fmt::Display for MapError {
             Self::Form(part) => write!(f, "`{}` is not TARGET=COLUMN, such as email=E-mail", shown(part)),
             Self::Target(word) => write!(
                 f,
-                "`{}` is none of email, first_name, last_name, unsubscribed, segment, property:KEY and ignore",
+                "`{}` is none of email, first_name, last_name, unsubscribed, segment, topic_opt_in, topic_opt_out, \
+                 property:KEY and ignore",
                 shown(word)
             ),
         }

@@ -10,10 +10,12 @@
 //! `head.rs` (encoding, delimiter and the first row), `row.rs` (a row to a contact), `progress.rs`
 //! (what is counted and reported), `write.rs` (a batch to the store).
 //!
-//! Invariants: memory is bounded by one feed, whatever the length of the file; a row is answered
-//! once, as created, updated, skipped or failed; an import says what a file says and no more: an empty
-//! cell leaves a contact as it is, and nothing here can subscribe anyone again. Nothing is kept of an
-//! import that was cut off: running it again restates what is stored, and that changes nothing.
+//! Invariants: what waits is bounded by one feed, a batch and [`ERRORS_WAITING_MAX`] errors, whatever
+//! the length of the file and whichever of its rows are wrong; a check keeps some bytes more of every
+//! contact that it counts as created. A row is answered once, as created, updated, skipped or failed;
+//! an import says what a file says and no more: an empty cell leaves a contact as it is, and nothing
+//! here can subscribe anyone again. Nothing is kept of an import that was cut off: running it again
+//! restates what is stored, and that changes nothing.
 
 mod columns;
 mod head;
@@ -45,6 +47,9 @@ use crate::contact_properties::{Definition, Definitions, PropertyKind};
 /// The weight of a batch: about its bytes as JSON. Half of what the command line's socket takes in a
 /// line; the heaviest row fits.
 const BATCH_WEIGHT_MAX: usize = 512 << 10;
+/// Errors that wait behind a batch that is not full: they are reported in the order of the file, and
+/// so after its rows.
+const ERRORS_WAITING_MAX: usize = 1_000;
 
 /// What happens to a contact that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,8 +125,10 @@ pub struct Import {
     ready: VecDeque<ImportBatch>,
     /// Batches that were handed out and not settled, by the line of their first item.
     out: Vec<u64>,
+    /// Errors that were not returned, in the order of the file.
     errors: Vec<RowError>,
-    /// In a check: what was counted as created, by a hash of the address.
+    /// In a check: what was counted as created, by a hash of the address. The one thing that grows
+    /// with the file.
     seen: HashSet<u64>,
     progress: Progress,
 }
@@ -139,6 +146,8 @@ struct Pending {
     lines: Vec<u64>,
     items: Vec<ImportItem>,
     weight: usize,
+    /// Errors of rows behind its first one.
+    errors: usize,
 }
 
 impl Import {
@@ -236,12 +245,16 @@ impl Import {
                 self.progress.rows += 1;
                 self.progress.failed += 1;
                 self.errors.push(error);
+                self.pending.errors += usize::from(!self.pending.items.is_empty());
+                if self.pending.errors == ERRORS_WAITING_MAX {
+                    self.close_batch();
+                }
             }
         }
     }
 
     fn close_batch(&mut self) {
-        let Pending { lines, items, weight: _ } = std::mem::take(&mut self.pending);
+        let Pending { lines, items, weight: _, errors: _ } = std::mem::take(&mut self.pending);
         if !items.is_empty() {
             self.ready.push_back(ImportBatch { lines, items });
         }
@@ -260,6 +273,7 @@ impl Import {
         self.out.retain(|first| Some(first) != lines.first());
         let unanswered = || Outcome::Failed("there was no answer about this row".to_owned());
         let outcomes = outcomes.into_iter().chain(std::iter::repeat_with(unanswered));
+        let errors_before = self.errors.len();
         for ((line, item), outcome) in lines.into_iter().zip(items).zip(outcomes) {
             match self.counted(&item, outcome) {
                 Outcome::Created => self.progress.created += 1,
@@ -270,6 +284,10 @@ impl Import {
                     self.errors.push(RowError { line, column: None, email: item.email.to_string(), message });
                 }
             }
+        }
+        // Rows that were wrong by themselves stand between those of the batch and behind them.
+        if self.errors.len() > errors_before {
+            self.errors.sort_by_key(|error| error.line);
         }
     }
 
@@ -293,7 +311,6 @@ impl Import {
     /// Returns the errors that are known and were not returned before, in the order of the file.
     /// Those behind a row that has no answer wait for it.
     pub fn take_errors(&mut self) -> Vec<RowError> {
-        self.errors.sort_by_key(|error| error.line);
         let ready = self.ready.front().and_then(|batch| batch.lines.first());
         let open = self.pending.lines.first().into_iter().chain(ready).chain(&self.out).min();
         let known = open.map_or(self.errors.len(), |open| self.errors.partition_point(|error| error.line < *open));

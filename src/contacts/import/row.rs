@@ -12,11 +12,11 @@ use super::mapping::{Target, shown};
 use super::progress::RowError;
 use crate::address::EmailAddress;
 use crate::contact_properties::{Definitions, PropertyError};
-use crate::contacts::model::{NAME_CHARS_MAX, is_name};
-use crate::id::SegmentId;
-
-/// The most segments of one row.
-const SEGMENTS_MAX: usize = 100;
+use crate::contacts::model::{NAME_CHARS_MAX, PROPERTIES_BYTES_MAX, is_name};
+use crate::contacts::weight::text_bytes;
+use crate::id::{Id, SegmentId, TopicId};
+use crate::segments::SEGMENTS_MAX;
+use crate::topics::TOPICS_MAX;
 
 /// What a row says of a contact. What it does not say stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,31 +39,27 @@ pub struct ImportItem {
     /// Segments it is added to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<SegmentId>,
+    /// Topics it is opted in to, unless it has opted out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opt_ins: Vec<TopicId>,
+    /// Topics it is opted out of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opt_outs: Vec<TopicId>,
 }
 
 impl ImportItem {
     /// Returns about how many bytes the item has as JSON, and never fewer.
     pub(super) fn weight(&self) -> usize {
-        let Self { email, first_name, last_name, unsubscribed: _, properties, segments } = self;
-        let names = [first_name, last_name].into_iter().flatten().map(|name| weight(name)).sum::<usize>();
-        let properties = properties.iter().map(|(key, value)| weight(key) + weight(value)).sum::<usize>();
+        let Self { email, first_name, last_name, unsubscribed: _, properties, segments, opt_ins, opt_outs } = self;
+        let names = [first_name, last_name].into_iter().flatten().map(|name| text_bytes(name)).sum::<usize>();
+        let properties = properties.iter().map(|(key, value)| text_bytes(key) + text_bytes(value)).sum::<usize>();
         size_of::<Self>()
-            + weight(email.local())
-            + weight(email.domain().as_str())
+            + text_bytes(email.local())
+            + text_bytes(email.domain().as_str())
             + names
             + properties
-            + 40 * segments.len()
+            + 40 * (segments.len() + opt_ins.len() + opt_outs.len())
     }
-}
-
-/// A text in JSON, with its quotes and what may stand beside them.
-fn weight(text: &str) -> usize {
-    let escaped = text.bytes().map(|byte| match byte {
-        0..0x20 => 6,
-        b'"' | b'\\' => 2,
-        _ => 1,
-    });
-    escaped.sum::<usize>() + 8
 }
 
 /// Reads a row; nothing of one whose cells are all empty.
@@ -102,11 +98,13 @@ pub(super) fn read(
             draft.take(target, cell, definitions).map_err(|message| error(Some(column), message))?;
         }
     }
-    let Draft { email, first_name, last_name, unsubscribed, properties, segments } = draft;
-    match email {
-        Some(email) => Ok(Some(ImportItem { email, first_name, last_name, unsubscribed, properties, segments })),
-        None => Err(error(columns.get(address_at), "there is no address".to_owned())),
+    let Draft { email, first_name, last_name, unsubscribed, properties, segments, opt_ins, opt_outs } = draft;
+    let Some(email) = email else { return Err(error(columns.get(address_at), "there is no address".to_owned())) };
+    if properties.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>() > PROPERTIES_BYTES_MAX {
+        let message = format!("its properties have more than {} KiB together", PROPERTIES_BYTES_MAX >> 10);
+        return Err(error(None, message));
     }
+    Ok(Some(ImportItem { email, first_name, last_name, unsubscribed, properties, segments, opt_ins, opt_outs }))
 }
 
 /// What was read of a row.
@@ -118,6 +116,8 @@ struct Draft {
     unsubscribed: Option<bool>,
     properties: BTreeMap<String, String>,
     segments: Vec<SegmentId>,
+    opt_ins: Vec<TopicId>,
+    opt_outs: Vec<TopicId>,
 }
 
 impl Draft {
@@ -130,7 +130,9 @@ impl Draft {
             Target::FirstName => self.first_name = Some(name(cell)?),
             Target::LastName => self.last_name = Some(name(cell)?),
             Target::Unsubscribed => self.unsubscribed = Some(truth(cell.trim())?),
-            Target::Segment => self.segments = segments(cell)?,
+            Target::Segment => self.segments = ids(cell, "segment", SEGMENTS_MAX)?,
+            Target::TopicOptIn => self.opt_ins = ids(cell, "topic", TOPICS_MAX)?,
+            Target::TopicOptOut => self.opt_outs = ids(cell, "topic", TOPICS_MAX)?,
             Target::Property(key) => {
                 self.properties.insert(key.clone(), value(definitions, key, cell)?);
             }
@@ -150,16 +152,16 @@ fn truth(cell: &str) -> Result<bool, String> {
     }
 }
 
-fn segments(cell: &str) -> Result<Vec<SegmentId>, String> {
-    let mut segments = Vec::new();
+/// Reads ids with spaces between; `thing` is what they name.
+fn ids<R>(cell: &str, thing: &str, ids_max: usize) -> Result<Vec<Id<R>>, String> {
+    let mut ids = Vec::new();
     for word in cell.split_whitespace() {
-        let id = SegmentId::parse(word);
-        segments.push(id.ok_or_else(|| format!("`{}` is not the id of a segment", shown(word)))?);
-        if segments.len() > SEGMENTS_MAX {
-            return Err(format!("there are more than {SEGMENTS_MAX} segments"));
+        ids.push(Id::parse(word).ok_or_else(|| format!("`{}` is not the id of a {thing}", shown(word)))?);
+        if ids.len() > ids_max {
+            return Err(format!("there are more than {ids_max} {thing}s"));
         }
     }
-    Ok(segments)
+    Ok(ids)
 }
 
 fn name(cell: &str) -> Result<String, String> {

@@ -130,6 +130,66 @@ fn segments_are_named_by_their_ids() {
 }
 
 #[test]
+fn segments_and_choices_of_an_export_map_by_themselves() {
+    let (one, two) = ("019b8d6d-f9b0-7000-8000-000000000001", "019b8d6d-f9b0-7000-8000-000000000002");
+    let file = format!(
+        "email,segment_ids,topic_opt_in_ids,topic_opt_out_ids,segment,topic_opt_out\n\
+         a@example.com,{two},{one},{one} {two},News,News\n\
+         b@example.com,,x,,,\n"
+    );
+    let Made { batches, mut import } = made(file.as_bytes(), 9, options()).unwrap();
+
+    let item = &batches[0].items[0];
+    let id = |text| crate::id::TopicId::parse(text).unwrap();
+    assert_eq!(item.segments, [crate::id::SegmentId::parse(two).unwrap()]);
+    assert_eq!((&item.opt_ins[..], &item.opt_outs[..]), (&[id(one)][..], &[id(one), id(two)][..]));
+    import.settle(batches.into_iter().next().unwrap(), vec![Outcome::Created]);
+    assert_eq!(import.take_errors()[0].sentence(), "`topic_opt_in_ids`: `x` is not the id of a topic");
+}
+
+/// Blank lines took up what the first row is looked for in, and its beginning was taken for all of it.
+#[test]
+fn half_a_first_row_is_never_taken_for_the_whole() {
+    let row = "email,first_name,unsubscribed\r\na@example.com,Ada,yes\r\n";
+    for blank in 0..40 {
+        let file = format!("{}{row}", "\n".repeat(head::BYTES_MAX - blank));
+        for step in [1_000, head::BYTES_MAX, 1 << 20] {
+            match made(file.as_bytes(), step, options()) {
+                Ok(made) => assert_eq!(made.import.columns().len(), 3, "{blank} {step}"),
+                Err(error) => assert_eq!(error, FileError::LateFirstRow, "{blank} {step}"),
+            }
+        }
+    }
+    let few = format!("{}{row}", "\r\n".repeat(1_000));
+    let Made { batches, .. } = made(few.as_bytes(), 1_000, options()).unwrap();
+    assert_eq!((batches[0].items[0].unsubscribed, batches[0].lines[0]), (Some(true), 1_002));
+}
+
+/// The row of the largest contact, as an export writes it.
+#[test]
+fn the_largest_contact_is_a_row_and_one_with_more_is_none() {
+    let keys: Vec<String> = (0..99).map(|number| format!("property:p{number}")).collect();
+    let property = |key: &String| Property { key: key["property:".len()..].to_owned(), kind: PropertyKind::String };
+    let options = ImportOptions { properties: keys.iter().map(property).collect(), ..options() };
+    let id = "019b8d6d-f9b0-7000-8000-000000000001 ";
+    let row = |value: &str| {
+        let cells = [id.repeat(1_000), id.repeat(500), id.repeat(500)].join(",");
+        format!("a@example.com,{cells}{}\n", format!(",{value}").repeat(keys.len()))
+    };
+    let header = format!("email,segment_ids,topic_opt_in_ids,topic_opt_out_ids,{}\n", keys.join(","));
+    let large = format!("\"{}\"", "\"\"".repeat(655));
+
+    let Made { batches, mut import } =
+        made((header.clone() + &row(&large)).as_bytes(), 1_000, options.clone()).unwrap();
+    assert_eq!(import.take_errors(), []);
+    assert!(serde_json::to_string(&batches[0].items).unwrap().len() <= BATCH_WEIGHT_MAX);
+
+    let larger = format!("\"{}\"", "\"\"".repeat(665));
+    let Made { mut import, .. } = made((header + &row(&larger)).as_bytes(), 1_000, options).unwrap();
+    assert_eq!(import.take_errors()[0].sentence(), "its properties have more than 64 KiB together");
+}
+
+#[test]
 fn a_file_that_cannot_be_imported_says_why() {
     let utf16: Vec<u8> = "email,x\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let long = format!("email,{}\n", "x".repeat(70_000));
@@ -145,8 +205,8 @@ fn a_file_that_cannot_be_imported_says_why() {
         (b"Name\nAnn\n", "`email`"),
         (b"a@example.com,Ann\n", "names of the columns"),
         (b"\"email", "never closed"),
-        (long.as_bytes(), "longer than 64 KiB"),
-        (open.as_bytes(), "longer than 64 KiB"),
+        (long.as_bytes(), "within the first 64 KiB"),
+        (open.as_bytes(), "within the first 64 KiB"),
     ] {
         for step in [1, 1 << 20] {
             let error = made(file, step, options()).err().unwrap().to_string();
@@ -176,6 +236,26 @@ fn batches_have_a_thousand_items_or_less_and_lie_in_the_order_of_the_file() {
     for batch in batches {
         assert!(serde_json::to_string(&batch.items).unwrap().len() <= BATCH_WEIGHT_MAX);
     }
+}
+
+/// One good row, and wrong ones for the rest of the file: they all wait for its answer.
+#[test]
+fn wrong_rows_do_not_wait_for_a_batch_to_be_full() {
+    let mut import = Import::new(options());
+    import.feed(format!("email\n{}", " \n".repeat(head::BYTES_MAX)).as_bytes()).unwrap();
+    import.feed(b"a@example.com\n").unwrap();
+    let mut answered = 0;
+    for _ in 0..100 {
+        import.feed("bad\n".repeat(500).as_bytes()).unwrap();
+        while let Some(batch) = import.next_batch() {
+            import.settle(batch, vec![Outcome::Created]);
+        }
+        answered += import.take_errors().len();
+
+        assert!(import.errors.len() <= ERRORS_WAITING_MAX, "{} errors wait", import.errors.len());
+    }
+
+    assert_eq!((answered as u64, import.progress().created), (import.progress().failed, 1));
 }
 
 #[test]

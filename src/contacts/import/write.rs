@@ -7,7 +7,8 @@ use super::{Existing, Outcome, Property, Run};
 use crate::contact_properties::{ContactProperties, PROPERTIES_MAX};
 use crate::contacts::{
     BATCH_CHOICES_MAX, BATCH_MAX, BatchError, BatchItem, BatchOptions, BatchOutcome, CONTACT_PROPERTIES_MAX,
-    ContactChanges, Contacts, ItemError, ItemStatus, NewContact, OnConflict, OptIns, PropertyChange, Validation,
+    ContactChanges, Contacts, ItemError, ItemStatus, NewContact, OnConflict, OptIns, PROPERTIES_BYTES_MAX,
+    PropertyChange, Validation,
 };
 use crate::context::Context;
 use crate::events::Source;
@@ -147,7 +148,7 @@ pub async fn write_batch(
     let contacts = Contacts::new(context.clone());
     let outcome = match run {
         Run::Check => contacts.rehearse(team, items, how).await,
-        Run::Write => write(&contacts, team, items, how, given.topics.len()).await,
+        Run::Write => write(&contacts, team, items, how).await,
     };
     match outcome {
         Ok(outcome) => Ok(answered(count, outcome)),
@@ -156,41 +157,44 @@ pub async fn write_batch(
     }
 }
 
+/// Writes items in as few batches as keep to the choices of one.
 async fn write(
     contacts: &Contacts,
     team: TeamId,
-    mut items: Vec<(usize, NewContact)>,
+    items: Vec<(usize, NewContact)>,
     how: BatchOptions,
-    choices_each: usize,
 ) -> Result<BatchOutcome, BatchError> {
-    let items_max = BATCH_CHOICES_MAX / choices_each.max(1);
+    let mut items = items.into_iter().peekable();
     let mut outcome = BatchOutcome::default();
-    while !items.is_empty() {
-        let rest = items.split_off(items.len().min(items_max));
-        let BatchOutcome { items: written, failed } = contacts.batch(team, items, how).await?;
+    while items.peek().is_some() {
+        let mut choices = 0;
+        let mut fits = |(_, item): &(usize, NewContact)| {
+            let is_first = choices == 0;
+            choices += item.changes.topics.len();
+            is_first || choices <= BATCH_CHOICES_MAX
+        };
+        let batch = std::iter::from_fn(|| items.next_if(&mut fits)).collect();
+        let BatchOutcome { items: written, failed } = contacts.batch(team, batch, how).await?;
         outcome.items.extend(written);
         outcome.failed.extend(failed);
-        items = rest;
     }
     Ok(outcome)
 }
 
 fn contact(item: ImportItem, given: &Given) -> NewContact {
-    let ImportItem { email, first_name, last_name, unsubscribed, properties, segments } = item;
+    let ImportItem { email, first_name, last_name, unsubscribed, properties, segments, opt_ins, opt_outs } = item;
     let set = |name: Option<String>| name.map_or(Patch::Keep, Patch::Set);
     let mut changes = ContactChanges {
         first_name: set(first_name),
         last_name: set(last_name),
         unsubscribed,
         properties: properties.into_iter().map(|(key, text)| (key, PropertyChange::Set(text))).collect(),
-        segments,
-        topics: given.topics.iter().map(|topic| (*topic, Subscription::OptIn)).collect(),
+        ..ContactChanges::default()
     };
-    for segment in &given.segments {
-        if !changes.segments.contains(segment) {
-            changes.segments.push(*segment);
-        }
-    }
+    segments.iter().chain(&given.segments).for_each(|segment| changes.join(*segment));
+    // An opt-out stands, whatever else says an opt-in.
+    opt_ins.iter().chain(&given.topics).for_each(|topic| changes.choose(*topic, Subscription::OptIn));
+    opt_outs.iter().for_each(|topic| changes.choose(*topic, Subscription::OptOut));
     NewContact { email, changes }
 }
 
@@ -212,6 +216,9 @@ fn answered(count: usize, outcome: BatchOutcome) -> Vec<Outcome> {
             ItemError::NotANumber(key) => format!("the property `{key}` is a number, and the value is none"),
             ItemError::TooManyProperties => {
                 format!("the contact would have more than {CONTACT_PROPERTIES_MAX} properties")
+            }
+            ItemError::PropertiesTooLong => {
+                format!("the contact's properties would have more than {} KiB together", PROPERTIES_BYTES_MAX >> 10)
             }
             ItemError::Exists | ItemError::Repeats(_) => "the team has a contact with the address".to_owned(),
         });

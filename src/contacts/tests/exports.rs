@@ -87,6 +87,32 @@ fn an_export_goes_on_behind_a_contact_that_is_gone() {
 }
 
 #[test]
+fn choices_and_segments_by_hand_are_exported_while_they_mean_something() {
+    let audience = Audience::new();
+    let (segment, gone) = (audience.segment(), audience.segment());
+    let (news, offers, old) = (
+        audience.topic(Subscription::OptIn),
+        audience.topic(Subscription::OptOut),
+        audience.topic(Subscription::OptIn),
+    );
+    let mut changes = ContactChanges { segments: vec![segment, gone], ..ContactChanges::default() };
+    changes.topics = vec![(news, Subscription::OptOut), (offers, Subscription::OptIn), (old, Subscription::OptOut)];
+    audience.add(NewContact { changes, ..new("ada@example.com") });
+    audience.add(new("bob@example.com"));
+    audience.write(move |tx, _| {
+        tx.delete(&SEGMENTS, &(TEAM, gone)).unwrap();
+        tx.delete(&TOPICS, &(TEAM, old)).unwrap();
+    });
+
+    for segments in [None, Some(segment)] {
+        let ada = audience.pages(segments)[0][0].clone();
+        assert_eq!((ada.segments, ada.opt_ins, ada.opt_outs), (vec![segment], vec![offers], vec![news]));
+    }
+    let bob = audience.pages(None)[0][1].clone();
+    assert_eq!((bob.segments, bob.opt_ins, bob.opt_outs), (vec![], vec![], vec![]));
+}
+
+#[test]
 fn heavy_contacts_make_short_pages_and_undefined_properties_stay_at_home() {
     let audience = Audience::new();
     let segment = audience.segment();

@@ -75,7 +75,7 @@ fn who_opted_out_stays_out() {
     };
     let known = audience.add(NewContact { changes: opted_out, ..new("ada@example.com") });
     let given = Given { segments: vec![segment], topics: vec![topic] };
-    let again = ImportItem { unsubscribed: Some(false), ..item("ada@example.com") };
+    let again = ImportItem { unsubscribed: Some(false), opt_ins: vec![topic], ..item("ada@example.com") };
 
     audience.import(Existing::Upsert, Run::Write, given, vec![again, item("bob@example.com")]).unwrap();
 
@@ -89,6 +89,40 @@ fn who_opted_out_stays_out() {
     assert_eq!(known_choices, [(topic, Subscription::OptOut)]);
     assert_eq!(bob_choices, [(topic, Subscription::OptIn)]);
     assert_eq!(segments, [segment]);
+}
+
+#[test]
+fn an_opt_out_of_a_topic_stands_whatever_else_the_file_says() {
+    let audience = Audience::new();
+    let topic = audience.topic(Subscription::OptIn);
+    let given = Given { topics: vec![topic], ..Given::default() };
+    let out = |email| ImportItem { opt_outs: vec![topic], ..item(email) };
+    let into = |email| ImportItem { opt_ins: vec![topic], ..item(email) };
+    let both = ImportItem { opt_ins: vec![topic], ..out("both@example.com") };
+    let rows = vec![
+        out("first@example.com"),
+        into("first@example.com"),
+        into("last@example.com"),
+        out("last@example.com"),
+        both,
+        into("in@example.com"),
+    ];
+
+    audience.import(Existing::Upsert, Run::Write, given.clone(), rows.clone()).unwrap();
+    audience.import(Existing::Upsert, Run::Write, given, vec![into("first@example.com")]).unwrap();
+
+    for (email, expected) in [
+        ("first@example.com", Subscription::OptOut),
+        ("last@example.com", Subscription::OptOut),
+        ("both@example.com", Subscription::OptOut),
+        ("in@example.com", Subscription::OptIn),
+    ] {
+        let choices = audience.context.store.read_now::<_, StoreError>(|tx| {
+            let (id, _) = find_by_address(tx, TEAM, &suppressions::hash(&new(email).email))?.unwrap();
+            choices_of(tx, TEAM, id)
+        });
+        assert_eq!(choices.unwrap(), [(topic, expected)], "{email}");
+    }
 }
 
 #[test]

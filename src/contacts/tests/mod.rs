@@ -3,6 +3,7 @@
 mod batches;
 mod exports;
 mod imports;
+mod reads;
 mod writes;
 
 use std::sync::Arc;

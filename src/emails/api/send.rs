@@ -1,5 +1,7 @@
 //! `POST /emails` and `POST /emails/batch`.
 
+use std::sync::Arc;
+
 use salvo::extract::Metadata;
 use salvo::oapi::{
     BasicType, Components, EndpointArgRegister, Object, Operation, Parameter, ParameterIn, Required, endpoint,
@@ -18,7 +20,7 @@ use crate::blocking;
 use crate::emails::idempotency::{IdempotentRequest, KEY_CHARS_MAX, KeyConflict, Route};
 use crate::emails::model::SendEmail;
 use crate::emails::{BatchError, EmailLimits, Emails, SendError};
-use crate::http::tolerance::ITEM_ECHOES;
+use crate::http::tolerance::EMAIL_ITEM_ECHOES;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, ErrorCode, State, body, canonical};
 use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
 
@@ -95,7 +97,7 @@ impl ParsedBatch {
             refused: Vec::new(),
         };
         for (index, item) in (0..).zip(items) {
-            let email = body::parse::<SendEmailRequest>(item.get().as_bytes(), ITEM_ECHOES);
+            let email = body::parse::<SendEmailRequest>(item.get().as_bytes(), EMAIL_ITEM_ECHOES);
             match email.and_then(|email| email.parse(rules)) {
                 Ok(email) => {
                     batch.accepted.push(email);
@@ -156,7 +158,7 @@ pub(super) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
     /// Joins the key with what the body says.
-    async fn request(self, route: Route, raw: Vec<u8>) -> ApiResult<Option<IdempotentRequest>> {
+    async fn request(self, route: Route, raw: Arc<Vec<u8>>) -> ApiResult<Option<IdempotentRequest>> {
         let Some(key) = self.0 else { return Ok(None) };
         let body_hash = blocking::run_sized(raw.len(), move || canonical::hash(&raw)).await;
         // A key is never passed over in silence: its owner counts on a repeat sending nothing.
@@ -215,10 +217,10 @@ mod tests {
         let key = || IdempotencyKey(Some("key".to_owned()));
 
         for body in [r#"{"created_at":1e999}"#.to_owned(), format!("{{\"a\":{}}}", "[".repeat(200))] {
-            let error = key().request(Route::Send, body.into_bytes()).await.unwrap_err();
+            let error = key().request(Route::Send, Arc::new(body.into_bytes())).await.unwrap_err();
 
             assert_eq!(error.code, ErrorCode::MalformedJson);
         }
-        assert!(key().request(Route::Send, b"{}".to_vec()).await.unwrap().is_some());
+        assert!(key().request(Route::Send, Arc::new(b"{}".to_vec())).await.unwrap().is_some());
     }
 }

@@ -1,5 +1,6 @@
 //! Erasures over a real store, step by step.
 
+mod requests;
 mod resuming;
 mod scrubbing;
 mod told;
@@ -14,6 +15,7 @@ use crate::address::EmailAddress;
 use crate::context::Context;
 use crate::emails::{DeliveryState, EmailRow, LastEvent, RecipientKind, RecipientRow};
 use crate::id::{DomainId, EmailId, Id, TeamId};
+use crate::logs::Unwritten;
 use crate::store::tables::{EMAILS, ERASURES};
 use crate::store::{Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
 
@@ -42,7 +44,7 @@ async fn request(context: &Context, addresses: &[&str]) -> ErasureKey {
 /// Asks for an erasure and brings it as far as it goes.
 async fn erase(context: &Context, addresses: &[&str]) {
     request(context, addresses).await;
-    Erasures::new(context.clone()).advance().await.unwrap();
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
 }
 
 /// Makes one step of an erasure.
@@ -50,7 +52,7 @@ async fn step(context: &Context, key: ErasureKey) -> Progress {
     let keyring = context.keyring.clone();
     let target = context.store.read_now::<_, StoreError>(|tx| store::target(tx, &keyring, key)).unwrap();
     let target = Arc::new(target.expect("the erasure is not done"));
-    Erasures::new(context.clone()).step(key, &target).await.unwrap()
+    Erasures::new(context.clone(), Unwritten::default()).step(key, &target).await.unwrap()
 }
 
 fn erasure(context: &Context, key: ErasureKey) -> Option<ErasureRow> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::clock::Clock;
-use crate::erasure::store::Stage;
+use crate::erasure::store::{LogSpan, Stage};
 use crate::store::{Keyring, Kind, OpenOptions, Store};
 
 /// Opens the store of a directory again, as the next start does.
@@ -46,6 +46,10 @@ async fn a_start_after_every_step_loses_nothing_and_repeats_nothing() {
         (emails(ids[199]), 100),
         (Some(Stage::Captured { after: Id::MIN }), 125),
         (Some(Stage::AudienceEvents { after: Id::MIN }), 125),
+        (Some(Stage::Messages { after: Id::MIN }), 125),
+        (Some(Stage::Deliveries { after: (Id::MIN, Id::MIN) }), 125),
+        (Some(Stage::RequestLog(LogSpan::START)), 125),
+        (Some(Stage::RequestLog(LogSpan { after: Id::MIN, until: Some(Id::MIN) })), 125),
         (None, 125),
     ];
     assert_eq!(seen, expected);
@@ -71,7 +75,7 @@ async fn a_request_of_many_addresses_is_cut_into_rows_of_a_thousand() {
 
     request(&context, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
     assert_eq!(count(&context, &ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX)), 3);
-    Erasures::new(context.clone()).advance().await.unwrap();
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
 
     assert_eq!(mailboxes(&context, id), ["[erased]"; 2]);
     write(&context, {

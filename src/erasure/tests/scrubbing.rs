@@ -221,7 +221,7 @@ async fn messages_in_the_mailbox_go_whole_but_for_those_of_others() {
     kept.push(capture(&context, Some(later), &["ada@example.com"]).await);
     kept.push(capture(&context, None, &["ada@example.com"]).await);
 
-    Erasures::new(context.clone()).advance().await.unwrap();
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
 
     assert_eq!(gone.map(|id| is_captured(&context, id)), [[false; 2]; 4]);
     for id in kept {
@@ -241,7 +241,7 @@ async fn events_about_a_contact_lose_the_names_with_the_address() {
     request(&context, &["ada@example.com"]).await;
     tell(&context, AudienceKind::ContactCreated, "ada@example.com").await;
 
-    Erasures::new(context.clone()).advance().await.unwrap();
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
 
     assert_eq!(
         told(&context),

@@ -7,7 +7,7 @@ use crate::events::{self, EventType, MessageRow};
 use crate::id::{EventId, SuppressionId, WebhookDeliveryId, WebhookId};
 use crate::store::tables::{EVENT_MESSAGES, SUPPRESSIONS, WEBHOOK_DELIVERIES};
 use crate::suppressions::{self, Cause};
-use crate::webhooks::{AttemptRow, DeliveryRow, DeliveryState as WebhookState};
+use crate::webhooks::{self, AttemptRow, DeliveryRow};
 
 async fn tell(context: &Context, team: TeamId, body: &Json) -> EventId {
     let event: EventId = context.id();
@@ -35,7 +35,7 @@ async fn answer(context: &Context, team: TeamId, answers: &[&str]) -> (WebhookId
         event: context.id(),
         event_type: EventType::EmailSent,
         queued_ms: 0,
-        state: WebhookState::Queued { due_ms: 7 },
+        state: webhooks::DeliveryState::Queued { due_ms: 7 },
         counted: 1,
         attempts: answers.iter().map(attempt).collect(),
     };
@@ -46,7 +46,7 @@ async fn answer(context: &Context, team: TeamId, answers: &[&str]) -> (WebhookId
 fn answers(context: &Context, team: TeamId, (webhook, id): (WebhookId, WebhookDeliveryId)) -> Vec<String> {
     let read = context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id)));
     let row = read.unwrap().unwrap();
-    assert_eq!((row.state, row.counted), (WebhookState::Queued { due_ms: 7 }, 1), "the rest stays");
+    assert_eq!((row.state, row.counted), (webhooks::DeliveryState::Queued { due_ms: 7 }, 1), "the rest stays");
     row.attempts.into_iter().map(|attempt| attempt.response).collect()
 }
 
@@ -90,7 +90,7 @@ async fn what_is_told_after_the_request_is_new_but_for_what_came_of_an_email_on_
     let (_directory, context) = Context::temporary();
     let waiting = put_email(&context, email(&["ada@example.com"], DeliveryState::InFlight)).await;
     let key = request(&context, &["ada@example.com"]).await;
-    let erasures = Erasures::new(context.clone());
+    let erasures = Erasures::new(context.clone(), Unwritten::default());
     erasures.advance().await.unwrap();
     assert!(erasure(&context, key).is_some(), "the email is waited for");
 
@@ -108,7 +108,7 @@ async fn what_is_told_after_the_request_is_new_but_for_what_came_of_an_email_on_
     write(&context, move |tx| tx.put(&EMAILS, &(TEAM, waiting), &email(&["ada@example.com"], DeliveryState::Settled)))
         .await;
 
-    Erasures::new(context.clone()).advance().await.unwrap();
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
 
     assert!(erasure(&context, key).is_none());
     assert_eq!(told(&context, TEAM, of_waiting)["data"]["to"], json!(["[erased]"]));

@@ -38,7 +38,7 @@ async fn an_email_on_its_way_is_left_alone_until_it_has_settled() {
     let key = request(&context, &["ada@example.com"]).await;
     let advance = async || {
         for _ in 0..3 {
-            Erasures::new(context.clone()).advance().await.unwrap();
+            Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
         }
     };
 
@@ -61,7 +61,7 @@ async fn a_bounce_of_an_email_that_was_on_its_way_leaves_no_address() {
     let (_directory, context) = Context::temporary();
     let bounced = put_email(&context, email(&["ada@example.com"], DeliveryState::InFlight)).await;
     request(&context, &["ada@example.com", "bob@example.com"]).await;
-    Erasures::new(context.clone()).advance().await.unwrap();
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
     let listing = context.clone();
     write(&context, move |tx| {
         suppressions::add(tx, &listing, TEAM, &address("ada@example.com"), Cause::bounce(bounced))?;
@@ -72,7 +72,7 @@ async fn a_bounce_of_an_email_that_was_on_its_way_leaves_no_address() {
     .await;
     settle(&context, bounced).await;
 
-    Erasures::new(context.clone()).advance().await.unwrap();
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
 
     assert_eq!(listed(&context), ["[erased]", "bob@example.com"]);
     assert_eq!(count(&context, &ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX)), 0);
@@ -87,11 +87,11 @@ async fn more_emails_on_their_way_than_are_remembered_are_come_to_later() {
     write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     let key = request(&context, &["ada@example.com"]).await;
 
-    Erasures::new(context.clone()).advance().await.unwrap();
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
     assert_eq!(erasure(&context, key).unwrap().on_their_way, ids[..ON_THEIR_WAY_MAX]);
     let (writing, row) = (ids.clone(), email(&["ada@example.com"], DeliveryState::Settled));
     write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
-    Erasures::new(context.clone()).advance().await.unwrap();
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
 
     assert!(erasure(&context, key).is_none());
     assert!(ids.iter().all(|id| mailboxes(&context, *id) == ["[erased]"]));
@@ -102,7 +102,7 @@ async fn an_erasure_that_waits_is_looked_at_ever_more_rarely() {
     let (_directory, context) = Context::temporary();
     let waiting = put_email(&context, email(&["ada@example.com"], DeliveryState::InFlight)).await;
     let key = request(&context, &["ada@example.com"]).await;
-    let erasures = Erasures::new(context.clone());
+    let erasures = Erasures::new(context.clone(), Unwritten::default());
     for _ in 0..20 {
         erasures.advance().await.unwrap();
     }

@@ -66,8 +66,8 @@ pub async fn delete_audience(
 
 /// Adds a contact, which joins the segment.
 ///
-/// One that has the address already is changed instead: what is not given stays, and nobody is
-/// subscribed again.
+/// One that has the address already is changed instead: what is not given stays, and so does
+/// an opt-out of everything.
 #[endpoint(tags("Audiences"))]
 pub async fn create_audience_contact(
     contacts: State<Contacts>,

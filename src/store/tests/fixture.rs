@@ -65,6 +65,7 @@ fn visit_all(visit: &mut impl Visit) {
     visit_events(visit);
     visit_audience(visit);
     visit_webhooks(visit);
+    visit_logs(visit);
 }
 
 fn visit_people(visit: &mut impl Visit) {
@@ -210,6 +211,7 @@ fn visit_events(visit: &mut impl Visit) {
         }
         visit.row(&EVENTS, &(EMAIL, raw::<crate::id::resource::Event>(number)), event);
     }
+    visit.mark(&INGESTED, &(20_458, HASH));
 }
 
 fn visit_audience(visit: &mut impl Visit) {
@@ -260,6 +262,17 @@ fn visit_audience(visit: &mut impl Visit) {
     });
     visit.row(&PREFERENCE_THEMES, &(TEAM,), theme);
     visit.row(&USAGE, &(TEAM, 20_458), json!({ "emails": 12 }));
+}
+
+fn visit_logs(visit: &mut impl Visit) {
+    let row = json!({
+        "method": "POST", "endpoint": "/emails", "status": 200, "key": id(13), "duration_ms": 4,
+        "user_agent": "resend-node:6.0.0",
+    });
+    visit.row(&REQUEST_LOGS, &(TEAM, raw(90)), row);
+    let copies = json!({ "request": "{\"to\":\"r0@example.net\"}", "response": "{\"id\":\"1\"}" });
+    let packed = [&[0], rmp_serde::to_vec_named(&copies).unwrap().as_slice()].concat();
+    visit.sealed(&REQUEST_LOG_BODIES, &(TEAM, raw(90)), &[b"l", id_bytes(90).as_slice()].concat(), &packed);
 }
 
 fn visit_audience_events(visit: &mut impl Visit) {

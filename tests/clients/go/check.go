@@ -50,6 +50,7 @@ func newSuite(key string) *suite {
 		"DomainClaims": client.DomainClaims, "ApiKeys": client.ApiKeys, "Contacts": client.Contacts,
 		"ContactProperties": client.ContactProperties, "Topics": client.Topics, "Segments": client.Segments,
 		"Audiences": client.Audiences, "Suppressions": client.Suppressions,
+		"Webhooks": client.Webhooks, "Logs": client.Logs,
 	} {
 		s.addService(name, reflect.ValueOf(service))
 	}

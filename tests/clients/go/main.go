@@ -21,6 +21,9 @@ func main() {
 	s.part("segments", segments)
 	s.part("contacts", contacts)
 	s.part("suppressions", suppressions)
+	s.part("webhooks", webhooks)
+	s.part("verifiers", verifiers)
+	s.part("logs", logs)
 	methods, called := s.methods(), 0
 	for _, method := range methods {
 		if s.counts.called[method] {

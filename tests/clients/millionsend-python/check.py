@@ -15,6 +15,8 @@ RESOURCES = {
     "Segments": millionsend.Segments,
     "Suppressions": millionsend.Suppressions,
     "Topics": millionsend.Topics,
+    "Usage": millionsend.Usage,
+    "Webhooks": millionsend.Webhooks,
 }
 
 

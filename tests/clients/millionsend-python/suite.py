@@ -1,7 +1,8 @@
 """The `millionsend` package for Python, unchanged, against a running server.
 
-It speaks the batch and erase calls that the compatible API does not have. Its emails, broadcasts,
-templates, domains, webhooks and usage are those of the official SDK, and are not driven here.
+It speaks the batch, erase and rotate calls that the compatible API does not have, and reads usage in
+another shape. Its emails, broadcasts, templates and domains are those of the official SDK, and are not
+driven here.
 """
 
 import os
@@ -11,6 +12,7 @@ import millionsend
 
 import audience
 import batches
+import webhooks
 from check import Suite
 
 millionsend.api_key = os.environ["RESEND_API_KEY"]
@@ -20,5 +22,7 @@ suite = Suite()
 for part in (audience.properties_and_topics, audience.segments, audience.contacts, audience.suppressions):
     suite.part(part)
 for part in (batches.conflicts, batches.repeats, batches.validation, batches.reading, batches.removing):
+    suite.part(part)
+for part in (webhooks.endpoints, webhooks.usage):
     suite.part(part)
 sys.exit(not suite.cover())

@@ -8,9 +8,12 @@ import { contactProperties } from './contact_properties.mjs';
 import { contacts } from './contacts.mjs';
 import { domains } from './domains.mjs';
 import { emails } from './emails.mjs';
+import { logs, usage } from './instance.mjs';
 import { segments } from './segments.mjs';
 import { suppressions } from './suppressions.mjs';
 import { topics } from './topics.mjs';
+import { verifiers } from './verifiers.mjs';
+import { webhooks } from './webhooks.mjs';
 
 const { Resend } = createRequire(join(process.env.CLIENT_DIR, '/'))('resend');
 
@@ -26,6 +29,7 @@ const PRIVATE = new Set([
 
 const RESOURCES = [
   'emails', 'batch', 'domains', 'apiKeys', 'contacts', 'contactProperties', 'topics', 'segments', 'audiences', 'suppressions',
+  'webhooks', 'logs', 'usage',
 ];
 
 class NodeSuite extends Suite {
@@ -98,7 +102,10 @@ function methodsOf(resource, path) {
 }
 
 const suite = new NodeSuite();
-for (const part of [emails, batch, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions]) {
+const PARTS = [
+  emails, batch, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions, webhooks, verifiers, logs, usage,
+];
+for (const part of PARTS) {
   await suite.part(part);
 }
 suite.cover(RESOURCES.flatMap((name) => methodsOf(suite.client[name], name)));

@@ -26,6 +26,9 @@ RESOURCES = {
     "segments": resend.Segments,
     "audiences": resend.Audiences,
     "suppressions": resend.Suppressions,
+    "webhooks": resend.Webhooks,
+    "logs": resend.Logs,
+    "usage": resend.Usage,
 }
 
 

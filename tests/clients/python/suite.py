@@ -13,14 +13,30 @@ import contact_properties
 import contacts
 import domains
 import emails
+import instance
 import segments
 import suppressions
 import topics
+import verifiers
+import webhooks
 from check import RESOURCES, Suite, methods_of
 
 assert resend.default_async_http_client is not None, "httpx is missing: the asyncio methods need it"
 
-PARTS = (emails, batch, domains, api_keys, contact_properties, topics, segments, contacts, suppressions)
+PARTS = (
+    emails,
+    batch,
+    domains,
+    api_keys,
+    contact_properties,
+    topics,
+    segments,
+    contacts,
+    suppressions,
+    webhooks,
+    verifiers,
+    instance,
+)
 
 for suffix in ("", "_async"):
     suite = Suite(suffix)

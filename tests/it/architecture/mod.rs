@@ -19,6 +19,8 @@ const NOUNS: &[&str] = &[
     "emails",
     "erasure",
     "events",
+    "ingest",
+    "logs",
     "preferences",
     "segments",
     "suppressions",
@@ -86,6 +88,24 @@ const RULES: &[Rule] = &[
         binds: |file| file.is_in("dns") || file.is_in("mime"),
         forbids: |_, path| {
             NOUNS.iter().chain(&["delivery", "http", "admin"]).any(|noun| starts_with(path, &format!("crate::{noun}")))
+        },
+    },
+    Rule {
+        why: "outgoing/ is one door for every URL of a customer: it carries what it is given, and of this program it \
+              uses dns, address and clock alone",
+        binds: |file| file.is_in("outgoing"),
+        forbids: |_, path| {
+            let is_own = ["outgoing", "dns", "address", "clock"];
+            starts_with(path, "crate") && !is_own.iter().any(|root| starts_with(path, &format!("crate::{root}")))
+        },
+    },
+    Rule {
+        why: "no other HTTP client dials what a customer wrote: hyper is named in src/outgoing/ alone, and ureq where \
+              the command line looks at its own server",
+        binds: |file| !file.is_in("outgoing"),
+        forbids: |file, path| {
+            ["hyper", "http_body_util"].iter().any(|root| starts_with(path, root))
+                || (starts_with(path, "ureq") && !file.is_in("cli"))
         },
     },
     Rule {
@@ -267,6 +287,14 @@ fn each_rule_tells_right_from_wrong() {
         ("mime/build.rs", "crate::random::token", false),
         ("mime/build.rs", "crate::emails::Content", false),
         ("dns/mx.rs", "crate::domains::Domain", false),
+        ("outgoing/dial.rs", "crate::dns::Guard", true),
+        ("outgoing/dial.rs", "crate::outgoing::Failure", true),
+        ("outgoing/session.rs", "crate::events::Event", false),
+        ("outgoing/session.rs", "crate::config::Config", false),
+        ("outgoing/session.rs", "hyper::Request", true),
+        ("delivery/queue.rs", "hyper::Request", false),
+        ("events/mod.rs", "ureq::Agent", false),
+        ("cli/ready.rs", "ureq::Agent", true),
         ("teams/model.rs", "crate::clock::monotonic", false),
         ("teams/model.rs", "crate::clock::TimestampMs", true),
         ("delivery/queue.rs", "crate::emails::store::EmailRow", false),

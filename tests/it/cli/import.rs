@@ -23,6 +23,14 @@ pub(super) fn made(server: &Server, path: &str, body: &Value) -> String {
     answer["id"].as_str().expect("what was made has an id").to_owned()
 }
 
+/// Asks the server to delete something.
+pub(super) fn gone(server: &Server, path: &str) {
+    let key = server.menu["key"].as_str().expect("the menu names the key");
+    let agent = ureq::Agent::new_with_defaults();
+    let request = agent.delete(format!("{}{path}", server.api())).header("authorization", format!("Bearer {key}"));
+    request.call().expect("the server deletes it");
+}
+
 fn counts(report: &Value) -> [u64; 5] {
     ["rows", "created", "updated", "skipped", "failed"].map(|name| report[name].as_u64().expect("a count"))
 }

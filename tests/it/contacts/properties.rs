@@ -22,11 +22,11 @@ fn number(value: impl Into<Value>) -> Value {
 #[test]
 fn a_value_reads_as_its_definition_says() {
     let server = TestServer::start();
-    property(&server, "Seats", "number");
+    property(&server, "seats", "number");
     property(&server, "plan", "string");
     for (key, given, read) in [
         ("seats", json!(4), number(4)),
-        ("SEATS", json!("4.50"), number(4.5)),
+        ("seats", json!("4.50"), number(4.5)),
         ("seats", json!(-1e3), number(-1_000)),
         ("seats", json!(9_007_199_254_740_993_u64), number(9_007_199_254_740_993_u64)),
         ("seats", json!("18446744073709551615"), number(u64::MAX)),
@@ -44,6 +44,59 @@ fn a_value_reads_as_its_definition_says() {
         assert_eq!(made["properties"], json!({ key: read }), "{key}: {given}");
         assert_eq!(properties(&server, id(&made)), json!({ key: read }));
         server.delete("/contacts/ada@example.net").ok(200);
+    }
+}
+
+#[test]
+fn a_defined_key_is_kept_in_the_spelling_of_its_definition() {
+    let server = TestServer::start();
+    let path = "/contacts/ada@example.net";
+    create(&server, "ada@example.net", &json!({ "properties": { "SEATS": 1, "Other": "x" } }));
+    property(&server, "Seats", "number");
+    let seats = |value: i64| json!({ "Seats": number(value), "Other": string("x") });
+    let is = |value: i64| assert_eq!(properties(&server, "ada@example.net"), seats(value));
+
+    // What was there before the definition gives way to what is said of it.
+    assert_eq!(properties(&server, "ada@example.net"), json!({ "SEATS": number(1), "Other": string("x") }));
+    server.patch(path, &json!({ "properties": { "seats": 2 } })).ok(200);
+    is(2);
+    let item = |value: Value| json!({ "email": "ada@example.net", "properties": { "seatS": value } });
+    server.post("/contacts", &item(json!(3))).ok(201);
+    is(3);
+    server.post("/contacts/batch?on_conflict=upsert", &json!([item(json!(4)), item(json!(5))])).ok(200);
+    is(5);
+    let before = everything(&server);
+    server.patch(path, &json!({ "properties": { "sEATS": 5 } })).ok(200);
+    assert_eq!(everything(&server), before);
+    server.patch(path, &json!({ "properties": { "seats": null } })).ok(200);
+    assert_eq!(properties(&server, "ada@example.net"), json!({ "Other": string("x") }));
+
+    for (path, body) in [
+        ("/contacts", json!({ "email": "bob@example.net", "properties": { "SEATS": 1 } })),
+        ("/contacts/batch", json!([{ "email": "eve@example.net", "properties": { "SEATS": 1 } }])),
+    ] {
+        server.post(path, &body);
+    }
+    for name in ["bob@example.net", "eve@example.net"] {
+        assert_eq!(properties(&server, name), json!({ "Seats": number(1) }));
+    }
+}
+
+#[test]
+fn a_request_that_spells_a_key_in_two_ways_is_refused() {
+    let server = TestServer::start();
+    create(&server, "ada@example.net", &json!({}));
+    let properties = json!({ "num": 1, "NUM": 2 });
+    let new = json!({ "email": "bob@example.net", "properties": properties });
+
+    for refused in [
+        server.post("/contacts", &new),
+        server.patch("/contacts/ada@example.net", &json!({ "properties": properties })),
+        server.post("/contacts/batch", &json!([new])),
+    ] {
+        let refused = refused.refusal();
+        assert!(refused.starts_with("422 validation_error: "), "{refused}");
+        assert!(refused.contains("duplicate property `"), "{refused}");
     }
 }
 
@@ -136,4 +189,42 @@ fn a_contact_never_has_more_than_a_hundred_properties() {
         server.call("POST", "/contacts/batch?on_conflict=upsert", server.key(), &permissive, Some(body.as_bytes()));
     assert_eq!(answer.ok(200)["counts"], json!({ "created": 1, "updated": 1, "skipped": 0, "failed": 1 }));
     assert_eq!(properties(&server, "bob@example.net").as_object().unwrap().len(), 100);
+}
+
+#[test]
+fn a_contact_never_has_more_than_64_kib_of_properties() {
+    let server = TestServer::start();
+    let path = "/contacts/ada@example.net";
+    // A key of 5 bytes and a value of 2,000 characters of two bytes: 16 of them have 64,080 bytes.
+    let keys = |from: usize, to: usize| -> Value {
+        let value = json!("\u{fc}".repeat(2_000));
+        (from..to).map(|key| (format!("key{key:02}"), value.clone())).collect::<serde_json::Map<_, _>>().into()
+    };
+    create(&server, "ada@example.net", &json!({ "properties": keys(0, 16) }));
+    let before = everything(&server);
+
+    let refusal = "422 validation_error: Invalid `properties` field: with these the contact's properties would have \
+                   more than 64 KiB, keys and values together. Shorten some, or remove one with null.";
+    let one_more = json!({ "email": "ada@example.net", "properties": keys(16, 17) });
+    assert_eq!(server.patch(path, &json!({ "properties": keys(16, 17) })).refusal(), refusal);
+    assert_eq!(server.post("/contacts", &one_more).refusal(), refusal);
+    let bob = json!({ "email": "bob@example.net", "properties": keys(0, 17) });
+    assert_eq!(server.post("/contacts", &bob).refusal(), refusal);
+    let prefixed = refusal.replace(": Invalid", ": contacts.0: Invalid");
+    assert_eq!(server.post("/contacts/batch?on_conflict=upsert", &json!([one_more])).refusal(), prefixed);
+    assert_eq!(server.post("/contacts/batch", &json!([bob])).refusal(), prefixed);
+    let halves = json!([
+        { "email": "bob@example.net", "properties": keys(0, 9) },
+        { "email": "bob@example.net", "properties": keys(8, 17) },
+    ]);
+    let prefixed = refusal.replace(": Invalid", ": contacts.1: Invalid");
+    assert_eq!(server.post("/contacts/batch?on_conflict=upsert", &halves).refusal(), prefixed);
+    assert_eq!(everything(&server), before);
+
+    // A value that takes the place of another counts once, and a removal makes room.
+    server.patch(path, &json!({ "properties": keys(8, 16) })).ok(200);
+    let mut swap = keys(16, 17);
+    swap["key00"] = json!(null);
+    server.patch(path, &json!({ "properties": swap })).ok(200);
+    assert_eq!(properties(&server, "ada@example.net").as_object().unwrap().len(), 16);
 }

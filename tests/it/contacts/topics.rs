@@ -44,6 +44,29 @@ fn the_list_is_walked_like_any_other() {
 }
 
 #[test]
+fn a_choice_takes_the_place_of_an_earlier_one_wherever_it_is_given() {
+    let server = TestServer::start();
+    let news = topic(&server, "News", "opt_in");
+    let with = |subscription| json!({ "email": "ada@example.net", "topics": [choice(&news, subscription)] });
+    create(&server, "ada@example.net", &json!({ "unsubscribed": true, "topics": [choice(&news, "opt_in")] }));
+    let out = || server.patch(PATH, &json!([choice(&news, "opt_out")])).ok(200);
+    let gives: [&dyn Fn(); 3] = [
+        &|| drop(server.patch(PATH, &json!([choice(&news, "opt_in")])).ok(200)),
+        &|| drop(server.post("/contacts", &with("opt_in")).ok(201)),
+        &|| drop(server.post("/contacts/batch?on_conflict=upsert", &json!([with("opt_out"), with("opt_in")])).ok(200)),
+    ];
+    for give in gives {
+        out();
+
+        give();
+
+        assert_eq!(standing(&server, "ada@example.net"), [(news.clone(), "opt_in".to_owned(), true)]);
+        let ada = server.get("/contacts/ada@example.net").ok(200);
+        assert_eq!(ada["unsubscribed"], json!(true), "an opt-out of everything is none of a topic");
+    }
+}
+
+#[test]
 fn choices_are_a_bare_array_and_the_rows_come_back_in_an_object() {
     let server = TestServer::start();
     let (news, offers) = (topic(&server, "News", "opt_in"), topic(&server, "Offers", "opt_out"));

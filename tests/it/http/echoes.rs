@@ -53,7 +53,9 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
     let new = |number: usize, echo: Value| with(json!({ "email": format!("c{number}@example.net") }), &echo);
     server.post("/contacts", &new(1, json!({ "audience_id": null }))).ok(201);
     server.post("/contacts", &new(2, json!({ "audience_id": "x", "segment_id": "x" }))).ok(201);
-    server.post("/contacts/batch", &json!([new(3, json!({ "audience_id": null }))])).ok(200);
+    let batch =
+        json!([new(3, json!({ "audience_id": null })), new(4, json!({ "audience_id": "x", "segment_id": "x" }))]);
+    server.post("/contacts/batch", &batch).ok(200);
     server.post("/segments", &json!({ "name": "Everyone", "audience_id": "x" })).ok(201);
 }
 

@@ -136,6 +136,7 @@ fn bad_limits_and_cursors_are_refused_on_every_list() {
         "/segments",
         "/suppressions",
         "/topics",
+        "/logs",
         &attachments,
         "/webhooks",
         &deliveries,

@@ -193,6 +193,7 @@ fn a_field_that_is_always_there_is_required() {
     let ada = json!({ "email": "ada@example.net" });
     let joining = json!({ "email": "ada@example.net", "segments": [{ "id": segment["id"] }] });
     server.post("/contacts", &joining).ok(201);
+    let logged = server.get("/logs").ok(200)["data"][0].clone();
     let segment = server.get(&format!("/segments/{}", segment["id"].as_str().unwrap())).ok(200);
     for (schema, answer) in [
         ("EmailResponse", &sent),
@@ -207,11 +208,14 @@ fn a_field_that_is_always_there_is_required() {
         ("WebhookEventWithPayload", &server.get(&delivery).ok(200)),
         ("WebhookEventAttempt", &server.get(&format!("{delivery}/attempts")).ok(200)["data"][0]),
         ("ContactProperty", &property),
+        ("LogSummary", &logged),
+        ("Log", &server.get(&format!("/logs/{}", logged["id"].as_str().unwrap())).ok(200)),
         ("ApiKeyResponse", &server.get("/api-keys").ok(200)["data"][0]),
         ("Suppression", &server.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201)),
         ("Contact", &server.get("/contacts").ok(200)["data"][0]),
         ("TopicSubscription", &server.get("/contacts/ada@example.net/topics").ok(200)["data"][0]),
         ("ContactSegmentRow", &server.get("/contacts/ada@example.net/segments").ok(200)["data"][0]),
+        ("Usage", &server.get("/usage").ok(200)),
         ("BatchResponse", &server.post("/contacts/batch?on_conflict=skip", &json!([ada])).ok(200)),
         ("BatchGetResponse", &server.post("/contacts/batch/get", &json!({ "contacts": [ada] })).ok(200)),
     ] {

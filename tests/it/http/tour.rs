@@ -78,6 +78,9 @@ fn every_answer_is_what_the_description_promises() {
     tour.webhooks();
 
     tour.visit("GET /openapi.json", "/openapi.json", None);
+    tour.visit("GET /usage", "/usage", None);
+    let logged = tour.visit("GET /logs", "/logs", None);
+    tour.visit("GET /logs/{id}", &format!("/logs/{}", logged["data"][0]["id"].as_str().unwrap()), None);
     let key = tour.visit("POST /api-keys", "/api-keys", Some(&json!({ "name": "Key" })));
     let path = format!("/api-keys/{}", key["id"].as_str().unwrap());
     server.advance(Duration::from_secs(60));

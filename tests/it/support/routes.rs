@@ -24,6 +24,7 @@ pub(crate) struct Ids<'a> {
     pub(crate) contact: &'a str,
     pub(crate) contact_property: &'a str,
     pub(crate) segment: &'a str,
+    pub(crate) log: &'a str,
     pub(crate) webhook: &'a str,
     pub(crate) webhook_event: &'a str,
 }
@@ -40,7 +41,8 @@ impl Ids<'_> {
         contact: "0190a6c0-0000-7000-8000-000000000007",
         contact_property: "0190a6c0-0000-7000-8000-000000000008",
         segment: "0190a6c0-0000-7000-8000-000000000009",
-        webhook: "0190a6c0-0000-7000-8000-00000000000a",
+        log: "0190a6c0-0000-7000-8000-00000000000a",
+        webhook: "0190a6c0-0000-7000-8000-00000000000c",
         webhook_event: "0190a6c0-0000-7000-8000-00000000000b",
     };
 }
@@ -79,6 +81,7 @@ impl Route {
             "contacts" => ids.contact,
             "contact-properties" => ids.contact_property,
             "segments" | "audiences" => ids.segment,
+            "logs" => ids.log,
             "webhooks" => ids.webhook,
             _ => {
                 assert!(!self.takes_id(), "say here what the `id` of {} names", self.path);

@@ -50,6 +50,23 @@ def a_refusal_by_the_smarthost_is_per_recipient(world):
 
 
 @case
+def a_bounce_that_comes_back_later_reaches_the_email(world):
+    to = f"bounced.{world.unique()}@relayed.example"
+    email = world.relay.send([to])
+    world.relay.wait_for(email, "delivered")
+    notice = world.postfix.wait_for_notice(to)
+    assert notice.recipient.startswith("b+"), notice.recipient
+
+    equal(world.relay.hand_in(notice.content), {"object": "ingest", "accepted": 1, "ignored": 0}, "the answer")
+
+    read = world.relay.wait_for(email, "bounced")
+    equal(outcomes(read), {to: "bounced"}, "recipients")
+    equal(read["events"][-1]["bounce"]["type"], "Permanent", "the bounce")
+    equal(world.relay.api.ok("GET", f"/suppressions/{to}")["origin"], "bounce", "why it is suppressed")
+    equal(world.relay.hand_in(notice.content)["accepted"], 0, "what a repeat does")
+
+
+@case
 def postfix_greylisting_delays(world):
     to = f"greylisted.{world.unique()}@{world.site(POSTFIX)}"
 

@@ -15,7 +15,7 @@ pub(crate) type Checked<T = ()> = Result<T, Failure>;
 pub(crate) const UNKNOWN_ID: &str = "00000000-0000-7000-8000-000000000000";
 
 /// The services under test: the file of the SDK's source, the type, and the path of its methods.
-const SERVICES: [(&str, &str, &str); 7] = [
+const SERVICES: [(&str, &str, &str); 9] = [
     ("contacts.rs", "Contacts", "contacts"),
     ("contacts.rs", "ContactTopics", "contacts.topics"),
     ("contacts.rs", "ContactSegments", "contacts.segments"),
@@ -23,6 +23,8 @@ const SERVICES: [(&str, &str, &str); 7] = [
     ("segments.rs", "Segments", "segments"),
     ("suppressions.rs", "Suppressions", "suppressions"),
     ("topics.rs", "Topics", "topics"),
+    ("usage.rs", "Usage", "usage"),
+    ("webhooks.rs", "Webhooks", "webhooks"),
 ];
 
 /// Calls a method of the SDK and records that it was called.

@@ -1,15 +1,16 @@
 //! The `millionsend` crate, unchanged, against a running server.
 //!
-//! It speaks the batch and erase calls that the compatible API does not have, and its
-//! types are strict, so that a call which succeeds also had the shape it documents. Its
-//! emails, broadcasts, templates, domains, webhooks and usage are those of the official
-//! SDK, and are not driven here.
+//! It speaks the batch, erase and rotate calls that the compatible API does not have, and
+//! its types are strict, so that a call which succeeds also had the shape it documents. Its
+//! emails, broadcasts, templates and domains are those of the official SDK, and are not
+//! driven here.
 
 #[macro_use]
 mod check;
 mod audience;
 mod batches;
 mod contacts;
+mod webhooks;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ async fn main() -> ExitCode {
     suite.part("suppressions", audience::suppressions(&suite, &client).await);
     suite.part("contacts", contacts::run(&suite, &client).await);
     suite.part("batches", batches::run(&suite, &client).await);
+    suite.part("webhooks", webhooks::run(&suite, &client).await);
+    suite.part("usage", webhooks::usage(&suite, &client).await);
 
     match check::sdk_methods() {
         Ok(methods) => suite.cover(&methods),

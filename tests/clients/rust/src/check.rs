@@ -19,8 +19,20 @@ const NO_ENDPOINT: &str = "The requested endpoint does not exist.";
 pub(crate) const UNKNOWN_ID: &str = "00000000-0000-7000-8000-000000000000";
 
 /// The services under test, each a file of the SDK's source.
-const SERVICES: [&str; 9] =
-    ["emails", "batch", "domains", "api_keys", "receiving", "contacts", "segments", "topics", "suppressions"];
+const SERVICES: [&str; 12] = [
+    "emails",
+    "batch",
+    "domains",
+    "api_keys",
+    "receiving",
+    "contacts",
+    "segments",
+    "topics",
+    "suppressions",
+    "webhooks",
+    "logs",
+    "usage",
+];
 
 const DEADLINE: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -120,6 +132,11 @@ impl Suite {
         println!("client rust: {method} FAILED ({note}): {reason}");
     }
 
+    /// How many checks have failed so far.
+    pub(crate) fn failures(&self) -> u32 {
+        self.failed.get()
+    }
+
     /// Fails for every method of the SDK that no check called.
     pub(crate) fn cover(&self, methods: &[String]) {
         let mut called = 0;
@@ -188,13 +205,38 @@ pub(crate) fn same<T: PartialEq + Debug>(seen: T, expected: T) -> Checked {
     Ok(())
 }
 
+/// Looks again and again until there is something.
+pub(crate) async fn poll<T>(look: impl AsyncFn() -> Checked<Option<T>>) -> Checked<T> {
+    let looking = async {
+        loop {
+            if let Some(seen) = look().await? {
+                return Ok(seen);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, looking).await.map_err(|_| format!("not within {DEADLINE:?}"))?
+}
+
+pub(crate) fn in_hours(hours: i64) -> String {
+    in_seconds(hours * 3600)
+}
+
+pub(crate) fn in_seconds(seconds: i64) -> String {
+    (now() + chrono::TimeDelta::seconds(seconds)).to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+/// Seconds since the Unix epoch.
+pub(crate) fn now_s() -> i64 {
+    now().timestamp()
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "a client has no clock but the system's"
 )]
-pub(crate) fn in_hours(hours: i64) -> String {
-    let instant = chrono::Utc::now() + chrono::TimeDelta::hours(hours);
-    instant.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+fn now() -> chrono::DateTime<chrono::Utc> {
+    chrono::Utc::now()
 }
 
 /// Every public method of the services under test, as `service.method`.

@@ -12,10 +12,14 @@ mod contact_properties;
 mod contacts;
 mod domains;
 mod emails;
+mod instance;
 mod must_fail;
+mod receiver;
 mod segments;
 mod suppressions;
 mod topics;
+mod verifiers;
+mod webhooks;
 
 use std::process::ExitCode;
 
@@ -38,6 +42,10 @@ async fn main() -> ExitCode {
     suite.part("segments", segments::run(&suite, &client).await);
     suite.part("contacts", contacts::run(&suite, &client).await);
     suite.part("suppressions", suppressions::run(&suite, &client).await);
+    suite.part("webhooks", webhooks::run(&suite, &client).await);
+    suite.part("verifiers", verifiers::run(&suite, &client).await);
+    suite.part("logs", instance::logs(&suite, &client).await);
+    suite.part("usage", instance::usage(&suite, &client).await);
 
     match check::sdk_methods() {
         Ok(methods) => suite.cover(&methods),

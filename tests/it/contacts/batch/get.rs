@@ -71,6 +71,29 @@ fn a_thousand_are_read_as_one_request_and_one_more_is_not() {
 }
 
 #[test]
+fn an_answer_has_32_mib_at_most() {
+    let server = TestServer::start();
+    let large: Value = (0..15)
+        .map(|key| (format!("key{key}"), json!("x\u{1}".repeat(1_000))))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    create(&server, "ada@example.net", &json!({ "properties": large }));
+    let wanted = |count: usize, include: &[&str]| {
+        let names = vec![json!({ "email": "ada@example.net" }); count];
+        json!({ "contacts": names, "include": include })
+    };
+
+    // Every other character is six bytes of the answer: 105,000 for a contact.
+    let answer = server.post(PATH, &wanted(80, &["properties"])).ok(200);
+    assert_eq!(answer["data"].as_array().unwrap().len(), 80);
+    let refused = server.post(PATH, &wanted(330, &["properties"])).refusal();
+    let message = "422 validation_error: The answer would have more than 32 MiB. Ask for fewer contacts at once, or \
+                   include less of them.";
+    assert_eq!(refused, message);
+    assert_eq!(server.post(PATH, &wanted(1_000, &["topics"])).ok(200)["data"].as_array().unwrap().len(), 1_000);
+}
+
+#[test]
 fn bad_requests_are_refused_with_their_place() {
     let server = TestServer::start();
     let made = create(&server, "ada@example.net", &json!({}));

@@ -1,22 +1,13 @@
-//! What an instance holds from its start to its end: the store and its key, the listener, the resolver.
+//! Opening the store of a data directory together with the key that it was sealed with.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use salvo::conn::tcp::TcpAcceptor;
-use tokio::net::TcpSocket;
-
-use super::error::StartError;
+use super::file::make_directory;
+use super::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
 use crate::blocking;
 use crate::clock::monotonic;
-use crate::config::Config;
-use crate::dns::Resolver;
-use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
 
-/// Connections that may wait to be accepted.
-const LISTEN_BACKLOG: u32 = 1_024;
 /// How long a store in use is waited for.
 const IN_USE_MAX: Duration = Duration::from_secs(3);
 /// The pause between two attempts at it.
@@ -24,7 +15,7 @@ const IN_USE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Opens the store and its key, and waits for a moment where the store is in use: a verb of the
 /// command line holds it while no server runs.
-pub(super) async fn open_in_time(options: OpenOptions, key_file: PathBuf) -> Result<(Store, Keyring), OpenError> {
+pub(crate) async fn open_in_time(options: OpenOptions, key_file: PathBuf) -> Result<(Store, Keyring), OpenError> {
     let started = monotonic();
     loop {
         let (options, key_file) = (options.clone(), key_file.clone());
@@ -43,30 +34,9 @@ fn open(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), Open
         let keyring = Keyring::open_existing(key_file)?;
         return Ok((Store::open(options)?, keyring));
     }
-    crate::store::make_directory(&options.directory)
-        .map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
+    make_directory(&options.directory).map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
     let keyring = Keyring::open(key_file)?;
     Ok((Store::open(options)?, keyring))
-}
-
-pub(super) fn bind_http(address: SocketAddr) -> Result<(TcpAcceptor, SocketAddr), StartError> {
-    let listen = || {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
-        // Accepted connections inherit it: an answer never waits for the acknowledgement of the last.
-        socket.set_nodelay(true)?;
-        socket.bind(address)?;
-        let listener = socket.listen(LISTEN_BACKLOG)?;
-        let bound = listener.local_addr()?;
-        Ok((listener.try_into()?, bound))
-    };
-    listen().map_err(|error| StartError::Listen { address, flag: "--listen", error })
-}
-
-pub(super) fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {
-    let resolver =
-        if config.resolvers.is_empty() { Resolver::system() } else { Resolver::with_servers(&config.resolvers) };
-    resolver.map(Arc::new).map_err(StartError::Resolver)
 }
 
 #[cfg(test)]

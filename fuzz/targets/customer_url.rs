@@ -1,0 +1,18 @@
+//! Whatever text comes, parsing does not panic, and what it accepts reads back as itself and is safe in a log.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ringmail::outgoing::{CustomerUrl, Policy};
+
+fuzz_target!(|text: &str| {
+    for plain_http in [false, true] {
+        let policy = Policy { plain_http, ..Policy::default() };
+        let Ok(url) = CustomerUrl::parse(text, &policy) else { continue };
+        assert_eq!(url.to_string(), text);
+        assert_eq!(CustomerUrl::parse(&url.to_string(), &policy), Ok(url.clone()));
+        assert!(url.port() > 0);
+        assert!(url.host().to_string().bytes().all(|byte| byte.is_ascii_graphic()));
+        let scheme = text.split_once("://").expect("an accepted URL has a scheme").0;
+        assert!(plain_http || scheme.eq_ignore_ascii_case("https"));
+    }
+});

@@ -1,0 +1,42 @@
+//! Whatever body comes, its copy for the request log is JSON, keeps to its bound and shows no secret.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ringmail::logs::{BodyCopy, redact};
+use serde_json::Value;
+
+const SECRET_FIELDS: [&str; 6] = ["html", "text", "content", "attachments", "token", "signing_secret"];
+
+fuzz_target!(|bytes: &[u8]| {
+    let read = serde_json::from_slice::<Value>(bytes);
+    match redact(bytes, usize::MAX) {
+        BodyCopy::Json(copy) => {
+            assert!(read.is_ok(), "what is kept reads as JSON");
+            assert!(copy.len() <= bytes.len() + bytes.len() * 12, "a marker stands for a value of one byte at least");
+            hides(&serde_json::from_str(&copy).expect("a copy is JSON"));
+        }
+        copy => assert!(copy == BodyCopy::NotJson && read.is_err(), "{copy:?}"),
+    }
+    for bytes_max in [0, 1, 50, 500] {
+        match redact(bytes, bytes_max) {
+            BodyCopy::Json(copy) => assert!(copy.len() <= bytes_max),
+            BodyCopy::TooLarge { bytes: counted } => assert_eq!(counted, bytes.len()),
+            BodyCopy::NotJson => {}
+        }
+    }
+});
+
+fn hides(value: &Value) {
+    match value {
+        Value::Array(items) => items.iter().for_each(hides),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if SECRET_FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name)) {
+                    assert_eq!(value, "[redacted]", "{name}");
+                }
+                hides(value);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,26 @@
+//! Messages that claim to report about deliveries, from whoever may write to a return path.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ringmail::ingest::{Outcome, parse_report};
+
+fuzz_target!(|message: &[u8]| {
+    let Some(report) = parse_report(message) else { return };
+
+    assert!(!report.findings.is_empty() && report.findings.len() <= 200);
+    assert!(report.references.len() <= 16);
+    for finding in &report.findings {
+        assert!(finding.recipients.len() <= 2);
+        assert!(finding.recipients.iter().all(|address| address.len() <= 320 && address.contains('@')));
+        let said = match &finding.outcome {
+            Outcome::Delivered { reply } | Outcome::Delayed { reply } => reply.iter().collect(),
+            Outcome::Bounced { bounce, suppresses: _ } => bounce.diagnostic.iter().collect(),
+            Outcome::Failed { reason: _, diagnostic } => diagnostic.iter().collect(),
+            Outcome::Complained { feedback_type } => feedback_type.iter().collect::<Vec<_>>(),
+        };
+        for text in said {
+            assert!(text.chars().count() <= 1_000 && !text.chars().any(char::is_control));
+        }
+    }
+});

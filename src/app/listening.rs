@@ -1,0 +1,34 @@
+//! The listener of the API, and the resolver.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use salvo::conn::tcp::TcpAcceptor;
+use tokio::net::TcpSocket;
+
+use super::error::StartError;
+use crate::config::Config;
+use crate::dns::Resolver;
+
+/// Connections that may wait to be accepted.
+const LISTEN_BACKLOG: u32 = 1_024;
+
+pub(super) fn bind_http(address: SocketAddr) -> Result<(TcpAcceptor, SocketAddr), StartError> {
+    let listen = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        // Accepted connections inherit it: an answer never waits for the acknowledgement of the last.
+        socket.set_nodelay(true)?;
+        socket.bind(address)?;
+        let listener = socket.listen(LISTEN_BACKLOG)?;
+        let bound = listener.local_addr()?;
+        Ok((listener.try_into()?, bound))
+    };
+    listen().map_err(|error| StartError::Listen { address, flag: "--listen", error })
+}
+
+pub(super) fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {
+    let resolver =
+        if config.resolvers.is_empty() { Resolver::system() } else { Resolver::with_servers(&config.resolvers) };
+    resolver.map(Arc::new).map_err(StartError::Resolver)
+}

@@ -1,0 +1,128 @@
+//! `POST /ingest/events` and `POST /ingest/message`: no key, but a signature over the whole body
+//! (Standard Webhooks). Without a secret both are as any path that does not exist.
+//!
+//! `request.rs` what an event of a relay says.
+
+mod request;
+
+use salvo::writing::Json;
+use salvo::{Depot, Request, Writer as _, handler};
+use serde::Serialize;
+
+use super::store::Mark;
+use super::{Ingest, Told, report};
+use crate::blocking;
+use crate::clock::TimestampMs;
+use crate::http::{ApiError, ApiResult, ErrorCode, State, read_body};
+use crate::signature::{self, Claim, Unverified, WebhookSecret};
+
+/// Bytes of a body of events: a thousand of them, with what was said about each.
+const EVENTS_BYTES_MAX: usize = 4 << 20;
+/// Bytes of a message. A report returns a header, or a message that may be left out.
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
+
+/// What came of a request.
+#[derive(Serialize)]
+struct IngestResponse {
+    /// Always `ingest`.
+    object: &'static str,
+    /// Reports that something followed from.
+    accepted: usize,
+    /// Reports that nothing followed from.
+    ignored: usize,
+}
+
+impl From<Told> for IngestResponse {
+    fn from(told: Told) -> Self {
+        let Told { accepted, ignored } = told;
+        Self { object: "ingest", accepted, ignored }
+    }
+}
+
+/// Takes outcomes that a relay reports.
+#[handler]
+pub(crate) async fn ingest_events(
+    req: &mut Request,
+    depot: &mut Depot,
+    ingest: State<Ingest>,
+) -> ApiResult<Json<IngestResponse>> {
+    let signed = Signed::read(req, depot, &ingest, EVENTS_BYTES_MAX).await?;
+    let mark = Mark::of_id(&signed.id);
+    let reports = signed.verified(|body| request::parse(&body)).await??;
+    Ok(Json(ingest.tell(mark, reports).await?.into()))
+}
+
+/// Takes a message that a mail server sent back.
+#[handler]
+pub(crate) async fn ingest_message(
+    req: &mut Request,
+    depot: &mut Depot,
+    ingest: State<Ingest>,
+) -> ApiResult<Json<IngestResponse>> {
+    let signed = Signed::read(req, depot, &ingest, MESSAGE_BYTES_MAX).await?;
+    let (mark, report) = signed.verified(|body| (Mark::of_message(&body), report::parse(&body))).await?;
+    let Some(report) = report else { return Ok(Json(Told { accepted: 0, ignored: 1 }.into())) };
+    Ok(Json(ingest.tell(mark, vec![report]).await?.into()))
+}
+
+/// A request as it came, still to be believed.
+struct Signed {
+    secret: WebhookSecret,
+    id: String,
+    timestamp: String,
+    signatures: String,
+    body: Vec<u8>,
+    now_ms: TimestampMs,
+}
+
+impl Signed {
+    /// Reads a request. One without a signature is refused before its body is.
+    async fn read(req: &mut Request, depot: &mut Depot, ingest: &Ingest, bytes_max: usize) -> ApiResult<Self> {
+        let Some(secret) = ingest.secret().cloned() else {
+            return Err(ApiError::new(ErrorCode::NotFound, "The requested endpoint does not exist."));
+        };
+        let [id, timestamp, signatures] = claim(req).ok_or_else(|| {
+            unsigned("There is no signature. Send `webhook-id`, `webhook-timestamp` and `webhook-signature`.")
+        })?;
+        let body = read_body(req, depot, bytes_max).await?;
+        Ok(Self { secret, id, timestamp, signatures, body, now_ms: ingest.now_ms() })
+    }
+
+    /// Hands the body to `read` when the signature is right.
+    async fn verified<T: Send + 'static>(self, read: impl FnOnce(Vec<u8>) -> T + Send + 'static) -> ApiResult<T> {
+        let Self { secret, id, timestamp, signatures, body, now_ms } = self;
+        blocking::run_sized(body.len(), move || {
+            let claim = Claim { id: &id, timestamp: &timestamp, signatures: &signatures };
+            signature::verify(&secret, claim, &body, now_ms)?;
+            Ok(read(body))
+        })
+        .await
+    }
+}
+
+/// Returns id, timestamp and signatures, in either of the two sets of names.
+fn claim(req: &Request) -> Option<[String; 3]> {
+    let value = |name: String| {
+        let value = req.headers().get(&name)?.to_str().ok()?.trim();
+        (!value.is_empty()).then(|| value.to_owned())
+    };
+    ["webhook", "svix"].into_iter().find_map(|set| {
+        Some([value(format!("{set}-id"))?, value(format!("{set}-timestamp"))?, value(format!("{set}-signature"))?])
+    })
+}
+
+fn unsigned(message: &str) -> ApiError {
+    ApiError::new(ErrorCode::InvalidSignature, message)
+}
+
+impl From<Unverified> for ApiError {
+    fn from(error: Unverified) -> Self {
+        unsigned(match error {
+            Unverified::Timestamp => "The timestamp of the signature must be in seconds since 1970-01-01T00:00:00Z.",
+            Unverified::Stale => "The timestamp of the signature is more than five minutes from this server's time.",
+            Unverified::Signature => {
+                "The signature is not one of `{id}.{timestamp}.{body}` with the secret of `RINGMAIL_INGEST_SECRET`."
+            }
+        })
+    }
+}

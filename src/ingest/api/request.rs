@@ -1,0 +1,287 @@
+//! What an event of a relay says: `{type, email_id or message_id, recipient, …}`, alone or in an array.
+//!
+//! A relay is a program that repeats what is refused, so that whatever it may send for good reason is
+//! taken: fields and types that mean nothing here, ids and recipients that are not ours. Refused is
+//! what has not the shape of an event, which its operator has to see.
+
+use chrono::DateTime;
+use serde::Deserialize;
+
+use super::super::model::{Finding, Outcome, Reference, Report, Stand, address, kept};
+use super::super::report::of_message_id;
+use super::super::verdict::{Refusal, reported};
+use crate::clock::TimestampMs;
+use crate::delivery::smtp::FailReason;
+use crate::events::BounceType;
+use crate::http::body::{parse as parse_json, parse_items};
+use crate::http::{ApiError, ApiResult};
+use crate::id::EmailId;
+
+/// Events in one request.
+const EVENTS_MAX: usize = 1_000;
+/// The longest reason and subtype that is kept, in characters: words.
+const WORD_CHARS_MAX: usize = 64;
+
+#[derive(Debug, Deserialize)]
+struct RelayEvent {
+    #[serde(rename = "type")]
+    event_type: Option<String>,
+    email_id: Option<String>,
+    message_id: Option<String>,
+    recipient: Option<String>,
+    created_at: Option<String>,
+    reply: Option<String>,
+    diagnostic: Option<String>,
+    reason: Option<String>,
+    complaint_feedback_type: Option<String>,
+    bounce: Option<RelayBounce>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RelayBounce {
+    #[serde(rename = "type")]
+    bounce_type: Option<String>,
+    #[serde(alias = "subType")]
+    sub_type: Option<String>,
+}
+
+/// Reads a body. Events that mean nothing here come out as reports about nothing.
+pub(super) fn parse(body: &[u8]) -> ApiResult<Vec<Report>> {
+    if body.trim_ascii_start().first() != Some(&b'[') {
+        return Ok(vec![parse_json::<RelayEvent>(body, &[])?.into_report()?]);
+    }
+    let items = parse_items(body, EVENTS_MAX, "events")?;
+    let report = |(index, item): (usize, &str)| {
+        let report = parse_json::<RelayEvent>(item.as_bytes(), &[]).and_then(RelayEvent::into_report);
+        report.map_err(|error| error.prefixed(&format!("events.{index}: ")))
+    };
+    items.iter().map(|item| item.get()).enumerate().map(report).collect()
+}
+
+impl RelayEvent {
+    fn into_report(self) -> ApiResult<Report> {
+        let event_type = self.event_type.as_deref().ok_or_else(|| ApiError::missing_field("type"))?;
+        let recipient = self.recipient.as_deref().ok_or_else(|| ApiError::missing_field("recipient"))?;
+        if self.email_id.is_none() && self.message_id.is_none() {
+            return Err(ApiError::missing_field("email_id"));
+        }
+        let at_ms = self.created_at.as_deref().map(time).transpose()?;
+        let ids =
+            [self.email_id.as_deref().and_then(EmailId::parse), self.message_id.as_deref().and_then(of_message_id)];
+        let outcome = self.outcome(event_type);
+        let finding =
+            outcome.map(|outcome| Finding { recipients: address(recipient).into_iter().collect(), outcome, at_ms });
+        Ok(Report {
+            references: ids.into_iter().flatten().map(Reference::Email).collect(),
+            findings: finding.into_iter().collect(),
+            stand: Stand::Nobody,
+        })
+    }
+
+    /// Returns what the type says; `None` for one that means nothing here.
+    fn outcome(&self, event_type: &str) -> Option<Outcome> {
+        Some(match event_type.strip_prefix("email.").unwrap_or(event_type) {
+            "delivered" => Outcome::Delivered { reply: self.said() },
+            "delayed" | "delivery_delayed" => Outcome::Delayed { reply: self.said() },
+            "bounced" => self.bounced(),
+            "failed" => Outcome::Failed {
+                reason: self
+                    .reason
+                    .as_deref()
+                    .and_then(word)
+                    .unwrap_or_else(|| FailReason::Rejected.as_str().to_owned()),
+                diagnostic: self.said(),
+            },
+            "complained" => {
+                Outcome::Complained { feedback_type: self.complaint_feedback_type.as_deref().and_then(word) }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Returns what a bounce comes to. One that the relay itself calls other than permanent is taken
+    /// at its word; what it calls permanent may have been refused for its content, and then what the
+    /// other server said decides. Nobody is suppressed without either.
+    fn bounced(&self) -> Outcome {
+        let said = self.said();
+        let clear = Refusal { diagnostic: said.as_deref(), ..Refusal::default() }.clear_outcome();
+        let bounce_type = self.bounce.as_ref().and_then(|bounce| bounce.bounce_type.as_deref());
+        let bounce_type = bounce_type.and_then(bounce_type_of);
+        let outcome = |bounce_type, suppresses| {
+            let sub_type = self.bounce.as_ref().and_then(|bounce| bounce.sub_type.as_deref()).and_then(word);
+            let sub_type = sub_type.unwrap_or_else(|| "General".to_owned());
+            Outcome::Bounced { bounce: reported(bounce_type, &sub_type, said.clone()), suppresses }
+        };
+        match bounce_type {
+            Some(milder @ (BounceType::Transient | BounceType::Undetermined)) => outcome(milder, false),
+            Some(BounceType::Permanent) => match clear {
+                Some(failed @ Outcome::Failed { .. }) => failed,
+                _ => outcome(BounceType::Permanent, true),
+            },
+            None => clear.unwrap_or_else(|| outcome(BounceType::Undetermined, false)),
+        }
+    }
+
+    fn said(&self) -> Option<String> {
+        self.diagnostic.as_deref().or(self.reply.as_deref()).and_then(kept)
+    }
+}
+
+fn bounce_type_of(word: &str) -> Option<BounceType> {
+    let known = [BounceType::Permanent, BounceType::Transient, BounceType::Undetermined];
+    known.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(word))
+}
+
+/// Returns a word of the relay's own; `None` when it is none.
+fn word(text: &str) -> Option<String> {
+    let is_word = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
+    let fits = (1..=WORD_CHARS_MAX).contains(&text.len()) && text.chars().all(is_word);
+    fits.then(|| text.to_owned())
+}
+
+fn time(text: &str) -> ApiResult<TimestampMs> {
+    let time = DateTime::parse_from_rfc3339(text).map_err(|_| {
+        ApiError::validation("Invalid `created_at` field. It must be an ISO 8601 time with its offset from UTC, such as `2026-01-05T09:12:33.456Z`.")
+    })?;
+    Ok(time.timestamp_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const EMAIL: &str = "019b8d6d-f9b0-7000-8000-000000000002";
+
+    fn event(fields: &Value) -> Value {
+        let mut event = json!({ "type": "bounced", "email_id": EMAIL, "recipient": "ada@example.net" });
+        for (name, value) in fields.as_object().unwrap() {
+            event[name] = value.clone();
+        }
+        event
+    }
+
+    fn outcome(fields: &Value) -> Option<Outcome> {
+        let reports = parse(event(fields).to_string().as_bytes()).unwrap();
+        reports[0].findings.first().map(|finding| finding.outcome.clone())
+    }
+
+    #[test]
+    fn every_type_is_known_with_and_without_its_prefix() {
+        for (event_type, expected) in [
+            ("delivered", Some("Delivered")),
+            ("email.delivered", Some("Delivered")),
+            ("delayed", Some("Delayed")),
+            ("email.delivery_delayed", Some("Delayed")),
+            ("email.bounced", Some("Bounced")),
+            ("failed", Some("Failed")),
+            ("email.complained", Some("Complained")),
+            ("opened", None),
+            ("email.clicked", None),
+            ("", None),
+        ] {
+            let found = outcome(&json!({ "type": event_type })).map(|outcome| format!("{outcome:?}"));
+            assert_eq!(found.as_ref().map(|found| found.split(' ').next().unwrap()), expected, "{event_type}");
+        }
+    }
+
+    #[test]
+    fn a_bounce_suppresses_when_it_is_permanent_and_nothing_speaks_against_it() {
+        for (fields, expected) in [
+            (json!({}), "Undetermined General false"),
+            (json!({ "bounce": { "type": "Permanent", "sub_type": "NoEmail" } }), "Permanent NoEmail true"),
+            (json!({ "bounce": { "type": "permanent", "subType": "General" } }), "Permanent General true"),
+            (json!({ "bounce": { "type": "Transient", "sub_type": "MailboxFull" } }), "Transient MailboxFull false"),
+            (json!({ "bounce": { "type": "Undetermined" } }), "Undetermined General false"),
+            (json!({ "bounce": { "type": "Odd", "sub_type": "no word" } }), "Undetermined General false"),
+            (json!({ "diagnostic": "550 5.1.1 No such user" }), "Permanent NoEmail true"),
+            (json!({ "reply": "554 5.7.1 spam" }), "content_rejected"),
+            (json!({ "diagnostic": "550 No" }), "Undetermined General false"),
+            (json!({ "diagnostic": "550 No", "bounce": { "type": "Permanent" } }), "Permanent General true"),
+            (json!({ "diagnostic": "554 5.7.1 spam", "bounce": { "type": "Permanent" } }), "content_rejected"),
+            (json!({ "diagnostic": "550 5.1.1 Nobody", "bounce": { "type": "Transient" } }), "Transient General false"),
+        ] {
+            let found = match outcome(&fields).unwrap() {
+                Outcome::Bounced { bounce, suppresses } => {
+                    format!("{} {} {suppresses}", bounce.bounce_type.as_str(), bounce.subtype)
+                }
+                Outcome::Failed { reason, .. } => reason,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(found, expected, "{fields}");
+        }
+    }
+
+    #[test]
+    fn an_email_is_named_by_its_id_or_its_message_id() {
+        let id = EmailId::parse(EMAIL).unwrap();
+        for (fields, expected) in [
+            (json!({}), vec![id]),
+            (json!({ "email_id": null, "message_id": format!("<{EMAIL}@example.com>") }), vec![id]),
+            (json!({ "email_id": null, "message_id": format!("{EMAIL}@example.com") }), vec![id]),
+            (json!({ "email_id": "42" }), vec![]),
+            (json!({ "email_id": null, "message_id": "<42@example.org>" }), vec![]),
+        ] {
+            let reports = parse(event(&fields).to_string().as_bytes()).unwrap();
+            let expected: Vec<Reference> = expected.into_iter().map(Reference::Email).collect();
+            assert_eq!(reports[0].references, expected, "{fields}");
+        }
+    }
+
+    #[test]
+    fn what_has_not_the_shape_of_an_event_is_refused_whole() {
+        let refused = |body: String| {
+            let error = parse(body.as_bytes()).unwrap_err();
+            format!("{} {}", error.code.status(), error.message)
+        };
+        for (body, expected) in [
+            ("", "400 The request body is not valid JSON"),
+            ("{", "400 The request body is not valid JSON"),
+            ("7", "422 Invalid request body"),
+            ("[]", "422 Invalid request body: it holds 0 events"),
+            ("[7]", "422 events.0: Invalid request body"),
+            ("{}", "422 Missing `type` field."),
+            (r#"[{"type":"delivered"}]"#, "422 events.0: Missing `recipient` field."),
+            (r#"{"type":"delivered","recipient":"a@example.net"}"#, "422 Missing `email_id` field."),
+            (r#"{"type":7}"#, "422 Invalid `type` field"),
+        ] {
+            assert!(refused(body.into()).starts_with(expected), "{body}: {}", refused(body.into()));
+        }
+        let late = event(&json!({ "created_at": "yesterday" })).to_string();
+        assert!(refused(late).starts_with("422 Invalid `created_at` field."));
+        let many = Value::Array(vec![event(&json!({})); EVENTS_MAX + 1]).to_string();
+        assert!(refused(many).starts_with("422 Invalid request body: it holds 1001 events"));
+    }
+
+    #[test]
+    fn up_to_a_thousand_events_come_in_their_order_and_unknown_fields_are_left_alone() {
+        let events: Vec<Value> = (0..EVENTS_MAX)
+            .map(|number| event(&json!({ "recipient": format!("r{number}@example.net"), "tags": [number] })))
+            .collect();
+
+        let reports = parse(Value::Array(events).to_string().as_bytes()).unwrap();
+
+        assert_eq!(reports.len(), EVENTS_MAX);
+        assert_eq!(reports[999].findings[0].recipients, ["r999@example.net"]);
+    }
+
+    #[test]
+    fn the_time_of_an_event_is_read_with_its_offset() {
+        let at_ms = |text: &str| {
+            let reports = parse(event(&json!({ "created_at": text })).to_string().as_bytes()).unwrap();
+            reports[0].findings[0].at_ms
+        };
+
+        assert_eq!(at_ms("2026-01-05T09:12:33.456Z"), Some(1_767_604_353_456));
+        assert_eq!(at_ms("2026-01-05T10:12:33.456+01:00"), Some(1_767_604_353_456));
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_panics_the_reader(body in "\\PC{0,80}") {
+            let _ = parse(body.as_bytes());
+        }
+    }
+}

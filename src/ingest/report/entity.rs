@@ -1,0 +1,178 @@
+//! A message or one of its parts (RFC 2045): its type, its header, its body, and the parts inside.
+
+use std::borrow::Cow;
+
+use mail_parser::decoders::base64::base64_decode;
+use mail_parser::decoders::quoted_printable::quoted_printable_decode;
+use mail_parser::{ContentType, MessageParser, MimeHeaders as _};
+
+use super::fields::Fields;
+
+/// Bytes of a header that are looked at. Mail servers refuse longer ones.
+const HEADER_BYTES_MAX: usize = 128 << 10;
+/// Parts of a report that are looked at: RFC 6522 §3 gives it three.
+const PARTS_MAX: usize = 8;
+/// Bytes of text that are read from a part. A status of a hundred recipients is a third of it.
+const TEXT_BYTES_MAX: usize = 128 << 10;
+/// RFC 2046 §5.1.1 allows 70; some write more.
+const BOUNDARY_BYTES_MAX: usize = 200;
+
+pub(super) struct Entity<'a> {
+    /// Type and subtype in lower case; that of plain text when there is none (RFC 2045 §5.2).
+    pub(super) media_type: String,
+    boundary: Option<String>,
+    encoding: Encoding,
+    header: &'a [u8],
+    body: &'a [u8],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encoding {
+    None,
+    Base64,
+    QuotedPrintable,
+}
+
+impl<'a> Entity<'a> {
+    pub(super) fn read(bytes: &'a [u8]) -> Self {
+        let (header, body) = split_header(bytes);
+        let header = &header[..header.len().min(HEADER_BYTES_MAX)];
+        let parsed = MessageParser::default().parse_headers(header);
+        let content_type = parsed.as_ref().and_then(|parsed| parsed.content_type());
+        let encoding = parsed.as_ref().and_then(|parsed| parsed.content_transfer_encoding()).unwrap_or_default();
+        Self {
+            media_type: content_type.map_or_else(|| "text/plain".to_owned(), media_type),
+            boundary: content_type.and_then(|its| its.attribute("boundary")).map(ToOwned::to_owned),
+            encoding: match encoding.trim().to_ascii_lowercase().as_str() {
+                "base64" => Encoding::Base64,
+                "quoted-printable" => Encoding::QuotedPrintable,
+                _ => Encoding::None,
+            },
+            header,
+            body,
+        }
+    }
+
+    pub(super) fn header(&self) -> Fields {
+        Fields::first(&String::from_utf8_lossy(self.header))
+    }
+
+    /// Returns the start of the body as text.
+    pub(super) fn text(&self) -> String {
+        let decoded = match self.encoding {
+            Encoding::None => None,
+            Encoding::Base64 => base64_decode(self.body),
+            Encoding::QuotedPrintable => quoted_printable_decode(self.body),
+        };
+        let bytes = decoded.map_or(Cow::Borrowed(self.body), Cow::Owned);
+        String::from_utf8_lossy(&bytes[..bytes.len().min(TEXT_BYTES_MAX)]).into_owned()
+    }
+
+    /// Returns the parts of a multipart; none of anything else.
+    pub(super) fn parts(&self) -> Vec<Entity<'a>> {
+        let boundary = self.boundary.as_deref().filter(|boundary| (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len()));
+        let Some(boundary) = boundary.filter(|_| self.media_type.starts_with("multipart/")) else {
+            return Vec::new();
+        };
+        split_parts(self.body, boundary.as_bytes()).into_iter().map(Entity::read).collect()
+    }
+}
+
+fn media_type(content_type: &ContentType<'_>) -> String {
+    let subtype = content_type.subtype().unwrap_or_default();
+    format!("{}/{subtype}", content_type.ctype()).to_ascii_lowercase()
+}
+
+/// Splits at the first empty line.
+fn split_header(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let mut at = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let end = at + line.len();
+        if line == b"\n" || line == b"\r\n" {
+            return (&bytes[..at], &bytes[end..]);
+        }
+        at = end;
+    }
+    (bytes, &[])
+}
+
+/// Takes a multipart's body apart at its delimiter lines (RFC 2046 §5.1.1). A last part without the
+/// closing line, as a message that was cut short has it, counts.
+fn split_parts<'a>(body: &'a [u8], boundary: &[u8]) -> Vec<&'a [u8]> {
+    let mut parts = Vec::new();
+    let mut begun = None;
+    let mut at = 0;
+    for line in body.split_inclusive(|byte| *byte == b'\n') {
+        let (start, end) = (at, at + line.len());
+        at = end;
+        let Some(rest) = line.strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary)) else { continue };
+        let is_last = rest.starts_with(b"--");
+        if !is_last && !rest.trim_ascii().is_empty() {
+            continue;
+        }
+        if let Some(begun) = begun.take() {
+            parts.push(&body[begun..start]);
+        }
+        if is_last || parts.len() == PARTS_MAX {
+            return parts;
+        }
+        begun = Some(end);
+    }
+    parts.extend(begun.map(|begun| &body[begun..]));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parts(body: &str) -> Vec<&str> {
+        split_parts(body.as_bytes(), b"x").into_iter().map(|part| std::str::from_utf8(part).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_multipart_is_taken_apart_at_its_delimiter_lines_alone() {
+        assert_eq!(parts("before\n--x\na\n--x \t\r\nb\n--x--\nafter\n--x\nc"), ["a\n", "b\n"]);
+        assert_eq!(parts("--x\na\n--xy\n --x\n--x\nb"), ["a\n--xy\n --x\n", "b"]);
+        assert_eq!(parts("no delimiter"), [""; 0]);
+        assert_eq!(parts(&"--x\na\n".repeat(100)).len(), PARTS_MAX);
+    }
+
+    #[test]
+    fn a_part_s_type_is_in_lower_case_and_plain_text_without_one() {
+        for (head, expected) in [
+            ("Content-Type: Message/Delivery-Status\n\n", "message/delivery-status"),
+            ("content-type: text/RFC822-Headers; charset=utf-8\r\n\r\n", "text/rfc822-headers"),
+            ("Subject: x\n\n", "text/plain"),
+            ("\nbody", "text/plain"),
+            ("", "text/plain"),
+        ] {
+            assert_eq!(Entity::read(head.as_bytes()).media_type, expected, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn an_encoded_part_reads_decoded() {
+        for (encoding, body) in [("base64", "QWN0aW9uOiBmYWlsZWQ="), ("Quoted-Printable", "Action:=20fa=\r\niled")] {
+            let part = format!("Content-Transfer-Encoding: {encoding}\r\n\r\n{body}");
+            assert_eq!(Entity::read(part.as_bytes()).text(), "Action: failed");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..400), boundary in "[a-z]{1,3}") {
+            let entity = Entity::read(&bytes);
+            let _ = (entity.text(), entity.parts().len());
+            prop_assert!(split_parts(&bytes, boundary.as_bytes()).len() <= PARTS_MAX);
+        }
+
+        #[test]
+        fn what_looks_like_a_multipart_keeps_every_bound(body in "(--b(--)?\r?\n|[a-zA-Z:;/=\"* \t]{0,20}\r?\n){0,60}") {
+            let message = format!("Content-Type: multipart/report; boundary=b\r\n\r\n{body}");
+            prop_assert!(Entity::read(message.as_bytes()).parts().len() <= PARTS_MAX);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Reports read from messages (RFC 6522): delivery status (RFC 3464) and complaints (RFC 5965). Pure.
+//!
+//! `entity.rs` a message or a part and the parts inside it; `fields.rs` groups of header fields;
+//! `delivery_status.rs` and `feedback.rs` the two kinds of report; here what names the email.
+//!
+//! Hostile mail: only the outermost multipart is taken apart, into a bounded number of parts, and what
+//! was returned is read as header fields alone, so that nothing nests.
+
+mod delivery_status;
+mod entity;
+mod feedback;
+mod fields;
+
+use entity::Entity;
+use fields::Fields;
+
+use super::model::{Reference, Report, Stand, address};
+use crate::id::EmailId;
+
+/// Header fields in which the return path of the email may stand: whom the report was written to.
+const WRITTEN_TO: [&str; 4] = ["To", "Delivered-To", "X-Original-To", "Envelope-To"];
+/// What names the email in the header of the report itself (RFC 3834 §3.1.5).
+const ANSWERS_TO: [&str; 2] = ["References", "In-Reply-To"];
+/// What a return path of ours begins with, so that no other address is tried.
+const RETURN_PATH_TAG: &str = "b+";
+/// Return paths and ids that are tried for one report.
+const REFERENCES_MAX: usize = 16;
+
+/// Reads a message; `None` when it is no report, or says nothing that concerns us.
+pub fn parse(message: &[u8]) -> Option<Report> {
+    let report = Entity::read(message);
+    // RFC 6522 §3: automatic replies and people's mail are of other types.
+    if report.media_type != "multipart/report" {
+        return None;
+    }
+    let header = report.header();
+    let parts = report.parts();
+    let returned = parts.iter().find_map(returned_header).unwrap_or_default();
+    let mut references = References::default();
+    for name in WRITTEN_TO {
+        header.all(name).for_each(|value| references.add_return_paths(value));
+    }
+    let mut findings = Vec::new();
+    for part in &parts {
+        match part.media_type.as_str() {
+            "message/delivery-status" | "message/global-delivery-status" => {
+                findings = delivery_status::read(&part.text(), || words(&parts));
+            }
+            "message/feedback-report" => {
+                let fields = Fields::first(&part.text());
+                fields.all("Original-Mail-From").for_each(|value| references.add_return_paths(value));
+                findings.extend(feedback::read(&fields));
+            }
+            _ => continue,
+        }
+        // RFC 6522 §3: there is one such part.
+        break;
+    }
+    if findings.is_empty() {
+        return None;
+    }
+    returned.all("Return-Path").for_each(|value| references.add_return_paths(value));
+    returned.all("Message-ID").for_each(|value| references.add_ids(value));
+    for name in ANSWERS_TO {
+        header.all(name).for_each(|value| references.add_ids(value));
+    }
+    Some(Report { references: references.0, findings, stand: Stand::OnlyRecipient })
+}
+
+/// Returns the header of the message that the report is about, where this part returns it.
+fn returned_header(part: &Entity<'_>) -> Option<Fields> {
+    let returns = ["message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers"];
+    returns.contains(&part.media_type.as_str()).then(|| Fields::first(&part.text()))
+}
+
+/// Returns what the report says to people.
+fn words(parts: &[Entity<'_>]) -> String {
+    parts.iter().find(|part| part.media_type == "text/plain").map(Entity::text).unwrap_or_default()
+}
+
+#[derive(Default)]
+struct References(Vec<Reference>);
+
+impl References {
+    fn add(&mut self, reference: Reference) {
+        if self.0.len() < REFERENCES_MAX && !self.0.contains(&reference) {
+            self.0.push(reference);
+        }
+    }
+
+    fn add_return_paths(&mut self, value: &str) {
+        for word in value.split(|char: char| char.is_whitespace() || "<>,;:\"()".contains(char)) {
+            let is_ours =
+                word.get(..RETURN_PATH_TAG.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(RETURN_PATH_TAG));
+            if let Some(address) = address(word).filter(|_| is_ours) {
+                self.add(Reference::ReturnPath(address));
+            }
+        }
+    }
+
+    fn add_ids(&mut self, value: &str) {
+        value.split_whitespace().filter_map(of_message_id).for_each(|id| self.add(Reference::Email(id)));
+    }
+}
+
+/// Returns the email that a `Message-ID` of ours names, with or without angle brackets.
+pub(super) fn of_message_id(text: &str) -> Option<EmailId> {
+    let text = text.trim();
+    let id = text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).unwrap_or(text);
+    let (local, _domain) = id.split_once('@')?;
+    EmailId::parse(local)
+}
+
+#[cfg(test)]
+mod tests;

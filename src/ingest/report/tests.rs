@@ -1,0 +1,163 @@
+//! Reports as Postfix, Exim and mailbox providers write them: `tests/fixtures/reports/README.md`.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::events::BounceType;
+use crate::ingest::model::{Finding, Outcome};
+
+const RETURN_PATH: &str = "b+agny23pzwbyabaaaaaaaaaaaaiaaa.k3mzq7ya@send.example.com";
+const EMAIL: &str = "019b8d6d-f9b0-7000-8000-000000000002";
+
+macro_rules! report {
+    ($name:literal) => {
+        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/reports/", $name, ".eml"))
+    };
+}
+
+fn by_return_path() -> Reference {
+    Reference::ReturnPath(RETURN_PATH.to_owned())
+}
+
+fn by_id() -> Reference {
+    Reference::Email(EmailId::parse(EMAIL).unwrap())
+}
+
+/// Returns the only finding: whom it is about, and what became of it, in one line.
+fn said(report: &Report) -> (String, String) {
+    let [Finding { recipients, outcome, at_ms: None }] = report.findings.as_slice() else {
+        panic!("one finding: {report:?}")
+    };
+    let said = match outcome {
+        Outcome::Delivered { reply } => format!("delivered: {}", reply.as_deref().unwrap_or_default()),
+        Outcome::Delayed { reply } => format!("delayed: {}", reply.as_deref().unwrap_or_default()),
+        Outcome::Bounced { bounce, suppresses } => {
+            assert!(*suppresses && bounce.bounce_type == BounceType::Permanent, "{bounce:?}");
+            format!("bounced {}: {}", bounce.subtype, bounce.diagnostic.join(", "))
+        }
+        Outcome::Failed { reason, diagnostic } => {
+            format!("failed {reason}: {}", diagnostic.as_deref().unwrap_or_default())
+        }
+        Outcome::Complained { feedback_type } => {
+            format!("complained: {}", feedback_type.as_deref().unwrap_or_default())
+        }
+    };
+    (recipients.first().cloned().unwrap_or_default(), said)
+}
+
+#[test]
+fn the_reports_of_real_servers_say_what_happened() {
+    let no_such_user = "bounced NoEmail: 550 5.1.1 No such user here";
+    let content = "failed content_rejected: 554 5.7.1 Message content rejected";
+    let greylisted = "450 4.7.1 Greylisted, please try again later";
+    for (message, recipient, expected) in [
+        (
+            &report!("postfix-unknown-user")[..],
+            "unknown@example.org",
+            "bounced NoEmail: unknown user: \"unknown@example.org\"",
+        ),
+        (report!("postfix-remote-unknown-user"), "unknown.grace@example.org", no_such_user),
+        (report!("postfix-content-refused"), "content.grace@example.org", content),
+        (report!("postfix-expired"), "grey.grace@example.org", &format!("failed expired: {greylisted}")),
+        (report!("postfix-delayed"), "grey.grace@example.org", &format!("delayed: {greylisted}")),
+        (report!("postfix-success"), "ada@example.net", "delivered: delivery via virtual: delivered to maildir"),
+        (report!("postfix-relayed"), "far.ada@example.net", "delivered: 250 2.0.0 Taken"),
+        (report!("exim-unrouteable"), "unknown@example.org", "bounced NoEmail: Unrouteable address"),
+        (report!("exim-remote-unknown-user"), "unknown.grace@example.org", no_such_user),
+        (report!("exim-content-refused"), "content.grace@example.org", content),
+        (report!("exim-delayed"), "grey.grace@example.org", &format!("delayed: {greylisted}")),
+        (report!("exim-success"), "ada@example.net", "delivered: relayed via non SMTP router"),
+    ] {
+        let report = parse(message).expect("a report");
+
+        assert_eq!(said(&report), (recipient.to_owned(), expected.to_owned()));
+        assert_eq!(report.references, [by_return_path(), by_id()]);
+        assert_eq!(report.stand, Stand::OnlyRecipient);
+    }
+}
+
+#[test]
+fn a_complaint_names_the_email_by_what_the_provider_left_of_it() {
+    let redacted = parse(report!("arf-abuse")).unwrap();
+    let full = parse(report!("arf-full")).unwrap();
+
+    assert_eq!(said(&redacted), (String::new(), "complained: abuse".to_owned()));
+    assert_eq!(redacted.references, [by_id()]);
+    assert_eq!(said(&full), ("grace@example.org".to_owned(), "complained: fraud".to_owned()));
+    assert_eq!(full.references, [by_return_path(), by_id()]);
+}
+
+#[test]
+fn what_is_no_report_says_nothing() {
+    let no_findings =
+        String::from_utf8_lossy(report!("postfix-unknown-user")).replace("Action: failed", "Action: none");
+    for message in [
+        &report!("arf-not-spam")[..],
+        report!("auto-reply"),
+        no_findings.as_bytes(),
+        b"",
+        b"\r\n\r\n",
+        b"Subject: Undelivered Mail Returned to Sender\r\n\r\n550 5.1.1 nobody",
+        b"Content-Type: multipart/report\r\n\r\n--x\r\n",
+        b"Content-Type: multipart/report; boundary=\"\"\r\n\r\n--\r\nContent-Type: message/delivery-status\r\n\r\n",
+        b"\xff\xfe\x00",
+    ] {
+        assert_eq!(parse(message), None, "{}", message.escape_ascii());
+    }
+}
+
+#[test]
+fn a_report_inside_another_message_is_not_one() {
+    let inner = String::from_utf8_lossy(report!("postfix-unknown-user")).into_owned();
+    let forwarded = format!("Content-Type: multipart/mixed; boundary=out\r\n\r\n--out\r\n{inner}\r\n--out--\r\n");
+
+    assert_eq!(parse(forwarded.as_bytes()), None);
+}
+
+#[test]
+fn a_report_that_was_cut_short_is_read_as_far_as_it_goes() {
+    let whole = report!("postfix-unknown-user");
+    let returned = whole.windows(14).position(|window| window == b"message/rfc822").unwrap();
+
+    let report = parse(&whole[..returned - 20]).unwrap();
+
+    assert_eq!(report.references, [by_return_path()]);
+}
+
+#[test]
+fn a_message_that_nests_deeply_or_in_great_number_is_read_in_bounds() {
+    let nested = "Content-Type: message/rfc822\r\n\r\n".repeat(30_000);
+    let multiparts: String = (0..10_000)
+        .map(|depth| format!("Content-Type: multipart/report; boundary=b{depth}\r\n\r\n--b{depth}\r\n"))
+        .collect();
+    let parts = format!("Content-Type: multipart/report; boundary=b\r\n\r\n{}", "--b\r\n\r\n".repeat(100_000));
+    let header = format!("{}\r\n\r\n", "To: b+a@b, ".repeat(90_000));
+    for message in [nested, multiparts, parts, header] {
+        assert_eq!(parse(message.as_bytes()), None);
+    }
+}
+
+#[test]
+fn only_addresses_of_the_form_of_ours_are_tried() {
+    let mut references = References::default();
+    references.add_return_paths("Ada <ada@example.net>, \"b+x\" <B+One.two@send.example.com>, b+nothing, <b+>");
+    references.add_ids("<20260105.1@example.org> <019b8d6d-f9b0-7000-8000-000000000002@example.com> x");
+    (0..100).for_each(|number| references.add_return_paths(&format!("b+{number}@example.com")));
+
+    assert_eq!(references.0[0], Reference::ReturnPath("B+One.two@send.example.com".to_owned()));
+    assert_eq!(references.0[1], by_id());
+    assert_eq!(references.0.len(), REFERENCES_MAX);
+}
+
+proptest! {
+    #[test]
+    fn no_report_panics_the_reader(
+        kind in "message/(delivery-status|feedback-report|rfc822)|text/(plain|rfc822-headers)",
+        fields in "((Action|Status|Final-Recipient|Diagnostic-Code|Feedback-Type|Message-ID|Original-Rcpt-To): ?[ -~äß]{0,30}\r?\n(\r?\n)?){0,12}",
+    ) {
+        let message = format!("To: b+x@y\r\nContent-Type: multipart/report; boundary=b\r\n\r\n--b\r\nContent-Type: {kind}\r\n\r\n{fields}\r\n--b--");
+        if let Some(report) = parse(message.as_bytes()) {
+            prop_assert!(!report.findings.is_empty() && report.references.len() <= REFERENCES_MAX);
+        }
+    }
+}

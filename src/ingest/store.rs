@@ -1,0 +1,107 @@
+//! The marks of what has been ingested: a request that is repeated does nothing.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::clock::{DAY_MS, TimestampMs};
+use crate::context::Context;
+use crate::store::tables::INGESTED;
+use crate::store::{Reads, StoreError, WriteTx};
+
+/// Days for which a repeat is known. Relays give up on a request within three days, and mail servers
+/// on a message within five.
+const DAYS: u32 = 7;
+/// Marks removed in one transaction.
+const PAGE_ROWS: usize = 1_000;
+const FIRST: [u8; 32] = [0; 32];
+const LAST: [u8; 32] = [0xff; 32];
+
+/// What a request is known by when it comes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark([u8; 32]);
+
+impl Mark {
+    /// Returns the mark of a request that has an id.
+    pub(super) fn of_id(id: &str) -> Self {
+        Self::of(b"id", id.as_bytes())
+    }
+
+    /// Returns the mark of a message: whoever hands it in, and under whatever id, it is the same.
+    pub(super) fn of_message(message: &[u8]) -> Self {
+        Self::of(b"message", message)
+    }
+
+    fn of(kind: &[u8], value: &[u8]) -> Self {
+        Self(Sha256::new().chain_update(kind).chain_update([0]).chain_update(value).finalize().into())
+    }
+}
+
+/// Puts a mark unless it is there; returns whether it was not.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn put_once(tx: &WriteTx<'_>, mark: Mark, now_ms: TimestampMs) -> Result<bool, StoreError> {
+    let today = day(now_ms);
+    for earlier in today.saturating_sub(DAYS - 1)..=today {
+        if tx.contains(&INGESTED, &(earlier, mark.0))? {
+            return Ok(false);
+        }
+    }
+    tx.put(&INGESTED, &(today, mark.0), &())?;
+    Ok(true)
+}
+
+/// Removes marks that nothing asks for any more. A sweep costs what it removes.
+///
+/// # Errors
+/// [`StoreError`].
+pub async fn purge(context: &Context) -> Result<(), StoreError> {
+    let Some(until) = day(context.now_ms()).checked_sub(DAYS) else { return Ok(()) };
+    loop {
+        let remove = move |tx: &WriteTx<'_>| tx.delete_range(&INGESTED, &(0, FIRST), &(until, LAST), PAGE_ROWS);
+        if context.store.write_bulk::<_, StoreError>(remove).await? < PAGE_ROWS {
+            return Ok(());
+        }
+    }
+}
+
+/// Returns the day of a time, counted from the Unix epoch.
+fn day(ms: TimestampMs) -> u32 {
+    u32::try_from(ms.div_euclid(DAY_MS)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_repeat_is_known_for_a_week_and_then_forgotten() {
+        let (_directory, context) = Context::temporary();
+        let day = Duration::from_secs(24 * 3600);
+        let is_first = |mark: Mark| {
+            let now_ms = context.now_ms();
+            context.store.write::<_, StoreError>(move |tx| put_once(tx, mark, now_ms))
+        };
+        let (one, other) = (Mark::of_id("msg_1"), Mark::of_message(b"msg_1"));
+
+        assert!(is_first(one).await.unwrap());
+        assert!(is_first(other).await.unwrap(), "an id and a message are never the same");
+        context.clock.advance(day * 6);
+        purge(&context).await.unwrap();
+        assert!(!is_first(one).await.unwrap());
+        context.clock.advance(day);
+        purge(&context).await.unwrap();
+
+        let kept = context.store.read_now::<_, StoreError>(|tx| {
+            let mut kept = 0;
+            tx.scan(&INGESTED, &(0, FIRST), &(u32::MAX, LAST), crate::store::Order::Ascending, |_, _| {
+                kept += 1;
+                crate::store::NEXT
+            })?;
+            Ok(kept)
+        });
+        assert_eq!(kept.unwrap(), 0);
+        assert!(is_first(one).await.unwrap());
+    }
+}

@@ -1,0 +1,273 @@
+//! What follows from reports: statuses, events and suppressions, in one transaction with the mark
+//! that makes a repeat do nothing.
+//!
+//! A report tells what another system did with a message it took, so that it never puts anything back
+//! into the queue. It may come before our own conversation with that system has been written down: a
+//! recipient whose delivery is under way is told about like one whose delivery has ended. One who
+//! waits between two attempts is our own affair: only what forbids a further attempt counts, a bounce
+//! that suppresses or a complaint, and it ends the waiting. One to whom nothing was ever sent is in no
+//! report.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use super::model::{Finding, Outcome, Reference, Report, Stand};
+use super::store::{Mark, put_once};
+use crate::address::EmailAddress;
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::delivery::{ReturnPaths, simulated};
+use crate::emails::{self, DeliveryState, EmailRow, LastEvent, RecipientRow, bare};
+use crate::events::{self, Detail, ERASED, Event, Kind};
+use crate::id::{EmailId, TeamId};
+use crate::signature::WebhookSecret;
+use crate::store::{StoreError, WriteTx};
+use crate::suppressions::{self, Cause};
+
+/// Delays that are told of one recipient: a system warns once or twice before it gives up.
+const DELAYS_TOLD_MAX: usize = 5;
+/// Bytes that what follows from one finding takes, about.
+const FINDING_BYTES: usize = 1_024;
+
+/// Takes in reports that are signed.
+pub struct Ingest {
+    context: Context,
+    secret: Option<WebhookSecret>,
+    return_paths: ReturnPaths,
+}
+
+/// What came of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Findings that something followed from.
+    pub accepted: usize,
+    /// Findings that say nothing, nothing that is not known, or nothing about an email of ours.
+    pub ignored: usize,
+}
+
+impl Ingest {
+    /// Returns the intake of the instance that `context` belongs to. Without a secret it is closed.
+    pub fn new(context: Context, secret: Option<WebhookSecret>) -> Self {
+        let return_paths = ReturnPaths::new(&context.keyring);
+        Self { context, secret, return_paths }
+    }
+
+    /// Returns the secret that requests are signed with; `None` when the intake is closed.
+    pub(super) fn secret(&self) -> Option<&WebhookSecret> {
+        self.secret.as_ref()
+    }
+
+    /// Returns the time that signatures are held against.
+    pub(super) fn now_ms(&self) -> TimestampMs {
+        self.context.now_ms()
+    }
+
+    /// Tells what reports say, unless they have been told before.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing is told.
+    pub async fn tell(&self, mark: Mark, reports: Vec<Report>) -> Result<Told, StoreError> {
+        // A report without a finding says one thing that means nothing here.
+        let count: usize = reports.iter().map(|report| report.findings.len().max(1)).sum();
+        if reports.iter().all(|report| report.findings.is_empty()) {
+            return Ok(Told { accepted: 0, ignored: count });
+        }
+        let (context, return_paths) = (self.context.clone(), self.return_paths.clone());
+        self.context
+            .store
+            .write_sized(count * FINDING_BYTES, move |tx| {
+                if !put_once(tx, mark, context.now_ms())? {
+                    return Ok(Told { accepted: 0, ignored: count });
+                }
+                let mut telling = Telling { tx, context: &context, return_paths: &return_paths, open: BTreeMap::new() };
+                let mut accepted = 0;
+                for report in &reports {
+                    accepted += telling.tell(report)?;
+                }
+                telling.close()?;
+                Ok(Told { accepted, ignored: count - accepted })
+            })
+            .await
+    }
+}
+
+/// The emails of one request, each read once and written once.
+struct Telling<'a, 't> {
+    tx: &'a WriteTx<'t>,
+    context: &'a Context,
+    return_paths: &'a ReturnPaths,
+    open: BTreeMap<EmailId, Option<Open>>,
+}
+
+/// An email that is told about.
+struct Open {
+    team: TeamId,
+    row: EmailRow,
+    timeline: Vec<Event>,
+    changed: bool,
+}
+
+impl Telling<'_, '_> {
+    /// Returns how many of the report's findings something followed from.
+    fn tell(&mut self, report: &Report) -> Result<usize, StoreError> {
+        let (tx, context) = (self.tx, self.context);
+        for reference in &report.references {
+            let Some((id, group)) = self.resolve(reference) else { continue };
+            let Some(email) = self.open(id)? else { continue };
+            let mut told = 0;
+            for finding in &report.findings {
+                if let Some(index) = email.recipient(finding, report.stand, group)
+                    && email.is_news(index, &finding.outcome)
+                {
+                    email.apply(tx, context, id, index, finding)?;
+                    told += 1;
+                }
+            }
+            return Ok(told);
+        }
+        Ok(0)
+    }
+
+    /// Returns the email that is named, and the recipient group where a return path names it.
+    fn resolve(&self, reference: &Reference) -> Option<(EmailId, Option<u16>)> {
+        match reference {
+            Reference::ReturnPath(address) => {
+                self.return_paths.read(address).map(|(email, group)| (email, Some(group)))
+            }
+            Reference::Email(id) => Some((*id, None)),
+        }
+    }
+
+    fn open(&mut self, id: EmailId) -> Result<Option<&mut Open>, StoreError> {
+        let open = match self.open.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(read(self.tx, id)?),
+        };
+        Ok(open.as_mut())
+    }
+
+    fn close(self) -> Result<(), StoreError> {
+        for (id, open) in self.open {
+            if let Some(Open { team, row, timeline: _, changed: true }) = open {
+                emails::put_settled(self.tx, team, id, &row)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(tx: &WriteTx<'_>, id: EmailId) -> Result<Option<Open>, StoreError> {
+    let Some((team, row)) = emails::find_of_any_team(tx, id)? else { return Ok(None) };
+    Ok(Some(Open { team, row, timeline: events::of_email(tx, id)?, changed: false }))
+}
+
+impl Open {
+    /// Returns the recipient that a finding is about.
+    fn recipient(&self, finding: &Finding, stand: Stand, group: Option<u16>) -> Option<usize> {
+        let recipients = &self.row.recipients;
+        let named = finding.recipients.iter().find_map(|address| {
+            recipients.iter().position(|recipient| bare(&recipient.mailbox).eq_ignore_ascii_case(address))
+        });
+        let only = || {
+            let mut meant = (0..).zip(recipients).filter(|(_, its)| group.is_none_or(|group| its.group == group));
+            meant.next().filter(|_| meant.next().is_none()).map(|(index, _)| index)
+        };
+        let index = named.or_else(|| (stand == Stand::OnlyRecipient).then(only).flatten())?;
+        let mailbox = &recipients[index].mailbox;
+        let is_real = mailbox != ERASED && simulated::outcome(bare(mailbox)).is_none();
+        is_real.then_some(index)
+    }
+
+    /// Returns whether an outcome is possible for the recipient, and not known.
+    fn is_news(&self, index: usize, outcome: &Outcome) -> bool {
+        let recipient = &self.row.recipients[index];
+        may_be(recipient, outcome) && !self.is_known(bare(&recipient.mailbox), recipient.last_event, outcome)
+    }
+
+    fn is_known(&self, address: &str, rung: LastEvent, outcome: &Outcome) -> bool {
+        let told = |kinds: &[Kind]| {
+            let of_kind = self.timeline.iter().filter(|event| kinds.contains(&event.kind));
+            of_kind.filter(|event| event.recipients.iter().any(|its| its.eq_ignore_ascii_case(address))).count()
+        };
+        match outcome {
+            Outcome::Delivered { .. } => told(&[Kind::Delivered]) > 0,
+            // A delay that comes after the end is late, and there is no end to them.
+            Outcome::Delayed { .. } => rung >= LastEvent::Bounced || told(&[Kind::DeliveryDelayed]) >= DELAYS_TOLD_MAX,
+            // It is refused once, whoever tells it first.
+            Outcome::Bounced { .. } | Outcome::Failed { .. } => told(&[Kind::Bounced, Kind::Failed]) > 0,
+            Outcome::Complained { .. } => told(&[Kind::Complained]) > 0,
+        }
+    }
+
+    fn apply(
+        &mut self,
+        tx: &WriteTx<'_>,
+        context: &Context,
+        id: EmailId,
+        index: usize,
+        finding: &Finding,
+    ) -> Result<(), StoreError> {
+        let address = bare(&self.row.recipients[index].mailbox).to_owned();
+        let (kind, rung, detail, cause) = match finding.outcome.clone() {
+            Outcome::Delivered { reply } => (Kind::Delivered, LastEvent::Delivered, detail_of(reply), None),
+            Outcome::Delayed { reply } => (Kind::DeliveryDelayed, LastEvent::DeliveryDelayed, detail_of(reply), None),
+            Outcome::Bounced { bounce, suppresses } => {
+                (Kind::Bounced, LastEvent::Bounced, Detail::Bounce(bounce), suppresses.then(|| Cause::bounce(id)))
+            }
+            Outcome::Failed { reason, diagnostic } => {
+                let detail = Detail::Failed { reason, diagnostic: diagnostic.into_iter().collect() };
+                (Kind::Failed, LastEvent::Failed, detail, None)
+            }
+            Outcome::Complained { feedback_type } => (
+                Kind::Complained,
+                LastEvent::Complained,
+                Detail::Complaint { feedback_type },
+                Some(Cause::complaint(id)),
+            ),
+        };
+        let recipient = &mut self.row.recipients[index];
+        recipient.last_event.climb(rung);
+        if matches!(recipient.state, DeliveryState::Waiting { .. }) {
+            // Its place in the queue is empty when it is due, and goes then.
+            recipient.state = DeliveryState::Settled;
+        }
+        self.row.last_event.climb(rung);
+        self.changed = true;
+        if let Some(cause) = cause
+            && let Ok(address) = EmailAddress::parse(&address)
+        {
+            suppressions::add(tx, context, self.team, &address, cause)?;
+        }
+        let at_ms = self.time_of(finding, context.now_ms());
+        self.record(tx, context, id, Event { kind, at_ms, recipients: vec![address], detail })
+    }
+
+    /// Returns when something happened, as far as that is possible.
+    fn time_of(&self, finding: &Finding, now_ms: TimestampMs) -> TimestampMs {
+        finding.at_ms.unwrap_or(now_ms).max(self.row.created_ms).min(now_ms)
+    }
+
+    fn record(&mut self, tx: &WriteTx<'_>, context: &Context, id: EmailId, event: Event) -> Result<(), StoreError> {
+        emails::record(tx, context, self.team, id, &self.row, event.clone())?;
+        self.timeline.push(event);
+        Ok(())
+    }
+}
+
+/// Returns whether another system can have had the message for the recipient, and whether the queue
+/// leaves room for the outcome.
+fn may_be(recipient: &RecipientRow, outcome: &Outcome) -> bool {
+    let was_sent = recipient.last_event >= LastEvent::Sent
+        && !matches!(recipient.last_event, LastEvent::Suppressed | LastEvent::Canceled);
+    was_sent
+        && match recipient.state {
+            DeliveryState::InFlight | DeliveryState::Settled => true,
+            DeliveryState::Waiting { .. } => {
+                matches!(outcome, Outcome::Complained { .. } | Outcome::Bounced { suppresses: true, .. })
+            }
+        }
+}
+
+fn detail_of(reply: Option<String>) -> Detail {
+    reply.map_or(Detail::None, |reply| Detail::Reply { reply })
+}

@@ -1,0 +1,196 @@
+//! What a refusal comes to that another system reports. Pure.
+//!
+//! The other system has given up, so that every verdict is final: what our own delivery would try
+//! again has expired there, or was rejected. Only a recipient that does not exist bounces.
+
+use super::model::{Outcome, kept};
+use crate::delivery::smtp::{Action, BounceKind, EnhancedCode, FailReason, Phase, RefusalClass, Reply, classify};
+use crate::delivery::smtp::{Verdict, parse_reply};
+use crate::events::{Bounce, BounceType};
+
+const MESSAGE: &str = "The recipient's mail system reported that the message cannot be delivered.";
+
+/// What a report says of a refusal.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Refusal<'a> {
+    /// `Status` (RFC 3464 §2.3.4): `5.1.1`.
+    pub(super) status: Option<&'a str>,
+    /// What was said, with or without a reply code: `550 5.1.1 No such user`.
+    pub(super) diagnostic: Option<&'a str>,
+    /// The host that said it.
+    pub(super) host: Option<&'a str>,
+}
+
+impl Refusal<'_> {
+    /// Returns the outcome for the recipient.
+    pub(super) fn outcome(self) -> Outcome {
+        let diagnostic = self.said();
+        let Some(reply) = self.reply() else {
+            return Outcome::Failed { reason: FailReason::Rejected.as_str().to_owned(), diagnostic };
+        };
+        let verdict = classify(Phase::Rcpt, &reply, self.host.unwrap_or_default());
+        match verdict.action {
+            Action::Bounce { suppress } => {
+                Outcome::Bounced { bounce: bounce(&verdict, diagnostic), suppresses: suppress }
+            }
+            action => Outcome::Failed { reason: reason(action, &reply).as_str().to_owned(), diagnostic },
+        }
+    }
+
+    /// Returns the outcome where what was said has a clear meaning.
+    pub(super) fn clear_outcome(self) -> Option<Outcome> {
+        let verdict = classify(Phase::Rcpt, &self.reply()?, self.host.unwrap_or_default());
+        let is_clear = !matches!(verdict.class, RefusalClass::Unknown | RefusalClass::Temporary);
+        is_clear.then(|| self.outcome())
+    }
+
+    /// Returns what was said, for people.
+    pub(super) fn said(self) -> Option<String> {
+        match (self.status, self.diagnostic.and_then(kept)) {
+            (_, Some(diagnostic)) => Some(diagnostic),
+            (Some(status), None) => kept(status),
+            (None, None) => None,
+        }
+    }
+
+    /// Returns what was said as an SMTP reply. The code in the words is that of the host which
+    /// refused, and beats the status, which many systems leave at `5.0.0`.
+    fn reply(self) -> Option<Reply> {
+        let status = self.status.and_then(enhanced_code);
+        let words = self.diagnostic.and_then(kept).unwrap_or_default();
+        if let Some(reply) = reply_of(&words) {
+            let known = reply.enhanced.or(status.filter(|(class, _, _)| u16::from(*class) == reply.code / 100));
+            return Some(Reply { enhanced: known, ..reply });
+        }
+        let (class, subject, detail) = match status {
+            Some(status) => status,
+            None if words.is_empty() => return None,
+            // The other system has given up, in words alone.
+            None => (5, 0, 0),
+        };
+        let code = if class == 4 { 450 } else { 550 };
+        Some(Reply { code, enhanced: Some((class, subject, detail)), text: words })
+    }
+}
+
+/// Reads a reply of one line; the lines of a longer one have been joined by whoever reports it.
+fn reply_of(words: &str) -> Option<Reply> {
+    let (code, rest) = words.split_at_checked(3)?;
+    let rest = rest.strip_prefix([' ', '-']).or(rest.is_empty().then_some(rest))?;
+    let (reply, _) = parse_reply(format!("{code} {rest}\n").as_bytes()).ok()?;
+    (reply.is_transient() || reply.is_permanent()).then_some(reply)
+}
+
+/// Reads `5.1.1`, with whatever follows it.
+fn enhanced_code(status: &str) -> Option<EnhancedCode> {
+    let (reply, _) = parse_reply(format!("550 {}\n", kept(status)?).as_bytes()).ok()?;
+    reply.enhanced.filter(|(class, _, _)| *class != 2)
+}
+
+/// Returns why it was given up. A reply for the moment means that its time has run out.
+fn reason(action: Action, reply: &Reply) -> FailReason {
+    match action {
+        Action::Fail { reason } => reason,
+        _ if reply.is_transient() || matches!(reply.enhanced, Some((4, _, _))) => FailReason::Expired,
+        _ => FailReason::Rejected,
+    }
+}
+
+fn bounce(verdict: &Verdict, diagnostic: Option<String>) -> Bounce {
+    let bounce_type = match verdict.kind {
+        BounceKind::Permanent => BounceType::Permanent,
+        BounceKind::Transient => BounceType::Transient,
+        BounceKind::Undetermined => BounceType::Undetermined,
+    };
+    reported(bounce_type, verdict.subtype, diagnostic)
+}
+
+/// Returns a bounce that another system reports.
+pub(super) fn reported(bounce_type: BounceType, subtype: &str, diagnostic: Option<String>) -> Bounce {
+    Bounce {
+        message: MESSAGE.to_owned(),
+        bounce_type,
+        subtype: subtype.to_owned(),
+        diagnostic: diagnostic.into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn short(outcome: &Outcome) -> String {
+        match outcome {
+            Outcome::Bounced { bounce, suppresses } => {
+                format!("{} {} {suppresses}", bounce.bounce_type.as_str(), bounce.subtype)
+            }
+            Outcome::Failed { reason, .. } => reason.clone(),
+            other => panic!("a refusal is final: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn only_a_recipient_that_does_not_exist_bounces() {
+        for (status, diagnostic, expected) in [
+            (Some("5.1.1"), Some("550 5.1.1 No such user here"), "Permanent NoEmail true"),
+            (Some("5.0.0"), Some("550 5.1.1 No such user here"), "Permanent NoEmail true"),
+            (
+                Some("5.0.0"),
+                Some("550-5.1.1 The account does not exist. 550 5.1.1 Try again"),
+                "Permanent NoEmail true",
+            ),
+            (Some("5.1.1"), None, "Permanent NoEmail true"),
+            (Some("5.1.1"), Some("unknown user: \"ada\""), "Permanent NoEmail true"),
+            (Some("5.0.0"), Some("Unrouteable address"), "Permanent NoEmail true"),
+            (None, Some("User unknown"), "Permanent NoEmail true"),
+            (Some("5.1.2 (bad domain)"), None, "Permanent NoEmail true"),
+            (Some("5.7.1"), Some("554 5.7.1 Message content rejected"), "content_rejected"),
+            (Some("5.0.0"), Some("554 5.7.1 Message content rejected"), "content_rejected"),
+            (Some("5.3.4"), Some("552 5.3.4 Message too big"), "message_too_large"),
+            (Some("5.7.26"), Some("550 5.7.26 Unauthenticated email is not accepted"), "authentication_failed"),
+            (Some("5.7.1"), Some("550 5.7.1 blocked using a blocklist"), "rejected"),
+            (Some("5.2.2"), Some("552 5.2.2 Mailbox full"), "rejected"),
+            (Some("4.7.1"), Some("450 4.7.1 Greylisted, please try again later"), "expired"),
+            (Some("5.0.0"), Some("450 4.7.1 Greylisted, please try again later"), "expired"),
+            (Some("4.4.1"), Some("connect to mx.example.org[192.0.2.1]:25: Connection timed out"), "expired"),
+            (Some("4.1.1"), None, "expired"),
+            (Some("5.0.0"), None, "rejected"),
+            (Some("5.0.0"), Some("554 transaction failed"), "rejected"),
+            (None, None, "rejected"),
+            (Some("2.0.0"), None, "rejected"),
+            (Some("nonsense"), Some(""), "rejected"),
+        ] {
+            let outcome = Refusal { status, diagnostic, host: None }.outcome();
+
+            assert_eq!(short(&outcome), expected, "{status:?} {diagnostic:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_said_is_kept_word_for_word() {
+        let refusal = |status, diagnostic| Refusal { status, diagnostic, host: None };
+
+        assert_eq!(refusal(Some("5.1.1"), Some("550 5.1.1 Nobody")).said().as_deref(), Some("550 5.1.1 Nobody"));
+        assert_eq!(refusal(Some("5.1.1"), None).said().as_deref(), Some("5.1.1"));
+        assert_eq!(refusal(None, Some("\r\n")).said(), None);
+    }
+
+    #[test]
+    fn vague_words_have_no_clear_meaning() {
+        let clear = |diagnostic| Refusal { diagnostic: Some(diagnostic), ..Refusal::default() }.clear_outcome();
+
+        assert!(clear("550 5.1.1 No such user").is_some());
+        assert!(clear("554 5.7.1 spam").is_some());
+        assert!(clear("550 5.0.0 No").is_none());
+        assert!(clear("").is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn no_words_panic_the_judge(status in "\\PC{0,20}", diagnostic in "([245][0-9]{2}[ -])?\\PC{0,60}", host: String) {
+            let _ = Refusal { status: Some(&status), diagnostic: Some(&diagnostic), host: Some(&host) }.outcome();
+        }
+    }
+}

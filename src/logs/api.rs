@@ -1,0 +1,144 @@
+//! The endpoints under `/logs`.
+
+use salvo::Writer;
+use salvo::oapi::schema::SchemaType;
+use salvo::oapi::{Components, Object, RefOr, Schema, ToSchema, endpoint};
+use salvo::writing::Json;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::service::Logs;
+use super::store::{Bodies, LogRow};
+use crate::api_keys::Caller;
+use crate::clock::to_iso;
+use crate::http::{ApiError, ApiResult, List, ListQuery, PathId, State};
+use crate::id::{LogId, resource};
+
+/// A request, in a list.
+#[derive(Serialize, ToSchema)]
+pub struct LogSummary {
+    /// The id: the `x-request-id` of the answer.
+    id: String,
+    /// When the request began.
+    created_at: String,
+    /// The path, without the query.
+    endpoint: String,
+    /// The method.
+    method: String,
+    /// The status of the answer.
+    response_status: u16,
+    /// What the client calls itself.
+    #[salvo(schema(required = true))]
+    user_agent: Option<String>,
+    /// The key it came with.
+    api_key_id: String,
+    /// How long the answer took, in milliseconds.
+    duration_ms: u32,
+}
+
+/// A request with the copies of its bodies.
+#[derive(Serialize, ToSchema)]
+#[salvo(schema(name = "Log"))]
+pub struct LogResponse {
+    /// Always `log`.
+    object: &'static str,
+    /// The id: the `x-request-id` of the answer.
+    id: String,
+    /// When the request began.
+    created_at: String,
+    /// The path, without the query.
+    endpoint: String,
+    /// The method.
+    method: String,
+    /// The status of the answer.
+    response_status: u16,
+    /// What the client calls itself.
+    #[salvo(schema(required = true))]
+    user_agent: Option<String>,
+    /// The key it came with.
+    api_key_id: String,
+    /// How long the answer took, in milliseconds.
+    duration_ms: u32,
+    /// What was asked, with `[redacted]` for what is not kept; null when there was no JSON, and
+    /// `{"truncated": true, "bytes": …}` when it was too large.
+    request_body: JsonCopy,
+    /// What was answered, in the same way.
+    response_body: JsonCopy,
+}
+
+/// A copy of a body: any JSON value, written as it is stored.
+struct JsonCopy(Option<Box<RawValue>>);
+
+impl Serialize for JsonCopy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl ToSchema for JsonCopy {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        Object::with_type(SchemaType::AnyValue).into()
+    }
+}
+
+impl From<Option<String>> for JsonCopy {
+    fn from(json: Option<String>) -> Self {
+        // What was stored is JSON; anything else would break the answer that holds it.
+        Self(json.and_then(|json| RawValue::from_string(json).ok()))
+    }
+}
+
+/// Lists requests, newest first.
+#[endpoint(tags("Logs"))]
+pub async fn list_logs(
+    logs: State<Logs>,
+    caller: Caller,
+    query: ListQuery<resource::Log>,
+) -> ApiResult<Json<List<LogSummary>>> {
+    let page = logs.list(caller.team, query.0).await?;
+    Ok(Json(List::of(page, LogSummary::from)))
+}
+
+/// Shows a request with what was asked and what was answered.
+#[endpoint(tags("Logs"))]
+pub async fn get_log(logs: State<Logs>, caller: Caller, id: PathId<resource::Log>) -> ApiResult<Json<LogResponse>> {
+    let found = logs.find(caller.team, id.0).await?;
+    let (row, bodies) = found.ok_or_else(|| ApiError::not_found("Log"))?;
+    Ok(Json(LogResponse::of(id.0, row, bodies)))
+}
+
+impl From<(LogId, LogRow)> for LogSummary {
+    fn from((id, row): (LogId, LogRow)) -> Self {
+        let LogRow { method, endpoint, status, key, duration_ms, user_agent } = row;
+        Self {
+            id: id.to_string(),
+            created_at: to_iso(id.created_ms()),
+            endpoint,
+            method,
+            response_status: status,
+            user_agent,
+            api_key_id: key.to_string(),
+            duration_ms,
+        }
+    }
+}
+
+impl LogResponse {
+    fn of(id: LogId, row: LogRow, bodies: Bodies) -> Self {
+        let LogSummary { id, created_at, endpoint, method, response_status, user_agent, api_key_id, duration_ms } =
+            (id, row).into();
+        Self {
+            object: "log",
+            id,
+            created_at,
+            endpoint,
+            method,
+            response_status,
+            user_agent,
+            api_key_id,
+            duration_ms,
+            request_body: bodies.request.into(),
+            response_body: bodies.response.into(),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A request that was answered, on its way into the log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::redact::{BodyCopy, redact};
+use super::store::{COPY_BYTES_MAX, LogRow, PreparedLog};
+use super::unwritten::Begun;
+use crate::id::{ApiKeyId, LogId, TeamId};
+use crate::store::Keyring;
+
+/// Bytes of a body that may wait in memory as it came. Of a larger one the copy is made at once.
+pub const HELD_BYTES_MAX: usize = 64 << 10;
+/// Characters of a path that are kept.
+const ENDPOINT_CHARS_MAX: usize = 1_024;
+/// Characters of a method that are kept; the API's own have six at most.
+const METHOD_CHARS_MAX: usize = 16;
+/// Characters of a user agent that are kept.
+const USER_AGENT_CHARS_MAX: usize = 256;
+/// What an entry takes in memory beside its texts and bodies.
+const ENTRY_BYTES: usize = 512;
+
+/// A body as a request hands it over.
+pub enum LoggedBody {
+    /// The bytes themselves, which the request shares.
+    Held(Arc<dyn AsRef<[u8]> + Send + Sync>),
+    /// A copy that was made already.
+    Copied(BodyCopy),
+}
+
+impl LoggedBody {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Held(bytes) => (**bytes).as_ref().len(),
+            Self::Copied(BodyCopy::Json(json)) => json.len(),
+            Self::Copied(BodyCopy::TooLarge { .. } | BodyCopy::NotJson) => 0,
+        }
+    }
+
+    fn into_json(self) -> Option<String> {
+        match self {
+            Self::Held(bytes) => redact((*bytes).as_ref(), COPY_BYTES_MAX).into_json(),
+            Self::Copied(copy) => copy.into_json(),
+        }
+    }
+}
+
+/// What is known of a request when it has been answered.
+pub struct Answered<'a> {
+    /// The request's id.
+    pub id: LogId,
+    /// Whose key it came with.
+    pub team: TeamId,
+    /// The key.
+    pub key: ApiKeyId,
+    /// The method.
+    pub method: &'a str,
+    /// The path as it was given, without the query.
+    pub path: &'a str,
+    /// The `User-Agent` header.
+    pub user_agent: Option<&'a [u8]>,
+    /// The status of the answer.
+    pub status: u16,
+    /// How long the answer took.
+    pub duration: Duration,
+    /// The body of the request, where there was one.
+    pub request_body: Option<LoggedBody>,
+    /// The body of the answer, where there was one.
+    pub response_body: Option<LoggedBody>,
+}
+
+/// A request in the queue of the log.
+pub(super) struct Entry {
+    id: LogId,
+    team: TeamId,
+    row: LogRow,
+    request_body: Option<LoggedBody>,
+    response_body: Option<LoggedBody>,
+    begun: Begun,
+}
+
+impl Entry {
+    pub(super) fn new(begun: Begun, answered: Answered<'_>) -> Self {
+        let Answered { id, team, key, method, path, user_agent, status, duration, request_body, response_body } =
+            answered;
+        let user_agent = user_agent.map(|agent| cut(&String::from_utf8_lossy(agent), USER_AGENT_CHARS_MAX));
+        let row = LogRow {
+            method: cut(method, METHOD_CHARS_MAX),
+            endpoint: cut(path, ENDPOINT_CHARS_MAX),
+            status,
+            key,
+            duration_ms: u32::try_from(duration.as_millis()).unwrap_or(u32::MAX),
+            user_agent: user_agent.filter(|agent| !agent.is_empty()),
+        };
+        Self { id, team, row, request_body, response_body, begun }
+    }
+
+    /// Returns about how much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let bodies = [&self.request_body, &self.response_body];
+        let held: usize = bodies.into_iter().flatten().map(LoggedBody::bytes).sum();
+        ENTRY_BYTES + self.row.endpoint.len() + held
+    }
+
+    /// Makes the copies of the bodies and encodes what is written. It takes microseconds, and more
+    /// for large bodies: it belongs on a thread that may block.
+    pub(super) fn prepare(self, keyring: &Keyring) -> (PreparedLog, Begun) {
+        let Self { id, team, row, request_body, response_body, begun } = self;
+        let request = request_body.and_then(LoggedBody::into_json);
+        let response = response_body.and_then(LoggedBody::into_json);
+        (PreparedLog::new(keyring, (team, id), &row, request, response), begun)
+    }
+}
+
+fn cut(text: &str, chars_max: usize) -> String {
+    text.chars().filter(|c| !c.is_control()).take(chars_max).collect()
+}

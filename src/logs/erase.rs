@@ -1,0 +1,191 @@
+//! Requests that mention an address: they go whole, because a log that is altered tells nothing.
+
+use serde_json::Value;
+
+use super::store::{self, Bodies, LogRow};
+use crate::address::AddressSet;
+use crate::id::{Id, LogId, TeamId};
+use crate::store::tables::REQUEST_LOGS;
+use crate::store::{Keyring, NEXT, Order, Reads, STOP, StoreError, WriteTx};
+
+/// Returns the newest request of the team.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn newest(tx: &impl Reads, team: TeamId) -> Result<Option<LogId>, StoreError> {
+    let mut newest = None;
+    tx.scan(&REQUEST_LOGS, &(team, Id::MIN), &(team, Id::MAX), Order::Descending, |(_, id), _| {
+        newest = Some(id);
+        STOP
+    })?;
+    Ok(newest)
+}
+
+/// Reads up to `rows_max` requests of the team after `after` and up to `until`; returns those that
+/// mention one of the addresses, and where the next page begins unless this is the last.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn page_that_mentions(
+    tx: &impl Reads,
+    keyring: &Keyring,
+    team: TeamId,
+    (after, until): (LogId, LogId),
+    addresses: &AddressSet,
+    rows_max: usize,
+) -> Result<(Vec<LogId>, Option<LogId>), StoreError> {
+    let (mut hits, mut seen, mut next) = (Vec::new(), 0, None);
+    tx.scan(&REQUEST_LOGS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
+        if id == after {
+            return NEXT;
+        }
+        if row_mentions(&row.decode()?, addresses) || mentions(&store::bodies(tx, keyring, team, id)?, addresses) {
+            hits.push(id);
+        }
+        seen += 1;
+        if seen < rows_max {
+            return NEXT;
+        }
+        next = Some(id);
+        STOP
+    })?;
+    Ok((hits, next))
+}
+
+/// Removes a request.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn remove(tx: &WriteTx<'_>, team: TeamId, id: LogId) -> Result<(), StoreError> {
+    store::delete(tx, team, id)
+}
+
+fn row_mentions(row: &LogRow, addresses: &AddressSet) -> bool {
+    let LogRow { method: _, endpoint, status: _, key: _, duration_ms: _, user_agent } = row;
+    let texts = [Some(endpoint.as_str()), user_agent.as_deref()];
+    texts.into_iter().flatten().any(|text| addresses.is_mentioned_in(text))
+        || addresses.is_mentioned_in(&percent_decoded(endpoint))
+}
+
+fn mentions(bodies: &Bodies, addresses: &AddressSet) -> bool {
+    let Bodies { request, response } = bodies;
+    [request, response].into_iter().flatten().any(|json| json_mentions(json, addresses))
+}
+
+/// Without escapes a JSON text says what it reads.
+fn json_mentions(json: &str, addresses: &AddressSet) -> bool {
+    if !json.contains('\\') {
+        return addresses.is_mentioned_in(json);
+    }
+    // What does not read is no copy that was made here; it goes when its bytes mention the address.
+    serde_json::from_str(json)
+        .map_or_else(|_| addresses.is_mentioned_in(json), |value| value_mentions(&value, addresses))
+}
+
+fn value_mentions(value: &Value, addresses: &AddressSet) -> bool {
+    match value {
+        Value::String(text) => addresses.is_mentioned_in(text),
+        Value::Array(items) => items.iter().any(|item| value_mentions(item, addresses)),
+        Value::Object(fields) => {
+            fields.iter().any(|(name, field)| addresses.is_mentioned_in(name) || value_mentions(field, addresses))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Reads the escapes of a path (RFC 3986 §2.1) once, as the router does. What is no escape stays.
+fn percent_decoded(path: &str) -> String {
+    let bytes = path.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let digit = |at: usize| bytes.get(at).and_then(|digit| char::from(*digit).to_digit(16));
+        match (*byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push((high << 4 | low) as u8);
+                at += 3;
+            }
+            (byte, _, _) => {
+                decoded.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::address::EmailAddress;
+
+    fn set() -> AddressSet {
+        let parse = |text| EmailAddress::parse(text).unwrap();
+        AddressSet::new(&[parse("ada@example.com"), parse("\"a@b\"@example.net"), parse("d@b\u{fc}cher.example")])
+    }
+
+    fn row(endpoint: &str, user_agent: Option<&str>) -> LogRow {
+        LogRow {
+            method: "GET".into(),
+            endpoint: endpoint.into(),
+            status: 200,
+            key: Id::MIN,
+            duration_ms: 1,
+            user_agent: user_agent.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_path_mentions_an_address_as_it_is_and_in_escapes() {
+        for endpoint in [
+            "/contacts/ada@example.com",
+            "/contacts/ADA%40Example.com/topics",
+            "/suppressions/%61da%40example%2ecom",
+            "/contacts/d@b%C3%BCcher.example",
+            "/contacts/%22a%40b%22%40example.net",
+        ] {
+            assert!(row_mentions(&row(endpoint, None), &set()), "{endpoint}");
+        }
+        for endpoint in ["/emails", "/contacts/bob%40example.com", "/contacts/ada%4", "/a%zz%", "/contacts/%ff%40"] {
+            assert!(!row_mentions(&row(endpoint, Some("curl/8")), &set()), "{endpoint}");
+        }
+        assert!(row_mentions(&row("/emails", Some("importer (ada@example.com)")), &set()));
+    }
+
+    #[test]
+    fn a_body_mentions_an_address_in_any_field_and_in_escapes() {
+        for json in [
+            r#"{"to":"Ada <ADA@example.com>"}"#,
+            r#"[{"to":["x@example.org","ada@example.com"]}]"#,
+            r#"{"to":"ada\u0040example.com"}"#,
+            r#"{"message":"\"a@b\"@example.net is no address"}"#,
+            r#"{"to":"\"a@b\"@example.net"}"#,
+            r#"{"ada\u0040example.com":[]}"#,
+            r#"{"to":"d@b\u00fccher.example"}"#,
+        ] {
+            assert!(json_mentions(json, &set()), "{json}");
+        }
+        for json in ["{}", r#"{"to":"bob@example.com","subject":"\"ada\""}"#, r#"["ada","@example.com"]"#] {
+            assert!(!json_mentions(json, &set()), "{json}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_address_is_found_however_a_path_escapes_it(escaped in proptest::collection::vec(any::<bool>(), 15)) {
+            let path: String = "ada@example.com".bytes().zip(escaped).map(|(byte, escaped)| {
+                if escaped { format!("%{byte:02x}") } else { char::from(byte).to_string() }
+            }).collect();
+
+            let mentions = row_mentions(&row(&format!("/contacts/{path}"), None), &set());
+            prop_assert!(mentions, "{}", path);
+        }
+
+        #[test]
+        fn no_path_panics_the_decoder(path in ".{0,40}") {
+            let _ = percent_decoded(&path);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The request log: what the keys of a team asked of the API, and what they were answered.
+//!
+//! Life cycle: a request whose key is known is timed, and handed over when its answer is ready; it
+//! waits in memory with its bodies; a worker takes what waits, makes the copies, and writes them in
+//! one command of the bulk lane; retention removes them, and an erasure those that mention an address.
+//! A row's id is its request's, which the answer carries as `x-request-id`, and tells when it began.
+//!
+//! Reading order: `redact.rs` (the copy of a body that may be kept; pure), `entry.rs` (a request that
+//! was answered), `store.rs` (the rows, and the sealed copies), `queue.rs` (what waits), `unwritten.rs`
+//! (which requests have not reached the store), `recorder.rs` (handing over and writing), `service.rs`
+//! (lists and one entry), `retention.rs`, `erase.rs`, `api.rs` (endpoints).
+//!
+//! Invariants: no answer waits for the log, and none fails because of it: what has no room is dropped
+//! and counted; no header but the user agent is kept, no query, and nothing of a request without a
+//! valid key; copies are sealed. A kill loses the last moments of the log and nothing else.
+
+pub mod api;
+
+mod entry;
+mod erase;
+mod queue;
+mod recorder;
+mod redact;
+mod retention;
+mod service;
+mod store;
+mod unwritten;
+
+pub use entry::{Answered, HELD_BYTES_MAX, LoggedBody};
+pub(crate) use erase::{newest, page_that_mentions, remove};
+pub use recorder::{Recording, RequestLog};
+pub use redact::{BodyCopy, redact};
+pub use retention::purge;
+pub use service::Logs;
+pub use store::{COPY_BYTES_MAX, LogRow};
+pub(crate) use unwritten::Barrier;
+pub use unwritten::{Begun, Unwritten};

@@ -1,0 +1,93 @@
+//! How long requests stay in the log.
+
+use crate::clock::TimestampMs;
+use crate::context::Context;
+use crate::id::{Id, LogId, TeamId};
+use crate::store::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
+use crate::store::{StoreError, WriteTx};
+use crate::teams;
+
+/// Rows removed in one transaction.
+const PAGE_ROWS: usize = 1_000;
+
+/// Removes the requests that began before `before_ms`. A sweep costs what it removes.
+///
+/// # Errors
+/// [`StoreError`].
+pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), StoreError> {
+    for team in context.store.read::<_, StoreError>(teams::list).await? {
+        purge_team(context, team.id, LogId::first_at(before_ms)).await?;
+    }
+    Ok(())
+}
+
+/// `until` is kept when it is there: no id that was drawn is the first of its millisecond.
+async fn purge_team(context: &Context, team: TeamId, until: LogId) -> Result<(), StoreError> {
+    loop {
+        // The copies go first: what is left of a sweep that was cut off is found by its row.
+        let remove = move |tx: &WriteTx<'_>| {
+            let (from, to) = ((team, Id::MIN), (team, until));
+            let copies = tx.delete_range(&REQUEST_LOG_BODIES, &from, &to, PAGE_ROWS)?;
+            if copies == PAGE_ROWS {
+                return Ok(PAGE_ROWS);
+            }
+            tx.delete_range(&REQUEST_LOGS, &from, &to, PAGE_ROWS)
+        };
+        if context.store.write_bulk::<_, StoreError>(remove).await? < PAGE_ROWS {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::logs::store::{LogRow, PreparedLog};
+    use crate::store::{Key, NEXT, Order, Reads as _, Table, Value};
+
+    const TEAM: TeamId = Id::MIN;
+
+    async fn record(context: &Context, count: usize) {
+        let row = LogRow {
+            method: "GET".into(),
+            endpoint: "/emails".into(),
+            status: 200,
+            key: Id::MIN,
+            duration_ms: 0,
+            user_agent: None,
+        };
+        let prepare = |_| PreparedLog::new(&context.keyring, (TEAM, context.id()), &row, Some("{}".into()), None);
+        let logs: Vec<PreparedLog> = (0..count).map(prepare).collect();
+        let put = move |tx: &WriteTx<'_>| logs.iter().try_for_each(|log| log.put(tx));
+        context.store.write::<_, StoreError>(put).await.unwrap();
+    }
+
+    fn count<K: Key, V: Value>(context: &Context, table: &Table<K, V>, from: &K, to: &K) -> usize {
+        let mut rows = 0;
+        let counted = context.store.read_now::<_, StoreError>(|tx| {
+            tx.scan(table, from, to, Order::Ascending, |_, _| {
+                rows += 1;
+                NEXT
+            })
+        });
+        counted.unwrap();
+        rows
+    }
+
+    #[tokio::test]
+    async fn what_is_older_goes_with_its_copies_and_the_rest_stays() {
+        let (_directory, context) = Context::temporary();
+        record(&context, PAGE_ROWS + 5).await;
+        context.clock.advance(Duration::from_secs(60));
+        let kept_from = context.now_ms();
+        record(&context, 3).await;
+
+        purge_team(&context, TEAM, LogId::first_at(kept_from)).await.unwrap();
+
+        let (from, to) = ((TEAM, Id::MIN), (TEAM, Id::MAX));
+        assert_eq!(count(&context, &REQUEST_LOGS, &from, &to), 3);
+        assert_eq!(count(&context, &REQUEST_LOG_BODIES, &from, &to), 3);
+    }
+}

@@ -1,0 +1,53 @@
+//! Reading the log.
+
+use std::sync::Arc;
+
+use super::recorder::RequestLog;
+use super::store::{self, Bodies, LogRow};
+use crate::context::Context;
+use crate::id::{LogId, TeamId};
+use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::store::tables::REQUEST_LOGS;
+use crate::store::{Reads as _, StoreError};
+
+/// The request logs of the teams.
+pub struct Logs {
+    context: Context,
+    log: Arc<RequestLog>,
+}
+
+impl Logs {
+    /// Returns the logs of the instance that `context` belongs to.
+    pub fn new(context: Context, log: Arc<RequestLog>) -> Self {
+        Self { context, log }
+    }
+
+    /// Returns a page of the team's requests, newest first: those that were answered before the call
+    /// among them.
+    ///
+    /// # Errors
+    /// [`PageError`].
+    pub async fn list(&self, team: TeamId, query: PageQuery<LogId>) -> Result<Page<(LogId, LogRow)>, PageError> {
+        self.log.flush().await;
+        self.context
+            .store
+            .read(move |tx| page(tx, &REQUEST_LOGS, team, query, |id, row| Ok(Some((id, row.decode()?)))))
+            .await
+    }
+
+    /// Returns the team's request of that id, with the copies of its bodies.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn find(&self, team: TeamId, id: LogId) -> Result<Option<(LogRow, Bodies)>, StoreError> {
+        self.log.flush().await;
+        let keyring = self.context.keyring.clone();
+        self.context
+            .store
+            .read(move |tx| {
+                let Some(row) = tx.get(&REQUEST_LOGS, &(team, id))? else { return Ok(None) };
+                Ok(Some((row, store::bodies(tx, &keyring, team, id)?)))
+            })
+            .await
+    }
+}

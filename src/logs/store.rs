@@ -1,0 +1,188 @@
+//! The rows of the log, and the copies of bodies: redacted, compressed where that pays, sealed.
+
+use std::cell::RefCell;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{ApiKeyId, LogId, TeamId};
+use crate::store::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
+use crate::store::{Blob, Encoded, Keyring, Reads, Row, StoreError, WriteTx};
+
+/// Bytes of a copy of one body.
+pub const COPY_BYTES_MAX: usize = 16 << 10;
+/// Bytes of the copies of one request as they are packed: two, with what holds them together.
+const PACKED_BYTES_MAX: usize = 2 * COPY_BYTES_MAX + 1_024;
+/// Below this, compressing costs more time than it saves room.
+const COMPRESSED_BYTES_MIN: usize = 512;
+/// The compression level: most of the gain at a fraction of the cost of higher ones.
+const ZSTD_LEVEL: i32 = 1;
+/// The first byte of packed copies: as they are. It can never change for copies already written.
+const PLAIN: u8 = 0;
+/// The first byte of packed copies: compressed. It can never change for copies already written.
+const COMPRESSED: u8 = 1;
+
+thread_local! {
+    /// Making a compressor costs more than compressing a typical body with it.
+    static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// A request on disk. Its id says when it began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogRow {
+    /// The method.
+    pub method: String,
+    /// The path as it was given, without the query.
+    pub endpoint: String,
+    /// The status of the answer.
+    pub status: u16,
+    /// The key it came with.
+    pub key: ApiKeyId,
+    /// How long the answer took.
+    pub duration_ms: u32,
+    /// What the client calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_agent: Option<String>,
+}
+impl Row for LogRow {}
+
+/// The copies of the bodies of one request, each a JSON text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Bodies {
+    /// What was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) request: Option<String>,
+    /// What was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) response: Option<String>,
+}
+
+/// A request ready to be written.
+pub(super) struct PreparedLog {
+    key: (TeamId, LogId),
+    row: Encoded<LogRow>,
+    bodies: Option<Encoded<Blob>>,
+}
+
+impl PreparedLog {
+    pub(super) fn new(
+        keyring: &Keyring,
+        key: (TeamId, LogId),
+        row: &LogRow,
+        request: Option<String>,
+        response: Option<String>,
+    ) -> Self {
+        let has_bodies = request.is_some() || response.is_some();
+        let bodies = has_bodies.then(|| Encoded::blob(seal(keyring, key.1, &Bodies { request, response })));
+        Self { key, row: Encoded::new(row), bodies }
+    }
+
+    /// Returns how many bytes it takes on disk.
+    pub(super) fn bytes(&self) -> usize {
+        self.row.len() + self.bodies.as_ref().map_or(0, Encoded::len)
+    }
+
+    pub(super) fn put(&self, tx: &WriteTx<'_>) -> Result<(), StoreError> {
+        tx.put_encoded(&REQUEST_LOGS, &self.key, &self.row)?;
+        match &self.bodies {
+            Some(bodies) => tx.put_encoded(&REQUEST_LOG_BODIES, &self.key, bodies),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the copies of the bodies of a request; empty ones when it had none.
+pub(super) fn bodies(tx: &impl Reads, keyring: &Keyring, team: TeamId, id: LogId) -> Result<Bodies, StoreError> {
+    match tx.get(&REQUEST_LOG_BODIES, &(team, id))? {
+        Some(Blob(sealed)) => open(keyring, id, &sealed),
+        None => Ok(Bodies::default()),
+    }
+}
+
+/// Removes a request.
+pub(super) fn delete(tx: &WriteTx<'_>, team: TeamId, id: LogId) -> Result<(), StoreError> {
+    tx.delete(&REQUEST_LOG_BODIES, &(team, id))?;
+    tx.delete(&REQUEST_LOGS, &(team, id))?;
+    Ok(())
+}
+
+fn seal(keyring: &Keyring, id: LogId, bodies: &Bodies) -> Vec<u8> {
+    let plain = rmp_serde::to_vec_named(bodies).expect("texts write into memory");
+    keyring.seal(&place(id), &pack(&plain))
+}
+
+fn open(keyring: &Keyring, id: LogId, sealed: &[u8]) -> Result<Bodies, StoreError> {
+    let corrupt = || StoreError::Corrupt(format!("the copies of request {id} do not read"));
+    let packed = keyring.open_sealed(&place(id), sealed)?;
+    let plain = unpack(&packed).ok_or_else(corrupt)?;
+    rmp_serde::from_slice(&plain).map_err(|_| corrupt())
+}
+
+fn pack(plain: &[u8]) -> Vec<u8> {
+    if plain.len() >= COMPRESSED_BYTES_MIN {
+        let compressed = COMPRESSOR.with_borrow_mut(|slot| {
+            let compressor = match slot {
+                Some(compressor) => compressor,
+                None => slot.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL).expect("the level is one of zstd's")),
+            };
+            compressor.compress(plain).expect("memory is there for the compressed copies")
+        });
+        if compressed.len() < plain.len() {
+            return [&[COMPRESSED], compressed.as_slice()].concat();
+        }
+    }
+    [&[PLAIN], plain].concat()
+}
+
+fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
+    match packed.split_first()? {
+        (&PLAIN, plain) => Some(plain.to_vec()),
+        (&COMPRESSED, compressed) => zstd::bulk::decompress(compressed, PACKED_BYTES_MAX).ok(),
+        _ => None,
+    }
+}
+
+fn place(id: LogId) -> [u8; 17] {
+    let mut place = [b'l'; 17];
+    place[1..].copy_from_slice(id.as_bytes());
+    place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+    use crate::id::Id;
+
+    #[test]
+    fn copies_open_as_they_were_sealed_and_nowhere_else() {
+        let (_directory, context) = Context::temporary();
+        let id: LogId = context.id();
+        let largest = |text: &str| Some(text.repeat(COPY_BYTES_MAX / text.len()));
+        for bodies in [
+            Bodies { request: Some("{}".into()), response: None },
+            Bodies { request: None, response: Some(r#"{"id":"x"}"#.into()) },
+            Bodies { request: largest("ab"), response: largest(r#"{"a":1},"#) },
+        ] {
+            let sealed = seal(&context.keyring, id, &bodies);
+
+            assert_eq!(open(&context.keyring, id, &sealed).unwrap(), bodies);
+            assert!(open(&context.keyring, Id::MIN, &sealed).is_err());
+        }
+    }
+
+    #[test]
+    fn small_copies_are_packed_as_they_are_and_large_ones_smaller() {
+        assert_eq!(pack(b"{}"), [b"\0".as_slice(), b"{}"].concat());
+        let large = vec![b'a'; 2 * COPY_BYTES_MAX];
+        let packed = pack(&large);
+
+        assert!(packed.len() < 1_000, "{}", packed.len());
+        assert_eq!(unpack(&packed).unwrap(), large);
+        assert_eq!(unpack(&[]), None);
+        assert_eq!(unpack(&[9, 1]), None);
+        assert_eq!(unpack(&[COMPRESSED, 1, 2, 3]), None);
+        // What would grow beyond all that is written is not opened.
+        let bomb = zstd::bulk::compress(&vec![0; 1 << 20], ZSTD_LEVEL).unwrap();
+        assert_eq!(unpack(&[&[COMPRESSED], bomb.as_slice()].concat()), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! Which requests have not reached the store.
+//!
+//! An erasure goes through the log once. It must not do so while a request that saw the address is
+//! still under way or in the queue: what is written behind its back would stay.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+/// The requests that are under way or in the queue of the log. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Unwritten(Arc<Mutex<Phases>>);
+
+#[derive(Debug, Default)]
+struct Phases {
+    /// Those that began since the last barrier.
+    present: TaskTracker,
+    /// Those that began before the last barrier or one of those before it, while there are any.
+    earlier: Vec<TaskTracker>,
+}
+
+/// Says that a request has begun, until its entry is written or dropped.
+#[derive(Debug)]
+pub struct Begun {
+    _token: TaskTrackerToken,
+}
+
+/// The requests that had begun at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Barrier(Vec<TaskTracker>);
+
+impl Unwritten {
+    /// Notes that a request begins.
+    pub fn begin(&self) -> Begun {
+        Begun { _token: self.0.lock().unwrap_or_else(PoisonError::into_inner).present.token() }
+    }
+
+    /// Returns the requests that have begun and are not written.
+    pub(crate) fn barrier(&self) -> Barrier {
+        let mut phases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        phases.earlier.retain(|phase| !phase.is_empty());
+        if !phases.present.is_empty() {
+            let phase = std::mem::take(&mut phases.present);
+            phase.close();
+            phases.earlier.push(phase);
+        }
+        Barrier(phases.earlier.clone())
+    }
+}
+
+impl Barrier {
+    /// Waits until all of them are written or dropped. A request that takes long takes this long too.
+    pub(crate) async fn passed(&self) {
+        for phase in &self.0 {
+            phase.wait().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    async fn is_passed(barrier: &Barrier) -> bool {
+        tokio::time::timeout(Duration::from_millis(1), barrier.passed()).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_barrier_waits_for_what_began_before_it_and_for_nothing_else() {
+        let unwritten = Unwritten::default();
+        assert!(is_passed(&unwritten.barrier()).await);
+
+        let first = unwritten.begin();
+        let one = unwritten.barrier();
+        let second = unwritten.begin();
+        let two = unwritten.barrier();
+        let third = unwritten.begin();
+        drop(second);
+        assert!(!is_passed(&one).await && !is_passed(&two).await);
+        drop(first);
+
+        assert!(is_passed(&one).await && is_passed(&two).await);
+        assert!(!is_passed(&unwritten.barrier()).await);
+        drop(third);
+        assert!(is_passed(&unwritten.barrier()).await);
+        assert!(unwritten.0.lock().unwrap().earlier.is_empty());
+    }
+}

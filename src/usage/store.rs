@@ -1,0 +1,43 @@
+//! The days of a team.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+use super::model::day;
+use crate::clock::TimestampMs;
+use crate::id::TeamId;
+use crate::store::tables::USAGE;
+use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+
+/// One day of a team.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct UsageRow {
+    /// Emails accepted.
+    pub emails: u64,
+}
+impl Row for UsageRow {}
+
+/// Adds `emails` accepted at `now_ms` to the team's day.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn count(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs, emails: u64) -> Result<(), StoreError> {
+    let key = (team, day(now_ms));
+    let mut row = tx.get(&USAGE, &key)?.unwrap_or_default();
+    row.emails += emails;
+    tx.put(&USAGE, &key, &row)
+}
+
+/// Returns how many emails the team accepted on `days`, of which there are a month's at most.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn emails(tx: &impl Reads, team: TeamId, days: &RangeInclusive<u32>) -> Result<u64, StoreError> {
+    let mut emails: u64 = 0;
+    tx.scan(&USAGE, &(team, *days.start()), &(team, *days.end()), Order::Ascending, |_, row| {
+        emails = emails.saturating_add(row.decode()?.emails);
+        NEXT
+    })?;
+    Ok(emails)
+}

@@ -1,0 +1,68 @@
+"""A real HTTP server on loopback that keeps what is posted to it, each body as it came."""
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Delivery:
+    def __init__(self, path, headers, body):
+        self.path = path
+        self.headers = headers
+        self.body = body
+        self.event = json.loads(body)
+
+
+class Receiver:
+    def __init__(self):
+        self.deliveries = []
+        self.answers = {}
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"])).decode()
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                receiver.deliveries.append(Delivery(self.path, headers, body))
+                status, text = receiver.answers.get(self.path, (200, "received"))
+                self.send_response(status)
+                self.send_header("content-type", "text/plain")
+                self.send_header("content-length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def url(self, path):
+        return f"http://127.0.0.1:{self.server.server_port}{path}"
+
+    def at(self, path):
+        return [delivery for delivery in list(self.deliveries) if delivery.path == path]
+
+    def until(self, path, accept, timeout_s=15):
+        """Waits until what came to `path` is as `accept` wants it."""
+        deadline = time.monotonic() + timeout_s
+        while not accept(deliveries := self.at(path)):
+            seen = [delivery.event["type"] for delivery in deliveries]
+            assert time.monotonic() < deadline, f"waited {timeout_s} s in vain; received {seen}"
+            time.sleep(0.02)
+        return deliveries
+
+
+def types_of(deliveries):
+    return {delivery.event["type"] for delivery in deliveries}

@@ -1,0 +1,117 @@
+//! Who may report: whoever signs with the secret, now, over the very body; and nobody without one.
+
+use serde_json::json;
+
+use super::{counts, delivered, marks, post, server, signature};
+use crate::support::{Answer, TestServer};
+
+const DOORS: [&str; 2] = ["/ingest/events", "/ingest/message"];
+const UNSIGNED: &str = "There is no signature. Send `webhook-id`, `webhook-timestamp` and `webhook-signature`.";
+const STALE: &str = "The timestamp of the signature is more than five minutes from this server's time.";
+const NO_TIME: &str = "The timestamp of the signature must be in seconds since 1970-01-01T00:00:00Z.";
+const WRONG: &str = "The signature is not one of `{id}.{timestamp}.{body}` with the secret of \
+                     `RINGMAIL_INGEST_SECRET`.";
+
+#[test]
+fn without_a_secret_both_doors_are_as_any_path_that_does_not_exist() {
+    let server = TestServer::start();
+    for path in DOORS {
+        let answer = post(&server, path, "msg_1", b"{}");
+        answer.refused(404, "not_found", "The requested endpoint does not exist.");
+        let answer = server.post(path, &json!({}));
+        answer.refused(404, "not_found", "The requested endpoint does not exist.");
+    }
+}
+
+#[test]
+fn a_key_opens_neither_door() {
+    let server = server();
+    for path in DOORS {
+        server.post(path, &json!({})).refused(401, "invalid_signature", UNSIGNED);
+    }
+}
+
+#[test]
+fn a_door_is_for_posting_alone() {
+    let server = server();
+    for path in DOORS {
+        assert_eq!(server.get(path).status, 405);
+    }
+}
+
+/// Posts with three headers as they stand.
+fn with_headers(server: &TestServer, set: &str, [id, timestamp, signatures]: [&str; 3], body: &[u8]) -> Answer {
+    let names = ["id", "timestamp", "signature"].map(|name| format!("{set}-{name}"));
+    let values = [id, timestamp, signatures];
+    let headers: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(values).collect();
+    server.call("POST", "/ingest/events", "", &headers, Some(body))
+}
+
+#[test]
+fn what_is_not_signed_is_refused_and_nothing_is_stored() {
+    let server = server();
+    let email = delivered(&server, "ada@example.net");
+    let bounce = json!({
+        "type": "bounced", "email_id": email, "recipient": "ada@example.net", "bounce": { "type": "Permanent" },
+    });
+    let body = bounce.to_string();
+    let body = body.as_bytes();
+    let now_s = server.context().now_ms() / 1_000;
+    let now = now_s.to_string();
+    let right = signature("msg_1", now_s, body);
+    let other_secret = right.replace("v1,", "v1,A");
+    let call = |headers: [&str; 3], body: &[u8]| with_headers(&server, "webhook", headers, body);
+
+    for (headers, sentence) in [
+        (["", &now, &right], UNSIGNED),
+        (["msg_1", "", &right], UNSIGNED),
+        (["msg_1", &now, ""], UNSIGNED),
+        (["msg_1", "today", &right], NO_TIME),
+        (["msg_1", &(now_s - 301).to_string(), &signature("msg_1", now_s - 301, body)], STALE),
+        (["msg_1", &(now_s + 301).to_string(), &signature("msg_1", now_s + 301, body)], STALE),
+        (["msg_2", &now, &right], WRONG),
+        (["msg_1", &(now_s - 1).to_string(), &right], WRONG),
+        (["msg_1", &now, &other_secret], WRONG),
+        (["msg_1", &now, "v1,"], WRONG),
+        (["msg_1", &now, right.strip_prefix("v1,").unwrap()], WRONG),
+    ] {
+        call(headers, body).refused(401, "invalid_signature", sentence);
+    }
+    let tampered = bounce.to_string().replace("bounced", "delivered");
+    call(["msg_1", &now, &right], tampered.as_bytes()).refused(401, "invalid_signature", WRONG);
+
+    assert_eq!(marks(&server), 0);
+    assert_eq!(server.get(&format!("/emails/{email}")).ok(200)["last_event"], "delivered");
+    assert_eq!(server.suppressed(), Vec::<String>::new());
+    assert_eq!(counts(call(["msg_1", &now, &right], body)), (1, 0), "the right one is taken");
+}
+
+#[test]
+fn either_set_of_names_and_any_good_signature_among_several_will_do() {
+    let server = server();
+    let body = json!({ "type": "delivered", "email_id": "unknown", "recipient": "ada@example.net" }).to_string();
+    let now_s = server.context().now_ms() / 1_000;
+    for (set, id, apart_s) in [("webhook", "msg_1", 0), ("svix", "msg_2", 300), ("svix", "msg_3", -300)] {
+        let timestamp_s = now_s + apart_s;
+        let several = format!("v1,AAAA v2,x {}", signature(id, timestamp_s, body.as_bytes()));
+
+        let answer = with_headers(&server, set, [id, &timestamp_s.to_string(), &several], body.as_bytes());
+
+        assert_eq!(counts(answer), (0, 1));
+    }
+}
+
+#[test]
+fn a_body_has_a_bound_of_its_own_at_each_door() {
+    let server = server();
+    let large = vec![b' '; (1 << 20) + 1];
+    let larger = vec![b' '; (4 << 20) + 1];
+
+    let message = post(&server, "/ingest/message", "msg_1", &large).refusal();
+    let events = post(&server, "/ingest/events", "msg_2", &larger).refusal();
+
+    assert!(message.starts_with("413 payload_too_large"), "{message}");
+    assert!(events.starts_with("413 payload_too_large"), "{events}");
+    let spaces = post(&server, "/ingest/events", "msg_3", &large).refusal();
+    assert!(spaces.starts_with("400 validation_error"), "{spaces}");
+}

@@ -1,0 +1,183 @@
+//! Outcomes that a relay reports.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{counts, delivered, fresh_id, marks, post, report, server, statuses, story};
+use crate::support::TestServer;
+
+fn read(server: &TestServer, id: &str) -> Value {
+    server.get(&format!("/emails/{id}")).ok(200)
+}
+
+fn event(event_type: &str, id: &str, recipient: &str, fields: &Value) -> Value {
+    let mut event = json!({ "type": event_type, "email_id": id, "recipient": recipient });
+    for (name, value) in fields.as_object().unwrap() {
+        event[name] = value.clone();
+    }
+    event
+}
+
+#[test]
+fn a_bounce_after_the_relay_took_the_message_is_told_and_suppresses() {
+    let server = server();
+    let id = delivered(&server, "Ada <ada@example.net>");
+    server.advance(Duration::from_secs(60));
+    let fields = json!({
+        "created_at": "2026-01-05T09:00:30Z", "diagnostic": "550 5.1.1 No such user",
+        "bounce": { "type": "Permanent", "sub_type": "NoEmail" },
+    });
+
+    assert_eq!(report(&server, &event("bounced", &id, "ADA@example.net", &fields)), (1, 0));
+
+    let email = read(&server, &id);
+    assert_eq!(email["last_event"], "bounced");
+    assert_eq!(statuses(&email), [("ada@example.net", "bounced")]);
+    assert_eq!(story(&email), ["email.sent", "email.delivered", "email.bounced"]);
+    let told = &email["events"][2];
+    assert_eq!(told["created_at"], "2026-01-05T09:00:30.000Z");
+    assert_eq!(told["to"], json!(["ada@example.net"]));
+    assert_eq!(
+        told["bounce"],
+        json!({
+            "message": "The recipient's mail system reported that the message cannot be delivered.",
+            "type": "Permanent", "subType": "NoEmail", "diagnosticCode": ["550 5.1.1 No such user"],
+        })
+    );
+    let listed = server.get("/suppressions/ada@example.net").ok(200);
+    assert_eq!((&listed["origin"], &listed["source_id"]), (&json!("bounce"), &json!(id)));
+    let told: Vec<Value> = server.audience_events();
+    assert_eq!(told.last().unwrap()["type"], "suppression.added");
+}
+
+#[test]
+fn every_type_has_its_effect() {
+    let server = server();
+    for (number, (event_type, fields, status, suppressed)) in [
+        ("bounced", json!({ "bounce": { "type": "Transient", "sub_type": "MailboxFull" } }), "bounced", false),
+        ("email.bounced", json!({ "reply": "554 5.7.1 spam" }), "failed", false),
+        ("email.failed", json!({ "reason": "expired", "diagnostic": "4.4.1 no answer" }), "failed", false),
+        ("complained", json!({ "complaint_feedback_type": "abuse" }), "complained", true),
+        ("email.complained", json!({}), "complained", true),
+        ("delayed", json!({ "reply": "451 later" }), "delivered", false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let to = format!("r{number}@example.net");
+        let id = delivered(&server, &to);
+
+        assert_eq!(report(&server, &event(event_type, &id, &to, &fields)), (1, 0), "{event_type}");
+
+        let email = read(&server, &id);
+        assert_eq!(email["last_event"], status, "{event_type}");
+        assert_eq!(email["events"].as_array().unwrap().len(), 3, "{event_type}");
+        let listed = server.get(&format!("/suppressions/{to}"));
+        assert_eq!(listed.status == 200, suppressed, "{event_type}");
+        match event_type {
+            "email.failed" => assert_eq!(email["events"][2]["failed"]["reason"], "expired"),
+            "complained" => assert_eq!(email["events"][2]["complaint_feedback_type"], "abuse"),
+            "delayed" => assert_eq!(email["events"][2]["reply"], "451 later"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn an_email_is_found_by_its_message_id() {
+    let server = server();
+    let id = delivered(&server, "ada@example.net");
+    let message_id = read(&server, &id)["message_id"].clone();
+    let complaint = json!({ "type": "complained", "message_id": message_id, "recipient": "ada@example.net" });
+
+    assert_eq!(report(&server, &complaint), (1, 0));
+
+    assert_eq!(read(&server, &id)["last_event"], "complained");
+}
+
+#[test]
+fn a_repeat_does_nothing_for_a_week() {
+    let server = server();
+    let id = delivered(&server, "ada@example.net");
+    let body = event("delayed", &id, "ada@example.net", &json!({})).to_string();
+    let again = || counts(post(&server, "/ingest/events", "msg_repeated", body.as_bytes()));
+
+    assert_eq!(again(), (1, 0));
+    assert_eq!(again(), (0, 1));
+    server.advance(Duration::from_secs(6 * 24 * 3600));
+    assert_eq!(again(), (0, 1));
+
+    assert_eq!(story(&read(&server, &id)), ["email.sent", "email.delivered", "email.delivery_delayed"]);
+    assert_eq!(marks(&server), 1);
+    server.advance(Duration::from_secs(24 * 3600));
+    assert_eq!(again(), (1, 0), "by then nobody repeats it");
+}
+
+#[test]
+fn what_is_not_ours_is_acknowledged_and_ignored() {
+    let server = server();
+    let id = delivered(&server, "ada@example.net");
+    let bounced = json!({ "bounce": { "type": "Permanent" } });
+    let events = json!([
+        event("bounced", "0190a6c0-0000-7000-8000-000000000001", "ada@example.net", &bounced),
+        event("bounced", "not-an-id", "ada@example.net", &bounced),
+        json!({ "type": "bounced", "message_id": "<1@elsewhere.example>", "recipient": "ada@example.net" }),
+        event("bounced", &id, "bob@example.net", &bounced),
+        event("bounced", &id, "no address", &bounced),
+        event("opened", &id, "ada@example.net", &json!({})),
+        event("email.clicked", &id, "ada@example.net", &json!({})),
+        event("delivered", &id, "ada@example.net", &json!({})),
+    ]);
+
+    assert_eq!(report(&server, &events), (0, 8));
+
+    let email = read(&server, &id);
+    assert_eq!(story(&email), ["email.sent", "email.delivered"]);
+    assert_eq!(server.suppressed(), Vec::<String>::new());
+}
+
+#[test]
+fn one_request_tells_about_many_emails_of_every_team() {
+    let server = server();
+    let other = server.other_team("Other", "other.example");
+    let mine: Vec<String> = (0..3).map(|number| delivered(&server, &format!("r{number}@example.net"))).collect();
+    let theirs = other.send(&json!({ "to": "shared@example.net" }));
+    let about_both = server.send(&json!({ "to": ["a@example.net", "shared@example.net"] }));
+    server.wait_until(&about_both, "both", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
+    server.wait_for_record(&theirs, "email.delivered");
+    let mut events: Vec<Value> = (0..)
+        .zip(&mine)
+        .map(|(number, id)| event("complained", id, &format!("r{number}@example.net"), &json!({})))
+        .collect();
+    events.push(event("complained", &theirs, "shared@example.net", &json!({})));
+    events.push(event("failed", &about_both, "a@example.net", &json!({})));
+    events.push(event("delayed", &about_both, "shared@example.net", &json!({})));
+
+    assert_eq!(report(&server, &Value::Array(events)), (6, 0));
+
+    for id in &mine {
+        assert_eq!(read(&server, id)["last_event"], "complained");
+    }
+    let email = read(&server, &about_both);
+    assert_eq!(statuses(&email), [("a@example.net", "failed"), ("shared@example.net", "delivered")]);
+    assert_eq!(server.get("/suppressions/shared@example.net").status, 404, "the other team's list is its own");
+    assert_eq!(other.get("/suppressions/shared@example.net").ok(200)["origin"], "complaint");
+}
+
+#[test]
+fn what_has_not_the_shape_of_an_event_is_refused_and_nothing_is_told() {
+    let server = server();
+    let id = delivered(&server, "ada@example.net");
+    let right = event("complained", &id, "ada@example.net", &json!({}));
+    let events = json!([right, { "type": "complained", "email_id": id }]);
+    let webhook_id = fresh_id();
+
+    let refused = post(&server, "/ingest/events", &webhook_id, events.to_string().as_bytes());
+
+    refused.refused(422, "missing_required_field", "events.1: Missing `recipient` field.");
+    assert_eq!(story(&read(&server, &id)), ["email.sent", "email.delivered"]);
+    assert_eq!(marks(&server), 0);
+    let corrected = post(&server, "/ingest/events", &webhook_id, right.to_string().as_bytes());
+    assert_eq!(counts(corrected), (1, 0), "the same id, with a body that can be read");
+}

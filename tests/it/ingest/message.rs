@@ -1,0 +1,163 @@
+//! Messages that mail servers send back: those of `tests/fixtures/reports`, about emails of this server.
+
+use serde_json::{Value, json};
+
+use super::{counts, delivered, fixture, hand_in, marks, post, return_path, server, statuses, story};
+use crate::support::TestServer;
+
+fn read(server: &TestServer, id: &str) -> Value {
+    server.get(&format!("/emails/{id}")).ok(200)
+}
+
+#[test]
+fn the_reports_of_real_servers_have_their_effect() {
+    for (name, to, status, suppressed) in [
+        ("postfix-unknown-user", "unknown@example.org", "bounced", true),
+        ("postfix-content-refused", "content.grace@example.org", "failed", false),
+        ("postfix-expired", "grey.grace@example.org", "failed", false),
+        ("exim-unrouteable", "unknown@example.org", "bounced", true),
+        ("exim-remote-unknown-user", "unknown.grace@example.org", "bounced", true),
+        ("exim-content-refused", "content.grace@example.org", "failed", false),
+        ("arf-full", "grace@example.org", "complained", true),
+    ] {
+        let server = server();
+        let id = delivered(&server, to);
+
+        assert_eq!(hand_in(&server, &fixture(name, &id, &return_path(&server, to))), (1, 0), "{name}");
+
+        let email = read(&server, &id);
+        assert_eq!(email["last_event"], status, "{name}");
+        assert_eq!(server.suppressed(), if suppressed { vec![to] } else { vec![] }, "{name}");
+    }
+}
+
+#[test]
+fn what_was_said_stands_in_the_timeline() {
+    let server = server();
+    let to = "unknown.grace@example.org";
+    let id = delivered(&server, to);
+
+    hand_in(&server, &fixture("postfix-remote-unknown-user", &id, &return_path(&server, to)));
+
+    let told = &read(&server, &id)["events"][2];
+    assert_eq!(told["bounce"]["diagnosticCode"], json!(["550 5.1.1 No such user here"]));
+    assert_eq!(told["bounce"]["subType"], "NoEmail");
+}
+
+#[test]
+fn a_delay_is_told_and_a_delivery_is_known() {
+    let server = server();
+    let late = delivered(&server, "grey.grace@example.org");
+    let soon = delivered(&server, "ada@example.net");
+
+    for name in ["postfix-delayed", "exim-delayed"] {
+        let path = return_path(&server, "grey.grace@example.org");
+        assert_eq!(hand_in(&server, &fixture(name, &late, &path)), (1, 0), "{name}");
+    }
+    for name in ["postfix-success", "exim-success"] {
+        let path = return_path(&server, "ada@example.net");
+        assert_eq!(hand_in(&server, &fixture(name, &soon, &path)), (0, 1), "{name}");
+    }
+
+    let email = read(&server, &late);
+    assert_eq!(email["last_event"], "delivered");
+    assert_eq!(email["events"][2]["reply"], "450 4.7.1 Greylisted, please try again later");
+    assert_eq!(story(&read(&server, &soon)), ["email.sent", "email.delivered"]);
+}
+
+#[test]
+fn one_refused_recipient_says_nothing_of_the_other() {
+    let server = server();
+    let to = "unknown.grace@example.org";
+    let id = server.send(&json!({ "to": [to, "eve@example.org"] }));
+    server.wait_until(&id, "both", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
+
+    hand_in(&server, &fixture("postfix-remote-unknown-user", &id, &return_path(&server, to)));
+
+    assert_eq!(statuses(&read(&server, &id)), [(to, "bounced"), ("eve@example.org", "delivered")]);
+}
+
+#[test]
+fn a_complaint_without_an_address_is_about_the_only_recipient_and_else_about_nobody() {
+    let server = server();
+    let one = delivered(&server, "ada@example.net");
+    let two = server.send(&json!({ "to": ["ada@example.net", "eve@example.org"] }));
+    server.wait_until(&two, "both", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
+
+    assert_eq!(hand_in(&server, &fixture("arf-abuse", &two, "")), (0, 1));
+    assert_eq!(hand_in(&server, &fixture("arf-abuse", &one, "")), (1, 0));
+
+    assert_eq!(read(&server, &one)["events"][2]["complaint_feedback_type"], "abuse");
+    assert_eq!(read(&server, &two)["last_event"], "delivered");
+    let listed = server.get("/suppressions/ada@example.net").ok(200);
+    assert_eq!((&listed["origin"], &listed["source_id"]), (&json!("complaint"), &json!(one)));
+}
+
+#[test]
+fn a_return_path_names_the_group_whose_only_recipient_is_meant() {
+    let server = server();
+    // Two domains are two groups.
+    let id = server.send(&json!({ "to": ["grace@example.org", "ada@example.net"] }));
+    server.wait_until(&id, "both", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
+    let message = fixture("postfix-unknown-user", &id, &return_path(&server, "ada@example.net"));
+
+    // The report names the address that the mail was forwarded to.
+    assert_eq!(hand_in(&server, &message), (1, 0));
+
+    assert_eq!(statuses(&read(&server, &id)), [("grace@example.org", "delivered"), ("ada@example.net", "bounced")]);
+}
+
+#[test]
+fn a_return_path_made_elsewhere_names_nothing() {
+    let server = server();
+    let to = "unknown@example.org";
+    let id = delivered(&server, to);
+    let right = return_path(&server, to);
+    let (local, host) = right.split_once('@').unwrap();
+    let forged = format!("{}a@{host}", &local[..local.len() - 1]);
+    let message = |path: &str, email: &str| fixture("postfix-unknown-user", email, path);
+    let nobody = "0190a6c0-0000-7000-8000-000000000001";
+
+    if forged != right {
+        assert_eq!(hand_in(&server, &message(&forged, nobody)), (0, 1));
+    }
+    assert_eq!(hand_in(&server, &message("b+x.y@send.example.com", nobody)), (0, 1));
+
+    assert_eq!(read(&server, &id)["last_event"], "delivered");
+    assert_eq!(hand_in(&server, &message("b+x.y@send.example.com", &id)), (1, 0), "the returned message names it");
+}
+
+#[test]
+fn what_is_no_report_is_acknowledged_and_ignored() {
+    let server = server();
+    let to = "grace@example.org";
+    let id = delivered(&server, to);
+    let path = return_path(&server, to);
+    for message in [
+        fixture("auto-reply", &id, &path),
+        fixture("arf-not-spam", &id, &path),
+        String::new(),
+        "Subject: hello\r\n\r\nHello".to_owned(),
+        "\0\u{7f}".to_owned(),
+    ] {
+        assert_eq!(hand_in(&server, &message), (0, 1));
+    }
+
+    assert_eq!(story(&read(&server, &id)), ["email.sent", "email.delivered"]);
+    assert_eq!(marks(&server), 0, "nothing is remembered of what says nothing");
+}
+
+#[test]
+fn a_message_that_is_handed_in_twice_is_told_once_whoever_hands_it_in() {
+    let server = server();
+    let to = "grey.grace@example.org";
+    let id = delivered(&server, to);
+    let message = fixture("postfix-delayed", &id, &return_path(&server, to));
+    let hand_in = |id: &str| counts(post(&server, "/ingest/message", id, message.as_bytes()));
+
+    assert_eq!(hand_in("msg_1"), (1, 0));
+    assert_eq!(hand_in("msg_1"), (0, 1));
+    assert_eq!(hand_in("msg_2"), (0, 1));
+
+    assert_eq!(story(&read(&server, &id)), ["email.sent", "email.delivered", "email.delivery_delayed"]);
+}

@@ -1,0 +1,115 @@
+//! Which requests are in the log, and what of them.
+
+use serde_json::{Value, json};
+
+use super::{entry, logged};
+use crate::support::{TestServer, email};
+
+#[test]
+fn every_request_with_a_valid_key_is_logged_and_no_other() {
+    let server = TestServer::start();
+    let sending = server.sending_key();
+    let call = |method: &str, path: &str, key: &str| server.call(method, path, key, &[], None).status;
+
+    assert_eq!(server.post("/emails", &email(&json!({}))).status, 200);
+    assert_eq!(server.get("/emails?limit=5").status, 200);
+    assert_eq!(server.get("/emails/x").status, 422);
+    assert_eq!(server.get("/emails?surprise=1").status, 422);
+    assert_eq!(server.delete("/topics/0190a6c0-0000-7000-8000-000000000006").status, 404);
+    assert_eq!(server.call("POST", "/topics", server.key(), &[], Some(b"{")).status, 400);
+    assert_eq!(call("GET", "/emails", &sending), 403);
+    let expected = [
+        "POST /api-keys 201",
+        "POST /emails 200",
+        "GET /emails 200",
+        "GET /emails/x 422",
+        "GET /emails 422",
+        "DELETE /topics/0190a6c0-0000-7000-8000-000000000006 404",
+        "POST /topics 400",
+        "GET /emails 403",
+    ];
+    // Without a key, with a wrong one, and where no key is asked for.
+    assert_eq!(call("GET", "/emails", ""), 401);
+    assert_eq!(call("GET", "/emails", "rm_00000000000000000000000000000000"), 403);
+    assert_eq!(call("GET", "/nothing", server.key()), 404);
+    assert_eq!(call("PUT", "/emails", server.key()), 405);
+    assert_eq!(call("GET", "/health", server.key()), 200);
+    assert_eq!(call("GET", "/docs/openapi.json", server.key()), 200);
+
+    assert_eq!(logged(&server), expected);
+}
+
+#[test]
+fn a_request_that_came_too_soon_is_logged() {
+    let server = TestServer::start_with(&["--rate-limit", "2"]);
+    server.get("/topics").ok(200);
+    server.get("/topics").ok(200);
+    assert_eq!(server.get("/topics").status, 429);
+    server.advance(std::time::Duration::from_secs(1));
+
+    assert_eq!(logged(&server), ["GET /topics 200", "GET /topics 200", "GET /topics 429"]);
+}
+
+#[test]
+fn neither_the_query_nor_a_header_is_kept_but_the_user_agent() {
+    let server = TestServer::start();
+    let body = email(&json!({})).to_string();
+    let headers = [("idempotency-key", "never-kept-1"), ("x-mine", "never-kept-2"), ("user-agent", "mine/1.0")];
+    let sent = server.call("POST", "/emails", server.key(), &headers, Some(body.as_bytes()));
+    let listed = server.get("/emails?limit=77");
+
+    let [sent, listed] = [entry(&server, &sent), entry(&server, &listed)];
+
+    assert_eq!((&sent["user_agent"], &listed["endpoint"]), (&json!("mine/1.0"), &json!("/emails")));
+    for text in [sent.to_string(), listed.to_string()] {
+        for kept_not in ["never-kept", server.key(), "limit", "77"] {
+            assert!(!text.contains(kept_not), "{kept_not} in {text}");
+        }
+    }
+}
+
+#[test]
+fn a_user_agent_is_cut_and_none_is_null() {
+    let server = TestServer::start();
+    let long = "a".repeat(1_000);
+    let answer = server.call("GET", "/topics", server.key(), &[("user-agent", &long)], None);
+    assert_eq!(entry(&server, &answer)["user_agent"], "a".repeat(256));
+
+    let none = server.raw(format!("{}\r\n", server.raw_head("GET", "/topics")).as_bytes());
+
+    assert_eq!(entry(&server, &none)["user_agent"], Value::Null);
+}
+
+#[test]
+fn a_long_path_is_cut() {
+    let server = TestServer::start();
+    let answer = server.get(&format!("/topics/{}", "x".repeat(5_000)));
+
+    let entry = entry(&server, &answer);
+
+    assert_eq!(entry["endpoint"].as_str().unwrap().len(), 1_024);
+    assert_eq!(entry["response_status"], 422);
+}
+
+#[test]
+fn the_entry_names_the_key() {
+    let server = TestServer::start();
+    let made = server.post("/api-keys", &json!({ "name": "Another" })).ok(201);
+    let answer = server.call("GET", "/topics", made["token"].as_str().unwrap(), &[], None);
+
+    assert_eq!(entry(&server, &answer)["api_key_id"], made["id"]);
+}
+
+#[test]
+fn nothing_is_logged_when_that_is_switched_off() {
+    let server = TestServer::start();
+    server.get("/topics").ok(200);
+
+    let server = server.restart_with(&["--request-log", "false"]);
+    let answer = server.post("/emails", &email(&json!({})));
+
+    assert_eq!(answer.status, 200);
+    let path = format!("/logs/{}", answer.header("x-request-id").unwrap());
+    server.get(&path).refused(404, "not_found", "Log not found");
+    assert_eq!(logged(&server), ["GET /topics 200"], "what was logged before can be read");
+}

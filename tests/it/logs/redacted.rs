@@ -1,0 +1,138 @@
+//! What of bodies is kept.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::entry;
+use crate::support::{TestServer, email};
+
+const SECRET: &str = "Zq9SecretZq9";
+
+/// Sends a body and returns the copies of it and of the answer.
+#[track_caller]
+fn copies(server: &TestServer, path: &str, body: &Value) -> (Value, Value) {
+    let answer = server.post(path, body);
+    let entry = entry(server, &answer);
+    (entry["request_body"].clone(), entry["response_body"].clone())
+}
+
+#[test]
+fn an_email_is_kept_without_its_content() {
+    let server = TestServer::start();
+    let fields = json!({
+        "html": format!("<p>{SECRET}</p>"), "text": SECRET, "subject": "Kept",
+        "attachments": [{ "filename": "a.txt", "content": "YQ==" }],
+    });
+
+    let (request, response) = copies(&server, "/emails", &email(&fields));
+
+    let hidden = json!("[redacted]");
+    assert_eq!((&request["html"], &request["text"], &request["attachments"]), (&hidden, &hidden, &hidden));
+    assert_eq!((&request["subject"], &request["to"]), (&json!("Kept"), &json!("delivered@resend.dev")));
+    assert!(response["id"].is_string());
+}
+
+#[test]
+fn every_email_of_a_batch_is_kept_without_its_content() {
+    let server = TestServer::start();
+    let batch = json!([email(&json!({ "text": SECRET })), email(&json!({ "html": SECRET, "subject": "Second" }))]);
+
+    let (request, _) = copies(&server, "/emails/batch", &batch);
+
+    assert!(!request.to_string().contains(SECRET));
+    assert_eq!((&request[0]["text"], &request[1]["html"]), (&json!("[redacted]"), &json!("[redacted]")));
+    assert_eq!(request[1]["subject"], "Second");
+}
+
+#[test]
+fn what_was_read_of_an_email_is_kept_without_its_content() {
+    let server = TestServer::start();
+    let id = server.send(&json!({ "text": SECRET, "attachments": [{ "filename": "a", "content": "WnE5" }] }));
+    let read = server.get(&format!("/emails/{id}"));
+    let attachment = read.json["attachments"][0]["id"].as_str().unwrap();
+    let file = server.get(&format!("/emails/{id}/attachments/{attachment}"));
+    assert!(read.json.to_string().contains(SECRET) && file.json.to_string().contains("WnE5"));
+
+    let [read, file] = [entry(&server, &read), entry(&server, &file)];
+
+    assert!(!read.to_string().contains(SECRET) && !file.to_string().contains("WnE5"));
+    assert_eq!(file["response_body"]["content"], "[redacted]");
+    assert_eq!(file["request_body"], Value::Null);
+}
+
+#[test]
+fn a_token_is_never_kept() {
+    let server = TestServer::start();
+    let made = server.post("/api-keys", &json!({ "name": "Another" }));
+    let token = made.json["token"].as_str().unwrap();
+
+    let entry = entry(&server, &made);
+
+    assert_eq!(entry["response_body"]["token"], "[redacted]");
+    assert!(!entry.to_string().contains(token));
+}
+
+#[test]
+fn secrets_of_a_refused_request_are_not_kept_either() {
+    let server = TestServer::start();
+    let webhook = format!(
+        r#"{{"endpoint":"https://example.com","signing_\u0073ecret":"{SECRET}","nested":[{{"TOKEN":{{"a":"{SECRET}"}}}}]}}"#
+    );
+    let answer = server.call("POST", "/topics", server.key(), &[], Some(webhook.as_bytes()));
+    assert_eq!(answer.status, 422);
+
+    let entry = entry(&server, &answer);
+
+    assert!(!entry.to_string().contains(SECRET), "{entry}");
+    assert_eq!(entry["request_body"]["signing_secret"], "[redacted]");
+    assert_eq!(entry["request_body"]["endpoint"], "https://example.com");
+    assert_eq!(entry["response_body"], answer.json);
+}
+
+#[test]
+fn a_large_body_is_a_marker_and_one_that_is_large_because_of_its_content_is_not() {
+    let server = TestServer::start();
+    for bytes in [20_000, 100_000] {
+        let contacts: Vec<Value> = (0..bytes / 40).map(|n| json!({ "email": format!("c{n}@example.net") })).collect();
+        let body = json!({ "contacts": contacts, "padding": "x".repeat(bytes) });
+        let (request, _) = copies(&server, "/contacts/batch/get", &body);
+        assert_eq!(request, json!({ "truncated": true, "bytes": body.to_string().len() }));
+
+        let content = email(&json!({ "text": SECRET.repeat(bytes / 10), "subject": "Small" }));
+        let (request, _) = copies(&server, "/emails", &content);
+        assert_eq!((&request["text"], &request["subject"]), (&json!("[redacted]"), &json!("Small")));
+    }
+    let description = server.get("/openapi.json");
+    let marker = &entry(&server, &description)["response_body"];
+    assert_eq!(marker["truncated"], true);
+    assert!(marker["bytes"].as_u64().unwrap() > 64 << 10);
+}
+
+#[test]
+fn what_is_not_json_is_not_kept() {
+    let server = TestServer::start();
+    for body in [b"{\"name\":".as_slice(), b"subject=1", b"\xff\xfe", b""] {
+        let answer = server.call("POST", "/topics", server.key(), &[], Some(body));
+        assert_eq!(answer.status, 400);
+
+        let entry = entry(&server, &answer);
+
+        assert_eq!((&entry["request_body"], &entry["response_body"]), (&Value::Null, &answer.json));
+    }
+}
+
+#[test]
+fn copies_lie_sealed_in_the_file() {
+    let server = TestServer::start();
+    // Refused, so that it is nowhere but in the log.
+    let topic = json!({ "name": SECRET.repeat(100), "default_subscription": "opt_in" });
+    let answer = server.post("/topics", &topic);
+    assert_eq!(answer.status, 422);
+    assert!(entry(&server, &answer)["request_body"]["name"].as_str().unwrap().contains(SECRET));
+
+    let directory = server.into_directory();
+    let file = fs::read(directory.path().join(ringmail::store::FILE_NAME)).unwrap();
+
+    assert!(!file.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()));
+}
