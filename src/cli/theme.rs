@@ -33,7 +33,12 @@ pub(super) struct SetArgs {
     #[arg(long, value_name = "TEXT")]
     success: Option<String>,
 
-    /// Where whoever has unsubscribed is led: an http or https address.
+    /// Where whoever has unsubscribed is led: an http or https address that answers with a page itself.
+    ///
+    /// The policy of the preference page allows this address's host alone, and browsers hold every
+    /// redirect that follows a form against it: when the address redirects to another host, such as
+    /// from example.com to www.example.com, or from http to https, whoever has unsubscribed may see
+    /// nothing happen. Name the last address.
     #[arg(long, value_name = "URL")]
     redirect: Option<String>,
 

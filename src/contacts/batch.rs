@@ -13,7 +13,6 @@ use crate::events::Source;
 use crate::id::{ContactId, TeamId};
 use crate::store::tables::AddressHash;
 use crate::store::{Reads, StoreError, WriteTx};
-use crate::suppressions;
 
 /// Contacts in one batch at most.
 pub const BATCH_MAX: usize = 1_000;
@@ -144,7 +143,7 @@ impl Batch {
     /// Prepares `items`, each with its index in the request.
     pub fn new(items: Vec<(usize, NewContact)>, options: BatchOptions) -> Self {
         let hashed = items.into_iter().map(|(index, item)| {
-            let hash = suppressions::hash(&item.email);
+            let hash = item.email.identity_hash();
             (index, item, hash)
         });
         Self { items: hashed.collect(), options }

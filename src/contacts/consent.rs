@@ -17,13 +17,12 @@ pub fn receives_topic(
     address: &AddressHash,
     topic: SendTopic,
 ) -> Result<bool, StoreError> {
-    let by_default = topic.default_subscription == Subscription::OptIn;
-    let Some((id, contact)) = find_by_address(tx, team, address)? else { return Ok(by_default) };
-    if contact.unsubscribed() {
-        return Ok(false);
-    }
-    let choice = tx.get(&TOPIC_CHOICES, &(team, id, topic.id))?;
-    Ok(choice.map_or(by_default, |choice| choice.subscription == Subscription::OptIn))
+    let chosen = match find_by_address(tx, team, address)? {
+        Some((_, contact)) if contact.unsubscribed() => return Ok(false),
+        Some((id, _)) => tx.get(&TOPIC_CHOICES, &(team, id, topic.id))?.map(|choice| choice.subscription),
+        None => None,
+    };
+    Ok(Subscription::effective(chosen, topic.default_subscription) == Subscription::OptIn)
 }
 
 /// Returns whether a contact with the address has said that it wants nothing under a topic: of the

@@ -2,10 +2,10 @@
 //!
 //! Reading order: `model.rs` (what a write says), `store.rs` (the rows), `consent.rs` (what a send
 //! asks), `check.rs` (what a write is held against), `write.rs` (the one way a contact changes),
-//! `batch.rs` (many in one write), `view.rs` (a contact as its team sees it), `weight.rs` (how large it
-//! is), `borrowed.rs` (a row looked at where it lies), `service.rs` and `relations.rs` (the use cases),
-//! `api/` (endpoints); `forget.rs` (choices about topics long deleted); `csv/` (cells and lines),
-//! `import/` and `export/` (files of contacts).
+//! `undo.rs` (an opt-out taken back at once), `batch.rs` (many in one write), `view.rs` (a contact as its
+//! team sees it), `weight.rs` (how large it is), `borrowed.rs` (a row looked at where it lies),
+//! `service.rs` and `relations.rs` (the use cases), `api/` (endpoints); `forget.rs` (choices about topics
+//! long deleted); `csv/` (cells and lines), `import/` and `export/` (files of contacts).
 //!
 //! Invariants: an address has one contact in a team, without regard to case; every change records
 //! its events in its own transaction, and a write that restates what is stored records nothing; adding,
@@ -27,6 +27,7 @@ mod model;
 mod relations;
 mod service;
 mod store;
+mod undo;
 mod view;
 mod weight;
 mod write;
@@ -44,6 +45,7 @@ pub use model::{
 };
 pub use service::{ContactName, Contacts, Erase, Removal, WriteError};
 pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address};
+pub use undo::take_back_opt_out;
 pub use view::{ANSWER_BYTES_MAX, ContactView, Facets, ShowError, TopicSubscription};
 pub use write::{ContactWriter, Written, set_subscription, set_topics};
 

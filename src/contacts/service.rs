@@ -17,7 +17,7 @@ use crate::id_or_email::IdOrEmail;
 use crate::store::page::{Page, PageQuery, page};
 use crate::store::tables::CONTACTS;
 use crate::store::{Reads, StoreError, WriteTx};
-use crate::{contact_properties, erasure, suppressions};
+use crate::{contact_properties, erasure};
 
 /// What names a contact.
 pub type ContactName = IdOrEmail<resource::Contact>;
@@ -77,7 +77,7 @@ impl Contacts {
     /// [`WriteError`]; nothing is stored.
     pub async fn create(&self, team: TeamId, new: NewContact, source: Source) -> Result<ContactView, WriteError> {
         let context = self.context.clone();
-        let hash = suppressions::hash(&new.email);
+        let hash = new.email.identity_hash();
         self.context
             .store
             .write(move |tx| {
@@ -200,7 +200,7 @@ impl Contacts {
             .await
     }
 
-    /// Removes a contact; `None` when the team has none of that name.
+    /// Removes a contact; `None` when the team has none of that name, and then nothing is erased.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -212,12 +212,17 @@ impl Contacts {
         source: Source,
     ) -> Result<Option<ContactId>, StoreError> {
         let context = self.context.clone();
-        let removed =
-            self.context.store.write(move |tx| remove_all(tx, &context, team, [&name], erase, source)).await?;
-        Ok(removed.first().copied())
+        let remove = move |tx: &WriteTx<'_>| {
+            if named(tx, team, &name)?.is_none() {
+                return Ok(None);
+            }
+            Ok(remove_all(tx, &context, team, [&name], erase, source)?.first().copied())
+        };
+        self.context.store.write(remove).await
     }
 
-    /// Removes contacts in one transaction, and returns those that were there.
+    /// Removes contacts in one transaction, and returns those that were there. With [`Erase::Yes`] the
+    /// addresses that have no contact, or none any more, are erased as well.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -307,7 +312,7 @@ pub(super) fn named(
 ) -> Result<Option<(ContactId, ContactRow)>, StoreError> {
     match name {
         ContactName::Id(id) => Ok(store::find(tx, team, *id)?.map(|row| (*id, row))),
-        ContactName::Email(email) => store::find_by_address(tx, team, &suppressions::hash(email)),
+        ContactName::Email(email) => store::find_by_address(tx, team, &email.identity_hash()),
     }
 }
 
@@ -349,11 +354,16 @@ fn remove_all<'n>(
     let mut removed = Vec::new();
     let mut erased = Vec::new();
     for name in names {
-        if let Some((id, row)) = named(tx, team, name)? {
-            writer.remove(id, &row)?;
-            removed.push(id);
-            // One that does not read has been refused with its removal.
-            erased.extend(EmailAddress::parse(&row.email));
+        match (named(tx, team, name)?, name) {
+            (Some((id, row)), _) => {
+                writer.remove(id, &row)?;
+                removed.push(id);
+                // One that does not read has been refused with its removal.
+                erased.extend(EmailAddress::parse(&row.email));
+            }
+            // What is kept of somebody outlives their contact.
+            (None, ContactName::Email(email)) => erased.push(email.clone()),
+            (None, ContactName::Id(_)) => {}
         }
     }
     writer.finish()?;

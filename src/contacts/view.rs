@@ -189,7 +189,7 @@ fn standing(
         let choice = choices.binary_search_by_key(&topic.id, |(id, _)| *id).ok().map(|at| choices[at].1);
         TopicSubscription {
             topic: Arc::clone(topic),
-            subscription: choice.unwrap_or(topic.default_subscription),
+            subscription: Subscription::effective(choice, topic.default_subscription),
             explicit: choice.is_some(),
         }
     };

@@ -176,7 +176,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         for segment in segments {
             segments::remove_member(self.tx, self.team, segment, id)?;
         }
-        store::remove(self.tx, self.team, id, &suppressions::hash(&address))?;
+        store::remove(self.tx, self.team, id, &address.identity_hash())?;
         if opted_out {
             let cause = Cause::listed(Origin::Unsubscribe, self.source);
             suppressions::add(self.tx, self.context, self.team, &address, cause)?;
@@ -206,7 +206,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         self.tx.put(&AUDIENCES, &(self.team,), &AudienceRow { contacts, revision: revision + 1 })
     }
 
-    fn record(
+    pub(super) fn record(
         &self,
         kind: AudienceKind,
         id: ContactId,

@@ -5,16 +5,20 @@ use crate::address::AddressSet;
 use crate::events::ERASED;
 use crate::id::{EmailId, Id};
 use crate::store::tables::ATTEMPTS;
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 
-/// Returns whether a conversation about an email mentions one of the addresses.
+/// Returns whether a conversation about an email mentions one of the addresses. One that does not read
+/// is passed over, here and below.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn attempts_hold(tx: &impl Reads, email: EmailId, addresses: &AddressSet) -> Result<bool, StoreError> {
     let mut found = false;
-    tx.scan(&ATTEMPTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |_, row| {
-        found = erase_row(&mut row.decode()?, addresses);
+    tx.scan(&ATTEMPTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |(_, id), row| {
+        let Some(mut row) = skip_corrupt(row.decode(), format_args!("conversation {id} about email {email}"))? else {
+            return NEXT;
+        };
+        found = erase_row(&mut row, addresses);
         if found { STOP } else { NEXT }
     })?;
     Ok(found)
@@ -28,7 +32,8 @@ pub(crate) fn attempts_hold(tx: &impl Reads, email: EmailId, addresses: &Address
 pub(crate) fn erase_attempts(tx: &WriteTx<'_>, email: EmailId, addresses: &AddressSet) -> Result<(), StoreError> {
     let mut erased = Vec::new();
     tx.scan(&ATTEMPTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |key, row| {
-        let mut row = row.decode()?;
+        let what = format_args!("conversation {} about email {email}", key.1);
+        let Some(mut row) = skip_corrupt(row.decode(), what)? else { return NEXT };
         if erase_row(&mut row, addresses) {
             erased.push((key, row));
         }

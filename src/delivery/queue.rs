@@ -6,14 +6,12 @@
 use super::rows::{Class, DueRow, LeaseRow};
 use crate::clock::TimestampMs;
 use crate::context::Context;
-use crate::emails::{self, DeliveryState, EmailRow, LastEvent, bare};
+use crate::emails::{self, DeliveryState, EmailRow, LastEvent, RecipientKind, RecipientRow, bare};
 use crate::events::{Detail, Event, Kind};
-use crate::id::{EmailId, Id};
+use crate::id::{EmailId, Id, TeamId};
 use crate::store::tables::{DUE, EMAILS, LEASES};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 
-/// An email this old may have been overtaken by a bounce or an opt-out since it was accepted.
-const ASK_AGAIN_AFTER_MS: i64 = 1_000;
 /// Leases of an earlier boot put back in one transaction.
 const RECOVER_ROWS: usize = 500;
 
@@ -134,9 +132,8 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
         let mut recipients: Vec<usize> = (0..row.recipients.len())
             .filter(|index| row.recipients[*index].group == key.group && row.recipients[*index].state == waiting)
             .collect();
-        if now_ms - row.created_ms > ASK_AGAIN_AFTER_MS {
-            drop_unwanted(tx, &due, &mut row, &mut recipients)?;
-        }
+        // A bounce or an opt-out can have overtaken the email since it was accepted, at once or later.
+        drop_unwanted(tx, &due, &mut row, &mut recipients)?;
         if recipients.is_empty() {
             emails::put_settled(tx, due.team, key.email, &row)?;
             continue;
@@ -163,7 +160,8 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
     Ok(claimed)
 }
 
-/// Settles the recipients who may not be written to any more.
+/// Settles the recipients who may not be written to any more. Where that leaves nobody in `to`, nobody
+/// else is written to either, as when an email is accepted.
 fn drop_unwanted(
     tx: &WriteTx<'_>,
     due: &DueRow,
@@ -171,14 +169,47 @@ fn drop_unwanted(
     recipients: &mut Vec<usize>,
 ) -> Result<(), StoreError> {
     let wanted = emails::still_wanted(tx, due.team, row, recipients)?;
-    for index in recipients.iter().filter(|index| !wanted.contains(index)) {
+    recipients.retain(|index| !wanted.contains(index));
+    suppress(row, recipients);
+    *recipients = wanted;
+    let is_to = recipients.iter().any(|index| row.recipients[*index].kind == RecipientKind::To);
+    if !is_to && !reaches_anybody(tx, due.team, row)? {
+        // The groups of the others are still in the queue; they are found empty when they are claimed.
+        suppress(row, &waiting(row, |_| true));
+        recipients.clear();
+    }
+    Ok(())
+}
+
+/// Returns whether an email has reached, is on its way to, or may still go to somebody in `to`.
+fn reaches_anybody(tx: &WriteTx<'_>, team: TeamId, row: &EmailRow) -> Result<bool, StoreError> {
+    let is_to = |recipient: &RecipientRow| recipient.kind == RecipientKind::To;
+    let has_gone_out =
+        |recipient: &RecipientRow| !is_waiting(recipient) && recipient.last_event != LastEvent::Suppressed;
+    if row.recipients.iter().any(|recipient| is_to(recipient) && has_gone_out(recipient)) {
+        return Ok(true);
+    }
+    Ok(!emails::still_wanted(tx, team, row, &waiting(row, is_to))?.is_empty())
+}
+
+fn is_waiting(recipient: &RecipientRow) -> bool {
+    matches!(recipient.state, DeliveryState::Waiting { .. })
+}
+
+/// Returns the recipients who wait and are meant.
+fn waiting(row: &EmailRow, is_meant: impl Fn(&RecipientRow) -> bool) -> Vec<usize> {
+    let recipients = row.recipients.iter().enumerate();
+    recipients.filter(|(_, recipient)| is_waiting(recipient) && is_meant(recipient)).map(|(index, _)| index).collect()
+}
+
+/// Settles recipients who are not written to.
+fn suppress(row: &mut EmailRow, recipients: &[usize]) {
+    for index in recipients {
         let recipient = &mut row.recipients[*index];
         recipient.state = DeliveryState::Settled;
         recipient.last_event.climb(LastEvent::Suppressed);
         row.last_event.climb(LastEvent::Suppressed);
     }
-    *recipients = wanted;
-    Ok(())
 }
 
 /// Puts what an earlier boot held back into the queue, due at once and marked as a possible
@@ -233,4 +264,129 @@ pub(super) fn requeue(
     let key = DueKey { due_ms, class, email, group };
     tx.put(&DUE, &key.parts(), due)?;
     Ok(Due::new(key, due))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::EmailAddress;
+    use crate::events::Source;
+    use crate::id::DomainId;
+    use crate::suppressions::{self, Cause, Origin};
+
+    const TEAM: TeamId = Id::from_bytes([1; 16]);
+    const ADA: &str = "ada@example.com";
+    const BOB: &str = "bob@example.org";
+
+    /// Puts an email into the queue, a group a recipient.
+    async fn put_due(context: &Context, recipients: &[(RecipientKind, &str)]) -> (EmailId, Vec<DueKey>) {
+        let (id, now_ms) = (context.id(), context.now_ms());
+        let recipient = |(group, (kind, address)): (usize, &(RecipientKind, &str))| RecipientRow {
+            kind: *kind,
+            mailbox: (*address).to_owned(),
+            group: u16::try_from(group).unwrap(),
+            state: DeliveryState::Waiting { due_ms: now_ms },
+            last_event: LastEvent::Queued,
+        };
+        let row = EmailRow {
+            created_ms: now_ms,
+            from: "shop@example.net".into(),
+            domain: DomainId::MIN,
+            key: None,
+            recipients: recipients.iter().enumerate().map(recipient).collect(),
+            reply_to: Vec::new(),
+            subject: "Hello".into(),
+            tags: Vec::new(),
+            topic: None,
+            scheduled_ms: None,
+            attachments: Vec::new(),
+            has_headers: false,
+            last_event: LastEvent::Queued,
+            hidden: false,
+        };
+        let key = |group| DueKey { due_ms: now_ms, class: Class::Transactional, email: id, group };
+        let keys: Vec<DueKey> = row.recipients.iter().map(|recipient| key(recipient.group)).collect();
+        let putting = keys.clone();
+        let put = move |tx: &WriteTx<'_>| {
+            tx.put(&EMAILS, &(TEAM, id), &row)?;
+            let due = |key: &DueKey| tx.put(&DUE, &key.parts(), &DueRow::fresh(TEAM, "example.com".into(), key.due_ms));
+            putting.iter().try_for_each(due)
+        };
+        context.store.write::<_, StoreError>(put).await.unwrap();
+        (id, keys)
+    }
+
+    async fn suppress(context: &Context, address: &str) {
+        let (context, address) = (context.clone(), EmailAddress::parse(address).unwrap());
+        let store = context.store.clone();
+        let cause = Cause::listed(Origin::Manual, Source::Api);
+        let add = move |tx: &WriteTx<'_>| suppressions::add(tx, &context, TEAM, &address, cause);
+        store.write::<_, StoreError>(add).await.unwrap();
+    }
+
+    /// Claims the groups; returns who is to be written to.
+    async fn claimed(context: &Context, keys: &[DueKey]) -> Vec<String> {
+        let (claiming, keys) = (context.clone(), keys.to_vec());
+        let claims = context.store.write::<_, StoreError>(move |tx| claim(tx, &claiming, &keys)).await.unwrap();
+        claims.iter().flat_map(Claimed::addresses).collect()
+    }
+
+    fn row(context: &Context, id: EmailId) -> EmailRow {
+        context.store.read_now::<_, StoreError>(|tx| tx.get(&EMAILS, &(TEAM, id))).unwrap().unwrap()
+    }
+
+    #[tokio::test]
+    async fn whoever_is_suppressed_right_after_the_send_is_not_written_to() {
+        let (_directory, context) = Context::temporary();
+        let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA), (RecipientKind::To, BOB)]).await;
+        suppress(&context, ADA).await;
+
+        assert_eq!(claimed(&context, &keys).await, [BOB]);
+
+        let recipients = row(&context, id).recipients;
+        assert_eq!((recipients[0].state, recipients[0].last_event), (DeliveryState::Settled, LastEvent::Suppressed));
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_was_set_back_changes_nothing_about_that() {
+        let (_directory, context) = Context::temporary();
+        let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+        let earlier = EmailRow { created_ms: context.now_ms() + 3_600_000, ..row(&context, id) };
+        context.store.write::<_, StoreError>(move |tx| tx.put(&EMAILS, &(TEAM, id), &earlier)).await.unwrap();
+        suppress(&context, ADA).await;
+
+        assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
+    }
+
+    #[tokio::test]
+    async fn copies_go_to_nobody_when_nobody_in_to_is_left() {
+        let (_directory, context) = Context::temporary();
+        let (to, cc, bcc) = (RecipientKind::To, RecipientKind::Cc, RecipientKind::Bcc);
+        let (id, keys) =
+            put_due(&context, &[(to, ADA), (cc, BOB), (bcc, "eve@example.net"), (to, "joe@example.com")]).await;
+        suppress(&context, ADA).await;
+        suppress(&context, "joe@example.com").await;
+
+        // Whichever of its groups comes first.
+        assert_eq!(claimed(&context, &keys[1..2]).await, [] as [String; 0]);
+
+        let row = row(&context, id);
+        assert_eq!(row.last_event, LastEvent::Suppressed);
+        assert!(row.recipients.iter().all(|recipient| recipient.state == DeliveryState::Settled));
+        assert!(row.recipients.iter().all(|recipient| recipient.last_event == LastEvent::Suppressed));
+        assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
+    }
+
+    #[tokio::test]
+    async fn copies_go_out_as_long_as_somebody_in_to_is_or_was_written_to() {
+        let (_directory, context) = Context::temporary();
+        let (to, cc) = (RecipientKind::To, RecipientKind::Cc);
+        let (_, keys) = put_due(&context, &[(to, ADA), (to, "joe@example.com"), (cc, BOB)]).await;
+        suppress(&context, ADA).await;
+
+        assert_eq!(claimed(&context, &keys[..1]).await, [] as [String; 0]);
+        assert_eq!(claimed(&context, &keys[1..2]).await, ["joe@example.com"]);
+        suppress(&context, "joe@example.com").await;
+        assert_eq!(claimed(&context, &keys[2..]).await, [BOB]);
+    }
 }

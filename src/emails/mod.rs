@@ -5,9 +5,10 @@
 //! answer. Until its time it can be moved or called off (`change.rs`). Retention removes the
 //! content first and the row later.
 //!
-//! Reading order: `model.rs` (what an email is), `headers.rs`, `attachments.rs`, `tags.rs`,
-//! `schedule.rs` (the rules of the fields), `idempotency.rs`, `send.rs`, `prepare.rs`, `accept.rs`,
-//! `read.rs`, `change.rs`, `retention.rs`, `erase.rs`, `store/` (rows), `api/` (endpoints).
+//! Reading order: `model.rs` (what an email is), `headers/`, `attachments/`, `tags.rs`, `schedule/`,
+//! `excerpt.rs` (the rules of the fields, and how a refusal quotes them), `idempotency.rs`, `send.rs`,
+//! `prepare.rs`, `accept.rs`, `read.rs`, `change.rs`, `retention.rs`, `erase.rs`, `store/` (rows), `api/`
+//! (endpoints).
 //!
 //! Invariants: the content is never held unsealed in the store; a recipient is in exactly one of
 //! the queue, a lease, or settled, and the email's row says which.

@@ -15,20 +15,24 @@
 //! | the log of requests | a request that mentions it is removed, whenever it was made |
 //!
 //! A place that is added to the store is added here: to the list, to [`look`], which only reads, and
-//! to [`erase`], which changes what was found. Nothing else of a team holds addresses: the queue and
-//! idempotency rows name emails by their ids, and contacts go with the request. An idempotency row
-//! can quote, for the day it lives, the start of a tag that a permissive batch refused.
+//! to [`erase`], which changes what was found. The queue names emails by their ids, and the contact
+//! goes with the request. What the team wrote down about something else can mention the address, and
+//! outlasts it: a segment's filter, values and names of other contacts, a property's fallback, names
+//! and descriptions; changing those would change what they say. An idempotency row can quote, for the
+//! day it lives, the start of a tag that a permissive batch refused. `tests/tables.rs` says of every
+//! table which of these it is.
 
-use super::store::{ErasureKey, ErasureRow, LogSpan, Stage, Target};
+use super::store::{ErasureKey, ErasureRow, LogSpan, Stage, Target, among};
 use super::told;
 use crate::delivery::{self, CapturedRow, capture};
 use crate::emails::{self, EmailErasure};
 use crate::events::{self, Reach};
 use crate::id::{CapturedId, EmailId, EventId, Id, LogId};
 use crate::store::tables::{EMAILS, ERASURES};
-use crate::store::{Keyring, NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{Keyring, NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::suppressions::{self, Erased};
 use crate::webhooks::DeliveryPlace;
-use crate::{logs, suppressions, teams};
+use crate::{logs, teams};
 
 /// Emails looked at in one read, each with its events and its conversations.
 const EMAILS_MAX: usize = 100;
@@ -39,7 +43,8 @@ const REQUESTS_MAX: usize = 100;
 /// Chunks of content or of messages removed in one transaction: 64 MiB, after which the writer is
 /// free for others.
 const CHUNKS_MAX: usize = 256;
-/// Emails that are waited for. Where there are more, the others are come to when these have settled.
+/// Emails that are waited for. Where there are more, the others are come to when half of these have
+/// settled.
 pub(super) const ON_THEIR_WAY_MAX: usize = 1_000;
 
 /// What a look at the present place found.
@@ -90,9 +95,10 @@ pub(super) enum Progress {
 /// Looks at the place that an erasure has come to.
 pub(super) fn look(tx: &impl Reads, keyring: &Keyring, row: &ErasureRow, target: &Target) -> Result<Found, StoreError> {
     let of_events = |(hits, next)| Found::AudienceEvents(Page { hits, next });
+    let named = |id| Reach::Named(target.at(id));
+    let entries = |_| Reach::Entries(&row.late_entries);
     match row.stage {
         Stage::Suppressions => Ok(Found::Suppressions),
-        Stage::Emails { .. } if row.on_their_way.len() >= ON_THEIR_WAY_MAX => arrived(tx, row, target),
         Stage::Emails { after } => page_of_emails(tx, after, target).map(Found::Emails),
         Stage::Captured { after } | Stage::LateCaptured { after } => {
             let (hits, next) =
@@ -100,13 +106,11 @@ pub(super) fn look(tx: &impl Reads, keyring: &Keyring, row: &ErasureRow, target:
             Ok(Found::Captured(Page { hits, next }))
         }
         Stage::AudienceEvents { after } => {
-            let reach = Reach::Named(&target.addresses);
-            events::audience_page(tx, target.team, (after, target.until()), reach, ROWS_MAX).map(of_events)
+            events::audience_page(tx, target.team, (after, target.until()), named, ROWS_MAX).map(of_events)
         }
         Stage::OnTheirWay => arrived(tx, row, target),
         Stage::LateAudienceEvents { after } => {
-            let reach = Reach::Entries(&row.late_entries);
-            events::audience_page(tx, target.team, (after, Id::MAX), reach, ROWS_MAX).map(of_events)
+            events::audience_page(tx, target.team, (after, Id::MAX), entries, ROWS_MAX).map(of_events)
         }
         Stage::Messages { after } | Stage::LateMessages { after } => {
             told::messages(tx, row, target, after).map(Found::Messages)
@@ -116,20 +120,74 @@ pub(super) fn look(tx: &impl Reads, keyring: &Keyring, row: &ErasureRow, target:
         }
         Stage::RequestLog(span) | Stage::LateRequestLog(span) => {
             let LogSpan { after, until: Some(until) } = span else { return Ok(Found::RequestLogAhead) };
-            let Target { team, addresses, .. } = target;
-            let (hits, next) = logs::page_that_mentions(tx, keyring, *team, (after, until), addresses, REQUESTS_MAX)?;
+            let span = (after, until);
+            let (hits, next) = logs::page_that_mentions(tx, keyring, target.team, span, &target.all(), REQUESTS_MAX)?;
             Ok(Found::Requests(Page { hits, next }))
         }
     }
 }
 
-/// Takes the addresses out of what was found, and writes down how far that brought the erasure.
-pub(super) fn erase(tx: &WriteTx<'_>, key: ErasureKey, target: &Target, found: &Found) -> Result<Progress, StoreError> {
-    let Some(mut row) = tx.get(&ERASURES, &key)? else { return Ok(Progress::Done) };
+impl Found {
+    /// Returns where a page that holds none of the addresses leads. Where it leads on within its place,
+    /// there is nothing to write.
+    pub(super) fn passed(&self, stage: Stage) -> Option<Stage> {
+        match (self, stage) {
+            (Self::Emails(page), Stage::Emails { .. }) => page.passed().map(|after| Stage::Emails { after }),
+            (Self::Captured(page), Stage::Captured { .. }) => page.passed().map(|after| Stage::Captured { after }),
+            (Self::Captured(page), Stage::LateCaptured { .. }) => {
+                page.passed().map(|after| Stage::LateCaptured { after })
+            }
+            (Self::AudienceEvents(page), Stage::AudienceEvents { .. }) => {
+                page.passed().map(|after| Stage::AudienceEvents { after })
+            }
+            (Self::AudienceEvents(page), Stage::LateAudienceEvents { .. }) => {
+                page.passed().map(|after| Stage::LateAudienceEvents { after })
+            }
+            (Self::Messages(page), Stage::Messages { .. }) => page.passed().map(|after| Stage::Messages { after }),
+            (Self::Messages(page), Stage::LateMessages { .. }) => {
+                page.passed().map(|after| Stage::LateMessages { after })
+            }
+            (Self::Deliveries(page), Stage::Deliveries { .. }) => {
+                page.passed().map(|after| Stage::Deliveries { after })
+            }
+            (Self::Deliveries(page), Stage::LateDeliveries { .. }) => {
+                page.passed().map(|after| Stage::LateDeliveries { after })
+            }
+            (Self::Requests(page), Stage::RequestLog(span)) => {
+                page.passed().map(|after| Stage::RequestLog(LogSpan { after, ..span }))
+            }
+            (Self::Requests(page), Stage::LateRequestLog(span)) => {
+                page.passed().map(|after| Stage::LateRequestLog(LogSpan { after, ..span }))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<I: Copy> Page<I> {
+    fn passed(&self) -> Option<I> {
+        self.next.filter(|_| self.hits.is_empty())
+    }
+}
+
+/// Takes the addresses out of what was found from `row` on, and writes down how far that brought the
+/// erasure. Returns its row as it is then.
+pub(super) fn erase(
+    tx: &WriteTx<'_>,
+    key: ErasureKey,
+    mut row: ErasureRow,
+    target: &Target,
+    found: &Found,
+) -> Result<(Progress, ErasureRow), StoreError> {
+    if !tx.contains(&ERASURES, &key)? {
+        return Ok((Progress::Done, row));
+    }
     let progress = match found {
         Found::Suppressions => {
-            for address in &target.hashes {
-                suppressions::erase(tx, target.team, address, None)?;
+            for (address, until) in &target.hashes {
+                let made = Erased::Until(among(*until));
+                let erased = suppressions::erase(tx, target.team, address, made);
+                skip_corrupt(erased, format_args!("an entry of the suppression list of team {}", target.team))?;
             }
             row.stage = Stage::Emails { after: Id::MIN };
             Progress::More
@@ -142,7 +200,7 @@ pub(super) fn erase(tx: &WriteTx<'_>, key: ErasureKey, target: &Target, found: &
         Found::RequestLogAhead => begin_requests(tx, &mut row, target)?,
         Found::Requests(page) => erase_requests(tx, &mut row, target, page)?,
         Found::Arrived(emails) => erase_arrived(tx, &mut row, target, emails)?,
-        Found::Nothing => return Ok(Progress::Waiting),
+        Found::Nothing => return Ok((Progress::Waiting, row)),
     };
     match progress {
         Progress::Done => {
@@ -151,19 +209,21 @@ pub(super) fn erase(tx: &WriteTx<'_>, key: ErasureKey, target: &Target, found: &
         Progress::Waiting => {}
         Progress::More => tx.put(&ERASURES, &key, &row)?,
     }
-    Ok(progress)
+    Ok((progress, row))
 }
 
-/// Reads a page of the emails that were accepted before the request.
+/// Reads a page of the emails that were accepted before the requests.
 fn page_of_emails(tx: &impl Reads, after: EmailId, target: &Target) -> Result<Page<EmailId>, StoreError> {
-    let Target { team, addresses, .. } = target;
+    let team = target.team;
     let mut page = Page { hits: Vec::new(), next: None };
     let mut seen = 0;
-    tx.scan(&EMAILS, &(*team, after), &(*team, target.until()), Order::Ascending, |(_, id), email| {
+    tx.scan(&EMAILS, &(team, after), &(team, target.until()), Order::Ascending, |(_, id), email| {
         if id == after {
             return NEXT;
         }
-        if emails::holds(&email.decode()?, addresses)
+        let addresses = &target.at(id);
+        let email = skip_corrupt(email.decode(), format_args!("email {id}"))?;
+        if email.is_some_and(|email| emails::holds(&email, addresses))
             || events::of_email_hold(tx, id, addresses)?
             || delivery::attempts_hold(tx, id, addresses)?
         {
@@ -190,11 +250,15 @@ fn erase_emails(
     for id in &page.hits {
         match erase_email(tx, target, *id, &mut chunks_left)? {
             EmailErasure::Erased => {}
-            EmailErasure::OnItsWay if row.on_their_way.len() < ON_THEIR_WAY_MAX => {
-                row.on_their_way.push(*id);
+            EmailErasure::OnItsWay => {
                 row.waited = true;
+                if row.on_their_way.len() < ON_THEIR_WAY_MAX {
+                    row.on_their_way.push(*id);
+                } else {
+                    row.rest_after.get_or_insert(after);
+                }
             }
-            EmailErasure::OnItsWay | EmailErasure::Unfinished => {
+            EmailErasure::Unfinished => {
                 row.stage = Stage::Emails { after };
                 return Ok(Progress::More);
             }
@@ -205,15 +269,17 @@ fn erase_emails(
     Ok(Progress::More)
 }
 
-/// Takes the addresses out of an email and of all that is kept under it.
+/// Takes the addresses out of an email and of all that is kept under it. Where the email itself does
+/// not read, they go from the rest.
 fn erase_email(
     tx: &WriteTx<'_>,
     target: &Target,
     id: EmailId,
     chunks_left: &mut usize,
 ) -> Result<EmailErasure, StoreError> {
-    let Target { team, addresses, .. } = target;
-    let erased = emails::erase(tx, *team, id, addresses, chunks_left)?;
+    let addresses = &target.at(id);
+    let erased = emails::erase(tx, target.team, id, addresses, chunks_left);
+    let erased = skip_corrupt(erased, format_args!("email {id}"))?.unwrap_or(EmailErasure::Erased);
     if erased == EmailErasure::Erased {
         events::erase_of_email(tx, id, addresses)?;
         delivery::erase_attempts(tx, id, addresses)?;
@@ -224,19 +290,20 @@ fn erase_email(
 /// Returns whether a message in the mailbox is to or about an erased address. The mailbox is the
 /// instance's: one that belongs to an email of another team stays, and so does one that came later.
 fn is_meant(tx: &impl Reads, id: CapturedId, message: &CapturedRow, target: &Target) -> Result<bool, StoreError> {
-    let Target { team, addresses, .. } = target;
+    let team = target.team;
+    let addresses = message.email.map_or_else(|| target.at(id), |email| target.at(email));
     let is_named = message.recipients.iter().chain([&message.sender]).any(|text| addresses.contains(text));
-    let Some(email) = message.email else { return Ok(is_named && id <= target.until()) };
+    let Some(email) = message.email else { return Ok(is_named) };
     if email > target.until() {
         return Ok(false);
     }
-    if let Some(row) = tx.get(&EMAILS, &(*team, email))? {
-        return Ok(is_named || emails::is_concerned(&row, addresses));
+    if let Some(row) = skip_corrupt(tx.get(&EMAILS, &(team, email)), format_args!("email {email}"))?.flatten() {
+        return Ok(is_named || emails::is_concerned(&row, &addresses));
     }
     if !is_named {
         return Ok(false);
     }
-    for other in teams::list(tx)? {
+    for other in teams::list(tx)?.iter().filter(|other| other.id != team) {
         if tx.contains(&EMAILS, &(other.id, email))? {
             return Ok(false);
         }
@@ -270,9 +337,9 @@ fn erase_audience_events(
     page: &Page<EventId>,
 ) -> Result<Progress, StoreError> {
     let is_late = matches!(row.stage, Stage::LateAudienceEvents { .. });
-    let reach = if is_late { Reach::Entries(&row.late_entries) } else { Reach::Named(&target.addresses) };
     for id in &page.hits {
-        events::erase_audience(tx, target.team, *id, reach)?;
+        let reach = if is_late { Reach::Entries(&row.late_entries) } else { Reach::Named(target.at(*id)) };
+        events::erase_audience(tx, target.team, *id, &reach)?;
     }
     row.stage = match (page.next, is_late) {
         (Some(after), false) => Stage::AudienceEvents { after },
@@ -315,7 +382,8 @@ fn erase_requests(
 fn arrived(tx: &impl Reads, row: &ErasureRow, target: &Target) -> Result<Found, StoreError> {
     let mut arrived = Vec::new();
     for id in &row.on_their_way {
-        if tx.get(&EMAILS, &(target.team, *id))?.is_none_or(|email| emails::is_settled(&email)) {
+        let email = skip_corrupt(tx.get(&EMAILS, &(target.team, *id)), format_args!("email {id}"))?.flatten();
+        if email.is_none_or(|email| emails::is_settled(&email)) {
             arrived.push(*id);
         }
     }
@@ -343,13 +411,23 @@ fn erase_arrived(
     }
     // A bounce lists the address, with the email that it bounced from.
     if !done.is_empty() {
-        for address in &target.hashes {
-            row.late_entries.extend(suppressions::erase(tx, target.team, address, Some(&done))?);
+        for (address, until) in &target.hashes {
+            let until = among(*until);
+            let concerned: Vec<EmailId> = done.iter().copied().filter(|id| *id <= until).collect();
+            let erased = suppressions::erase(tx, target.team, address, Erased::BroughtBy(&concerned));
+            let what = format_args!("an entry of the suppression list of team {}", target.team);
+            row.late_entries.extend(skip_corrupt(erased, what)?.flatten());
         }
     }
     row.on_their_way.retain(|id| !done.contains(id));
-    if row.stage == Stage::OnTheirWay && row.on_their_way.is_empty() {
-        row.stage = Stage::LateCaptured { after: Id::MIN };
+    match row.rest_after {
+        // There is room for as many again.
+        Some(after) if row.on_their_way.len() <= ON_THEIR_WAY_MAX / 2 => {
+            row.rest_after = None;
+            row.stage = Stage::Emails { after };
+        }
+        None if row.on_their_way.is_empty() => row.stage = Stage::LateCaptured { after: Id::MIN },
+        Some(_) | None => {}
     }
     Ok(Progress::More)
 }

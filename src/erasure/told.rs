@@ -16,7 +16,8 @@ pub(super) fn messages(
     after: EventId,
 ) -> Result<Page<EventId>, StoreError> {
     let until = if is_late(row) { Id::MAX } else { target.until() };
-    let (hits, next) = events::message_page(tx, target.team, (after, until), reach(row, target), ROWS_MAX)?;
+    let reach = |id| reach(row, target, id);
+    let (hits, next) = events::message_page(tx, target.team, (after, until), reach, ROWS_MAX)?;
     Ok(Page { hits, next })
 }
 
@@ -28,7 +29,7 @@ pub(super) fn erase_messages(
     page: &Page<EventId>,
 ) -> Result<Progress, StoreError> {
     for id in &page.hits {
-        events::erase_message(tx, target.team, *id, reach(row, target))?;
+        events::erase_message(tx, target.team, *id, &reach(row, target, *id))?;
     }
     row.stage = match (page.next, is_late(row)) {
         (Some(after), false) => Stage::Messages { after },
@@ -45,7 +46,7 @@ pub(super) fn deliveries(
     target: &Target,
     after: DeliveryPlace,
 ) -> Result<Page<DeliveryPlace>, StoreError> {
-    let (hits, next) = webhooks::delivery_page(tx, target.team, after, &target.addresses, ROWS_MAX)?;
+    let (hits, next) = webhooks::delivery_page(tx, target.team, after, &target.all(), ROWS_MAX)?;
     Ok(Page { hits, next })
 }
 
@@ -56,8 +57,9 @@ pub(super) fn erase_deliveries(
     target: &Target,
     page: &Page<DeliveryPlace>,
 ) -> Result<Progress, StoreError> {
+    let addresses = target.all();
     for place in &page.hits {
-        webhooks::erase_delivery(tx, target.team, *place, &target.addresses)?;
+        webhooks::erase_delivery(tx, target.team, *place, &addresses)?;
     }
     row.stage = match (page.next, is_late(row)) {
         (Some(after), false) => Stage::Deliveries { after },
@@ -72,11 +74,11 @@ fn is_late(row: &ErasureRow) -> bool {
     matches!(row.stage, Stage::LateMessages { .. } | Stage::LateDeliveries { .. })
 }
 
-fn reach<'a>(row: &'a ErasureRow, target: &'a Target) -> MessageReach<'a> {
-    let addresses = &target.addresses;
+fn reach<'a>(row: &'a ErasureRow, target: &Target, id: EventId) -> MessageReach<'a> {
     if is_late(row) {
-        MessageReach::Late { addresses, emails_until: target.until(), entries: &row.late_entries }
+        // Between requests that go along with one another nothing is told apart here.
+        MessageReach::Late { addresses: target.all(), emails_until: target.until(), entries: &row.late_entries }
     } else {
-        MessageReach::Named(addresses)
+        MessageReach::Named(target.at(id))
     }
 }

@@ -1,30 +1,34 @@
 //! Going through the places: read a page, take the addresses out of it, write down how far that is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tracing::info;
+use tracing::{error, info};
 
 use super::places::{self, Found, Progress};
-use super::store::{self, ErasureKey, Target};
+use super::store::{self, ErasureKey, ErasureRow, Target};
 use crate::context::Context;
+use crate::id::TeamId;
 use crate::logs::{Barrier, Unwritten};
-use crate::store::Reads as _;
-use crate::store::StoreError;
 use crate::store::tables::ERASURES;
+use crate::store::{ReadTx, Reads as _, StoreError};
 
-/// Names of erasures read at once.
-const PAGE_ROWS: usize = 1_000;
+/// Pages of a turn, after which another team has its turn. What is kept in memory of how far an
+/// erasure has come is written at its end.
+const TURN_PAGES: usize = 20;
 /// The longest pause between two looks at an erasure that waits for emails, in rounds.
-const PAUSE_ROUNDS_MAX: u32 = 64;
+const WAITING_ROUNDS_MAX: u32 = 64;
+/// The longest pause after a failure, in rounds.
+const FAILED_ROUNDS_MAX: u32 = 1_024;
 /// How long a round waits for requests that are under way: the log is written ten times a second.
 const REQUESTS_WITHIN: Duration = Duration::from_millis(500);
 
 /// The erasures of the instance.
 pub struct Erasures {
     context: Context,
-    /// Those that wait for emails to settle. A cache: after a start each is looked at once.
+    /// Those that wait for emails to settle, or have failed. A cache: after a start each is looked at
+    /// once.
     pauses: Mutex<HashMap<ErasureKey, Pause>>,
     /// Requests that the log does not hold yet.
     unwritten: Unwritten,
@@ -41,6 +45,16 @@ struct Pause {
     left: u32,
 }
 
+/// An erasure that has its turn.
+#[derive(Debug)]
+pub(super) struct Walk {
+    key: ErasureKey,
+    row: ErasureRow,
+    target: Arc<Target>,
+    /// Whether it has come further than the row in the store says: past pages without a hit.
+    is_ahead: bool,
+}
+
 impl Erasures {
     /// Returns the erasures of the instance that `context` belongs to, whose log lacks the requests of
     /// `unwritten`.
@@ -49,66 +63,123 @@ impl Erasures {
     }
 
     /// Brings every erasure as far as it can go: a round, to be made again and again. It may be cut
-    /// off anywhere.
+    /// off anywhere. Teams take turns, and so do the erasures of a team, the earliest first. One that
+    /// fails is reported and left alone for a while; the others go on.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`], where none of them could go on.
     pub async fn advance(&self) -> Result<(), StoreError> {
-        let mut after = None;
+        self.count_round();
         loop {
-            let page = self.context.store.read(move |tx| store::pending(tx, after, PAGE_ROWS)).await?;
-            for key in &page {
-                if self.is_its_turn(*key) {
-                    self.advance_one(*key).await?;
-                }
+            let mut has_advanced = false;
+            let mut after = None;
+            while let Some(team) = self.read(move |tx| store::next_team(tx, after)).await? {
+                has_advanced |= self.give_turn(team).await?;
+                after = Some(team);
             }
-            after = page.last().copied();
-            if page.len() < PAGE_ROWS {
+            if !has_advanced {
                 return Ok(());
             }
         }
     }
 
-    async fn advance_one(&self, key: ErasureKey) -> Result<(), StoreError> {
-        let keyring = self.context.keyring.clone();
-        let target = self.context.store.read::<_, StoreError>(move |tx| store::target(tx, &keyring, key)).await?;
-        let Some(target) = target.map(Arc::new) else { return Ok(()) };
-        loop {
-            match self.step(key, &target).await? {
-                Progress::More => {}
-                Progress::Waiting => {
-                    self.pause(key);
-                    return Ok(());
-                }
-                Progress::Done => {
-                    self.lock().remove(&key);
-                    let (team, id) = key;
-                    info!(team.id = %team, erasure.id = %id, "erasure {id} is done");
-                    return Ok(());
-                }
+    /// Brings the earliest erasure of a team that does not pause on by some pages. Returns whether there
+    /// was one.
+    pub(super) async fn give_turn(&self, team: TeamId) -> Result<bool, StoreError> {
+        let paused = self.paused();
+        let earliest = self.read(move |tx| store::earliest(tx, team, |key| !paused.contains(&key))).await?;
+        let Some(key) = earliest else { return Ok(false) };
+        let (_, id) = key;
+        match self.take_turn(key).await {
+            Ok(Progress::More) => {}
+            Ok(Progress::Waiting) => self.pause(key, WAITING_ROUNDS_MAX),
+            Ok(Progress::Done) => {
+                self.lock().remove(&key);
+                info!(team.id = %team, erasure.id = %id, "erasure {id} is done");
+            }
+            Err(StoreError::Closed) => return Err(StoreError::Closed),
+            Err(failure) => {
+                error!(team.id = %team, erasure.id = %id, "erasure {id} failed, and is tried again: {failure}");
+                self.pause(key, FAILED_ROUNDS_MAX);
             }
         }
+        Ok(true)
     }
 
-    /// Goes through one page of the place that an erasure has come to.
-    pub(super) async fn step(&self, key: ErasureKey, target: &Arc<Target>) -> Result<Progress, StoreError> {
-        let (looking, keyring) = (Arc::clone(target), self.context.keyring.clone());
-        let found = self
-            .context
-            .store
-            .read::<_, StoreError>(move |tx| {
-                let Some(row) = tx.get(&ERASURES, &key)? else { return Ok(None) };
-                places::look(tx, &keyring, &row, &looking).map(Some)
-            })
-            .await?;
-        let found = match found {
-            None => return Ok(Progress::Done),
-            Some(Found::Nothing) => return Ok(Progress::Waiting),
-            Some(Found::RequestLogAhead) if !self.requests_are_written(key).await => return Ok(Progress::Waiting),
-            Some(found) => found,
-        };
-        let target = Arc::clone(target);
-        self.context.store.write_bulk(move |tx| places::erase(tx, key, &target, &found)).await
+    async fn take_turn(&self, key: ErasureKey) -> Result<Progress, StoreError> {
+        let Some(mut walk) = self.begin(key).await? else { return Ok(Progress::Done) };
+        for _ in 0..TURN_PAGES {
+            let progress = self.step(&mut walk).await?;
+            if progress != Progress::More {
+                return Ok(progress);
+            }
+        }
+        if walk.is_ahead {
+            self.context.store.write_bulk::<_, StoreError>(move |tx| tx.put(&ERASURES, &walk.key, &walk.row)).await?;
+        }
+        Ok(Progress::More)
+    }
+
+    /// Takes an erasure up, with the later ones of its team that can go along; `None` when it is done.
+    pub(super) async fn begin(&self, key: ErasureKey) -> Result<Option<Walk>, StoreError> {
+        let keyring = self.context.keyring.clone();
+        let others = self.read(move |tx| match tx.get(&ERASURES, &key)? {
+            Some(row) => store::joinable(tx, &keyring, key, &row),
+            None => Ok(Vec::new()),
+        });
+        let others = others.await?;
+        if !others.is_empty() {
+            let joining = others.clone();
+            self.context.store.write_bulk(move |tx| store::join(tx, key, &joining)).await?;
+            let (team, _) = key;
+            self.lock().retain(|(of, id), _| *of != team || !others.contains(id));
+        }
+        let keyring = self.context.keyring.clone();
+        self.read(move |tx| {
+            let Some(row) = tx.get(&ERASURES, &key)? else { return Ok(None) };
+            let target = Arc::new(store::target(&keyring, key, &row)?);
+            Ok(Some(Walk { key, row, target, is_ahead: false }))
+        })
+        .await
+    }
+
+    /// Goes through one page of the place that an erasure has come to. Nothing is written for a page
+    /// without a hit: going through it again would change nothing.
+    pub(super) async fn step(&self, walk: &mut Walk) -> Result<Progress, StoreError> {
+        let Walk { key, row, target, .. } = walk;
+        let (key, row, target) = (*key, row.clone(), Arc::clone(target));
+        let (looked_for, keyring) = (Arc::clone(&target), self.context.keyring.clone());
+        let look = self.read(move |tx| places::look(tx, &keyring, &row, &looked_for).map(|found| (found, row)));
+        let (found, row) = look.await?;
+        match found {
+            Found::Nothing => return Ok(Progress::Waiting),
+            Found::RequestLogAhead if !self.requests_are_written(key).await => return Ok(Progress::Waiting),
+            _ => {}
+        }
+        if let Some(stage) = found.passed(row.stage) {
+            walk.row.stage = stage;
+            walk.is_ahead = true;
+            return Ok(Progress::More);
+        }
+        let written = self.context.store.write_bulk(move |tx| places::erase(tx, key, row.clone(), &target, &found));
+        let (progress, row) = written.await?;
+        walk.row = row;
+        walk.is_ahead = false;
+        Ok(progress)
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&ReadTx) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.context.store.read(work).await
+    }
+
+    /// Counts a round of every pause.
+    fn count_round(&self) {
+        for pause in self.lock().values_mut() {
+            pause.left = pause.left.saturating_sub(1);
+        }
     }
 
     /// Waits a moment for the requests that were under way when it was first asked; returns whether
@@ -125,21 +196,15 @@ impl Erasures {
         true
     }
 
-    fn is_its_turn(&self, key: ErasureKey) -> bool {
-        match self.lock().get_mut(&key) {
-            Some(pause) if pause.left > 0 => {
-                pause.left -= 1;
-                false
-            }
-            _ => true,
-        }
+    fn paused(&self) -> HashSet<ErasureKey> {
+        self.lock().iter().filter(|(_, pause)| pause.left > 0).map(|(key, _)| *key).collect()
     }
 
     /// Leaves an erasure alone for twice as many rounds as the last time.
-    fn pause(&self, key: ErasureKey) {
+    fn pause(&self, key: ErasureKey, rounds_max: u32) {
         let mut pauses = self.lock();
         let pause = pauses.entry(key).or_default();
-        pause.rounds = (pause.rounds * 2).clamp(1, PAUSE_ROUNDS_MAX);
+        pause.rounds = (pause.rounds * 2).clamp(1, rounds_max);
         pause.left = pause.rounds;
     }
 

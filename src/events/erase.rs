@@ -6,16 +6,20 @@ use super::store::EventRow;
 use crate::address::AddressSet;
 use crate::id::{EmailId, EventId, Id, SuppressionId, TeamId};
 use crate::store::tables::{AUDIENCE_EVENTS, EVENTS};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 
-/// Returns whether an event of an email names or mentions one of the addresses.
+/// Returns whether an event of an email names or mentions one of the addresses. One that does not read
+/// is passed over, here and below.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn of_email_hold(tx: &impl Reads, email: EmailId, addresses: &AddressSet) -> Result<bool, StoreError> {
     let mut found = false;
-    tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |_, row| {
-        found = erase_row(&mut row.decode()?, addresses);
+    tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |(_, id), row| {
+        let Some(mut row) = skip_corrupt(row.decode(), format_args!("event {id} of email {email}"))? else {
+            return NEXT;
+        };
+        found = erase_row(&mut row, addresses);
         if found { STOP } else { NEXT }
     })?;
     Ok(found)
@@ -28,7 +32,9 @@ pub(crate) fn of_email_hold(tx: &impl Reads, email: EmailId, addresses: &Address
 pub(crate) fn erase_of_email(tx: &WriteTx<'_>, email: EmailId, addresses: &AddressSet) -> Result<(), StoreError> {
     let mut erased = Vec::new();
     tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |key, row| {
-        let mut row = row.decode()?;
+        let Some(mut row) = skip_corrupt(row.decode(), format_args!("event {} of email {email}", key.1))? else {
+            return NEXT;
+        };
         if erase_row(&mut row, addresses) {
             erased.push((key, row));
         }
@@ -81,24 +87,24 @@ fn erase_if(text: &mut String, is_meant: impl Fn(&str) -> bool) -> bool {
 }
 
 /// Which events about the audience an erasure reaches.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Reach<'a> {
     /// Those that name one of the addresses.
-    Named(&'a AddressSet),
+    Named(AddressSet),
     /// Those about one of these entries of the suppression list.
     Entries(&'a [SuppressionId]),
 }
 
 /// Reads up to `rows_max` events of the team after `after` and up to `until`; returns those that are
-/// reached, and where the next page begins unless this is the last.
+/// reached, as `reach` says for each, and where the next page begins unless this is the last.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn audience_page(
+pub(crate) fn audience_page<'a>(
     tx: &impl Reads,
     team: TeamId,
     (after, until): (EventId, EventId),
-    reach: Reach<'_>,
+    reach: impl Fn(EventId) -> Reach<'a>,
     rows_max: usize,
 ) -> Result<(Vec<EventId>, Option<EventId>), StoreError> {
     let (mut hits, mut seen, mut next) = (Vec::new(), 0, None);
@@ -106,7 +112,8 @@ pub(crate) fn audience_page(
         if id == after {
             return NEXT;
         }
-        if erase_audience_event(&mut row.decode()?, reach) {
+        let event = skip_corrupt(row.decode(), format_args!("event {id} of team {team}"))?;
+        if event.is_some_and(|mut event| erase_audience_event(&mut event, &reach(id))) {
             hits.push(id);
         }
         seen += 1;
@@ -127,7 +134,7 @@ pub(crate) fn erase_audience(
     tx: &WriteTx<'_>,
     team: TeamId,
     event: EventId,
-    reach: Reach<'_>,
+    reach: &Reach<'_>,
 ) -> Result<(), StoreError> {
     let Some(mut row) = tx.get(&AUDIENCE_EVENTS, &(team, event))? else { return Ok(()) };
     if erase_audience_event(&mut row, reach) {
@@ -137,7 +144,7 @@ pub(crate) fn erase_audience(
 }
 
 /// Returns whether there was anything to take out.
-fn erase_audience_event(event: &mut AudienceEvent, reach: Reach<'_>) -> bool {
+fn erase_audience_event(event: &mut AudienceEvent, reach: &Reach<'_>) -> bool {
     let AudienceEvent { kind: _, at_ms: _, subject } = event;
     match (subject, reach) {
         (AudienceSubject::Contact { contact, source: _, topic }, Reach::Named(addresses)) => {

@@ -7,18 +7,18 @@ use super::outbox::MessageRow;
 use crate::address::AddressSet;
 use crate::id::{EmailId, EventId, SuppressionId, TeamId};
 use crate::store::tables::EVENT_MESSAGES;
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 
 /// Which bodies an erasure reaches.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum MessageReach<'a> {
     /// Those that mention one of the addresses.
-    Named(&'a AddressSet),
+    Named(AddressSet),
     /// Of those the ones that tell of an email up to `emails_until`, and those about one of `entries` of
     /// the suppression list: what came of emails that were on their way.
     Late {
         /// The addresses.
-        addresses: &'a AddressSet,
+        addresses: AddressSet,
         /// The last email.
         emails_until: EmailId,
         /// The entries.
@@ -27,15 +27,16 @@ pub(crate) enum MessageReach<'a> {
 }
 
 /// Reads up to `rows_max` bodies of the team after `after` and up to `until`; returns those that are
-/// reached, and where the next page begins unless this is the last.
+/// reached, as `reach` says for each, and where the next page begins unless this is the last. One that
+/// does not read is passed over.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn message_page(
+pub(crate) fn message_page<'a>(
     tx: &impl Reads,
     team: TeamId,
     (after, until): (EventId, EventId),
-    reach: MessageReach<'_>,
+    reach: impl Fn(EventId) -> MessageReach<'a>,
     rows_max: usize,
 ) -> Result<(Vec<EventId>, Option<EventId>), StoreError> {
     let (mut hits, mut seen, mut next) = (Vec::new(), 0, None);
@@ -43,7 +44,8 @@ pub(crate) fn message_page(
         if id == after {
             return NEXT;
         }
-        if erased(&row.decode()?.body, reach).is_some() {
+        let row = skip_corrupt(row.decode(), format_args!("message {id} of team {team}"))?;
+        if row.is_some_and(|row| erased(&row.body, &reach(id)).is_some()) {
             hits.push(id);
         }
         seen += 1;
@@ -64,7 +66,7 @@ pub(crate) fn erase_message(
     tx: &WriteTx<'_>,
     team: TeamId,
     event: EventId,
-    reach: MessageReach<'_>,
+    reach: &MessageReach<'_>,
 ) -> Result<(), StoreError> {
     let Some(row) = tx.get(&EVENT_MESSAGES, &(team, event))? else { return Ok(()) };
     if let Some(body) = erased(&row.body, reach) {
@@ -74,7 +76,7 @@ pub(crate) fn erase_message(
 }
 
 /// Returns the body without what is reached; `None` when it holds nothing of it.
-fn erased(body: &str, reach: MessageReach<'_>) -> Option<String> {
+fn erased(body: &str, reach: &MessageReach<'_>) -> Option<String> {
     // Without escapes a JSON text says what it reads, and most bodies mention nobody who is erased.
     let (MessageReach::Named(addresses) | MessageReach::Late { addresses, .. }) = reach;
     if !body.contains('\\') && !addresses.is_mentioned_in(body) {
@@ -86,11 +88,11 @@ fn erased(body: &str, reach: MessageReach<'_>) -> Option<String> {
     is_changed.then(|| body.to_string())
 }
 
-fn is_reached(body: &Json, reach: MessageReach<'_>) -> bool {
+fn is_reached(body: &Json, reach: &MessageReach<'_>) -> bool {
     let MessageReach::Late { addresses: _, emails_until, entries } = reach else { return true };
     let id = |field: &str| body["data"][field].as_str();
     match body["type"].as_str().and_then(|name| name.split('.').next()) {
-        Some("email") => id("email_id").and_then(EmailId::parse).is_some_and(|email| email <= emails_until),
+        Some("email") => id("email_id").and_then(EmailId::parse).is_some_and(|email| email <= *emails_until),
         Some("suppression") => id("id").and_then(SuppressionId::parse).is_some_and(|entry| entries.contains(&entry)),
         _ => false,
     }
@@ -138,7 +140,7 @@ mod tests {
     }
 
     fn without_ada(body: &Json) -> Option<Json> {
-        erased(&body.to_string(), MessageReach::Named(&set())).map(|body| serde_json::from_str(&body).unwrap())
+        erased(&body.to_string(), &MessageReach::Named(set())).map(|body| serde_json::from_str(&body).unwrap())
     }
 
     #[test]
@@ -189,9 +191,9 @@ mod tests {
         let body = json!({ "type": "email.sent", "data": { "to": ["\"b\\\"c\"@example.com"] } });
         assert_eq!(without_ada(&body).unwrap()["data"]["to"], json!(["[erased]"]));
         let escaped = r#"{"type":"email.sent","data":{"to":["\u0061da\u0040example.com"]}}"#;
-        let read = erased(escaped, MessageReach::Named(&set())).unwrap();
+        let read = erased(escaped, &MessageReach::Named(set())).unwrap();
         assert_eq!(read, r#"{"data":{"to":["[erased]"]},"type":"email.sent"}"#);
-        assert_eq!(erased("ada@example.com {", MessageReach::Named(&set())).as_deref(), Some("\"[erased]\""));
+        assert_eq!(erased("ada@example.com {", &MessageReach::Named(set())).as_deref(), Some("\"[erased]\""));
     }
 
     #[test]
@@ -199,7 +201,7 @@ mod tests {
         let (early, late): (EmailId, EmailId) = (Id::first_at(1_000), Id::first_at(2_000));
         let (entry, other): (SuppressionId, SuppressionId) = (Id::first_at(3_000), Id::first_at(4_000));
         let set = set();
-        let reach = MessageReach::Late { addresses: &set, emails_until: early, entries: &[entry] };
+        let reach = MessageReach::Late { addresses: set.clone(), emails_until: early, entries: &[entry] };
         let email =
             |id: EmailId| json!({ "type": "email.sent", "data": { "email_id": id, "to": ["ada@example.com"] } });
         let listed = |id: SuppressionId| json!({ "type": "suppression.added", "data": { "id": id, "email": "ada@example.com" } });
@@ -213,7 +215,7 @@ mod tests {
             (json!({ "type": "email.sent", "data": "ada@example.com" }), false),
             (json!("ada@example.com"), false),
         ] {
-            assert_eq!(erased(&body.to_string(), reach).is_some(), is_reached, "{body}");
+            assert_eq!(erased(&body.to_string(), &reach).is_some(), is_reached, "{body}");
         }
     }
 }

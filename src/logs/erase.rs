@@ -6,7 +6,7 @@ use super::store::{self, Bodies, LogRow};
 use crate::address::AddressSet;
 use crate::id::{Id, LogId, TeamId};
 use crate::store::tables::REQUEST_LOGS;
-use crate::store::{Keyring, NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{Keyring, NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 
 /// Returns the newest request of the team.
 ///
@@ -39,7 +39,9 @@ pub(crate) fn page_that_mentions(
         if id == after {
             return NEXT;
         }
-        if row_mentions(&row.decode()?, addresses) || mentions(&store::bodies(tx, keyring, team, id)?, addresses) {
+        let row = skip_corrupt(row.decode(), format_args!("request {id} of team {team}"))?;
+        let bodies = skip_corrupt(store::bodies(tx, keyring, team, id), format_args!("bodies of request {id}"))?;
+        if row.is_some_and(|row| row_mentions(&row, addresses)) || bodies.is_some_and(|it| mentions(&it, addresses)) {
             hits.push(id);
         }
         seen += 1;

@@ -2,11 +2,11 @@
 
 use crate::id::TopicId;
 
-/// Bytes of a body that are looked at: a form with every topic that a page lists takes a third of
-/// it, and a mail program sends some two hundred.
-pub(super) const BODY_BYTES_MAX: usize = 32 << 10;
-/// Fields of a form that are looked at.
-const FIELDS_MAX: usize = 1_000;
+/// Bytes of a body that are looked at: a form with the 500 topics that a page can list, all of them
+/// checked, takes 43,000, and a mail program sends some two hundred.
+pub(super) const BODY_BYTES_MAX: usize = 64 << 10;
+/// Fields of a form that are looked at: two for each of those topics, and a few.
+const FIELDS_MAX: usize = 1_100;
 
 /// How much of a body was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +26,21 @@ pub(super) enum Action {
     Unsubscribe,
     /// The button of everything.
     UnsubscribeFromEverything,
-    /// The choices, with the topics whose boxes are checked.
-    Save(Vec<TopicId>),
+    /// The choices.
+    Save(Choices),
     /// Takes back what this visit changed, by its sealed token.
     Undo(String),
-    /// Takes back the opt-out of everything.
-    SubscribeAgain,
     /// It cannot be told, so that nothing may change.
     Unclear,
+}
+
+/// What a form with boxes says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Choices {
+    /// The topics that the page showed: what its reader decided about.
+    pub(super) shown: Vec<TopicId>,
+    /// Those whose boxes are checked.
+    pub(super) checked: Vec<TopicId>,
 }
 
 /// Returns what a body asks for.
@@ -58,14 +65,16 @@ pub(super) fn action(body: &[u8], extent: Extent) -> Action {
         return Action::Undo(sealed.to_owned());
     }
     if value("prefs") == Some("1") {
-        let topics = fields.iter().filter(|(name, _)| name == "topic");
-        return Action::Save(topics.filter_map(|(_, value)| TopicId::parse(value)).collect());
+        let topics = |wanted: &str| {
+            let named = fields.iter().filter(|(name, _)| name == wanted);
+            named.filter_map(|(_, value)| TopicId::parse(value)).collect()
+        };
+        return Action::Save(Choices { shown: topics("shown"), checked: topics("topic") });
     }
-    match (value("resubscribe"), value("unsubscribe")) {
-        (Some(_), _) => Action::SubscribeAgain,
-        (None, Some("everything")) => Action::UnsubscribeFromEverything,
+    match value("unsubscribe") {
+        Some("everything") => Action::UnsubscribeFromEverything,
         // A post without any of our fields comes from a program that knows the header field alone.
-        (None, _) => Action::Unsubscribe,
+        _ => Action::Unsubscribe,
     }
 }
 
@@ -115,6 +124,7 @@ mod tests {
 
     use super::*;
     use crate::id::Id;
+    use crate::topics::TOPICS_MAX;
 
     fn whole(body: &str) -> Action {
         action(body.as_bytes(), Extent::Whole)
@@ -142,19 +152,27 @@ mod tests {
     #[test]
     fn the_buttons_of_the_page_are_told_apart() {
         assert_eq!(whole("unsubscribe=everything"), Action::UnsubscribeFromEverything);
-        assert_eq!(whole("resubscribe=1"), Action::SubscribeAgain);
         assert_eq!(whole("undo=AbC-_1"), Action::Undo("AbC-_1".into()));
-        assert_eq!(whole("prefs=1"), Action::Save(vec![]));
+        assert_eq!(whole("prefs=1"), Action::Save(Choices::default()));
     }
 
     #[test]
-    fn the_checked_topics_are_read_and_what_is_no_id_is_left_out() {
+    fn the_topics_are_read_and_what_is_no_id_is_left_out() {
         let (low, high) = (TopicId::MIN, TopicId::MAX);
-        let body =
-            format!("topic={low}&prefs=1&topic=x&topic=&other={low}&topic={}", high.to_string().replace('-', "%2D"));
+        let encoded = high.to_string().replace('-', "%2D");
+        let body = format!("topic={low}&prefs=1&topic=x&shown={encoded}&topic=&other={low}&topic={encoded}&shown=x");
 
-        assert_eq!(whole(&body), Action::Save(vec![low, high]));
+        assert_eq!(whole(&body), Action::Save(Choices { shown: vec![high], checked: vec![low, high] }));
         assert_eq!(action(body.as_bytes(), Extent::Start), Action::Unclear);
+    }
+
+    #[test]
+    fn the_longest_page_with_every_box_checked_is_read() {
+        let id = TopicId::MAX;
+        let body = format!("prefs=1{}", format!("&shown={id}&topic={id}").repeat(TOPICS_MAX));
+
+        assert!(body.len() <= BODY_BYTES_MAX);
+        assert_eq!(whole(&body), Action::Save(Choices { shown: vec![id; TOPICS_MAX], checked: vec![id; TOPICS_MAX] }));
     }
 
     #[test]
@@ -182,9 +200,9 @@ mod tests {
         #[test]
         fn every_id_reads_back(topics in proptest::collection::vec(any::<[u8; 16]>(), 0..20)) {
             let topics: Vec<TopicId> = topics.into_iter().map(Id::from_bytes).collect();
-            let body = topics.iter().fold("prefs=1".to_owned(), |body, topic| format!("{body}&topic={topic}"));
+            let body = topics.iter().fold("prefs=1".to_owned(), |body, topic| format!("{body}&shown={topic}&topic={topic}"));
 
-            prop_assert_eq!(whole(&body), Action::Save(topics));
+            prop_assert_eq!(whole(&body), Action::Save(Choices { shown: topics.clone(), checked: topics }));
         }
     }
 }

@@ -14,7 +14,8 @@
 //! `document.rs` (html), `form.rs` (what a post asks for), `api/` (the routes).
 //!
 //! Invariants: following a link changes nothing, posting to it opts out, and doing so again changes
-//! nothing more; a token names an address and never a contact, so that it outlives the contact; a
+//! nothing more; only the visit that opted out takes that back, and a choice about a topic is made
+//! anew; a token names an address and never a contact, so that it outlives the contact; a
 //! token that this instance did not make is told from no other; no opt-in is recorded that its
 //! recipient did not post; whatever colours a team chose, what is shown meets WCAG AA. Not here: the
 //! suppression list and the contacts' choices themselves, and whether they let a send through.

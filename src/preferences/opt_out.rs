@@ -1,13 +1,14 @@
 //! Reading and recording what recipients choose.
 
+use super::form::Choices;
 use super::links::Links;
 use super::redirect::RedirectUrl;
 use super::store;
 use super::token::{Scope, UnsubscribeToken};
-use super::undo::{Record, Subject, Undo};
-use super::view::{self, Recipient, Standing, View};
+use super::undo::{Received, Subject, Undo};
+use super::view::{self, ListedTopic, Recipient, Standing, View};
 use crate::address::EmailAddress;
-use crate::contacts;
+use crate::contacts::{self, Written};
 use crate::context::Context;
 use crate::events::Source;
 use crate::id::{TeamId, TopicId};
@@ -95,29 +96,36 @@ impl Preferences {
             .await
     }
 
-    /// Records a choice about every topic that the link's page lists: to receive those in `chosen`,
-    /// and no others. Returns whether the link leads anywhere.
+    /// Records a choice about every topic that the page showed and still lists: to receive those that
+    /// are checked, and no others of them. One that became public since is not decided about. Returns
+    /// whether the link leads anywhere.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn save(&self, token: &str, chosen: Vec<TopicId>) -> Result<bool, StoreError> {
+    pub(super) async fn save(&self, token: &str, choices: Choices) -> Result<bool, StoreError> {
         let Some(token) = self.open(token) else { return Ok(false) };
         let context = self.context.clone();
         let write = move |tx: &WriteTx<'_>| {
             let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(false) };
             let Some((contact, _)) = recipient.contact else { return Ok(true) };
-            let choices = recipient.topics(tx, &token)?.into_iter().map(|topic| {
-                let is_chosen = chosen.contains(&topic.id);
-                (topic.id, if is_chosen { Subscription::OptIn } else { Subscription::OptOut })
-            });
-            let choices: Vec<(TopicId, Subscription)> = choices.collect();
+            let Choices { shown, checked } = &choices;
+            let choose = |topic: ListedTopic| {
+                if checked.contains(&topic.id) {
+                    Some((topic.id, Subscription::OptIn))
+                } else {
+                    shown.contains(&topic.id).then_some((topic.id, Subscription::OptOut))
+                }
+            };
+            let choices: Vec<(TopicId, Subscription)> =
+                recipient.topics(tx, &token)?.into_iter().filter_map(choose).collect();
             contacts::set_topics(tx, &context, token.team, contact, &choices, Source::HostedPage)?;
             Ok(true)
         };
         self.context.store.write(write).await
     }
 
-    /// Takes back what the visit of that sealed token has done. Returns whether it could be.
+    /// Takes back what the visit of that sealed token has done. Returns whether there was anything to
+    /// take back; `None` as in [`Preferences::find`].
     ///
     /// # Errors
     /// [`StoreError`].
@@ -128,30 +136,7 @@ impl Preferences {
         let write = move |tx: &WriteTx<'_>| {
             let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(None) };
             let Some(undo) = undo else { return Ok(Some(false)) };
-            take_back(tx, &context, &token, &recipient, undo)?;
-            Ok(Some(true))
-        };
-        self.context.store.write(write).await
-    }
-
-    /// Takes back the opt-out of everything, whenever it was made; choices about topics stay. Returns
-    /// whether the link leads anywhere.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn subscribe_again(&self, token: &str) -> Result<bool, StoreError> {
-        let Some(token) = self.open(token) else { return Ok(false) };
-        let context = self.context.clone();
-        let write = move |tx: &WriteTx<'_>| {
-            let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(false) };
-            if let Some((contact, Standing::OptedOut)) = recipient.contact {
-                contacts::set_subscription(tx, &context, token.team, contact, Subscription::OptIn, Source::HostedPage)?;
-            }
-            // An opt-out that outlived a contact, or never had one. What else lists the address stays.
-            if recipient.listed_opt_out {
-                suppressions::lift_opt_out(tx, &context, token.team, &recipient.hash, None, Source::HostedPage)?;
-            }
-            Ok(true)
+            take_back(tx, &context, &token, &recipient, undo).map(Some)
         };
         self.context.store.write(write).await
     }
@@ -181,51 +166,54 @@ fn record(
         (OptOut::OfLink, Scope::Topic(topic)) => Some(topic),
         (OptOut::OfLink, Scope::Everything) | (OptOut::OfEverything, _) => None,
     };
-    let subject = if topic.is_some() { Subject::Topic } else { Subject::Everything };
     let Some((contact, standing)) = recipient.contact else {
+        let subject = if topic.is_some() { Subject::Topic } else { Subject::Everything };
         let cause = Cause::listed(Origin::Unsubscribe, source);
         return Ok(match suppressions::add(tx, context, token.team, &token.address, cause)? {
-            Added::New(id) | Added::OptedOut(id) => Some(Undo { subject, record: Record::Suppression(id) }),
+            Added::New(id) | Added::OptedOut(id) => Some(Undo::Suppression(subject, id)),
             Added::Raised(_) | Added::Listed(_) => None,
         });
     };
-    let changed = match topic {
+    Ok(match topic {
         Some(topic) => {
             // Only what the contact received before is given back: an opt-in nobody had is no undo.
             let received = recipient.receives_topic(tx, token.team)?;
             let choice = [(topic, Subscription::OptOut)];
             contacts::set_topics(tx, context, token.team, contact, &choice, source)?;
-            received
+            received.map(Undo::Choice)
         }
         None => {
             contacts::set_subscription(tx, context, token.team, contact, Subscription::OptOut, source)?;
-            standing == Standing::Receives
+            (standing == Standing::Receives).then_some(Undo::Everything)
         }
-    };
-    Ok(changed.then_some(Undo { subject, record: Record::Contact }))
+    })
 }
 
-/// Gives back what an opt-out took.
+/// Gives back what an opt-out took, as it was before. Returns whether there was anything to give back.
 fn take_back(
     tx: &WriteTx<'_>,
     context: &Context,
     token: &UnsubscribeToken,
     recipient: &Recipient,
     undo: Undo,
-) -> Result<(), StoreError> {
-    match (undo.record, undo.subject, token.scope, recipient.contact) {
-        (Record::Suppression(id), ..) => {
-            suppressions::lift_opt_out(tx, context, token.team, &recipient.hash, Some(id), Source::HostedPage)?;
+) -> Result<bool, StoreError> {
+    let (team, source) = (token.team, Source::HostedPage);
+    let written = match (undo, token.scope, recipient.contact) {
+        (Undo::Suppression(_, id), ..) => {
+            return suppressions::lift_opt_out(tx, context, team, &recipient.hash, Some(id), source);
         }
-        (Record::Contact, Subject::Topic, Scope::Topic(topic), Some((contact, _))) => {
-            let choice = [(topic, Subscription::OptIn)];
-            contacts::set_topics(tx, context, token.team, contact, &choice, Source::HostedPage)?;
+        (Undo::Choice(received), Scope::Topic(topic), Some((contact, _))) => {
+            let before = match received {
+                Received::ByChoice => Some(Subscription::OptIn),
+                Received::ByDefault => None,
+            };
+            contacts::take_back_opt_out(tx, context, team, contact, topic, before, source)?
         }
-        (Record::Contact, Subject::Everything, _, Some((contact, _))) => {
-            contacts::set_subscription(tx, context, token.team, contact, Subscription::OptIn, Source::HostedPage)?;
+        (Undo::Everything, _, Some((contact, _))) => {
+            contacts::set_subscription(tx, context, team, contact, Subscription::OptIn, source)?
         }
         // The contact is gone, and its opt-out with it; or the token is of another kind of link.
-        (Record::Contact, Subject::Topic, Scope::Everything, _) | (Record::Contact, _, _, None) => {}
-    }
-    Ok(())
+        (Undo::Choice(_), Scope::Everything, _) | (Undo::Choice(_) | Undo::Everything, _, None) => Written::Unchanged,
+    };
+    Ok(written == Written::Changed)
 }

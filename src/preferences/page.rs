@@ -6,7 +6,7 @@ use super::document::{Page, document};
 use super::links::escape_html;
 use super::strings::{Strings, Values};
 use super::undo::Subject;
-use super::view::{About, Done, ListedTopic, Standing, View};
+use super::view::{About, ListedTopic, Standing, View};
 use crate::address::EmailAddress;
 use crate::topics::Subscription;
 
@@ -29,9 +29,9 @@ pub(super) fn of_view(view: &View, notice: Option<Notice>, strings: &'static Str
     let body = Body { view, strings, values: Values { address: &address, topic, brand: &view.brand } };
     let opted_out = view.everything == Standing::OptedOut;
     let (title, content) = match (&view.done, &view.about) {
-        (Some(done), _) => body.done(done),
-        (None, _) if opted_out => body.opted_out_of_everything(),
-        (None, About::Topic { standing: Standing::OptedOut, .. }) => body.opted_out_of_topic(),
+        (Some(done), _) => body.done(done.subject, Some(&done.undo)),
+        (None, _) if opted_out => body.done(Subject::Everything, None),
+        (None, About::Topic { standing: Standing::OptedOut, .. }) => body.done(Subject::Topic, None),
         (None, About::Topic { standing: Standing::Receives, .. }) => body.ask_topic(),
         (None, About::Everything) if view.topics.is_empty() => body.ask_everything(),
         (None, About::Everything) => body.choose(),
@@ -46,7 +46,7 @@ pub(super) fn of_view(view: &View, notice: Option<Notice>, strings: &'static Str
     if let Some(notice) = notice {
         let _ = writeln!(main, "<p class=\"notice\" role=\"status\">{}</p>", escape_html(notice));
     }
-    let asks = view.done.is_none() && !opted_out;
+    let asks = view.done.is_none() && !matches!(view.standing(), Standing::OptedOut);
     if let Some(message) = view.theme.message.as_ref().filter(|_| asks) {
         let _ = writeln!(main, "<p class=\"message\" dir=\"auto\">{}</p>", escape_html(message));
     }
@@ -87,31 +87,29 @@ impl Body<'_> {
         (preferences, self.sentence(choose) + &self.choices(Weight::Main))
     }
 
-    fn opted_out_of_topic(&self) -> (&'static str, String) {
-        (self.strings.unsubscribed, self.sentence(self.of_topic().unsubscribed) + &self.choices(Weight::Plain))
-    }
-
-    fn opted_out_of_everything(&self) -> (&'static str, String) {
-        let Strings { unsubscribed, unsubscribed_everything, subscribe_again, .. } = self.strings;
-        let button = self.button(Weight::Plain, "resubscribe", "1", subscribe_again);
-        (unsubscribed, self.sentence(unsubscribed_everything) + &button)
-    }
-
-    fn done(&self, done: &Done) -> (&'static str, String) {
-        let Strings { unsubscribed, unsubscribed_everything, undo, preferences, .. } = self.strings;
-        let mut html = self.sentence(match done.subject {
+    /// What has been opted out of, within this visit or before it. Only this visit can take it back; a
+    /// topic can be chosen again like any other.
+    fn done(&self, subject: Subject, undo: Option<&str>) -> (&'static str, String) {
+        let Strings { unsubscribed, unsubscribed_everything, preferences, .. } = self.strings;
+        let mut html = self.sentence(match subject {
             Subject::Topic => self.of_topic().unsubscribed,
             Subject::Everything => unsubscribed_everything,
         });
         if let Some(success) = &self.view.theme.success {
             let _ = writeln!(html, "<p class=\"message\" dir=\"auto\">{}</p>", escape_html(success));
         }
-        html.push_str("<div class=\"row\">\n");
-        html.push_str(&self.button(Weight::Plain, "undo", &done.undo, undo));
-        if done.subject == Subject::Topic && !self.view.topics.is_empty() {
-            let _ = writeln!(html, "<a href=\"?\">{}</a>", escape_html(preferences));
+        match (undo, subject) {
+            (Some(undo), _) => {
+                html.push_str("<div class=\"row\">\n");
+                html.push_str(&self.button(Weight::Plain, "undo", undo, self.strings.undo));
+                if subject == Subject::Topic && !self.view.topics.is_empty() {
+                    let _ = writeln!(html, "<a href=\"?\">{}</a>", escape_html(preferences));
+                }
+                html.push_str("</div>\n");
+            }
+            (None, Subject::Topic) => html.push_str(&self.choices(Weight::Plain)),
+            (None, Subject::Everything) => {}
         }
-        html.push_str("</div>\n");
         (unsubscribed, html)
     }
 
@@ -124,6 +122,10 @@ impl Body<'_> {
         }
         let mut html =
             String::from("<section>\n<form method=\"post\">\n<input type=\"hidden\" name=\"prefs\" value=\"1\">\n");
+        // What is decided about: a topic that is made public meanwhile is not.
+        for topic in &self.view.topics {
+            let _ = writeln!(html, "<input type=\"hidden\" name=\"shown\" value=\"{}\">", topic.id);
+        }
         let _ = writeln!(html, "<fieldset>\n<legend>{}</legend>", escape_html(topics));
         for (number, topic) in self.view.topics.iter().enumerate() {
             html.push_str(&row(number, topic));
@@ -222,6 +224,7 @@ mod tests {
     use crate::id::{Id, TopicId};
     use crate::preferences::strings::{ENGLISH, GERMAN, LANGUAGES};
     use crate::preferences::theme::Theme;
+    use crate::preferences::view::Done;
 
     const HOSTILE: &str = "<script>\"&'</script>{brand}";
 
@@ -338,6 +341,24 @@ mod tests {
         assert!(asked.contains(button) && asked.contains("Unsubscribe from <bdi>News</bdi>"), "{asked}");
         assert!(!done.contains("unsubscribe\"") && done.contains("You are unsubscribed"), "{done}");
         assert!(done.contains("name=\"undo\" value=\"sealed-token\""), "{done}");
+    }
+
+    #[test]
+    fn whoever_has_opted_out_before_is_told_so_without_a_way_back() {
+        let theme = Theme { message: Some("Before".into()), success: Some("After".into()), ..Theme::default() };
+        let opted_out = View { everything: Standing::OptedOut, theme: theme.clone(), ..view() };
+        let of_topic = About::Topic { name: Some("News".into()), standing: Standing::OptedOut };
+        for (view, buttons) in [
+            (opted_out, 0),
+            (View { about: of_topic.clone(), theme: theme.clone(), topics: vec![], ..view() }, 0),
+            (View { about: of_topic, theme, ..view() }, 2),
+        ] {
+            let html = of_view(&view, None, &ENGLISH).html;
+
+            assert!(html.contains("You are unsubscribed") && html.contains("After"), "{html}");
+            assert!(!html.contains("Before"), "{html}");
+            assert_eq!(html.matches("<button").count(), buttons, "{html}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What a visit changed, sealed into its page, so that the same visit can take it back.
 //!
 //! The token is of use with the link it was made for alone, and for an hour: it undoes a slip of the
-//! hand. A change of mind goes through the choices of the page.
+//! hand. A change of mind about a topic goes through the choices of the page; about everything, through
+//! the team: a link in an old email is no consent.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -20,6 +21,12 @@ const CHARS_MAX: usize = (29_usize + PLAIN_BYTES_MAX).div_ceil(3) * 4;
 const PLAIN_BYTES_MAX: usize = 1 + 1 + 8 + 16;
 /// The first byte of the plain text.
 const VERSION: u8 = 1;
+/// The second: what is taken back. The last two are followed by the id of an entry.
+const CHOICE: u8 = 1;
+const EVERYTHING: u8 = 2;
+const NO_CHOICE: u8 = 3;
+const TOPIC_ENTRY: u8 = 4;
+const EVERYTHING_ENTRY: u8 = 5;
 
 /// What was opted out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,34 +37,49 @@ pub(super) enum Subject {
     Everything,
 }
 
-/// Where the opt-out was written down.
+/// Why a contact received a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Record {
-    /// With the contact.
-    Contact,
-    /// In an entry of the suppression list, which the visit added or found.
-    Suppression(SuppressionId),
+pub(super) enum Received {
+    /// It had chosen it.
+    ByChoice,
+    /// It had not chosen, and the topic's default said so.
+    ByDefault,
 }
 
-/// An opt-out that can be taken back.
+/// An opt-out that can be taken back, by where it was written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Undo {
-    pub(super) subject: Subject,
-    pub(super) record: Record,
+pub(super) enum Undo {
+    /// With the contact, as its choice about the link's topic, which it received before.
+    Choice(Received),
+    /// With the contact, which is out of everything.
+    Everything,
+    /// In an entry of the suppression list, which the visit added or found.
+    Suppression(Subject, SuppressionId),
 }
 
 impl Undo {
+    /// Returns what was opted out of.
+    pub(super) fn subject(self) -> Subject {
+        match self {
+            Self::Choice(_) => Subject::Topic,
+            Self::Everything => Subject::Everything,
+            Self::Suppression(subject, _) => subject,
+        }
+    }
+
     /// Returns the token's text, for a visit that goes on from `now_ms`.
     pub(super) fn seal(self, token: &UnsubscribeToken, keyring: &Keyring, now_ms: TimestampMs) -> String {
-        let Self { subject, record } = self;
+        let (kind, entry) = match self {
+            Self::Choice(Received::ByChoice) => (CHOICE, None),
+            Self::Choice(Received::ByDefault) => (NO_CHOICE, None),
+            Self::Everything => (EVERYTHING, None),
+            Self::Suppression(Subject::Topic, id) => (TOPIC_ENTRY, Some(id)),
+            Self::Suppression(Subject::Everything, id) => (EVERYTHING_ENTRY, Some(id)),
+        };
         let mut plain = Vec::with_capacity(PLAIN_BYTES_MAX);
-        plain.push(VERSION);
-        plain.push(match subject {
-            Subject::Topic => 1,
-            Subject::Everything => 2,
-        });
+        plain.extend_from_slice(&[VERSION, kind]);
         plain.extend_from_slice(&(now_ms.saturating_add(VISIT_MS)).to_be_bytes());
-        if let Record::Suppression(id) = record {
+        if let Some(id) = entry {
             plain.extend_from_slice(id.as_bytes());
         }
         URL_SAFE_NO_PAD.encode(keyring.seal(&place(token), &plain))
@@ -71,18 +93,18 @@ impl Undo {
         }
         let sealed = URL_SAFE_NO_PAD.decode(text).ok()?;
         let plain = keyring.open_sealed(&place(token), &sealed).ok()?;
-        let (&[VERSION, subject], rest) = plain.split_first_chunk::<2>()? else { return None };
-        let (ends_ms, rest) = rest.split_first_chunk::<8>()?;
-        let subject = match subject {
-            1 => Subject::Topic,
-            2 => Subject::Everything,
+        let (&[VERSION, kind], rest) = plain.split_first_chunk::<2>()? else { return None };
+        let (ends_ms, entry) = rest.split_first_chunk::<8>()?;
+        let entry = || Some(SuppressionId::from_bytes(entry.try_into().ok()?));
+        let undo = match (kind, rest.len()) {
+            (CHOICE, 8) => Self::Choice(Received::ByChoice),
+            (NO_CHOICE, 8) => Self::Choice(Received::ByDefault),
+            (EVERYTHING, 8) => Self::Everything,
+            (TOPIC_ENTRY, _) => Self::Suppression(Subject::Topic, entry()?),
+            (EVERYTHING_ENTRY, _) => Self::Suppression(Subject::Everything, entry()?),
             _ => return None,
         };
-        let record = match rest {
-            [] => Record::Contact,
-            id => Record::Suppression(SuppressionId::from_bytes(id.try_into().ok()?)),
-        };
-        (now_ms < TimestampMs::from_be_bytes(*ends_ms)).then_some(Self { subject, record })
+        (now_ms < TimestampMs::from_be_bytes(*ends_ms)).then_some(undo)
     }
 }
 
@@ -111,21 +133,23 @@ mod tests {
     fn an_undo_reads_back_with_its_own_link_within_the_hour() {
         let (keyring, other_keys) = (keyring(), self::keyring());
         let link = token(Id::MIN, "ada@example.com");
-        for subject in [Subject::Topic, Subject::Everything] {
-            for record in [Record::Contact, Record::Suppression(Id::MAX)] {
-                let undo = Undo { subject, record };
+        for undo in [
+            Undo::Choice(Received::ByChoice),
+            Undo::Choice(Received::ByDefault),
+            Undo::Everything,
+            Undo::Suppression(Subject::Topic, Id::MAX),
+            Undo::Suppression(Subject::Everything, Id::MIN),
+        ] {
+            let sealed = undo.seal(&link, &keyring, NOW_MS);
 
-                let sealed = undo.seal(&link, &keyring, NOW_MS);
-
-                assert!(sealed.len() <= CHARS_MAX);
-                let open = |token: &UnsubscribeToken, keyring, now_ms| Undo::open(&sealed, token, keyring, now_ms);
-                assert_eq!(open(&link, &keyring, NOW_MS), Some(undo));
-                assert_eq!(open(&link, &keyring, NOW_MS + VISIT_MS - 1), Some(undo));
-                assert_eq!(open(&link, &keyring, NOW_MS + VISIT_MS), None);
-                assert_eq!(open(&link, &other_keys, NOW_MS), None);
-                assert_eq!(open(&token(Id::MAX, "ada@example.com"), &keyring, NOW_MS), None);
-                assert_eq!(open(&token(Id::MIN, "bob@example.com"), &keyring, NOW_MS), None);
-            }
+            assert!(sealed.len() <= CHARS_MAX);
+            let open = |token: &UnsubscribeToken, keyring, now_ms| Undo::open(&sealed, token, keyring, now_ms);
+            assert_eq!(open(&link, &keyring, NOW_MS), Some(undo));
+            assert_eq!(open(&link, &keyring, NOW_MS + VISIT_MS - 1), Some(undo));
+            assert_eq!(open(&link, &keyring, NOW_MS + VISIT_MS), None);
+            assert_eq!(open(&link, &other_keys, NOW_MS), None);
+            assert_eq!(open(&token(Id::MAX, "ada@example.com"), &keyring, NOW_MS), None);
+            assert_eq!(open(&token(Id::MIN, "bob@example.com"), &keyring, NOW_MS), None);
         }
     }
 
@@ -134,7 +158,7 @@ mod tests {
         let keyring = keyring();
         let link = token(Id::MIN, "ada@example.com");
         let sealed = |plain: &[u8]| URL_SAFE_NO_PAD.encode(keyring.seal(&place(&link), plain));
-        let body = |subject: u8| [[VERSION, subject].as_slice(), &TimestampMs::MAX.to_be_bytes()].concat();
+        let body = |kind: u8| [[VERSION, kind].as_slice(), &TimestampMs::MAX.to_be_bytes()].concat();
 
         assert!(Undo::open(&sealed(&body(1)), &link, &keyring, NOW_MS).is_some());
         for text in [
@@ -145,10 +169,12 @@ mod tests {
             sealed(&[]),
             sealed(&[VERSION, 1]),
             sealed(&body(0)),
-            sealed(&body(3)),
+            sealed(&body(4)),
+            sealed(&body(6)),
             sealed(&[2, 1, 0x7f, 0, 0, 0, 0, 0, 0, 0]),
-            sealed(&[body(1).as_slice(), &[0; 15]].concat()),
-            sealed(&[body(1).as_slice(), &[0; 17]].concat()),
+            sealed(&[body(1).as_slice(), &[0; 16]].concat()),
+            sealed(&[body(4).as_slice(), &[0; 15]].concat()),
+            sealed(&[body(5).as_slice(), &[0; 17]].concat()),
         ] {
             assert_eq!(Undo::open(&text, &link, &keyring, NOW_MS), None, "{text:.40}");
         }

@@ -3,7 +3,7 @@
 use super::store;
 use super::theme::Theme;
 use super::token::{Scope, UnsubscribeToken};
-use super::undo::{Record, Subject, Undo};
+use super::undo::{Received, Subject, Undo};
 use crate::address::EmailAddress;
 use crate::contacts;
 use crate::id::{ContactId, TeamId, TopicId};
@@ -78,6 +78,16 @@ pub struct View {
     pub done: Option<Done>,
 }
 
+impl View {
+    /// Returns where the recipient stands with what the link is about.
+    pub(super) fn standing(&self) -> Standing {
+        match self.about {
+            About::Topic { standing: Standing::OptedOut, .. } => Standing::OptedOut,
+            About::Topic { .. } | About::Everything => self.everything,
+        }
+    }
+}
+
 /// A link's recipient in the transaction that reads or changes their choices.
 pub(super) struct Recipient {
     pub(super) hash: AddressHash,
@@ -122,7 +132,7 @@ impl Recipient {
             Scope::Everything => None,
             Scope::Topic(id) => Some(LinkTopic { id, topic: topics::find(tx, token.team, id)? }),
         };
-        let hash = suppressions::hash(&token.address);
+        let hash = token.address.identity_hash();
         let contact = contacts::find_by_address(tx, token.team, &hash)?
             .map(|(id, row)| (id, if row.unsubscribed() { Standing::OptedOut } else { Standing::Receives }));
         let listed_opt_out = suppressions::is_opted_out(tx, token.team, &hash)?;
@@ -136,15 +146,16 @@ impl Recipient {
         if opted_out || self.listed_opt_out { Standing::OptedOut } else { Standing::Receives }
     }
 
-    /// Returns whether the contact receives the link's own topic: as it chose, else as the default says.
+    /// Returns why the contact receives the link's own topic; `None` when it does not.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(super) fn receives_topic(&self, tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
-        let (Some((contact, _)), Some(topic)) = (self.contact, &self.topic) else { return Ok(false) };
-        let choices = contacts::choices_of(tx, team, contact)?;
-        let chosen = choices.iter().find(|(chosen, _)| *chosen == topic.id).map(|(_, subscription)| *subscription);
-        Ok(chosen.unwrap_or_else(|| topic.default_subscription()) == Subscription::OptIn)
+    pub(super) fn receives_topic(&self, tx: &impl Reads, team: TeamId) -> Result<Option<Received>, StoreError> {
+        let (Some((contact, _)), Some(topic)) = (self.contact, &self.topic) else { return Ok(None) };
+        let chosen = chosen(&contacts::choices_of(tx, team, contact)?, topic.id);
+        let subscription = Subscription::effective(chosen, topic.default_subscription());
+        let received = if chosen.is_some() { Received::ByChoice } else { Received::ByDefault };
+        Ok((subscription == Subscription::OptIn).then_some(received))
     }
 
     /// Returns the topics that the page lists, with what the recipient receives.
@@ -161,11 +172,16 @@ impl Recipient {
             topics::all(tx, token.team)?.into_iter().rev().filter(|topic| topic.visibility == Visibility::Public);
         let listed = listed.map(|topic| {
             let Topic { id, name, description, default_subscription, .. } = topic;
-            let chosen = choices.iter().find(|(topic, _)| *topic == id).map(|(_, subscription)| *subscription);
-            ListedTopic { id, name, description, subscription: chosen.unwrap_or(default_subscription) }
+            let subscription = Subscription::effective(chosen(&choices, id), default_subscription);
+            ListedTopic { id, name, description, subscription }
         });
         Ok(listed.collect())
     }
+}
+
+/// Returns what is chosen about a topic.
+fn chosen(choices: &[(TopicId, Subscription)], topic: TopicId) -> Option<Subscription> {
+    choices.iter().find(|(id, _)| *id == topic).map(|(_, subscription)| *subscription)
 }
 
 /// Returns what a token leads to, for a visit that has just done `done`; `None` when its team is gone.
@@ -193,13 +209,13 @@ pub(super) fn load(
         }
     };
     // What has been taken back elsewhere since is not done any more.
-    let still_so = |undo: &Undo| match (undo.subject, undo.record, &about) {
-        (Subject::Topic, Record::Contact, About::Topic { standing, .. }) => *standing == Standing::OptedOut,
-        (Subject::Topic, Record::Suppression(_), _) | (Subject::Everything, ..) => everything == Standing::OptedOut,
-        (Subject::Topic, Record::Contact, About::Everything) => false,
+    let still_so = |undo: &Undo| match (undo, &about) {
+        (Undo::Choice(_), About::Topic { standing, .. }) => *standing == Standing::OptedOut,
+        (Undo::Choice(_), About::Everything) => false,
+        (Undo::Everything | Undo::Suppression(..), _) => everything == Standing::OptedOut,
     };
     let done =
-        done.filter(|(undo, _)| still_so(undo)).map(|(undo, sealed)| Done { subject: undo.subject, undo: sealed });
+        done.filter(|(undo, _)| still_so(undo)).map(|(undo, sealed)| Done { subject: undo.subject(), undo: sealed });
     Ok(Some(View {
         address: token.address.clone(),
         brand: theme.brand.clone().unwrap_or(team.name),

@@ -37,10 +37,13 @@ pub(super) struct Turns<V> {
     patience: Duration,
     /// Counts that have not begun. One that has begun is found no more: what changed since then may
     /// be missing from it.
-    waiting: Mutex<HashMap<(TeamId, RulePrint), Weak<OnceCell<V>>>>,
+    waiting: Mutex<Waiting<V>>,
     of_teams: Mutex<HashMap<TeamId, Weak<Semaphore>>>,
     of_all: Arc<Semaphore>,
 }
+
+/// Where the answers of counts will be, for all who wait for them.
+type Waiting<V> = HashMap<(TeamId, RulePrint), Weak<OnceCell<V>>>;
 
 /// A turn, until it is dropped.
 struct Turn {

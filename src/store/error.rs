@@ -1,7 +1,10 @@
 //! What can go wrong below the use cases. None of it is the caller's doing.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use tracing::error;
 
 /// A failure of the store during a transaction.
 #[derive(Clone, Debug)]
@@ -42,6 +45,21 @@ impl StoreError {
     /// until it is opened again.
     pub(super) fn is_final(&self) -> bool {
         matches!(self, Self::Engine(error) if !matches!(**error, redb::Error::TransactionPoisoned))
+    }
+}
+
+/// Passes over what does not read, with a word in the log, and answers `None` for it: for work that
+/// goes through all rows, which must not end at one of them.
+///
+/// # Errors
+/// Every failure but [`StoreError::Corrupt`].
+pub fn skip_corrupt<T>(read: Result<T, StoreError>, what: impl Display) -> Result<Option<T>, StoreError> {
+    match read {
+        Err(failure @ StoreError::Corrupt(_)) => {
+            error!("{what} does not read, and is passed over: {failure}");
+            Ok(None)
+        }
+        read => read.map(Some),
     }
 }
 

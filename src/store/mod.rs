@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 pub use chunks::{Chunks, read_chunks};
-pub use error::{OpenError, StoreError};
+pub use error::{OpenError, StoreError, skip_corrupt};
 pub use fields::{Fields, RawValue};
 pub use hash::{NameHash, name_hash};
 pub use key::{Key, KeyBytes, KeyPart};

@@ -92,6 +92,14 @@ impl Encoded<Blob> {
     }
 }
 
+#[cfg(test)]
+impl<V> Encoded<V> {
+    /// Returns bytes that no table reads.
+    pub(crate) fn unreadable() -> Self {
+        Self { bytes: vec![0xff; 8], value: std::marker::PhantomData }
+    }
+}
+
 impl<V> Encoded<V> {
     /// Returns how many bytes the value takes on disk.
     pub fn len(&self) -> usize {

@@ -28,5 +28,5 @@ mod tests;
 pub use model::{Cause, Origin, SendKind, Suppression};
 pub(crate) use opt_out::lift_opt_out;
 pub use service::{BatchTarget, Suppressions};
-pub(crate) use store::erase;
-pub use store::{Added, SuppressionRow, add, blocks, hash, is_opted_out, origin};
+pub use store::{Added, SuppressionRow, add, blocks, is_opted_out, origin};
+pub(crate) use store::{Erased, erase};

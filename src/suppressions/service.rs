@@ -173,12 +173,12 @@ fn find(
 ) -> Result<Option<(SuppressionId, SuppressionRow)>, StoreError> {
     match target {
         IdOrEmail::Id(id) => Ok(store::find(tx, team, *id)?.map(|row| (*id, row))),
-        IdOrEmail::Email(address) => store::find_listed(tx, team, &store::hash(address)),
+        IdOrEmail::Email(address) => store::find_listed(tx, team, &address.identity_hash()),
     }
 }
 
 /// Leaves out addresses that an earlier one is, in another spelling or the same.
 fn distinct(addresses: Vec<EmailAddress>) -> Vec<EmailAddress> {
     let mut seen: HashSet<AddressHash> = HashSet::with_capacity(addresses.len());
-    addresses.into_iter().filter(|address| seen.insert(store::hash(address))).collect()
+    addresses.into_iter().filter(|address| seen.insert(address.identity_hash())).collect()
 }

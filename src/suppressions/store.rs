@@ -73,11 +73,6 @@ impl Added {
     }
 }
 
-/// Returns the hash an address is found by: SHA-256 of its lower-cased whole.
-pub fn hash(address: &EmailAddress) -> AddressHash {
-    address.identity_hash()
-}
-
 /// Returns whether the team may not write to the address in a send of that kind.
 ///
 /// # Errors
@@ -163,7 +158,7 @@ pub fn add(
     address: &EmailAddress,
     cause: Cause,
 ) -> Result<Added, StoreError> {
-    let hash = hash(address);
+    let hash = address.identity_hash();
     if let Some((id, row)) = find_by_address(tx, team, &hash)? {
         return match cause.origin {
             Origin::Unsubscribe => note_opt_out(tx, context, team, id, row),
@@ -272,8 +267,17 @@ fn remove_row(
     record(tx, context, team, AudienceKind::SuppressionRemoved, id, row, Some(source))
 }
 
-/// Takes the address out of its entry, whose hash goes on blocking. `only_from` limits it to an entry
-/// that one of these emails brought. Returns the entry when there was anything to take.
+/// Which entries an erasure takes the address out of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Erased<'a> {
+    /// Those that were made up to this one.
+    Until(SuppressionId),
+    /// Those that one of these emails brought.
+    BroughtBy(&'a [EmailId]),
+}
+
+/// Takes the address out of its entry, whose hash goes on blocking. Returns the entry when there was
+/// anything to take.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -281,10 +285,13 @@ pub(crate) fn erase(
     tx: &WriteTx<'_>,
     team: TeamId,
     address: &AddressHash,
-    only_from: Option<&[EmailId]>,
+    which: Erased<'_>,
 ) -> Result<Option<SuppressionId>, StoreError> {
     let Some((id, row)) = find_listed(tx, team, address)? else { return Ok(None) };
-    let is_meant = only_from.is_none_or(|emails| row.source.is_some_and(|source| emails.contains(&source)));
+    let is_meant = match which {
+        Erased::Until(until) => id <= until,
+        Erased::BroughtBy(emails) => row.source.is_some_and(|source| emails.contains(&source)),
+    };
     if !is_meant {
         return Ok(None);
     }

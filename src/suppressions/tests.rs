@@ -2,7 +2,7 @@
 
 use super::lift_opt_out;
 use super::model::{Cause, Origin, SendKind, Suppression};
-use super::store::{Added, add, blocks, erase, find, find_listed, hash, is_opted_out, list, remove};
+use super::store::{Added, Erased, add, blocks, erase, find, find_listed, is_opted_out, list, remove};
 use crate::address::EmailAddress;
 use crate::context::Context;
 use crate::events::{AudienceEvent, AudienceSubject, ERASED, Source};
@@ -50,7 +50,7 @@ async fn within(apply: impl Fn(&WriteTx<'_>, &Context) + Send + 'static) {
 async fn an_opt_out_is_raised_in_place_and_no_other_origin_changes() {
     within(|tx, context| {
         let ada = address("ada@example.com");
-        let blocked = |kind| blocks(tx, TEAM, &hash(&ada), kind).unwrap();
+        let blocked = |kind| blocks(tx, TEAM, &ada.identity_hash(), kind).unwrap();
         let add = |cause| add(tx, context, TEAM, &ada, cause).unwrap();
         let email = context.id();
 
@@ -62,7 +62,7 @@ async fn an_opt_out_is_raised_in_place_and_no_other_origin_changes() {
         assert_eq!(add(Cause::bounce(email)), Added::Raised(id));
         assert!(blocked(SendKind::Transactional) && blocked(SendKind::Topic));
         assert_eq!(find(tx, TEAM, id).unwrap().unwrap().source, Some(email));
-        assert!(is_opted_out(tx, TEAM, &hash(&ada)).unwrap(), "raising takes no opt-out back");
+        assert!(is_opted_out(tx, TEAM, &ada.identity_hash()).unwrap(), "raising takes no opt-out back");
         assert_eq!((ids(tx, Some(Origin::Unsubscribe)), ids(tx, Some(Origin::Bounce))), (vec![], vec![id]));
         for later in [Origin::Complaint, Origin::Unsubscribe, Origin::Manual] {
             assert_eq!(add(Cause::listed(later, Source::Api)), Added::Listed(id));
@@ -81,7 +81,7 @@ async fn an_opt_out_is_kept_with_an_entry_of_any_origin_and_outlives_it() {
         for (number, origin) in [Origin::Bounce, Origin::Complaint, Origin::Manual].into_iter().enumerate() {
             let ada = address(&format!("ada{number}@example.com"));
             let email = context.id();
-            let opted_out = || is_opted_out(tx, TEAM, &hash(&ada)).unwrap();
+            let opted_out = || is_opted_out(tx, TEAM, &ada.identity_hash()).unwrap();
             let cause = Cause { origin, email: Some(email), source: Some(Source::Api) };
             let id = add(tx, context, TEAM, &ada, cause).unwrap().id();
             assert!(!opted_out());
@@ -97,7 +97,7 @@ async fn an_opt_out_is_kept_with_an_entry_of_any_origin_and_outlives_it() {
             let row = find(tx, TEAM, id).unwrap().unwrap();
             assert_eq!((row.origin, row.source), (Origin::Unsubscribe, None));
             assert_eq!((ids(tx, Some(origin)), ids(tx, Some(Origin::Unsubscribe))), (vec![], vec![id]));
-            let blocked = |kind| blocks(tx, TEAM, &hash(&ada), kind).unwrap();
+            let blocked = |kind| blocks(tx, TEAM, &ada.identity_hash(), kind).unwrap();
             assert!(blocked(SendKind::Topic) && !blocked(SendKind::Transactional));
 
             remove(tx, context, TEAM, id, row, Source::Api).unwrap();
@@ -116,7 +116,7 @@ async fn an_opt_out_is_kept_with_an_entry_of_any_origin_and_outlives_it() {
 async fn an_opt_out_is_taken_back_from_an_entry_of_any_origin_and_the_rest_stays() {
     within(|tx, context| {
         let ada = address("ada@example.com");
-        let lift = |only| lift_opt_out(tx, context, TEAM, &hash(&ada), only, Source::HostedPage).unwrap();
+        let lift = |only| lift_opt_out(tx, context, TEAM, &ada.identity_hash(), only, Source::HostedPage).unwrap();
         let listed = Cause::listed(Origin::Manual, Source::Api);
         let id = add(tx, context, TEAM, &ada, listed).unwrap().id();
         assert!(!lift(None), "nothing to take back");
@@ -139,12 +139,18 @@ async fn an_erased_address_goes_on_blocking_and_is_found_by_its_id_alone() {
         let ada = address("Ada@example.com");
         let id = add(tx, context, TEAM, &ada, Cause::listed(Origin::Manual, Source::Api)).unwrap().id();
 
-        assert_eq!(erase(tx, TEAM, &hash(&ada), Some(&[context.id()])).unwrap(), None, "another brought it");
-        assert_eq!(erase(tx, TEAM, &hash(&ada), None).unwrap(), Some(id));
-        assert_eq!(erase(tx, TEAM, &hash(&ada), None).unwrap(), None);
+        let by_another = Erased::BroughtBy(&[context.id()]);
+        for (which, erased) in [
+            (by_another, None),
+            (Erased::Until(Id::MIN), None),
+            (Erased::Until(id), Some(id)),
+            (Erased::Until(id), None),
+        ] {
+            assert_eq!(erase(tx, TEAM, &ada.identity_hash(), which).unwrap(), erased, "{which:?}");
+        }
 
-        assert!(blocks(tx, TEAM, &hash(&ada), SendKind::Transactional).unwrap());
-        assert!(find_listed(tx, TEAM, &hash(&ada)).unwrap().is_none());
+        assert!(blocks(tx, TEAM, &ada.identity_hash(), SendKind::Transactional).unwrap());
+        assert!(find_listed(tx, TEAM, &ada.identity_hash()).unwrap().is_none());
         assert_eq!((ids(tx, None), ids(tx, Some(Origin::Manual))), (vec![], vec![]));
         let row = find(tx, TEAM, id).unwrap().unwrap();
         assert_eq!(row.email, None);
@@ -153,7 +159,7 @@ async fn an_erased_address_goes_on_blocking_and_is_found_by_its_id_alone() {
         assert_eq!(find(tx, TEAM, id).unwrap().unwrap().email, None);
 
         remove(tx, context, TEAM, id, row, Source::Api).unwrap();
-        assert!(!blocks(tx, TEAM, &hash(&ada), SendKind::Topic).unwrap());
+        assert!(!blocks(tx, TEAM, &ada.identity_hash(), SendKind::Topic).unwrap());
         assert_eq!(told(tx)[1], ("suppression.removed", ERASED.into(), "manual".into(), Some(Source::Api)));
     })
     .await;
@@ -182,7 +188,7 @@ async fn the_index_holds_what_is_listed_and_nothing_that_is_stepped_over() {
         let erased = list(&eve, manual);
         assert_eq!(indexed(), [(2, lowered), (2, erased), (3, kept), (255, kept), (255, lowered), (255, erased)]);
 
-        erase(tx, TEAM, &hash(&eve), None).unwrap();
+        erase(tx, TEAM, &eve.identity_hash(), Erased::Until(Id::MAX)).unwrap();
         list(&eve, opt_out);
         remove(tx, context, TEAM, lowered, find(tx, TEAM, lowered).unwrap().unwrap(), Source::Api).unwrap();
         assert_eq!(indexed(), [(3, kept), (3, lowered), (255, kept), (255, lowered)]);
@@ -201,11 +207,11 @@ async fn an_erased_opt_out_is_raised_without_being_listed() {
     within(|tx, context| {
         let ada = address("ada@example.com");
         let id = add(tx, context, TEAM, &ada, Cause::listed(Origin::Unsubscribe, Source::Api)).unwrap().id();
-        erase(tx, TEAM, &hash(&ada), None).unwrap();
+        erase(tx, TEAM, &ada.identity_hash(), Erased::Until(id)).unwrap();
 
         assert_eq!(add(tx, context, TEAM, &ada, Cause::complaint(context.id())).unwrap(), Added::Raised(id));
 
-        assert!(blocks(tx, TEAM, &hash(&ada), SendKind::Transactional).unwrap());
+        assert!(blocks(tx, TEAM, &ada.identity_hash(), SendKind::Transactional).unwrap());
         assert_eq!((ids(tx, None), ids(tx, Some(Origin::Complaint))), (vec![], vec![]));
     })
     .await;

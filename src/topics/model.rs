@@ -25,6 +25,12 @@ pub enum Subscription {
 }
 
 impl Subscription {
+    /// Returns what holds for someone: what they chose, else the default of the topic.
+    #[must_use]
+    pub fn effective(chosen: Option<Self>, default: Self) -> Self {
+        chosen.unwrap_or(default)
+    }
+
     /// Returns the word the API uses.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use crate::address::AddressSet;
 use crate::events::ERASED;
 use crate::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::store::tables::WEBHOOK_DELIVERIES;
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 
 /// Where a delivery of a team lies.
 pub(crate) type DeliveryPlace = (WebhookId, WebhookDeliveryId);
@@ -29,7 +29,8 @@ pub(crate) fn delivery_page(
         if place == after {
             return NEXT;
         }
-        if erase_row(&mut row.decode()?, addresses) {
+        let row = skip_corrupt(row.decode(), format_args!("delivery {id} to webhook {webhook}"))?;
+        if row.is_some_and(|mut row| erase_row(&mut row, addresses)) {
             hits.push(place);
         }
         seen += 1;

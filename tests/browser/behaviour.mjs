@@ -73,7 +73,7 @@ async function savesChoices(world) {
   await page.leave();
 }
 
-async function leavesEverythingAndComesBack(world) {
+async function leavesEverythingForGood(world) {
   const [news] = await makeTopics(world);
   const person = await world.person();
   const page = await world.page();
@@ -83,12 +83,19 @@ async function leavesEverythingAndComesBack(world) {
   assert.equal(await heading(page).textContent(), 'You are unsubscribed');
   assert.equal(await world.unsubscribed(person), true);
 
-  await page.goto(await world.linkOf(person));
-  assert.equal(await page.getByRole('checkbox').count(), 0);
-  await page.getByRole('button', { name: 'Subscribe again' }).click();
+  // The visit itself takes it back.
+  await page.getByRole('button', { name: 'Undo' }).click();
   assert.equal(await page.getByRole('status').textContent(), 'You are subscribed again.');
   assert.equal(await world.unsubscribed(person), false);
   assert.equal(await page.getByRole('checkbox').count(), 3);
+
+  // Another one does not.
+  await page.getByRole('button', { name: 'Unsubscribe from everything' }).click();
+  await page.goto(await world.linkOf(person));
+  assert.equal(await heading(page).textContent(), 'You are unsubscribed');
+  assert.equal(await page.getByRole('checkbox').count(), 0);
+  assert.equal(await page.getByRole('button').count(), 0);
+  assert.equal(await world.unsubscribed(person), true);
   await page.leave();
 }
 
@@ -188,7 +195,7 @@ async function givesNothingAway(world) {
 export const behaviour = [
   ['an email’s link unsubscribes, and undoes it', unsubscribesFromTheLinkOfAnEmail],
   ['choices are saved', savesChoices],
-  ['everything is left, and come back to', leavesEverythingAndComesBack],
+  ['everything is left, and taken back within the visit alone', leavesEverythingForGood],
   ['an address without a contact unsubscribes', worksForAnAddressWithoutAContact],
   ['the keyboard alone does it all', worksWithTheKeyboardAlone],
   ['a team’s redirect is followed', leadsWhereTheTeamSays],

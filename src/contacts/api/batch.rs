@@ -104,6 +104,8 @@ pub async fn batch_get_contacts(
 }
 
 /// Removes up to 1,000 contacts; those that are not there are passed over.
+///
+/// With `erase`, addresses without a contact are scrubbed from the history as well.
 #[endpoint(tags("Contacts"))]
 pub async fn batch_remove_contacts(
     contacts: State<Contacts>,

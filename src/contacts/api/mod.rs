@@ -90,7 +90,8 @@ pub async fn update_contact(
 
 /// Removes a contact.
 ///
-/// With `erase=true` its address is scrubbed from the history in the background, too.
+/// With `erase=true` its address is scrubbed from the history in the background, too. An address without
+/// a contact is scrubbed by the batch removal.
 #[endpoint(tags("Contacts"))]
 pub async fn delete_contact(
     contacts: State<Contacts>,

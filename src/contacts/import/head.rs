@@ -89,9 +89,7 @@ pub(super) fn read<'a>(
     }
     let mut best: Option<(usize, Result<Head<'a>, FileError>)> = None;
     for delimiter in Delimiter::ALL {
-        let Some((record, reader, rest)) = first_record(text, extent, delimiter)? else {
-            return Err(FileError::Empty);
-        };
+        let (record, reader, rest) = first_record(text, extent, delimiter)?;
         let width = record.width();
         let head = told(&record, mapping, properties).map(|columns| Head { reader, columns, rest });
         let is_better = best.as_ref().is_none_or(|(best_width, best)| match (best, &head) {
@@ -106,21 +104,17 @@ pub(super) fn read<'a>(
     best.map_or(Err(FileError::Empty), |(_, head)| head)
 }
 
-/// Returns the first record; none of a file of blank lines. It has ended in what is held, or with the
-/// file: else its beginning would be taken for all of it.
-fn first_record(
-    text: &[u8],
-    extent: Extent,
-    delimiter: Delimiter,
-) -> Result<Option<(Record, Reader, &[u8])>, FileError> {
+/// Returns the first record, which has ended in what is held, or with the file: else its beginning
+/// would be taken for all of it.
+fn first_record(text: &[u8], extent: Extent, delimiter: Delimiter) -> Result<(Record, Reader, &[u8]), FileError> {
     let mut reader = Reader::new(delimiter);
     let mut rest = text;
     let record = match (reader.next(&mut rest), extent) {
-        (Some(record), _) if text.len() - rest.len() <= FIRST_ROW_BYTES_MAX => Some(record),
-        (None, Extent::Whole) => reader.end(),
+        (Some(record), _) if text.len() - rest.len() <= FIRST_ROW_BYTES_MAX => record,
+        (None, Extent::Whole) => reader.end().ok_or(FileError::Empty)?,
         (Some(_), _) | (None, Extent::Part) => return Err(FileError::LateFirstRow),
     };
-    Ok(record.map(|record| (record, reader, rest)))
+    Ok((record, reader, rest))
 }
 
 fn told(record: &Record, mapping: &Mapping, properties: &[Property]) -> Result<Vec<Column>, FileError> {

@@ -15,7 +15,7 @@ impl Audience {
                 if number.is_multiple_of(every) {
                     item.changes.segments.push(segment);
                 }
-                writer.create(&item, &suppressions::hash(&item.email)).unwrap()
+                writer.create(&item, &item.email.identity_hash()).unwrap()
             });
             let ids = ids.collect();
             writer.finish().unwrap();

@@ -52,7 +52,7 @@ impl Audience {
     fn add(&self, item: NewContact) -> ContactId {
         self.write(move |tx, context| {
             let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::Source::Api);
-            let id = writer.create(&item, &suppressions::hash(&item.email)).unwrap();
+            let id = writer.create(&item, &item.email.identity_hash()).unwrap();
             writer.finish().unwrap();
             id
         })

@@ -157,7 +157,7 @@ fn what_a_removed_contact_opted_out_of_stays_said() {
             writer.finish().unwrap();
             assert!(choices_of(tx, TEAM, id).unwrap().is_empty());
             assert!(crate::segments::of_contact(tx, TEAM, id).unwrap().is_empty());
-            let hash = suppressions::hash(&EmailAddress::parse("ada@example.com").unwrap());
+            let hash = EmailAddress::parse("ada@example.com").unwrap().identity_hash();
             suppressions::origin(tx, TEAM, &hash).unwrap()
         });
 

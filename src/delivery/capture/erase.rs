@@ -3,10 +3,10 @@
 use crate::delivery::rows::CapturedRow;
 use crate::id::{CapturedId, Id};
 use crate::store::tables::{CAPTURED, CAPTURED_MESSAGES};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 
 /// Reads up to `rows_max` envelopes after `after`; returns the messages that are meant, and where the
-/// next page begins unless this is the last.
+/// next page begins unless this is the last. An envelope that does not read is passed over.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -21,7 +21,9 @@ pub(crate) fn page_of_meant(
         if id == after {
             return NEXT;
         }
-        if is_meant(id, &row.decode()?)? {
+        if let Some(row) = skip_corrupt(row.decode(), format_args!("captured message {id}"))?
+            && is_meant(id, &row)?
+        {
             hits.push(id);
         }
         seen += 1;

@@ -1,15 +1,16 @@
 //! Erasures over a real store, step by step.
 
+mod failing;
 mod requests;
 mod resuming;
 mod scrubbing;
+mod sharing;
+mod tables;
 mod told;
 mod waiting;
 
-use std::sync::Arc;
-
 use super::places::Progress;
-use super::store::{self, ErasureKey, ErasureRow, pending};
+use super::store::{self, ErasureKey, ErasureRow};
 use super::worker::Erasures;
 use crate::address::EmailAddress;
 use crate::context::Context;
@@ -38,7 +39,20 @@ async fn request(context: &Context, addresses: &[&str]) -> ErasureKey {
     let addresses: Vec<EmailAddress> = addresses.iter().map(|text| address(text)).collect();
     let requesting = context.clone();
     write(context, move |tx| super::request(tx, &requesting, TEAM, addresses.clone())).await;
-    *context.store.read_now::<_, StoreError>(|tx| pending(tx, None, 100)).unwrap().last().unwrap()
+    *pending(context).last().unwrap()
+}
+
+/// Returns the erasures that are not done, the earliest first.
+fn pending(context: &Context) -> Vec<ErasureKey> {
+    let mut keys = Vec::new();
+    let read = context.store.read_now::<_, StoreError>(|tx| {
+        tx.scan(&ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |key, _| {
+            keys.push(key);
+            NEXT
+        })
+    });
+    read.unwrap();
+    keys
 }
 
 /// Asks for an erasure and brings it as far as it goes.
@@ -49,10 +63,9 @@ async fn erase(context: &Context, addresses: &[&str]) {
 
 /// Makes one step of an erasure.
 async fn step(context: &Context, key: ErasureKey) -> Progress {
-    let keyring = context.keyring.clone();
-    let target = context.store.read_now::<_, StoreError>(|tx| store::target(tx, &keyring, key)).unwrap();
-    let target = Arc::new(target.expect("the erasure is not done"));
-    Erasures::new(context.clone(), Unwritten::default()).step(key, &target).await.unwrap()
+    let erasures = Erasures::new(context.clone(), Unwritten::default());
+    let mut walk = erasures.begin(key).await.unwrap().expect("the erasure is not done");
+    erasures.step(&mut walk).await.unwrap()
 }
 
 fn erasure(context: &Context, key: ErasureKey) -> Option<ErasureRow> {

@@ -1,5 +1,6 @@
 //! The log of requests.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::task::TaskTracker;

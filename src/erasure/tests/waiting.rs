@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::erasure::places::ON_THEIR_WAY_MAX;
-use crate::events::{AudienceEvent, AudienceSubject, Source};
+use crate::events::{AudienceEvent, AudienceKind, AudienceSubject, Source};
 use crate::store::tables::AUDIENCE_EVENTS;
 use crate::suppressions::{self, Cause, Origin};
 
@@ -95,6 +95,39 @@ async fn more_emails_on_their_way_than_are_remembered_are_come_to_later() {
 
     assert!(erasure(&context, key).is_none());
     assert!(ids.iter().all(|id| mailboxes(&context, *id) == ["[erased]"]));
+}
+
+#[tokio::test]
+async fn nothing_else_waits_for_emails_that_are_on_their_way() {
+    let (_directory, context) = Context::temporary();
+    let row = email(&["ada@example.com"], DeliveryState::Waiting { due_ms: 1 });
+    let scheduled: Vec<EmailId> = (0..ON_THEIR_WAY_MAX + 150).map(|_| context.id()).collect();
+    let writing = scheduled.clone();
+    write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
+    let settled = put_email(&context, email(&["ada@example.com"], DeliveryState::Settled)).await;
+    let captured = scrubbing::capture(&context, None, &["ada@example.com"]).await;
+    scrubbing::tell(&context, AudienceKind::ContactDeleted, "ada@example.com").await;
+    let key = request(&context, &["ada@example.com"]).await;
+
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+
+    assert_eq!(mailboxes(&context, settled), ["[erased]"]);
+    assert_eq!(scrubbing::is_captured(&context, captured), [false; 2]);
+    assert_eq!(scrubbing::told(&context), ["\"[erased]\" null null"]);
+    let row = erasure(&context, key).unwrap();
+    assert_eq!(row.on_their_way, scheduled[..ON_THEIR_WAY_MAX]);
+    assert_eq!(row.rest_after, Some(scheduled[ON_THEIR_WAY_MAX - 1]));
+    // Half of those that are remembered are enough to come to the others.
+    let half = scheduled[..ON_THEIR_WAY_MAX / 2].to_vec();
+    let row = email(&["ada@example.com"], DeliveryState::Settled);
+    let last = scheduled[ON_THEIR_WAY_MAX + 149];
+    write(&context, move |tx| half.iter().chain([&last]).try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+
+    assert_eq!(mailboxes(&context, last), ["[erased]"]);
+    let row = erasure(&context, key).unwrap();
+    assert_eq!(row.on_their_way, scheduled[ON_THEIR_WAY_MAX / 2..ON_THEIR_WAY_MAX + 149]);
+    assert_eq!(row.rest_after, None);
 }
 
 #[tokio::test]

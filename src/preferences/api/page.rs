@@ -89,8 +89,8 @@ async fn answer(preferences: &Preferences, token: &str, action: Action) -> Resul
         }
         Action::Unsubscribe => OptOut::OfLink,
         Action::UnsubscribeFromEverything => OptOut::OfEverything,
-        Action::Save(topics) => {
-            let is_known = preferences.save(token, topics).await?;
+        Action::Save(choices) => {
+            let is_known = preferences.save(token, choices).await?;
             return Ok(if is_known { see("saved=1") } else { Answer::Unknown });
         }
         Action::Undo(sealed) => {
@@ -99,10 +99,6 @@ async fn answer(preferences: &Preferences, token: &str, action: Action) -> Resul
                 Some(false) => see(""),
                 None => Answer::Unknown,
             });
-        }
-        Action::SubscribeAgain => {
-            let is_known = preferences.subscribe_again(token).await?;
-            return Ok(if is_known { see("undone=1") } else { Answer::Unknown });
         }
         Action::Unclear => return Ok(Answer::Unclear),
     };
@@ -127,8 +123,10 @@ fn token(req: &Request) -> &str {
 
 /// Returns the sentences in the language that the browser asks for.
 fn strings(req: &Request) -> &'static Strings {
-    let asked = req.headers().get_all(ACCEPT_LANGUAGE).iter().next();
-    language::negotiate(asked.and_then(|value| value.to_str().ok()).unwrap_or_default())
+    // RFC 9110 §5.3: lines of one name are one list. A line that is no text says nothing.
+    let lines = req.headers().get_all(ACCEPT_LANGUAGE).iter();
+    let asked: Vec<&str> = lines.filter_map(|value| value.to_str().ok()).collect();
+    language::negotiate(&asked.join(","))
 }
 
 /// Reads the start of the body, and what it asks for.

@@ -13,7 +13,6 @@ use crate::id::{ContactId, Id, SegmentId, TeamId};
 use crate::patch::Patch;
 use crate::store::page::{Cursor, PageQuery};
 use crate::store::{StoreError, WriteTx};
-use crate::suppressions;
 
 const TEAM: TeamId = Id::MIN;
 const OTHER: TeamId = Id::MAX;
@@ -54,7 +53,7 @@ async fn add(context: &Context, team: TeamId, people: Vec<Person>) -> Vec<Contac
         let mut ids = Vec::new();
         for (number, person) in people.iter().enumerate() {
             let new = new_contact(number, *person);
-            ids.push(writer.create(&new, &suppressions::hash(&new.email))?);
+            ids.push(writer.create(&new, &new.email.identity_hash())?);
         }
         Ok(ids)
     })

@@ -85,6 +85,30 @@ fn every_type_has_its_effect() {
 }
 
 #[test]
+fn webhook_endpoints_hear_of_what_is_reported() {
+    let server = server();
+    let types = ["email.complained", "suppression.added"];
+    // Nothing listens on port 9; what is asked is what will be delivered.
+    let endpoint = json!({ "endpoint": "http://127.0.0.1:9/", "events": types });
+    let webhook = server.post("/webhooks", &endpoint).ok(201)["id"].as_str().unwrap().to_owned();
+    let id = delivered(&server, "ada@example.net");
+
+    report(&server, &event("complained", &id, "ada@example.net", &json!({ "complaint_feedback_type": "abuse" })));
+
+    let path = format!("/webhooks/{webhook}/events");
+    let page = server.poll(&path, "the deliveries", |page| page.json["data"].as_array().unwrap().len() == 2);
+    let mut heard: Vec<Value> = Vec::new();
+    for delivery in page.json["data"].as_array().unwrap() {
+        let whole = server.get(&format!("{path}/{}", delivery["id"].as_str().unwrap())).ok(200);
+        heard.push(whole["payload"].clone());
+    }
+    let of_type = |name: &str| heard.iter().find(|payload| payload["type"] == name).unwrap();
+    assert_eq!(of_type(types[0])["data"]["email_id"], json!(id));
+    assert_eq!(of_type(types[0])["data"]["complaint_feedback_type"], "abuse");
+    assert_eq!(of_type(types[1])["data"]["origin"], "complaint");
+}
+
+#[test]
 fn an_email_is_found_by_its_message_id() {
     let server = server();
     let id = delivered(&server, "ada@example.net");

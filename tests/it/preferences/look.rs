@@ -47,6 +47,20 @@ fn the_page_speaks_the_language_of_the_browser() {
 }
 
 #[test]
+fn a_header_in_several_lines_is_one_list() {
+    let server = TestServer::start();
+    let path = topic_path(&server, topic(&server, "News"), ADA);
+
+    for (lines, tag) in
+        [(["ja", "de"], "de"), (["fr;q=0.5", "nl"], "nl"), (["es", "de;q=0.9"], "es"), (["\u{e9}", "pt"], "pt")]
+    {
+        let page = request(&server, "GET", &path, &lines.map(|line| ("accept-language", line)), "");
+
+        assert_eq!(page.header("content-language"), tag, "{lines:?}");
+    }
+}
+
+#[test]
 fn a_header_that_is_no_text_or_has_no_end_is_passed_over() {
     let server = TestServer::start();
     let path = topic_path(&server, topic(&server, "News"), ADA);
@@ -101,7 +115,7 @@ fn whoever_unsubscribes_is_led_where_the_team_says() {
     let policy = show(&server, &path);
     let policy = policy.header("content-security-policy");
     assert!(policy.contains("form-action 'self' https://example.com;"), "{policy}");
-    for form in ["prefs=1", "resubscribe=1"] {
+    for form in ["prefs=1", "undo=1"] {
         assert!(post(&server, &path, form).header("location").starts_with('?'), "{form}");
     }
     for form in ["unsubscribe=topic", "unsubscribe=everything", ""] {

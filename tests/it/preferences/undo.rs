@@ -30,13 +30,47 @@ fn an_opt_out_of_a_topic_is_taken_back() {
     let back = post_and_follow(&server, &path, &undo(&done));
 
     assert!(back.text().contains("You are subscribed again."), "{}", back.body);
-    assert_eq!(choice(&server, contact, news), Some(Subscription::OptIn));
+    // There was no choice before.
+    assert_eq!(choice(&server, contact, news), None);
     may_send(&server, news, ADA);
     let told = [("contact.topic_opt_out", Source::HostedPage), ("contact.topic_opt_in", Source::HostedPage)];
     assert_eq!(contact_events(&server), told);
     // Going back in the browser shows what is so, and not what was.
     let stale = show(&server, &format!("{path}?done={}", done.field("undo")));
     assert!(!stale.text().contains("You are unsubscribed"), "{}", stale.body);
+}
+
+#[test]
+fn a_choice_that_was_made_before_is_given_back() {
+    let server = TestServer::start();
+    let offers = topic_of(&server, "Offers", Subscription::OptOut, Visibility::Public);
+    let contact = server.contact(ADA, false);
+    server.choose(contact, offers, Subscription::OptIn);
+    let path = topic_path(&server, offers, ADA);
+    let done = post_and_follow(&server, &path, "unsubscribe=topic");
+
+    post_and_follow(&server, &path, &undo(&done));
+
+    assert_eq!(choice(&server, contact, offers), Some(Subscription::OptIn));
+}
+
+#[test]
+fn an_undo_that_finds_nothing_to_take_back_says_nothing() {
+    let server = TestServer::start();
+    let news = topic(&server, "News");
+    server.contact(ADA, false);
+    for (path, form) in [
+        (topic_path(&server, news, ADA), "unsubscribe=topic"),
+        (everything_path(&server, ADA), "unsubscribe=everything"),
+        (topic_path(&server, news, "bob@example.org"), "unsubscribe=topic"),
+    ] {
+        let done = post_and_follow(&server, &path, form);
+        assert_eq!(post(&server, &path, &undo(&done)).header("location"), "?undone=1");
+
+        let again = post(&server, &path, &undo(&done));
+
+        assert_eq!((again.status, again.header("location")), (303, "?"), "{form}");
+    }
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl TestServer {
     pub(crate) fn contact(&self, email: &str, unsubscribed: bool) -> ContactId {
         let (team, context) = (self.team(), &self.services().context);
         let id: ContactId = context.id();
-        let hash = suppressions::hash(&EmailAddress::parse(email).expect("an address"));
+        let hash = EmailAddress::parse(email).expect("an address").identity_hash();
         let unsubscribed_ms = unsubscribed.then(|| context.now_ms());
         let row = ContactRow { unsubscribed_ms, ..ContactRow::named(email.to_owned()) };
         self.write(move |tx| {

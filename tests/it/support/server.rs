@@ -280,7 +280,7 @@ impl Drop for TestServer {
 
 /// Looks again and again until there is something, and gives up with what was seen last.
 #[track_caller]
-fn await_truth<T>(what: &str, look: impl Fn() -> Result<T, String>) -> T {
+pub(super) fn await_truth<T>(what: &str, look: impl Fn() -> Result<T, String>) -> T {
     let started = monotonic();
     loop {
         match look() {

@@ -6,6 +6,7 @@ use ringmail::id::TeamId;
 use ringmail::teams;
 use serde_json::{Value, json};
 
+use super::server::await_truth;
 use super::{Answer, TestServer, email};
 
 /// A second team of the instance, with a key of full access and a domain it may send from.
@@ -84,5 +85,14 @@ impl OtherTeam<'_> {
         email["from"] = format!("hello@{}", self.domain).into();
         let sent = self.post("/emails", &email).ok(200);
         sent["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// Waits until the email's status is `last_event`.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, id: &str, last_event: &str) {
+        await_truth(last_event, || match &self.get(&format!("/emails/{id}")).ok(200)["last_event"] {
+            reached if reached == last_event => Ok(()),
+            other => Err(other.to_string()),
+        });
     }
 }

@@ -1,0 +1,148 @@
+//! Requests of a team that go along with one another, and teams that take turns.
+
+use super::*;
+use crate::store::Keyring;
+use crate::store::tables::SUPPRESSIONS;
+use crate::suppressions::{self, Cause, Origin};
+
+const OTHER_TEAM: TeamId = Id::from_bytes([2; 16]);
+
+/// Puts emails of a team to somebody else.
+async fn put_emails(context: &Context, team: TeamId, count: usize) -> Vec<EmailId> {
+    let ids: Vec<EmailId> = (0..count).map(|_| context.id()).collect();
+    let (writing, row) = (ids.clone(), email(&["bob@example.com"], DeliveryState::Settled));
+    write(context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(team, *id), &row))).await;
+    ids
+}
+
+/// Makes every step of an erasure; returns how many there were, and how many of them committed anything.
+async fn walk_to_the_end(context: &Context, key: ErasureKey) -> (usize, usize) {
+    let erasures = Erasures::new(context.clone(), Unwritten::default());
+    let mut walk = erasures.begin(key).await.unwrap().unwrap();
+    let (mut steps, mut commits) = (0, 0);
+    while let Some(before) = erasure(context, key) {
+        erasures.step(&mut walk).await.unwrap();
+        steps += 1;
+        commits += usize::from(erasure(context, key).is_none_or(|after| after.stage != before.stage));
+        assert!(steps < 200);
+    }
+    (steps, commits)
+}
+
+#[tokio::test]
+async fn a_page_without_a_hit_costs_no_commit() {
+    let (_directory, context) = Context::temporary();
+    put_emails(&context, TEAM, 450).await;
+    let id = put_email(&context, email(&["ada@example.com"], DeliveryState::Settled)).await;
+    put_emails(&context, TEAM, 9_549).await;
+    let key = request(&context, &["ada@example.com"]).await;
+
+    let (steps, commits) = walk_to_the_end(&context, key).await;
+
+    // The suppression list; the page with the hit; the ends of the emails and of the five places after
+    // them, and the look ahead at the last. A turn ends five times on the way, and each end costs one more.
+    assert_eq!((steps, commits), (108, 9));
+    assert_eq!(mailboxes(&context, id), ["[erased]"]);
+}
+
+#[tokio::test]
+async fn requests_that_wait_go_through_everything_together() {
+    let (_directory, context) = Context::temporary();
+    let names: Vec<String> = (0..300).map(|number| format!("r{number}@example.com")).collect();
+    let mut ids = Vec::new();
+    for name in &names {
+        ids.push(put_email(&context, email(&[name, "bob@example.com"], DeliveryState::Settled)).await);
+        request(&context, &[name]).await;
+    }
+    let first = pending(&context)[0];
+    let erasures = Erasures::new(context.clone(), Unwritten::default());
+
+    erasures.begin(first).await.unwrap().unwrap();
+
+    assert_eq!(pending(&context), [first]);
+    let bytes = erasure(&context, first).unwrap().to_bytes();
+    assert!(!String::from_utf8_lossy(&bytes).contains("example"));
+    // What is left of them after a stop is in the one row.
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    assert_eq!(pending(&context), []);
+    assert!(ids.iter().all(|id| mailboxes(&context, *id) == ["[erased]", "bob@example.com"]));
+}
+
+#[tokio::test]
+async fn each_request_of_a_walk_reaches_what_was_there_when_it_was_made() {
+    let (_directory, context) = Context::temporary();
+    let both = || email(&["ada@example.com", "bob@example.com"], DeliveryState::Settled);
+    let list = async |name: &'static str| {
+        let listing = context.clone();
+        let cause = Cause::listed(Origin::Manual, crate::events::Source::Api);
+        write(&context, move |tx| suppressions::add(tx, &listing, TEAM, &address(name), cause)).await;
+    };
+    let one = put_email(&context, both()).await;
+    request(&context, &["ada@example.com"]).await;
+    let two = put_email(&context, both()).await;
+    list("ada@example.com").await;
+    scrubbing::tell(&context, crate::events::AudienceKind::ContactCreated, "ada@example.com").await;
+    list("bob@example.com").await;
+    request(&context, &["bob@example.com"]).await;
+    let three = put_email(&context, both()).await;
+
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+
+    assert_eq!(mailboxes(&context, one), ["[erased]", "[erased]"]);
+    assert_eq!(mailboxes(&context, two), ["ada@example.com", "[erased]"]);
+    assert_eq!(mailboxes(&context, three), ["ada@example.com", "bob@example.com"]);
+    let told = scrubbing::told(&context);
+    let ada = "\"ada@example.com\"";
+    assert_eq!(
+        told,
+        [format!("{ada} null null"), format!("{ada} \"Ada\" \"Lovelace\""), "\"[erased]\" null null".into()]
+    );
+    let mut listed = Vec::new();
+    let read = context.store.read_now::<_, StoreError>(|tx| {
+        tx.scan(&SUPPRESSIONS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
+            listed.push(row.decode()?.email);
+            NEXT
+        })
+    });
+    read.unwrap();
+    assert_eq!(listed, [Some("ada@example.com".to_owned()), None]);
+}
+
+#[tokio::test]
+async fn a_request_that_does_not_read_is_not_taken_along() {
+    let (_directory, context) = Context::temporary();
+    let first = request(&context, &["ada@example.com"]).await;
+    let foreign = request(&context, &["bob@example.com"]).await;
+    let directory = tempfile::tempdir().unwrap();
+    let other_keys = Keyring::open(&directory.path().join("master.key")).unwrap();
+    let row = ErasureRow { sealed: other_keys.seal(b"elsewhere", b"x"), ..erasure(&context, foreign).unwrap() };
+    write(&context, move |tx| tx.put(&ERASURES, &foreign, &row)).await;
+    request(&context, &["eve@example.com"]).await;
+
+    Erasures::new(context.clone(), Unwritten::default()).begin(first).await.unwrap().unwrap();
+
+    assert_eq!(pending(&context), [first, foreign]);
+}
+
+#[tokio::test]
+async fn teams_take_turns_and_a_turn_ends() {
+    let (_directory, context) = Context::temporary();
+    let ids = put_emails(&context, TEAM, 2_500).await;
+    let long = request(&context, &["ada@example.com"]).await;
+    let requesting = context.clone();
+    let short = write(&context, move |tx| {
+        crate::erasure::request(tx, &requesting, OTHER_TEAM, vec![address("ada@example.com")])
+    });
+    short.await;
+    let erasures = Erasures::new(context.clone(), Unwritten::default());
+
+    assert!(erasures.give_turn(TEAM).await.unwrap());
+    assert!(erasures.give_turn(OTHER_TEAM).await.unwrap());
+
+    assert_eq!(pending(&context), [long]);
+    // The pages without a hit are written down at the end of the turn.
+    assert_eq!(erasure(&context, long).unwrap().stage, store::Stage::Emails { after: ids[1_899] });
+    assert!(!erasures.give_turn(OTHER_TEAM).await.unwrap());
+    assert!(erasures.give_turn(TEAM).await.unwrap());
+    assert_eq!(pending(&context), []);
+}

@@ -1,0 +1,88 @@
+//! What becomes of an address in every table of the store.
+
+use crate::store::tables::{
+    API_KEY_USES, API_KEYS, ATTACHMENTS, ATTEMPTS, AUDIENCE_EVENTS, AUDIENCES, CAPTURED, CAPTURED_MESSAGES,
+    CONTACT_ADDRESSES, CONTACT_PROPERTIES, CONTACT_PROPERTY_KEYS, CONTACT_SEGMENTS, CONTACTS, DELETED_TOPICS,
+    DESTINATIONS, DOMAINS, DUE, EMAIL_BODIES, EMAILS, EPOCH, ERASURES, EVENT_MESSAGES, EVENT_OUTBOX,
+    EVENT_SUBSCRIPTIONS, EVENTS, IDEMPOTENCY, INGESTED, LEASES, MEMBERSHIPS, META, NAMES, NOTICES, PREFERENCE_THEMES,
+    RECEIVING_HOSTS, REQUEST_LOG_BODIES, REQUEST_LOGS, SEGMENT_MEMBERS, SEGMENTS, SENDER_DOMAINS,
+    SUPPRESSION_ADDRESSES, SUPPRESSION_ORIGINS, SUPPRESSIONS, TEAMS, TOPIC_CHOICES, TOPICS, USAGE, USER_ADDRESSES,
+    USERS, WEBHOOK_DELIVERIES, WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS,
+};
+
+/// Gone through by an erasure, or gone with what asks for one.
+const ERASED_FROM: &[&str] = &[
+    EMAILS.name(),
+    EMAIL_BODIES.name(),
+    ATTACHMENTS.name(),
+    ATTEMPTS.name(),
+    CAPTURED.name(),
+    CAPTURED_MESSAGES.name(),
+    EVENTS.name(),
+    AUDIENCE_EVENTS.name(),
+    EVENT_MESSAGES.name(),
+    WEBHOOK_DELIVERIES.name(),
+    REQUEST_LOGS.name(),
+    REQUEST_LOG_BODIES.name(),
+    SUPPRESSIONS.name(),
+    SUPPRESSION_ORIGINS.name(),
+    ERASURES.name(),
+];
+
+/// May mention an address in what was written about something else, which `docs/STORAGE.md` names.
+const OUTLASTING: &[&str] = &[
+    TEAMS.name(),
+    API_KEYS.name(),
+    IDEMPOTENCY.name(),
+    SEGMENTS.name(),
+    CONTACTS.name(),
+    CONTACT_PROPERTIES.name(),
+    TOPICS.name(),
+    PREFERENCE_THEMES.name(),
+    WEBHOOKS.name(),
+    NOTICES.name(),
+    // Of those who sign in, who are not recipients.
+    USERS.name(),
+];
+
+/// Hold no addresses: ids, hashes, numbers, names of hosts.
+const WITHOUT_ADDRESSES: &[&str] = &[
+    META.name(),
+    EPOCH.name(),
+    USER_ADDRESSES.name(),
+    MEMBERSHIPS.name(),
+    API_KEY_USES.name(),
+    DOMAINS.name(),
+    SENDER_DOMAINS.name(),
+    DUE.name(),
+    INGESTED.name(),
+    LEASES.name(),
+    RECEIVING_HOSTS.name(),
+    DESTINATIONS.name(),
+    EVENT_SUBSCRIPTIONS.name(),
+    EVENT_OUTBOX.name(),
+    WEBHOOK_HEALTH.name(),
+    WEBHOOK_QUEUE.name(),
+    DELETED_TOPICS.name(),
+    SUPPRESSION_ADDRESSES.name(),
+    CONTACT_PROPERTY_KEYS.name(),
+    SEGMENT_MEMBERS.name(),
+    CONTACT_SEGMENTS.name(),
+    AUDIENCES.name(),
+    CONTACT_ADDRESSES.name(),
+    TOPIC_CHOICES.name(),
+    USAGE.name(),
+];
+
+#[test]
+fn every_table_is_erased_from_or_said_to_need_none() {
+    for table in NAMES {
+        let lists = [ERASED_FROM, OUTLASTING, WITHOUT_ADDRESSES];
+        let named = lists.iter().filter(|list| list.contains(table)).count();
+        assert_eq!(
+            named, 1,
+            "{table}: if it can hold recipients' addresses, add it to the places of an erasure (`places.rs`); say \
+             here, in one of the three lists, which it is"
+        );
+    }
+}
