@@ -72,7 +72,10 @@ impl Fields {
 fn append(value: &mut String, line: &str) {
     let line = line.trim();
     let room = VALUE_BYTES_MAX.saturating_sub(value.len() + 1);
-    if !value.is_empty() && !line.is_empty() {
+    if line.is_empty() || room == 0 {
+        return;
+    }
+    if !value.is_empty() {
         value.push(' ');
     }
     value.push_str(&line[..line.floor_char_boundary(room)]);

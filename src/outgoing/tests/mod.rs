@@ -24,6 +24,9 @@ use super::{Answer, Bytes, Client, CustomerUrl, Failure, Policy, Session, Timing
 /// A day in 2001: any wall clock will do.
 const NOW_MS: TimestampMs = 1_000_000_000_000;
 
+/// The beginning of every zone.
+const SOA: &str = "$TTL 300\n@ IN SOA ns.example. h.example. 1 3600 600 86400 1\n";
+
 /// Long enough that nothing but a script that waits runs into it.
 fn timings() -> Timings {
     let seconds = Duration::from_secs;

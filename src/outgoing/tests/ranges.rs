@@ -7,7 +7,7 @@ use crate::dns::Refusal::{self, *};
 use crate::dns::tests::authority::Authority;
 
 use super::receiver::{Receiver, Step};
-use super::{CustomerUrl, Failure, Policy, Trap, client, client_of, policy, post, session_at, timings};
+use super::{CustomerUrl, Failure, Policy, SOA, Trap, client, client_of, policy, post, session_at, timings};
 use crate::outgoing::UrlError;
 
 /// An address of every refused range.
@@ -82,11 +82,11 @@ fn an_address_that_is_not_dialled_is_refused_with_its_url() {
 
 #[tokio::test]
 async fn a_name_that_leads_to_such_an_address_is_never_dialled() {
-    let mut zone = "@ IN SOA ns.example. h.example. 1 3600 600 86400 1\n".to_owned();
+    let mut zone = SOA.to_owned();
     for (at, (ip, _)) in REFUSED.iter().enumerate() {
         let kind = if ip.parse::<IpAddr>().unwrap().is_ipv4() { "A" } else { "AAAA" };
-        writeln!(zone, "r{at} 300 IN {kind} {ip}").unwrap();
-        writeln!(zone, "alias{at} 300 IN CNAME r{at}").unwrap();
+        writeln!(zone, "r{at} IN {kind} {ip}").unwrap();
+        writeln!(zone, "alias{at} IN CNAME r{at}").unwrap();
     }
     let authority = Authority::serving(&zone).await;
     for policy in [Policy::default(), policy(&[])] {
@@ -104,9 +104,8 @@ async fn a_name_that_leads_to_such_an_address_is_never_dialled() {
 async fn of_several_addresses_only_those_permitted_are_dialled() {
     let receiver = Receiver::at("127.0.0.2", [&[Step::Hear, Step::Say("HTTP/1.1 204 No Content\r\n\r\n")]]);
     let trap = Trap::at("127.0.0.1", receiver.port()).unwrap();
-    let zone = "@ IN SOA ns.example. h.example. 1 3600 600 86400 1\n\
-                mixed 300 IN A 127.0.0.1\nmixed 300 IN A 127.0.0.2\nmixed 300 IN AAAA ::1\n";
-    let authority = Authority::serving(zone).await;
+    let zone = format!("{SOA}mixed IN A 127.0.0.1\nmixed IN A 127.0.0.2\nmixed IN AAAA ::1\n");
+    let authority = Authority::serving(&zone).await;
     let client = client_of(&authority, policy(&["127.0.0.2"]), timings());
 
     let mut session = session_at(&client, &format!("http://mixed.example:{}/", receiver.port()));
@@ -120,9 +119,8 @@ async fn of_several_addresses_only_those_permitted_are_dialled() {
 #[tokio::test]
 async fn an_address_that_does_not_answer_leaves_time_for_the_next() {
     let receiver = Receiver::at("127.0.0.2", [&[Step::Hear, Step::Say("HTTP/1.1 204 No Content\r\n\r\n")]]);
-    let zone = "@ IN SOA ns.example. h.example. 1 3600 600 86400 1\n\
-                two 300 IN A 127.0.0.3\ntwo 300 IN A 127.0.0.2\n";
-    let authority = Authority::serving(zone).await;
+    let zone = format!("{SOA}two IN A 127.0.0.3\ntwo IN A 127.0.0.2\n");
+    let authority = Authority::serving(&zone).await;
     let client = client_of(&authority, policy(&["127.0.0.0/8"]), timings());
 
     let mut session = session_at(&client, &format!("http://two.example:{}/", receiver.port()));

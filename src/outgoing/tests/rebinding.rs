@@ -8,10 +8,8 @@ use crate::dns::tests::authority::Authority;
 use crate::dns::{LookupError, Refusal};
 
 use super::receiver::{Receiver, Step};
-use super::{BRIEFLY, Failure, Timings, Trap, client_of, policy, post, session_at, timings};
+use super::{BRIEFLY, Failure, SOA, Timings, Trap, client_of, policy, post, session_at, timings};
 use crate::outgoing::Phase;
-
-const SOA: &str = "@ IN SOA ns.example. h.example. 1 3600 600 86400 1\n";
 
 /// The attack: a host answers with an address that is fine, and with loopback when it is asked again. 127.0.0.2 stands
 /// for the address that is fine; a trap at the same port of 127.0.0.1 for what the attacker is after.

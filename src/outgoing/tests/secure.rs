@@ -4,11 +4,9 @@ use crate::dns::tests::authority::Authority;
 
 use super::receiver::Step::{self, Hear, Say, SayForever, Tls, WaitForEnd};
 use super::receiver::{Receiver, root};
-use super::{BRIEFLY, Client, Failure, Policy, Timings, client, client_of, policy, post, session_at, timings};
+use super::{BRIEFLY, Client, Failure, Policy, SOA, Timings, client, client_of, policy, post, session_at, timings};
 use crate::outgoing::{Phase, TlsFailure};
 
-const ZONE: &str = "@ IN SOA ns.example. h.example. 1 3600 600 86400 1\n\
-                    hook 300 IN A 127.0.0.1\nother 300 IN A 127.0.0.1\n";
 const OK: Step = Say("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
 
 /// The policy of a public server, but for the address that the receivers are at.
@@ -31,7 +29,7 @@ async fn refused(client: &Client, host: &str) -> Failure {
 
 #[tokio::test]
 async fn a_certificate_convinces_when_its_root_is_given_and_its_name_fits() {
-    let authority = Authority::serving(ZONE).await;
+    let authority = Authority::serving(&format!("{SOA}hook IN A 127.0.0.1\nother IN A 127.0.0.1\n")).await;
     let trusting = client_of(&authority, trusting(), timings());
     let strict = client_of(&authority, strict(), timings());
 
