@@ -127,6 +127,11 @@ pub(super) fn look(tx: &impl Reads, keyring: &Keyring, row: &ErasureRow, target:
 }
 
 impl Found {
+    /// Returns whether what webhooks deliver will be changed.
+    pub(super) fn changes_bodies(&self) -> bool {
+        matches!(self, Self::Messages(page) if !page.hits.is_empty())
+    }
+
     /// Returns where a page that holds none of the addresses leads. Where it leads on within its place,
     /// there is nothing to write.
     pub(super) fn passed(&self, stage: Stage) -> Option<Stage> {
