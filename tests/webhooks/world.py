@@ -40,9 +40,9 @@ class World:
         if self.receiver is not None:
             self.receiver.stop()
 
-    def server(self, name, *extra):
-        """A server that is not started yet. Webhooks go as fast as they can."""
-        server = Server(self.directory / name, Hold(), extra=["--webhook-rate", "0", *extra])
+    def server(self, name, per_second=0):
+        """A server that is not started yet. Webhooks go as fast as they can, unless a ceiling is given."""
+        server = Server(self.directory / name, Hold(), extra=["--webhook-rate", str(per_second)])
         with self.lock:
             self.servers.append(server)
         return server
@@ -111,6 +111,10 @@ class Endpoint:
 
     def replay(self, delivery):
         self.server.api.ok("POST", f"/webhooks/{self.id}/events/{delivery}/replay")
+
+    def move(self, url):
+        """Has events posted somewhere else from here on."""
+        self.server.api.ok("PATCH", f"/webhooks/{self.id}", {"endpoint": url})
 
     def rotate(self, secret, overlap_hours):
         wanted = {"signing_secret": secret, "overlap_hours": overlap_hours}

@@ -18,6 +18,7 @@ KILL_BATCH = 100
 DRAIN_S = 90
 LIVE = 9
 ROUND_EVENTS = 1_000
+PACED_PER_SECOND = 200  # A round takes five seconds, and the machine is not busy.
 ROTATED_EVENTS = 5_000
 ROTATIONS = [24] * 5 + [0] + [24] * 5 + [0]  # overlap_hours of each
 
@@ -109,9 +110,19 @@ def kills_in_the_middle_lose_nothing_and_repeats_keep_their_id(world):
 
 @alone
 def dead_endpoints_cost_their_neighbours_nothing(world):
+    return neighbours(world, "neighbours", 0)
+
+
+@alone
+def dead_endpoints_cost_neighbours_at_their_ceiling_nothing(world):
+    return neighbours(world, "paced", PACED_PER_SECOND)
+
+
+def neighbours(world, label, per_second):
+    """A round is the same events to nine endpoints: alone, beside two more, and beside these two once dead."""
     receiver = world.receiver
-    server = world.server("neighbours").start()
-    names = [f"live-{number}" for number in range(LIVE)]
+    server = world.server(label, per_second).start()
+    names = [f"{label}-{number}" for number in range(LIVE)]
     for name in names:
         world.subscribe(server, receiver.url(name))
     rounds = itertools.count(1)
@@ -126,29 +137,32 @@ def dead_endpoints_cost_their_neighbours_nothing(world):
         )  # fmt: skip
         return time.monotonic() - began
 
-    alone_s = [seconds_of_a_round(), seconds_of_a_round()]
+    alone_s = seconds_of_a_round()
+    others = [f"{label}-refusing", f"{label}-hanging"]
+    dying = [world.subscribe(server, receiver.url(name)) for name in others]
+    beside_live_s = seconds_of_a_round()
+    for endpoint in dying:
+        endpoint.wait_for_statuses({"success": ROUND_EVENTS}, DRAIN_S)
     # Bound and never listening: connections are refused, and nobody else takes the port.
     with socket.socket() as refusing:
         refusing.bind(("127.0.0.1", 0))
-        dead = [
-            world.subscribe(server, f"http://127.0.0.1:{refusing.getsockname()[1]}/hook"),
-            world.subscribe(server, receiver.url("neighbour-hanging")),
-        ]
-        receiver.tell("neighbour-hanging", "hang")
-        beside_s = seconds_of_a_round()
+        dying[0].move(f"http://127.0.0.1:{refusing.getsockname()[1]}/hook")
+        receiver.tell(others[1], "hang")
+        beside_dead_s = seconds_of_a_round()
         waiting = []
-        for endpoint in dead:
+        for endpoint in dying:
             statuses = endpoint.statuses()
-            equal(statuses.keys() - {"pending", "attempting"}, set(), f"statuses at {endpoint.url}")
+            equal(statuses.pop("success", 0), ROUND_EVENTS, "deliveries that succeeded, all while it lived")
+            equal(statuses.keys() - {"pending", "attempting"}, set(), "statuses of the rest")
             waiting.append(sum(statuses.values()))
         equal(waiting, [ROUND_EVENTS] * 2, "deliveries to the dead that still wait")
     report = receiver.report()
     equal([report[name]["repeated"] for name in names], [0] * LIVE, "repeats at the nine")
     server.kill()
-    rounds_s = ", ".join(f"{seconds:.2f}" for seconds in [*alone_s, beside_s])
+    ratios = f"{beside_dead_s / beside_live_s:.2f} of beside them alive, {beside_dead_s / alone_s:.2f} of alone"
     return (
-        f"{LIVE} x {ROUND_EVENTS} arrived in each round while {waiting[0]} + {waiting[1]} waited; rounds took {rounds_s} s, "
-        f"with the dead {beside_s / alone_s[-1]:.2f} times the one without before it"
+        f"{LIVE} x {ROUND_EVENTS} in each round: alone {alone_s:.2f} s, beside two live {beside_live_s:.2f} s, "
+        f"beside two dead {beside_dead_s:.2f} s with {waiting[0]} + {waiting[1]} waiting ({ratios})"
     )
 
 
