@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -205,7 +206,7 @@ func report(writer http.ResponseWriter, request *http.Request) {
 		e.Lock()
 		said[name] = map[string]any{
 			"requests": e.requests, "ids": len(e.ids), "answered": len(e.answered), "changed": e.changed,
-			"verified": e.verified, "seconds": e.last.Sub(e.first).Seconds(), "most_at_once": e.most,
+			"verified": maps.Clone(e.verified), "seconds": e.last.Sub(e.first).Seconds(), "most_at_once": e.most,
 			"repeated": e.requests - len(e.ids),
 		}
 		e.Unlock()
