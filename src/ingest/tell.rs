@@ -207,7 +207,7 @@ impl Open {
     fn recipient(&self, finding: &Finding, stand: Stand, group: Option<u16>) -> Option<usize> {
         let recipients = &self.row.recipients;
         let meant =
-            || (0..).zip(recipients).filter(|(_, recipient)| group.is_none_or(|group| recipient.group == group));
+            || (0..).zip(recipients).filter(move |(_, recipient)| group.is_none_or(|group| recipient.group == group));
         let named = finding.recipients.iter().find_map(|address| {
             meant().find(|(_, recipient)| bare(&recipient.mailbox).eq_ignore_ascii_case(address))
         });
