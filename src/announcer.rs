@@ -1,5 +1,5 @@
-//! What is said in memory once an event has been committed: to those who watch live, and to the
-//! dispatcher of webhooks.
+//! What is said in memory once a fact has been committed: to those who watch live, to the
+//! dispatcher of webhooks, and to the worker of notices.
 //!
 //! Nothing depends on it. Who was not listening finds in the store whatever there is to find.
 
@@ -33,11 +33,12 @@ pub struct Announcer(Arc<Channels>);
 struct Channels {
     live: broadcast::Sender<Announcement>,
     outbox: Notify,
+    notices: Notify,
 }
 
 impl Default for Announcer {
     fn default() -> Self {
-        Self(Arc::new(Channels { live: broadcast::Sender::new(LAG_MAX), outbox: Notify::new() }))
+        Self(Arc::new(Channels { live: broadcast::Sender::new(LAG_MAX), outbox: Notify::new(), notices: Notify::new() }))
     }
 }
 
@@ -66,5 +67,15 @@ impl Announcer {
     /// Waits until there may be something in the outbox. One listener hears it.
     pub async fn outbox_rung(&self) {
         self.0.outbox.notified().await;
+    }
+
+    /// Says that there is a notice to the owners of a team.
+    pub fn ring_notices(&self) {
+        self.0.notices.notify_one();
+    }
+
+    /// Waits until there may be a notice. One listener hears it.
+    pub async fn notices_rung(&self) {
+        self.0.notices.notified().await;
     }
 }

@@ -25,6 +25,7 @@ pub use error::{ServeError, StartError};
 use background::start_workers;
 use listening::{bind_http, resolver};
 
+use crate::address::Mailbox as Sender;
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
 use crate::clock::Clock;
@@ -77,6 +78,7 @@ struct Parts {
     webhooks: Arc<Webhooks>,
     log: Arc<RequestLog>,
     log_days: u32,
+    system_from: Option<Sender>,
     retention: Retention,
     requests: TaskTracker,
 }
@@ -179,6 +181,7 @@ impl App {
             dispatcher,
             log,
             log_days,
+            system_from: config.system_from,
             retention,
             requests,
         };
