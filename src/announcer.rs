@@ -38,7 +38,11 @@ struct Channels {
 
 impl Default for Announcer {
     fn default() -> Self {
-        Self(Arc::new(Channels { live: broadcast::Sender::new(LAG_MAX), outbox: Notify::new(), notices: Notify::new() }))
+        Self(Arc::new(Channels {
+            live: broadcast::Sender::new(LAG_MAX),
+            outbox: Notify::new(),
+            notices: Notify::new(),
+        }))
     }
 }
 

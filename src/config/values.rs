@@ -70,8 +70,9 @@ fn within(duration: Duration, range: &RangeInclusive<Duration>) -> Result<Durati
 
 /// Reads an address with or without a name.
 pub(super) fn mailbox(text: &str) -> Result<Mailbox, String> {
-    Mailbox::parse(text)
-        .map_err(|error| format!("`{text}` is no sender ({error}); write notices@example.com or Name <notices@example.com>"))
+    Mailbox::parse(text).map_err(|error| {
+        format!("`{text}` is no sender ({error}); write notices@example.com or Name <notices@example.com>")
+    })
 }
 
 /// Reads one delay of the retry schedule.

@@ -341,9 +341,8 @@ mod tests {
                 users::add(&context, team, address, Some(role)).await.unwrap();
             }
             let row = SenderDomainRow { id: context.id(), verified: true, tracked: false, ed25519: false };
-            let put = move |tx: &crate::store::WriteTx<'_>| {
-                tx.put(&SENDER_DOMAINS, &(team, name_hash("example.com")), &row)
-            };
+            let put =
+                move |tx: &crate::store::WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(team, name_hash("example.com")), &row);
             context.store.write::<_, StoreError>(put).await.unwrap();
             Self { _directory: directory, context, team }
         }
@@ -416,9 +415,8 @@ mod tests {
         let (team, context) = (place.team, place.context.clone());
         let address = EmailAddress::parse("one@owners.example").unwrap();
         let cause = Cause::listed(Origin::Manual, crate::events::Source::Api);
-        let suppress = move |tx: &crate::store::WriteTx<'_>| {
-            suppressions::add(tx, &context, team, &address, cause).map(drop)
-        };
+        let suppress =
+            move |tx: &crate::store::WriteTx<'_>| suppressions::add(tx, &context, team, &address, cause).map(drop);
         place.context.store.write::<_, StoreError>(suppress).await.unwrap();
         place.happen().await;
 
