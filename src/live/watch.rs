@@ -132,18 +132,17 @@ mod tests {
             for _ in 0..KEPT_MAX + 7 {
                 announcer.announce(announcement(TEAM, 1, "email.sent"));
                 announcer.announce(announcement(OTHER, 1, "email.sent"));
-                // The watcher listens whenever the writer waits.
+                // The watcher hears at least one whenever the writer waits.
+                tokio::task::yield_now().await;
                 tokio::task::yield_now().await;
             }
         };
         watch.meanwhile(writing).await;
-        // What the last turn left to be heard belongs to the gap.
-        watch.meanwhile(tokio::task::yield_now()).await;
 
         for _ in 0..KEPT_MAX {
             assert_eq!(number(&mut watch).await, 1);
         }
-        assert!(matches!(watch.next().await, Some(Seen::Missed(1..=7))));
+        assert!(matches!(watch.next().await, Some(Seen::Missed(7))));
         announcer.announce(announcement(TEAM, 2, "email.sent"));
         while number(&mut watch).await != 2 {}
     }

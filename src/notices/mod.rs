@@ -5,7 +5,7 @@
 //! row goes once that is done.
 //!
 //! `model.rs` what there is to tell; `store.rs` the rows; `letter.rs` how it is put into words;
-//! `worker.rs` telling it.
+//! `worker.rs` telling it; `told.rs` what came of it.
 //!
 //! Invariants: an email of a notice is accepted like any other, under a key made of the notice and the
 //! owner, so that a notice that is told again after a kill sends nothing twice; a notice that cannot be
@@ -14,6 +14,9 @@
 mod letter;
 mod model;
 mod store;
+#[cfg(test)]
+mod tests;
+mod told;
 mod worker;
 
 pub use model::Notice;

@@ -1,7 +1,6 @@
 //! Tells notices: to the log, and to the owners by email.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,13 +9,12 @@ use tracing::warn;
 
 use super::letter::{self, Letter};
 use super::store::NoticeRow;
-use crate::address::{AddressError, DomainName, Mailbox};
+use super::told::{TellError, Told};
+use crate::address::{DomainName, Mailbox};
 use crate::clock::{DAY_MS, TimestampMs};
 use crate::context::Context;
 use crate::emails::headers::CustomHeaders;
-use crate::emails::{
-    Emails, IdempotentRequest, KeyConflict, Recipient, RecipientKind, Route, SendEmail, SendError, Sender,
-};
+use crate::emails::{Emails, IdempotentRequest, Recipient, RecipientKind, Route, SendEmail, SendError, Sender};
 use crate::id::{Id, NoticeId, TeamId};
 use crate::store::tables::NOTICES;
 use crate::store::{NEXT, Order, Reads, StoreError};
@@ -36,71 +34,9 @@ const TROUBLES_MAX: usize = 10_000;
 
 type Key = (TeamId, NoticeId);
 
-/// Why a notice could not be told.
-#[derive(Debug)]
-enum TellError {
-    /// The row does not read.
-    Row(StoreError),
-    /// An owner's address does not read.
-    Owner(AddressError),
-    /// An email was refused.
-    Send(SendError),
-    /// The store failed.
-    Store(StoreError),
-}
-
-impl fmt::Display for TellError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Row(error) => write!(f, "its row does not read: {error}"),
-            Self::Owner(error) => write!(f, "an owner's address does not read: {error}"),
-            Self::Send(SendError::Store(error)) | Self::Store(error) => error.fmt(f),
-            Self::Send(SendError::Key(KeyConflict::Running)) => f.write_str("it is being sent"),
-            Self::Send(error) => write!(f, "an email was refused: {error:?}"),
-        }
-    }
-}
-
-impl From<StoreError> for TellError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-/// What became of a notice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
-    /// The log alone has it: no sender is set.
-    NoSender,
-    /// The log alone has it: no team has the sender's domain verified.
-    NoDomain(DomainName),
-    /// So many owners have been written to; as many were passed over.
-    Owners { told: usize, passed_over: usize },
-}
-
-impl fmt::Display for Told {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSender => f.write_str("owners are told by email once --system-from names a sender"),
-            Self::NoDomain(domain) => write!(
-                f,
-                "no owner was told, because no team has verified {domain}, the domain of --system-from: add it with \
-                 `ringmail domain add {domain}` and publish its records, or name a sender of another domain"
-            ),
-            Self::Owners { told: 0, passed_over: 0 } => {
-                f.write_str("no owner was told, because the team has none: add one with `ringmail user create`")
-            }
-            Self::Owners { told, passed_over: 0 } => write!(f, "owners told by email: {told}"),
-            Self::Owners { told, passed_over } => {
-                write!(f, "owners told by email: {told}; passed over as suppressed: {passed_over}")
-            }
-        }
-    }
-}
-
 /// A notice that could not be told.
 #[derive(Clone, Copy, Debug)]
-struct Trouble {
+pub(super) struct Trouble {
     failures: usize,
     due_ms: TimestampMs,
 }
@@ -151,7 +87,7 @@ impl NoticeWorker {
     }
 
     /// Takes the oldest notices that are due, tells each, and removes it.
-    async fn look(&self) -> Result<Looked, StoreError> {
+    pub(super) async fn look(&self) -> Result<Looked, StoreError> {
         let due = self.due().await?;
         let looked = if due.len() == NOTICES_MAX { Looked::MoreLeft } else { Looked::All };
         for (key, row) in due {
@@ -182,7 +118,7 @@ impl NoticeWorker {
         Ok(())
     }
 
-    async fn tell_owners(&self, (team, notice): Key, row: &NoticeRow) -> Result<Told, TellError> {
+    pub(super) async fn tell_owners(&self, (team, notice): Key, row: &NoticeRow) -> Result<Told, TellError> {
         let Some(from) = self.from.clone() else { return Ok(Told::NoSender) };
         let domain = from.address().domain().clone();
         let looked_up = domain.clone();
@@ -238,7 +174,7 @@ impl NoticeWorker {
     }
 
     /// Returns the oldest notices of all teams that are due.
-    async fn due(&self) -> Result<Vec<(Key, Result<NoticeRow, StoreError>)>, StoreError> {
+    pub(super) async fn due(&self) -> Result<Vec<(Key, Result<NoticeRow, StoreError>)>, StoreError> {
         let now_ms = self.context.now_ms();
         let resting: HashMap<NoticeId, TimestampMs> =
             self.troubles().iter().map(|(id, trouble)| (*id, trouble.due_ms)).collect();
@@ -262,7 +198,7 @@ impl NoticeWorker {
     }
 
     /// Has a notice wait, or drops it when it has waited for too long.
-    async fn put_off(&self, key: Key, error: &TellError) -> Result<(), StoreError> {
+    pub(super) async fn put_off(&self, key: Key, error: &TellError) -> Result<(), StoreError> {
         let (team, id) = key;
         let now_ms = self.context.now_ms();
         if now_ms - id.created_ms() > WORTH_MS {
@@ -287,14 +223,14 @@ impl NoticeWorker {
         self.context.store.write_bulk(move |tx| tx.delete(&NOTICES, &key).map(drop)).await
     }
 
-    fn troubles(&self) -> MutexGuard<'_, HashMap<NoticeId, Trouble>> {
+    pub(super) fn troubles(&self) -> MutexGuard<'_, HashMap<NoticeId, Trouble>> {
         self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Whether a look at the table left something for the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Looked {
+pub(super) enum Looked {
     All,
     MoreLeft,
 }
@@ -307,154 +243,4 @@ fn team_of(tx: &impl Reads, domain: &DomainName) -> Result<Option<TeamId>, Store
         }
     }
     Ok(None)
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio_util::task::TaskTracker;
-
-    use super::*;
-    use crate::address::EmailAddress;
-    use crate::delivery::QueueBell;
-    use crate::domains::SenderDomainRow;
-    use crate::emails::Idempotency;
-    use crate::notices::{Notice, tell};
-    use crate::preferences::{LinkSettings, Links, Reach};
-    use crate::store::name_hash;
-    use crate::store::tables::{EMAILS, SENDER_DOMAINS};
-    use crate::suppressions::{self, Cause, Origin};
-    use crate::users::Role;
-
-    struct Place {
-        _directory: tempfile::TempDir,
-        context: Context,
-        team: TeamId,
-    }
-
-    impl Place {
-        /// A team that may send from example.com, with two owners and a member.
-        async fn new() -> Self {
-            let (directory, context) = Context::temporary();
-            let team = teams::create(&context, "Acme").await.unwrap().unwrap().id;
-            for (address, role) in [("one", Role::Owner), ("two", Role::Owner), ("three", Role::Member)] {
-                let address = EmailAddress::parse(&format!("{address}@owners.example")).unwrap();
-                users::add(&context, team, address, Some(role)).await.unwrap();
-            }
-            let row = SenderDomainRow { id: context.id(), verified: true, tracked: false, ed25519: false };
-            let put =
-                move |tx: &crate::store::WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(team, name_hash("example.com")), &row);
-            context.store.write::<_, StoreError>(put).await.unwrap();
-            Self { _directory: directory, context, team }
-        }
-
-        /// A worker as a start of the process makes it: with nothing in memory.
-        async fn worker(&self, from: Option<&str>) -> NoticeWorker {
-            let idempotency = Arc::new(Idempotency::new(self.context.clone()));
-            idempotency.load().await.unwrap();
-            let settings = LinkSettings { public_url: "http://localhost".into(), reach: Reach::Captured };
-            let links = Links::new(self.context.keyring.clone(), settings);
-            let (bell, tasks) = (QueueBell::default(), TaskTracker::new());
-            let emails = Emails::new(self.context.clone(), bell, idempotency, tasks, links);
-            let from = from.map(|from| Mailbox::parse(from).unwrap());
-            NoticeWorker::new(self.context.clone(), Arc::new(emails), from)
-        }
-
-        async fn happen(&self) {
-            let (team, context) = (self.team, self.context.clone());
-            let endpoint = "https://hooks.example/mail".to_owned();
-            let notice = Notice::WebhookDisabled { webhook: Id::MIN, endpoint };
-            let write = self.context.store.write::<_, StoreError>(move |tx| tell(tx, &context, team, &notice));
-            write.await.unwrap();
-        }
-
-        fn recipients(&self) -> Vec<String> {
-            let (team, mut recipients) = (self.team, Vec::new());
-            let read = self.context.store.read_now::<_, StoreError>(|tx| {
-                tx.scan(&EMAILS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, row| {
-                    recipients.extend(row.decode()?.recipients.into_iter().map(|recipient| recipient.mailbox));
-                    NEXT
-                })
-            });
-            read.unwrap();
-            recipients
-        }
-
-        fn waiting(&self) -> usize {
-            let mut count = 0;
-            let read = self.context.store.read_now::<_, StoreError>(|tx| {
-                tx.scan(&NOTICES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, _| {
-                    count += 1;
-                    NEXT
-                })
-            });
-            read.unwrap();
-            count
-        }
-    }
-
-    #[tokio::test]
-    async fn every_owner_is_told_once_even_if_the_process_ends_before_the_row_goes() {
-        let place = Place::new().await;
-        place.happen().await;
-        let from = Some("Ringmail <notices@example.com>");
-
-        let first = place.worker(from).await;
-        let (key, row) = first.due().await.unwrap().remove(0);
-        let told = first.tell_owners(key, row.as_ref().unwrap()).await.unwrap();
-        assert_eq!(told, Told::Owners { told: 2, passed_over: 0 });
-        assert_eq!(place.waiting(), 1);
-        assert_eq!(place.worker(from).await.look().await.unwrap(), Looked::All);
-
-        assert_eq!(place.recipients(), ["one@owners.example", "two@owners.example"]);
-        assert_eq!(place.waiting(), 0);
-    }
-
-    #[tokio::test]
-    async fn a_suppressed_owner_is_passed_over() {
-        let place = Place::new().await;
-        let (team, context) = (place.team, place.context.clone());
-        let address = EmailAddress::parse("one@owners.example").unwrap();
-        let cause = Cause::listed(Origin::Manual, crate::events::Source::Api);
-        let suppress =
-            move |tx: &crate::store::WriteTx<'_>| suppressions::add(tx, &context, team, &address, cause).map(drop);
-        place.context.store.write::<_, StoreError>(suppress).await.unwrap();
-        place.happen().await;
-
-        place.worker(Some("notices@example.com")).await.look().await.unwrap();
-
-        assert_eq!(place.recipients(), ["two@owners.example"]);
-        assert_eq!(place.waiting(), 0);
-    }
-
-    #[tokio::test]
-    async fn without_a_sender_or_its_domain_the_log_alone_has_a_notice() {
-        let place = Place::new().await;
-        for from in [None, Some("notices@other.example")] {
-            place.happen().await;
-
-            place.worker(from).await.look().await.unwrap();
-
-            assert_eq!(place.waiting(), 0, "{from:?}");
-        }
-        assert_eq!(place.recipients(), [""; 0]);
-    }
-
-    #[tokio::test]
-    async fn a_notice_that_cannot_be_told_waits_longer_each_time_and_goes_after_a_week() {
-        let place = Place::new().await;
-        place.happen().await;
-        let worker = place.worker(None).await;
-        let mut looks = 0;
-
-        while let Some((key, _)) = worker.due().await.unwrap().first() {
-            worker.put_off(*key, &TellError::Row(StoreError::Closed)).await.unwrap();
-            assert!(worker.due().await.unwrap().is_empty(), "it waits");
-            looks += 1;
-            place.context.clock.advance(Duration::from_secs(4 * 60 * 60));
-        }
-
-        assert_eq!(place.waiting(), 0);
-        assert_eq!(looks, 7 * 6 + 2, "one look every four hours, until more than a week has gone by");
-        assert!(worker.troubles().is_empty());
-    }
 }
