@@ -1,5 +1,5 @@
-//! What is said in memory once an event has been committed: to those who watch live, and to the
-//! dispatcher of webhooks.
+//! What is said in memory once a fact has been committed: to those who watch live, to the
+//! dispatcher of webhooks, and to the worker of notices.
 //!
 //! Nothing depends on it. Who was not listening finds in the store whatever there is to find.
 
@@ -36,6 +36,7 @@ struct Channels {
     outbox: Notify,
     /// How often an erasure has changed what is delivered of events.
     erasures: AtomicU64,
+    notices: Notify,
 }
 
 impl Default for Announcer {
@@ -44,6 +45,7 @@ impl Default for Announcer {
             live: broadcast::Sender::new(LAG_MAX),
             outbox: Notify::new(),
             erasures: AtomicU64::new(0),
+            notices: Notify::new(),
         }))
     }
 }
@@ -84,5 +86,15 @@ impl Announcer {
     /// Waits until there may be something in the outbox. One listener hears it.
     pub async fn outbox_rung(&self) {
         self.0.outbox.notified().await;
+    }
+
+    /// Says that there is a notice to the owners of a team.
+    pub fn ring_notices(&self) {
+        self.0.notices.notify_one();
+    }
+
+    /// Waits until there may be a notice. One listener hears it.
+    pub async fn notices_rung(&self) {
+        self.0.notices.notified().await;
     }
 }

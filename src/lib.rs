@@ -5,7 +5,7 @@
 //! Around them: [`http`] (what every endpoint shares), [`store`] (the two doors of the one file), [`mime`]
 //! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
 //! [`outgoing`] (the one door for customers' URLs), [`preferences`] (unsubscribe links and their page),
-//! [`ingest`] (what other systems report), [`notices`] (what owners are told).
+//! [`ingest`] (what other systems report), [`live`] (watching events), [`notices`] (what owners are told).
 //! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`announcer`],
 //! [`context`], [`signature`]; `one_line` reads names.
 
@@ -32,6 +32,7 @@ pub mod http;
 pub mod id;
 pub mod id_or_email;
 pub mod ingest;
+pub mod live;
 pub mod logs;
 pub mod mime;
 pub mod notices;

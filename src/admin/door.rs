@@ -145,6 +145,20 @@ impl Door {
         }
     }
 
+    /// Waits for what the server says next; none once it has hung up, and where none runs.
+    ///
+    /// # Errors
+    /// [`DoorError::Unreachable`] when the connection breaks.
+    pub async fn next(&mut self) -> Result<Option<Response>, DoorError> {
+        let Way::Running { stream, socket } = &mut self.0 else { return Ok(None) };
+        let read = match read_line(stream, RESPONSE_BYTES_MAX).await {
+            Ok(Some(line)) => serde_json::from_slice(&line).map(Some).map_err(io::Error::from),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        };
+        read.map_err(|why| DoorError::Unreachable { socket: socket.clone(), why })
+    }
+
     /// Closes a store that was opened; a running server keeps its own.
     pub async fn close(self) {
         if let Way::Direct(direct) = self.0 {

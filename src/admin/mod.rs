@@ -6,7 +6,8 @@
 //! response.
 //!
 //! Reading order: `request.rs` and `response.rs` (the two enums), `services.rs` (what requests are
-//! answered from), `execute/` (one file per noun), `socket.rs` (the server's end), `door.rs` and
+//! answered from), `execute/` (one file per noun), `socket.rs` (the server's end), `tail.rs` (the
+//! one answer that goes on), `door.rs` and
 //! `direct.rs` (the verb's end), `dev.rs` (what a development instance has ready).
 //!
 //! Invariants: the socket answers its own user and root alone; a line is bounded, every wait has
@@ -22,6 +23,7 @@ mod door;
 mod execute;
 mod services;
 mod socket;
+mod tail;
 
 pub use dev::{DevReady, PrepareError, prepare};
 pub use door::{Door, DoorError};

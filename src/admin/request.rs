@@ -189,6 +189,13 @@ pub enum Request {
         /// Its id.
         email: EmailId,
     },
+    /// Shows events as they happen, until the server stops: the last request of its conversation, and
+    /// the one that is answered by more than one line.
+    Tail {
+        team: Option<String>,
+        /// The types that are shown, as [`crate::live::Filter::parse`] reads them.
+        types: String,
+    },
     /// Tells what contacts are imported against: the team's contact properties.
     ImportBegin {
         team: Option<String>,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contacts::export::ExportPage;
 use crate::contacts::import::{Outcome as ImportOutcome, Property};
-use crate::id::{ApiKeyId, DomainId, EmailId, TeamId, UserId, WebhookDeliveryId, WebhookId};
+use crate::id::{ApiKeyId, DomainId, EmailId, EventId, TeamId, UserId, WebhookDeliveryId, WebhookId};
 use crate::preferences::ThemeTexts;
 
 /// A response.
@@ -49,6 +49,12 @@ pub enum Response {
     Imported(Rows<ImportOutcome>),
     /// A page of exported contacts.
     Exported(ExportPage),
+    /// Events are shown from here on, each in a response of its own.
+    Watching,
+    /// Something happened.
+    Event(LiveEventView),
+    /// Events that came faster than they were read.
+    Missed(MissedView),
     /// Nothing was done.
     Refused(Refusal),
 }
@@ -277,6 +283,21 @@ pub enum Outcome {
     Delivered,
     /// It will not be delivered.
     Undelivered,
+}
+
+/// An event as it happens.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LiveEventView {
+    pub id: EventId,
+    /// What a webhook delivers of it.
+    pub body: String,
+}
+
+/// A gap among events.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MissedView {
+    /// How many there were, at most.
+    pub count: u64,
 }
 
 /// Something that happened to an email.

@@ -6,11 +6,13 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -19,10 +21,12 @@ use tracing::{debug, warn};
 use super::request::Request;
 use super::response::{Refusal, Response};
 use super::services::Services;
-use super::{LINE_BYTES_MAX, REQUEST_TIMEOUT, SOCKET_NAME, execute};
+use super::{LINE_BYTES_MAX, REQUEST_TIMEOUT, SOCKET_NAME, execute, tail};
 
 /// Conversations at once. A person types one verb at a time; a script that starts more waits.
 const CONVERSATIONS_MAX: usize = 16;
+/// Conversations at once that watch events: they last, and leave room for the others.
+const TAILS_MAX: usize = 8;
 /// How long a conversation may be silent.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long writing a response may take.
@@ -122,6 +126,7 @@ pub(super) fn short_path(path: &Path) -> io::Result<(PathBuf, Option<fs::File>)>
 /// Answers requests until `stop`; then finishes those it has begun.
 pub async fn serve(listener: AdminListener, services: Services, stop: CancellationToken) {
     let mut conversations = JoinSet::new();
+    let tails = Arc::new(Semaphore::new(TAILS_MAX));
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
@@ -130,7 +135,8 @@ pub async fn serve(listener: AdminListener, services: Services, stop: Cancellati
         };
         match accepted {
             Ok((stream, _)) => {
-                conversations.spawn(converse(stream, listener.owner_uid, services.clone(), stop.clone()));
+                let asked = Asked { services: services.clone(), tails: Arc::clone(&tails), stop: stop.clone() };
+                conversations.spawn(converse(stream, listener.owner_uid, asked));
             }
             Err(error) => {
                 warn!(%error, "a connection of the command line was not accepted: {error}");
@@ -144,7 +150,15 @@ pub async fn serve(listener: AdminListener, services: Services, stop: Cancellati
     }
 }
 
-async fn converse(stream: UnixStream, owner_uid: u32, services: Services, stop: CancellationToken) {
+/// What a conversation is answered from.
+struct Asked {
+    services: Services,
+    tails: Arc<Semaphore>,
+    stop: CancellationToken,
+}
+
+async fn converse(stream: UnixStream, owner_uid: u32, asked: Asked) {
+    let Asked { services, tails, stop } = asked;
     let allowed = stream.peer_cred().is_ok_and(|peer| may_ask(peer.uid(), owner_uid));
     let mut stream = BufReader::new(stream);
     if !allowed {
@@ -158,13 +172,28 @@ async fn converse(stream: UnixStream, owner_uid: u32, services: Services, stop: 
             () = stop.cancelled() => return,
             line = timeout(IDLE_TIMEOUT, read_line(&mut stream, LINE_BYTES_MAX)) => line,
         };
-        let response = match line {
-            Ok(Ok(Some(line))) => answer(&services, &line).await,
+        let line = match line {
+            Ok(Ok(Some(line))) => line,
             Ok(Ok(None)) | Err(_) => return,
             Ok(Err(error)) => {
                 debug!(%error, "a conversation with the command line broke off: {error}");
                 return;
             }
+        };
+        let response = match parse(&line) {
+            Ok(Request::Tail { team, types }) => {
+                let Ok(_permit) = tails.try_acquire() else {
+                    let sentence = format!("{TAILS_MAX} others watch events already; end one of them first");
+                    let _ = write_line(stream.get_mut(), &Response::Refused(Refusal::failed(sentence))).await;
+                    return;
+                };
+                match execute::watch(&services, team, &types).await {
+                    Ok(watch) => return tail::show(stream, watch, &stop).await,
+                    Err(refusal) => Response::Refused(refusal),
+                }
+            }
+            Ok(request) => answer(&services, request).await,
+            Err(refusal) => Response::Refused(refusal),
         };
         if let Err(error) = write_line(stream.get_mut(), &response).await {
             debug!(%error, "a conversation with the command line broke off: {error}");
@@ -178,15 +207,13 @@ const fn may_ask(peer_uid: u32, owner_uid: u32) -> bool {
     peer_uid == owner_uid || peer_uid == ROOT_UID
 }
 
-async fn answer(services: &Services, line: &[u8]) -> Response {
-    let request: Request = match serde_json::from_slice(line) {
-        Ok(request) => request,
-        Err(error) => {
-            return Response::Refused(Refusal::failed(format!(
-                "the running server does not know this request ({error}); is it of another version?"
-            )));
-        }
-    };
+fn parse(line: &[u8]) -> Result<Request, Refusal> {
+    serde_json::from_slice(line).map_err(|error| {
+        Refusal::failed(format!("the running server does not know this request ({error}); is it of another version?"))
+    })
+}
+
+async fn answer(services: &Services, request: Request) -> Response {
     timeout(REQUEST_TIMEOUT, execute(services, request)).await.unwrap_or_else(|_| {
         let seconds = REQUEST_TIMEOUT.as_secs();
         Response::Refused(Refusal::failed(format!("the server did not finish the request within {seconds} seconds")))

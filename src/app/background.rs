@@ -8,9 +8,12 @@ use tokio_util::sync::CancellationToken;
 use super::Parts;
 use crate::clock::DAY_MS;
 use crate::erasure::Erasures;
+use crate::notices::NoticeWorker;
 use crate::workers::{Supervisor, every};
 use crate::{contacts, delivery, ingest, logs};
 
+/// How often notices to owners are looked for that nothing woke the worker for.
+const NOTICES_EVERY: Duration = Duration::from_secs(60);
 /// How often uses of API keys are written down.
 const KEY_USES_EVERY: Duration = Duration::from_secs(10);
 /// How often retention and expired idempotency keys are looked at.
@@ -48,6 +51,12 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
     workers.start("webhook removal", move |stop| Arc::clone(&webhooks).run(stop));
     let dispatcher = Arc::clone(&parts.dispatcher);
     workers.start("webhooks", move |stop| Arc::clone(&dispatcher).run(stop));
+    let notices = Arc::new(NoticeWorker::new(
+        parts.context.clone(),
+        Arc::clone(&parts.services.emails),
+        parts.system_from.clone(),
+    ));
+    workers.start("notices", move |stop| Arc::clone(&notices).run(NOTICES_EVERY, stop));
     let log = Arc::clone(&parts.log);
     workers.start("request log", move |stop| Arc::clone(&log).run(stop));
     let erasures = Arc::new(Erasures::new(parts.context.clone(), parts.log.unwritten()));

@@ -1,6 +1,6 @@
 //! The one place that wires: opens the store, joins the parts, serves, stops in order.
 //!
-//! A stop goes: no new connections; requests under way finish, within a deadline; deliveries under
+//! A stop goes: streams end; no new connections; requests under way finish, within a deadline; deliveries under
 //! way finish, within theirs; workers end; what is remembered in memory alone is written; the last
 //! commit; the file is closed.
 //!
@@ -25,6 +25,7 @@ pub use error::{ServeError, StartError};
 use background::start_workers;
 use listening::{bind_http, resolver};
 
+use crate::address::Mailbox as Sender;
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
 use crate::clock::Clock;
@@ -40,6 +41,7 @@ use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
 use crate::http::{self, BodyLimits, ConnectionLimits, Cors, RateLimiter};
 use crate::ingest::Ingest;
+use crate::live::Live;
 use crate::logs::{Logs, RequestLog};
 use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
@@ -77,8 +79,10 @@ struct Parts {
     webhooks: Arc<Webhooks>,
     log: Arc<RequestLog>,
     log_days: u32,
+    system_from: Option<Sender>,
     retention: Retention,
     requests: TaskTracker,
+    live: Arc<Live>,
 }
 
 impl App {
@@ -130,6 +134,7 @@ impl App {
             .map_err(StartError::Tls)?;
         let dispatcher = Arc::new(Dispatcher::new(context.clone(), webhook_bell, client, dispatch));
         let log = RequestLog::new(context.clone(), config.request_log, requests.clone());
+        let live = Arc::new(Live::new(context.announcer.clone(), requests.clone()));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
@@ -148,6 +153,7 @@ impl App {
             .with(Arc::clone(&log))
             .with(Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())))
             .with(Arc::new(usage::Usage::new(context.clone(), config.dashboard_url(address))))
+            .with(Arc::clone(&live))
             .with(Arc::new(email_limits))
             .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
             .with(Arc::new(body_limits));
@@ -180,8 +186,10 @@ impl App {
             dispatcher,
             log,
             log_days,
+            system_from: config.system_from,
             retention,
             requests,
+            live,
         };
         Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
     }
@@ -230,6 +238,8 @@ impl App {
             ended = workers.wait() => ended.err().map(ServeError::Worker),
             error = parts.context.store.failed() => Some(ServeError::Store(error)),
         };
+        // A stream is a request that would not end by itself.
+        parts.live.stop();
         handle.stop_graceful(REQUESTS_END_WITHIN);
         // The deadline is the server's own; a panic in it has been logged.
         let _ = serving.await;

@@ -25,6 +25,7 @@ mod ready;
 mod send;
 mod serve;
 mod server;
+mod tail;
 mod team;
 mod theme;
 mod user;
@@ -61,6 +62,8 @@ enum Verb {
     Dev(dev::DevArgs),
     /// Send a test email and follow it.
     Send(send::SendArgs),
+    /// Show a team's events as they happen.
+    Tail(tail::TailArgs),
     /// Tell whether a server is ready, or wait until it is.
     Ready(ready::ReadyArgs),
     /// API keys.
@@ -117,6 +120,7 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
         Verb::Serve(args) => serve::run(args, output),
         Verb::Dev(args) => dev::run(args, output),
         Verb::Send(args) => wait_for(send::run(args, output)),
+        Verb::Tail(args) => wait_for(tail::run(args, output)),
         Verb::Ready(args) => wait_for(ready::run(args, output)),
         Verb::Key(verb) => wait_for(key::run(verb, output)),
         Verb::Team(verb) => wait_for(team::run(verb, output)),

@@ -68,12 +68,19 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// # Errors
 /// When standard output does not take it.
 pub(super) fn print_line(text: &str) -> Result<(), Failure> {
+    put_line(text).map(drop)
+}
+
+/// Prints text and a line's end; `false` when its reader has gone away.
+///
+/// # Errors
+/// When standard output does not take it.
+pub(super) fn put_line(text: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::failed(format!("standard output could not be written: {error}")))
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::failed(format!("standard output could not be written: {error}"))),
     }
 }
 

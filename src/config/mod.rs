@@ -7,7 +7,7 @@
 //! `settings.rs` the list of settings; `dev.rs` those of `ringmail dev` alone; `surroundings.rs` what
 //! the machine and the service manager say; `values.rs` how durations, addresses and names are
 //! written; `delivery.rs` what the delivery engine is told, `webhooks.rs` the dispatcher;
-//! `relay.rs` the smarthost's URL; `hostname.rs` the name this machine goes by;
+//! `notices.rs` the sender of notices; `relay.rs` the smarthost's URL; `hostname.rs` the name this machine goes by;
 //! `host.rs` the host inside a URL.
 //!
 //! Invariants: a [`Config`] needs no further checks; no secret is in a debug print.
@@ -16,6 +16,7 @@ mod delivery;
 mod dev;
 pub(crate) mod host;
 mod hostname;
+mod notices;
 mod relay;
 mod settings;
 mod surroundings;
@@ -38,6 +39,7 @@ pub(crate) use values::wait;
 pub use values::{parse_duration, parse_url};
 pub use webhooks::WebhookConfig;
 
+use crate::address::Mailbox;
 use crate::dns::Cidr;
 use crate::domains::{DomainSettings, RelayRecords};
 use crate::logs::Recording;
@@ -160,6 +162,8 @@ pub struct Config {
     pub body_budget_bytes: usize,
     /// What reports of other systems are signed with; none are taken without it.
     pub ingest_secret: Option<WebhookSecret>,
+    /// Whom notices to owners come from; they go to the log alone without it.
+    pub system_from: Option<Mailbox>,
     /// Where the built-in mailbox takes mail.
     pub capture_smtp: SocketAddr,
     /// How webhooks are delivered.

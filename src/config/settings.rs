@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, ValueEnum, value_parser};
 
+use super::notices::NoticeSettings;
 use super::relay::RelayText;
 use super::surroundings::{Surroundings, without_empty_variables};
 use super::values::{self, SecretText};
@@ -104,6 +105,9 @@ pub struct Settings {
                 better in the variable, because a flag shows in the list of processes [default: none are taken]"
     )]
     ingest_secret: Option<SecretText>,
+
+    #[command(flatten)]
+    notices: NoticeSettings,
 
     /// Where the one data file lies [default: STATE_DIRECTORY, else ./ringmail-data; ringmail dev:
     /// ./ringmail-dev].
@@ -299,6 +303,7 @@ impl Settings {
             body_budget_mb,
             attachment_mb,
             ingest_secret,
+            notices,
             data_dir,
             master_key_file,
             cache_mb,
@@ -383,6 +388,7 @@ impl Settings {
             body_bytes_max: body * MIB,
             body_budget_bytes: budget * MIB,
             ingest_secret,
+            system_from: notices.system_from,
             capture_smtp,
             webhooks,
             log_format,

@@ -51,6 +51,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(config.attachment_bytes_max, 40 << 20);
     assert_eq!((config.body_bytes_max, config.body_budget_bytes), (56 << 20, 128 << 20));
     assert_eq!(config.ingest_secret, None);
+    assert_eq!(config.system_from, None);
     assert_eq!(config.capture_smtp.to_string(), "127.0.0.1:0");
     assert_eq!(config.webhooks.dispatch.per_second, 50);
     assert!(!config.webhooks.policy.plain_http);
@@ -348,4 +349,13 @@ fn a_file_of_certificates_that_holds_none_is_refused_by_name() {
 
         assert!(refused.contains("ca.pem"), "{refused}");
     }
+}
+
+#[test]
+fn the_sender_of_notices_is_a_mailbox() {
+    let from = config(&["--system-from", "Ringmail <notices@Example.com>"]).unwrap().system_from.unwrap();
+    assert_eq!(from.to_string(), "Ringmail <notices@example.com>");
+
+    let refused = settings(&["--system-from", "nobody"]).unwrap_err();
+    assert!(refused.contains("Name <notices@example.com>"), "{refused}");
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::address::DomainName;
+use crate::address::{DomainName, Mailbox};
 use crate::dns::Cidr;
 use crate::domains::RelayRecords;
 use crate::signature::WebhookSecret;
@@ -66,6 +66,13 @@ fn within(duration: Duration, range: &RangeInclusive<Duration>) -> Result<Durati
         return Ok(duration);
     }
     Err(format!("{} is not between {} and {}", spell(duration), spell(*range.start()), spell(*range.end())))
+}
+
+/// Reads an address with or without a name.
+pub(super) fn mailbox(text: &str) -> Result<Mailbox, String> {
+    Mailbox::parse(text).map_err(|error| {
+        format!("`{text}` is no sender ({error}); write notices@example.com or Name <notices@example.com>")
+    })
 }
 
 /// Reads one delay of the retry schedule.

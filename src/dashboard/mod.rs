@@ -1,9 +1,11 @@
 //! The embedded dashboard: a plain status page for the time being.
 //!
-//! `hosts.rs` says under which names it answers.
+//! `hosts.rs` says under which names it answers; `events.rs` streams what happens to its pages.
 
+mod events;
 mod hosts;
 
+pub(crate) use events::stream_events;
 pub use hosts::Hosts;
 pub(crate) use hosts::known_host;
 

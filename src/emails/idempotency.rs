@@ -31,6 +31,8 @@ pub enum Route {
     Send,
     /// `POST /emails/batch`.
     Batch,
+    /// A notice to an owner: the instance's own, so that no caller's key meets it.
+    Notice,
 }
 
 /// A key of a caller, with what the request says.
@@ -46,6 +48,7 @@ impl IdempotentRequest {
         let route = match route {
             Route::Send => b"POST /emails\0".as_slice(),
             Route::Batch => b"POST /emails/batch\0",
+            Route::Notice => b"notice\0",
         };
         let key_hash = Sha256::new().chain_update(route).chain_update(key.as_bytes()).finalize().into();
         Self { key_hash, body_hash }

@@ -36,7 +36,7 @@ pub(crate) use accept::still_wanted;
 pub(crate) use change::put_settled;
 pub(crate) use erase::{EmailErasure, erase, holds, is_concerned};
 pub(crate) use facts::record;
-pub use idempotency::{Answer, Idempotency};
+pub use idempotency::{Answer, Idempotency, IdempotentRequest, KeyConflict, Route};
 pub(crate) use model::bare;
 pub use model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail};
 pub use read::WholeEmail;

@@ -200,6 +200,7 @@ fn open() -> Router {
         .push(
             Router::with_hoop(dashboard::known_host)
                 .push(Router::new().get(dashboard::serve_file))
+                .push(Router::with_path("dashboard/api/events").hoop(auth::authenticate).get(dashboard::stream_events))
                 .push(Router::with_path("dashboard").get(dashboard::serve_file))
                 .push(Router::with_path("dashboard/{**path}").get(dashboard::serve_file)),
         )

@@ -1,11 +1,24 @@
 //! Notices: what the owners of a team are told by the instance.
 //!
-//! A notice is written down in the transaction of the fact it tells.
+//! A notice is written down in the transaction of the fact it tells. The worker takes it from there: a
+//! line of the log in any case, and an email to each owner where the operator has named a sender. The
+//! row goes once that is done.
 //!
-//! `model.rs` what there is to tell; `store.rs` the rows.
+//! `model.rs` what there is to tell; `store.rs` the rows; `letter.rs` how it is put into words;
+//! `worker.rs` telling it; `told.rs` what came of it.
+//!
+//! Invariants: an email of a notice is accepted like any other, under a key made of the notice and the
+//! owner, so that a notice that is told again after a kill sends nothing twice; a notice that cannot be
+//! told keeps no other from being told, and is dropped after a week.
 
+mod letter;
 mod model;
 mod store;
+#[cfg(test)]
+mod tests;
+mod told;
+mod worker;
 
 pub use model::Notice;
 pub use store::{NoticeRow, tell};
+pub use worker::NoticeWorker;

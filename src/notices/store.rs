@@ -24,5 +24,8 @@ impl Row for NoticeRow {}
 /// # Errors
 /// [`StoreError`].
 pub fn tell(tx: &WriteTx<'_>, context: &Context, team: TeamId, notice: &Notice) -> Result<(), StoreError> {
-    tx.put(&NOTICES, &(team, context.id()), &NoticeRow { at_ms: context.now_ms(), notice: notice.clone() })
+    tx.put(&NOTICES, &(team, context.id()), &NoticeRow { at_ms: context.now_ms(), notice: notice.clone() })?;
+    let announcer = context.announcer.clone();
+    tx.after_commit(move || announcer.ring_notices());
+    Ok(())
 }

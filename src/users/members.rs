@@ -145,6 +145,28 @@ pub fn list(tx: &impl Reads, team: TeamId, query: PageQuery<UserId>) -> Result<P
     })
 }
 
+/// Returns the owners of a team, those that have been users for longest first, `owners_max` at most.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn owners(tx: &impl Reads, team: TeamId, owners_max: usize) -> Result<Vec<User>, StoreError> {
+    let mut ids: Vec<UserId> = Vec::new();
+    tx.scan(&MEMBERSHIPS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, user), row| {
+        if ids.len() == owners_max {
+            return STOP;
+        }
+        if row.decode()?.role == Role::Owner {
+            ids.push(user);
+        }
+        NEXT
+    })?;
+    let mut owners = Vec::with_capacity(ids.len());
+    for id in ids {
+        owners.extend(store::find(tx, id)?);
+    }
+    Ok(owners)
+}
+
 fn member(tx: &impl Reads, team: TeamId, address: &EmailAddress) -> Result<Member, ChangeError> {
     let user = store::find_by_address(tx, address)?.ok_or(ChangeError::NotMember)?;
     let row = tx.get(&MEMBERSHIPS, &(team, user.id))?.ok_or(ChangeError::NotMember)?;

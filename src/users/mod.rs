@@ -13,6 +13,6 @@ mod members;
 mod model;
 mod store;
 
-pub use members::{AddError, ChangeError, add, change_role, list, remove};
+pub use members::{AddError, ChangeError, add, change_role, list, owners, remove};
 pub use model::{Member, Role, User};
 pub use store::{MembershipRow, UserRow};

@@ -4,10 +4,13 @@ mod contacts;
 mod domains;
 mod emails;
 mod keys;
+mod live;
 mod teams;
 mod themes;
 mod users;
 mod webhooks;
+
+pub(super) use live::watch;
 
 use super::request::Request;
 use super::response::{Refusal, Response, ServerView};
@@ -70,6 +73,9 @@ async fn answer(services: &Services, request: Request) -> Answer {
         Request::ThemeReset { team } => themes::reset(services, team).await,
         Request::Send { team, from, to, subject, html, text } => {
             emails::send(services, team, emails::NewEmail { from, to, subject, html, text }).await
+        }
+        Request::Tail { .. } => {
+            Err(Refusal::failed("events are shown by a running server alone; start one with `ringmail serve`"))
         }
         Request::EmailShow { team, email } => emails::show(services, team, email).await,
         Request::ImportBegin { team, segments, topics } => {

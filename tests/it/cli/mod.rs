@@ -7,3 +7,4 @@ mod program;
 mod send;
 mod start;
 mod stores;
+mod tail;

@@ -7,6 +7,7 @@ use ringmail::delivery::capture::Mailbox;
 use ringmail::erasure;
 use ringmail::events::{self, EventType, MessageRow, Source};
 use ringmail::id::{ContactId, EmailId, EventId, Id, TeamId, TopicId, WebhookDeliveryId, WebhookId};
+use ringmail::notices::{self, Notice};
 use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::tables::{
     AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, ERASURES, SUPPRESSIONS,
@@ -15,6 +16,7 @@ use ringmail::store::tables::{
 use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use ringmail::suppressions::{self, Cause, Origin};
 use ringmail::topics::{Subscription, TopicRow, Visibility};
+use ringmail::users::{self, Role};
 use ringmail::webhooks::{AttemptRow, DeliveryRow, DeliveryState, Exhaustion};
 use serde_json::Value;
 
@@ -36,6 +38,19 @@ impl TestServer {
         let (team, context) = (self.team(), self.services().context.clone());
         let address = EmailAddress::parse(address).expect("an address");
         self.write(move |tx| suppressions::add(tx, &context, team, &address, Cause::listed(origin, Source::Api)));
+    }
+
+    /// Makes an address an owner of the team.
+    pub(crate) fn add_owner(&self, address: &str) {
+        let address = EmailAddress::parse(address).expect("an address");
+        let added = users::add(&self.services().context, self.team(), address, Some(Role::Owner));
+        self.block_on(added).expect("the owner is added");
+    }
+
+    /// Writes a notice to the owners of the team down.
+    pub(crate) fn notify(&self, notice: Notice) {
+        let (team, context) = (self.team(), self.services().context.clone());
+        self.write(move |tx| notices::tell(tx, &context, team, &notice));
     }
 
     /// Returns the addresses on the suppression list.

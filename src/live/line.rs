@@ -1,0 +1,83 @@
+//! An event as a line for people. Pure.
+
+use serde_json::Value;
+
+/// The longest list of addresses that is shown, in characters.
+const ABOUT_CHARS_MAX: usize = 200;
+
+/// Returns when, what, about whom and the id. Nothing of it can steer a terminal: what a recipient or
+/// another server wrote is shown without its control characters.
+pub fn line(id: &str, body: &str) -> String {
+    let body: Value = serde_json::from_str(body).unwrap_or_default();
+    let text = |name: &str| printable(body[name].as_str().unwrap_or("-"), ABOUT_CHARS_MAX);
+    format!(
+        "{}  {:<24}  {}  {}",
+        text("created_at"),
+        text("type"),
+        about(&body["data"]),
+        printable(id, ABOUT_CHARS_MAX)
+    )
+}
+
+/// Returns the recipients of an email's event, or the address of a contact's or a suppression's.
+fn about(data: &Value) -> String {
+    let addresses = match &data["to"] {
+        Value::Array(to) => to.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+        _ => data["email"].as_str().unwrap_or_default().to_owned(),
+    };
+    if addresses.is_empty() { "-".to_owned() } else { printable(&addresses, ABOUT_CHARS_MAX) }
+}
+
+fn printable(text: &str, chars_max: usize) -> String {
+    let mut shown: String = text.chars().take(chars_max).map(|c| if steers(c) { ' ' } else { c }).collect();
+    if text.chars().nth(chars_max).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Whether a character does something other than stand on its line: controls, and marks that turn the
+/// direction of what follows (Unicode Standard Annex #9 §2).
+fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_when_what_about_whom_and_which() {
+        let at = "2026-01-05T09:12:33.456Z";
+        for (event_type, data, about) in [
+            ("email.sent", json!({ "to": ["ada@example.net", "bob@example.net"] }), "ada@example.net, bob@example.net"),
+            ("contact.created", json!({ "email": "ada@example.net" }), "ada@example.net"),
+            ("suppression.added", json!({ "email": "a\u{1b}[2Jb@example.net" }), "a [2Jb@example.net"),
+            ("email.sent", json!({ "to": ["a\u{202e}b@example.net"] }), "a b@example.net"),
+            ("deliverability.warning", json!({ "rate": 0.1 }), "-"),
+        ] {
+            let body = json!({ "type": event_type, "created_at": at, "data": data }).to_string();
+            assert_eq!(line("0190", &body), format!("{at}  {event_type:<24}  {about}  0190"));
+        }
+    }
+
+    #[test]
+    fn a_long_list_of_recipients_is_cut() {
+        let body = json!({ "type": "email.sent", "created_at": "", "data": { "to": ["x".repeat(1_000)] } }).to_string();
+
+        assert!(line("0190", &body).contains(&format!("{}…  0190", "x".repeat(ABOUT_CHARS_MAX))));
+    }
+
+    proptest! {
+        #[test]
+        fn no_event_steers_a_terminal(id in ".*", about in "\\PC*|[\\x00-\\x20]*", event_type in ".*") {
+            let body = json!({ "type": event_type, "created_at": about, "data": { "email": about } }).to_string();
+            prop_assert!(!line(&id, &body).chars().any(char::is_control));
+            prop_assert!(!line(&id, &about).chars().any(char::is_control));
+        }
+    }
+}

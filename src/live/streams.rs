@@ -1,0 +1,150 @@
+//! How many streams of the dashboard there may be, and when they end.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::filter::Filter;
+use super::watch::Watch;
+use crate::announcer::Announcer;
+use crate::id::TeamId;
+
+/// Streams at once: a browser has one for each open window.
+const STREAMS_MAX: usize = 64;
+/// Streams of one team, so that none takes them all.
+const STREAMS_OF_TEAM_MAX: usize = 8;
+
+/// The streams of an instance.
+#[derive(Debug)]
+pub struct Live {
+    announcer: Announcer,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+    open: Arc<Mutex<HashMap<TeamId, usize>>>,
+}
+
+/// There are as many streams as there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyStreams;
+
+impl fmt::Display for TooManyStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "A team may have {STREAMS_OF_TEAM_MAX} streams of events, and all teams {STREAMS_MAX}. Close one, and try again."
+        )
+    }
+}
+
+/// A stream's place among those there may be. Dropping it gives it back.
+#[derive(Debug)]
+pub struct Place {
+    open: Arc<Mutex<HashMap<TeamId, usize>>>,
+    team: TeamId,
+}
+
+impl Live {
+    /// Joins the announcer with the tracker that owns the streams' tasks.
+    pub fn new(announcer: Announcer, tasks: TaskTracker) -> Self {
+        Self { announcer, tasks, stop: CancellationToken::new(), open: Arc::default() }
+    }
+
+    /// Begins a stream of a team's events: what is announced from here on is seen.
+    ///
+    /// # Errors
+    /// [`TooManyStreams`].
+    pub fn open(&self, team: TeamId, filter: Filter) -> Result<(Place, Watch), TooManyStreams> {
+        let mut open = lock(&self.open);
+        let of_team = open.get(&team).copied().unwrap_or(0);
+        if of_team >= STREAMS_OF_TEAM_MAX || open.values().sum::<usize>() >= STREAMS_MAX {
+            return Err(TooManyStreams);
+        }
+        open.insert(team, of_team + 1);
+        drop(open);
+        let place = Place { open: Arc::clone(&self.open), team };
+        Ok((place, Watch::new(&self.announcer, team, filter)))
+    }
+
+    /// Runs what writes a stream, until it ends or the server stops.
+    pub fn run(&self, writing: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = writing => {}
+            }
+        });
+    }
+
+    /// Ends every stream, and those that are opened from here on.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut open = lock(&self.open);
+        if let Some(of_team) = open.get_mut(&self.team) {
+            *of_team -= 1;
+            if *of_team == 0 {
+                open.remove(&self.team);
+            }
+        }
+    }
+}
+
+fn lock(open: &Mutex<HashMap<TeamId, usize>>) -> MutexGuard<'_, HashMap<TeamId, usize>> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live() -> Live {
+        Live::new(Announcer::default(), TaskTracker::new())
+    }
+
+    fn open(live: &Live, team: u8) -> Result<(Place, Watch), TooManyStreams> {
+        live.open(TeamId::from_bytes([team; 16]), Filter::everything())
+    }
+
+    #[test]
+    fn a_team_has_eight_streams_and_all_teams_have_sixty_four() {
+        let live = live();
+        let mut streams = Vec::new();
+        for team in 0..8 {
+            streams.extend((0..STREAMS_OF_TEAM_MAX).map(|_| open(&live, team).unwrap()));
+            assert!(open(&live, team).is_err(), "{team}");
+        }
+        assert!(open(&live, 100).is_err(), "there are {}", streams.len());
+
+        streams.pop();
+        streams.push(open(&live, 100).unwrap());
+        assert!(open(&live, 7).is_err());
+
+        streams.clear();
+        assert!(lock(&live.open).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_stop_ends_streams_and_frees_their_places() {
+        let live = live();
+        let (place, _watch) = open(&live, 1).unwrap();
+        live.run(async move {
+            let _place = place;
+            std::future::pending::<()>().await;
+        });
+
+        live.stop();
+        live.tasks.close();
+        live.tasks.wait().await;
+
+        assert!(lock(&live.open).is_empty());
+    }
+}

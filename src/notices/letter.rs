@@ -1,0 +1,101 @@
+//! A notice in words. Pure.
+
+use super::model::Notice;
+use crate::clock::{TimestampMs, to_iso};
+use crate::id::WebhookId;
+
+/// What an owner reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Letter {
+    pub(super) subject: String,
+    pub(super) text: String,
+}
+
+/// Returns what happened, as a sentence without its full stop.
+pub(super) fn sentence(notice: &Notice, at_ms: TimestampMs) -> String {
+    let (_, endpoint) = subject_of(notice);
+    match notice {
+        Notice::WebhookFailing { .. } => {
+            format!("the last ten webhook deliveries to {endpoint} failed, as of {}", to_iso(at_ms))
+        }
+        Notice::WebhookDisabled { .. } => format!(
+            "the webhook endpoint {endpoint} was disabled at {}: twenty deliveries in a row failed",
+            to_iso(at_ms)
+        ),
+        Notice::WebhookBacklog { oldest_ms, .. } => {
+            format!("webhook deliveries to {endpoint} are waiting; the oldest was due at {}", to_iso(*oldest_ms))
+        }
+    }
+}
+
+/// Returns the email about a notice of the team of that name.
+pub(super) fn letter(notice: &Notice, at_ms: TimestampMs, team: &str) -> Letter {
+    let (webhook, endpoint) = subject_of(notice);
+    let (subject, what, so, todo) = match notice {
+        Notice::WebhookFailing { .. } => (
+            "Webhook deliveries are failing",
+            "The last ten deliveries to a webhook endpoint ended without success.",
+            format!("As of: {}", to_iso(at_ms)),
+            "It goes on receiving events for the time being. After twenty deliveries in a row without success it is \
+             disabled, and then misses what happens until it is enabled again."
+                .to_owned(),
+        ),
+        Notice::WebhookDisabled { .. } => (
+            "A webhook endpoint was disabled",
+            "A webhook endpoint was disabled, because twenty deliveries in a row ended without success.",
+            format!("Since: {}", to_iso(at_ms)),
+            format!(
+                "It receives nothing of what happens until it is enabled again. Once it answers with 2xx, enable it \
+                 with PATCH /webhooks/{webhook} and the body {{\"status\": \"enabled\"}}."
+            ),
+        ),
+        Notice::WebhookBacklog { oldest_ms, .. } => (
+            "Webhook deliveries are waiting",
+            "Deliveries to a webhook endpoint have been due for more than six hours.",
+            format!("Oldest due since: {}", to_iso(*oldest_ms)),
+            "The endpoint answers too slowly, or not at all. Deliveries that are not made within 24 hours of their \
+             event are given up."
+                .to_owned(),
+        ),
+    };
+    let text = format!(
+        "{what}\n\nTeam: {team}\nEndpoint: {endpoint}\nWebhook: {webhook}\n{so}\n\n{todo}\n\n\
+         What was sent to it, and what it answered: GET /webhooks/{webhook}/events\n\n\
+         You get this email because you own the team.\n"
+    );
+    Letter { subject: subject.to_owned(), text }
+}
+
+fn subject_of(notice: &Notice) -> (WebhookId, &str) {
+    match notice {
+        Notice::WebhookFailing { webhook, endpoint }
+        | Notice::WebhookDisabled { webhook, endpoint }
+        | Notice::WebhookBacklog { webhook, endpoint, oldest_ms: _ } => (*webhook, endpoint),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_notice_says_what_happened_where_since_when_and_what_to_do() {
+        let webhook = WebhookId::MIN;
+        let endpoint = "https://hooks.example/mail".to_owned();
+        for (notice, todo) in [
+            (Notice::WebhookFailing { webhook, endpoint: endpoint.clone() }, "twenty deliveries"),
+            (Notice::WebhookDisabled { webhook, endpoint: endpoint.clone() }, "PATCH /webhooks/00000000"),
+            (Notice::WebhookBacklog { webhook, endpoint, oldest_ms: 1_767_604_353_456 }, "24 hours"),
+        ] {
+            let Letter { subject, text } = letter(&notice, 1_767_604_353_456, "Acme");
+
+            assert!(!subject.is_empty() && !subject.chars().any(char::is_control), "{subject}");
+            let look = "GET /webhooks/00000000-0000-0000-0000-000000000000/events";
+            for words in ["Acme", "https://hooks.example/mail", "2026-01-05T09:12:33.456Z", todo, look] {
+                assert!(text.contains(words), "no {words:?} in {text}");
+            }
+            let line = sentence(&notice, 1_767_604_353_456);
+            assert!(line.contains("https://hooks.example/mail") && line.contains("2026-01-05T09:12:33.456Z"), "{line}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Tells notices: to the log, and to the owners by email.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::letter::{self, Letter};
+use super::store::NoticeRow;
+use super::told::{TellError, Told};
+use crate::address::{DomainName, Mailbox};
+use crate::clock::{DAY_MS, TimestampMs};
+use crate::context::Context;
+use crate::emails::headers::CustomHeaders;
+use crate::emails::{Emails, IdempotentRequest, Recipient, RecipientKind, Route, SendEmail, SendError, Sender};
+use crate::id::{Id, NoticeId, TeamId};
+use crate::store::tables::NOTICES;
+use crate::store::{NEXT, Order, Reads, StoreError};
+use crate::users::User;
+use crate::{domains, teams, users};
+
+/// Notices of one look at the table; more are left to the next, which follows at once.
+const NOTICES_MAX: usize = 100;
+/// Owners of a team who are told.
+const OWNERS_MAX: usize = 20;
+/// How long a notice is worth telling.
+const WORTH_MS: i64 = 7 * DAY_MS;
+/// How long a notice that could not be told waits before it is tried again; the last one repeats.
+const WAITS_MS: [i64; 5] = [60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000, 4 * 60 * 60_000];
+/// Notices whose failures are remembered; one beyond them is tried at every look.
+const TROUBLES_MAX: usize = 10_000;
+
+type Key = (TeamId, NoticeId);
+
+/// A notice that could not be told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trouble {
+    failures: usize,
+    due_ms: TimestampMs,
+}
+
+/// Who an email about a notice comes from: an address, and the team whose email it is.
+struct SystemSender {
+    from: Mailbox,
+    team: TeamId,
+}
+
+/// The worker.
+pub struct NoticeWorker {
+    context: Context,
+    emails: Arc<Emails>,
+    from: Option<Mailbox>,
+    troubles: Mutex<HashMap<NoticeId, Trouble>>,
+}
+
+impl NoticeWorker {
+    /// Wires the worker. Without a sender, notices go to the log alone.
+    pub fn new(context: Context, emails: Arc<Emails>, from: Option<Mailbox>) -> Self {
+        Self { context, emails, from, troubles: Mutex::default() }
+    }
+
+    /// Tells notices as they are written down, and looks for them every `period` besides, until the
+    /// stop.
+    ///
+    /// # Errors
+    /// None: what fails is tried again.
+    pub async fn run(self: Arc<Self>, period: Duration, stop: CancellationToken) -> Result<(), StoreError> {
+        loop {
+            let looked = tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                looked = self.look() => looked,
+            };
+            match looked {
+                Ok(Looked::All) => {}
+                Ok(Looked::MoreLeft) => continue,
+                Err(StoreError::Closed) => return Ok(()),
+                Err(error) => warn!(%error, "notices to owners could not be read: {error}"),
+            }
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                () = self.context.announcer.notices_rung() => {}
+                () = tokio::time::sleep(period) => {}
+            }
+        }
+    }
+
+    /// Takes the oldest notices that are due, tells each, and removes it.
+    pub(super) async fn look(&self) -> Result<Looked, StoreError> {
+        let due = self.due().await?;
+        let looked = if due.len() == NOTICES_MAX { Looked::MoreLeft } else { Looked::All };
+        for (key, row) in due {
+            let (_, id) = key;
+            let told = match row {
+                Ok(row) => self.tell(key, &row).await,
+                Err(error) => Err(TellError::Row(error)),
+            };
+            match told {
+                Ok(()) => {
+                    self.remove(key).await?;
+                    self.troubles().remove(&id);
+                }
+                Err(TellError::Store(StoreError::Closed) | TellError::Send(SendError::Store(StoreError::Closed))) => {
+                    return Err(StoreError::Closed);
+                }
+                Err(error) => self.put_off(key, &error).await?,
+            }
+        }
+        Ok(looked)
+    }
+
+    /// Tells one notice. It may be told again: no email is sent twice.
+    async fn tell(&self, key: Key, row: &NoticeRow) -> Result<(), TellError> {
+        let (team, _) = key;
+        let told = self.tell_owners(key, row).await?;
+        warn!(team.id = %team, "{}; {told}", letter::sentence(&row.notice, row.at_ms));
+        Ok(())
+    }
+
+    pub(super) async fn tell_owners(&self, (team, notice): Key, row: &NoticeRow) -> Result<Told, TellError> {
+        let Some(from) = self.from.clone() else { return Ok(Told::NoSender) };
+        let domain = from.address().domain().clone();
+        let looked_up = domain.clone();
+        let found = self.context.store.read::<_, StoreError>(move |tx| {
+            let Some(sender) = team_of(tx, &looked_up)? else { return Ok(None) };
+            let name = teams::find(tx, team)?.map(|team| team.name).unwrap_or_default();
+            Ok(Some((sender, name, users::owners(tx, team, OWNERS_MAX)?)))
+        });
+        let Some((sender, name, owners)) = found.await.map_err(TellError::Store)? else {
+            return Ok(Told::NoDomain(domain));
+        };
+        let letter = letter::letter(&row.notice, row.at_ms, &name);
+        let sender = SystemSender { from, team: sender };
+        let (mut told, mut passed_over) = (0, 0);
+        for owner in owners {
+            match self.write_to(&sender, notice, &owner, letter.clone()).await {
+                Ok(()) => told += 1,
+                Err(TellError::Send(SendError::AllRecipientsSuppressed)) => passed_over += 1,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Told::Owners { told, passed_over })
+    }
+
+    async fn write_to(
+        &self,
+        sender: &SystemSender,
+        notice: NoticeId,
+        owner: &User,
+        letter: Letter,
+    ) -> Result<(), TellError> {
+        let Letter { subject, text } = letter;
+        let email = SendEmail {
+            from: sender.from.clone(),
+            recipients: vec![Recipient {
+                kind: RecipientKind::To,
+                mailbox: Mailbox::parse(&owner.email).map_err(TellError::Owner)?,
+            }],
+            reply_to: Vec::new(),
+            subject,
+            html: None,
+            text: Some(text),
+            headers: CustomHeaders::default(),
+            attachments: Vec::new(),
+            tags: Vec::new(),
+            scheduled_ms: None,
+            topic: None,
+        };
+        // The same notice to the same owner is the same request, even if its words have changed since.
+        let request = IdempotentRequest::new(Route::Notice, &format!("{notice}/{}", owner.id), [0; 32]);
+        let by = Sender { team: sender.team, key: None, domain: None };
+        self.emails.send(by, email, Some(request)).await.map(drop).map_err(TellError::Send)
+    }
+
+    /// Returns the oldest notices of all teams that are due.
+    pub(super) async fn due(&self) -> Result<Vec<(Key, Result<NoticeRow, StoreError>)>, StoreError> {
+        let now_ms = self.context.now_ms();
+        let resting: HashMap<NoticeId, TimestampMs> =
+            self.troubles().iter().map(|(id, trouble)| (*id, trouble.due_ms)).collect();
+        self.context
+            .store
+            .read(move |tx| {
+                let mut oldest = BTreeMap::new();
+                let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
+                tx.scan(&NOTICES, &from, &to, Order::Ascending, |(team, id), row| {
+                    if resting.get(&id).is_none_or(|due_ms| *due_ms <= now_ms) {
+                        oldest.insert(id, ((team, id), row.decode()));
+                        if oldest.len() > NOTICES_MAX {
+                            oldest.pop_last();
+                        }
+                    }
+                    NEXT
+                })?;
+                Ok(oldest.into_values().collect())
+            })
+            .await
+    }
+
+    /// Has a notice wait, or drops it when it has waited for too long.
+    pub(super) async fn put_off(&self, key: Key, error: &TellError) -> Result<(), StoreError> {
+        let (team, id) = key;
+        let now_ms = self.context.now_ms();
+        if now_ms - id.created_ms() > WORTH_MS {
+            warn!(team.id = %team, "the notice {id} could not be told for a week and is dropped: {error}");
+            self.remove(key).await?;
+            self.troubles().remove(&id);
+            return Ok(());
+        }
+        let mut troubles = self.troubles();
+        let failures = troubles.get(&id).map_or(0, |trouble| trouble.failures);
+        let wait_ms = WAITS_MS[failures.min(WAITS_MS.len() - 1)];
+        if troubles.len() < TROUBLES_MAX || troubles.contains_key(&id) {
+            troubles.insert(id, Trouble { failures: failures + 1, due_ms: now_ms + wait_ms });
+        }
+        drop(troubles);
+        let minutes = wait_ms / 60_000;
+        warn!(team.id = %team, "the notice {id} could not be told and is tried again in {minutes} minutes: {error}");
+        Ok(())
+    }
+
+    async fn remove(&self, key: Key) -> Result<(), StoreError> {
+        self.context.store.write_bulk(move |tx| tx.delete(&NOTICES, &key).map(drop)).await
+    }
+
+    pub(super) fn troubles(&self) -> MutexGuard<'_, HashMap<NoticeId, Trouble>> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a look at the table left something for the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    All,
+    MoreLeft,
+}
+
+/// Returns the oldest team that has verified a domain.
+fn team_of(tx: &impl Reads, domain: &DomainName) -> Result<Option<TeamId>, StoreError> {
+    for team in teams::list(tx)? {
+        if domains::find_sender(tx, team.id, domain.as_str())?.is_some_and(|domain| domain.verified) {
+            return Ok(Some(team.id));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,88 @@
+//! Events as they happen, at the dashboard's door.
+
+mod refusals;
+mod stream;
+
+use std::io::{BufRead as _, BufReader};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::TestServer;
+
+const PATH: &str = "/dashboard/api/events";
+
+/// A stream under way. Dropping it hangs up.
+struct Stream(BufReader<ureq::BodyReader<'static>>);
+
+/// One message of a stream.
+#[derive(Debug)]
+struct Message {
+    id: String,
+    event: String,
+    data: Value,
+}
+
+/// Asks for a stream and returns its answer, whatever it is.
+fn ask(server: &TestServer, path: &str, key: &str, host: Option<&str>) -> ureq::http::Response<ureq::Body> {
+    let config =
+        ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(30)));
+    let mut request = ureq::Agent::new_with_config(config.build()).get(format!("{}{path}", server.base()));
+    if !key.is_empty() {
+        request = request.header("authorization", format!("Bearer {key}"));
+    }
+    if let Some(host) = host {
+        request = request.header("host", host);
+    }
+    request.call().expect("the server answers")
+}
+
+/// Opens a stream and reads its first comment: from then on it sees what happens.
+#[track_caller]
+fn open(server: &TestServer, path: &str, key: &str) -> Stream {
+    let answer = ask(server, path, key, None);
+    assert_eq!(answer.status(), 200);
+    for (name, value) in [
+        ("content-type", "text/event-stream; charset=utf-8"),
+        ("cache-control", "no-store"),
+        ("x-accel-buffering", "no"),
+    ] {
+        assert_eq!(answer.headers()[name], value);
+    }
+    let mut stream = Stream(BufReader::new(answer.into_body().into_reader()));
+    assert_eq!(stream.line().as_deref(), Some(": ringmail"));
+    stream
+}
+
+impl Stream {
+    /// Reads a line without its end; `None` when the stream has ended.
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = self.0.read_line(&mut line).expect("the stream is text and ends in order");
+        (read > 0).then(|| line.trim_end_matches('\n').to_owned())
+    }
+
+    /// Reads the next message; `None` when the stream has ended.
+    fn next(&mut self) -> Option<Message> {
+        let (mut id, mut event, mut data) = (String::new(), String::new(), None);
+        loop {
+            let line = self.line()?;
+            match line.split_once(": ") {
+                Some(("id", value)) => id = value.to_owned(),
+                Some(("event", value)) => event = value.to_owned(),
+                Some(("data", value)) => data = Some(serde_json::from_str(value).expect("data is JSON on one line")),
+                _ if line.is_empty() => {
+                    if let Some(data) = data.take() {
+                        return Some(Message { id, event, data });
+                    }
+                }
+                _ => assert!(line.starts_with(':'), "{line}"),
+            }
+        }
+    }
+
+    #[track_caller]
+    fn message(&mut self) -> Message {
+        self.next().expect("the stream goes on")
+    }
+}

@@ -1,0 +1,27 @@
+//! What owners of a team are told by email.
+
+use ringmail::id::Id;
+use ringmail::notices::Notice;
+use serde_json::Value;
+
+use crate::support::TestServer;
+
+#[test]
+fn an_owner_is_told_by_email_that_an_endpoint_was_disabled() {
+    let server = TestServer::start_with(&["--system-from", "Ringmail <notices@example.com>"]);
+    server.add_owner("owner@people.example");
+
+    let endpoint = "https://hooks.example/mail".to_owned();
+    server.notify(Notice::WebhookDisabled { webhook: Id::MIN, endpoint });
+
+    let sent = |emails: &Value| emails["data"].as_array().is_some_and(|data| !data.is_empty());
+    let listed = server.poll("/emails", "the email of the notice", |answer| sent(&answer.json)).ok(200);
+    let email = &listed["data"][0];
+    assert_eq!(email["from"], "Ringmail <notices@example.com>");
+    assert_eq!(email["to"][0], "owner@people.example");
+    assert_eq!(email["subject"], "A webhook endpoint was disabled");
+    server.wait_for(email["id"].as_str().unwrap(), "delivered");
+    let (envelope, message) = server.captured().remove(0);
+    let text = String::from_utf8_lossy(&message);
+    assert!(text.contains("hooks.example/mail") && text.contains("PATCH /webhooks/"), "{envelope:?} {text}");
+}
