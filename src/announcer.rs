@@ -4,6 +4,7 @@
 //! Nothing depends on it. Who was not listening finds in the store whatever there is to find.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{Notify, broadcast};
 
@@ -34,6 +35,8 @@ struct Channels {
     live: broadcast::Sender<Announcement>,
     outbox: Notify,
     notices: Notify,
+    /// How often an erasure has changed what is delivered of events.
+    erasures: AtomicU64,
 }
 
 impl Default for Announcer {
@@ -42,6 +45,7 @@ impl Default for Announcer {
             live: broadcast::Sender::new(LAG_MAX),
             outbox: Notify::new(),
             notices: Notify::new(),
+            erasures: AtomicU64::new(0),
         }))
     }
 }
@@ -66,6 +70,17 @@ impl Announcer {
     /// Says that the outbox of events has something in it.
     pub fn ring_outbox(&self) {
         self.0.outbox.notify_one();
+    }
+
+    /// Says that an erasure has changed what is delivered of events: who holds bodies in memory lets go
+    /// of them.
+    pub fn bodies_erased(&self) {
+        self.0.erasures.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Returns how often that was said.
+    pub fn erasures(&self) -> u64 {
+        self.0.erasures.load(Ordering::SeqCst)
     }
 
     /// Waits until there may be something in the outbox. One listener hears it.

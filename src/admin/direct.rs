@@ -17,6 +17,7 @@ use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency};
 use crate::preferences::Links;
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
+use crate::webhooks::{WebhookBell, Webhooks};
 
 /// Why a store cannot be opened for a verb.
 #[derive(Debug)]
@@ -61,6 +62,7 @@ impl Direct {
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let links = Links::new(context.keyring.clone(), config.link_settings(config.listen));
         let emails = Emails::new(context.clone(), QueueBell::default(), idempotency, tasks.clone(), links);
+        let webhooks = Webhooks::new(context.clone(), WebhookBell::default(), config.webhooks.policy.clone());
         let services = Services {
             context,
             kind,
@@ -69,6 +71,7 @@ impl Direct {
             emails: Arc::new(emails),
             email_limits: EmailLimits { attachment_bytes_max: config.attachment_bytes_max },
             domains,
+            webhooks: Arc::new(webhooks),
         };
         Ok(Self { services, tasks })
     }

@@ -11,7 +11,8 @@
 //! `direct.rs` (the verb's end), `dev.rs` (what a development instance has ready).
 //!
 //! Invariants: the socket answers its own user and root alone; a line is bounded, every wait has
-//! an end; a response never holds a secret but the token of a key just made.
+//! an end; a response never holds a secret but the token of a key or the signing secret
+//! of a webhook endpoint just made.
 
 pub mod request;
 pub mod response;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api_keys::Permission;
 use crate::contacts::import::{Existing, ImportItem, Run};
-use crate::id::{ApiKeyId, ContactId, DomainId, EmailId, SegmentId, TopicId, UserId};
+use crate::id::{ApiKeyId, ContactId, DomainId, EmailId, SegmentId, TopicId, UserId, WebhookId};
 use crate::preferences::ThemeTexts;
 use crate::users::Role;
 
@@ -110,6 +110,54 @@ pub enum Request {
         team: Option<String>,
         /// Its name or its id.
         domain: String,
+    },
+    /// Adds a webhook endpoint.
+    WebhookCreate {
+        team: Option<String>,
+        /// Its URL.
+        endpoint: String,
+        /// The types of events it hears of; none for all of them.
+        events: Vec<String>,
+    },
+    /// Lists a page of webhook endpoints.
+    WebhookList {
+        team: Option<String>,
+        /// The last endpoint of the page before.
+        after: Option<WebhookId>,
+    },
+    /// Has nothing delivered to a webhook endpoint.
+    WebhookDisable {
+        team: Option<String>,
+        /// Its id or its URL.
+        webhook: String,
+    },
+    /// Has events delivered to a webhook endpoint.
+    WebhookEnable {
+        team: Option<String>,
+        /// Its id or its URL.
+        webhook: String,
+    },
+    /// Replaces the secret of a webhook endpoint.
+    WebhookRotate {
+        team: Option<String>,
+        /// Its id or its URL.
+        webhook: String,
+        /// How many hours the secret before goes on signing.
+        overlap_hours: Option<i64>,
+    },
+    /// Deletes a webhook endpoint.
+    WebhookDelete {
+        team: Option<String>,
+        /// Its id or its URL.
+        webhook: String,
+    },
+    /// Queues a sample of an event for a webhook endpoint.
+    WebhookTest {
+        team: Option<String>,
+        /// Its id or its URL.
+        webhook: String,
+        /// The type of the event.
+        event_type: Option<String>,
     },
     /// Shows how the team's preference page looks.
     ThemeShow { team: Option<String> },

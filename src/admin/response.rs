@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contacts::export::ExportPage;
 use crate::contacts::import::{Outcome as ImportOutcome, Property};
-use crate::id::{ApiKeyId, DomainId, EmailId, EventId, TeamId, UserId};
+use crate::id::{ApiKeyId, DomainId, EmailId, EventId, TeamId, UserId, WebhookDeliveryId, WebhookId};
 use crate::preferences::ThemeTexts;
 
 /// A response.
@@ -31,6 +31,12 @@ pub enum Response {
     Domains(Rows<DomainView>),
     /// A domain just removed.
     Removed(RemovedView),
+    /// A webhook endpoint just added, changed or deleted.
+    Webhook(WebhookView),
+    /// A page of webhook endpoints.
+    Webhooks(Rows<WebhookView>),
+    /// A test of a webhook endpoint just queued.
+    WebhookTest(WebhookTestView),
     /// How a team's preference page looks.
     Theme(ThemeView),
     /// An email just accepted.
@@ -192,6 +198,31 @@ pub struct RemovedView {
     pub id: DomainId,
     pub name: String,
     pub deleted: bool,
+}
+
+/// A webhook endpoint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WebhookView {
+    pub id: WebhookId,
+    pub endpoint: String,
+    /// The types of events it hears of; none for all of them.
+    pub events: Option<Vec<String>>,
+    pub status: String,
+    pub created_at: String,
+    /// When the secret before stops signing.
+    pub previous_secret_expires_at: Option<String>,
+    /// What signs, in the answers that make or replace it alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signing_secret: Option<String>,
+}
+
+/// A test of a webhook endpoint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WebhookTestView {
+    pub id: WebhookDeliveryId,
+    pub webhook_id: WebhookId,
+    #[serde(rename = "type")]
+    pub event_type: String,
 }
 
 /// How a team's preference page looks.

@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails};
 use crate::store::Kind;
+use crate::webhooks::Webhooks;
 
 /// The use cases that requests reach. Wired by `app.rs` for a running server and by the verb's own
 /// end where there is none.
@@ -26,4 +27,6 @@ pub struct Services {
     pub email_limits: EmailLimits,
     /// Sending domains.
     pub domains: Arc<Domains>,
+    /// Webhook endpoints.
+    pub webhooks: Arc<Webhooks>,
 }

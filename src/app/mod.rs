@@ -167,6 +167,7 @@ impl App {
             emails,
             email_limits,
             domains,
+            webhooks: Arc::clone(&webhooks),
         };
         let retention = Retention {
             content_days: config.content_retention_days,

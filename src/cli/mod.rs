@@ -29,6 +29,7 @@ mod tail;
 mod team;
 mod theme;
 mod user;
+mod webhook;
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -77,6 +78,9 @@ enum Verb {
     /// Sending domains and their DNS records.
     #[command(subcommand)]
     Domain(domain::DomainVerb),
+    /// Endpoints that events are posted to.
+    #[command(subcommand)]
+    Webhook(webhook::WebhookVerb),
     /// Import contacts.
     #[command(subcommand)]
     Import(import::ImportVerb),
@@ -122,6 +126,7 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
         Verb::Team(verb) => wait_for(team::run(verb, output)),
         Verb::User(verb) => wait_for(user::run(verb, output)),
         Verb::Domain(verb) => wait_for(domain::run(verb, output)),
+        Verb::Webhook(verb) => wait_for(webhook::run(verb, output)),
         Verb::Import(verb) => wait_for(import::run(verb, output)),
         Verb::Export(verb) => wait_for(export::run(verb, output)),
         Verb::Theme(verb) => wait_for(theme::run(verb, output)),

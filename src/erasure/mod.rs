@@ -6,7 +6,8 @@
 //! can lie in, page by page; when nothing is left, the row goes too.
 //!
 //! Reading order: `places.rs` (the list of all places, and what becomes of an address in each),
-//! `told.rs` (those of webhooks), `store.rs` (the row, and how far it has come), `worker.rs` (going through the places).
+//! `captured.rs` and `told.rs` (those of the built-in mailbox and of webhooks), `store.rs` (the row, and
+//! how far it has come), `worker.rs` (going through the places).
 //!
 //! Invariants: a page that holds an address and how far it brought the erasure are one transaction,
 //! so that a kill repeats at most pages that changed nothing, of which none but the last of a turn
@@ -17,6 +18,7 @@
 //! log, which can show what another place still held; an address is kept nowhere but in the row, and
 //! there under seal.
 
+mod captured;
 mod places;
 mod store;
 #[cfg(test)]

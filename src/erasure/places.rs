@@ -22,17 +22,18 @@
 //! day it lives, the start of a tag that a permissive batch refused. `tests/tables.rs` says of every
 //! table which of these it is.
 
+use super::captured;
 use super::store::{ErasureKey, ErasureRow, LogSpan, Stage, Target, among};
 use super::told;
-use crate::delivery::{self, CapturedRow, capture};
+use crate::delivery;
 use crate::emails::{self, EmailErasure};
 use crate::events::{self, Reach};
 use crate::id::{CapturedId, EmailId, EventId, Id, LogId};
+use crate::logs;
 use crate::store::tables::{EMAILS, ERASURES};
 use crate::store::{Keyring, NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 use crate::suppressions::{self, Erased};
 use crate::webhooks::DeliveryPlace;
-use crate::{logs, teams};
 
 /// Emails looked at in one read, each with its events and its conversations.
 const EMAILS_MAX: usize = 100;
@@ -42,7 +43,7 @@ pub(super) const ROWS_MAX: usize = 500;
 const REQUESTS_MAX: usize = 100;
 /// Chunks of content or of messages removed in one transaction: 64 MiB, after which the writer is
 /// free for others.
-const CHUNKS_MAX: usize = 256;
+pub(super) const CHUNKS_MAX: usize = 256;
 /// Emails that are waited for. Where there are more, the others are come to when half of these have
 /// settled.
 pub(super) const ON_THEIR_WAY_MAX: usize = 1_000;
@@ -101,9 +102,7 @@ pub(super) fn look(tx: &impl Reads, keyring: &Keyring, row: &ErasureRow, target:
         Stage::Suppressions => Ok(Found::Suppressions),
         Stage::Emails { after } => page_of_emails(tx, after, target).map(Found::Emails),
         Stage::Captured { after } | Stage::LateCaptured { after } => {
-            let (hits, next) =
-                capture::page_of_meant(tx, after, ROWS_MAX, |id, message| is_meant(tx, id, message, target))?;
-            Ok(Found::Captured(Page { hits, next }))
+            captured::page(tx, target, after).map(Found::Captured)
         }
         Stage::AudienceEvents { after } => {
             events::audience_page(tx, target.team, (after, target.until()), named, ROWS_MAX).map(of_events)
@@ -128,6 +127,11 @@ pub(super) fn look(tx: &impl Reads, keyring: &Keyring, row: &ErasureRow, target:
 }
 
 impl Found {
+    /// Returns whether what webhooks deliver will be changed.
+    pub(super) fn changes_bodies(&self) -> bool {
+        matches!(self, Self::Messages(page) if !page.hits.is_empty())
+    }
+
     /// Returns where a page that holds none of the addresses leads. Where it leads on within its place,
     /// there is nothing to write.
     pub(super) fn passed(&self, stage: Stage) -> Option<Stage> {
@@ -193,7 +197,7 @@ pub(super) fn erase(
             Progress::More
         }
         Found::Emails(page) => erase_emails(tx, &mut row, target, page)?,
-        Found::Captured(page) => erase_captured(tx, &mut row, page)?,
+        Found::Captured(page) => captured::erase(tx, &mut row, page)?,
         Found::AudienceEvents(page) => erase_audience_events(tx, &mut row, target, page)?,
         Found::Messages(page) => told::erase_messages(tx, &mut row, target, page)?,
         Found::Deliveries(page) => told::erase_deliveries(tx, &mut row, target, page)?,
@@ -285,49 +289,6 @@ fn erase_email(
         delivery::erase_attempts(tx, id, addresses)?;
     }
     Ok(erased)
-}
-
-/// Returns whether a message in the mailbox is to or about an erased address. The mailbox is the
-/// instance's: one that belongs to an email of another team stays, and so does one that came later.
-fn is_meant(tx: &impl Reads, id: CapturedId, message: &CapturedRow, target: &Target) -> Result<bool, StoreError> {
-    let team = target.team;
-    let addresses = message.email.map_or_else(|| target.at(id), |email| target.at(email));
-    let is_named = message.recipients.iter().chain([&message.sender]).any(|text| addresses.contains(text));
-    let Some(email) = message.email else { return Ok(is_named) };
-    if email > target.until() {
-        return Ok(false);
-    }
-    if let Some(row) = skip_corrupt(tx.get(&EMAILS, &(team, email)), format_args!("email {email}"))?.flatten() {
-        return Ok(is_named || emails::is_concerned(&row, &addresses));
-    }
-    if !is_named {
-        return Ok(false);
-    }
-    for other in teams::list(tx)?.iter().filter(|other| other.id != team) {
-        if tx.contains(&EMAILS, &(other.id, email))? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-fn erase_captured(tx: &WriteTx<'_>, row: &mut ErasureRow, page: &Page<CapturedId>) -> Result<Progress, StoreError> {
-    let is_late = matches!(row.stage, Stage::LateCaptured { .. });
-    let mut chunks_left = CHUNKS_MAX;
-    for id in &page.hits {
-        if !capture::remove(tx, *id, &mut chunks_left)? {
-            // The page is looked at again: what is left of it is found again.
-            return Ok(Progress::More);
-        }
-    }
-    row.stage = match (page.next, is_late) {
-        (Some(after), false) => Stage::Captured { after },
-        (Some(after), true) => Stage::LateCaptured { after },
-        (None, false) => Stage::AudienceEvents { after: Id::MIN },
-        (None, true) if row.late_entries.is_empty() => Stage::LateMessages { after: Id::MIN },
-        (None, true) => Stage::LateAudienceEvents { after: Id::MIN },
-    };
-    Ok(Progress::More)
 }
 
 fn erase_audience_events(

@@ -161,8 +161,12 @@ impl Erasures {
             walk.is_ahead = true;
             return Ok(Progress::More);
         }
+        let changes_bodies = found.changes_bodies();
         let written = self.context.store.write_bulk(move |tx| places::erase(tx, key, row.clone(), &target, &found));
         let (progress, row) = written.await?;
+        if changes_bodies {
+            self.context.announcer.bodies_erased();
+        }
         walk.row = row;
         walk.is_ahead = false;
         Ok(progress)

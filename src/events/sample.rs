@@ -48,9 +48,9 @@ pub fn sample(event_type: EventType, at_ms: TimestampMs) -> String {
         EventType::SuppressionRemoved => suppression(AudienceKind::SuppressionRemoved, at_ms),
         EventType::DeliverabilityWarning => TeamEvent::DeliverabilityWarning(deliverability()).body(at_ms),
         EventType::DeliverabilityPaused => TeamEvent::DeliverabilityPaused(deliverability()).body(at_ms),
-        EventType::QuotaWarning => TeamEvent::QuotaWarning(quota(at_ms)).body(at_ms),
-        EventType::QuotaReached => TeamEvent::QuotaReached(quota(at_ms)).body(at_ms),
-        EventType::QuotaPaused => TeamEvent::QuotaPaused(quota(at_ms)).body(at_ms),
+        EventType::QuotaWarning => TeamEvent::QuotaWarning(quota(80, at_ms)).body(at_ms),
+        EventType::QuotaReached => TeamEvent::QuotaReached(quota(100, at_ms)).body(at_ms),
+        EventType::QuotaPaused => TeamEvent::QuotaPaused(quota(150, at_ms)).body(at_ms),
     }
 }
 
@@ -127,9 +127,9 @@ fn deliverability() -> Deliverability {
     Deliverability { metric: Metric::Bounce, rate: 0.05, limit: 0.04, window_days: 7, dashboard_url: LINK.to_owned() }
 }
 
-fn quota(at_ms: TimestampMs) -> Quota {
+fn quota(used: u64, at_ms: TimestampMs) -> Quota {
     Quota {
-        used: 80,
+        used,
         limit: 100,
         period: QuotaPeriod::Day { ceiling: 150 },
         resets_ms: at_ms - at_ms.rem_euclid(DAY_MS) + DAY_MS,

@@ -1,6 +1,6 @@
 //! How those who change endpoints and queues wake the dispatcher, and what it says of its work.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,8 +21,8 @@ pub struct WebhookBell(Arc<Bell>);
 #[derive(Debug, Default)]
 struct Bell {
     notify: Notify,
-    /// How often an endpoint has changed.
-    changes: AtomicU64,
+    /// How often an endpoint has changed, of those that somebody remembers.
+    changes: Mutex<HashMap<WebhookId, Arc<AtomicU64>>>,
     pending: Mutex<Pending>,
     attempting: Mutex<HashSet<WebhookDeliveryId>>,
 }
@@ -37,10 +37,12 @@ pub(super) struct Pending {
 }
 
 impl WebhookBell {
-    /// Says that an endpoint or its queue has changed, after the commit of it. What is sent to it from
-    /// then on is sent as the endpoint stands.
+    /// Says that an endpoint has changed, after the commit of it. What is sent to it from then on is sent
+    /// as the endpoint stands.
     pub fn ring(&self, webhook: WebhookId) {
-        self.0.changes.fetch_add(1, Ordering::SeqCst);
+        if let Some(changes) = lock(&self.0.changes).get(&webhook) {
+            changes.fetch_add(1, Ordering::SeqCst);
+        }
         self.queued([webhook]);
     }
 
@@ -65,9 +67,12 @@ impl WebhookBell {
         self.0.notify.notify_one();
     }
 
-    /// Returns how often an endpoint has changed: who remembers an endpoint compares.
-    pub(super) fn changes(&self) -> u64 {
-        self.0.changes.load(Ordering::SeqCst)
+    /// Returns the number that every change of an endpoint raises from here on: who remembers the
+    /// endpoint compares. One at a time may watch it.
+    pub(super) fn watch(&self, webhook: WebhookId) -> Watch {
+        let changes = Arc::new(AtomicU64::new(0));
+        lock(&self.0.changes).insert(webhook, Arc::clone(&changes));
+        Watch { bell: self.clone(), webhook, changes }
     }
 
     /// Returns whether a request that carries the delivery is under way.
@@ -89,6 +94,30 @@ impl WebhookBell {
 
     pub(super) async fn heard(&self) {
         self.0.notify.notified().await;
+    }
+}
+
+/// How often an endpoint has changed since it has been watched.
+#[derive(Debug)]
+pub(super) struct Watch {
+    bell: WebhookBell,
+    webhook: WebhookId,
+    changes: Arc<AtomicU64>,
+}
+
+impl Watch {
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut watched = lock(&self.bell.0.changes);
+        // The next one to watch may have begun already.
+        if watched.get(&self.webhook).is_some_and(|changes| Arc::ptr_eq(changes, &self.changes)) {
+            watched.remove(&self.webhook);
+        }
     }
 }
 

@@ -63,7 +63,8 @@ impl Webhooks {
             endpoint: endpoint.to_string(),
             subscription,
             status: WebhookStatus::Enabled,
-            enabled_ms: self.context.now_ms(),
+            // Nothing was queued for it before, whatever becomes of the clock.
+            enabled_ms: 0,
             secret: store::seal_secret(&self.context.keyring, id, secret.reveal()),
             previous: None,
         };

@@ -115,6 +115,8 @@ pub enum Exhaustion {
     Expired,
     /// Its endpoint was disabled meanwhile.
     Disabled,
+    /// Its body is gone, or does not read.
+    Lost,
 }
 
 /// One request that carried a delivery.
@@ -138,6 +140,9 @@ pub struct AttemptRow {
 pub struct QueueRow {
     /// Whose delivery it is.
     pub team: TeamId,
+    /// When it was queued last.
+    #[serde(default)]
+    pub queued_ms: TimestampMs,
 }
 impl Row for QueueRow {}
 
@@ -225,7 +230,7 @@ pub(super) fn put_queued(
     row: &DeliveryRow,
 ) -> Result<(), StoreError> {
     if let DeliveryState::Queued { due_ms } = row.state {
-        tx.put(&WEBHOOK_QUEUE, &queue_key(webhook, due_ms, id), &QueueRow { team })?;
+        tx.put(&WEBHOOK_QUEUE, &queue_key(webhook, due_ms, id), &QueueRow { team, queued_ms: row.queued_ms })?;
     }
     tx.put(&WEBHOOK_DELIVERIES, &(team, webhook, id), row)
 }

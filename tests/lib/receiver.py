@@ -54,6 +54,10 @@ class Receiver:
         nothing = {"requests": 0, "ids": 0, "answered": 0, "changed": 0, "verified": {}, "repeated": 0}
         return self.report().get(name, nothing)
 
+    def bodies(self, name):
+        """webhook-id -> `times` and `body`, of a NAME that was told secrets."""
+        return self._ask("GET", f"/bodies/{name}")
+
     def of_all(self, names, field, wanted):
         """Whether each of the names has come to that number of a field."""
         report = self.report()

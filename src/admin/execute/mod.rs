@@ -8,6 +8,7 @@ mod live;
 mod teams;
 mod themes;
 mod users;
+mod webhooks;
 
 pub(super) use live::watch;
 
@@ -19,6 +20,7 @@ use crate::contacts::import::{Given, WriteOptions};
 use crate::id::Id;
 use crate::store::StoreError;
 use crate::store::page::{Cursor, PageError, PageQuery};
+use crate::webhooks::Switch;
 
 /// Rows of one page of a list.
 const PAGE_ROWS: usize = 100;
@@ -55,6 +57,17 @@ async fn answer(services: &Services, request: Request) -> Answer {
         Request::DomainShow { team, domain } => domains::show(services, team, &domain).await,
         Request::DomainCheck { team, domain } => domains::check(services, team, &domain).await,
         Request::DomainRemove { team, domain } => domains::remove(services, team, &domain).await,
+        Request::WebhookCreate { team, endpoint, events } => webhooks::create(services, team, endpoint, events).await,
+        Request::WebhookList { team, after } => webhooks::list(services, team, after).await,
+        Request::WebhookDisable { team, webhook } => webhooks::switch(services, team, &webhook, Switch::Disable).await,
+        Request::WebhookEnable { team, webhook } => webhooks::switch(services, team, &webhook, Switch::Enable).await,
+        Request::WebhookRotate { team, webhook, overlap_hours } => {
+            webhooks::rotate(services, team, &webhook, overlap_hours).await
+        }
+        Request::WebhookDelete { team, webhook } => webhooks::delete(services, team, &webhook).await,
+        Request::WebhookTest { team, webhook, event_type } => {
+            webhooks::test(services, team, &webhook, event_type).await
+        }
         Request::ThemeShow { team } => themes::show(services, team).await,
         Request::ThemeSet { team, texts } => themes::set(services, team, texts).await,
         Request::ThemeReset { team } => themes::reset(services, team).await,

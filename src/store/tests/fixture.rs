@@ -328,6 +328,7 @@ fn visit_webhooks(visit: &mut impl Visit) {
         exhausted("schedule"),
         exhausted("expired"),
         exhausted("disabled"),
+        exhausted("lost"),
     ];
     for (number, state) in (93..).zip(states) {
         let attempt = json!({ "id": id(99), "sent_ms": AT_MS, "took_ms": 12, "status": 500, "response": "no" });
@@ -346,7 +347,7 @@ fn visit_webhooks(visit: &mut impl Visit) {
     for (number, notice) in (100..).zip(notices) {
         visit.row(&NOTICES, &(TEAM, raw(number)), json!({ "at_ms": AT_MS, "notice": notice }));
     }
-    visit.row(&WEBHOOK_QUEUE, &(raw(90), 1_767_604_353_456, raw(93)), json!({ "team": TEAM }));
+    visit.row(&WEBHOOK_QUEUE, &(raw(90), 1_767_604_353_456, raw(93)), json!({ "team": TEAM, "queued_ms": AT_MS }));
 }
 
 struct Writer<'a, 't> {

@@ -4,8 +4,8 @@
 //! endpoint's events, and its test.
 
 pub mod deliveries;
+pub(crate) mod request;
 
-mod request;
 mod response;
 
 use salvo::Writer;

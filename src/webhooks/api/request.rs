@@ -24,7 +24,7 @@ const FOREIGN_FAMILIES: &[&str] = &["domain.", "topic.", "inbox."];
 /// An endpoint to add.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CreateWebhookRequest {
+pub(crate) struct CreateWebhookRequest {
     /// The `https` URL that events are posted to, up to 2048 characters.
     #[salvo(schema(required = true, value_type = String))]
     endpoint: Option<String>,
@@ -54,7 +54,7 @@ impl JsonBody for UpdateWebhookRequest {}
 /// How the secret of an endpoint is replaced.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RotateSecretRequest {
+pub(crate) struct RotateSecretRequest {
     /// How many hours the secret before goes on signing, 0 to 72; 24 when left out.
     overlap_hours: Option<i64>,
     /// What signs from here on, `whsec_` and base64 of 24 to 64 bytes; generated when left out.
@@ -64,7 +64,7 @@ pub(super) struct RotateSecretRequest {
 /// Which event a test tells of.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TestWebhookRequest {
+pub(crate) struct TestWebhookRequest {
     /// One of the types the endpoint hears of; `email.delivered` when left out, or else the first of
     /// them.
     #[serde(rename = "type")]
@@ -89,7 +89,7 @@ optional_body!(RotateSecretRequest, TestWebhookRequest);
 
 impl CreateWebhookRequest {
     /// Checks the fields.
-    pub(super) fn parse(self, policy: &Policy) -> ApiResult<NewWebhook> {
+    pub(crate) fn parse(self, policy: &Policy) -> ApiResult<NewWebhook> {
         let Self { endpoint, events, signing_secret } = self;
         let endpoint = endpoint.ok_or_else(|| ApiError::missing_field("endpoint"))?;
         let events = events.ok_or_else(|| ApiError::missing_field("events"))?;
@@ -119,7 +119,7 @@ impl UpdateWebhookRequest {
 
 impl RotateSecretRequest {
     /// Checks the fields.
-    pub(super) fn parse(self) -> ApiResult<Rotation> {
+    pub(crate) fn parse(self) -> ApiResult<Rotation> {
         let Self { overlap_hours, signing_secret } = self;
         let hours = |given: i64| {
             u8::try_from(given).ok().filter(|hours| *hours <= OVERLAP_HOURS_MAX).ok_or_else(|| {
@@ -137,7 +137,7 @@ impl RotateSecretRequest {
 
 impl TestWebhookRequest {
     /// Checks the fields.
-    pub(super) fn parse(self) -> ApiResult<Option<EventType>> {
+    pub(crate) fn parse(self) -> ApiResult<Option<EventType>> {
         self.event_type.map(|name| parse_event("type", &name)).transpose()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore};
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
@@ -18,9 +18,9 @@ use crate::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::notices::{self, Notice};
 use crate::outgoing::Client;
 use crate::store::tables::{WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS};
-use crate::store::{Order, Reads, STOP, StoreError, WriteTx};
-use crate::webhooks::WebhookBell;
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 use crate::webhooks::model::WebhookStatus;
+use crate::webhooks::{QueueRow, WebhookBell};
 
 /// Requests at once over all endpoints.
 const REQUESTS_MAX: usize = 4_096;
@@ -28,7 +28,9 @@ const REQUESTS_MAX: usize = 4_096;
 const RECONCILE_EVERY: Duration = Duration::from_secs(60);
 /// Queues looked at in one read.
 const QUEUES_MAX: usize = 1_000;
-/// How long a delivery may be overdue before the owners are told.
+/// Places looked at, at either end of a queue, for how old it is.
+const OLDEST_ROWS: usize = 50;
+/// How old a delivery that waits may become before the owners are told.
 const BACKLOG_MS_MAX: i64 = 6 * 60 * 60 * 1_000;
 
 /// Delivers events to endpoints.
@@ -41,7 +43,9 @@ pub struct Dispatcher {
 struct Head {
     webhook: WebhookId,
     team: TeamId,
-    due_ms: TimestampMs,
+    /// When the oldest of what waits was queued, of those due first and last: what has failed often is
+    /// due late.
+    oldest_ms: TimestampMs,
 }
 
 impl Dispatcher {
@@ -84,17 +88,26 @@ impl Dispatcher {
     }
 
     async fn tend_lanes(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        let mut lanes =
-            Lanes { shared: &self.shared, stop: stop.clone(), wakes: HashMap::new(), running: JoinSet::new() };
+        let mut lanes = Lanes {
+            shared: &self.shared,
+            stop: stop.clone(),
+            wakes: HashMap::new(),
+            running: JoinSet::new(),
+            tasks: HashMap::new(),
+        };
         let mut reconcile = tokio::time::interval(RECONCILE_EVERY);
         reconcile.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut has_run = false;
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = reconcile.tick() => {
-                    for head in self.look_at_all(&mut lanes).await? {
-                        self.tell_backlog(head).await?;
+                    let heads = self.look_at_all(&mut lanes).await?;
+                    // What this server itself was late with, because it was down, gets its turn first.
+                    if has_run {
+                        self.tell_backlogs(heads).await?;
                     }
+                    has_run = true;
                 }
                 () = self.shared.bell.heard() => {
                     let pending = self.shared.bell.take();
@@ -106,7 +119,7 @@ impl Dispatcher {
                         lanes.wake(webhook);
                     }
                 }
-                Some(ended) = lanes.running.join_next() => {
+                Some(ended) = lanes.running.join_next_with_id() => {
                     // What was queued while it ended is found in its queue.
                     if let Some(webhook) = lanes.forget(ended) && self.has_queue(webhook).await? {
                         lanes.wake(webhook);
@@ -118,7 +131,8 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Wakes the lane of every endpoint that has anything in its queue; returns the overdue ones.
+    /// Wakes the lane of every endpoint that has anything in its queue; returns those whose backlog is
+    /// too old.
     async fn look_at_all(&self, lanes: &mut Lanes<'_>) -> Result<Vec<Head>, StoreError> {
         let mut overdue = Vec::new();
         let mut after = None;
@@ -129,7 +143,7 @@ impl Dispatcher {
             let late_ms = self.shared.context.now_ms() - BACKLOG_MS_MAX;
             for head in heads {
                 lanes.wake(head.webhook);
-                if head.due_ms < late_ms {
+                if head.oldest_ms < late_ms {
                     overdue.push(head);
                 }
             }
@@ -141,14 +155,15 @@ impl Dispatcher {
     }
 
     /// Tells the owners, at most once a day, that deliveries wait for too long.
-    async fn tell_backlog(&self, head: Head) -> Result<(), StoreError> {
+    async fn tell_backlogs(&self, heads: Vec<Head>) -> Result<(), StoreError> {
         let context = self.shared.context.clone();
-        self.shared.context.store.write_bulk(move |tx| tell_backlog(tx, &context, head)).await
+        let tell = move |tx: &WriteTx<'_>| heads.iter().try_for_each(|head| tell_backlog(tx, &context, *head));
+        self.shared.context.store.write_bulk(tell).await
     }
 }
 
 fn tell_backlog(tx: &WriteTx<'_>, context: &Context, head: Head) -> Result<(), StoreError> {
-    let Head { webhook, team, due_ms } = head;
+    let Head { webhook, team, oldest_ms } = head;
     let Some(row) = tx.get(&WEBHOOKS, &(team, webhook))? else { return Ok(()) };
     let mut health = tx.get(&WEBHOOK_HEALTH, &(team, webhook))?.unwrap_or_default();
     let now_ms = context.now_ms();
@@ -158,7 +173,7 @@ fn tell_backlog(tx: &WriteTx<'_>, context: &Context, head: Head) -> Result<(), S
     }
     health.told_backlog_ms = Some(now_ms);
     tx.put(&WEBHOOK_HEALTH, &(team, webhook), &health)?;
-    notices::tell(tx, context, team, &Notice::WebhookBacklog { webhook, endpoint: row.endpoint, oldest_ms: due_ms })
+    notices::tell(tx, context, team, &Notice::WebhookBacklog { webhook, endpoint: row.endpoint, oldest_ms })
 }
 
 /// The lanes there are.
@@ -167,6 +182,8 @@ struct Lanes<'a> {
     stop: CancellationToken,
     wakes: HashMap<WebhookId, Arc<Notify>>,
     running: JoinSet<WebhookId>,
+    /// Whose lane a task is.
+    tasks: HashMap<task::Id, WebhookId>,
 }
 
 impl Lanes<'_> {
@@ -178,7 +195,8 @@ impl Lanes<'_> {
         }
         let wake = Arc::new(Notify::new());
         self.wakes.insert(webhook, Arc::clone(&wake));
-        self.running.spawn(Lane::new(self.shared.clone(), webhook, wake).run(self.stop.clone()));
+        let task = self.running.spawn(Lane::new(self.shared.clone(), webhook, wake).run(self.stop.clone()));
+        self.tasks.insert(task.id(), webhook);
     }
 
     fn wake_all(&self) {
@@ -187,19 +205,19 @@ impl Lanes<'_> {
         }
     }
 
-    /// Forgets a lane that has ended; returns whose it was.
-    fn forget(&mut self, ended: Result<WebhookId, tokio::task::JoinError>) -> Option<WebhookId> {
+    /// Forgets a lane that has ended; returns whose it was, unless it panicked: then it is started again
+    /// when all queues are looked at next, and not at once.
+    fn forget(&mut self, ended: Result<(task::Id, WebhookId), JoinError>) -> Option<WebhookId> {
+        let id = match &ended {
+            Ok((id, _)) => *id,
+            Err(panic) => panic.id(),
+        };
+        let webhook = self.tasks.remove(&id)?;
+        self.wakes.remove(&webhook);
         match ended {
-            Ok(webhook) => {
-                self.wakes.remove(&webhook);
-                Some(webhook)
-            }
+            Ok(_) => Some(webhook),
             Err(panic) => {
-                // Which one it was nobody can say: those that still run find nothing new to do.
-                error!("the lane of a webhook panicked: {panic}");
-                self.wakes.clear();
-                self.running.abort_all();
-                self.shared.bell.ring_all();
+                error!(%webhook, "the lane of a webhook panicked: {panic}");
                 None
             }
         }
@@ -214,7 +232,8 @@ fn heads(tx: &impl Reads, after: Option<WebhookId>) -> Result<Vec<Head>, StoreEr
         let from = passed.map_or((Id::MIN, 0, Id::MIN), |webhook| (webhook, u64::MAX, Id::MAX));
         let Some(next) = head(tx, from, Id::MAX)? else { break };
         passed = Some(next.webhook);
-        found.push(next);
+        let oldest_ms = oldest(tx, next.webhook)?.unwrap_or(next.oldest_ms);
+        found.push(Head { oldest_ms, ..next });
     }
     Ok(found)
 }
@@ -226,10 +245,80 @@ fn head(
     until: WebhookId,
 ) -> Result<Option<Head>, StoreError> {
     let mut found = None;
-    tx.scan(&WEBHOOK_QUEUE, &from, &(until, u64::MAX, Id::MAX), Order::Ascending, |(webhook, due_ms, _), row| {
-        let due_ms = TimestampMs::try_from(due_ms).unwrap_or(TimestampMs::MAX);
-        found = Some(Head { webhook, team: row.decode()?.team, due_ms });
+    tx.scan(&WEBHOOK_QUEUE, &from, &(until, u64::MAX, Id::MAX), Order::Ascending, |(webhook, _, delivery), row| {
+        let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("the place of delivery {delivery}"))?;
+        // Its lane takes away what does not read.
+        let (team, oldest_ms) = row.map_or((TeamId::MIN, TimestampMs::MAX), |row| (row.team, row.queued_ms));
+        found = Some(Head { webhook, team, oldest_ms });
         STOP
     })?;
     Ok(found)
+}
+
+/// Returns when the oldest was queued of what is due first and last for an endpoint.
+fn oldest(tx: &impl Reads, webhook: WebhookId) -> Result<Option<TimestampMs>, StoreError> {
+    let mut oldest: Option<TimestampMs> = None;
+    for order in [Order::Ascending, Order::Descending] {
+        let mut seen = 0;
+        let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
+        tx.scan(&WEBHOOK_QUEUE, &from, &to, order, |(_, _, delivery), row| {
+            let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("the place of delivery {delivery}"))?;
+            if let Some(row) = row {
+                oldest = Some(oldest.map_or(row.queued_ms, |known| known.min(row.queued_ms)));
+            }
+            seen += 1;
+            if seen < OLDEST_ROWS { NEXT } else { STOP }
+        })?;
+    }
+    Ok(oldest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::webhooks::{Subscription, WebhookRow};
+
+    const TEAM: TeamId = TeamId::from_bytes([7; 16]);
+
+    #[tokio::test]
+    async fn owners_are_told_once_a_day_of_what_waits_for_more_than_six_hours() {
+        let (_directory, context) = Context::temporary();
+        let webhook: WebhookId = context.id();
+        let row = WebhookRow {
+            endpoint: "https://hooks.example.com/".into(),
+            subscription: Subscription::All,
+            status: WebhookStatus::Enabled,
+            enabled_ms: 0,
+            secret: Vec::new(),
+            previous: None,
+        };
+        let began_ms = context.now_ms();
+        let (first, last) = (context.id(), context.id());
+        let places = [(began_ms + 1_000, first, began_ms), (began_ms + DAY_MS, last, began_ms - 1)];
+        let put = move |tx: &WriteTx<'_>| {
+            tx.put(&WEBHOOKS, &(TEAM, webhook), &row)?;
+            places.iter().try_for_each(|(due_ms, id, queued_ms)| {
+                let key = (webhook, u64::try_from(*due_ms).unwrap(), *id);
+                tx.put(&WEBHOOK_QUEUE, &key, &QueueRow { team: TEAM, queued_ms: *queued_ms })
+            })
+        };
+        context.store.write::<_, StoreError>(put).await.unwrap();
+
+        let found = context.store.read::<_, StoreError>(|tx| heads(tx, None)).await.unwrap();
+        assert_eq!(
+            found.iter().map(|head| (head.webhook, head.oldest_ms)).collect::<Vec<_>>(),
+            [(webhook, began_ms - 1)]
+        );
+
+        let mut told = Vec::new();
+        for hours in [7, 12, 23, 30] {
+            context.clock.advance(Duration::from_secs(hours * 3_600));
+            let (telling, head) = (context.clone(), found[0]);
+            context.store.write_bulk(move |tx| tell_backlog(tx, &telling, head)).await.unwrap();
+            let health = context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, webhook)));
+            told.push(health.unwrap().unwrap().told_backlog_ms.unwrap() - began_ms);
+        }
+        told.dedup();
+        assert_eq!(told.iter().map(|ms| ms / 3_600_000).collect::<Vec<_>>(), [7, 42, 72]);
+    }
 }

@@ -10,7 +10,10 @@ use crate::webhooks::model::WebhookStatus;
 use crate::webhooks::store::{self, DeliveryRow, DeliveryState, Exhaustion};
 
 /// Deliveries queued in one commit, about.
-const DELIVERIES_MAX: usize = 2_000;
+const DELIVERIES_MAX: usize = 1_000;
+
+/// Bytes that a step writes, about: the writer takes it alone, so that no accept waits for two.
+const STEP_BYTES: usize = 1 << 20;
 
 /// What a step brought.
 #[derive(Debug, Default)]
@@ -24,7 +27,7 @@ pub(super) struct FannedOut {
 /// Queues a delivery for each endpoint that hears of the events at the head of the outbox.
 pub(super) async fn step(context: &Context) -> Result<FannedOut, StoreError> {
     let fanning = context.clone();
-    context.store.write_bulk(move |tx| fan_out(tx, &fanning)).await
+    context.store.write_bulk_sized(STEP_BYTES, move |tx| fan_out(tx, &fanning)).await
 }
 
 fn fan_out(tx: &WriteTx<'_>, context: &Context) -> Result<FannedOut, StoreError> {

@@ -7,22 +7,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore};
-use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
+use super::DispatchSettings;
+use super::flight::{Flight, Held};
 use super::pace::Pace;
 use super::page::{self, Endpoint, PAGE_ROWS, Page, Work};
 use super::request;
 use super::settle::{Fate, Outcome, Standing, settle};
-use super::{DispatchSettings, IN_FLIGHT};
 use crate::clock::{TimestampMs, monotonic};
 use crate::context::Context;
 use crate::id::{WebhookDeliveryId, WebhookId};
-use crate::outgoing::{Client, CustomerUrl, Session};
+use crate::outgoing::Client;
 use crate::store::StoreError;
-use crate::webhooks::WebhookBell;
+use crate::webhooks::bell::Watch;
+use crate::webhooks::{Exhaustion, WebhookBell, ladder};
 
 /// Outcomes that may wait for their commit before no request is begun any more.
 const UNSETTLED_MAX: usize = 512;
@@ -30,9 +31,7 @@ const UNSETTLED_MAX: usize = 512;
 const LINGER: Duration = Duration::from_secs(30);
 /// The longest sleep: due times are of the wall clock, which can be set.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
-/// The pause before another look for a place, when requests to other endpoints have taken all.
-const NO_PLACE_PAUSE: Duration = Duration::from_millis(50);
-/// The pause after a failure of the store.
+/// The pause after a failure of the store; it doubles up to [`SLEEP_MAX`].
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 /// How long requests under way may take after the stop.
 const END_WITHIN: Duration = Duration::from_secs(12);
@@ -48,36 +47,40 @@ pub(super) struct Shared {
     pub(super) places: Arc<Semaphore>,
 }
 
-/// A request that has ended, with the connection it leaves.
-struct Landed {
-    outcome: Outcome,
-    session: Session,
+/// What a lane has to have seen before it sends: how often its endpoint has changed, and how often
+/// bodies have been erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    changes: u64,
+    erasures: u64,
 }
 
 pub(super) struct Lane {
     shared: Shared,
     webhook: WebhookId,
     wake: Arc<Notify>,
+    watch: Watch,
     pace: Pace,
     endpoint: Option<Arc<Endpoint>>,
-    /// The bell's count of changes when the endpoint was read.
-    read_at_change: u64,
+    /// What had been seen when the endpoint and what is ready were asked for.
+    seen: Option<Seen>,
     ready: VecDeque<Work>,
     /// What is ready, under way or waiting for its commit.
     held: HashSet<WebhookDeliveryId>,
-    flying: JoinSet<Landed>,
-    sessions: Vec<Session>,
+    flight: Flight,
     landed: Vec<Outcome>,
     /// Whether the queue may hold something due that is not held.
     is_stale: bool,
     next_due_ms: Option<TimestampMs>,
     /// Until when the endpoint asked to be left alone.
     rest_until_ms: Option<TimestampMs>,
+    failures: u32,
 }
 
 /// What a lane waits for.
 enum News {
-    Landed(Option<Result<Landed, JoinError>>),
+    Landed(Outcome),
+    Placed,
     Settled(Result<Standing, StoreError>),
     Read(Result<Page, StoreError>),
     Woken,
@@ -99,22 +102,22 @@ struct Asked {
 
 impl Lane {
     pub(super) fn new(shared: Shared, webhook: WebhookId, wake: Arc<Notify>) -> Self {
-        let pace = Pace::new(shared.settings.per_second);
         Self {
-            shared,
             webhook,
             wake,
-            pace,
+            watch: shared.bell.watch(webhook),
+            pace: Pace::new(shared.settings.per_second),
             endpoint: None,
-            read_at_change: 0,
+            seen: None,
             ready: VecDeque::new(),
             held: HashSet::new(),
-            flying: JoinSet::new(),
-            sessions: Vec::new(),
+            flight: Flight::new(shared.clone()),
             landed: Vec::new(),
             is_stale: true,
             next_due_ms: None,
             rest_until_ms: None,
+            failures: 0,
+            shared,
         }
     }
 
@@ -125,22 +128,22 @@ impl Lane {
         loop {
             self.begin_requests();
             self.ask(&mut asked);
+            if self.flight.is_empty() && self.ready.is_empty() {
+                self.flight.rest();
+            }
             let is_idle = self.held.is_empty() && asked.reading.is_none() && self.next_due_ms.is_none();
             idle_since = if is_idle { idle_since.or_else(|| Some(Instant::now())) } else { None };
             let wake_at = self.wake_at(idle_since);
-            let news = tokio::select! {
-                () = stop.cancelled() => News::Stop,
-                landed = self.flying.join_next(), if !self.flying.is_empty() => News::Landed(landed),
-                settled = answered(&mut asked.settling) => News::Settled(settled),
-                page = answered(&mut asked.reading) => News::Read(page),
-                () = self.wake.notified() => News::Woken,
-                () = tokio::time::sleep_until(wake_at) => News::Late,
-            };
-            match news {
+            match self.news(&mut asked, wake_at, &stop).await {
                 News::Stop => break,
-                News::Landed(landed) => self.land(landed),
+                News::Landed(outcome) => self.land(outcome),
+                News::Placed => {}
                 News::Settled(settled) => {
                     asked.settling = None;
+                    if matches!(settled, Ok(Standing::Disabled)) {
+                        // It may have been asked before the endpoint was disabled.
+                        asked.reading = None;
+                    }
                     self.settled(&std::mem::take(&mut asked.released), settled).await;
                 }
                 News::Read(page) => {
@@ -149,7 +152,7 @@ impl Lane {
                 }
                 News::Woken => self.is_stale = true,
                 News::Late if idle_since.is_some_and(|since| since.elapsed() >= LINGER) => return self.webhook,
-                News::Late => self.is_stale |= self.is_due(),
+                News::Late => self.notice_due(),
             }
         }
         let webhook = self.webhook;
@@ -157,22 +160,35 @@ impl Lane {
         webhook
     }
 
+    async fn news(&mut self, asked: &mut Asked, wake_at: Instant, stop: &CancellationToken) -> News {
+        let url = self.endpoint.as_ref().map(|endpoint| endpoint.url.clone());
+        tokio::select! {
+            () = stop.cancelled() => News::Stop,
+            landed = self.flight.next(url.as_deref()) => landed.map_or(News::Placed, News::Landed),
+            settled = answered(&mut asked.settling) => News::Settled(settled),
+            page = answered(&mut asked.reading) => News::Read(page),
+            () = self.wake.notified() => News::Woken,
+            () = tokio::time::sleep_until(wake_at) => News::Late,
+        }
+    }
+
     /// Returns when there is something to do that nothing else tells of.
     fn wake_at(&self, idle_since: Option<Instant>) -> Instant {
         let mut wake_in = SLEEP_MAX;
         let now_ms = self.shared.context.now_ms();
         let until = |at_ms: TimestampMs| Duration::from_millis(u64::try_from(at_ms - now_ms).unwrap_or(0));
-        if let Some(due_ms) = self.next_due_ms {
-            wake_in = wake_in.min(until(due_ms));
+        match (self.rest_until_ms, self.next_due_ms) {
+            // Nothing is sent before, whatever becomes due.
+            (Some(rest_ms), _) => wake_in = wake_in.min(until(rest_ms)),
+            (None, Some(due_ms)) => wake_in = wake_in.min(until(due_ms)),
+            (None, None) => {}
         }
-        if !self.ready.is_empty() {
-            if let Some(rest_ms) = self.rest_until_ms {
-                wake_in = wake_in.min(until(rest_ms));
-            } else if self.flying.len() < IN_FLIGHT {
-                let now = monotonic();
-                let next = self.pace.next_at(now).map(|next| next.saturating_duration_since(now));
-                wake_in = wake_in.min(next.unwrap_or(NO_PLACE_PAUSE));
-            }
+        if !self.ready.is_empty()
+            && self.rest_until_ms.is_none()
+            && self.flight.has_room()
+            && let Some(next) = self.pace.next_at(monotonic())
+        {
+            wake_in = wake_in.min(next.saturating_duration_since(monotonic()));
         }
         if let Some(since) = idle_since {
             wake_in = wake_in.min((since + LINGER).saturating_duration_since(Instant::now()));
@@ -180,8 +196,17 @@ impl Lane {
         Instant::now() + wake_in
     }
 
-    fn is_due(&self) -> bool {
-        self.next_due_ms.is_some_and(|due_ms| due_ms <= self.shared.context.now_ms())
+    /// Has the queue read again when something of it has become due.
+    fn notice_due(&mut self) {
+        let now_ms = self.shared.context.now_ms();
+        if self.next_due_ms.is_some_and(|due_ms| due_ms <= now_ms) {
+            self.next_due_ms = None;
+            self.is_stale = true;
+        }
+    }
+
+    fn now_seen(&self) -> Seen {
+        Seen { changes: self.watch.changes(), erasures: self.shared.context.announcer.erasures() }
     }
 
     /// Begins what may begin.
@@ -191,46 +216,33 @@ impl Lane {
         if self.ready.is_empty() {
             self.pace.rest(monotonic());
         }
-        while !self.ready.is_empty()
-            && self.rest_until_ms.is_none()
-            && self.flying.len() < IN_FLIGHT
+        while self.rest_until_ms.is_none()
+            && self.flight.has_room()
             && self.landed.len() < UNSETTLED_MAX
-            // The endpoint has changed since it was read: it is read again before anything is sent.
-            && self.read_at_change == self.shared.bell.changes()
+            // What has changed since is read again before anything is sent.
+            && self.seen == Some(self.now_seen())
             && self.pace.next_at(monotonic()).is_none()
         {
-            let Some(endpoint) = self.endpoint.clone() else { break };
-            let Ok(place) = Arc::clone(&self.shared.places).try_acquire_owned() else { break };
-            let Some(mut session) = self.session(&endpoint) else { break };
+            let (Some(endpoint), Some(work)) = (self.endpoint.clone(), self.ready.front()) else { break };
+            if ladder::is_expired(work.queued_ms, now_ms) {
+                let taken = work.taken;
+                self.ready.pop_front();
+                self.landed.push(Outcome { taken, fate: Fate::GivenUp(Exhaustion::Expired) });
+                continue;
+            }
+            match self.flight.prepare(&endpoint) {
+                Ok(()) => {}
+                Err(Held::NoPlace) => break,
+                Err(Held::NotAllowed(why)) => {
+                    let context = &self.shared.context;
+                    let not_sent = |work: Work| request::not_sent(context, work.taken, &why);
+                    self.landed.extend(self.ready.drain(..).map(not_sent));
+                    break;
+                }
+            }
             let Some(work) = self.ready.pop_front() else { break };
             self.pace.begin(monotonic());
-            let (context, bell) = (self.shared.context.clone(), self.shared.bell.clone());
-            let delivery = work.taken.delivery;
-            bell.begin(delivery);
-            self.flying.spawn(async move {
-                let _place = place;
-                let _attempting = Attempting { bell, delivery };
-                let outcome = request::attempt(&context, &mut session, &endpoint, work).await;
-                Landed { outcome, session }
-            });
-        }
-    }
-
-    /// Returns a connection to the endpoint; `None` when its URL is none that is allowed, and then
-    /// what is ready has failed.
-    fn session(&mut self, endpoint: &Endpoint) -> Option<Session> {
-        if let Some(session) = self.sessions.pop() {
-            return Some(session);
-        }
-        match CustomerUrl::parse(&endpoint.url, self.shared.client.policy()) {
-            Ok(url) => Some(self.shared.client.session(url)),
-            Err(error) => {
-                let now_ms = self.shared.context.now_ms();
-                let why = error.to_string();
-                let not_sent = |work: Work| request::not_sent(&self.shared.context, work.taken, &why, now_ms);
-                self.landed.extend(self.ready.drain(..).map(not_sent));
-                None
-            }
+            self.flight.begin(endpoint, work);
         }
     }
 
@@ -246,20 +258,24 @@ impl Lane {
                 store.write_bulk_sized(bytes, move |tx| settle(tx, &context, webhook, &outcomes)).await
             }));
         }
-        let has_changed = self.read_at_change != self.shared.bell.changes();
-        let wants_more = self.is_stale && self.ready.len() < PAGE_ROWS / 4 && self.held.len() < UNSETTLED_MAX;
-        if asked.reading.is_none() && (has_changed || wants_more) {
-            if has_changed {
-                self.put_back();
-            }
-            self.is_stale = false;
-            self.read_at_change = self.shared.bell.changes();
-            let (context, webhook, held) = (self.shared.context.clone(), self.webhook, self.held.clone());
-            asked.reading = Some(Box::pin(async move {
-                let store = context.store.clone();
-                store.read(move |tx| page::read(tx, &context, webhook, &held)).await
-            }));
+        let has_changed = self.seen != Some(self.now_seen());
+        let has_room = self.ready.len() < PAGE_ROWS / 4 && self.held.len() < UNSETTLED_MAX;
+        let wants_more = self.is_stale && has_room && self.rest_until_ms.is_none();
+        if asked.reading.is_some() || !(has_changed || wants_more) {
+            return;
         }
+        if has_changed {
+            self.put_back();
+            // Another URL has asked for nothing.
+            self.rest_until_ms = None;
+        }
+        self.is_stale = false;
+        self.seen = Some(self.now_seen());
+        let (context, webhook, held) = (self.shared.context.clone(), self.webhook, self.held.clone());
+        asked.reading = Some(Box::pin(async move {
+            let store = context.store.clone();
+            store.read(move |tx| page::read(tx, &context, webhook, &held)).await
+        }));
     }
 
     /// Lets go of what is ready: it is read again, under the endpoint as it stands.
@@ -267,32 +283,19 @@ impl Lane {
         for work in self.ready.drain(..) {
             self.held.remove(&work.taken.delivery);
         }
+        self.is_stale = true;
     }
 
-    fn land(&mut self, landed: Option<Result<Landed, JoinError>>) {
-        match landed {
-            Some(Ok(Landed { outcome, session })) => {
-                if let Fate::Tried { attempt: _, answered } = &outcome.fate
-                    && let Some(wait_ms) = answered.asks_to_wait()
-                {
-                    let until_ms = self.shared.context.now_ms() + wait_ms;
-                    self.rest_until_ms = Some(self.rest_until_ms.map_or(until_ms, |known| known.max(until_ms)));
-                }
-                let url = session.url().to_string();
-                if self.endpoint.as_ref().is_some_and(|endpoint| endpoint.url == url) {
-                    self.sessions.push(session);
-                }
-                self.landed.push(outcome);
-            }
-            Some(Err(panic)) => {
-                // Which delivery it was nobody can say: all that is held is read again.
-                error!(webhook = %self.webhook, "a webhook request panicked: {panic}");
-                self.held = self.ready.iter().map(|work| work.taken.delivery).collect();
-                self.held.extend(self.landed.iter().map(|outcome| outcome.taken.delivery));
-                self.is_stale = true;
-            }
-            None => {}
+    fn land(&mut self, outcome: Outcome) {
+        if let Fate::Tried { attempt: _, answered } = &outcome.fate
+            && let Some(wait_ms) = answered.asks_to_wait()
+        {
+            let until_ms = self.shared.context.now_ms() + wait_ms;
+            self.rest_until_ms = Some(self.rest_until_ms.map_or(until_ms, |known| known.max(until_ms)));
+            // Bodies are not kept in memory for as long as an endpoint likes.
+            self.put_back();
         }
+        self.landed.push(outcome);
     }
 
     async fn settled(&mut self, released: &[WebhookDeliveryId], settled: Result<Standing, StoreError>) {
@@ -301,10 +304,12 @@ impl Lane {
         }
         self.is_stale = true;
         match settled {
-            Ok(Standing::Unchanged) => {}
-            Ok(Standing::Disabled) => {
-                self.endpoint = None;
-                self.put_back();
+            Ok(standing) => {
+                self.failures = 0;
+                if standing == Standing::Disabled {
+                    self.endpoint = None;
+                    self.put_back();
+                }
             }
             // They are in the queue still, and are sent again.
             Err(error) => self.pause("the outcomes of webhook deliveries could not be stored", &error).await,
@@ -319,12 +324,13 @@ impl Lane {
                 return self.pause("the queue of a webhook could not be read", &error).await;
             }
         };
-        let is_moved = self.endpoint.as_ref().map(|old| &old.url) != endpoint.as_ref().map(|new| &new.url);
-        if is_moved && endpoint.is_some() {
-            self.sessions.clear();
-        }
-        if endpoint.is_some() || !work.is_empty() || !given_up.is_empty() {
-            self.endpoint = endpoint.map(Arc::new);
+        if let Some(endpoint) = endpoint {
+            if self.endpoint.as_ref().is_none_or(|old| old.url != endpoint.url) {
+                self.flight.close();
+            }
+            self.endpoint = Some(Arc::new(endpoint));
+        } else if !given_up.is_empty() {
+            self.endpoint = None;
         }
         self.next_due_ms = next_due_ms;
         self.is_stale |= is_more;
@@ -341,16 +347,21 @@ impl Lane {
         }
     }
 
-    async fn pause(&self, what: &str, error: &StoreError) {
+    async fn pause(&mut self, what: &str, error: &StoreError) {
         error!(webhook = %self.webhook, %error, "{what}: {error}");
-        tokio::time::sleep(FAILURE_PAUSE).await;
+        let pause = FAILURE_PAUSE * 2_u32.saturating_pow(self.failures.min(6));
+        self.failures += 1;
+        tokio::time::sleep(pause.min(SLEEP_MAX)).await;
     }
 
     /// Lets requests under way finish, and writes down what they came to.
     async fn end(mut self, asked: Asked) {
         let deadline = Instant::now() + END_WITHIN;
-        while let Ok(Some(landed)) = tokio::time::timeout_at(deadline, self.flying.join_next()).await {
-            self.land(Some(landed));
+        while !self.flight.is_empty() {
+            match tokio::time::timeout_at(deadline, self.flight.next(None)).await {
+                Ok(outcome) => self.landed.extend(outcome),
+                Err(_) => break,
+            }
         }
         if let Some(settling) = asked.settling {
             log_lost(self.webhook, settling.await);
@@ -365,18 +376,6 @@ impl Lane {
 fn log_lost(webhook: WebhookId, settled: Result<Standing, StoreError>) {
     if let Err(error) = settled {
         error!(%webhook, %error, "the last outcomes of webhook deliveries could not be stored: {error}");
-    }
-}
-
-/// Says that a request is under way, for as long as it lives.
-struct Attempting {
-    bell: WebhookBell,
-    delivery: WebhookDeliveryId,
-}
-
-impl Drop for Attempting {
-    fn drop(&mut self) {
-        self.bell.end(self.delivery);
     }
 }
 

@@ -3,7 +3,7 @@
 //! What was written down for endpoints in the transaction of an event lies in the outbox. `fan_out.rs`
 //! makes deliveries of it, many in one commit. Each endpoint with something in its queue has a lane of
 //! its own (`lane.rs`), so that one that hangs keeps nobody else waiting: it reads a page of what is due
-//! (`page.rs`), begins requests at its pace (`pace.rs`), a handful at a time (`request.rs`), and writes
+//! (`page.rs`), begins requests at its pace (`pace.rs`), a handful at a time (`flight.rs`, `request.rs`), and writes
 //! down what they came to, as many as have ended at once (`settle.rs`). `dispatcher.rs` starts lanes,
 //! wakes them, and looks at all queues once a minute, whatever the bells said.
 //!
@@ -18,6 +18,7 @@
 
 mod dispatcher;
 mod fan_out;
+mod flight;
 mod lane;
 mod pace;
 mod page;

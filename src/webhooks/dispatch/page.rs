@@ -2,8 +2,6 @@
 
 use std::collections::HashSet;
 
-use tracing::error;
-
 use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::events;
@@ -11,7 +9,7 @@ use crate::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::outgoing::Bytes;
 use crate::signature::WebhookSecret;
 use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, skip_corrupt};
 use crate::webhooks::ladder;
 use crate::webhooks::model::WebhookStatus;
 use crate::webhooks::store::{self, DeliveryState, Exhaustion, QueueRow, WebhookRow};
@@ -50,6 +48,8 @@ pub(super) struct Taken {
 #[derive(Clone, Debug)]
 pub(super) struct Work {
     pub(super) taken: Taken,
+    /// When it was queued: what its 24 hours begin at.
+    pub(super) queued_ms: TimestampMs,
     pub(super) body: Bytes,
 }
 
@@ -85,7 +85,9 @@ pub(super) fn read(
         if held.contains(&delivery) {
             return NEXT;
         }
-        let QueueRow { team } = row.decode()?;
+        // A place that does not read belongs to nobody, and goes.
+        let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("the place of delivery {delivery}"))?;
+        let team = row.map_or(TeamId::MIN, |row| row.team);
         reading.take(Taken { team, delivery, due_ms })
     })?;
     Ok(reading.page)
@@ -104,7 +106,7 @@ struct Reading<'a, R> {
 
 impl<R: Reads> Reading<'_, R> {
     fn take(&mut self, taken: Taken) -> crate::store::Step {
-        if self.endpoint.is_none() {
+        if self.endpoint.is_none() && taken.team != TeamId::MIN {
             let row = store::find(self.tx, taken.team, self.webhook)?;
             self.page.endpoint = match &row {
                 Some(row) if row.status == WebhookStatus::Enabled => Some(self.open(row)?),
@@ -139,19 +141,12 @@ impl<R: Reads> Reading<'_, R> {
     /// Says what is to be done with a delivery.
     fn sort(&mut self, taken: Taken) -> Result<(), StoreError> {
         let Taken { team, delivery, due_ms } = taken;
-        let row = match self.tx.get(&WEBHOOK_DELIVERIES, &(team, self.webhook, delivery)) {
-            Ok(Some(row)) if row.state == (DeliveryState::Queued { due_ms }) => row,
-            Ok(_) => {
-                self.page.stray.push(taken);
-                return Ok(());
-            }
-            // One row that cannot be read must not hold up the others for good.
-            Err(StoreError::Corrupt(why)) => {
-                error!(%delivery, "a webhook delivery cannot be read and is given up: {why}");
-                self.page.stray.push(taken);
-                return Ok(());
-            }
-            Err(error) => return Err(error),
+        // One row that does not read must not hold up the others for good.
+        let row = self.tx.get(&WEBHOOK_DELIVERIES, &(team, self.webhook, delivery));
+        let row = skip_corrupt(row, format_args!("webhook delivery {delivery}"))?.flatten();
+        let Some(row) = row.filter(|row| row.state == (DeliveryState::Queued { due_ms })) else {
+            self.page.stray.push(taken);
+            return Ok(());
         };
         let enabled_ms = match &self.endpoint {
             Some(Some(endpoint)) if self.page.endpoint.is_some() => endpoint.enabled_ms,
@@ -165,12 +160,13 @@ impl<R: Reads> Reading<'_, R> {
             self.page.given_up.push((taken, Exhaustion::Expired));
             return Ok(());
         }
-        match events::message(self.tx, team, row.event)? {
+        let message = events::message(self.tx, team, row.event);
+        match skip_corrupt(message, format_args!("the body of webhook delivery {delivery}"))?.flatten() {
             Some(message) => {
                 self.bytes += message.body.len();
-                self.page.work.push(Work { taken, body: Bytes::from(message.body) });
+                self.page.work.push(Work { taken, queued_ms: row.queued_ms, body: Bytes::from(message.body) });
             }
-            None => self.page.given_up.push((taken, Exhaustion::Expired)),
+            None => self.page.given_up.push((taken, Exhaustion::Lost)),
         }
         Ok(())
     }

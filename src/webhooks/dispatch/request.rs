@@ -2,7 +2,6 @@
 
 use super::page::{Endpoint, Taken, Work};
 use super::settle::{Fate, Outcome};
-use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::outgoing::Session;
 use crate::signature::sign;
@@ -14,7 +13,7 @@ const FAILURE_CHARS_MAX: usize = 300;
 
 /// Posts a delivery, signed with the secrets in force.
 pub(super) async fn attempt(context: &Context, session: &mut Session, endpoint: &Endpoint, work: Work) -> Outcome {
-    let Work { taken, body } = work;
+    let Work { taken, queued_ms: _, body } = work;
     let sent_ms = context.now_ms();
     let id = message_id(taken);
     let timestamp_s = sent_ms.div_euclid(1_000);
@@ -45,11 +44,11 @@ pub(super) async fn attempt(context: &Context, session: &mut Session, endpoint: 
     Outcome { taken, fate: Fate::Tried { attempt, answered } }
 }
 
-/// Returns what becomes of a delivery whose URL is not allowed: an attempt without a request.
-pub(super) fn not_sent(context: &Context, taken: Taken, why: &str, now_ms: TimestampMs) -> Outcome {
+/// Returns what becomes of a delivery that could not be sent: an attempt without a request.
+pub(super) fn not_sent(context: &Context, taken: Taken, why: &str) -> Outcome {
     let answered = Answered { status: None, retry_after: None };
     let response = why.chars().take(FAILURE_CHARS_MAX).collect();
-    let attempt = AttemptRow { id: context.id(), sent_ms: now_ms, took_ms: 0, status: None, response };
+    let attempt = AttemptRow { id: context.id(), sent_ms: context.now_ms(), took_ms: 0, status: None, response };
     Outcome { taken, fate: Fate::Tried { attempt, answered } }
 }
 

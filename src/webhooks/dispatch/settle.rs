@@ -8,7 +8,7 @@ use crate::events::{self, EventTypes};
 use crate::id::{TeamId, WebhookId};
 use crate::notices::{self, Notice};
 use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS};
-use crate::store::{Reads as _, StoreError, WriteTx};
+use crate::store::{Reads as _, StoreError, WriteTx, skip_corrupt};
 use crate::webhooks::health::{Consequence, End};
 use crate::webhooks::ladder::{self, Answered, Verdict};
 use crate::webhooks::model::WebhookStatus;
@@ -51,7 +51,9 @@ pub(super) fn settle(
     webhook: WebhookId,
     outcomes: &[Outcome],
 ) -> Result<Standing, StoreError> {
-    let Some(team) = outcomes.first().map(|outcome| outcome.taken.team) else { return Ok(Standing::Unchanged) };
+    // A place that did not read names no team.
+    let named = outcomes.iter().map(|outcome| outcome.taken.team).find(|team| *team != TeamId::MIN);
+    let team = named.unwrap_or(TeamId::MIN);
     let endpoint = store::find(tx, team, webhook)?;
     let health = tx.get(&WEBHOOK_HEALTH, &(team, webhook))?.unwrap_or_default();
     let now_ms = context.now_ms();
@@ -86,7 +88,10 @@ impl Settling<'_, '_> {
         let queue_key = store::queue_key(self.webhook, due_ms, delivery);
         let row = match &outcome.fate {
             Fate::Stray => None,
-            Fate::Tried { .. } | Fate::GivenUp(_) => self.tx.get(&WEBHOOK_DELIVERIES, &key)?,
+            Fate::Tried { .. } | Fate::GivenUp(_) => {
+                let row = self.tx.get(&WEBHOOK_DELIVERIES, &key);
+                skip_corrupt(row, format_args!("webhook delivery {delivery}"))?.flatten()
+            }
         };
         let Some(row) = row else {
             self.tx.delete(&WEBHOOK_QUEUE, &queue_key)?;
@@ -125,7 +130,8 @@ impl Settling<'_, '_> {
                 (DeliveryRow { state, counted, attempts, ..row }, end)
             }
             Fate::GivenUp(why) => {
-                let end = (*why != Exhaustion::Disabled).then_some(End::Exhausted);
+                // What was disabled or lost meanwhile says nothing of the endpoint.
+                let end = (*why == Exhaustion::Expired).then_some(End::Exhausted);
                 (DeliveryRow { state: exhausted(*why), ..row }, end)
             }
             Fate::Stray => (row, None),

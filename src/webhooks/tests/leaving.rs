@@ -57,7 +57,8 @@ async fn what_an_earlier_start_left_behind_is_found_at_the_next() {
         .await;
         let queued: WebhookId = context.id();
         let id: WebhookDeliveryId = context.id();
-        write(&context, move |tx| tx.put(&WEBHOOK_QUEUE, &(queued, 7, id), &QueueRow { team: TEAM })).await;
+        write(&context, move |tx| tx.put(&WEBHOOK_QUEUE, &(queued, 7, id), &QueueRow { team: TEAM, queued_ms: 0 }))
+            .await;
     }
     assert_eq!(left(&context), (4, 8));
 

@@ -3,7 +3,6 @@ package main
 import (
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/resend/resend-go/v3"
@@ -28,9 +27,9 @@ func webhooks(s *suite) {
 	s.check("Webhooks.CreateWithContext", "another", func() {
 		other = data[*resend.CreateWebhookResponse](s, "Webhooks.CreateWithContext", ctx, create).Id
 	})
-	s.check("Webhooks.Create", "an unknown type and an address that is not public are 422", func() {
+	s.check("Webhooks.Create", "an unknown type and another scheme are 422", func() {
 		s.refused(422, "validation_error", "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: hooks, Events: []string{"email.imagined"}})
-		s.refused(422, "validation_error", "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: "http://hooks.example.com", Events: types})
+		s.refused(422, "validation_error", "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: "ftp://hooks.example.com", Events: types})
 	})
 	untold := []string{resend.EventDomainCreated, resend.EventEmailReceived}
 	note := "types that are never told"
@@ -84,52 +83,6 @@ func webhooks(s *suite) {
 			s.refused(404, "not_found", "Webhooks.Get", gone)
 		})
 	}
-}
-
-func logs(s *suite) {
-	noPage := (*resend.ListOptions)(nil)
-	create := &resend.CreateTopicRequest{Name: "Go logs", DefaultSubscription: resend.DefaultSubscriptionOptIn}
-	topic := data[*resend.CreateTopicResponse](s, "Topics.Create", create).Id
-	find := func(page resend.ListLogsResponse) *resend.Log {
-		for _, row := range page.Data {
-			if row.Method == "POST" && row.Endpoint == "/topics" && row.ResponseStatus == 201 {
-				return &row
-			}
-		}
-		return nil
-	}
-	var log resend.Log
-	for method, args := range map[string][]any{"Logs.List": {}, "Logs.ListWithContext": {ctx}, "Logs.ListWithOptions": {ctx, noPage}} {
-		s.check(method, "the request, after its answer", func() {
-			read := func() resend.ListLogsResponse { return data[resend.ListLogsResponse](s, method, args...) }
-			page := until(read, func(page resend.ListLogsResponse) bool { return find(page) != nil })
-			equal(page.Object, "list")
-			log = *find(page)
-			truth(uuid.MatchString(log.Id) && timestamp.MatchString(log.CreatedAt), log)
-			truth(log.UserAgent != nil && strings.HasPrefix(*log.UserAgent, "resend-go/"), log)
-			equal([]any{log.RequestBody, log.ResponseBody}, []any{nil, nil})
-		})
-	}
-	s.check("Logs.ListWithOptions", "limit and cursors", func() {
-		list := func(options *resend.ListOptions) resend.ListLogsResponse {
-			return data[resend.ListLogsResponse](s, "Logs.ListWithOptions", ctx, options)
-		}
-		page := list(&resend.ListOptions{Limit: ref(2)})
-		truth(page.HasMore, page)
-		equal(list(&resend.ListOptions{Limit: ref(1), After: &page.Data[0].Id}).Data[0].Id, page.Data[1].Id)
-		newer := list(&resend.ListOptions{Limit: ref(100), Before: &page.Data[1].Id}).Data
-		equal(newer[len(newer)-1].Id, page.Data[0].Id)
-	})
-	for method, args := range map[string][]any{"Logs.Get": {log.Id}, "Logs.GetWithContext": {ctx, log.Id}} {
-		s.check(method, "with what was asked and answered", func() {
-			read := data[resend.Log](s, method, args...)
-			equal([]any{read.Object, read.Id, read.Endpoint}, []any{"log", log.Id, "/topics"})
-			equal(read.RequestBody.(map[string]any)["name"], "Go logs")
-			equal(read.ResponseBody.(map[string]any)["id"], topic)
-		})
-	}
-	s.check("Logs.Get", "an unknown id is 404", func() { s.refused(404, "not_found", "Logs.Get", unknownID) })
-	data[*resend.RemoveTopicResponse](s, "Topics.Remove", topic)
 }
 
 func inAMoment() string {

@@ -12,7 +12,10 @@ export class Receiver {
       request.on('data', (chunk) => chunks.push(chunk));
       request.on('end', () => {
         const body = Buffer.concat(chunks).toString();
-        receiver.deliveries.push({ path: request.url, headers: request.headers, body, event: JSON.parse(body) });
+        const { url: path, headers } = request;
+        // The delivery's id in the API is what follows the prefix.
+        const id = headers['svix-id']?.replace(/^msg_/, '');
+        receiver.deliveries.push({ path, headers, id, body, event: JSON.parse(body) });
         const [status, text] = receiver.answers.get(request.url) ?? [200, 'received'];
         response.writeHead(status, { 'content-type': 'text/plain' }).end(text);
       });

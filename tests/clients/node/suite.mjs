@@ -8,7 +8,8 @@ import { contactProperties } from './contact_properties.mjs';
 import { contacts } from './contacts.mjs';
 import { domains } from './domains.mjs';
 import { emails } from './emails.mjs';
-import { logs, usage } from './instance.mjs';
+import { redaction, usage } from './instance.mjs';
+import { logs } from './logs.mjs';
 import { segments } from './segments.mjs';
 import { suppressions } from './suppressions.mjs';
 import { topics } from './topics.mjs';
@@ -103,7 +104,8 @@ function methodsOf(resource, path) {
 
 const suite = new NodeSuite();
 const PARTS = [
-  emails, batch, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions, webhooks, verifiers, logs, usage,
+  emails, batch, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions, webhooks, verifiers, logs, redaction,
+  usage,
 ];
 for (const part of PARTS) {
   await suite.part(part);

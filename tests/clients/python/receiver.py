@@ -10,6 +10,8 @@ class Delivery:
     def __init__(self, path, headers, body):
         self.path = path
         self.headers = headers
+        # The delivery's id in the API is what follows the prefix.
+        self.id = headers.get("svix-id", "").removeprefix("msg_")
         self.body = body
         self.event = json.loads(body)
 

@@ -14,6 +14,7 @@ import contacts
 import domains
 import emails
 import instance
+import logs
 import segments
 import suppressions
 import topics
@@ -35,6 +36,7 @@ PARTS = (
     suppressions,
     webhooks,
     verifiers,
+    logs,
     instance,
 )
 

@@ -63,9 +63,9 @@ const RULES: &[Rule] = &[
     },
     Rule {
         why: "HTTP ends at the handlers: salvo is named in src/http/, in a noun's api and in src/dashboard/ alone, \
-              where app.rs starts the server, so that use cases run without a request. Types whose schema is written \
+              where app/ starts the server, so that use cases run without a request. Types whose schema is written \
               by hand (headers, attachments, tags) may implement salvo's ToSchema",
-        binds: |file| !(file.is_in("http") || file.is_in("dashboard") || file.is_api() || file.path == "app.rs"),
+        binds: |file| !(file.is_in("http") || file.is_in("dashboard") || file.is_api() || file.is_in("app")),
         forbids: |file, path| {
             let has_schema =
                 ["emails/headers", "emails/attachments", "emails/tags"].iter().any(|at| file.path.starts_with(at));
@@ -128,13 +128,13 @@ const RULES: &[Rule] = &[
               them, and by the other doors to the same requests (admin/, cli/)",
         binds: |file| {
             let is_door = ["http", "dashboard", "admin", "cli"].iter().any(|folder| file.is_in(folder));
-            !(is_door || file.is_api() || file.path == "app.rs")
+            !(is_door || file.is_api() || file.is_in("app"))
         },
         forbids: |_, path| starts_with(path, "crate::http"),
     },
     Rule {
-        why: "app.rs wires and is not used: only main.rs, the command line and tests start an instance",
-        binds: |file| !(file.path == "app.rs" || file.path == "main.rs" || file.is_in("cli")),
+        why: "app/ wires and is not used: only main.rs, the command line and tests start an instance",
+        binds: |file| !(file.is_in("app") || file.path == "main.rs" || file.is_in("cli")),
         forbids: |_, path| starts_with(path, "crate::app"),
     },
     Rule {

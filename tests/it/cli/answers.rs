@@ -41,6 +41,46 @@ fn keys_are_made_listed_renamed_and_revoked() {
 }
 
 #[test]
+fn webhook_endpoints_are_added_switched_rotated_tested_and_deleted() {
+    let place = Place::new();
+    let url = "https://hooks.example/mail";
+    let server = place.serve(&["dev"]);
+
+    let made = place.run(&["webhook", "create", url, "--event", "email.sent,email.opened", "--json"]).json();
+    let all = ["created_at", "endpoint", "events", "id", "previous_secret_expires_at", "signing_secret", "status"];
+    assert_eq!(fields(&made), all);
+    assert_eq!(made["events"], serde_json::json!(["email.sent", "email.opened"]));
+    let id = made["id"].as_str().unwrap();
+    let secret = made["signing_secret"].as_str().unwrap();
+    assert!(secret.starts_with("whsec_"));
+
+    assert_eq!(place.run(&["webhook", "disable", url]).line(), id);
+    place.run(&["webhook", "test", id]).failed(2, &["disabled"]);
+    assert_eq!(place.run(&["webhook", "enable", id, "--json"]).json()["status"], "enabled");
+    let rotated = place.run(&["webhook", "rotate", url, "--overlap-hours", "1", "--json"]).json();
+    assert!(rotated["previous_secret_expires_at"].is_string() && rotated["signing_secret"] != secret);
+    assert_eq!(place.run(&["webhook", "test", url, "--json"]).json()["type"], "email.sent");
+    place.run(&["webhook", "test", url, "--type", "email.bounced"]).failed(2, &["email.bounced"]);
+
+    place.run(&["webhook", "create", "ftp://hooks.example/"]).failed(2, &["http"]);
+    place.run(&["webhook", "create", url, "--event", "email.received"]).failed(2, &["email.received"]);
+    place.run(&["webhook", "delete", "https://hooks.example/other"]).failed(3, &["other"]);
+    let everything = place.run(&["webhook", "create", url]).line().to_owned();
+    assert!(everything.starts_with("whsec_"));
+    place.run(&["webhook", "delete", url]).failed(4, &["several"]);
+    let listed = place.run(&["webhook", "list", "--json"]).json();
+    assert_eq!(
+        fields(&listed["data"][0]),
+        ["created_at", "endpoint", "events", "id", "previous_secret_expires_at", "status"]
+    );
+    assert_eq!(listed["data"][0]["events"], Value::Null);
+    assert_eq!(server.stop(), 0);
+
+    // The same without a server.
+    assert_eq!(place.run(&["webhook", "delete", id]).line(), id);
+}
+
+#[test]
 fn a_list_longer_than_a_page_is_whole() {
     let place = Place::new();
     let server = place.serve(&["serve", "--rate-limit", "0"]);

@@ -99,6 +99,7 @@ impl Route {
         path.replace("{attachment_id}", of("attachment_id").attachment)
             .replace("{segment_id}", of("segment_id").segment)
             .replace("{contact_id}", of("contact_id").contact)
+            .replace("{event_id}", of("event_id").webhook_event)
     }
 
     /// Returns the names of the path's parameters.

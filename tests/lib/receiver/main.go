@@ -3,7 +3,8 @@
 //	receiver PORT
 //
 // PUT /control with {"NAME": {"mode": …, "secrets": ["whsec_…"]}} says how to answer; GET /report says
-// what came. Both are for the suite; nothing else is served.
+// what came, and GET /bodies/NAME which body came under each webhook-id, of a NAME with secrets.
+// These are for the suite; nothing else is served.
 package main
 
 import (
@@ -13,6 +14,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -165,6 +168,8 @@ func answer(writer http.ResponseWriter, request *http.Request, told behaviour) {
 		if err != nil {
 			panic(err)
 		}
+		// Without lingering the other side gets a reset and no orderly end.
+		connection.(*net.TCPConn).SetLinger(0)
 		connection.Close()
 	case "redirect":
 		writer.Header().Set("Location", told.Location)
@@ -201,7 +206,7 @@ func report(writer http.ResponseWriter, request *http.Request) {
 		e.Lock()
 		said[name] = map[string]any{
 			"requests": e.requests, "ids": len(e.ids), "answered": len(e.answered), "changed": e.changed,
-			"verified": e.verified, "seconds": e.last.Sub(e.first).Seconds(), "most_at_once": e.most,
+			"verified": maps.Clone(e.verified), "seconds": e.last.Sub(e.first).Seconds(), "most_at_once": e.most,
 			"repeated": e.requests - len(e.ids),
 		}
 		e.Unlock()
@@ -209,10 +214,22 @@ func report(writer http.ResponseWriter, request *http.Request) {
 	json.NewEncoder(writer).Encode(said)
 }
 
+func bodies(writer http.ResponseWriter, request *http.Request) {
+	e := named(strings.TrimPrefix(request.URL.Path, "/bodies/"))
+	said := map[string]any{}
+	e.Lock()
+	for id, body := range e.bodies {
+		said[id] = map[string]any{"times": e.ids[id], "body": body}
+	}
+	e.Unlock()
+	json.NewEncoder(writer).Encode(said)
+}
+
 func main() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/control", control)
 	mux.HandleFunc("/report", report)
+	mux.HandleFunc("/bodies/", bodies)
 	mux.HandleFunc("/e/", func(writer http.ResponseWriter, request *http.Request) {
 		named(strings.TrimPrefix(request.URL.Path, "/e/")).serve(writer, request)
 	})

@@ -3,9 +3,11 @@
 use super::receiver::{Receiver, Reply};
 use super::*;
 use crate::notices::Notice;
+use crate::store::tables::EVENT_MESSAGES;
 use crate::webhooks::ladder::DELAYS_MS;
 use crate::webhooks::{DeliveryState, Exhaustion};
 
+const HOUR_MS: i64 = 60 * 60 * 1_000;
 const DOWN: Reply = Reply::Status(503, "");
 
 fn exhausted(row: &DeliveryRow) -> Option<Exhaustion> {
@@ -222,4 +224,106 @@ async fn an_endpoint_that_is_deleted_gets_nothing_more() {
     running.until(|rows| rows.iter().all(|row| exhausted(row) == Some(Exhaustion::Disabled))).await;
     assert_eq!(queued(&running.context), []);
     assert!(receiver.unasked().is_none());
+}
+
+#[tokio::test]
+async fn what_waits_while_an_endpoint_rests_is_dropped_after_its_day_and_not_sent() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(DOWN).await;
+    endpoint(&running.context, &receiver.url()).await;
+    happen(&running.context, 30).await;
+    for _ in 0..30 {
+        receiver.next().await;
+    }
+    running.until(|rows| rows.len() == 30 && rows.iter().all(|row| row.counted == 1)).await;
+    // Half an hour before the end of their day the first answers ask for an hour.
+    receiver.answer(Reply::Status(429, "retry-after: 3600\r\n"));
+    running.turn(milliseconds(23 * HOUR_MS + HOUR_MS / 2));
+    receiver.next().await;
+    running.until(|rows| rows.iter().any(|row| row.attempts.len() == 2)).await;
+
+    running.turn(milliseconds(HOUR_MS));
+
+    let rows = running.until(|rows| rows.iter().all(|row| exhausted(row).is_some())).await;
+    assert!(rows.iter().all(|row| exhausted(row) == Some(Exhaustion::Expired)));
+    let is_in_time =
+        |row: &DeliveryRow| row.attempts.iter().all(|attempt| attempt.sent_ms < row.queued_ms + 24 * HOUR_MS);
+    assert!(rows.iter().all(is_in_time));
+}
+
+#[tokio::test]
+async fn a_body_that_was_erased_while_it_waited_in_memory_is_sent_as_it_is_then() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(Reply::Held).await;
+    endpoint(&running.context, &receiver.url()).await;
+    happen(&running.context, 20).await;
+    for _ in 0..8 {
+        receiver.next().await;
+    }
+    let events: Vec<_> = running.until(|rows| rows.len() == 20).await.iter().map(|row| row.event).collect();
+    write(&running.context, move |tx| {
+        events.iter().try_for_each(|event| {
+            let mut row = tx.get(&EVENT_MESSAGES, &(TEAM, *event))?.unwrap();
+            row.body = "{}".into();
+            tx.put(&EVENT_MESSAGES, &(TEAM, *event), &row)
+        })
+    })
+    .await;
+    running.context.announcer.bodies_erased();
+
+    receiver.go_on(20);
+
+    for _ in 0..12 {
+        assert_eq!(receiver.next().await.body, b"{}");
+    }
+    let rows = running.until(|rows| rows.iter().all(|row| matches!(row.state, DeliveryState::Delivered { .. }))).await;
+    let answers = |text: &str| rows.iter().filter(|row| row.attempts[0].response == text).count();
+    assert_eq!((answers("[erased]"), answers("ok")), (8, 12), "what the first ones answered may quote what they got");
+}
+
+#[tokio::test]
+async fn a_change_of_one_endpoint_holds_up_no_other() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(Reply::Held).await;
+    let (id, _) = endpoint(&running.context, &receiver.url()).await;
+    let (other, _) = endpoint(&running.context, "https://10.0.0.1/hook").await;
+    happen(&running.context, 9).await;
+    for _ in 0..8 {
+        receiver.next().await;
+    }
+    let watched = running.bell.watch(WebhookId::MIN);
+
+    (0..1_000).for_each(|_| running.bell.ring(other));
+
+    assert_eq!(watched.changes(), 0);
+    receiver.go_on(9);
+    receiver.next().await;
+    running
+        .until(|rows| rows.iter().filter(|row| matches!(row.state, DeliveryState::Delivered { .. })).count() == 9)
+        .await;
+    assert_eq!(row(&running.context, id).status, WebhookStatus::Enabled);
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_read_holds_up_no_other() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(Reply::Held).await;
+    endpoint(&running.context, &receiver.url()).await;
+    happen(&running.context, 9).await;
+    for _ in 0..8 {
+        receiver.next().await;
+    }
+    let last = running.until(|rows| rows.len() == 9).await[8].event;
+    write(&running.context, move |tx| {
+        tx.delete(&EVENT_MESSAGES, &(TEAM, last))?;
+        Ok(())
+    })
+    .await;
+    running.context.announcer.bodies_erased();
+
+    receiver.go_on(9);
+
+    let rows = running.until(|rows| rows.iter().all(|row| !matches!(row.state, DeliveryState::Queued { .. }))).await;
+    assert_eq!(exhausted(&rows[8]), Some(Exhaustion::Lost));
+    assert_eq!(queued(&running.context), []);
 }

@@ -12,12 +12,13 @@ mod contact_properties;
 mod contacts;
 mod domains;
 mod emails;
-mod instance;
+mod logs;
 mod must_fail;
 mod receiver;
 mod segments;
 mod suppressions;
 mod topics;
+mod usage;
 mod verifiers;
 mod webhooks;
 
@@ -44,8 +45,8 @@ async fn main() -> ExitCode {
     suite.part("suppressions", suppressions::run(&suite, &client).await);
     suite.part("webhooks", webhooks::run(&suite, &client).await);
     suite.part("verifiers", verifiers::run(&suite, &client).await);
-    suite.part("logs", instance::logs(&suite, &client).await);
-    suite.part("usage", instance::usage(&suite, &client).await);
+    suite.part("logs", logs::run(&suite, &client).await);
+    suite.part("usage", usage::run(&suite, &client).await);
 
     match check::sdk_methods() {
         Ok(methods) => suite.cover(&methods),

@@ -31,6 +31,11 @@ impl Delivery {
         self.event["type"].as_str().unwrap_or_default()
     }
 
+    /// The delivery's id in the API: what follows the prefix.
+    pub(crate) fn id(&self) -> &str {
+        self.header("svix-id").trim_start_matches("msg_")
+    }
+
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }

@@ -1,0 +1,180 @@
+//! Requests of one endpoint that are under way, and the connections they leave.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::sync::{AcquireError, OwnedSemaphorePermit};
+use tokio::task::{self, JoinError, JoinSet};
+use tracing::error;
+
+use super::IN_FLIGHT;
+use super::lane::Shared;
+use super::page::{Endpoint, Taken, Work};
+use super::request;
+use super::settle::{Fate, Outcome};
+use crate::id::WebhookDeliveryId;
+use crate::outgoing::{CustomerUrl, Session};
+use crate::webhooks::WebhookBell;
+
+/// What an attempt says whose request ended in a panic.
+const FAILED_INSIDE: &str = "this attempt failed inside the server";
+/// What is kept of an answer that came while an erasure ran: it may quote what was erased.
+const NOT_KEPT: &str = "[erased]";
+
+/// A request that has ended.
+struct Landed {
+    outcome: Outcome,
+    session: Session,
+    /// How often bodies had been erased when it began.
+    erasures: u64,
+}
+
+/// Waiting for a place among the requests to all endpoints.
+type Waiting = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
+
+/// The requests of one endpoint.
+pub(super) struct Flight {
+    shared: Shared,
+    flying: JoinSet<Landed>,
+    /// What each of them carries, by its task.
+    taken: HashMap<task::Id, Taken>,
+    sessions: Vec<Session>,
+    /// A place for the next request.
+    place: Option<OwnedSemaphorePermit>,
+    waiting: Option<Waiting>,
+}
+
+/// Why no request begins.
+pub(super) enum Held {
+    /// Requests to other endpoints have taken all places; [`Flight::next`] tells when there is one.
+    NoPlace,
+    /// The endpoint's URL is none that is allowed, and why.
+    NotAllowed(String),
+}
+
+impl Flight {
+    pub(super) fn new(shared: Shared) -> Self {
+        Self { shared, flying: JoinSet::new(), taken: HashMap::new(), sessions: Vec::new(), place: None, waiting: None }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.flying.len() < IN_FLIGHT
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.flying.is_empty()
+    }
+
+    /// Makes ready for one more request: a place among all, and a connection.
+    pub(super) fn prepare(&mut self, endpoint: &Endpoint) -> Result<(), Held> {
+        if self.place.is_none() {
+            let places = Arc::clone(&self.shared.places);
+            match Arc::clone(&places).try_acquire_owned() {
+                Ok(place) => self.place = Some(place),
+                Err(_) => {
+                    // In turn with the lanes of other endpoints.
+                    self.waiting.get_or_insert_with(|| Box::pin(places.acquire_owned()));
+                    return Err(Held::NoPlace);
+                }
+            }
+        }
+        if self.sessions.is_empty() {
+            let url = CustomerUrl::parse(&endpoint.url, self.shared.client.policy())
+                .map_err(|error| Held::NotAllowed(error.to_string()))?;
+            self.sessions.push(self.shared.client.session(url));
+        }
+        Ok(())
+    }
+
+    /// Begins a request that was made ready for.
+    pub(super) fn begin(&mut self, endpoint: Arc<Endpoint>, work: Work) {
+        let (Some(place), Some(mut session)) = (self.place.take(), self.sessions.pop()) else { return };
+        let (context, taken) = (self.shared.context.clone(), work.taken);
+        let erasures = context.announcer.erasures();
+        let attempting = Attempting::new(self.shared.bell.clone(), taken.delivery);
+        let task = self.flying.spawn(async move {
+            let (_place, _attempting) = (place, attempting);
+            let outcome = request::attempt(&context, &mut session, &endpoint, work).await;
+            Landed { outcome, session, erasures }
+        });
+        self.taken.insert(task.id(), taken);
+    }
+
+    /// Waits for the next request to end, whose connection is kept for the next one to `url`, or for a
+    /// place that is waited for, and then there is no outcome. Never ends when there is neither.
+    pub(super) async fn next(&mut self, url: Option<&str>) -> Option<Outcome> {
+        let is_empty = self.flying.is_empty();
+        tokio::select! {
+            Some(ended) = self.flying.join_next_with_id(), if !is_empty => Some(self.landed(ended, url)),
+            place = placed(&mut self.waiting) => {
+                self.waiting = None;
+                self.place = place;
+                None
+            }
+        }
+    }
+
+    fn landed(&mut self, ended: Result<(task::Id, Landed), JoinError>, url: Option<&str>) -> Outcome {
+        match ended {
+            Ok((task, Landed { mut outcome, session, erasures })) => {
+                self.taken.remove(&task);
+                if Some(session.url().to_string().as_str()) == url {
+                    self.sessions.push(session);
+                }
+                if erasures != self.shared.context.announcer.erasures()
+                    && let Fate::Tried { attempt, .. } = &mut outcome.fate
+                    && !attempt.response.is_empty()
+                {
+                    NOT_KEPT.clone_into(&mut attempt.response);
+                }
+                outcome
+            }
+            Err(panic) => {
+                error!("a webhook request panicked: {panic}");
+                let taken = self.taken.remove(&panic.id()).expect("every request that flies is known by its task");
+                request::not_sent(&self.shared.context, taken, FAILED_INSIDE)
+            }
+        }
+    }
+
+    /// Gives up what is kept for a next request that does not come: the place, and connections that have
+    /// waited for too long or that the other side has closed.
+    pub(super) fn rest(&mut self) {
+        (self.place, self.waiting) = (None, None);
+        self.sessions.retain_mut(Session::is_open);
+    }
+
+    /// Closes the connections that carry nothing.
+    pub(super) fn close(&mut self) {
+        self.sessions.clear();
+    }
+}
+
+/// Waits for a place that may not be waited for.
+async fn placed(waiting: &mut Option<Waiting>) -> Option<OwnedSemaphorePermit> {
+    match waiting {
+        Some(waiting) => waiting.await.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+/// Says that a request is under way, for as long as it lives.
+struct Attempting {
+    bell: WebhookBell,
+    delivery: WebhookDeliveryId,
+}
+
+impl Attempting {
+    fn new(bell: WebhookBell, delivery: WebhookDeliveryId) -> Self {
+        bell.begin(delivery);
+        Self { bell, delivery }
+    }
+}
+
+impl Drop for Attempting {
+    fn drop(&mut self) {
+        self.bell.end(self.delivery);
+    }
+}

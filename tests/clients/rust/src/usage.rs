@@ -1,0 +1,31 @@
+//! Usage, in the SDK's strict types.
+
+use resend_rs::Resend;
+
+use crate::check::{Checked, Suite, same};
+use crate::emails::message;
+
+pub(crate) async fn run(suite: &Suite, client: &Resend) -> Checked {
+    suite
+        .check("usage.get", "every field of the strict types; an email counts when it is accepted", async {
+            let before = call!(suite, client, usage.get())?;
+            drop(call!(suite, client, emails.send(message("usage")))?);
+            let after = call!(suite, client, usage.get())?;
+            for (before, after) in
+                [(&before.emails.daily, &after.emails.daily), (&before.emails.monthly, &after.emails.monthly)]
+            {
+                same((after.used, after.limit, after.received), (after.sent, None, 0))?;
+                // A midnight between the two answers begins anew.
+                ensure!(
+                    after.sent == before.sent + 1 || after.resets_at != before.resets_at,
+                    "{before:?} and {after:?}"
+                );
+            }
+            ensure!(after.domains.used >= 1, "domains {:?}", after.domains);
+            ensure!(after.contacts.limit > after.contacts.used, "contacts {:?}", after.contacts);
+            same((after.domains.limit, after.broadcasts.limit), (None, None))?;
+            same(after.rate_limit.duration.as_str(), "1000ms")
+        })
+        .await;
+    Ok(())
+}

@@ -1,0 +1,88 @@
+"""Runs the webhook cases: `suite.py [--seed N] [WORD…]` runs those whose name holds one of the words.
+
+A case is a function of the modules below that `@case` or `@alone` registered; its name is a sentence,
+and it returns its counts as text. Cases that mostly wait run together; those that load the machine
+run one after the other behind them.
+"""
+
+import argparse
+import concurrent.futures
+import pathlib
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "lib")]
+
+from cases import ALONE, TOGETHER  # noqa: E402
+from server import TARGET  # noqa: E402
+from world import World  # noqa: E402
+
+
+class Results:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def run(self, case, world):
+        began = time.monotonic()
+        try:
+            counts, error = case(world), None
+            self.passed += 1
+        except Exception:
+            counts, error = "", traceback.format_exc()
+            self.failed += 1
+        word = "failed" if error else "ok"
+        print(f"{word:6} {case.__name__} ({time.monotonic() - began:.1f} s): {counts}", flush=True)
+        if error:
+            print(error, flush=True)
+
+
+def no_secret_lies_readable_in_a_file(world):
+    """The last case: every secret of every server, and every file that it left."""
+    return world.search_for_secrets()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("words", nargs="*")
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
+    print(f"webhooks: seed {seed}", flush=True)
+
+    def chosen(cases):
+        words = options.words
+        return [case for case in cases if not words or any(word in case.__name__ for word in words)]
+
+    began = time.monotonic()
+    TARGET.mkdir(parents=True, exist_ok=True)
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="webhooks-", dir=TARGET))
+    world = World(directory, seed)
+    results = Results()
+    try:
+        world.start()
+        together = chosen(TOGETHER)
+        with concurrent.futures.ThreadPoolExecutor(max(len(together), 1)) as pool:
+            for done in [pool.submit(results.run, case, world) for case in together]:
+                done.result()
+        for case in chosen(ALONE):
+            results.run(case, world)
+    finally:
+        world.stop()
+    if results.passed:
+        results.run(no_secret_lies_readable_in_a_file, world)
+    if results.failed:
+        print(f"the servers' data and logs are kept in {directory}")
+    else:
+        shutil.rmtree(directory, ignore_errors=True)
+    seconds = time.monotonic() - began
+    print(f"webhooks: {results.passed} passed, {results.failed} failed, {seconds:.0f} s (seed {seed})")
+    return 1 if results.failed or not results.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
