@@ -14,6 +14,7 @@ use super::lane::Shared;
 use super::page::{Endpoint, Taken, Work};
 use super::request;
 use super::settle::{Fate, Outcome};
+use crate::clock::TimestampMs;
 use crate::id::WebhookDeliveryId;
 use crate::outgoing::{CustomerUrl, Session};
 use crate::webhooks::WebhookBell;
@@ -89,14 +90,14 @@ impl Flight {
     }
 
     /// Begins a request that was made ready for.
-    pub(super) fn begin(&mut self, endpoint: Arc<Endpoint>, work: Work) {
+    pub(super) fn begin(&mut self, endpoint: Arc<Endpoint>, work: Work, now_ms: TimestampMs) {
         let (Some(place), Some(mut session)) = (self.place.take(), self.sessions.pop()) else { return };
         let (context, taken) = (self.shared.context.clone(), work.taken);
         let erasures = context.announcer.erasures();
         let attempting = Attempting::new(self.shared.bell.clone(), taken.delivery);
         let task = self.flying.spawn(async move {
             let (_place, _attempting) = (place, attempting);
-            let outcome = request::attempt(&context, &mut session, &endpoint, work).await;
+            let outcome = request::attempt(&context, &mut session, &endpoint, work, now_ms).await;
             Landed { outcome, session, erasures }
         });
         self.taken.insert(task.id(), taken);

@@ -242,7 +242,7 @@ impl Lane {
             }
             let Some(work) = self.ready.pop_front() else { break };
             self.pace.begin(monotonic());
-            self.flight.begin(endpoint, work);
+            self.flight.begin(endpoint, work, now_ms);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::page::{Endpoint, Taken, Work};
 use super::settle::{Fate, Outcome};
+use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::outgoing::Session;
 use crate::signature::sign;
@@ -12,9 +13,14 @@ use crate::webhooks::store::AttemptRow;
 const FAILURE_CHARS_MAX: usize = 300;
 
 /// Posts a delivery, signed with the secrets in force.
-pub(super) async fn attempt(context: &Context, session: &mut Session, endpoint: &Endpoint, work: Work) -> Outcome {
+pub(super) async fn attempt(
+    context: &Context,
+    session: &mut Session,
+    endpoint: &Endpoint,
+    work: Work,
+    sent_ms: TimestampMs,
+) -> Outcome {
     let Work { taken, queued_ms: _, body } = work;
-    let sent_ms = context.now_ms();
     let id = message_id(taken);
     let timestamp_s = sent_ms.div_euclid(1_000);
     let timestamp = timestamp_s.to_string();
