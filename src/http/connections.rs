@@ -60,14 +60,27 @@ mod tests {
     const WITHIN: Duration = Duration::from_secs(20);
     const REQUEST: &[u8] = b"GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
 
-    /// Counts requests, and answers `/large` with more than the buffers of a connection hold.
+    /// How long `/stream` is silent.
+    const SILENCE: Duration = Duration::from_millis(800);
+
+    /// Counts requests, and answers `/large` with more than the buffers of a connection hold, and
+    /// `/stream` with a silence in the middle.
     #[derive(Clone, Default)]
-    struct Counted(Arc<AtomicUsize>);
+    struct Counted(Arc<AtomicUsize>, TaskTracker);
 
     #[async_trait]
     impl Handler for Counted {
         async fn handle(&self, req: &mut Request, _depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
             self.0.fetch_add(1, Ordering::Relaxed);
+            if req.uri().path() == "/stream" {
+                let mut body = res.channel();
+                self.1.spawn(async move {
+                    body.send_data("begun").await.unwrap();
+                    tokio::time::sleep(SILENCE).await;
+                    body.send_data("ended").await.unwrap();
+                });
+                return;
+            }
             let bytes = if req.uri().path() == "/large" { 64 << 20 } else { 1 };
             res.write_body(vec![b'.'; bytes]).unwrap();
         }
@@ -146,6 +159,21 @@ mod tests {
         drop(first);
 
         answered(&mut second).await;
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_is_silent_for_longer_than_the_limits_goes_on() {
+        let brief = SILENCE / 4;
+        let limits =
+            ConnectionLimits { request_wait_max: brief, answer_stall_max: brief, ..ConnectionLimits::default() };
+        let served = Served::within(limits).await;
+        let mut stream = served.sent(b"GET /stream HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+
+        let mut read = Vec::new();
+        timeout(WITHIN, stream.read_to_end(&mut read)).await.unwrap().unwrap();
+
+        let read = String::from_utf8(read).unwrap();
+        assert!(read.contains("begun") && read.contains("ended"), "{read}");
     }
 
     #[tokio::test]
