@@ -8,7 +8,7 @@
 //!
 //! [`AddressSet`] finds addresses in mailboxes and texts.
 //!
-//! Files in reading order: `domain.rs`, `email.rs`, `mailbox.rs`, `set.rs`, `error.rs`; `strings.rs` gives all three their text form in JSON and in stored rows.
+//! Files in reading order: `domain.rs`, `email.rs`, `mailbox.rs`, `set.rs`, `escapes.rs` (how texts hide addresses), `error.rs`; `strings.rs` gives all three their text form in JSON and in stored rows.
 //!
 //! Invariants: a value holds no control character, so none can break a header or an SMTP command; `parse` of what `Display` prints gives the same value back; equal values have one spelling.
 //! Left out on purpose: groups, comments, routes and address literals of RFC 5322 and RFC 5321, and any opinion about which domains can be delivered to.
@@ -16,6 +16,7 @@
 mod domain;
 mod email;
 mod error;
+mod escapes;
 mod mailbox;
 mod set;
 mod strings;

@@ -2,10 +2,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use super::escapes::{self, Escapes};
 use super::{EmailAddress, Mailbox};
 
 /// Characters of a domain that are looked at: more than the 253 that one has.
 const DOMAIN_CHARS_MAX: usize = 256;
+/// The sign between the parts of an address, and what stands for it in texts.
+const AT_SIGNS: [&str; 4] = ["@", "%40", "=40", "\\u0040"];
 
 /// Addresses that mailboxes and texts are searched for, without regard to letter case. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -65,14 +68,19 @@ impl AddressSet {
     }
 
     /// Returns whether a text holds one of the addresses: as an address of its own, and not as a part
-    /// of a longer one.
+    /// of a longer one. It may stand there in the escapes of JSON, of a URL or of quoted-printable.
     pub fn is_mentioned_in(&self, text: &str) -> bool {
-        if !text.contains('@') {
+        if !AT_SIGNS.iter().any(|sign| text.contains(sign)) {
             return false;
         }
+        self.is_read_in(text)
+            || Escapes::ALL.iter().filter_map(|escapes| escapes.read(text)).any(|text| self.is_read_in(&text))
+    }
+
+    fn is_read_in(&self, text: &str) -> bool {
         let text = text.to_lowercase();
-        text.match_indices('@').any(|(at, _)| {
-            let (before, after) = (&text[..at], &text[at + 1..]);
+        AT_SIGNS.iter().flat_map(|sign| text.match_indices(sign)).any(|(at, sign)| {
+            let (before, after) = (&text[..at], &text[at + sign.len()..]);
             domains_at(after)
                 .filter_map(|domain| self.known.locals.get(domain))
                 .flatten()
@@ -84,10 +92,10 @@ impl AddressSet {
 
 /// Returns whether a local part can begin after this text. What quotes an address in a text or sets
 /// it off counts as such, though a local part may hold it (RFC 5322 §3.2.3): `to=ada@example.com`,
-/// `'ada@example.com'`.
+/// `'ada@example.com'`. So does an escape, whatever it stands for: `\nada@example.com`.
 fn ends_before_a_local_part(before: &str) -> bool {
     let Some(last) = before.chars().next_back() else { return true };
-    !(last.is_alphanumeric() || "!#$%&+-.^_~".contains(last))
+    !(last.is_alphanumeric() || "!#$%&+-.^_~".contains(last)) || escapes::is_at_end(before)
 }
 
 /// Returns what a domain at the start of this text can be: up to each place where no label goes on. A
@@ -174,6 +182,23 @@ mod tests {
             "an D@BÜCHER.example",
             "d@bücher.example…",
             "e.f@g.example",
+            r#"{"error":"\u003cada@example.com\u003e: no such user"}"#,
+            r#"{"error":"x:\nada@example.com\ty"}"#,
+            r"\rada@example.com",
+            r"ada\u0040example.com",
+            r#"{"to":["\u0061da@example\u002ecom"]}"#,
+            r"d@b\u00fccher.example",
+            "%3Cada@example.com%3E",
+            "/x?to=ada%40example.com&y",
+            "/x?to=%61da%40EXAMPLE%2Ecom",
+            "d@b%C3%BCcher.example",
+            "=3Cada@example.com=3E",
+            "ada=40example.com",
+            "<ada@exam=\r\nple.com>",
+            r"\u003cada%40example.com",
+            r"mailto:\nada%40example.com",
+            "to=adada%40example.com",
+            "for=ada=40example.com",
         ] {
             assert!(set.is_mentioned_in(text), "{text}");
         }
@@ -198,6 +223,14 @@ mod tests {
             "ada@mail.example.com",
             "ada@@example.com",
             "f@g.example",
+            "nada%40example.com",
+            r"nada\u0040example.com",
+            "ada%4example.com",
+            "ada=4 0example.com",
+            r"\xada@example.com",
+            r"u003cada@example.com",
+            "3cada@example.com",
+            "ada%40example.company",
         ] {
             assert!(!set.is_mentioned_in(text), "{text}");
         }
@@ -206,15 +239,16 @@ mod tests {
     proptest! {
         #[test]
         fn an_address_is_found_between_any_texts(
-            before in "(.{0,20}[ <;:,\"'=(])?",
-            after in "([ >;:,\"')].{0,20})?",
+            before in "(.{0,20}([ <;:,\"'=(]|\\\\u003[cC]|\\\\[nrt]|[%=]3[cC]))?",
+            at in "@|%40|=40|\\\\u0040",
+            after in "(([ >;:,\"')]|\\\\u003[eE]|\\\\[nrt]|[%=]3[eE]).{0,20})?",
         ) {
-            let text = format!("{before}Ada@eXample.com{after}");
+            let text = format!("{before}Ada{at}eXample.com{after}");
             prop_assert!(set(&["ada@example.com"]).is_mentioned_in(&text));
         }
 
         #[test]
-        fn no_text_panics_the_search(text in ".{0,60}|[a@.ø\u{301}-]{0,60}") {
+        fn no_text_panics_the_search(text in ".{0,60}|[a@.ø\u{301}-]{0,60}|[a@.\\\\u04%=]{0,60}") {
             let set = set(&["ada@example.com", "a@a.example"]);
             let _ = (set.contains(&text), set.is_mentioned_in(&text));
         }

@@ -7,16 +7,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::clock::{DAY_MS, TimestampMs};
 use crate::context::Context;
 use crate::id::{ContactId, Id, TeamId, TopicId};
 use crate::store::tables::TOPIC_CHOICES;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::topics;
 
-/// How long choices outlive their topic: mail that was accepted before may wait for 30 days and is
-/// then tried for two.
-const KEPT_MS: TimestampMs = 40 * DAY_MS;
 /// Deleted topics of one team that a walk looks for.
 const TOPICS_MAX: usize = 1_000;
 /// Bytes that a removed choice takes in a commit, about.
@@ -42,13 +38,12 @@ pub async fn forget_choices(context: &Context) -> Result<(), StoreError> {
 }
 
 async fn forget_in(context: &Context, steps: Steps) -> Result<(), StoreError> {
-    let before_ms = context.now_ms() - KEPT_MS;
+    let now_ms = context.now_ms();
     loop {
-        let deleted = context.store.read(move |tx| topics::deleted_before(tx, before_ms, TOPICS_MAX)).await?;
-        let Some((team, deleted)) = deleted else { return Ok(()) };
-        let deleted = Arc::new(deleted);
-        remove_choices(context, team, deleted.iter().copied().collect(), steps).await?;
-        let forget = move |tx: &WriteTx<'_>| topics::forget_deleted(tx, team, &deleted);
+        let forgotten = context.store.read(move |tx| topics::forgotten(tx, now_ms, TOPICS_MAX)).await?;
+        let Some((team, forgotten)) = forgotten else { return Ok(()) };
+        remove_choices(context, team, forgotten.iter().map(|topic| topic.id).collect(), steps).await?;
+        let forget = move |tx: &WriteTx<'_>| topics::forget_deleted(tx, team, &forgotten);
         context.store.write_bulk::<_, StoreError>(forget).await?;
     }
 }
@@ -194,5 +189,37 @@ mod tests {
         context.clock.advance(Duration::from_secs(24 * 60 * 60));
         forget_choices(&context).await.unwrap();
         assert_eq!(left(), [0, 20, 0, 0]);
+    }
+
+    #[tokio::test]
+    async fn a_choice_that_is_made_while_others_are_forgotten_keeps_a_note() {
+        const KEPT: Duration = Duration::from_secs(40 * 24 * 60 * 60);
+        let (_directory, context) = Context::temporary();
+        let topic: TopicId = context.id();
+        let note = async |now_ms| {
+            let note = move |tx: &WriteTx<'_>| topics::note_deleted(tx, TEAM, topic, now_ms);
+            context.store.write::<_, StoreError>(note).await.unwrap();
+        };
+        note(context.now_ms()).await;
+        context.clock.advance(KEPT);
+        note(context.now_ms()).await;
+        let now_ms = context.now_ms();
+        assert_eq!(context.store.read_now(|tx| topics::forgotten(tx, now_ms, 10)).unwrap(), None, "it is still kept");
+        context.clock.advance(Duration::from_millis(1));
+        let now_ms = context.now_ms();
+        let forgotten = context.store.read_now(|tx| topics::forgotten(tx, now_ms, 10)).unwrap();
+        let (_, forgotten) = forgotten.expect("the first note counts");
+
+        // The sweep has passed the place of this choice.
+        note(now_ms).await;
+        let forget = move |tx: &WriteTx<'_>| topics::forget_deleted(tx, TEAM, &forgotten);
+        context.store.write::<_, StoreError>(forget).await.unwrap();
+
+        assert!(is_noted(&context, TEAM, topic));
+        forget_choices(&context).await.unwrap();
+        assert!(is_noted(&context, TEAM, topic));
+        context.clock.advance(KEPT + Duration::from_millis(1));
+        forget_choices(&context).await.unwrap();
+        assert!(!is_noted(&context, TEAM, topic));
     }
 }

@@ -89,6 +89,8 @@ pub(super) enum Progress {
     More,
     /// Nothing can be done before another email has settled.
     Waiting,
+    /// Nothing can be done before requests that are under way have been logged.
+    Logging,
     /// Nothing of the addresses is left, nor of the erasure.
     Done,
 }
@@ -210,7 +212,7 @@ pub(super) fn erase(
         Progress::Done => {
             tx.delete(&ERASURES, &key)?;
         }
-        Progress::Waiting => {}
+        Progress::Waiting | Progress::Logging => {}
         Progress::More => tx.put(&ERASURES, &key, &row)?,
     }
     Ok((progress, row))

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tracing::{error, info};
 
@@ -21,13 +20,13 @@ const TURN_PAGES: usize = 20;
 const WAITING_ROUNDS_MAX: u32 = 64;
 /// The longest pause after a failure, in rounds.
 const FAILED_ROUNDS_MAX: u32 = 1_024;
-/// How long a round waits for requests that are under way: the log is written ten times a second.
-const REQUESTS_WITHIN: Duration = Duration::from_millis(500);
+/// The longest pause of one that waits for requests, in rounds: the log is written ten times a second.
+const LOGGING_ROUNDS_MAX: u32 = 1;
 
 /// The erasures of the instance.
 pub struct Erasures {
     context: Context,
-    /// Those that wait for emails to settle, or have failed. A cache: after a start each is looked at
+    /// Those that wait for emails to settle or for requests to be logged, or have failed. A cache: after a start each is looked at
     /// once.
     pauses: Mutex<HashMap<ErasureKey, Pause>>,
     /// Requests that the log does not hold yet.
@@ -93,6 +92,7 @@ impl Erasures {
         match self.take_turn(key).await {
             Ok(Progress::More) => {}
             Ok(Progress::Waiting) => self.pause(key, WAITING_ROUNDS_MAX),
+            Ok(Progress::Logging) => self.pause(key, LOGGING_ROUNDS_MAX),
             Ok(Progress::Done) => {
                 self.lock().remove(&key);
                 info!(team.id = %team, erasure.id = %id, "erasure {id} is done");
@@ -153,7 +153,7 @@ impl Erasures {
         let (found, row) = look.await?;
         match found {
             Found::Nothing => return Ok(Progress::Waiting),
-            Found::RequestLogAhead if !self.requests_are_written(key).await => return Ok(Progress::Waiting),
+            Found::RequestLogAhead if !self.requests_are_written(key) => return Ok(Progress::Logging),
             _ => {}
         }
         if let Some(stage) = found.passed(row.stage) {
@@ -186,18 +186,15 @@ impl Erasures {
         }
     }
 
-    /// Waits a moment for the requests that were under way when it was first asked; returns whether
-    /// each of them has been written.
-    async fn requests_are_written(&self, key: ErasureKey) -> bool {
-        let barrier = {
-            let mut barriers = self.barriers.lock().unwrap_or_else(PoisonError::into_inner);
-            barriers.entry(key).or_insert_with(|| self.unwritten.barrier()).clone()
-        };
-        if tokio::time::timeout(REQUESTS_WITHIN, barrier.passed()).await.is_err() {
-            return false;
+    /// Returns whether every request has been written that was under way when this was first asked. It
+    /// does not wait: other erasures would wait too.
+    fn requests_are_written(&self, key: ErasureKey) -> bool {
+        let mut barriers = self.barriers.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_passed = barriers.entry(key).or_insert_with(|| self.unwritten.barrier()).is_passed();
+        if is_passed {
+            barriers.remove(&key);
         }
-        self.barriers.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-        true
+        is_passed
     }
 
     fn paused(&self) -> HashSet<ErasureKey> {

@@ -15,7 +15,7 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::id::{EventId, Id, TeamId, WebhookId};
 use crate::store::tables::{EVENT_MESSAGES, EVENT_OUTBOX, EVENT_SUBSCRIPTIONS};
-use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, skip_corrupt};
 
 /// Which enabled endpoints of a team hear of what, on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,8 @@ impl Row for MessageRow {}
 pub struct OutboxRow {
     /// The event's type.
     pub event_type: EventType,
+    /// When it happened.
+    pub at_ms: TimestampMs,
     /// When it was written down: what the 24 hours of a delivery begin at.
     pub queued_ms: TimestampMs,
     /// The endpoints.
@@ -109,24 +111,6 @@ pub(super) fn tell(
     Ok(())
 }
 
-/// Writes an event of no team's own doing down for one endpoint: a test of it.
-///
-/// # Errors
-/// [`StoreError`].
-pub fn tell_one(
-    tx: &WriteTx<'_>,
-    context: &Context,
-    team: TeamId,
-    webhook: WebhookId,
-    (event_type, body): (EventType, String),
-) -> Result<EventId, StoreError> {
-    let told = Told { team, id: context.id(), event_type, at_ms: context.now_ms() };
-    queue(tx, context, told, vec![webhook], body)?;
-    let announcer = context.announcer.clone();
-    tx.after_commit(move || announcer.ring_outbox());
-    Ok(told.id)
-}
-
 fn queue(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -134,10 +118,10 @@ fn queue(
     endpoints: Vec<WebhookId>,
     body: String,
 ) -> Result<(), StoreError> {
-    let key = (told.team, told.id);
-    let message = MessageRow { event_type: told.event_type, at_ms: told.at_ms, body };
-    tx.put(&EVENT_MESSAGES, &key, &message)?;
-    tx.put(&EVENT_OUTBOX, &key, &OutboxRow { event_type: told.event_type, queued_ms: context.now_ms(), endpoints })
+    let Told { team, id, event_type, at_ms } = told;
+    tx.put(&EVENT_MESSAGES, &(team, id), &MessageRow { event_type, at_ms, body })?;
+    let row = OutboxRow { event_type, at_ms, queued_ms: context.now_ms(), endpoints };
+    tx.put(&EVENT_OUTBOX, &(team, id), &row)
 }
 
 fn subscribers(tx: &impl Reads, team: TeamId, event_type: EventType) -> Result<Vec<WebhookId>, StoreError> {
@@ -159,20 +143,24 @@ pub struct Outgoing {
 
 /// Takes events out of the outbox until they come to `deliveries_max` deliveries or more, teams and
 /// events in the order of their ids. The caller queues a delivery for each endpoint in the same
-/// transaction.
+/// transaction. A row that does not read goes too, and is not among them.
 ///
 /// # Errors
 /// [`StoreError`].
 pub fn take_outgoing(tx: &WriteTx<'_>, deliveries_max: usize) -> Result<Vec<Outgoing>, StoreError> {
-    let (mut taken, mut deliveries) = (Vec::new(), 0);
+    let (mut taken, mut unreadable, mut deliveries) = (Vec::new(), Vec::new(), 0);
     tx.scan(&EVENT_OUTBOX, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |(team, event), row| {
-        let row: OutboxRow = row.decode()?;
+        let what = format_args!("event {event} of team {team} in the outbox");
+        let Some(row) = skip_corrupt::<OutboxRow>(row.decode(), what)? else {
+            unreadable.push((team, event));
+            return if unreadable.len() < deliveries_max { NEXT } else { STOP };
+        };
         deliveries += row.endpoints.len();
         taken.push(Outgoing { team, event, row });
         if deliveries < deliveries_max { NEXT } else { STOP }
     })?;
-    for Outgoing { team, event, row: _ } in &taken {
-        tx.delete(&EVENT_OUTBOX, &(*team, *event))?;
+    for key in taken.iter().map(|outgoing| (outgoing.team, outgoing.event)).chain(unreadable) {
+        tx.delete(&EVENT_OUTBOX, &key)?;
     }
     Ok(taken)
 }

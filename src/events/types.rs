@@ -123,20 +123,25 @@ impl<'de> Deserialize<'de> for EventType {
     }
 }
 
-/// A set of types. On disk a number with a bit for each.
+/// A set of types: named ones, or all but those that have to be named. On disk a number with a bit for
+/// each type, and one that stands for all, so that it stands for those of later versions too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EventTypes(u64);
 
 impl EventTypes {
+    /// Stands for every type that has not to be named.
+    const ALL: u64 = 1 << 63;
+
     /// Returns every type but those that have to be named.
-    pub fn all() -> Self {
-        EventType::all().filter(|event_type| !event_type.is_opt_in()).collect()
+    pub const fn all() -> Self {
+        Self(Self::ALL)
     }
 
     /// Returns whether the type is one of the set.
     pub const fn contains(self, event_type: EventType) -> bool {
-        self.0 & event_type.bit() != 0
+        let meant = if event_type.is_opt_in() { 0 } else { Self::ALL };
+        self.0 & (event_type.bit() | meant) != 0
     }
 
     /// Returns whether there is no type in the set.
@@ -167,6 +172,7 @@ mod tests {
             assert_eq!(EventType::parse(name), Some(*event_type));
             assert_eq!(event_type.as_str(), *name);
             assert_eq!(TYPES.iter().filter(|(_, _, other)| other == number).count(), 1, "{name}");
+            assert!(*number < 63, "{name}");
         }
         assert_eq!(EventType::parse("email.received"), None);
     }
@@ -177,6 +183,13 @@ mod tests {
 
         assert!(!all.contains(EventType::EmailPrefetched));
         assert_eq!(all.iter().count(), TYPES.len() - 1);
+    }
+
+    #[test]
+    fn all_is_kept_as_such_and_not_as_the_types_there_are() {
+        assert_eq!(EventTypes::all(), EventTypes(1 << 63));
+        assert_ne!(EventTypes::all(), EventTypes::all().iter().collect());
+        assert_eq!(serde_json::to_string(&EventTypes::all()).unwrap(), "9223372036854775808");
     }
 
     #[test]

@@ -217,7 +217,7 @@ impl<'de> Visitor<'de> for Items {
 fn refuse(error: &serde_json::Error, path: &str) -> ApiError {
     use serde_json::error::Category;
 
-    let detail = detail(error);
+    let detail = if is_secret(path) { detail_without_value(error) } else { detail(error) };
     match error.classify() {
         Category::Data if path == "." || path.is_empty() => {
             ApiError::validation(format!("Invalid request body: {detail}."))
@@ -232,14 +232,42 @@ fn refuse(error: &serde_json::Error, path: &str) -> ApiError {
     }
 }
 
-/// Returns the parser's sentence, without its position when that is all it adds, bounded.
+/// Returns whether a path leads into a field that the request log leaves out: the answer is logged too.
+fn is_secret(path: &str) -> bool {
+    path.split(['.', '[']).any(logs::is_secret_field)
+}
+
+/// Returns the parser's sentence without the value that it is about. The types' own sentences repeat
+/// none.
+fn detail_without_value(error: &serde_json::Error) -> String {
+    const REPEATING: [&str; 3] = ["invalid type", "invalid value", "unknown variant"];
+    let sentence = sentence(error);
+    let Some(begins) = REPEATING.iter().find(|begins| sentence.starts_with(**begins)) else {
+        return bounded(&sentence);
+    };
+    // What is expected stands last, in words of the types alone.
+    match sentence.rsplit_once(", expected ") {
+        Some((_, expected)) => bounded(&format!("{begins}, expected {expected}")),
+        None => (*begins).to_owned(),
+    }
+}
+
+/// Returns the parser's sentence, bounded.
 fn detail(error: &serde_json::Error) -> String {
+    bounded(&sentence(error))
+}
+
+/// Returns the parser's sentence, without its position when that is all it adds.
+fn sentence(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
-    let sentence = match error.classify() {
-        serde_json::error::Category::Data => text.strip_suffix(&position).unwrap_or(&text),
-        _ => &text,
-    };
+    match error.classify() {
+        serde_json::error::Category::Data => text.strip_suffix(&position).unwrap_or(&text).to_owned(),
+        _ => text,
+    }
+}
+
+fn bounded(sentence: &str) -> String {
     sentence.chars().filter(|c| !c.is_control()).take(DETAIL_CHARS_MAX).collect()
 }
 
@@ -305,6 +333,44 @@ mod tests {
             (r#"{"name": "a"} x"#, 400, "The request body is not valid JSON: trailing characters at line 1 column 15."),
         ] {
             assert_eq!(refused(raw), (status, message.to_owned()), "{raw}");
+        }
+    }
+
+    #[test]
+    fn no_refusal_repeats_what_the_log_leaves_out() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "only refusals are read")]
+        struct Secrets {
+            html: Option<String>,
+            attachments: Option<Vec<Attachment>>,
+            signing_secret: Option<u8>,
+            subject: Option<u8>,
+        }
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "only refusals are read")]
+        struct Attachment {
+            filename: String,
+        }
+
+        for (raw, message) in [
+            (r#"{"html": 81726}"#, "Invalid `html` field: invalid type, expected a string."),
+            (r#"{"attachments": "Zq9"}"#, "Invalid `attachments` field: invalid type, expected a sequence."),
+            (
+                r#"{"attachments": "Zq9, expected Zq9"}"#,
+                "Invalid `attachments` field: invalid type, expected a sequence.",
+            ),
+            (r#"{"attachments": ["Zq9"]}"#, "Invalid `attachments[0]` field: invalid type, expected an object."),
+            (
+                r#"{"attachments": [{"filename": 8}]}"#,
+                "Invalid `attachments[0].filename` field: invalid type, expected a string.",
+            ),
+            (r#"{"attachments": [{}]}"#, "Invalid `attachments[0]` field: missing field `filename`."),
+            (r#"{"signing_secret": 81726}"#, "Invalid `signing_secret` field: invalid value, expected u8."),
+            (r#"{"subject": "Zq9"}"#, "Invalid `subject` field: invalid type: string \"Zq9\", expected u8."),
+        ] {
+            assert_eq!(parse::<Secrets>(raw.as_bytes(), &[]).unwrap_err().message, message, "{raw}");
         }
     }
 

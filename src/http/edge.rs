@@ -1,6 +1,7 @@
 //! What happens around every request, matched or not: its id, its span, the rate-limit headers,
 //! CORS, and the shape of the answers salvo would give itself.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use salvo::http::header::{
@@ -30,7 +31,8 @@ pub(crate) struct Edge {
 impl Handler for Edge {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let id: LogId = self.ids.draw();
-        let span = tracing::info_span!("request", request.id = %id, method = %req.method(), path = shown_path(req));
+        let span =
+            tracing::info_span!("request", request.id = %id, method = %req.method(), path = &*shown(req.uri().path()));
         depot.insert_typed(Arc::clone(&self.services));
         // The request log keeps the request under its id.
         depot.insert_typed(id);
@@ -54,10 +56,20 @@ impl Handler for Edge {
     }
 }
 
-/// Returns the path as the log may show it: an unsubscribe token opts its recipient out.
-fn shown_path(req: &Request) -> &str {
-    let path = req.uri().path();
-    if path.trim_start_matches('/').starts_with("unsubscribe/") { "/unsubscribe/…" } else { path }
+/// Returns a path as the log may show it: an unsubscribe token opts its recipient out, and an address
+/// would stay there when it is erased.
+fn shown(path: &str) -> Cow<'_, str> {
+    const AT_SIGNS: [&str; 2] = ["@", "%40"];
+    let is_address = |segment: &str| AT_SIGNS.iter().any(|sign| segment.contains(sign));
+    if path.trim_start_matches('/').starts_with("unsubscribe/") {
+        return Cow::Borrowed("/unsubscribe/…");
+    }
+    if !is_address(path) {
+        return Cow::Borrowed(path);
+    }
+    let segments: Vec<&str> =
+        path.split('/').map(|segment| if is_address(segment) { "[address]" } else { segment }).collect();
+    Cow::Owned(segments.join("/"))
 }
 
 /// Which origins' pages may call the API from a browser.
@@ -147,4 +159,25 @@ pub(crate) async fn shape_errors(req: &mut Request, _depot: &mut Depot, res: &mu
     };
     error.render(req, res);
     ctrl.skip_rest();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_log_shows_no_address_and_no_token() {
+        for (path, expected) in [
+            ("/contacts/ada@example.com", "/contacts/[address]"),
+            ("/contacts/ada%40example.com/topics", "/contacts/[address]/topics"),
+            ("/audiences/x/contacts/ada%40example.com", "/audiences/x/contacts/[address]"),
+            ("/a@b/c/d@e", "/[address]/c/[address]"),
+            ("/emails/0190a6c0-0000-7000-8000-000000000001", "/emails/0190a6c0-0000-7000-8000-000000000001"),
+            ("/", "/"),
+            ("/unsubscribe/abc", "/unsubscribe/…"),
+            ("//unsubscribe/abc@d", "/unsubscribe/…"),
+        ] {
+            assert_eq!(shown(path), expected, "{path}");
+        }
+    }
 }

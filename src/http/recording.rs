@@ -15,6 +15,12 @@ use crate::clock::monotonic;
 use crate::id::LogId;
 use crate::logs::{Answered, BodyCopy, HELD_BYTES_MAX, LoggedBody, RequestLog};
 
+/// Method, matched path, and the fields of the answer that are secret there and nowhere else.
+const SECRETS_OF_ANSWERS: &[(&str, &str, &[&str])] = &[
+    // The link holds a token that never expires, and opens its page to everyone who has it.
+    ("POST", "contacts/{id}/preferences-link", &["url"]),
+];
+
 /// Hands requests to the log.
 pub(super) struct Recorder(pub(super) Arc<RequestLog>);
 
@@ -75,9 +81,18 @@ impl Handler for Recorder {
             duration: started.elapsed(),
             request_body,
             response_body: body_of(res),
+            response_secrets: secrets_of(req.method().as_str(), req.matched_path()),
         };
         self.0.hand_over(begun, answered);
     }
+}
+
+/// Returns the fields that are secret in the answers of a route.
+fn secrets_of(method: &str, matched_path: &str) -> &'static [&'static str] {
+    SECRETS_OF_ANSWERS
+        .iter()
+        .find(|(its_method, path, _)| *its_method == method && *path == matched_path)
+        .map_or(&[], |(_, _, fields)| fields)
 }
 
 /// Returns the status the answer leaves with: one that no handler set follows from its body.

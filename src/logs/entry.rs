@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::redact::{BodyCopy, redact};
+use super::redact::{BodyCopy, redact_also};
 use super::store::{COPY_BYTES_MAX, LogRow, PreparedLog};
 use super::unwritten::Begun;
 use crate::id::{ApiKeyId, LogId, TeamId};
@@ -37,9 +37,9 @@ impl LoggedBody {
         }
     }
 
-    fn into_json(self) -> Option<String> {
+    fn into_json(self, secrets: &'static [&'static str]) -> Option<String> {
         match self {
-            Self::Held(bytes) => redact((*bytes).as_ref(), COPY_BYTES_MAX).into_json(),
+            Self::Held(bytes) => redact_also((*bytes).as_ref(), COPY_BYTES_MAX, secrets).into_json(),
             Self::Copied(copy) => copy.into_json(),
         }
     }
@@ -67,6 +67,8 @@ pub struct Answered<'a> {
     pub request_body: Option<LoggedBody>,
     /// The body of the answer, where there was one.
     pub response_body: Option<LoggedBody>,
+    /// The fields of the answer that are secret because of what was asked, beside those that always are.
+    pub response_secrets: &'static [&'static str],
 }
 
 /// A request in the queue of the log.
@@ -76,13 +78,25 @@ pub(super) struct Entry {
     row: LogRow,
     request_body: Option<LoggedBody>,
     response_body: Option<LoggedBody>,
+    response_secrets: &'static [&'static str],
     begun: Begun,
 }
 
 impl Entry {
     pub(super) fn new(begun: Begun, answered: Answered<'_>) -> Self {
-        let Answered { id, team, key, method, path, user_agent, status, duration, request_body, response_body } =
-            answered;
+        let Answered {
+            id,
+            team,
+            key,
+            method,
+            path,
+            user_agent,
+            status,
+            duration,
+            request_body,
+            response_body,
+            response_secrets,
+        } = answered;
         let user_agent = user_agent.map(|agent| cut(&String::from_utf8_lossy(agent), USER_AGENT_CHARS_MAX));
         let row = LogRow {
             method: cut(method, METHOD_CHARS_MAX),
@@ -92,7 +106,7 @@ impl Entry {
             duration_ms: u32::try_from(duration.as_millis()).unwrap_or(u32::MAX),
             user_agent: user_agent.filter(|agent| !agent.is_empty()),
         };
-        Self { id, team, row, request_body, response_body, begun }
+        Self { id, team, row, request_body, response_body, response_secrets, begun }
     }
 
     /// Returns about how much memory it takes.
@@ -105,9 +119,9 @@ impl Entry {
     /// Makes the copies of the bodies and encodes what is written. It takes microseconds, and more
     /// for large bodies: it belongs on a thread that may block.
     pub(super) fn prepare(self, keyring: &Keyring) -> (PreparedLog, Begun) {
-        let Self { id, team, row, request_body, response_body, begun } = self;
-        let request = request_body.and_then(LoggedBody::into_json);
-        let response = response_body.and_then(LoggedBody::into_json);
+        let Self { id, team, row, request_body, response_body, response_secrets, begun } = self;
+        let request = request_body.and_then(|body| body.into_json(&[]));
+        let response = response_body.and_then(|body| body.into_json(response_secrets));
         (PreparedLog::new(keyring, (team, id), &row, request, response), begun)
     }
 }

@@ -29,6 +29,7 @@ mod unwritten;
 pub use entry::{Answered, HELD_BYTES_MAX, LoggedBody};
 pub(crate) use erase::{newest, page_that_mentions, remove};
 pub use recorder::{Recording, RequestLog};
+pub(crate) use redact::is_secret_field;
 pub use redact::{BodyCopy, redact};
 pub use retention::purge;
 pub use service::Logs;

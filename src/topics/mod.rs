@@ -20,4 +20,6 @@ pub use model::{
     Description, NewTopic, SendTopic, Subscription, TOPICS_MAX, Topic, TopicChanges, TopicName, Visibility,
 };
 pub use service::{CreateTopicError, DeleteTopicError, Topics, UpdateTopicError};
-pub use store::{DeletedTopicRow, TopicRow, all, deleted_before, find, find_for_send, forget_deleted, note_deleted};
+pub use store::{
+    DeletedTopicRow, ForgottenTopic, TopicRow, all, find, find_for_send, forget_deleted, forgotten, note_deleted,
+};

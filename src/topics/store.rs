@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{SendTopic, Subscription, Topic, Visibility};
-use crate::clock::TimestampMs;
+use crate::clock::{DAY_MS, TimestampMs};
 use crate::id::{Id, TeamId, TopicId};
 use crate::store::tables::{DELETED_TOPICS, TOPICS};
 use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
@@ -41,50 +41,73 @@ pub struct DeletedTopicRow {
 }
 impl Row for DeletedTopicRow {}
 
-/// Notes that a choice is made about a deleted topic, so that it is forgotten in time. The first note
-/// counts.
+/// How long choices outlive their topic: mail that was accepted before may wait for 30 days and is
+/// then tried for two.
+const CHOICES_KEPT_MS: TimestampMs = 40 * DAY_MS;
+
+/// Notes that a topic was deleted, or that a choice is made about a deleted one, so that choices are
+/// forgotten in time. The first note counts until they are: after that the sweep may have passed the
+/// place of this one.
 ///
 /// # Errors
 /// [`StoreError`].
 pub fn note_deleted(tx: &WriteTx<'_>, team: TeamId, id: TopicId, now_ms: TimestampMs) -> Result<(), StoreError> {
-    if tx.contains(&DELETED_TOPICS, &(team, id))? {
+    let noted = tx.get(&DELETED_TOPICS, &(team, id))?;
+    if noted.is_some_and(|noted| noted.deleted_ms >= now_ms - CHOICES_KEPT_MS) {
         return Ok(());
     }
     tx.put(&DELETED_TOPICS, &(team, id), &DeletedTopicRow { deleted_ms: now_ms })
 }
 
-/// Returns the topics of one team, up to `max`, that were deleted before `before_ms` and are still
-/// noted; none when there are none of any team.
+/// A topic about which choices are kept no longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForgottenTopic {
+    /// Its id.
+    pub id: TopicId,
+    /// What its note says.
+    noted: DeletedTopicRow,
+}
+
+/// Returns the topics of one team, up to `max`, that are noted as deleted and whose choices are kept no
+/// longer at `now_ms`; none when there are none of any team.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn deleted_before(
+pub fn forgotten(
     tx: &impl Reads,
-    before_ms: TimestampMs,
+    now_ms: TimestampMs,
     max: usize,
-) -> Result<Option<(TeamId, Vec<TopicId>)>, StoreError> {
-    let mut deleted: Option<(TeamId, Vec<TopicId>)> = None;
+) -> Result<Option<(TeamId, Vec<ForgottenTopic>)>, StoreError> {
+    let mut forgotten: Option<(TeamId, Vec<ForgottenTopic>)> = None;
     let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
     tx.scan(&DELETED_TOPICS, &from, &to, Order::Ascending, |(team, id), row| {
-        if row.decode()?.deleted_ms >= before_ms {
+        let noted: DeletedTopicRow = row.decode()?;
+        if noted.deleted_ms >= now_ms - CHOICES_KEPT_MS {
             return NEXT;
         }
-        let (of, topics) = deleted.get_or_insert_with(|| (team, Vec::new()));
+        let (of, topics) = forgotten.get_or_insert_with(|| (team, Vec::new()));
         if *of != team || topics.len() == max {
             return STOP;
         }
-        topics.push(id);
+        topics.push(ForgottenTopic { id, noted });
         NEXT
     })?;
-    Ok(deleted)
+    Ok(forgotten)
 }
 
-/// Forgets that topics were deleted: nothing is left that is about them.
+/// Removes the notes of topics about which nothing is left. One that has been renewed since it was read
+/// stays: there is a later choice.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn forget_deleted(tx: &WriteTx<'_>, team: TeamId, topics: &[TopicId]) -> Result<(), StoreError> {
-    topics.iter().try_for_each(|id| tx.delete(&DELETED_TOPICS, &(team, *id)).map(|_| ()))
+pub fn forget_deleted(tx: &WriteTx<'_>, team: TeamId, topics: &[ForgottenTopic]) -> Result<(), StoreError> {
+    for ForgottenTopic { id, noted } in topics {
+        let key = (team, *id);
+        if tx.get(&DELETED_TOPICS, &key)?.as_ref() == Some(noted) {
+            tx.delete(&DELETED_TOPICS, &key)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the team's topic of that id.

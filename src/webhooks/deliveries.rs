@@ -32,10 +32,7 @@ impl Webhooks {
                 if !tx.contains(&WEBHOOKS, &(team, webhook))? {
                     return Err(DeliveryError::UnknownWebhook);
                 }
-                let show = |id, row: &DeliveryRow| {
-                    let message = events::message(tx, team, row.event)?;
-                    Ok(Some(delivery(id, row, message.as_ref(), &bell)))
-                };
+                let show = |id, row: &DeliveryRow| Ok(Some(delivery(id, row, &bell)));
                 Ok(page_under(tx, &WEBHOOK_DELIVERIES, team, webhook, query, |id, row| show(id, &row.decode()?))?)
             })
             .await
@@ -57,7 +54,7 @@ impl Webhooks {
             .read(move |tx| {
                 let row = find(tx, team, webhook, id)?;
                 let message = events::message(tx, team, row.event)?;
-                let delivery = delivery(id, &row, message.as_ref(), &bell);
+                let delivery = delivery(id, &row, &bell);
                 Ok(WholeDelivery { delivery, payload: message.map(|message| message.body) })
             })
             .await
@@ -144,7 +141,15 @@ impl Webhooks {
                 let body = events::sample(event_type, now_ms);
                 events::put_message(tx, team, event, &MessageRow { event_type, at_ms: now_ms, body })?;
                 let state = DeliveryState::Queued { due_ms: now_ms };
-                let row = DeliveryRow { event, event_type, queued_ms: now_ms, state, counted: 0, attempts: Vec::new() };
+                let row = DeliveryRow {
+                    event,
+                    event_type,
+                    at_ms: now_ms,
+                    queued_ms: now_ms,
+                    state,
+                    counted: 0,
+                    attempts: Vec::new(),
+                };
                 store::put_queued(tx, (team, webhook, id), &row)?;
                 ring_after(tx, &bell, webhook);
                 Ok(event_type)
@@ -168,14 +173,13 @@ fn find(
     tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id))?.ok_or(DeliveryError::UnknownDelivery)
 }
 
-fn delivery(id: WebhookDeliveryId, row: &DeliveryRow, message: Option<&MessageRow>, bell: &WebhookBell) -> Delivery {
-    let DeliveryRow { event: _, event_type, queued_ms: _, state, counted: _, attempts: _ } = row;
+fn delivery(id: WebhookDeliveryId, row: &DeliveryRow, bell: &WebhookBell) -> Delivery {
+    let DeliveryRow { event: _, event_type, at_ms, queued_ms: _, state, counted: _, attempts: _ } = row;
     let (status, next_attempt_ms) = match state {
         DeliveryState::Queued { .. } if bell.is_attempting(id) => (DeliveryStatus::Attempting, None),
         DeliveryState::Queued { due_ms } => (DeliveryStatus::Pending, Some(*due_ms)),
         DeliveryState::Delivered { at_ms: _ } => (DeliveryStatus::Success, None),
         DeliveryState::Exhausted { at_ms: _, why: _ } => (DeliveryStatus::Failed, None),
     };
-    let at_ms = message.map_or_else(|| id.created_ms(), |message| message.at_ms);
-    Delivery { id, event_type: *event_type, at_ms, status, next_attempt_ms }
+    Delivery { id, event_type: *event_type, at_ms: *at_ms, status, next_attempt_ms }
 }

@@ -45,5 +45,5 @@ pub use model::{
 pub use retention::purge;
 pub use service::Webhooks;
 pub use store::{
-    Abandoned, AttemptRow, DeliveryRow, DeliveryState, Exhaustion, HealthRow, PreviousSecretRow, QueueRow, WebhookRow,
+    AttemptRow, DeliveryRow, DeliveryState, Exhaustion, HealthRow, PreviousSecretRow, QueueRow, WebhookRow,
 };

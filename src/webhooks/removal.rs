@@ -6,9 +6,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::service::Webhooks;
-use crate::id::{Id, TeamId, WebhookId};
+use super::store::QueueRow;
+use crate::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 
 /// Rows of each table removed in one commit: some milliseconds.
 pub(super) const ROWS_PER_COMMIT: usize = 500;
@@ -41,10 +42,17 @@ impl Webhooks {
         }
         let mut passed = None;
         loop {
-            let orphan = self.context.store.read(move |tx| first_orphan_in_queue(tx, passed)).await?;
-            let Some((team, webhook)) = orphan else { return Ok(()) };
-            self.remove_all(team, webhook).await?;
-            passed = Some(webhook);
+            match self.context.store.read(move |tx| first_orphan_in_queue(tx, passed)).await? {
+                Some(OrphanInQueue::Endpoint(team, webhook)) => {
+                    self.remove_all(team, webhook).await?;
+                    passed = Some(webhook);
+                }
+                Some(OrphanInQueue::Unreadable(place)) => {
+                    let remove = move |tx: &WriteTx<'_>| tx.delete(&WEBHOOK_QUEUE, &place);
+                    self.context.store.write_bulk::<_, StoreError>(remove).await?;
+                }
+                None => return Ok(()),
+            }
         }
     }
 
@@ -95,21 +103,36 @@ fn first_orphan(
     }
 }
 
+/// What a place in the queue is left of.
+enum OrphanInQueue {
+    /// An endpoint that is gone.
+    Endpoint(TeamId, WebhookId),
+    /// Nobody can tell: it does not read.
+    Unreadable((WebhookId, u64, WebhookDeliveryId)),
+}
+
 /// As [`first_orphan`], of places in the queue.
-fn first_orphan_in_queue(tx: &impl Reads, after: Option<WebhookId>) -> Result<Option<(TeamId, WebhookId)>, StoreError> {
+fn first_orphan_in_queue(tx: &impl Reads, after: Option<WebhookId>) -> Result<Option<OrphanInQueue>, StoreError> {
     let mut passed = after;
     loop {
         let from = passed.map_or((Id::MIN, 0, Id::MIN), |webhook| (webhook, u64::MAX, Id::MAX));
         let mut found = None;
-        tx.scan(&WEBHOOK_QUEUE, &from, &(Id::MAX, u64::MAX, Id::MAX), Order::Ascending, |(webhook, _, _), row| {
+        tx.scan(&WEBHOOK_QUEUE, &from, &(Id::MAX, u64::MAX, Id::MAX), Order::Ascending, |place, row| {
+            let (webhook, due_ms, id) = place;
             if Some(webhook) == passed {
                 return NEXT;
             }
-            found = Some((row.decode()?.team, webhook));
+            let what = format_args!("the place of delivery {id} to webhook {webhook}, due at {due_ms}");
+            found = Some(match skip_corrupt(row.decode(), what)? {
+                Some(QueueRow { team }) => OrphanInQueue::Endpoint(team, webhook),
+                None => OrphanInQueue::Unreadable(place),
+            });
             STOP
         })?;
         match found {
-            Some(owner) if tx.contains(&WEBHOOKS, &owner)? => passed = Some(owner.1),
+            Some(OrphanInQueue::Endpoint(team, webhook)) if tx.contains(&WEBHOOKS, &(team, webhook))? => {
+                passed = Some(webhook);
+            }
             found => return Ok(found),
         }
     }

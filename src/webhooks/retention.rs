@@ -1,11 +1,11 @@
 //! How long deliveries are kept, and what they delivered.
 
-use super::store::{self, DeliveryState};
+use super::store::{self, DeliveryRow, DeliveryState};
 use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::store::tables::WEBHOOK_DELIVERIES;
-use crate::store::{NEXT, Order, Reads as _, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads as _, STOP, StoreError, WriteTx, skip_corrupt};
 use crate::{events, teams};
 
 /// Deliveries looked at in one transaction, each with up to sixteen answers.
@@ -68,10 +68,13 @@ fn purge_page(
         if id == after {
             return NEXT;
         }
-        let row = row.decode()?;
-        match row.state {
-            DeliveryState::Queued { .. } => page.oldest_wanted = page.oldest_wanted.min(row.event),
-            DeliveryState::Delivered { .. } | DeliveryState::Exhausted { .. } => ended.push(id),
+        let row = skip_corrupt::<DeliveryRow>(row.decode(), format_args!("delivery {id} to webhook {webhook}"))?;
+        match row {
+            Some(DeliveryRow { state: DeliveryState::Queued { .. }, event, .. }) => {
+                page.oldest_wanted = page.oldest_wanted.min(event);
+            }
+            // What does not read can never be delivered: it goes as what has ended does.
+            Some(_) | None => ended.push(id),
         }
         seen += 1;
         if seen < PAGE_ROWS {

@@ -64,6 +64,8 @@ pub struct DeliveryRow {
     pub event: EventId,
     /// The event's type.
     pub event_type: EventType,
+    /// When the event happened.
+    pub at_ms: TimestampMs,
     /// When it was queued last: what the schedule and the 24 hours begin at.
     pub queued_ms: TimestampMs,
     /// How far it has come.
@@ -145,15 +147,6 @@ pub struct QueueRow {
     pub queued_ms: TimestampMs,
 }
 impl Row for QueueRow {}
-
-/// Deliveries of deleted or disabled endpoints that one step took away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Abandoned {
-    /// There are more.
-    More,
-    /// There are none left.
-    All,
-}
 
 impl WebhookRow {
     /// Returns the endpoint at `now_ms`.

@@ -118,8 +118,10 @@ fn a_choice_about_a_deleted_topic_is_kept_and_noted_for_forgetting() {
     assert_eq!(audience.kinds_after(1), [] as [&str; 0]);
     audience.write(move |tx, context| {
         assert_eq!(choices_of(tx, TEAM, id).unwrap(), [(gone, Subscription::OptOut)]);
-        let noted = crate::topics::deleted_before(tx, context.now_ms() + 1, 10).unwrap();
-        assert_eq!(noted, Some((TEAM, vec![gone])));
+        let later_ms = context.now_ms() + 41 * crate::clock::DAY_MS;
+        let (team, forgotten) = crate::topics::forgotten(tx, later_ms, 10).unwrap().expect("it is noted");
+        let forgotten: Vec<TopicId> = forgotten.iter().map(|topic| topic.id).collect();
+        assert_eq!((team, forgotten), (TEAM, vec![gone]));
     });
 }
 

@@ -34,6 +34,7 @@ async fn answer(context: &Context, team: TeamId, answers: &[&str]) -> (WebhookId
     let row = DeliveryRow {
         event: context.id(),
         event_type: EventType::EmailSent,
+        at_ms: 0,
         queued_ms: 0,
         state: webhooks::DeliveryState::Queued { due_ms: 7 },
         counted: 1,

@@ -9,7 +9,7 @@
 
 /// The fields whose values are never kept, at any depth.
 const SECRET_FIELDS: &[&str] = &["html", "text", "content", "attachments", "token", "signing_secret"];
-/// The longest of them.
+/// The longest of them, and of those that a route adds.
 const SECRET_FIELD_BYTES_MAX: usize = 14;
 /// Bytes of the longest escape: `\u0041`.
 const ESCAPE_BYTES: usize = 6;
@@ -50,12 +50,22 @@ impl BodyCopy {
 /// Copies a JSON text, up to `bytes_max` bytes of it, with `"[redacted]"` in place of every value
 /// under a secret name. Names are compared as they read, whatever their escapes and letter case.
 pub fn redact(json: &[u8], bytes_max: usize) -> BodyCopy {
-    let mut walk = Walk { json, at: 0, copy: Vec::new(), bytes_max };
+    redact_also(json, bytes_max, &[])
+}
+
+/// As [`redact`], with further names that are secret in this text.
+pub(super) fn redact_also(json: &[u8], bytes_max: usize, also: &'static [&'static str]) -> BodyCopy {
+    let mut walk = Walk { json, at: 0, copy: Vec::new(), bytes_max, also };
     match walk.whole() {
         Ok(()) => String::from_utf8(walk.copy).map_or(BodyCopy::NotJson, BodyCopy::Json),
         Err(End::TooLarge) => BodyCopy::TooLarge { bytes: json.len() },
         Err(End::NotJson) => BodyCopy::NotJson,
     }
+}
+
+/// Returns whether values under a name are never kept.
+pub(crate) fn is_secret_field(name: &str) -> bool {
+    SECRET_FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
 }
 
 /// Why a walk ends early.
@@ -77,6 +87,8 @@ struct Walk<'a> {
     at: usize,
     copy: Vec<u8>,
     bytes_max: usize,
+    /// Names that are secret beside [`SECRET_FIELDS`].
+    also: &'static [&'static str],
 }
 
 impl<'a> Walk<'a> {
@@ -117,7 +129,7 @@ impl<'a> Walk<'a> {
                 return Err(End::NotJson);
             }
             self.step(shown, b":")?;
-            if is_secret(name) {
+            if is_secret(name, self.also) {
                 self.put(shown, REDACTED)?;
                 self.value(Shown::No, depth_left)?;
             } else {
@@ -256,13 +268,13 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns whether a name, with its quotes, is that of a secret field.
-fn is_secret(name: &[u8]) -> bool {
+/// Returns whether a name, with its quotes, is that of a secret field, or one of `also`.
+fn is_secret(name: &[u8], also: &[&str]) -> bool {
     let inner = &name[1..name.len() - 1];
     if inner.len() > SECRET_FIELD_BYTES_MAX * ESCAPE_BYTES {
         return false;
     }
-    let is_meant = |read: &str| SECRET_FIELDS.iter().any(|field| field.eq_ignore_ascii_case(read));
+    let is_meant = |read: &str| is_secret_field(read) || also.iter().any(|field| field.eq_ignore_ascii_case(read));
     if inner.contains(&b'\\') {
         return serde_json::from_slice::<String>(name).is_ok_and(|read| is_meant(&read));
     }

@@ -39,6 +39,16 @@ fn what_is_secret_is_gone_at_any_depth_and_the_rest_stands_as_it_was() {
 }
 
 #[test]
+fn a_text_can_have_secrets_of_its_own() {
+    let text = r#"{"url":"https://example.com/t","\u0075rl":1,"urls":["a"],"token":"b","deep":[{"URL":{}}]}"#;
+
+    let copy = redact_also(text.as_bytes(), BYTES_MAX, &["url"]);
+
+    let expected = r#"{"url":"[redacted]","\u0075rl":"[redacted]","urls":["a"],"token":"[redacted]","deep":[{"URL":"[redacted]"}]}"#;
+    assert_eq!(copy, BodyCopy::Json(expected.into()));
+}
+
+#[test]
 fn what_is_not_json_leaves_nothing() {
     let deep = "[".repeat(100_000);
     let too_deep = format!("{}1{}", "[".repeat(128), "]".repeat(128));

@@ -49,6 +49,7 @@ fn fan_out(tx: &WriteTx<'_>, context: &Context) -> Result<FannedOut, StoreError>
             let delivery = DeliveryRow {
                 event,
                 event_type: row.event_type,
+                at_ms: row.at_ms,
                 queued_ms: row.queued_ms,
                 state,
                 counted: 0,

@@ -74,7 +74,7 @@ async fn a_delivery_reads_as_far_as_it_has_come() {
 }
 
 #[tokio::test]
-async fn a_delivery_without_its_body_shows_none_and_the_time_of_its_id() {
+async fn a_delivery_without_its_body_shows_none_and_the_time_of_its_event() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let webhook = create(&webhooks, TEAM).await;
@@ -84,9 +84,23 @@ async fn a_delivery_without_its_body_shows_none_and_the_time_of_its_id() {
 
     let shown = webhooks.delivery(TEAM, webhook, id).await.unwrap();
 
-    assert_eq!((shown.payload, shown.delivery.at_ms), (None, id.created_ms()));
+    assert_eq!((shown.payload, shown.delivery.at_ms), (None, at_ms - 5));
     let refused = webhooks.replay(TEAM, webhook, id).await;
     assert!(matches!(refused, Err(ReplayError::PayloadGone)), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_list_reads_no_bodies() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let webhook = create(&webhooks, TEAM).await;
+    let at_ms = context.now_ms();
+    let (id, event) = put_deliveries(&context, (TEAM, webhook), DeliveryState::Delivered { at_ms }, 1).await[0];
+    write(&context, move |tx| tx.put_encoded(&EVENT_MESSAGES, &(TEAM, event), &Encoded::unreadable())).await;
+
+    let page = webhooks.deliveries(TEAM, webhook, NEWEST).await.unwrap();
+
+    assert_eq!(page.rows.iter().map(|row| (row.id, row.at_ms)).collect::<Vec<_>>(), [(id, at_ms - 5)]);
 }
 
 #[tokio::test]
@@ -97,7 +111,7 @@ async fn a_replay_queues_the_same_delivery_once_with_the_whole_schedule_before_i
         let webhook = create(&webhooks, TEAM).await;
         let (id, event) = put_deliveries(&context, (TEAM, webhook), state, 1).await[0];
         context.clock.advance(Duration::from_secs(60));
-        let now_ms = context.now_ms();
+        let (at_ms, now_ms) = (delivery_row(&context, webhook, id).at_ms, context.now_ms());
         webhooks.bell().take();
 
         webhooks.replay(TEAM, webhook, id).await.unwrap();
@@ -105,7 +119,7 @@ async fn a_replay_queues_the_same_delivery_once_with_the_whole_schedule_before_i
 
         let state = DeliveryState::Queued { due_ms: now_ms };
         let event_type = EventType::EmailSent;
-        let row = DeliveryRow { event, event_type, queued_ms: now_ms, state, counted: 0, attempts: Vec::new() };
+        let row = DeliveryRow { event, event_type, at_ms, queued_ms: now_ms, state, counted: 0, attempts: Vec::new() };
         assert_eq!(delivery_row(&context, webhook, id), row);
         assert_eq!(queue(&context, webhook), [(now_ms.unsigned_abs(), id)]);
         assert!(webhooks.bell().take().webhooks.contains(&webhook));

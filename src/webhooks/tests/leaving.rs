@@ -117,3 +117,29 @@ async fn retention_takes_deliveries_that_have_ended_and_bodies_that_nobody_waits
     purge(&context, before(0)).await.unwrap();
     assert_eq!((left(&context).0, bodies()), (0, 0));
 }
+
+#[tokio::test]
+async fn what_does_not_read_stops_neither_retention_nor_the_removal_and_goes() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = Arc::new(webhooks(&context));
+    let team = teams::create(&context, "Example").await.unwrap().unwrap().id;
+    let webhook = create(&webhooks, team).await;
+    let at_ms = context.now_ms();
+    let put = put_deliveries(&context, (team, webhook), DeliveryState::Delivered { at_ms }, 3).await;
+    let (spoiled, (low, high)) = (put[1].0, (Id::from_bytes([0; 16]), Id::from_bytes([255; 16])));
+    let (place, gone): (WebhookDeliveryId, WebhookId) = (context.id(), high);
+    write(&context, move |tx| {
+        tx.put_encoded(&WEBHOOK_DELIVERIES, &(team, webhook, spoiled), &Encoded::unreadable())?;
+        tx.put_encoded(&WEBHOOK_QUEUE, &(low, 1, place), &Encoded::unreadable())?;
+        tx.put(&WEBHOOK_QUEUE, &(gone, 1, place), &QueueRow { team })
+    })
+    .await;
+
+    run_until_left(&context, &webhooks, (3, 0)).await;
+    context.clock.advance(Duration::from_secs(1));
+    purge(&context, context.now_ms()).await.unwrap();
+
+    assert_eq!(left(&context), (0, 0));
+    let bodies = count(&context, &EVENT_MESSAGES, ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX)));
+    assert_eq!(bodies, 0);
+}

@@ -11,7 +11,7 @@ use crate::events::{self, EventType, EventTypes, MessageRow};
 use crate::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::outgoing::{CustomerUrl, Policy};
 use crate::store::tables::{EVENT_MESSAGES, EVENT_SUBSCRIPTIONS, WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
-use crate::store::{Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
+use crate::store::{Encoded, Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
 
 const TEAM: TeamId = Id::from_bytes([1; 16]);
 const OTHER: TeamId = Id::from_bytes([2; 16]);
@@ -66,8 +66,15 @@ async fn put_deliveries(
             let event_type = EventType::EmailSent;
             let message = MessageRow { event_type, at_ms: at_ms - 5, body: r#"{"type":"email.sent"}"#.into() };
             events::put_message(tx, team, *event, &message)?;
-            let row =
-                DeliveryRow { event: *event, event_type, queued_ms: at_ms, state, counted: 3, attempts: Vec::new() };
+            let row = DeliveryRow {
+                event: *event,
+                event_type,
+                at_ms: at_ms - 5,
+                queued_ms: at_ms,
+                state,
+                counted: 3,
+                attempts: Vec::new(),
+            };
             store::put_queued(tx, (team, webhook, *id), &row)?;
         }
         Ok(())

@@ -74,6 +74,24 @@ fn a_token_is_never_kept() {
 }
 
 #[test]
+fn a_link_to_the_preferences_of_a_contact_is_not_kept_and_other_urls_are() {
+    let server = TestServer::start();
+    let id = server.contact("ada@example.net", false);
+    let made = server.post(&format!("/contacts/{id}/preferences-link"), &json!({}));
+    let url = made.json["url"].as_str().unwrap().to_owned();
+    let by_address = server.post("/contacts/ada@example.net/preferences-link", &json!({}));
+
+    for made in [made, by_address] {
+        let entry = entry(&server, &made);
+        assert_eq!(entry["response_body"]["url"], "[redacted]");
+        assert_eq!(entry["response_body"]["contact"], id.to_string());
+        assert!(!entry.to_string().contains(url.rsplit('/').next().unwrap()), "{entry}");
+    }
+    let refused = server.post("/topics", &json!({ "url": "https://example.com/kept" }));
+    assert_eq!(entry(&server, &refused)["request_body"]["url"], "https://example.com/kept");
+}
+
+#[test]
 fn secrets_of_a_refused_request_are_not_kept_either() {
     let server = TestServer::start();
     let webhook = format!(
@@ -88,6 +106,31 @@ fn secrets_of_a_refused_request_are_not_kept_either() {
     assert_eq!(entry["request_body"]["signing_secret"], "[redacted]");
     assert_eq!(entry["request_body"]["endpoint"], "https://example.com");
     assert_eq!(entry["response_body"], answer.json);
+}
+
+#[test]
+fn a_secret_of_the_wrong_type_is_in_no_message() {
+    let server = TestServer::start();
+    for (path, body, message) in [
+        (
+            "/emails",
+            email(&json!({ "attachments": SECRET })),
+            "Invalid `attachments` field: invalid type, expected an array of at most 100 items.",
+        ),
+        (
+            "/emails",
+            email(&json!({ "attachments": [SECRET] })),
+            "Invalid `attachments[0]` field: invalid type, expected an object.",
+        ),
+        ("/emails", email(&json!({ "html": 8_217_634 })), "Invalid `html` field: invalid type, expected a string."),
+    ] {
+        let answer = server.post(path, &body);
+        assert_eq!(answer.json["message"], message);
+
+        let entry = entry(&server, &answer).to_string();
+
+        assert!(!entry.contains(SECRET) && !entry.contains("8217634"), "{entry}");
+    }
 }
 
 #[test]

@@ -177,6 +177,7 @@ impl TestServer {
         let row = DeliveryRow {
             event,
             event_type,
+            at_ms,
             queued_ms: at_ms,
             state: DeliveryState::Exhausted { at_ms, why: Exhaustion::Schedule },
             counted: 2,
