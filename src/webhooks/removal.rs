@@ -124,7 +124,7 @@ fn first_orphan_in_queue(tx: &impl Reads, after: Option<WebhookId>) -> Result<Op
             }
             let what = format_args!("the place of delivery {id} to webhook {webhook}, due at {due_ms}");
             found = Some(match skip_corrupt(row.decode(), what)? {
-                Some(QueueRow { team }) => OrphanInQueue::Endpoint(team, webhook),
+                Some(QueueRow { team, queued_ms: _ }) => OrphanInQueue::Endpoint(team, webhook),
                 None => OrphanInQueue::Unreadable(place),
             });
             STOP

@@ -131,7 +131,7 @@ async fn what_does_not_read_stops_neither_retention_nor_the_removal_and_goes() {
     write(&context, move |tx| {
         tx.put_encoded(&WEBHOOK_DELIVERIES, &(team, webhook, spoiled), &Encoded::unreadable())?;
         tx.put_encoded(&WEBHOOK_QUEUE, &(low, 1, place), &Encoded::unreadable())?;
-        tx.put(&WEBHOOK_QUEUE, &(gone, 1, place), &QueueRow { team })
+        tx.put(&WEBHOOK_QUEUE, &(gone, 1, place), &QueueRow { team, queued_ms: 0 })
     })
     .await;
 
