@@ -1,0 +1,118 @@
+use proptest::prelude::*;
+use serde::Deserialize;
+
+use super::*;
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Sample {
+    name: Option<String>,
+    inner: Option<Inner>,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Inner {
+    count: u32,
+}
+
+fn refused(raw: &str) -> (u16, String) {
+    let error = parse::<Sample>(raw.as_bytes(), &[]).unwrap_err();
+    (error.code.status(), error.message)
+}
+
+#[test]
+fn null_equals_absent() {
+    let sample: Sample = parse(br#"{"name": null}"#, &[]).unwrap();
+
+    assert_eq!(sample, Sample { name: None, inner: None });
+}
+
+#[test]
+fn every_refusal_names_the_field_and_what_would_be_accepted() {
+    for (raw, status, message) in [
+        (r#"{"nam": 1}"#, 422, "Invalid `nam` field: unknown field `nam`, expected `name` or `inner`."),
+        (r#"{"name": "a", "name": "b"}"#, 422, "Invalid request body: duplicate field `name`."),
+        (r#"{"name": 5}"#, 422, "Invalid `name` field: invalid type: integer `5`, expected a string."),
+        (r#"{"inner": [5]}"#, 422, "Invalid `inner` field: invalid type: sequence, expected an object."),
+        (r#"{"inner": {"count": -1}}"#, 422, "Invalid `inner.count` field: invalid value: integer `-1`, expected u32."),
+        ("[]", 422, "Invalid request body: invalid type: sequence, expected an object."),
+        (r#""text""#, 422, "Invalid request body: invalid type: string \"text\", expected an object."),
+        ("", 400, "The request body is not valid JSON: EOF while parsing a value at line 1 column 0."),
+        (r#"{"name": "a"} x"#, 400, "The request body is not valid JSON: trailing characters at line 1 column 15."),
+    ] {
+        assert_eq!(refused(raw), (status, message.to_owned()), "{raw}");
+    }
+}
+
+#[test]
+fn no_refusal_repeats_what_the_log_leaves_out() {
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only refusals are read")]
+    struct Secrets {
+        html: Option<String>,
+        attachments: Option<Vec<Attachment>>,
+        signing_secret: Option<u8>,
+        subject: Option<u8>,
+    }
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only refusals are read")]
+    struct Attachment {
+        filename: String,
+    }
+
+    for (raw, message) in [
+        (r#"{"html": 81726}"#, "Invalid `html` field: invalid type, expected a string."),
+        (r#"{"attachments": "Zq9"}"#, "Invalid `attachments` field: invalid type, expected a sequence."),
+        (r#"{"attachments": "Zq9, expected Zq9"}"#, "Invalid `attachments` field: invalid type, expected a sequence."),
+        (r#"{"attachments": ["Zq9"]}"#, "Invalid `attachments[0]` field: invalid type, expected an object."),
+        (
+            r#"{"attachments": [{"filename": 8}]}"#,
+            "Invalid `attachments[0].filename` field: invalid type, expected a string.",
+        ),
+        (r#"{"attachments": [{}]}"#, "Invalid `attachments[0]` field: missing field `filename`."),
+        (r#"{"signing_secret": 81726}"#, "Invalid `signing_secret` field: invalid value, expected u8."),
+        (r#"{"subject": "Zq9"}"#, "Invalid `subject` field: invalid type: string \"Zq9\", expected u8."),
+    ] {
+        assert_eq!(parse::<Secrets>(raw.as_bytes(), &[]).unwrap_err().message, message, "{raw}");
+    }
+}
+
+#[test]
+fn broken_and_hostile_bytes_are_malformed_json() {
+    let deep = "[".repeat(100_000);
+    for raw in [b"{\"name\": \"\xff\"}".as_slice(), b"{\"name\": \"a", b"\x00", deep.as_bytes()] {
+        let error = parse::<Sample>(raw, &[]).unwrap_err();
+
+        assert!(error.code.status() == 400 || error.code.status() == 422, "{error:?}");
+        assert!(error.message.len() < 500);
+    }
+}
+
+#[test]
+fn tolerated_fields_are_left_out_and_others_still_refused() {
+    let sample: Sample = parse(br#"{"id": {"any": [1]}, "name": "a"}"#, &["id"]).unwrap();
+
+    assert_eq!(sample.name.as_deref(), Some("a"));
+    assert!(parse::<Sample>(br#"{"ids": 1}"#, &["id"]).is_err());
+    let list: Vec<Sample> = parse(br#"[{"id": 1, "name": "b"}]"#, &["id"]).unwrap();
+    assert_eq!(list[0].name.as_deref(), Some("b"));
+}
+
+#[test]
+fn a_field_that_is_left_out_is_json_all_the_same() {
+    for value in ["[".repeat(1_000), "\"\\ud800\"".to_owned(), "1e999".to_owned(), "{\"a\":}".to_owned()] {
+        let error = parse::<Sample>(format!("{{\"id\":{value}}}").as_bytes(), &["id"]).unwrap_err();
+
+        assert_eq!(error.code, ErrorCode::MalformedJson, "{value}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_panic_the_parser(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse::<Sample>(&raw, &["id"]);
+    }
+}
