@@ -25,8 +25,11 @@ pub struct Report {
 pub enum Reference {
     /// An address that may be a return path of ours, which proves itself.
     ReturnPath(String),
-    /// An id, from the request or from a `Message-ID`.
+    /// An id that a relay of ours gives.
     Email(EmailId),
+    /// The `Message-ID` of the message that a notice returns. Everybody who has seen the message
+    /// knows it.
+    Returned(EmailId),
 }
 
 /// Who is meant by a finding that names no recipient of the email.

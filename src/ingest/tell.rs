@@ -18,7 +18,7 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::delivery::{ReturnPaths, simulated};
 use crate::emails::{self, DeliveryState, EmailRow, LastEvent, RecipientRow, bare};
-use crate::events::{self, Detail, ERASED, Event, Kind};
+use crate::events::{self, BounceType, Detail, ERASED, Event, Kind};
 use crate::id::{EmailId, TeamId};
 use crate::signature::WebhookSecret;
 use crate::store::{StoreError, WriteTx};
@@ -91,6 +91,44 @@ impl Ingest {
     }
 }
 
+/// An email that a report names.
+#[derive(Clone, Copy)]
+struct Named {
+    email: EmailId,
+    /// The recipient group that a return path names, whose recipients alone are meant.
+    group: Option<u16>,
+    proof: Proof,
+}
+
+/// What it takes to name an email as a report does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// A return path of ours, or the word of a relay of ours.
+    Given,
+    /// To have seen the message.
+    Seen,
+}
+
+impl Named {
+    /// Returns what is believed of a finding, and who is meant when it names no recipient.
+    ///
+    /// Whoever has seen a message can write a notice that returns it: such a one has to name whom the
+    /// email went to, and suppresses nobody. Complaints are believed as they are, because providers
+    /// leave nothing else of the message.
+    fn believed(self, finding: &Finding, stand: Stand) -> (Finding, Stand) {
+        let mut finding = finding.clone();
+        if self.proof == Proof::Given || matches!(finding.outcome, Outcome::Complained { .. }) {
+            return (finding, stand);
+        }
+        if let Outcome::Bounced { bounce, suppresses: suppresses @ true } = &mut finding.outcome {
+            *suppresses = false;
+            bounce.bounce_type = BounceType::Undetermined;
+            bounce.subtype = "Undetermined".to_owned();
+        }
+        (finding, Stand::Nobody)
+    }
+}
+
 /// The emails of one request, each read once and written once.
 struct Telling<'a, 't> {
     tx: &'a WriteTx<'t>,
@@ -112,14 +150,15 @@ impl Telling<'_, '_> {
     fn tell(&mut self, report: &Report) -> Result<usize, StoreError> {
         let (tx, context) = (self.tx, self.context);
         for reference in &report.references {
-            let Some((id, group)) = self.resolve(reference) else { continue };
-            let Some(email) = self.open(id)? else { continue };
+            let Some(named) = self.resolve(reference) else { continue };
+            let Some(email) = self.open(named.email)? else { continue };
             let mut told = 0;
             for finding in &report.findings {
-                if let Some(index) = email.recipient(finding, report.stand, group)
+                let (finding, stand) = named.believed(finding, report.stand);
+                if let Some(index) = email.recipient(&finding, stand, named.group)
                     && email.is_news(index, &finding.outcome)
                 {
-                    email.apply(tx, context, id, index, finding)?;
+                    email.apply(tx, context, named.email, index, &finding)?;
                     told += 1;
                 }
             }
@@ -128,14 +167,16 @@ impl Telling<'_, '_> {
         Ok(0)
     }
 
-    /// Returns the email that is named, and the recipient group where a return path names it.
-    fn resolve(&self, reference: &Reference) -> Option<(EmailId, Option<u16>)> {
-        match reference {
+    /// Returns the email that is named, which need not exist.
+    fn resolve(&self, reference: &Reference) -> Option<Named> {
+        Some(match reference {
             Reference::ReturnPath(address) => {
-                self.return_paths.read(address).map(|(email, group)| (email, Some(group)))
+                let (email, group) = self.return_paths.read(address)?;
+                Named { email, group: Some(group), proof: Proof::Given }
             }
-            Reference::Email(id) => Some((*id, None)),
-        }
+            Reference::Email(id) => Named { email: *id, group: None, proof: Proof::Given },
+            Reference::Returned(id) => Named { email: *id, group: None, proof: Proof::Seen },
+        })
     }
 
     fn open(&mut self, id: EmailId) -> Result<Option<&mut Open>, StoreError> {
@@ -162,18 +203,20 @@ fn read(tx: &WriteTx<'_>, id: EmailId) -> Result<Option<Open>, StoreError> {
 }
 
 impl Open {
-    /// Returns the recipient that a finding is about.
+    /// Returns the recipient that a finding is about, of one group where one is named.
     fn recipient(&self, finding: &Finding, stand: Stand, group: Option<u16>) -> Option<usize> {
         let recipients = &self.row.recipients;
+        let meant =
+            || (0..).zip(recipients).filter(move |(_, recipient)| group.is_none_or(|group| recipient.group == group));
         let named = finding.recipients.iter().find_map(|address| {
-            recipients.iter().position(|recipient| bare(&recipient.mailbox).eq_ignore_ascii_case(address))
+            meant().find(|(_, recipient)| bare(&recipient.mailbox).eq_ignore_ascii_case(address))
         });
         let only = || {
-            let mut meant = (0..).zip(recipients).filter(|(_, its)| group.is_none_or(|group| its.group == group));
-            meant.next().filter(|_| meant.next().is_none()).map(|(index, _)| index)
+            let mut meant = meant();
+            meant.next().filter(|_| meant.next().is_none())
         };
-        let index = named.or_else(|| (stand == Stand::OnlyRecipient).then(only).flatten())?;
-        let mailbox = &recipients[index].mailbox;
+        let (index, recipient) = named.or_else(|| (stand == Stand::OnlyRecipient).then(only).flatten())?;
+        let mailbox = &recipient.mailbox;
         let is_real = mailbox != ERASED && simulated::outcome(bare(mailbox)).is_none();
         is_real.then_some(index)
     }

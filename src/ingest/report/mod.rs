@@ -19,8 +19,9 @@ use crate::id::EmailId;
 
 /// Header fields in which the return path of the email may stand: whom the report was written to.
 const WRITTEN_TO: [&str; 4] = ["To", "Delivered-To", "X-Original-To", "Envelope-To"];
-/// What names the email in the header of the report itself (RFC 3834 §3.1.5).
-const ANSWERS_TO: [&str; 2] = ["References", "In-Reply-To"];
+/// The parts that programs read.
+const STATUS: [&str; 2] = ["message/delivery-status", "message/global-delivery-status"];
+const FEEDBACK: &str = "message/feedback-report";
 /// What a return path of ours begins with, so that no other address is tried.
 const RETURN_PATH_TAG: &str = "b+";
 /// Return paths and ids that are tried for one report.
@@ -35,34 +36,29 @@ pub fn parse(message: &[u8]) -> Option<Report> {
     }
     let header = report.header();
     let parts = report.parts();
-    let returned = parts.iter().find_map(returned_header).unwrap_or_default();
+    // RFC 6522 §3: words for people, one part for programs, and then the message that it is about.
+    let is_report = |part: &Entity<'_>| part.media_type == FEEDBACK || STATUS.contains(&part.media_type.as_str());
+    let at = parts.iter().position(is_report)?;
+    let (part, rest) = (&parts[at], &parts[at + 1..]);
     let mut references = References::default();
     for name in WRITTEN_TO {
         header.all(name).for_each(|value| references.add_return_paths(value));
     }
-    let mut findings = Vec::new();
-    for part in &parts {
-        match part.media_type.as_str() {
-            "message/delivery-status" | "message/global-delivery-status" => {
-                findings = delivery_status::read(&part.text(), || words(&parts));
-            }
-            "message/feedback-report" => {
-                let fields = Fields::first(&part.text());
-                fields.all("Original-Mail-From").for_each(|value| references.add_return_paths(value));
-                findings.extend(feedback::read(&fields));
-            }
-            _ => continue,
-        }
-        // RFC 6522 §3: there is one such part.
-        break;
-    }
+    let findings = if part.media_type == FEEDBACK {
+        let fields = Fields::first(&part.text());
+        fields.all("Original-Mail-From").for_each(|value| references.add_return_paths(value));
+        feedback::read(&fields).into_iter().collect()
+    } else {
+        delivery_status::read(&part.text(), || words(&parts))
+    };
     if findings.is_empty() {
         return None;
     }
+    // What the report itself answers to (RFC 3834 §3.1.5) names nothing: people's mail answers, too.
+    let returned = rest.iter().find_map(returned_header).unwrap_or_default();
     returned.all("Return-Path").for_each(|value| references.add_return_paths(value));
-    returned.all("Message-ID").for_each(|value| references.add_ids(value));
-    for name in ANSWERS_TO {
-        header.all(name).for_each(|value| references.add_ids(value));
+    if let Some(id) = returned.one("Message-ID").and_then(of_message_id) {
+        references.add(Reference::Returned(id));
     }
     Some(Report { references: references.0, findings, stand: Stand::OnlyRecipient })
 }
@@ -96,10 +92,6 @@ impl References {
                 self.add(Reference::ReturnPath(address));
             }
         }
-    }
-
-    fn add_ids(&mut self, value: &str) {
-        value.split_whitespace().filter_map(of_message_id).for_each(|id| self.add(Reference::Email(id)));
     }
 }
 

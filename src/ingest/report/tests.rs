@@ -20,7 +20,7 @@ fn by_return_path() -> Reference {
 }
 
 fn by_id() -> Reference {
-    Reference::Email(EmailId::parse(EMAIL).unwrap())
+    Reference::Returned(EmailId::parse(EMAIL).unwrap())
 }
 
 /// Returns the only finding: whom it is about, and what became of it, in one line.
@@ -125,6 +125,30 @@ fn a_report_that_was_cut_short_is_read_as_far_as_it_goes() {
 }
 
 #[test]
+fn what_a_report_itself_answers_to_names_nothing() {
+    let status = String::from_utf8_lossy(report!("exim-unrouteable")).replace("\nMessage-ID:", "\nX-Message-ID:");
+    let complaint = String::from_utf8_lossy(report!("arf-abuse")).replace("\nMessage-ID: <019", "\nX-Message-ID: <019");
+    let answering = format!("References: <{EMAIL}@example.com>\r\nIn-Reply-To: <{EMAIL}@example.com>\r\n{complaint}");
+
+    assert!(status.contains(&format!("References: <{EMAIL}@example.com>")));
+    assert_eq!(parse(status.as_bytes()).unwrap().references, [by_return_path()]);
+    assert_eq!(parse(answering.as_bytes()).unwrap().references, []);
+}
+
+#[test]
+fn the_returned_message_follows_the_part_for_programs() {
+    let before = "--b\r\nContent-Type: text/rfc822-headers\r\n\r\nMessage-ID: <1@example.org>\r\n";
+    let status = "--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx\r\n\r\n\
+                  Final-Recipient: rfc822; ada@example.net\r\nAction: failed\r\n";
+    let returned = before.replace("<1@", &format!("<{EMAIL}@"));
+    let head = "Content-Type: multipart/report; boundary=b\r\n\r\n";
+    let references = |parts: String| parse(format!("{head}{parts}--b--").as_bytes()).unwrap().references;
+
+    assert_eq!(references(format!("{before}{status}{returned}")), [by_id()]);
+    assert_eq!(references(format!("{returned}{status}")), []);
+}
+
+#[test]
 fn a_message_that_nests_deeply_or_in_great_number_is_read_in_bounds() {
     let nested = "Content-Type: message/rfc822\r\n\r\n".repeat(30_000);
     let multiparts: String = (0..10_000)
@@ -141,11 +165,10 @@ fn a_message_that_nests_deeply_or_in_great_number_is_read_in_bounds() {
 fn only_addresses_of_the_form_of_ours_are_tried() {
     let mut references = References::default();
     references.add_return_paths("Ada <ada@example.net>, \"b+x\" <B+One.two@send.example.com>, b+nothing, <b+>");
-    references.add_ids("<20260105.1@example.org> <019b8d6d-f9b0-7000-8000-000000000002@example.com> x");
     (0..100).for_each(|number| references.add_return_paths(&format!("b+{number}@example.com")));
 
     assert_eq!(references.0[0], Reference::ReturnPath("B+One.two@send.example.com".to_owned()));
-    assert_eq!(references.0[1], by_id());
+    assert_eq!(references.0[1], Reference::ReturnPath("b+0@example.com".to_owned()));
     assert_eq!(references.0.len(), REFERENCES_MAX);
 }
 

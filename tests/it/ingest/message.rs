@@ -108,7 +108,23 @@ fn a_return_path_names_the_group_whose_only_recipient_is_meant() {
 }
 
 #[test]
-fn a_return_path_made_elsewhere_names_nothing() {
+fn a_return_path_speaks_for_its_own_group_alone() {
+    let server = server();
+    let to = "unknown@example.org";
+    let id = server.send(&json!({ "to": [to, "ada@example.net", "eve@example.net"] }));
+    server.wait_until(&id, "all", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
+    let message = |group: &str| fixture("postfix-unknown-user", &id, &return_path(&server, group));
+
+    assert_eq!(hand_in(&server, &message("ada@example.net")), (0, 1), "it went to somebody else");
+    assert_eq!(hand_in(&server, &message(to)), (1, 0));
+
+    let expected = [(to, "bounced"), ("ada@example.net", "delivered"), ("eve@example.net", "delivered")];
+    assert_eq!(statuses(&read(&server, &id)), expected);
+    assert_eq!(server.suppressed(), [to]);
+}
+
+#[test]
+fn a_return_path_made_elsewhere_names_nothing_and_a_message_id_suppresses_nobody() {
     let server = server();
     let to = "unknown@example.org";
     let id = delivered(&server, to);
@@ -125,6 +141,30 @@ fn a_return_path_made_elsewhere_names_nothing() {
 
     assert_eq!(read(&server, &id)["last_event"], "delivered");
     assert_eq!(hand_in(&server, &message("b+x.y@send.example.com", &id)), (1, 0), "the returned message names it");
+    let email = read(&server, &id);
+    assert_eq!(email["last_event"], "bounced");
+    assert_eq!(email["events"][2]["bounce"]["type"], "Undetermined");
+    assert_eq!(email["events"][2]["bounce"]["diagnosticCode"], json!(["unknown user: \"unknown@example.org\""]));
+    assert_eq!(server.suppressed(), Vec::<String>::new(), "whoever has seen the message can write that");
+
+    assert_eq!(hand_in(&server, &message(&right, &id)), (1, 0), "what is proven is news");
+    assert_eq!(server.suppressed(), [to]);
+}
+
+#[test]
+fn a_notice_that_knows_the_message_id_alone_has_to_name_a_recipient() {
+    let server = server();
+    let id = delivered(&server, "ada@example.net");
+    let named_otherwise = fixture("postfix-unknown-user", &id, "b+x.y@send.example.com");
+    let answering = fixture("exim-unrouteable", &id, "b+x.y@send.example.com")
+        .replace("\nMessage-ID:", "\nX-Message-ID:")
+        .replace("unknown@example.org", "ada@example.net");
+
+    assert_eq!(hand_in(&server, &named_otherwise), (0, 1), "the only recipient is not meant");
+    assert_eq!(hand_in(&server, &answering), (0, 1), "what a notice answers to names nothing");
+
+    assert_eq!(story(&read(&server, &id)), ["email.sent", "email.delivered"]);
+    assert_eq!(server.suppressed(), Vec::<String>::new());
 }
 
 #[test]
