@@ -228,15 +228,17 @@ impl Open {
     }
 
     fn is_known(&self, address: &str, rung: LastEvent, outcome: &Outcome) -> bool {
+        let about = |event: &&Event| event.recipients.iter().any(|its| its.eq_ignore_ascii_case(address));
         let told = |kinds: &[Kind]| {
-            let of_kind = self.timeline.iter().filter(|event| kinds.contains(&event.kind));
-            of_kind.filter(|event| event.recipients.iter().any(|its| its.eq_ignore_ascii_case(address))).count()
+            self.timeline.iter().filter(about).filter(|event| kinds.contains(&event.kind)).count()
         };
         match outcome {
             Outcome::Delivered { .. } => told(&[Kind::Delivered]) > 0,
             // A delay that comes after the end is late, and there is no end to them.
             Outcome::Delayed { .. } => rung >= LastEvent::Bounced || told(&[Kind::DeliveryDelayed]) >= DELAYS_TOLD_MAX,
-            // It is refused once, whoever tells it first.
+            // Who was refused for another reason may turn out not to exist.
+            Outcome::Bounced { suppresses: true, .. } => self.timeline.iter().filter(about).any(is_for_good),
+            // Else it is refused once, whoever tells it first.
             Outcome::Bounced { .. } | Outcome::Failed { .. } => told(&[Kind::Bounced, Kind::Failed]) > 0,
             Outcome::Complained { .. } => told(&[Kind::Complained]) > 0,
         }
@@ -309,6 +311,12 @@ fn may_be(recipient: &RecipientRow, outcome: &Outcome) -> bool {
                 matches!(outcome, Outcome::Complained { .. } | Outcome::Bounced { suppresses: true, .. })
             }
         }
+}
+
+/// Returns whether an event tells of a bounce that suppresses: those, and no others, are permanent.
+fn is_for_good(event: &Event) -> bool {
+    event.kind == Kind::Bounced
+        && matches!(&event.detail, Detail::Bounce(bounce) if bounce.bounce_type == BounceType::Permanent)
 }
 
 fn detail_of(reply: Option<String>) -> Detail {

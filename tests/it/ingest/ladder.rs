@@ -40,6 +40,30 @@ fn a_late_report_never_lowers_a_status_and_what_is_known_is_told_once() {
 }
 
 #[test]
+fn a_bounce_for_good_is_told_after_a_milder_refusal_and_then_no_other() {
+    for first in ["bounced", "failed"] {
+        let server = server();
+        let id = delivered(&server, "ada@example.net");
+        let refused = |event_type: &str, bounce_type: &str| {
+            let bounce = json!({ "type": bounce_type });
+            let event = json!({ "type": event_type, "email_id": id, "recipient": "ada@example.net", "bounce": bounce });
+            report(&server, &event) == (1, 0)
+        };
+
+        assert!(refused(first, "Transient"));
+        assert!(!refused("bounced", "Transient"), "it was refused once");
+        assert_eq!(server.suppressed(), Vec::<String>::new());
+        assert!(refused("bounced", "Permanent"));
+        assert!(!refused("bounced", "Permanent"));
+        assert!(!refused("bounced", "Transient"));
+
+        assert_eq!(server.suppressed(), ["ada@example.net"]);
+        let refusals = [format!("email.{first}"), "email.bounced".to_owned()];
+        assert_eq!(story(&read(&server, &id))[2..], refusals);
+    }
+}
+
+#[test]
 fn there_is_an_end_to_delays() {
     let server = server();
     let id = delivered(&server, "ada@example.net");
