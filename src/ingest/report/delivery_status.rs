@@ -1,5 +1,7 @@
 //! `message/delivery-status` (RFC 3464 §2): what became of each recipient.
 
+use std::cell::LazyCell;
+
 use super::fields::Fields;
 use crate::ingest::model::{Finding, Outcome, address, kept};
 use crate::ingest::verdict::Refusal;
@@ -7,8 +9,9 @@ use crate::ingest::verdict::Refusal;
 /// Lines of the words for people that are read about one recipient.
 const WORD_LINES_MAX: usize = 4;
 
-/// Reads the groups of a status. `words` are asked for when a refusal comes without a code.
-pub(super) fn read(text: &str, words: impl Fn() -> String) -> Vec<Finding> {
+/// Reads the groups of a status. `words` are asked for once, when a refusal comes without a code.
+pub(super) fn read(text: &str, words: impl FnOnce() -> String) -> Vec<Finding> {
+    let words = LazyCell::new(words);
     let mut findings: Vec<Finding> = Vec::new();
     for group in Fields::groups(text) {
         let Some(finding) = finding(&group, &words) else { continue };
@@ -23,7 +26,7 @@ pub(super) fn read(text: &str, words: impl Fn() -> String) -> Vec<Finding> {
     findings
 }
 
-fn finding(group: &Fields, words: impl Fn() -> String) -> Option<Finding> {
+fn finding(group: &Fields, words: &LazyCell<String, impl FnOnce() -> String>) -> Option<Finding> {
     // RFC 3464 §2.3.1: what the sender wrote comes first, because mail is forwarded.
     let named = ["Original-Recipient", "Final-Recipient"].into_iter().filter_map(|name| group.one(name));
     let recipients: Vec<String> = named.filter_map(|value| address(after_type(value))).collect();
@@ -36,7 +39,7 @@ fn finding(group: &Fields, words: impl Fn() -> String) -> Option<Finding> {
     };
     let outcome = match action.as_str() {
         "failed" => {
-            let said = refusal.diagnostic.is_none().then(|| about(&words(), last)).flatten();
+            let said = refusal.diagnostic.is_none().then(|| about(words, last)).flatten();
             refusal.diagnostic = refusal.diagnostic.or(said.as_deref());
             refusal.outcome()
         }
@@ -77,6 +80,8 @@ fn about(words: &str, address: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     fn status(groups: &str) -> Vec<Finding> {
@@ -122,6 +127,23 @@ mod tests {
 
         assert!(matches!(mixed.as_slice(), [Finding { outcome: Outcome::Delivered { .. }, .. }]), "{mixed:?}");
         assert!(matches!(refused.as_slice(), [Finding { outcome: Outcome::Bounced { .. }, .. }]), "{refused:?}");
+    }
+
+    #[test]
+    fn words_for_people_are_decoded_once_however_many_were_refused() {
+        let group = |number: usize| format!("Final-Recipient: rfc822; r{number}@example.net\nAction: failed\n\n");
+        let groups: String = (0..100).map(group).collect();
+        let asked = Cell::new(0);
+        let words = || {
+            asked.set(asked.get() + 1);
+            "r7@example.net\n  Unrouteable address".to_owned()
+        };
+
+        let findings = read(&groups, words);
+
+        assert_eq!((findings.len(), asked.get()), (100, 1));
+        assert!(matches!(findings[7].outcome, Outcome::Bounced { .. }), "{:?}", findings[7]);
+        assert!(read("Final-Recipient: rfc822; a@example.net\nAction: delayed\n", || panic!("not asked for")).len() == 1);
     }
 
     #[test]
