@@ -116,18 +116,28 @@ pub enum Unverified {
 /// # Errors
 /// Says why the message is not believed.
 pub fn verify(secret: &WebhookSecret, claim: Claim<'_>, body: &[u8], now_ms: TimestampMs) -> Result<(), Unverified> {
+    verify_time(claim.timestamp, now_ms)?;
+    let expected = secret.mac(claim.id, claim.timestamp, body);
+    let believed = claim.signatures.split(' ').take(CANDIDATES_MAX).any(|candidate| made_of(candidate, &expected));
+    if believed { Ok(()) } else { Err(Unverified::Signature) }
+}
+
+/// Checks that a message says of itself that it was sent lately: what can be known before its body is
+/// read.
+///
+/// # Errors
+/// [`Unverified::Timestamp`] and [`Unverified::Stale`].
+pub fn verify_time(timestamp: &str, now_ms: TimestampMs) -> Result<(), Unverified> {
     // Digits alone: what is signed is the header's text, and "+1" and "01" are other texts of one
     // number that no sender writes.
-    let written: i64 = claim.timestamp.parse().map_err(|_| Unverified::Timestamp)?;
-    if written.to_string() != claim.timestamp {
+    let written: i64 = timestamp.parse().map_err(|_| Unverified::Timestamp)?;
+    if written.to_string() != timestamp {
         return Err(Unverified::Timestamp);
     }
     if written.abs_diff(now_ms.div_euclid(1_000)) > TOLERANCE_S.unsigned_abs() {
         return Err(Unverified::Stale);
     }
-    let expected = secret.mac(claim.id, claim.timestamp, body);
-    let believed = claim.signatures.split(' ').take(CANDIDATES_MAX).any(|candidate| made_of(candidate, &expected));
-    if believed { Ok(()) } else { Err(Unverified::Signature) }
+    Ok(())
 }
 
 fn made_of(candidate: &str, expected: &[u8; 32]) -> bool {

@@ -114,7 +114,9 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
             BodySize::Email => limits.email_bytes_max,
             BodySize::Other => limits.other_bytes_max,
         };
-        let raw = take_in(req, depot, &limits, bytes_max).await?;
+        let (raw, share) = limits.read(req.body_mut(), bytes_max).await?;
+        // Kept until the request ends.
+        depot.insert_typed(share);
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
         let raw = Arc::new(raw);
         let form = recording::form_of(depot, raw.len());
@@ -133,22 +135,18 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
     }
 }
 
-/// Takes in a body of up to `bytes_max` as its bytes: what is signed is judged before it is read.
+/// Takes in a body of up to `bytes_max` as its bytes: what is signed is judged before it is parsed. It
+/// counts against a budget of its own.
 ///
 /// # Errors
-/// As a body that is read: 413, 503 or 400.
-pub(crate) async fn read_body(req: &mut Request, depot: &mut Depot, bytes_max: usize) -> Result<Vec<u8>, ApiError> {
-    let limits: Arc<BodyLimits> = service(depot)?;
-    take_in(req, depot, &limits, bytes_max).await
-}
-
-async fn take_in(
+/// As a body that is parsed: 413, 503 or 400.
+pub(crate) async fn read_signed_body(
     req: &mut Request,
     depot: &mut Depot,
-    limits: &BodyLimits,
     bytes_max: usize,
 ) -> Result<Vec<u8>, ApiError> {
-    let (raw, share) = limits.read(req.body_mut(), bytes_max).await?;
+    let limits: Arc<BodyLimits> = service(depot)?;
+    let (raw, share) = limits.read_signed(req.body_mut(), bytes_max).await?;
     // Kept until the request ends.
     depot.insert_typed(share);
     Ok(raw)

@@ -1,8 +1,11 @@
 //! Taking in a request body: its size, its share of the memory of all bodies, its pace.
 //!
-//! A body takes its share of the common budget before its bytes are kept, and keeps it until its
+//! A body takes its share of a common budget before its bytes are kept, and keeps it until its
 //! request ends. So that nobody holds a share by standing still, a body may not pause for long and
 //! must keep up a least rate; one that does not is answered like one that broke off.
+//!
+//! Bodies that prove themselves by a signature have a budget of their own, because whoever sends them
+//! is not known before they have been read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +18,8 @@ use super::error::{ApiError, ErrorCode};
 
 /// Bytes set aside for a body on the strength of its announcement alone.
 const RESERVED_BYTES_MAX: usize = 64 << 10;
+/// Bytes of all signed bodies being read or worked on at once: a few of the largest.
+const SIGNED_IN_FLIGHT_BYTES_MAX: usize = 16 << 20;
 
 /// What bodies may cost.
 #[derive(Debug)]
@@ -27,6 +32,8 @@ pub struct BodyLimits {
     pub pace: BodyPace,
     /// Bytes of all bodies being read or worked on at once.
     in_flight: Arc<Semaphore>,
+    /// The same of signed bodies.
+    signed_in_flight: Arc<Semaphore>,
 }
 
 /// How slowly a body may come.
@@ -59,7 +66,8 @@ impl BodyLimits {
     /// Returns limits with a common budget of `in_flight_bytes_max`.
     pub fn new(email_bytes_max: usize, other_bytes_max: usize, in_flight_bytes_max: usize) -> Self {
         let in_flight = Arc::new(Semaphore::new(in_flight_bytes_max.min(Semaphore::MAX_PERMITS)));
-        Self { email_bytes_max, other_bytes_max, pace: BodyPace::default(), in_flight }
+        let signed_in_flight = Arc::new(Semaphore::new(SIGNED_IN_FLIGHT_BYTES_MAX));
+        Self { email_bytes_max, other_bytes_max, pace: BodyPace::default(), in_flight, signed_in_flight }
     }
 
     /// Reads a body of up to `bytes_max`.
@@ -68,6 +76,27 @@ impl BodyLimits {
     /// 413 when it is larger; 503 when the budget is spent; 400 when it breaks off or comes too
     /// slowly. The compatible table of errors has no 408.
     pub(super) async fn read(&self, body: &mut ReqBody, bytes_max: usize) -> Result<(Vec<u8>, BudgetShare), ApiError> {
+        self.read_within(&self.in_flight, body, bytes_max).await
+    }
+
+    /// Reads a signed body of up to `bytes_max`.
+    ///
+    /// # Errors
+    /// As [`BodyLimits::read`].
+    pub(super) async fn read_signed(
+        &self,
+        body: &mut ReqBody,
+        bytes_max: usize,
+    ) -> Result<(Vec<u8>, BudgetShare), ApiError> {
+        self.read_within(&self.signed_in_flight, body, bytes_max).await
+    }
+
+    async fn read_within(
+        &self,
+        budget: &Arc<Semaphore>,
+        body: &mut ReqBody,
+        bytes_max: usize,
+    ) -> Result<(Vec<u8>, BudgetShare), ApiError> {
         let too_large = || {
             let message = format!("The request body is larger than the {bytes_max} bytes this endpoint takes.");
             ApiError::new(ErrorCode::PayloadTooLarge, message)
@@ -76,7 +105,7 @@ impl BodyLimits {
         if announced > bytes_max {
             return Err(too_large());
         }
-        let mut share = self.share(announced.min(RESERVED_BYTES_MAX))?;
+        let mut share = BudgetShare::of(budget, announced.min(RESERVED_BYTES_MAX))?;
         let mut raw = Vec::with_capacity(share.bytes());
         let end = tokio::time::sleep(self.pace.time_for(0));
         tokio::pin!(end);
@@ -93,19 +122,11 @@ impl BodyLimits {
                 return Err(too_large());
             }
             if length > share.bytes() {
-                share.join(self.share(length - share.bytes())?);
+                share.join(BudgetShare::of(budget, length - share.bytes())?);
             }
             raw.extend_from_slice(bytes);
             end.as_mut().reset(start + self.pace.time_for(length));
         }
-    }
-
-    fn share(&self, bytes: usize) -> Result<BudgetShare, ApiError> {
-        let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let permit = Arc::clone(&self.in_flight).try_acquire_many_owned(permits).map_err(|_| {
-            ApiError::unavailable("The server has too many request bodies in hand. Try again in a moment.")
-        })?;
-        Ok(BudgetShare(permit))
     }
 }
 
@@ -114,6 +135,14 @@ impl BodyLimits {
 pub(super) struct BudgetShare(OwnedSemaphorePermit);
 
 impl BudgetShare {
+    fn of(budget: &Arc<Semaphore>, bytes: usize) -> Result<Self, ApiError> {
+        let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let permit = Arc::clone(budget).try_acquire_many_owned(permits).map_err(|_| {
+            ApiError::unavailable("The server has too many request bodies in hand. Try again in a moment.")
+        })?;
+        Ok(Self(permit))
+    }
+
     fn bytes(&self) -> usize {
         self.0.num_permits()
     }
@@ -165,6 +194,23 @@ mod tests {
                 Err(error) => error.write(req, depot, res).await,
             }
         }
+    }
+
+    #[tokio::test]
+    async fn signed_bodies_take_nothing_from_the_others() {
+        let limits = limits(BodyPace::default());
+        let body = |bytes: usize| ReqBody::Once(vec![b' '; bytes].into());
+        let mut shares = Vec::new();
+        for _ in 0..16 {
+            shares.push(limits.read_signed(&mut body(1 << 20), 1 << 20).await.unwrap().1);
+        }
+
+        let refused = limits.read_signed(&mut body(1), 1 << 20).await.unwrap_err();
+
+        assert_eq!(refused.code.status(), 503);
+        assert_eq!(limits.read(&mut body(3), 1 << 20).await.unwrap().0.len(), 3);
+        shares.pop();
+        assert!(limits.read_signed(&mut body(1), 1 << 20).await.is_ok());
     }
 
     fn limits(pace: BodyPace) -> Arc<BodyLimits> {

@@ -28,7 +28,7 @@ mod state;
 pub(crate) mod tolerance;
 mod validation;
 
-pub(crate) use body::read_body;
+pub(crate) use body::read_signed_body;
 pub use body::{Body, BodyPresence, BodySize, FromBody, JsonBody};
 pub use bounded::{AtMost, read_at_most};
 pub use connections::ConnectionLimits;

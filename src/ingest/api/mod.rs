@@ -13,7 +13,7 @@ use super::store::Mark;
 use super::{Ingest, Told, report};
 use crate::blocking;
 use crate::clock::TimestampMs;
-use crate::http::{ApiError, ApiResult, ErrorCode, State, read_body};
+use crate::http::{ApiError, ApiResult, ErrorCode, State, read_signed_body};
 use crate::signature::{self, Claim, Unverified, WebhookSecret};
 
 /// Bytes of a body of events: a thousand of them, with what was said about each.
@@ -76,7 +76,8 @@ struct Signed {
 }
 
 impl Signed {
-    /// Reads a request. One without a signature is refused before its body is.
+    /// Reads a request. One without a signature, or with one of another time, is refused before its
+    /// body is read.
     async fn read(req: &mut Request, depot: &mut Depot, ingest: &Ingest, bytes_max: usize) -> ApiResult<Self> {
         let Some(secret) = ingest.secret().cloned() else {
             return Err(ApiError::new(ErrorCode::NotFound, "The requested endpoint does not exist."));
@@ -84,7 +85,8 @@ impl Signed {
         let [id, timestamp, signatures] = claim(req).ok_or_else(|| {
             unsigned("There is no signature. Send `webhook-id`, `webhook-timestamp` and `webhook-signature`.")
         })?;
-        let body = read_body(req, depot, bytes_max).await?;
+        signature::verify_time(&timestamp, ingest.now_ms())?;
+        let body = read_signed_body(req, depot, bytes_max).await?;
         Ok(Self { secret, id, timestamp, signatures, body, now_ms: ingest.now_ms() })
     }
 

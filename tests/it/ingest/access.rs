@@ -102,6 +102,18 @@ fn either_set_of_names_and_any_good_signature_among_several_will_do() {
 }
 
 #[test]
+fn a_signature_of_another_time_is_refused_before_the_body_is_read() {
+    let server = server();
+    let too_large = vec![b' '; (4 << 20) + 1];
+    let stale = (server.context().now_ms() / 1_000 - 301).to_string();
+
+    for (timestamp, sentence) in [(stale.as_str(), STALE), ("today", NO_TIME)] {
+        let headers = ["msg_1", timestamp, "v1,AAAA"];
+        with_headers(&server, "webhook", headers, &too_large).refused(401, "invalid_signature", sentence);
+    }
+}
+
+#[test]
 fn a_body_has_a_bound_of_its_own_at_each_door() {
     let server = server();
     let large = vec![b' '; (1 << 20) + 1];
