@@ -40,7 +40,7 @@ pub use idempotency::{Answer, Idempotency};
 pub(crate) use model::bare;
 pub use model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail};
 pub use read::WholeEmail;
-pub(crate) use read::find_of_any_team;
+pub(crate) use read::find_of_teams;
 pub use retention::Retention;
 pub(crate) use retention::is_settled;
 pub use send::{BatchError, Emails, SendError, Sender};

@@ -8,7 +8,6 @@ use crate::id::{AttachmentId, EmailId, TeamId};
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::EMAILS;
 use crate::store::{Reads, StoreError};
-use crate::teams;
 
 /// An email with everything that is kept of it.
 #[derive(Debug)]
@@ -117,15 +116,19 @@ impl Emails {
     }
 }
 
-/// Returns the team and the row of an email, whosever it is, for what is told about it from outside.
-/// One that was deleted is found as long as a delivery of it is under way.
+/// Returns the team and the row of an email of one of `teams`, for what is told about it from outside.
+/// One that was deleted is found as long as a delivery of it is under way. It costs a look at each team.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn find_of_any_team(tx: &impl Reads, id: EmailId) -> Result<Option<(TeamId, EmailRow)>, StoreError> {
-    for team in teams::list(tx)? {
-        if let Some(row) = tx.get(&EMAILS, &(team.id, id))? {
-            return Ok(Some((team.id, row)));
+pub(crate) fn find_of_teams(
+    tx: &impl Reads,
+    teams: &[TeamId],
+    id: EmailId,
+) -> Result<Option<(TeamId, EmailRow)>, StoreError> {
+    for team in teams {
+        if let Some(row) = tx.get(&EMAILS, &(*team, id))? {
+            return Ok(Some((*team, row)));
         }
     }
     Ok(None)

@@ -20,6 +20,30 @@ pub struct Report {
     pub stand: Stand,
 }
 
+impl Report {
+    /// Returns how many bytes its texts have.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.findings.iter().map(Finding::text_bytes).sum()
+    }
+}
+
+impl Finding {
+    fn text_bytes(&self) -> usize {
+        let kept = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let recipients: usize = self.recipients.iter().map(String::len).sum();
+        recipients
+            + match &self.outcome {
+                Outcome::Delivered { reply } | Outcome::Delayed { reply } => kept(reply),
+                Outcome::Bounced { bounce, suppresses: _ } => {
+                    let diagnostic: usize = bounce.diagnostic.iter().map(String::len).sum();
+                    bounce.message.len() + bounce.subtype.len() + diagnostic
+                }
+                Outcome::Failed { reason, diagnostic } => reason.len() + kept(diagnostic),
+                Outcome::Complained { feedback_type } => kept(feedback_type),
+            }
+    }
+}
+
 /// What may name an email.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {

@@ -1,5 +1,6 @@
 //! What follows from reports: statuses, events and suppressions, in one transaction with the mark
-//! that makes a repeat do nothing.
+//! that makes a repeat do nothing. What they are about is found before, so that the writer is asked
+//! for nothing that concerns no email of ours, and in the bulk lane, where no send waits behind it.
 //!
 //! A report tells what another system did with a message it took, so that it never puts anything back
 //! into the queue. It may come before our own conversation with that system has been written down: a
@@ -21,13 +22,17 @@ use crate::emails::{self, DeliveryState, EmailRow, LastEvent, RecipientRow, bare
 use crate::events::{self, BounceType, Detail, ERASED, Event, Kind};
 use crate::id::{EmailId, TeamId};
 use crate::signature::WebhookSecret;
-use crate::store::{StoreError, WriteTx};
+use crate::store::{ReadTx, StoreError, WriteTx};
 use crate::suppressions::{self, Cause};
+use crate::teams;
 
 /// Delays that are told of one recipient: a system warns once or twice before it gives up.
 const DELAYS_TOLD_MAX: usize = 5;
-/// Bytes that what follows from one finding takes, about.
+/// Bytes that what follows from one finding takes beside its texts, about.
 const FINDING_BYTES: usize = 1_024;
+/// Bytes of an email's row, and of each of its recipients, beside their texts, about.
+const ROW_BYTES: usize = 256;
+const RECIPIENT_BYTES: usize = 64;
 
 /// Takes in reports that are signed.
 pub struct Ingest {
@@ -72,28 +77,85 @@ impl Ingest {
         if reports.iter().all(|report| report.findings.is_empty()) {
             return Ok(Told { accepted: 0, ignored: count });
         }
-        let (context, return_paths) = (self.context.clone(), self.return_paths.clone());
+        let (named, bytes) = self.name(reports).await?;
+        if named.is_empty() {
+            return Ok(Told { accepted: 0, ignored: count });
+        }
+        let context = self.context.clone();
         self.context
             .store
-            .write_sized(count * FINDING_BYTES, move |tx| {
+            .write_bulk_sized(bytes, move |tx| {
                 if !put_once(tx, mark, context.now_ms())? {
                     return Ok(Told { accepted: 0, ignored: count });
                 }
-                let mut telling = Telling { tx, context: &context, return_paths: &return_paths, open: BTreeMap::new() };
+                let mut telling = Telling { tx, context: &context, open: BTreeMap::new() };
                 let mut accepted = 0;
-                for report in &reports {
-                    accepted += telling.tell(report)?;
+                for (named, report) in &named {
+                    accepted += telling.tell(*named, report)?;
                 }
                 telling.close()?;
                 Ok(Told { accepted, ignored: count - accepted })
             })
             .await
     }
+
+    /// Finds the email that each report is about, before the writer is asked, and about how many bytes
+    /// there will be to write. Reports about no email of ours are left out.
+    async fn name(&self, reports: Vec<Report>) -> Result<(Vec<(Named, Report)>, usize), StoreError> {
+        let return_paths = self.return_paths.clone();
+        let find = move |tx: &ReadTx| {
+            let teams: Vec<TeamId> = teams::list(tx)?.into_iter().map(|team| team.id).collect();
+            let mut known: BTreeMap<EmailId, Option<TeamId>> = BTreeMap::new();
+            let mut named = Vec::with_capacity(reports.len());
+            let mut bytes = 0;
+            for report in reports {
+                for reference in &report.references {
+                    let Some((email, group, proof)) = resolve(&return_paths, reference) else { continue };
+                    let team = match known.entry(email) {
+                        Entry::Occupied(known) => *known.get(),
+                        Entry::Vacant(unknown) => {
+                            let found = emails::find_of_teams(tx, &teams, email)?;
+                            bytes += found.as_ref().map_or(0, |(_, row)| row_bytes(row));
+                            *unknown.insert(found.map(|(team, _)| team))
+                        }
+                    };
+                    if let Some(team) = team {
+                        // Its event stands in the timeline, and again among what webhooks deliver.
+                        bytes += report.findings.len() * FINDING_BYTES + 2 * report.text_bytes();
+                        named.push((Named { team, email, group, proof }, report));
+                        break;
+                    }
+                }
+            }
+            Ok::<_, StoreError>((named, bytes))
+        };
+        self.context.store.read(find).await
+    }
+}
+
+/// Returns what a reference names, which need not exist: the email, the recipient group where a return
+/// path names it, and what that takes.
+fn resolve(return_paths: &ReturnPaths, reference: &Reference) -> Option<(EmailId, Option<u16>, Proof)> {
+    match reference {
+        Reference::ReturnPath(address) => {
+            return_paths.read(address).map(|(email, group)| (email, Some(group), Proof::Given))
+        }
+        Reference::Email(id) => Some((*id, None, Proof::Given)),
+        Reference::Returned(id) => Some((*id, None, Proof::Seen)),
+    }
+}
+
+/// Returns about how many bytes an email's row takes when it is written again.
+fn row_bytes(row: &EmailRow) -> usize {
+    let recipients: usize = row.recipients.iter().map(|recipient| recipient.mailbox.len() + RECIPIENT_BYTES).sum();
+    let tags: usize = row.tags.iter().map(|(name, value)| name.len() + value.len()).sum();
+    row.from.len() + row.subject.len() + recipients + tags + ROW_BYTES
 }
 
 /// An email that a report names.
 #[derive(Clone, Copy)]
 struct Named {
+    team: TeamId,
     email: EmailId,
     /// The recipient group that a return path names, whose recipients alone are meant.
     group: Option<u16>,
@@ -133,7 +195,6 @@ impl Named {
 struct Telling<'a, 't> {
     tx: &'a WriteTx<'t>,
     context: &'a Context,
-    return_paths: &'a ReturnPaths,
     open: BTreeMap<EmailId, Option<Open>>,
 }
 
@@ -147,42 +208,27 @@ struct Open {
 
 impl Telling<'_, '_> {
     /// Returns how many of the report's findings something followed from.
-    fn tell(&mut self, report: &Report) -> Result<usize, StoreError> {
+    fn tell(&mut self, named: Named, report: &Report) -> Result<usize, StoreError> {
         let (tx, context) = (self.tx, self.context);
-        for reference in &report.references {
-            let Some(named) = self.resolve(reference) else { continue };
-            let Some(email) = self.open(named.email)? else { continue };
-            let mut told = 0;
-            for finding in &report.findings {
-                let (finding, stand) = named.believed(finding, report.stand);
-                if let Some(index) = email.recipient(&finding, stand, named.group)
-                    && email.is_news(index, &finding.outcome)
-                {
-                    email.apply(tx, context, named.email, index, &finding)?;
-                    told += 1;
-                }
+        let Some(email) = self.open(named)? else { return Ok(0) };
+        let mut told = 0;
+        for finding in &report.findings {
+            let (finding, stand) = named.believed(finding, report.stand);
+            if let Some(index) = email.recipient(&finding, stand, named.group)
+                && email.is_news(index, &finding.outcome)
+            {
+                email.apply(tx, context, named.email, index, &finding)?;
+                told += 1;
             }
-            return Ok(told);
         }
-        Ok(0)
+        Ok(told)
     }
 
-    /// Returns the email that is named, which need not exist.
-    fn resolve(&self, reference: &Reference) -> Option<Named> {
-        Some(match reference {
-            Reference::ReturnPath(address) => {
-                let (email, group) = self.return_paths.read(address)?;
-                Named { email, group: Some(group), proof: Proof::Given }
-            }
-            Reference::Email(id) => Named { email: *id, group: None, proof: Proof::Given },
-            Reference::Returned(id) => Named { email: *id, group: None, proof: Proof::Seen },
-        })
-    }
-
-    fn open(&mut self, id: EmailId) -> Result<Option<&mut Open>, StoreError> {
-        let open = match self.open.entry(id) {
+    /// Returns the email, unless it has gone since it was found.
+    fn open(&mut self, named: Named) -> Result<Option<&mut Open>, StoreError> {
+        let open = match self.open.entry(named.email) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(read(self.tx, id)?),
+            Entry::Vacant(unknown) => unknown.insert(read(self.tx, named)?),
         };
         Ok(open.as_mut())
     }
@@ -197,9 +243,9 @@ impl Telling<'_, '_> {
     }
 }
 
-fn read(tx: &WriteTx<'_>, id: EmailId) -> Result<Option<Open>, StoreError> {
-    let Some((team, row)) = emails::find_of_any_team(tx, id)? else { return Ok(None) };
-    Ok(Some(Open { team, row, timeline: events::of_email(tx, id)?, changed: false }))
+fn read(tx: &WriteTx<'_>, named: Named) -> Result<Option<Open>, StoreError> {
+    let Some((team, row)) = emails::find_of_teams(tx, &[named.team], named.email)? else { return Ok(None) };
+    Ok(Some(Open { team, row, timeline: events::of_email(tx, named.email)?, changed: false }))
 }
 
 impl Open {

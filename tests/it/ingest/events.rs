@@ -162,6 +162,36 @@ fn what_is_not_ours_is_acknowledged_and_ignored() {
 }
 
 #[test]
+fn nothing_is_remembered_of_a_request_that_is_about_no_email_of_ours() {
+    let server = server();
+    let unknown = event("delivered", "0190a6c0-0000-7000-8000-000000000001", "ada@example.net", &json!({}));
+
+    assert_eq!(report(&server, &json!([unknown, unknown])), (0, 2));
+
+    assert_eq!(marks(&server), 0);
+}
+
+#[test]
+fn a_thousand_events_of_one_request_are_told_in_their_order() {
+    let server = server();
+    let ids: Vec<String> = (0..10).map(|number| delivered(&server, &format!("r{number}@example.net"))).collect();
+    let events: Vec<Value> = (0..1_000)
+        .map(|number| {
+            let (event_type, whose) = (if number < 500 { "delayed" } else { "complained" }, number % 10);
+            event(event_type, &ids[whose], &format!("r{whose}@example.net"), &json!({}))
+        })
+        .collect();
+
+    assert_eq!(report(&server, &Value::Array(events)), (60, 940), "five delays and a complaint of each");
+
+    for id in &ids {
+        let email = read(&server, id);
+        assert_eq!((&email["last_event"], story(&email).len()), (&json!("complained"), 8));
+    }
+    assert_eq!(server.suppressed().len(), 10);
+}
+
+#[test]
 fn one_request_tells_about_many_emails_of_every_team() {
     let server = server();
     let other = server.other_team("Other", "other.example");
