@@ -246,7 +246,14 @@ fn recover_page(tx: &WriteTx<'_>, context: &Context) -> Result<usize, StoreError
     Ok(stale.len())
 }
 
-/// Puts the recipients of a group that are in flight back into the queue. The caller stores the row.
+/// Returns whether another system has told what became of a recipient while the delivery was under way.
+/// Nobody who is leased has come further than a delay otherwise.
+pub(super) fn is_told(recipient: &RecipientRow) -> bool {
+    recipient.state == DeliveryState::InFlight && recipient.last_event > LastEvent::DeliveryDelayed
+}
+
+/// Puts the recipients of a group that are in flight back into the queue, except for whose outcome is
+/// known: that ends here. The caller stores the row.
 pub(super) fn requeue(
     tx: &WriteTx<'_>,
     row: &mut EmailRow,
@@ -258,7 +265,8 @@ pub(super) fn requeue(
 ) -> Result<Due, StoreError> {
     for recipient in &mut row.recipients {
         if recipient.group == group && recipient.state == DeliveryState::InFlight {
-            recipient.state = DeliveryState::Waiting { due_ms };
+            let is_over = is_told(recipient);
+            recipient.state = if is_over { DeliveryState::Settled } else { DeliveryState::Waiting { due_ms } };
         }
     }
     let key = DueKey { due_ms, class, email, group };
@@ -267,19 +275,22 @@ pub(super) fn requeue(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::address::EmailAddress;
     use crate::events::Source;
     use crate::id::DomainId;
     use crate::suppressions::{self, Cause, Origin};
 
-    const TEAM: TeamId = Id::from_bytes([1; 16]);
-    const ADA: &str = "ada@example.com";
-    const BOB: &str = "bob@example.org";
+    pub(in crate::delivery) const TEAM: TeamId = Id::from_bytes([1; 16]);
+    pub(in crate::delivery) const ADA: &str = "ada@example.com";
+    pub(in crate::delivery) const BOB: &str = "bob@example.org";
 
     /// Puts an email into the queue, a group a recipient.
-    async fn put_due(context: &Context, recipients: &[(RecipientKind, &str)]) -> (EmailId, Vec<DueKey>) {
+    pub(in crate::delivery) async fn put_due(
+        context: &Context,
+        recipients: &[(RecipientKind, &str)],
+    ) -> (EmailId, Vec<DueKey>) {
         let (id, now_ms) = (context.id(), context.now_ms());
         let recipient = |(group, (kind, address)): (usize, &(RecipientKind, &str))| RecipientRow {
             kind: *kind,
@@ -331,7 +342,7 @@ mod tests {
         claims.iter().flat_map(Claimed::addresses).collect()
     }
 
-    fn row(context: &Context, id: EmailId) -> EmailRow {
+    pub(in crate::delivery) fn row(context: &Context, id: EmailId) -> EmailRow {
         context.store.read_now::<_, StoreError>(|tx| tx.get(&EMAILS, &(TEAM, id))).unwrap().unwrap()
     }
 
@@ -356,6 +367,33 @@ mod tests {
         suppress(&context, ADA).await;
 
         assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
+    }
+
+    #[tokio::test]
+    async fn whose_outcome_is_known_does_not_go_back_into_the_queue() {
+        let (_directory, context) = Context::temporary();
+        let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+        for (last_event, state) in [
+            (LastEvent::Sent, DeliveryState::Waiting { due_ms: 7 }),
+            (LastEvent::DeliveryDelayed, DeliveryState::Waiting { due_ms: 7 }),
+            (LastEvent::Delivered, DeliveryState::Settled),
+            (LastEvent::Bounced, DeliveryState::Settled),
+            (LastEvent::Complained, DeliveryState::Settled),
+            (LastEvent::Failed, DeliveryState::Settled),
+        ] {
+            let mut row = row(&context, id);
+            (row.recipients[0].state, row.recipients[0].last_event) = (DeliveryState::InFlight, last_event);
+            let key = keys[0];
+            let put_back = move |tx: &WriteTx<'_>| {
+                let (mut row, due) = (row.clone(), DueRow::fresh(TEAM, "example.com".into(), 7));
+                requeue(tx, &mut row, key.email, key.group, key.class, 7, &due)?;
+                Ok(row)
+            };
+
+            let row = context.store.write::<_, StoreError>(put_back).await.unwrap();
+
+            assert_eq!(row.recipients[0].state, state, "{last_event:?}");
+        }
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::outcome::{Charge, Company, Deferral, Fate};
-use super::queue::{Claimed, Due, requeue};
+use super::queue::{Claimed, Due, is_told, requeue};
 use super::retry::{Pace, RetrySchedule, tells_delay};
 use super::rows::{AttemptRow, DestinationRow, DueRow};
 use crate::address::EmailAddress;
@@ -72,6 +72,10 @@ pub(super) fn settle(
     };
     let mut deferred = Vec::new();
     for (index, fate) in recipients.iter().zip(&settlement.fates) {
+        if is_told(&settling.row.recipients[*index]) {
+            settling.end(*index, fate)?;
+            continue;
+        }
         match fate {
             Fate::Delivered { reply, complained } => settling.deliver(*index, reply, *complained),
             Fate::Bounced { bounce, suppresses } => settling.bounce(*index, bounce, *suppresses)?,
@@ -123,6 +127,16 @@ impl Settling<'_, '_> {
         emails::record(self.tx, self.context, self.due.team, self.email(), &self.row, event)
     }
 
+    /// Settles a recipient of whom another system has told meanwhile: a second event would say the same
+    /// or less. An address that does not exist is suppressed all the same.
+    fn end(&mut self, index: usize, fate: &Fate) -> Result<(), StoreError> {
+        self.row.recipients[index].state = DeliveryState::Settled;
+        match fate {
+            Fate::Bounced { suppresses: true, .. } => self.suppress(index),
+            Fate::Bounced { .. } | Fate::Delivered { .. } | Fate::Failed { .. } | Fate::Deferred(_) => Ok(()),
+        }
+    }
+
     fn deliver(&mut self, index: usize, reply: &str, complained: bool) {
         self.climb(index, LastEvent::Delivered, DeliveryState::Settled);
         self.delivered.push((self.address(index), reply.to_owned()));
@@ -165,11 +179,15 @@ impl Settling<'_, '_> {
     fn bounce(&mut self, index: usize, bounce: &Bounce, suppresses: bool) -> Result<(), StoreError> {
         self.climb(index, LastEvent::Bounced, DeliveryState::Settled);
         let address = self.address(index);
-        self.record(Kind::Bounced, vec![address.clone()], Detail::Bounce(bounce.clone()))?;
-        if !suppresses || self.settlement.simulated {
+        self.record(Kind::Bounced, vec![address], Detail::Bounce(bounce.clone()))?;
+        if suppresses { self.suppress(index) } else { Ok(()) }
+    }
+
+    fn suppress(&self, index: usize) -> Result<(), StoreError> {
+        if self.settlement.simulated {
             return Ok(());
         }
-        let Ok(parsed) = EmailAddress::parse(&address) else { return Ok(()) };
+        let Ok(parsed) = EmailAddress::parse(&self.address(index)) else { return Ok(()) };
         suppressions::add(self.tx, self.context, self.due.team, &parsed, Cause::bounce(self.email()))?;
         Ok(())
     }
@@ -260,5 +278,101 @@ impl Settling<'_, '_> {
         }
         let detail = reply.map_or(Detail::None, |reply| Detail::Reply { reply });
         self.record(Kind::DeliveryDelayed, recipients, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::queue::claim;
+    use super::super::queue::tests::{ADA, BOB, TEAM, put_due, row};
+    use super::*;
+    use crate::emails::RecipientKind;
+    use crate::events::{self, BounceType};
+    use crate::store::tables::DUE;
+
+    /// Claims an email to Ada and Bob in one group, has it told meanwhile what became of Ada, and settles it
+    /// with a fate for each. Returns the email and how many groups went back into the queue.
+    async fn settled(context: &Context, told: LastEvent, fates: [Fate; 2]) -> (EmailId, usize) {
+        let (id, keys) = put_due(context, &[(RecipientKind::To, ADA), (RecipientKind::To, BOB)]).await;
+        let mut together = row(context, id);
+        together.recipients[1].group = 0;
+        let (settling, schedule) = (context.clone(), schedule());
+        let write = move |tx: &WriteTx<'_>| {
+            tx.put(&EMAILS, &(TEAM, id), &together)?;
+            tx.delete(&DUE, &keys[1].parts())?;
+            let claimed = claim(tx, &settling, &keys[..1])?.remove(0);
+            let mut row = claimed.row.clone();
+            row.recipients[0].last_event.climb(told);
+            tx.put(&EMAILS, &(TEAM, id), &row)?;
+            settle(tx, &settling, &schedule, &Settlement::new(Arc::new(claimed), fates.to_vec(), None))
+        };
+        (id, context.store.write::<_, StoreError>(write).await.unwrap().len())
+    }
+
+    fn schedule() -> RetrySchedule {
+        RetrySchedule { delays: vec![Duration::from_secs(60)], expire_after: Duration::from_secs(3_600) }
+    }
+
+    /// Returns what stands in the timeline after the sending, each with its recipients.
+    fn story(context: &Context, id: EmailId) -> Vec<(Kind, Vec<String>)> {
+        let events = context.store.read_now::<_, StoreError>(|tx| events::of_email(tx, id)).unwrap();
+        events.into_iter().skip(1).map(|event| (event.kind, event.recipients)).collect()
+    }
+
+    fn delivered() -> Fate {
+        Fate::Delivered { reply: "250 Taken".into(), complained: false }
+    }
+
+    #[tokio::test]
+    async fn who_was_told_of_meanwhile_is_settled_without_a_second_event() {
+        let (_directory, context) = Context::temporary();
+        for (told, fate) in [
+            (LastEvent::Delivered, delivered()),
+            (LastEvent::Bounced, delivered()),
+            (LastEvent::Complained, delivered()),
+            (LastEvent::Failed, Fate::Failed { reason: "rejected".into(), reply: None }),
+        ] {
+            let (id, requeued) = settled(&context, told, [fate, delivered()]).await;
+
+            assert_eq!(requeued, 0);
+            assert_eq!(story(&context, id), [(Kind::Delivered, vec![BOB.to_owned()])], "{told:?}");
+            let ada = &row(&context, id).recipients[0];
+            assert_eq!((ada.state, ada.last_event), (DeliveryState::Settled, told));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_deferral_does_not_put_back_who_was_told_of_meanwhile() {
+        let (_directory, context) = Context::temporary();
+        let deferred = || Fate::Deferred(Deferral::ordinary(Some("451 later".into())));
+
+        let (id, requeued) = settled(&context, LastEvent::Delivered, [deferred(), deferred()]).await;
+
+        assert_eq!(requeued, 1);
+        assert_eq!(story(&context, id), [(Kind::DeliveryDelayed, vec![BOB.to_owned()])]);
+        let recipients = row(&context, id).recipients;
+        assert_eq!((recipients[0].state, recipients[0].last_event), (DeliveryState::Settled, LastEvent::Delivered));
+        assert!(matches!(recipients[1].state, DeliveryState::Waiting { .. }));
+    }
+
+    #[tokio::test]
+    async fn an_address_that_does_not_exist_is_suppressed_whatever_was_told_of_it() {
+        let (_directory, context) = Context::temporary();
+        let bounce = Bounce {
+            message: "Refused.".into(),
+            bounce_type: BounceType::Permanent,
+            subtype: "NoEmail".into(),
+            diagnostic: Vec::new(),
+        };
+
+        let fate = Fate::Bounced { bounce, suppresses: true };
+        settled(&context, LastEvent::Failed, [fate, delivered()]).await;
+
+        let hash = EmailAddress::parse(ADA).unwrap().identity_hash();
+        let kind = suppressions::SendKind::Transactional;
+        let blocks = |tx: &crate::store::ReadTx| suppressions::blocks(tx, TEAM, &hash, kind);
+        assert!(context.store.read_now::<_, StoreError>(blocks).unwrap());
     }
 }
