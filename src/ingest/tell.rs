@@ -254,9 +254,10 @@ impl Open {
         let recipients = &self.row.recipients;
         let meant =
             || (0..).zip(recipients).filter(move |(_, recipient)| group.is_none_or(|group| recipient.group == group));
-        let named = finding.recipients.iter().find_map(|address| {
-            meant().find(|(_, recipient)| bare(&recipient.mailbox).eq_ignore_ascii_case(address))
-        });
+        let named = finding
+            .recipients
+            .iter()
+            .find_map(|address| meant().find(|(_, recipient)| bare(&recipient.mailbox).eq_ignore_ascii_case(address)));
         let only = || {
             let mut meant = meant();
             meant.next().filter(|_| meant.next().is_none())
@@ -275,9 +276,8 @@ impl Open {
 
     fn is_known(&self, address: &str, rung: LastEvent, outcome: &Outcome) -> bool {
         let about = |event: &&Event| event.recipients.iter().any(|its| its.eq_ignore_ascii_case(address));
-        let told = |kinds: &[Kind]| {
-            self.timeline.iter().filter(about).filter(|event| kinds.contains(&event.kind)).count()
-        };
+        let told =
+            |kinds: &[Kind]| self.timeline.iter().filter(about).filter(|event| kinds.contains(&event.kind)).count();
         match outcome {
             Outcome::Delivered { .. } => told(&[Kind::Delivered]) > 0,
             // A delay that comes after the end is late, and there is no end to them.

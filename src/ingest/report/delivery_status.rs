@@ -143,7 +143,9 @@ mod tests {
 
         assert_eq!((findings.len(), asked.get()), (100, 1));
         assert!(matches!(findings[7].outcome, Outcome::Bounced { .. }), "{:?}", findings[7]);
-        assert!(read("Final-Recipient: rfc822; a@example.net\nAction: delayed\n", || panic!("not asked for")).len() == 1);
+        assert!(
+            read("Final-Recipient: rfc822; a@example.net\nAction: delayed\n", || panic!("not asked for")).len() == 1
+        );
     }
 
     #[test]
