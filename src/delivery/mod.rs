@@ -1,6 +1,6 @@
 //! Delivery: from a committed email to an outcome that is committed too.
 //!
-//! The queue is a table (`queue.rs`). The engine (`engine.rs`) runs a dispatcher
+//! The queue is a table (`queue/`). The engine (`engine.rs`) runs a dispatcher
 //! (`dispatcher.rs`), which reads what is due, asks the transport (`transport.rs`) for the destination's servers and puts the group into the lane of
 //! their site (`lane.rs`). A session task (`worker.rs`, `session.rs`) leases a few groups, composes and signs
 //! each message (`message.rs`, `return_path.rs`), speaks SMTP (`smtp/`), reads what the replies mean (`outcome.rs`) and settles the group (`settle.rs`, `retry.rs`) in one

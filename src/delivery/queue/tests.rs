@@ -1,0 +1,153 @@
+//! Claiming from the queue, and what goes back into it.
+
+use super::*;
+use crate::address::EmailAddress;
+use crate::events::Source;
+use crate::id::DomainId;
+use crate::suppressions::{self, Cause, Origin};
+
+pub(in crate::delivery) const TEAM: TeamId = Id::from_bytes([1; 16]);
+pub(in crate::delivery) const ADA: &str = "ada@example.com";
+pub(in crate::delivery) const BOB: &str = "bob@example.org";
+
+/// Puts an email into the queue, a group a recipient.
+pub(in crate::delivery) async fn put_due(
+    context: &Context,
+    recipients: &[(RecipientKind, &str)],
+) -> (EmailId, Vec<DueKey>) {
+    let (id, now_ms) = (context.id(), context.now_ms());
+    let recipient = |(group, (kind, address)): (usize, &(RecipientKind, &str))| RecipientRow {
+        kind: *kind,
+        mailbox: (*address).to_owned(),
+        group: u16::try_from(group).unwrap(),
+        state: DeliveryState::Waiting { due_ms: now_ms },
+        last_event: LastEvent::Queued,
+    };
+    let row = EmailRow {
+        created_ms: now_ms,
+        from: "shop@example.net".into(),
+        domain: DomainId::MIN,
+        key: None,
+        recipients: recipients.iter().enumerate().map(recipient).collect(),
+        reply_to: Vec::new(),
+        subject: "Hello".into(),
+        tags: Vec::new(),
+        topic: None,
+        scheduled_ms: None,
+        attachments: Vec::new(),
+        has_headers: false,
+        last_event: LastEvent::Queued,
+        hidden: false,
+    };
+    let key = |group| DueKey { due_ms: now_ms, class: Class::Transactional, email: id, group };
+    let keys: Vec<DueKey> = row.recipients.iter().map(|recipient| key(recipient.group)).collect();
+    let putting = keys.clone();
+    let put = move |tx: &WriteTx<'_>| {
+        tx.put(&EMAILS, &(TEAM, id), &row)?;
+        let due = |key: &DueKey| tx.put(&DUE, &key.parts(), &DueRow::fresh(TEAM, "example.com".into(), key.due_ms));
+        putting.iter().try_for_each(due)
+    };
+    context.store.write::<_, StoreError>(put).await.unwrap();
+    (id, keys)
+}
+
+async fn suppress(context: &Context, address: &str) {
+    let (context, address) = (context.clone(), EmailAddress::parse(address).unwrap());
+    let store = context.store.clone();
+    let cause = Cause::listed(Origin::Manual, Source::Api);
+    let add = move |tx: &WriteTx<'_>| suppressions::add(tx, &context, TEAM, &address, cause);
+    store.write::<_, StoreError>(add).await.unwrap();
+}
+
+/// Claims the groups; returns who is to be written to.
+async fn claimed(context: &Context, keys: &[DueKey]) -> Vec<String> {
+    let (claiming, keys) = (context.clone(), keys.to_vec());
+    let claims = context.store.write::<_, StoreError>(move |tx| claim(tx, &claiming, &keys)).await.unwrap();
+    claims.iter().flat_map(Claimed::addresses).collect()
+}
+
+pub(in crate::delivery) fn row(context: &Context, id: EmailId) -> EmailRow {
+    context.store.read_now::<_, StoreError>(|tx| tx.get(&EMAILS, &(TEAM, id))).unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn whoever_is_suppressed_right_after_the_send_is_not_written_to() {
+    let (_directory, context) = Context::temporary();
+    let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA), (RecipientKind::To, BOB)]).await;
+    suppress(&context, ADA).await;
+
+    assert_eq!(claimed(&context, &keys).await, [BOB]);
+
+    let recipients = row(&context, id).recipients;
+    assert_eq!((recipients[0].state, recipients[0].last_event), (DeliveryState::Settled, LastEvent::Suppressed));
+}
+
+#[tokio::test]
+async fn a_clock_that_was_set_back_changes_nothing_about_that() {
+    let (_directory, context) = Context::temporary();
+    let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let earlier = EmailRow { created_ms: context.now_ms() + 3_600_000, ..row(&context, id) };
+    context.store.write::<_, StoreError>(move |tx| tx.put(&EMAILS, &(TEAM, id), &earlier)).await.unwrap();
+    suppress(&context, ADA).await;
+
+    assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
+}
+
+#[tokio::test]
+async fn whose_outcome_is_known_does_not_go_back_into_the_queue() {
+    let (_directory, context) = Context::temporary();
+    let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    for (last_event, state) in [
+        (LastEvent::Sent, DeliveryState::Waiting { due_ms: 7 }),
+        (LastEvent::DeliveryDelayed, DeliveryState::Waiting { due_ms: 7 }),
+        (LastEvent::Delivered, DeliveryState::Settled),
+        (LastEvent::Bounced, DeliveryState::Settled),
+        (LastEvent::Complained, DeliveryState::Settled),
+        (LastEvent::Failed, DeliveryState::Settled),
+    ] {
+        let mut row = row(&context, id);
+        (row.recipients[0].state, row.recipients[0].last_event) = (DeliveryState::InFlight, last_event);
+        let key = keys[0];
+        let put_back = move |tx: &WriteTx<'_>| {
+            let (mut row, due) = (row.clone(), DueRow::fresh(TEAM, "example.com".into(), 7));
+            requeue(tx, &mut row, key.email, key.group, key.class, 7, &due)?;
+            Ok(row)
+        };
+
+        let row = context.store.write::<_, StoreError>(put_back).await.unwrap();
+
+        assert_eq!(row.recipients[0].state, state, "{last_event:?}");
+    }
+}
+
+#[tokio::test]
+async fn copies_go_to_nobody_when_nobody_in_to_is_left() {
+    let (_directory, context) = Context::temporary();
+    let (to, cc, bcc) = (RecipientKind::To, RecipientKind::Cc, RecipientKind::Bcc);
+    let (id, keys) =
+        put_due(&context, &[(to, ADA), (cc, BOB), (bcc, "eve@example.net"), (to, "joe@example.com")]).await;
+    suppress(&context, ADA).await;
+    suppress(&context, "joe@example.com").await;
+
+    // Whichever of its groups comes first.
+    assert_eq!(claimed(&context, &keys[1..2]).await, [] as [String; 0]);
+
+    let row = row(&context, id);
+    assert_eq!(row.last_event, LastEvent::Suppressed);
+    assert!(row.recipients.iter().all(|recipient| recipient.state == DeliveryState::Settled));
+    assert!(row.recipients.iter().all(|recipient| recipient.last_event == LastEvent::Suppressed));
+    assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
+}
+
+#[tokio::test]
+async fn copies_go_out_as_long_as_somebody_in_to_is_or_was_written_to() {
+    let (_directory, context) = Context::temporary();
+    let (to, cc) = (RecipientKind::To, RecipientKind::Cc);
+    let (_, keys) = put_due(&context, &[(to, ADA), (to, "joe@example.com"), (cc, BOB)]).await;
+    suppress(&context, ADA).await;
+
+    assert_eq!(claimed(&context, &keys[..1]).await, [] as [String; 0]);
+    assert_eq!(claimed(&context, &keys[1..2]).await, ["joe@example.com"]);
+    suppress(&context, "joe@example.com").await;
+    assert_eq!(claimed(&context, &keys[2..]).await, [BOB]);
+}
