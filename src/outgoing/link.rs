@@ -107,7 +107,11 @@ impl Link {
         }
         // One more turn takes the worker to where it wants a request. A connection that does not get there at once, be
         // it closing or still busy with our body, is not worth waiting for.
-        poll_fn(|cx| Poll::Ready(self.worker.run(cx))).await;
+        poll_fn(|cx| {
+            self.worker.run(cx);
+            Poll::Ready(())
+        })
+        .await;
         self.idle_since = Instant::now();
         let is_ready = self.is_ready();
         Ok((reply, is_ready.then_some(self)))

@@ -82,7 +82,7 @@ enum News {
     Landed(Outcome),
     Placed,
     Settled(Result<Standing, StoreError>),
-    Read(Result<Page, StoreError>),
+    Read(Box<Result<Page, StoreError>>),
     Woken,
     Late,
     Stop,
@@ -148,7 +148,7 @@ impl Lane {
                 }
                 News::Read(page) => {
                     asked.reading = None;
-                    self.take_up(page).await;
+                    self.take_up(*page).await;
                 }
                 News::Woken => self.is_stale = true,
                 News::Late if idle_since.is_some_and(|since| since.elapsed() >= LINGER) => return self.webhook,
@@ -166,7 +166,7 @@ impl Lane {
             () = stop.cancelled() => News::Stop,
             landed = self.flight.next(url.as_deref()) => landed.map_or(News::Placed, News::Landed),
             settled = answered(&mut asked.settling) => News::Settled(settled),
-            page = answered(&mut asked.reading) => News::Read(page),
+            page = answered(&mut asked.reading) => News::Read(Box::new(page)),
             () = self.wake.notified() => News::Woken,
             () = tokio::time::sleep_until(wake_at) => News::Late,
         }

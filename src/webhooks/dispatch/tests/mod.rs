@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -31,7 +31,7 @@ struct Running {
     context: Context,
     bell: WebhookBell,
     stop: CancellationToken,
-    task: JoinHandle<Result<(), StoreError>>,
+    task: JoinSet<Result<(), StoreError>>,
 }
 
 impl Running {
@@ -44,14 +44,15 @@ impl Running {
         let bell = WebhookBell::default();
         let stop = CancellationToken::new();
         let dispatcher = dispatcher(&context, &bell, per_second);
-        let task = tokio::spawn(dispatcher.run(stop.clone()));
+        let mut task = JoinSet::new();
+        task.spawn(dispatcher.run(stop.clone()));
         Self { _directory: directory, context, bell, stop, task }
     }
 
     /// Stops as the process does.
-    async fn stop(self) -> (tempfile::TempDir, Context) {
+    async fn stop(mut self) -> (tempfile::TempDir, Context) {
         self.stop.cancel();
-        self.task.await.unwrap().unwrap();
+        self.task.join_next().await.unwrap().unwrap().unwrap();
         (self._directory, self.context)
     }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 /// How a request is answered.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub(super) struct Receiver {
     address: SocketAddr,
     requests: mpsc::UnboundedReceiver<Received>,
     state: Arc<State>,
+    /// The server ends with it.
+    _task: JoinSet<()>,
 }
 
 struct State {
@@ -58,12 +61,14 @@ impl Receiver {
             go_on: tokio::sync::Semaphore::new(0),
         });
         let serving = Arc::clone(&state);
-        tokio::spawn(async move {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&serving), told.clone()));
+                connections.spawn(serve(stream, Arc::clone(&serving), told.clone()));
             }
         });
-        Self { address, requests, state }
+        Self { address, requests, state, _task: task }
     }
 
     pub(super) fn url(&self) -> String {
