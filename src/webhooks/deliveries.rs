@@ -3,13 +3,13 @@
 use super::bell::WebhookBell;
 use super::error::{DeliveryError, ReplayError, TestWebhookError};
 use super::model::{Delivery, DeliveryStatus, WebhookStatus, WholeDelivery};
-use super::service::{Webhooks, ring_after};
+use super::service::Webhooks;
 use super::store::{self, AttemptRow, DeliveryRow, DeliveryState};
 use crate::events::{self, EventType, MessageRow};
 use crate::id::{EventId, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
-use crate::store::Reads;
 use crate::store::page::{Page, PageQuery, page_of, page_under};
 use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
+use crate::store::{Reads, WriteTx};
 
 /// What a test tells of, where the caller does not say and the endpoint hears of it.
 const TEST_TYPE: EventType = EventType::EmailDelivered;
@@ -105,7 +105,7 @@ impl Webhooks {
                 let state = DeliveryState::Queued { due_ms: now_ms };
                 let row = DeliveryRow { queued_ms: now_ms, counted: 0, state, ..row };
                 store::put_queued(tx, (team, webhook, id), &row)?;
-                ring_after(tx, &bell, webhook);
+                tell_queued(tx, &bell, webhook);
                 Ok(())
             })
             .await
@@ -151,7 +151,7 @@ impl Webhooks {
                     attempts: Vec::new(),
                 };
                 store::put_queued(tx, (team, webhook, id), &row)?;
-                ring_after(tx, &bell, webhook);
+                tell_queued(tx, &bell, webhook);
                 Ok(event_type)
             })
             .await?;
@@ -171,6 +171,12 @@ fn find(
         return Err(DeliveryError::UnknownWebhook);
     }
     tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id))?.ok_or(DeliveryError::UnknownDelivery)
+}
+
+/// Tells the dispatcher of a delivery once it is durable; the endpoint itself is as it was.
+fn tell_queued(tx: &WriteTx<'_>, bell: &WebhookBell, webhook: WebhookId) {
+    let bell = bell.clone();
+    tx.after_commit(move || bell.queued([webhook]));
 }
 
 fn delivery(id: WebhookDeliveryId, row: &DeliveryRow, bell: &WebhookBell) -> Delivery {

@@ -266,8 +266,6 @@ impl Lane {
         }
         if has_changed {
             self.put_back();
-            // Another URL has asked for nothing.
-            self.rest_until_ms = None;
         }
         self.is_stale = false;
         self.seen = Some(self.now_seen());
@@ -327,6 +325,8 @@ impl Lane {
         if let Some(endpoint) = endpoint {
             if self.endpoint.as_ref().is_none_or(|old| old.url != endpoint.url) {
                 self.flight.close();
+                // Another URL has asked for nothing.
+                self.rest_until_ms = None;
             }
             self.endpoint = Some(Arc::new(endpoint));
         } else if !given_up.is_empty() {
