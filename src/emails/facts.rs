@@ -25,13 +25,18 @@ pub(crate) fn record(
 fn facts(tx: &WriteTx<'_>, context: &Context, id: EmailId, row: &EmailRow) -> Result<EmailFacts, StoreError> {
     // Header fields lie in the sealed content, which is opened for the few emails that have any.
     let content = if row.has_headers { read_content(tx, &context.keyring, id)? } else { None };
-    Ok(EmailFacts {
+    Ok(with_headers(id, row, content.map(|content| content.headers).unwrap_or_default()))
+}
+
+/// Returns what the events of an email say of it, its header fields being at hand.
+pub(super) fn with_headers(id: EmailId, row: &EmailRow, headers: Vec<(String, String)>) -> EmailFacts {
+    EmailFacts {
         id,
         message_id: format!("<{}>", message_id(id, &row.from)),
         created_ms: row.created_ms,
         from: row.from.clone(),
         subject: row.subject.clone(),
         tags: row.tags.clone(),
-        headers: content.map(|content| content.headers).unwrap_or_default(),
-    })
+        headers,
+    }
 }

@@ -19,7 +19,7 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::delivery::{Class, Due, DueKey, DueRow, simulated};
 use crate::domains::SenderDomainRow;
-use crate::events::{Detail, Event, Kind};
+use crate::events::{self, Detail, EmailFacts, Event, Kind};
 use crate::id::{DomainId, EmailId, TeamId, TopicId};
 use crate::preferences::{LinkError, Links, PairOrigin};
 use crate::store::tables::{AddressHash, DUE, EMAILS};
@@ -66,6 +66,8 @@ pub(super) struct Prepared {
     /// With every recipient; its domain and its groups are the draft's affair.
     row: EmailRow,
     guess: Option<Draft>,
+    /// What the event of an email for later says of it.
+    facts: Option<EmailFacts>,
     content: StoredBlob,
     attachments: Vec<StoredBlob>,
 }
@@ -142,6 +144,7 @@ impl Prepared {
             link,
             recipients: recipients.iter().map(|recipient| found_by(&recipient.mailbox)).collect(),
             guess: domain.map(|domain| Draft::new(sender.team, id, &mut row, domain)),
+            facts: scheduled_ms.map(|_| facts::with_headers(id, &row, content.headers.clone())),
             row,
             sender_domain,
             sender_hash,
@@ -209,9 +212,8 @@ impl Prepared {
         for (number, attachment) in (0..).zip(&self.attachments) {
             attachment.put_attachment(tx, self.id, number)?;
         }
-        if let Some(scheduled) = &draft.scheduled {
-            let (event, row) = scheduled.as_ref();
-            facts::record(tx, context, team, self.id, row, event.clone())?;
+        if let (Some(event), Some(facts)) = (&draft.scheduled, &self.facts) {
+            events::record(tx, context, team, self.id, event.clone(), || Ok(facts.clone()))?;
         }
         Ok(())
     }
@@ -226,7 +228,7 @@ pub(super) struct Draft {
     /// Its places in the queue.
     groups: Vec<(Due, Encoded<DueRow>)>,
     /// The event of an email for later.
-    scheduled: Option<Box<(Event, EmailRow)>>,
+    scheduled: Option<Event>,
 }
 
 impl Draft {
@@ -242,8 +244,7 @@ impl Draft {
         let groups = assign_groups(row, domain).into_iter().map(place).collect();
         let scheduled = (row.last_event == LastEvent::Scheduled).then(|| {
             let recipients = row.recipients.iter().map(|recipient| bare(&recipient.mailbox).to_owned()).collect();
-            let event = Event { kind: Kind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None };
-            Box::new((event, row.clone()))
+            Event { kind: Kind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None }
         });
         Self { domain, row: Encoded::new(row), groups, scheduled }
     }

@@ -31,7 +31,9 @@ pub use audience::{
 pub(crate) use erase::{Reach, audience_page, erase_audience, erase_of_email, of_email_hold};
 pub(crate) use erase_message::{MessageReach, erase_message, message_page};
 pub use model::{Bounce, BounceType, Click, Detail, Event, Kind, Open};
-pub use outbox::{MessageRow, OutboxRow, Outgoing, SubscriptionsRow, message, put_message, subscribe, take_outgoing};
+pub use outbox::{
+    MessageRow, OutboxRow, Outgoing, SubscriptionsRow, Taken, message, put_message, subscribe, take_outgoing,
+};
 pub use payload::EmailFacts;
 pub use retention::{purge_audience, purge_messages};
 pub use sample::sample;

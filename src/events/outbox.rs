@@ -141,28 +141,71 @@ pub struct Outgoing {
     pub row: OutboxRow,
 }
 
-/// Takes events out of the outbox until they come to `deliveries_max` deliveries or more, teams and
-/// events in the order of their ids. The caller queues a delivery for each endpoint in the same
-/// transaction. A row that does not read goes too, and is not among them.
+/// Events taken out of the outbox.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// The events, each team's oldest first.
+    pub events: Vec<Outgoing>,
+    /// The team that had its turn last.
+    pub last: TeamId,
+}
+
+/// Takes events out of the outbox until they come to `deliveries_max` deliveries or more. Teams have
+/// their turns in the order of their ids, a quarter of it each, from the one after `last` on: what one
+/// team has waiting keeps no other from its own. The caller queues a delivery for each endpoint in the
+/// same transaction. A row that does not read goes too, and is not among them.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn take_outgoing(tx: &WriteTx<'_>, deliveries_max: usize) -> Result<Vec<Outgoing>, StoreError> {
-    let (mut taken, mut unreadable, mut deliveries) = (Vec::new(), Vec::new(), 0);
-    tx.scan(&EVENT_OUTBOX, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |(team, event), row| {
-        let what = format_args!("event {event} of team {team} in the outbox");
-        let Some(row) = skip_corrupt::<OutboxRow>(row.decode(), what)? else {
-            unreadable.push((team, event));
-            return if unreadable.len() < deliveries_max { NEXT } else { STOP };
+pub fn take_outgoing(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Result<Taken, StoreError> {
+    let mut taken = Taken { events: Vec::new(), last };
+    let mut left = deliveries_max;
+    while left > 0 {
+        let turn = take_turn(tx, taken.last, left.min(deliveries_max.div_ceil(4)))?;
+        let Some(team) = turn.team else {
+            if taken.last == TeamId::MIN {
+                break;
+            }
+            taken.last = TeamId::MIN;
+            continue;
         };
-        deliveries += row.endpoints.len();
-        taken.push(Outgoing { team, event, row });
-        if deliveries < deliveries_max { NEXT } else { STOP }
-    })?;
-    for key in taken.iter().map(|outgoing| (outgoing.team, outgoing.event)).chain(unreadable) {
-        tx.delete(&EVENT_OUTBOX, &key)?;
+        taken.last = team;
+        taken.events.extend(turn.events);
+        left = left.saturating_sub(turn.deliveries);
     }
     Ok(taken)
+}
+
+/// What one team's turn brought.
+#[derive(Default)]
+struct Turn {
+    /// Whose it was; none when no team after the last has anything.
+    team: Option<TeamId>,
+    events: Vec<Outgoing>,
+    deliveries: usize,
+}
+
+fn take_turn(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Result<Turn, StoreError> {
+    let (mut turn, mut keys) = (Turn::default(), Vec::new());
+    let from = if last == TeamId::MIN { (last, Id::MIN) } else { (last, Id::MAX) };
+    tx.scan(&EVENT_OUTBOX, &from, &(Id::MAX, Id::MAX), Order::Ascending, |(team, event), row| {
+        if *turn.team.get_or_insert(team) != team {
+            return STOP;
+        }
+        keys.push((team, event));
+        let what = format_args!("event {event} of team {team} in the outbox");
+        if let Some(row) = skip_corrupt::<OutboxRow>(row.decode(), what)? {
+            turn.deliveries += row.endpoints.len();
+            turn.events.push(Outgoing { team, event, row });
+        } else {
+            turn.deliveries += 1;
+        }
+        if turn.deliveries < deliveries_max { NEXT } else { STOP }
+    })?;
+    for key in keys {
+        tx.delete(&EVENT_OUTBOX, &key)?;
+    }
+    Ok(turn)
 }
 
 /// Returns what is delivered of an event; `None` once retention has removed it.
@@ -180,4 +223,72 @@ pub fn message(tx: &impl Reads, team: TeamId, event: EventId) -> Result<Option<M
 /// [`StoreError`].
 pub fn put_message(tx: &WriteTx<'_>, team: TeamId, event: EventId, message: &MessageRow) -> Result<(), StoreError> {
     tx.put(&EVENT_MESSAGES, &(team, event), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Encoded;
+
+    fn team(number: u8) -> TeamId {
+        TeamId::from_bytes([number; 16])
+    }
+
+    /// Puts `count` events into a team's outbox, each heard by two endpoints.
+    async fn fill(context: &Context, team: TeamId, count: usize) {
+        let filling = context.clone();
+        let put = move |tx: &WriteTx<'_>| {
+            let endpoints = vec![filling.id(), filling.id()];
+            let now_ms = filling.now_ms();
+            (0..count).try_for_each(|_| {
+                let row = OutboxRow {
+                    event_type: EventType::ContactCreated,
+                    at_ms: now_ms,
+                    queued_ms: now_ms,
+                    endpoints: endpoints.clone(),
+                };
+                tx.put(&EVENT_OUTBOX, &(team, filling.id()), &row)
+            })
+        };
+        context.store.write::<_, StoreError>(put).await.unwrap();
+    }
+
+    async fn take(context: &Context, last: TeamId, deliveries_max: usize) -> Taken {
+        context.store.write::<_, StoreError>(move |tx| take_outgoing(tx, last, deliveries_max)).await.unwrap()
+    }
+
+    fn teams(taken: &Taken) -> Vec<TeamId> {
+        taken.events.iter().map(|event| event.team).collect()
+    }
+
+    #[tokio::test]
+    async fn teams_have_turns_and_one_alone_has_everything() {
+        let (_directory, context) = Context::temporary();
+        fill(&context, team(1), 9).await;
+        fill(&context, team(2), 1).await;
+        fill(&context, team(3), 2).await;
+
+        let first = take(&context, TeamId::MIN, 8).await;
+        assert_eq!(teams(&first), [team(1), team(2), team(3), team(1)]);
+        let second = take(&context, first.last, 8).await;
+        assert_eq!(teams(&second), [team(3), team(1), team(1), team(1)]);
+        let third = take(&context, second.last, 100).await;
+        assert_eq!(teams(&third), [team(1); 4]);
+        let fourth = take(&context, third.last, 8).await;
+        assert_eq!(teams(&fourth), []);
+    }
+
+    #[tokio::test]
+    async fn a_row_that_does_not_read_goes_and_the_others_are_taken() {
+        let (_directory, context) = Context::temporary();
+        fill(&context, team(1), 1).await;
+        let broken = (team(1), context.id());
+        let put = move |tx: &WriteTx<'_>| tx.put_encoded(&EVENT_OUTBOX, &broken, &Encoded::unreadable());
+        context.store.write::<_, StoreError>(put).await.unwrap();
+        fill(&context, team(1), 1).await;
+
+        assert_eq!(take(&context, TeamId::MIN, 100).await.events.len(), 2);
+        let left = context.store.read_now::<_, StoreError>(|tx| tx.contains(&EVENT_OUTBOX, &broken));
+        assert!(!left.unwrap());
+    }
 }

@@ -87,10 +87,11 @@ impl Webhooks {
     /// # Errors
     /// [`ReplayError`].
     pub async fn replay(&self, team: TeamId, webhook: WebhookId, id: WebhookDeliveryId) -> Result<(), ReplayError> {
-        let (bell, now_ms) = (self.bell.clone(), self.context.now_ms());
+        let (bell, context) = (self.bell.clone(), self.context.clone());
         self.context
             .store
             .write(move |tx| {
+                let now_ms = context.now_ms();
                 let endpoint = store::find(tx, team, webhook)?.ok_or(ReplayError::UnknownWebhook)?;
                 let row = tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id))?.ok_or(ReplayError::UnknownDelivery)?;
                 if endpoint.status != WebhookStatus::Enabled {
@@ -122,12 +123,12 @@ impl Webhooks {
         webhook: WebhookId,
         wanted: Option<EventType>,
     ) -> Result<Delivery, TestWebhookError> {
-        let (bell, now_ms) = (self.bell.clone(), self.context.now_ms());
+        let (bell, context) = (self.bell.clone(), self.context.clone());
         let (event, id): (EventId, WebhookDeliveryId) = (self.context.id(), self.context.id());
-        let event_type = self
-            .context
+        self.context
             .store
             .write(move |tx| {
+                let now_ms = context.now_ms();
                 let endpoint = store::find(tx, team, webhook)?.ok_or(TestWebhookError::NotFound)?;
                 if endpoint.status != WebhookStatus::Enabled {
                     return Err(TestWebhookError::Disabled);
@@ -152,11 +153,10 @@ impl Webhooks {
                 };
                 store::put_queued(tx, (team, webhook, id), &row)?;
                 tell_queued(tx, &bell, webhook);
-                Ok(event_type)
+                let (status, next_attempt_ms) = (DeliveryStatus::Pending, Some(now_ms));
+                Ok(Delivery { id, event_type, at_ms: now_ms, status, next_attempt_ms })
             })
-            .await?;
-        let (status, next_attempt_ms) = (DeliveryStatus::Pending, Some(now_ms));
-        Ok(Delivery { id, event_type, at_ms: now_ms, status, next_attempt_ms })
+            .await
     }
 }
 

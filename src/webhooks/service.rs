@@ -120,12 +120,13 @@ impl Webhooks {
     /// # Errors
     /// [`UpdateWebhookError`].
     pub async fn update(&self, team: TeamId, id: WebhookId, changes: WebhookChanges) -> Result<(), UpdateWebhookError> {
-        let (bell, now_ms) = (self.bell.clone(), self.context.now_ms());
+        let (bell, context) = (self.bell.clone(), self.context.clone());
         self.context
             .store
             .write(move |tx| {
                 let before = store::find(tx, team, id)?.ok_or(UpdateWebhookError::NotFound)?;
-                let row = changed(before.clone(), &changes, now_ms);
+                // Within the transaction: what is queued is older or younger than this as their commits are.
+                let row = changed(before.clone(), &changes, context.now_ms());
                 if row == before {
                     return Ok(());
                 }

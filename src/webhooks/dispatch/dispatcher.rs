@@ -67,12 +67,14 @@ impl Dispatcher {
     /// Moves events from the outbox to the queues of those who hear of them.
     async fn empty_outbox(&self, stop: CancellationToken) -> Result<(), StoreError> {
         let announcer = self.shared.context.announcer.clone();
+        let mut last = TeamId::MIN;
         loop {
             loop {
                 let fanned = tokio::select! {
                     () = stop.cancelled() => return Ok(()),
-                    fanned = fan_out::step(&self.shared.context) => fanned?,
+                    fanned = fan_out::step(&self.shared.context, last) => fanned?,
                 };
+                last = fanned.last;
                 if fanned.events == 0 {
                     break;
                 }

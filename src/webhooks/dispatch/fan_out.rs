@@ -16,25 +16,28 @@ const DELIVERIES_MAX: usize = 1_000;
 const STEP_BYTES: usize = 1 << 20;
 
 /// What a step brought.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct FannedOut {
     /// The endpoints that something was queued for.
     pub(super) webhooks: BTreeSet<WebhookId>,
     /// Events taken out of the outbox; none left when this is 0.
     pub(super) events: usize,
+    /// The team that had its turn last.
+    pub(super) last: TeamId,
 }
 
-/// Queues a delivery for each endpoint that hears of the events at the head of the outbox.
-pub(super) async fn step(context: &Context) -> Result<FannedOut, StoreError> {
+/// Queues a delivery for each endpoint that hears of the oldest events in the outbox, of the team after
+/// `last` and of those after it.
+pub(super) async fn step(context: &Context, last: TeamId) -> Result<FannedOut, StoreError> {
     let fanning = context.clone();
-    context.store.write_bulk_sized(STEP_BYTES, move |tx| fan_out(tx, &fanning)).await
+    context.store.write_bulk_sized(STEP_BYTES, move |tx| fan_out(tx, &fanning, last)).await
 }
 
-fn fan_out(tx: &WriteTx<'_>, context: &Context) -> Result<FannedOut, StoreError> {
-    let mut fanned = FannedOut::default();
+fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId) -> Result<FannedOut, StoreError> {
+    let taken = events::take_outgoing(tx, last, DELIVERIES_MAX)?;
+    let mut fanned = FannedOut { webhooks: BTreeSet::new(), events: taken.events.len(), last: taken.last };
     let mut known = HashMap::new();
-    for Outgoing { team, event, row } in events::take_outgoing(tx, DELIVERIES_MAX)? {
-        fanned.events += 1;
+    for Outgoing { team, event, row } in taken.events {
         for webhook in row.endpoints {
             let Some(status) = status(tx, &mut known, (team, webhook))? else { continue };
             let state = match status {

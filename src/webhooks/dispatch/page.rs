@@ -148,11 +148,15 @@ impl<R: Reads> Reading<'_, R> {
             self.page.stray.push(taken);
             return Ok(());
         };
-        let enabled_ms = match &self.endpoint {
-            Some(Some(endpoint)) if self.page.endpoint.is_some() => endpoint.enabled_ms,
-            _ => TimestampMs::MAX,
+        // A time to come was drawn before the clock was set back, and says nothing of what is queued since:
+        // rather too much is delivered than too little.
+        let is_too_old = match &self.endpoint {
+            Some(Some(endpoint)) if self.page.endpoint.is_some() => {
+                row.queued_ms < endpoint.enabled_ms && endpoint.enabled_ms <= self.now_ms
+            }
+            _ => true,
         };
-        if row.queued_ms < enabled_ms {
+        if is_too_old {
             self.page.given_up.push((taken, Exhaustion::Disabled));
             return Ok(());
         }

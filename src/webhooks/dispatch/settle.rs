@@ -97,8 +97,12 @@ impl Settling<'_, '_> {
             self.tx.delete(&WEBHOOK_QUEUE, &queue_key)?;
             return Ok(Standing::Unchanged);
         };
-        // Settled already, or queued anew by a replay, which has a place of its own.
+        // Queued anew by a replay meanwhile, which has a place of its own: the request was made for all that.
         if row.state != (DeliveryState::Queued { due_ms }) {
+            if let Fate::Tried { attempt, answered: _ } = &outcome.fate {
+                let attempts = with_attempt(row.attempts, attempt);
+                self.tx.put(&WEBHOOK_DELIVERIES, &key, &DeliveryRow { attempts, ..row })?;
+            }
             return Ok(Standing::Unchanged);
         }
         self.tx.delete(&WEBHOOK_QUEUE, &queue_key)?;
@@ -117,11 +121,7 @@ impl Settling<'_, '_> {
         let exhausted = |why| DeliveryState::Exhausted { at_ms, why };
         match fate {
             Fate::Tried { attempt, answered } => {
-                let mut attempts = row.attempts;
-                if attempts.len() == ATTEMPTS_KEPT {
-                    attempts.remove(0);
-                }
-                attempts.push(attempt.clone());
+                let attempts = with_attempt(row.attempts, attempt);
                 let (state, counted, end) = match ladder::judge(row.queued_ms, row.counted, *answered, at_ms) {
                     Verdict::Delivered => (DeliveryState::Delivered { at_ms }, row.counted, Some(End::Delivered)),
                     Verdict::Again { due_ms, counted } => (DeliveryState::Queued { due_ms }, counted, None),
@@ -161,4 +161,13 @@ impl Settling<'_, '_> {
             }
         }
     }
+}
+
+/// Returns the attempts with one more, without the oldest when there are too many.
+fn with_attempt(mut attempts: Vec<AttemptRow>, attempt: &AttemptRow) -> Vec<AttemptRow> {
+    if attempts.len() >= ATTEMPTS_KEPT {
+        attempts.remove(0);
+    }
+    attempts.push(attempt.clone());
+    attempts
 }

@@ -3,8 +3,8 @@
 use super::receiver::{Receiver, Reply};
 use super::*;
 use crate::signature::{Claim, verify};
-use crate::webhooks::DeliveryState;
 use crate::webhooks::store::PreviousSecretRow;
+use crate::webhooks::{DeliveryState, Webhooks};
 
 const OK: Reply = Reply::Status(200, "");
 
@@ -63,6 +63,25 @@ async fn what_is_queued_when_the_process_stops_is_delivered_by_the_next() {
     let running = Running::over(directory, context, 0);
 
     running.until(|rows| are_delivered(rows) && rows.len() == 3).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_a_replay_overtakes_is_kept_and_the_delivery_is_made_again() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(Reply::Held).await;
+    let (webhook, _) = endpoint(&running.context, &receiver.url()).await;
+    happen(&running.context, 1).await;
+    let first = receiver.next().await;
+    let (_, _, delivery) = queued(&running.context)[0];
+    running.context.clock.advance(Duration::from_millis(1));
+    let webhooks = Webhooks::new(running.context.clone(), running.bell.clone(), Policy::default());
+
+    webhooks.replay(TEAM, webhook, delivery).await.unwrap();
+    receiver.go_on(2);
+
+    assert_eq!(receiver.next().await.header("webhook-id"), first.header("webhook-id"));
+    assert_eq!(running.until(are_delivered).await[0].attempts.len(), 2);
+    assert_eq!(queued(&running.context), []);
 }
 
 #[tokio::test]
