@@ -10,6 +10,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
+use super::fan_out::Stride;
 use super::lane::{Lane, Shared};
 use super::{DispatchSettings, fan_out};
 use crate::clock::{DAY_MS, TimestampMs};
@@ -27,7 +28,7 @@ const REQUESTS_MAX: usize = 4_096;
 /// How often every queue is looked at, whatever the bells said.
 const RECONCILE_EVERY: Duration = Duration::from_secs(60);
 /// The pause between two steps that bring nobody what they could take up at once.
-const AT_LEISURE: Duration = Duration::from_millis(100);
+const AT_LEISURE: Duration = Duration::from_millis(25);
 /// Queues looked at in one read.
 const QUEUES_MAX: usize = 1_000;
 /// Places looked at, at either end of a queue, for how old it is.
@@ -71,34 +72,31 @@ impl Dispatcher {
     /// Moves events from the outbox to the queues of those who hear of them: as fast as it goes while any
     /// of them can take up more, and at leisure otherwise, because the writer has others to serve.
     async fn empty_outbox(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        let announcer = self.shared.context.announcer.clone();
-        let mut last = TeamId::MIN;
+        let (bell, announcer) = (&self.shared.bell, &self.shared.context.announcer);
+        let (mut last, mut stride) = (TeamId::MIN, Stride::Brisk);
         loop {
-            loop {
-                let fanned = tokio::select! {
+            let fanned = tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                fanned = fan_out::step(&self.shared.context, last, stride) => fanned?,
+            };
+            last = fanned.last;
+            let nobody_waits = !fanned.webhooks.is_empty() && bell.have_enough(&fanned.webhooks);
+            stride = if nobody_waits { Stride::Leisurely } else { Stride::Brisk };
+            bell.queued(fanned.webhooks);
+            if stride == Stride::Leisurely {
+                tokio::select! {
                     () = stop.cancelled() => return Ok(()),
-                    fanned = fan_out::step(&self.shared.context, last) => fanned?,
-                };
-                last = fanned.last;
-                let bell = &self.shared.bell;
-                let is_wanted = !bell.have_enough(&fanned.webhooks);
-                bell.queued(fanned.webhooks);
-                if fanned.is_all {
-                    break;
-                }
-                if !is_wanted {
-                    tokio::select! {
-                        () = stop.cancelled() => return Ok(()),
-                        () = bell.hungered() => {}
-                        () = tokio::time::sleep(AT_LEISURE) => {}
-                    }
+                    () = bell.hungered() => stride = Stride::Brisk,
+                    () = tokio::time::sleep(AT_LEISURE) => {}
                 }
             }
-            tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                () = announcer.outbox_rung() => {}
-                // A ring is a hint; what it did not bring is found here.
-                () = tokio::time::sleep(RECONCILE_EVERY) => {}
+            if fanned.is_all {
+                tokio::select! {
+                    () = stop.cancelled() => return Ok(()),
+                    () = announcer.outbox_rung() => {}
+                    // A ring is a hint; what it did not bring is found here.
+                    () = tokio::time::sleep(RECONCILE_EVERY) => {}
+                }
             }
         }
     }

@@ -9,8 +9,24 @@ use crate::store::{Reads, StoreError, WriteTx, skip_corrupt};
 use crate::webhooks::model::WebhookStatus;
 use crate::webhooks::store::{self, DeliveryRow, DeliveryState, Exhaustion};
 
-/// Deliveries queued in one commit, about.
-const DELIVERIES_MAX: usize = 1_000;
+/// How much is queued in one commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stride {
+    /// As much as an accept can wait for: somebody can take it up.
+    Brisk,
+    /// So little that no accept notices: nobody can take it up yet.
+    Leisurely,
+}
+
+impl Stride {
+    /// Returns the deliveries of a step, about.
+    const fn deliveries_max(self) -> usize {
+        match self {
+            Self::Brisk => 1_000,
+            Self::Leisurely => 250,
+        }
+    }
+}
 
 /// Bytes that a step writes, about: the writer takes it alone, so that no accept waits for two.
 const STEP_BYTES: usize = 1 << 20;
@@ -28,13 +44,13 @@ pub(super) struct FannedOut {
 
 /// Queues a delivery for each endpoint that hears of the oldest events in the outbox, of the team after
 /// `last` and of those after it.
-pub(super) async fn step(context: &Context, last: TeamId) -> Result<FannedOut, StoreError> {
+pub(super) async fn step(context: &Context, last: TeamId, stride: Stride) -> Result<FannedOut, StoreError> {
     let fanning = context.clone();
-    context.store.write_bulk_sized(STEP_BYTES, move |tx| fan_out(tx, &fanning, last)).await
+    context.store.write_bulk_sized(STEP_BYTES, move |tx| fan_out(tx, &fanning, last, stride)).await
 }
 
-fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId) -> Result<FannedOut, StoreError> {
-    let departed = events::take_outgoing(tx, last, DELIVERIES_MAX)?;
+fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: Stride) -> Result<FannedOut, StoreError> {
+    let departed = events::take_outgoing(tx, last, stride.deliveries_max())?;
     let mut fanned = FannedOut { webhooks: BTreeSet::new(), last: departed.last, is_all: departed.is_all };
     let mut known = HashMap::new();
     for Outgoing { team, event, row } in departed.events {
