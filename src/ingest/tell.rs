@@ -172,22 +172,28 @@ enum Proof {
 }
 
 impl Named {
-    /// Returns what is believed of a finding, and who is meant when it names no recipient.
+    /// Returns what is believed of a finding about an email to so many recipients, and who is meant when
+    /// it names none of them; `None` when nothing is believed.
     ///
     /// Whoever has seen a message can write a notice that returns it: such a one has to name whom the
-    /// email went to, and suppresses nobody. Complaints are believed as they are, because providers
-    /// leave nothing else of the message.
-    fn believed(self, finding: &Finding, stand: Stand) -> (Finding, Stand) {
+    /// email went to, and suppresses nobody. Providers leave nothing else of a message that is complained
+    /// about, so that a complaint counts, and suppresses, where nobody but the one recipient has seen it:
+    /// of several, each could write it about another.
+    fn believed(self, finding: &Finding, stand: Stand, recipients: usize) -> Option<(Finding, Stand)> {
         let mut finding = finding.clone();
-        if self.proof == Proof::Given || matches!(finding.outcome, Outcome::Complained { .. }) {
-            return (finding, stand);
+        if self.proof == Proof::Given {
+            return Some((finding, stand));
         }
-        if let Outcome::Bounced { bounce, suppresses: suppresses @ true } = &mut finding.outcome {
-            *suppresses = false;
-            bounce.bounce_type = BounceType::Undetermined;
-            bounce.subtype = "Undetermined".to_owned();
+        match &mut finding.outcome {
+            Outcome::Complained { .. } => return (recipients == 1).then_some((finding, stand)),
+            Outcome::Bounced { bounce, suppresses: suppresses @ true } => {
+                *suppresses = false;
+                bounce.bounce_type = BounceType::Undetermined;
+                bounce.subtype = "Undetermined".to_owned();
+            }
+            Outcome::Bounced { .. } | Outcome::Delivered { .. } | Outcome::Delayed { .. } | Outcome::Failed { .. } => {}
         }
-        (finding, Stand::Nobody)
+        Some((finding, Stand::Nobody))
     }
 }
 
@@ -213,8 +219,8 @@ impl Telling<'_, '_> {
         let Some(email) = self.open(named)? else { return Ok(0) };
         let mut told = 0;
         for finding in &report.findings {
-            let (finding, stand) = named.believed(finding, report.stand);
-            if let Some(index) = email.recipient(&finding, stand, named.group)
+            if let Some((finding, stand)) = named.believed(finding, report.stand, email.row.recipients.len())
+                && let Some(index) = email.recipient(&finding, stand, named.group)
                 && email.is_news(index, &finding.outcome)
             {
                 email.apply(tx, context, named.email, index, &finding)?;
