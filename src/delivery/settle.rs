@@ -127,8 +127,11 @@ impl Settling<'_, '_> {
         emails::record(self.tx, self.context, self.due.team, self.email(), &self.row, event)
     }
 
-    /// Settles a recipient of whom another system has told meanwhile: a second event would say the same
-    /// or less. An address that does not exist is suppressed all the same.
+    /// Settles a recipient of whom another system has told meanwhile, and proven to have had the message:
+    /// a second event would say the same or less. That system speaks of what it did after it took the
+    /// message, so that its refusal stands beside our 250 however late that is written down; and what it
+    /// has delivered or given up is not tried again. An address that does not exist is suppressed all the
+    /// same.
     fn end(&mut self, index: usize, fate: &Fate) -> Result<(), StoreError> {
         self.row.recipients[index].state = DeliveryState::Settled;
         match fate {

@@ -4,10 +4,10 @@
 //!
 //! A report tells what another system did with a message it took, so that it never puts anything back
 //! into the queue. It may come before our own conversation with that system has been written down: a
-//! recipient whose delivery is under way is told about like one whose delivery has ended. One who
-//! waits between two attempts is our own affair: only what forbids a further attempt counts, a bounce
-//! that suppresses or a complaint, and it ends the waiting. One to whom nothing was ever sent is in no
-//! report.
+//! recipient whose delivery is under way is told about like one whose delivery has ended, and that ends
+//! the delivery, unless the report shows no more than that somebody has seen the message. One who waits
+//! between two attempts is our own affair: only what forbids a further attempt counts, a bounce that
+//! suppresses or a complaint, and it ends the waiting. One to whom nothing was ever sent is in no report.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -163,7 +163,7 @@ struct Named {
 }
 
 /// What it takes to name an email as a report does.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Proof {
     /// A return path of ours, or the word of a relay of ours.
     Given,
@@ -221,7 +221,7 @@ impl Telling<'_, '_> {
         for finding in &report.findings {
             if let Some((finding, stand)) = named.believed(finding, report.stand, email.row.recipients.len())
                 && let Some(index) = email.recipient(&finding, stand, named.group)
-                && email.is_news(index, &finding.outcome)
+                && email.is_news(index, &finding.outcome, named.proof)
             {
                 email.apply(tx, context, named.email, index, &finding)?;
                 told += 1;
@@ -275,9 +275,9 @@ impl Open {
     }
 
     /// Returns whether an outcome is possible for the recipient, and not known.
-    fn is_news(&self, index: usize, outcome: &Outcome) -> bool {
+    fn is_news(&self, index: usize, outcome: &Outcome, proof: Proof) -> bool {
         let recipient = &self.row.recipients[index];
-        may_be(recipient, outcome) && !self.is_known(bare(&recipient.mailbox), recipient.last_event, outcome)
+        may_be(recipient, outcome, proof) && !self.is_known(bare(&recipient.mailbox), recipient.last_event, outcome)
     }
 
     fn is_known(&self, address: &str, rung: LastEvent, outcome: &Outcome) -> bool {
@@ -352,14 +352,19 @@ impl Open {
 }
 
 /// Returns whether another system can have had the message for the recipient, and whether the queue
-/// leaves room for the outcome.
-fn may_be(recipient: &RecipientRow, outcome: &Outcome) -> bool {
+/// leaves room for what is believed of the outcome.
+fn may_be(recipient: &RecipientRow, outcome: &Outcome, proof: Proof) -> bool {
     let was_sent = recipient.last_event >= LastEvent::Sent
         && !matches!(recipient.last_event, LastEvent::Suppressed | LastEvent::Canceled);
     was_sent
-        && match recipient.state {
-            DeliveryState::InFlight | DeliveryState::Settled => true,
-            DeliveryState::Waiting { .. } => {
+        && match (recipient.state, proof) {
+            (DeliveryState::Settled, _) | (DeliveryState::InFlight, Proof::Given) => true,
+            // Whatever else is told ends the delivery with the conversation under way, whose own outcome
+            // is then told no more: that takes more than to have seen another recipient's copy.
+            (DeliveryState::InFlight, Proof::Seen) => {
+                matches!(outcome, Outcome::Delayed { .. } | Outcome::Complained { .. })
+            }
+            (DeliveryState::Waiting { .. }, _) => {
                 matches!(outcome, Outcome::Complained { .. } | Outcome::Bounced { suppresses: true, .. })
             }
         }
@@ -373,4 +378,47 @@ fn is_for_good(event: &Event) -> bool {
 
 fn detail_of(reply: Option<String>) -> Detail {
     reply.map_or(Detail::None, |reply| Detail::Reply { reply })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::verdict::reported;
+    use super::*;
+    use crate::emails::RecipientKind;
+
+    fn bounced(suppresses: bool) -> Outcome {
+        Outcome::Bounced { bounce: reported(BounceType::Permanent, "General", None), suppresses }
+    }
+
+    #[test]
+    fn what_may_be_told_depends_on_where_the_delivery_stands_and_on_what_is_proven() {
+        use DeliveryState::{InFlight, Settled};
+        use LastEvent::{Canceled, DeliveryDelayed, Failed, Queued, Sent, Suppressed};
+        let outcomes = [
+            Outcome::Delivered { reply: None },
+            Outcome::Delayed { reply: None },
+            bounced(false),
+            bounced(true),
+            Outcome::Failed { reason: "rejected".into(), diagnostic: None },
+            Outcome::Complained { feedback_type: None },
+        ];
+        let waiting = DeliveryState::Waiting { due_ms: 7 };
+        let (all, none) = ([true; 6], [false; 6]);
+        let forbids_another_attempt = [false, false, false, true, false, true];
+        for (state, last_event, given, seen) in [
+            (Settled, Failed, all, all),
+            (InFlight, Sent, all, [false, true, false, false, false, true]),
+            (waiting, DeliveryDelayed, forbids_another_attempt, forbids_another_attempt),
+            (waiting, Queued, none, none),
+            (Settled, Suppressed, none, none),
+            (Settled, Canceled, none, none),
+        ] {
+            let kind = RecipientKind::To;
+            let recipient = RecipientRow { kind, mailbox: "ada@example.net".into(), group: 0, state, last_event };
+            for (proof, expected) in [(Proof::Given, given), (Proof::Seen, seen)] {
+                let found = outcomes.each_ref().map(|outcome| may_be(&recipient, outcome, proof));
+                assert_eq!(found, expected, "{state:?} {last_event:?} {proof:?}");
+            }
+        }
+    }
 }

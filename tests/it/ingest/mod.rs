@@ -2,6 +2,7 @@
 
 mod access;
 mod events;
+mod flight;
 mod ladder;
 mod message;
 
