@@ -1,6 +1,7 @@
 //! What follows from reports: statuses, events and suppressions, in one transaction with the mark
-//! that makes a repeat do nothing. What they are about is found before, so that the writer is asked
-//! for nothing that concerns no email of ours, and in the bulk lane, where no send waits behind it.
+//! that makes a repeat do nothing. What they are about is found before (`name.rs`), so that the writer
+//! is asked for nothing that concerns no email of ours, and in the bulk lane, where no send waits behind
+//! it.
 //!
 //! A report tells what another system did with a message it took, so that it never puts anything back
 //! into the queue. It may come before our own conversation with that system has been written down: a
@@ -12,7 +13,8 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::model::{Finding, Outcome, Reference, Report, Stand};
+use super::model::{Finding, Outcome, Report, Stand};
+use super::name::{Named, Proof, name};
 use super::store::{Mark, put_once};
 use crate::address::EmailAddress;
 use crate::clock::TimestampMs;
@@ -22,17 +24,11 @@ use crate::emails::{self, DeliveryState, EmailRow, LastEvent, RecipientRow, bare
 use crate::events::{self, BounceType, Detail, ERASED, Event, Kind};
 use crate::id::{EmailId, TeamId};
 use crate::signature::WebhookSecret;
-use crate::store::{ReadTx, StoreError, WriteTx};
+use crate::store::{StoreError, WriteTx};
 use crate::suppressions::{self, Cause};
-use crate::teams;
 
 /// Delays that are told of one recipient: a system warns once or twice before it gives up.
 const DELAYS_TOLD_MAX: usize = 5;
-/// Bytes that what follows from one finding takes beside its texts, about.
-const FINDING_BYTES: usize = 1_024;
-/// Bytes of an email's row, and of each of its recipients, beside their texts, about.
-const ROW_BYTES: usize = 256;
-const RECIPIENT_BYTES: usize = 64;
 
 /// Takes in reports that are signed.
 pub struct Ingest {
@@ -77,7 +73,7 @@ impl Ingest {
         if reports.iter().all(|report| report.findings.is_empty()) {
             return Ok(Told { accepted: 0, ignored: count });
         }
-        let (named, bytes) = self.name(reports).await?;
+        let (named, bytes) = name(&self.context.store, &self.return_paths, reports).await?;
         if named.is_empty() {
             return Ok(Told { accepted: 0, ignored: count });
         }
@@ -97,103 +93,6 @@ impl Ingest {
                 Ok(Told { accepted, ignored: count - accepted })
             })
             .await
-    }
-
-    /// Finds the email that each report is about, before the writer is asked, and about how many bytes
-    /// there will be to write. Reports about no email of ours are left out.
-    async fn name(&self, reports: Vec<Report>) -> Result<(Vec<(Named, Report)>, usize), StoreError> {
-        let return_paths = self.return_paths.clone();
-        let find = move |tx: &ReadTx| {
-            let teams: Vec<TeamId> = teams::list(tx)?.into_iter().map(|team| team.id).collect();
-            let mut known: BTreeMap<EmailId, Option<TeamId>> = BTreeMap::new();
-            let mut named = Vec::with_capacity(reports.len());
-            let mut bytes = 0;
-            for report in reports {
-                for reference in &report.references {
-                    let Some((email, group, proof)) = resolve(&return_paths, reference) else { continue };
-                    let team = match known.entry(email) {
-                        Entry::Occupied(known) => *known.get(),
-                        Entry::Vacant(unknown) => {
-                            let found = emails::find_of_teams(tx, &teams, email)?;
-                            bytes += found.as_ref().map_or(0, |(_, row)| row_bytes(row));
-                            *unknown.insert(found.map(|(team, _)| team))
-                        }
-                    };
-                    if let Some(team) = team {
-                        // Its event stands in the timeline, and again among what webhooks deliver.
-                        bytes += report.findings.len() * FINDING_BYTES + 2 * report.text_bytes();
-                        named.push((Named { team, email, group, proof }, report));
-                        break;
-                    }
-                }
-            }
-            Ok::<_, StoreError>((named, bytes))
-        };
-        self.context.store.read(find).await
-    }
-}
-
-/// Returns what a reference names, which need not exist: the email, the recipient group where a return
-/// path names it, and what that takes.
-fn resolve(return_paths: &ReturnPaths, reference: &Reference) -> Option<(EmailId, Option<u16>, Proof)> {
-    match reference {
-        Reference::ReturnPath(address) => {
-            return_paths.read(address).map(|(email, group)| (email, Some(group), Proof::Given))
-        }
-        Reference::Email(id) => Some((*id, None, Proof::Given)),
-        Reference::Returned(id) => Some((*id, None, Proof::Seen)),
-    }
-}
-
-/// Returns about how many bytes an email's row takes when it is written again.
-fn row_bytes(row: &EmailRow) -> usize {
-    let recipients: usize = row.recipients.iter().map(|recipient| recipient.mailbox.len() + RECIPIENT_BYTES).sum();
-    let tags: usize = row.tags.iter().map(|(name, value)| name.len() + value.len()).sum();
-    row.from.len() + row.subject.len() + recipients + tags + ROW_BYTES
-}
-
-/// An email that a report names.
-#[derive(Clone, Copy)]
-struct Named {
-    team: TeamId,
-    email: EmailId,
-    /// The recipient group that a return path names, whose recipients alone are meant.
-    group: Option<u16>,
-    proof: Proof,
-}
-
-/// What it takes to name an email as a report does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Proof {
-    /// A return path of ours, or the word of a relay of ours.
-    Given,
-    /// To have seen the message.
-    Seen,
-}
-
-impl Named {
-    /// Returns what is believed of a finding about an email to so many recipients, and who is meant when
-    /// it names none of them; `None` when nothing is believed.
-    ///
-    /// Whoever has seen a message can write a notice that returns it: such a one has to name whom the
-    /// email went to, and suppresses nobody. Providers leave nothing else of a message that is complained
-    /// about, so that a complaint counts, and suppresses, where nobody but the one recipient has seen it:
-    /// of several, each could write it about another.
-    fn believed(self, finding: &Finding, stand: Stand, recipients: usize) -> Option<(Finding, Stand)> {
-        let mut finding = finding.clone();
-        if self.proof == Proof::Given {
-            return Some((finding, stand));
-        }
-        match &mut finding.outcome {
-            Outcome::Complained { .. } => return (recipients == 1).then_some((finding, stand)),
-            Outcome::Bounced { bounce, suppresses: suppresses @ true } => {
-                *suppresses = false;
-                bounce.bounce_type = BounceType::Undetermined;
-                bounce.subtype = "Undetermined".to_owned();
-            }
-            Outcome::Bounced { .. } | Outcome::Delivered { .. } | Outcome::Delayed { .. } | Outcome::Failed { .. } => {}
-        }
-        Some((finding, Stand::Nobody))
     }
 }
 
