@@ -121,11 +121,7 @@ struct Found {
 }
 
 /// Finds which of the emails are ours, in reads that look at `looks_max` places each.
-async fn find(
-    store: &Store,
-    emails: Vec<EmailId>,
-    looks_max: usize,
-) -> Result<BTreeMap<EmailId, Found>, StoreError> {
+async fn find(store: &Store, emails: Vec<EmailId>, looks_max: usize) -> Result<BTreeMap<EmailId, Found>, StoreError> {
     let mut known = BTreeMap::new();
     if emails.is_empty() {
         return Ok(known);
@@ -161,7 +157,7 @@ fn row_bytes(row: &EmailRow) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::context::Context;
     use crate::emails::LastEvent;
@@ -199,7 +195,7 @@ mod tests {
         }
     }
 
-    fn row() -> EmailRow {
+    pub(in crate::ingest) fn row() -> EmailRow {
         EmailRow {
             created_ms: 0,
             from: "bob@example.com".into(),

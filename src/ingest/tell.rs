@@ -108,6 +108,7 @@ struct Open {
     team: TeamId,
     row: EmailRow,
     timeline: Vec<Event>,
+    recorder: emails::Recorder,
     changed: bool,
 }
 
@@ -140,7 +141,7 @@ impl Telling<'_, '_> {
 
     fn close(self) -> Result<(), StoreError> {
         for (id, open) in self.open {
-            if let Some(Open { team, row, timeline: _, changed: true }) = open {
+            if let Some(Open { team, row, timeline: _, recorder: _, changed: true }) = open {
                 emails::put_settled(self.tx, team, id, &row)?;
             }
         }
@@ -150,7 +151,8 @@ impl Telling<'_, '_> {
 
 fn read(tx: &WriteTx<'_>, named: Named) -> Result<Option<Open>, StoreError> {
     let Some((team, row)) = emails::find_of_teams(tx, &[named.team], named.email)? else { return Ok(None) };
-    Ok(Some(Open { team, row, timeline: events::of_email(tx, named.email)?, changed: false }))
+    let timeline = events::of_email(tx, named.email)?;
+    Ok(Some(Open { team, row, timeline, recorder: emails::Recorder::new(team, named.email), changed: false }))
 }
 
 impl Open {
@@ -235,18 +237,15 @@ impl Open {
             suppressions::add(tx, context, self.team, &address, cause)?;
         }
         let at_ms = self.time_of(finding, context.now_ms());
-        self.record(tx, context, id, Event { kind, at_ms, recipients: vec![address], detail })
+        let event = Event { kind, at_ms, recipients: vec![address], detail };
+        self.recorder.record(tx, context, &self.row, event.clone())?;
+        self.timeline.push(event);
+        Ok(())
     }
 
     /// Returns when something happened, as far as that is possible.
     fn time_of(&self, finding: &Finding, now_ms: TimestampMs) -> TimestampMs {
         finding.at_ms.unwrap_or(now_ms).max(self.row.created_ms).min(now_ms)
-    }
-
-    fn record(&mut self, tx: &WriteTx<'_>, context: &Context, id: EmailId, event: Event) -> Result<(), StoreError> {
-        emails::record(tx, context, self.team, id, &self.row, event.clone())?;
-        self.timeline.push(event);
-        Ok(())
     }
 }
 
@@ -281,9 +280,60 @@ fn detail_of(reply: Option<String>) -> Detail {
 
 #[cfg(test)]
 mod tests {
+    use super::super::model::Reference;
+    use super::super::name::tests::row;
     use super::super::verdict::reported;
     use super::*;
     use crate::emails::RecipientKind;
+    use crate::id::Id;
+    use crate::store::tables::EMAILS;
+    use crate::teams;
+
+    const ADDRESSES: [&str; 3] = ["ada@example.net", "bob@example.net", "eve@example.net"];
+
+    fn recipient(mailbox: &str, state: DeliveryState, last_event: LastEvent) -> RecipientRow {
+        RecipientRow { kind: RecipientKind::To, mailbox: mailbox.to_owned(), group: 0, state, last_event }
+    }
+
+    /// Tells that everybody complains about an email that they got, and returns how much was opened.
+    async fn opened_for_complaints(context: &Context, id: EmailId, team: TeamId) -> usize {
+        let got = |address| recipient(address, DeliveryState::Settled, LastEvent::Delivered);
+        let row = EmailRow { recipients: ADDRESSES.map(got).into(), has_headers: true, ..row() };
+        let putting = context.clone();
+        let put = move |tx: &WriteTx<'_>| {
+            emails::put_headers(tx, &putting, id, vec![("X-Order".into(), "42".into())])?;
+            tx.put(&EMAILS, &(team, id), &row)
+        };
+        context.store.write::<_, StoreError>(put).await.unwrap();
+        let complaint = |address: &str| Report {
+            references: vec![Reference::Email(id)],
+            findings: vec![Finding {
+                recipients: vec![address.to_owned()],
+                outcome: Outcome::Complained { feedback_type: None },
+                at_ms: None,
+            }],
+            stand: Stand::Nobody,
+        };
+        let before = context.keyring.opened();
+        let ingest = Ingest::new(context.clone(), None);
+        let mark = Mark::of_message(id.as_bytes());
+        let told = ingest.tell(mark, ADDRESSES.map(complaint).into()).await.unwrap();
+        assert_eq!(told, Told { accepted: 3, ignored: 0 });
+        context.keyring.opened() - before
+    }
+
+    #[tokio::test]
+    async fn the_content_is_opened_once_for_all_that_is_told_of_an_email_and_not_at_all_when_nobody_hears() {
+        let (_directory, context) = Context::temporary();
+        let team = teams::create(&context, "team").await.unwrap().unwrap().id;
+
+        assert_eq!(opened_for_complaints(&context, context.id(), team).await, 0);
+        let mut heard = context.announcer.listen();
+        assert_eq!(opened_for_complaints(&context, Id::MAX, team).await, 1);
+
+        let bodies = std::iter::from_fn(|| heard.try_recv().ok()).map(|told| told.body);
+        assert_eq!(bodies.filter(|body| body.contains("X-Order")).count(), ADDRESSES.len());
+    }
 
     fn bounced(suppresses: bool) -> Outcome {
         Outcome::Bounced { bounce: reported(BounceType::Permanent, "General", None), suppresses }
@@ -312,8 +362,7 @@ mod tests {
             (Settled, Suppressed, none, none),
             (Settled, Canceled, none, none),
         ] {
-            let kind = RecipientKind::To;
-            let recipient = RecipientRow { kind, mailbox: "ada@example.net".into(), group: 0, state, last_event };
+            let recipient = recipient(ADDRESSES[0], state, last_event);
             for (proof, expected) in [(Proof::Given, given), (Proof::Seen, seen)] {
                 let found = outcomes.each_ref().map(|outcome| may_be(&recipient, outcome, proof));
                 assert_eq!(found, expected, "{state:?} {last_event:?} {proof:?}");
