@@ -19,6 +19,13 @@ pub(super) enum TellError {
     Store(StoreError),
 }
 
+impl TellError {
+    /// Returns whether the store has been closed: the process ends, and the next start tries again.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Closed) | Self::Send(SendError::Store(StoreError::Closed)))
+    }
+}
+
 impl fmt::Display for TellError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -14,7 +14,7 @@ use crate::address::{DomainName, Mailbox};
 use crate::clock::{DAY_MS, TimestampMs};
 use crate::context::Context;
 use crate::emails::headers::CustomHeaders;
-use crate::emails::{Emails, IdempotentRequest, Recipient, RecipientKind, Route, SendEmail, SendError, Sender};
+use crate::emails::{Emails, IdempotentRequest, Recipient, RecipientKind, SendEmail, SendError, Sender};
 use crate::id::{Id, NoticeId, TeamId};
 use crate::store::tables::NOTICES;
 use crate::store::{NEXT, Order, Reads, StoreError};
@@ -27,6 +27,8 @@ const NOTICES_MAX: usize = 100;
 const OWNERS_MAX: usize = 20;
 /// How long a notice is worth telling.
 const WORTH_MS: i64 = 7 * DAY_MS;
+/// How long it is remembered who has been written to: longer than a notice is tried.
+const KEY_LIFETIME_MS: i64 = WORTH_MS + DAY_MS;
 /// How long a notice that could not be told waits before it is tried again; the last one repeats.
 const WAITS_MS: [i64; 5] = [60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000, 4 * 60 * 60_000];
 /// Notices whose failures are remembered; one beyond them is tried at every look.
@@ -91,7 +93,17 @@ impl NoticeWorker {
         let due = self.due().await?;
         let looked = if due.len() == NOTICES_MAX { Looked::MoreLeft } else { Looked::All };
         for (key, row) in due {
-            let (_, id) = key;
+            let (team, id) = key;
+            if self.context.now_ms() - id.created_ms() > WORTH_MS {
+                let what = match &row {
+                    Ok(row) => letter::sentence(&row.notice, row.at_ms),
+                    Err(error) => format!("a notice to owners does not read: {error}"),
+                };
+                warn!(team.id = %team, notice.id = %id, "{what}; after a week, owners are not told of it any more");
+                self.remove(key).await?;
+                self.troubles().remove(&id);
+                continue;
+            }
             let told = match row {
                 Ok(row) => self.tell(key, &row).await,
                 Err(error) => Err(TellError::Row(error)),
@@ -101,10 +113,8 @@ impl NoticeWorker {
                     self.remove(key).await?;
                     self.troubles().remove(&id);
                 }
-                Err(TellError::Store(StoreError::Closed) | TellError::Send(SendError::Store(StoreError::Closed))) => {
-                    return Err(StoreError::Closed);
-                }
-                Err(error) => self.put_off(key, &error).await?,
+                Err(error) if error.is_closed() => return Err(StoreError::Closed),
+                Err(error) => self.put_off(key, &error),
             }
         }
         Ok(looked)
@@ -118,10 +128,15 @@ impl NoticeWorker {
         Ok(())
     }
 
-    pub(super) async fn tell_owners(&self, (team, notice): Key, row: &NoticeRow) -> Result<Told, TellError> {
+    /// Writes to every owner who can be written to.
+    ///
+    /// # Errors
+    /// The first [`TellError`]; the owners behind it have been written to all the same.
+    pub(super) async fn tell_owners(&self, key: Key, row: &NoticeRow) -> Result<Told, TellError> {
         let Some(from) = self.from.clone() else { return Ok(Told::NoSender) };
         let domain = from.address().domain().clone();
         let looked_up = domain.clone();
+        let (team, _) = key;
         let found = self.context.store.read::<_, StoreError>(move |tx| {
             let Some(sender) = team_of(tx, &looked_up)? else { return Ok(None) };
             let name = teams::find(tx, team)?.map(|team| team.name).unwrap_or_default();
@@ -132,21 +147,25 @@ impl NoticeWorker {
         };
         let letter = letter::letter(&row.notice, row.at_ms, &name);
         let sender = SystemSender { from, team: sender };
-        let (mut told, mut passed_over) = (0, 0);
+        let (mut told, mut passed_over, mut failed) = (0, 0, None);
         for owner in owners {
-            match self.write_to(&sender, notice, &owner, letter.clone()).await {
+            match self.write_to(&sender, key, &owner, letter.clone()).await {
                 Ok(()) => told += 1,
                 Err(TellError::Send(SendError::AllRecipientsSuppressed)) => passed_over += 1,
-                Err(error) => return Err(error),
+                Err(error) if error.is_closed() => return Err(error),
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
-        Ok(Told::Owners { told, passed_over })
+        match failed {
+            None => Ok(Told::Owners { told, passed_over }),
+            Some(error) => Err(error),
+        }
     }
 
     async fn write_to(
         &self,
         sender: &SystemSender,
-        notice: NoticeId,
+        (team, notice): Key,
         owner: &User,
         letter: Letter,
     ) -> Result<(), TellError> {
@@ -167,8 +186,8 @@ impl NoticeWorker {
             scheduled_ms: None,
             topic: None,
         };
-        // The same notice to the same owner is the same request, even if its words have changed since.
-        let request = IdempotentRequest::new(Route::Notice, &format!("{notice}/{}", owner.id), [0; 32]);
+        // The same notice to the same owner is the same request, even if its words or its sender have changed since.
+        let request = IdempotentRequest::of_instance(team, &format!("notice/{notice}/{}", owner.id), KEY_LIFETIME_MS);
         let by = Sender { team: sender.team, key: None, domain: None };
         self.emails.send(by, email, Some(request)).await.map(drop).map_err(TellError::Send)
     }
@@ -197,16 +216,9 @@ impl NoticeWorker {
             .await
     }
 
-    /// Has a notice wait, or drops it when it has waited for too long.
-    pub(super) async fn put_off(&self, key: Key, error: &TellError) -> Result<(), StoreError> {
-        let (team, id) = key;
+    /// Has a notice wait until it is tried again.
+    fn put_off(&self, (team, id): Key, error: &TellError) {
         let now_ms = self.context.now_ms();
-        if now_ms - id.created_ms() > WORTH_MS {
-            warn!(team.id = %team, "the notice {id} could not be told for a week and is dropped: {error}");
-            self.remove(key).await?;
-            self.troubles().remove(&id);
-            return Ok(());
-        }
         let mut troubles = self.troubles();
         let failures = troubles.get(&id).map_or(0, |trouble| trouble.failures);
         let wait_ms = WAITS_MS[failures.min(WAITS_MS.len() - 1)];
@@ -216,7 +228,6 @@ impl NoticeWorker {
         drop(troubles);
         let minutes = wait_ms / 60_000;
         warn!(team.id = %team, "the notice {id} could not be told and is tried again in {minutes} minutes: {error}");
-        Ok(())
     }
 
     async fn remove(&self, key: Key) -> Result<(), StoreError> {
