@@ -23,7 +23,7 @@ pub(super) fn sentence(notice: &Notice, at_ms: TimestampMs) -> String {
             to_iso(at_ms)
         ),
         Notice::WebhookBacklog { oldest_ms, .. } => {
-            format!("webhook deliveries to {endpoint} are waiting; the oldest was due at {}", to_iso(*oldest_ms))
+            format!("webhook deliveries to {endpoint} are waiting, the oldest since {}", to_iso(*oldest_ms))
         }
     }
 }
@@ -51,10 +51,10 @@ pub(super) fn letter(notice: &Notice, at_ms: TimestampMs, team: &str) -> Letter 
         ),
         Notice::WebhookBacklog { oldest_ms, .. } => (
             "Webhook deliveries are waiting",
-            "Deliveries to a webhook endpoint have been due for more than six hours.",
-            format!("Oldest due since: {}", to_iso(*oldest_ms)),
-            "The endpoint answers too slowly, or not at all. Deliveries that are not made within 24 hours of their \
-             event are given up."
+            "Deliveries to a webhook endpoint have been waiting for more than six hours.",
+            format!("Oldest waiting since: {}", to_iso(*oldest_ms)),
+            "The endpoint answers too slowly, not at all, or refuses them. A delivery that is not made within 24 hours \
+             is given up."
                 .to_owned(),
         ),
     };
@@ -96,6 +96,23 @@ mod tests {
             }
             let line = sentence(&notice, 1_767_604_353_456);
             assert!(line.contains("https://hooks.example/mail") && line.contains("2026-01-05T09:12:33.456Z"), "{line}");
+        }
+    }
+
+    // A delivery between two tries waits and is not due, and an endpoint that answers each with an error answers.
+    #[test]
+    fn a_backlog_is_told_as_what_waits_whatever_the_endpoint_answers() {
+        let endpoint = "https://hooks.example/mail".to_owned();
+        let notice = Notice::WebhookBacklog { webhook: WebhookId::MIN, endpoint, oldest_ms: 1_767_604_353_456 };
+
+        let Letter { subject: _, text } = letter(&notice, 1_767_700_000_000, "Acme");
+        let line = sentence(&notice, 1_767_700_000_000);
+
+        assert!(text.contains("Oldest waiting since: 2026-01-05T09:12:33.456Z"), "{text}");
+        assert!(text.contains("or refuses them"), "{text}");
+        assert!(line.contains("waiting, the oldest since 2026-01-05T09:12:33.456Z"), "{line}");
+        for words in [text, line] {
+            assert!(!words.contains(" due"), "{words}");
         }
     }
 }
