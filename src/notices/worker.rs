@@ -93,39 +93,41 @@ impl NoticeWorker {
         let due = self.due().await?;
         let looked = if due.len() == NOTICES_MAX { Looked::MoreLeft } else { Looked::All };
         for (key, row) in due {
-            let (team, id) = key;
-            if self.context.now_ms() - id.created_ms() > WORTH_MS {
-                let what = match &row {
-                    Ok(row) => letter::sentence(&row.notice, row.at_ms),
-                    Err(error) => format!("a notice to owners does not read: {error}"),
-                };
-                warn!(team.id = %team, notice.id = %id, "{what}; after a week, owners are not told of it any more");
-                self.remove(key).await?;
-                self.troubles().remove(&id);
-                continue;
-            }
-            let told = match row {
-                Ok(row) => self.tell(key, &row).await,
-                Err(error) => Err(TellError::Row(error)),
-            };
-            match told {
-                Ok(()) => {
-                    self.remove(key).await?;
-                    self.troubles().remove(&id);
-                }
-                Err(error) if error.is_closed() => return Err(StoreError::Closed),
-                Err(error) => self.put_off(key, &error),
-            }
+            self.take_up(key, row).await?;
         }
         Ok(looked)
     }
 
-    /// Tells one notice. It may be told again: no email is sent twice.
-    async fn tell(&self, key: Key, row: &NoticeRow) -> Result<(), TellError> {
-        let (team, _) = key;
-        let told = self.tell_owners(key, row).await?;
-        warn!(team.id = %team, "{}; {told}", letter::sentence(&row.notice, row.at_ms));
-        Ok(())
+    /// Tells one notice and removes it, or has it wait. It may be told again: no email is sent twice.
+    async fn take_up(&self, key: Key, row: Result<NoticeRow, StoreError>) -> Result<(), StoreError> {
+        let (team, id) = key;
+        let what = match &row {
+            Ok(row) => letter::sentence(&row.notice, row.at_ms),
+            Err(_) => "there is a notice to owners".to_owned(),
+        };
+        if self.context.now_ms() - id.created_ms() > WORTH_MS {
+            warn!(team.id = %team, notice.id = %id, "{what}; after a week, owners are not told of it any more");
+            return self.remove(key).await;
+        }
+        let told = match row {
+            Ok(row) => self.tell_owners(key, &row).await,
+            Err(error) => Err(TellError::Row(error)),
+        };
+        match told {
+            Ok(told) => {
+                warn!(team.id = %team, notice.id = %id, "{what}; {told}");
+                self.remove(key).await
+            }
+            Err(error) if error.is_closed() => Err(StoreError::Closed),
+            Err(error) => {
+                let minutes = self.put_off(id) / 60_000;
+                warn!(
+                    team.id = %team, notice.id = %id,
+                    "{what}; not every owner could be told by email, which is tried again in {minutes} min: {error}"
+                );
+                Ok(())
+            }
+        }
     }
 
     /// Writes to every owner who can be written to.
@@ -143,7 +145,7 @@ impl NoticeWorker {
             Ok(Some((sender, name, users::owners(tx, team, OWNERS_MAX)?)))
         });
         let Some((sender, name, owners)) = found.await.map_err(TellError::Store)? else {
-            return Ok(Told::NoDomain(domain));
+            return Err(TellError::NoDomain(domain));
         };
         let letter = letter::letter(&row.notice, row.at_ms, &name);
         let sender = SystemSender { from, team: sender };
@@ -216,8 +218,8 @@ impl NoticeWorker {
             .await
     }
 
-    /// Has a notice wait until it is tried again.
-    fn put_off(&self, (team, id): Key, error: &TellError) {
+    /// Has a notice wait until it is tried again; returns for how long, in milliseconds.
+    fn put_off(&self, id: NoticeId) -> i64 {
         let now_ms = self.context.now_ms();
         let mut troubles = self.troubles();
         let failures = troubles.get(&id).map_or(0, |trouble| trouble.failures);
@@ -225,13 +227,14 @@ impl NoticeWorker {
         if troubles.len() < TROUBLES_MAX || troubles.contains_key(&id) {
             troubles.insert(id, Trouble { failures: failures + 1, due_ms: now_ms + wait_ms });
         }
-        drop(troubles);
-        let minutes = wait_ms / 60_000;
-        warn!(team.id = %team, "the notice {id} could not be told and is tried again in {minutes} minutes: {error}");
+        wait_ms
     }
 
     async fn remove(&self, key: Key) -> Result<(), StoreError> {
-        self.context.store.write_bulk(move |tx| tx.delete(&NOTICES, &key).map(drop)).await
+        self.context.store.write_bulk::<_, StoreError>(move |tx| tx.delete(&NOTICES, &key).map(drop)).await?;
+        let (_, id) = key;
+        self.troubles().remove(&id);
+        Ok(())
     }
 
     pub(super) fn troubles(&self) -> MutexGuard<'_, HashMap<NoticeId, Trouble>> {
