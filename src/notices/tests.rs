@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 use super::told::Told;
-use super::worker::{Looked, NoticeWorker};
+use super::worker::{NOTICES_MAX, NoticeWorker, TROUBLES_MAX, Trouble};
 use super::{Notice, tell};
 use crate::address::{EmailAddress, Mailbox};
 use crate::context::Context;
@@ -127,14 +127,13 @@ impl Place {
 async fn every_owner_is_told_once_even_if_the_process_ends_before_the_row_goes() {
     let place = Place::new().await;
     place.happen().await;
-    let from = Some("Ringmail <notices@example.com>");
 
-    let first = place.worker(from).await;
-    let (key, row) = first.due().await.unwrap().remove(0);
+    let first = place.worker(FROM).await;
+    let (key, row) = first.due(None).await.unwrap().remove(0);
     let told = first.tell_owners(key, row.as_ref().unwrap()).await.unwrap();
     assert_eq!(told, Told::Owners { told: 2, passed_over: 0 });
     assert_eq!(place.waiting(), 1);
-    assert_eq!(place.worker(from).await.look().await.unwrap(), Looked::All);
+    place.worker(FROM).await.look().await.unwrap();
 
     assert_eq!(place.recipients(), ["one@owners.example", "two@owners.example"]);
     assert_eq!(place.waiting(), 0);
@@ -166,7 +165,7 @@ async fn nobody_is_told_again_when_another_team_becomes_the_sender() {
     let place = Place::new().await;
     place.happen().await;
     let first = place.worker(FROM).await;
-    let (key, row) = first.due().await.unwrap().remove(0);
+    let (key, row) = first.due(None).await.unwrap().remove(0);
     first.tell_owners(key, row.as_ref().unwrap()).await.unwrap();
 
     place.verify(place.older, "example.com").await;
@@ -227,7 +226,7 @@ async fn a_notice_waits_for_its_senders_domain() {
 
     worker.look().await.unwrap();
     assert_eq!((place.waiting(), place.recipients().len()), (1, 0));
-    assert!(worker.due().await.unwrap().is_empty(), "it rests between two tries");
+    assert!(worker.due(None).await.unwrap().is_empty(), "it rests between two tries");
 
     place.verify(place.older, "other.example").await;
     place.pass(HOUR).await;
@@ -245,7 +244,7 @@ async fn a_notice_that_cannot_be_told_waits_longer_each_time_and_goes_after_a_we
 
     worker.look().await.unwrap();
     while place.waiting() > 0 {
-        assert!(worker.due().await.unwrap().is_empty(), "it waits");
+        assert!(worker.due(None).await.unwrap().is_empty(), "it waits");
         tries += 1;
         place.pass(4 * HOUR).await;
         worker.look().await.unwrap();
@@ -253,4 +252,23 @@ async fn a_notice_that_cannot_be_told_waits_longer_each_time_and_goes_after_a_we
 
     assert_eq!(tries, 7 * 6 + 1, "one every four hours, until more than a week has gone by");
     assert!(worker.troubles().is_empty());
+}
+
+// As many failures are remembered as there is room for. A hundred more stood before everything else, and were tried
+// again without a pause.
+#[tokio::test]
+async fn a_look_ends_and_comes_to_every_notice_even_when_no_more_of_them_can_rest() {
+    let place = Place::new().await;
+    place.add_unreachable(place.older, "nobody").await;
+    place.happen_to(place.older, NOTICES_MAX).await;
+    place.happen().await;
+    let worker = place.worker(FROM).await;
+    let rests = Trouble { failures: 1, due_ms: i64::MAX };
+    worker.troubles().extend((0..TROUBLES_MAX).map(|_| (place.context.id(), rests)));
+
+    let looked = tokio::time::timeout(Duration::from_secs(60), worker.look()).await;
+
+    looked.expect("it ends").unwrap();
+    assert_eq!(place.recipients(), ["one@owners.example", "two@owners.example"]);
+    assert_eq!(place.waiting(), NOTICES_MAX);
 }

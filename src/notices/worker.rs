@@ -21,8 +21,8 @@ use crate::store::{NEXT, Order, Reads, StoreError};
 use crate::users::User;
 use crate::{domains, teams, users};
 
-/// Notices of one look at the table; more are left to the next, which follows at once.
-const NOTICES_MAX: usize = 100;
+/// Notices that are read in one transaction.
+pub(super) const NOTICES_MAX: usize = 100;
 /// Owners of a team who are told.
 const OWNERS_MAX: usize = 20;
 /// How long a notice is worth telling.
@@ -31,16 +31,18 @@ const WORTH_MS: i64 = 7 * DAY_MS;
 const KEY_LIFETIME_MS: i64 = WORTH_MS + DAY_MS;
 /// How long a notice that could not be told waits before it is tried again; the last one repeats.
 const WAITS_MS: [i64; 5] = [60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000, 4 * 60 * 60_000];
-/// Notices whose failures are remembered; one beyond them is tried at every look.
-const TROUBLES_MAX: usize = 10_000;
+/// Notices whose failures are remembered; one beyond them is tried once in every look.
+pub(super) const TROUBLES_MAX: usize = 10_000;
 
 type Key = (TeamId, NoticeId);
+/// A notice as it was found: a row that does not read is one that cannot be told.
+type Found = (Key, Result<NoticeRow, StoreError>);
 
 /// A notice that could not be told.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trouble {
-    failures: usize,
-    due_ms: TimestampMs,
+    pub(super) failures: usize,
+    pub(super) due_ms: TimestampMs,
 }
 
 /// Who an email about a notice comes from: an address, and the team whose email it is.
@@ -75,10 +77,9 @@ impl NoticeWorker {
                 looked = self.look() => looked,
             };
             match looked {
-                Ok(Looked::All) => {}
-                Ok(Looked::MoreLeft) => continue,
+                Ok(()) => {}
                 Err(StoreError::Closed) => return Ok(()),
-                Err(error) => warn!(%error, "notices to owners could not be read: {error}"),
+                Err(error) => warn!(%error, "the store failed while owners were being told: {error}"),
             }
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
@@ -88,18 +89,25 @@ impl NoticeWorker {
         }
     }
 
-    /// Takes the oldest notices that are due, tells each, and removes it.
-    pub(super) async fn look(&self) -> Result<Looked, StoreError> {
-        let due = self.due().await?;
-        let looked = if due.len() == NOTICES_MAX { Looked::MoreLeft } else { Looked::All };
-        for (key, row) in due {
-            self.take_up(key, row).await?;
+    /// Takes up each notice that is due once, the oldest first.
+    pub(super) async fn look(&self) -> Result<(), StoreError> {
+        let mut after = None;
+        loop {
+            let due = self.due(after).await?;
+            let is_last = due.len() < NOTICES_MAX;
+            // One that neither goes nor rests must not come up again in this look, which would never end.
+            after = due.last().map(|((_, id), _)| *id);
+            for found in due {
+                self.take_up(found).await?;
+            }
+            if is_last {
+                return Ok(());
+            }
         }
-        Ok(looked)
     }
 
     /// Tells one notice and removes it, or has it wait. It may be told again: no email is sent twice.
-    async fn take_up(&self, key: Key, row: Result<NoticeRow, StoreError>) -> Result<(), StoreError> {
+    async fn take_up(&self, (key, row): Found) -> Result<(), StoreError> {
         let (team, id) = key;
         let what = match &row {
             Ok(row) => letter::sentence(&row.notice, row.at_ms),
@@ -194,8 +202,8 @@ impl NoticeWorker {
         self.emails.send(by, email, Some(request)).await.map(drop).map_err(TellError::Send)
     }
 
-    /// Returns the oldest notices of all teams that are due.
-    pub(super) async fn due(&self) -> Result<Vec<(Key, Result<NoticeRow, StoreError>)>, StoreError> {
+    /// Returns the oldest notices of all teams that are due, of those younger than `after`.
+    pub(super) async fn due(&self, after: Option<NoticeId>) -> Result<Vec<Found>, StoreError> {
         let now_ms = self.context.now_ms();
         let resting: HashMap<NoticeId, TimestampMs> =
             self.troubles().iter().map(|(id, trouble)| (*id, trouble.due_ms)).collect();
@@ -205,7 +213,8 @@ impl NoticeWorker {
                 let mut oldest = BTreeMap::new();
                 let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
                 tx.scan(&NOTICES, &from, &to, Order::Ascending, |(team, id), row| {
-                    if resting.get(&id).is_none_or(|due_ms| *due_ms <= now_ms) {
+                    let rests = resting.get(&id).is_some_and(|due_ms| *due_ms > now_ms);
+                    if after.is_none_or(|after| id > after) && !rests {
                         oldest.insert(id, ((team, id), row.decode()));
                         if oldest.len() > NOTICES_MAX {
                             oldest.pop_last();
@@ -240,13 +249,6 @@ impl NoticeWorker {
     pub(super) fn troubles(&self) -> MutexGuard<'_, HashMap<NoticeId, Trouble>> {
         self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether a look at the table left something for the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
-    All,
-    MoreLeft,
 }
 
 /// Returns the oldest team that has verified a domain.
