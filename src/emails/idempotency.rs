@@ -19,7 +19,7 @@ use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 
 /// The longest key, in characters.
 pub(super) const KEY_CHARS_MAX: usize = 256;
-/// How long an answer is remembered.
+/// How long the answer to a caller is remembered.
 const LIFETIME_MS: i64 = DAY_MS;
 /// Rows read or removed in one transaction.
 const PAGE_ROWS: usize = 1_000;
@@ -31,15 +31,16 @@ pub enum Route {
     Send,
     /// `POST /emails/batch`.
     Batch,
-    /// A notice to an owner: the instance's own, so that no caller's key meets it.
-    Notice,
 }
 
-/// A key of a caller, with what the request says.
+/// A key of a caller or of the instance, with what the request says.
 #[derive(Clone, Debug)]
 pub struct IdempotentRequest {
+    /// Whose key it is; the sender's when it says nothing.
+    team: Option<TeamId>,
     key_hash: [u8; 32],
     body_hash: [u8; 32],
+    lifetime_ms: i64,
 }
 
 impl IdempotentRequest {
@@ -48,10 +49,14 @@ impl IdempotentRequest {
         let route = match route {
             Route::Send => b"POST /emails\0".as_slice(),
             Route::Batch => b"POST /emails/batch\0",
-            Route::Notice => b"notice\0",
         };
-        let key_hash = Sha256::new().chain_update(route).chain_update(key.as_bytes()).finalize().into();
-        Self { key_hash, body_hash }
+        Self { team: None, key_hash: key_hash(route, key), body_hash, lifetime_ms: LIFETIME_MS }
+    }
+
+    /// Returns the request for an email of the instance itself about a team. Its key is that team's, whichever team
+    /// sends, and is met by no caller's; it alone says whether two requests are the same, whatever their words.
+    pub fn of_instance(about: TeamId, key: &str, lifetime_ms: i64) -> Self {
+        Self { team: Some(about), key_hash: key_hash(b"instance\0", key), body_hash: [0; 32], lifetime_ms }
     }
 }
 
@@ -90,7 +95,7 @@ enum Entry {
 
 type Keys = HashMap<(TeamId, [u8; 32]), Entry>;
 
-/// The keys of the last day.
+/// The keys that are remembered.
 pub struct Idempotency {
     context: Context,
     keys: Arc<Mutex<Keys>>,
@@ -136,7 +141,7 @@ impl Idempotency {
     /// [`KeyConflict`].
     pub async fn replay(&self, team: TeamId, request: &IdempotentRequest) -> Result<Option<Answer>, KeyConflict> {
         self.wait_until_loaded().await;
-        answered(&lock(&self.keys), team, request, self.context.now_ms())
+        answered(&lock(&self.keys), request.team.unwrap_or(team), request, self.context.now_ms())
     }
 
     /// Reserves the key of a request, or says what became of an earlier one.
@@ -145,6 +150,7 @@ impl Idempotency {
     /// [`KeyConflict`].
     pub async fn reserve(&self, team: TeamId, request: &IdempotentRequest) -> Result<Reserved, KeyConflict> {
         self.wait_until_loaded().await;
+        let team = request.team.unwrap_or(team);
         let now_ms = self.context.now_ms();
         let mut keys = lock(&self.keys);
         if let Some(answer) = answered(&keys, team, request, now_ms)? {
@@ -156,7 +162,7 @@ impl Idempotency {
             keys: Arc::clone(&self.keys),
             team,
             request: request.clone(),
-            expires_ms: now_ms + LIFETIME_MS,
+            expires_ms: now_ms + request.lifetime_ms,
             settled: false,
         }))
     }
@@ -241,6 +247,10 @@ impl ReservationRow {
     }
 }
 
+fn key_hash(route: &[u8], key: &str) -> [u8; 32] {
+    Sha256::new().chain_update(route).chain_update(key.as_bytes()).finalize().into()
+}
+
 /// Returns the answer that is remembered for a request, unless it has expired.
 fn answered(
     keys: &Keys,
@@ -278,4 +288,49 @@ fn next_id<R>(id: Id<R>) -> Id<R> {
 
 fn lock(keys: &Mutex<Keys>) -> MutexGuard<'_, Keys> {
     keys.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const TEAM: TeamId = TeamId::MIN;
+    const OTHER: TeamId = TeamId::MAX;
+
+    /// Uses a key for the first time, as a send does.
+    async fn settle(context: &Context, keys: &Idempotency, sender: TeamId, request: &IdempotentRequest) {
+        let Ok(Reserved::First(reservation)) = keys.reserve(sender, request).await else { panic!("it is the first") };
+        let row = reservation.row(context.id(), &Answer::default());
+        context.store.write::<_, StoreError>(move |tx| row.put(tx)).await.unwrap();
+        reservation.settle(Answer::default());
+    }
+
+    #[tokio::test]
+    async fn a_key_lives_for_a_day_and_one_of_the_instance_for_as_long_as_it_says() {
+        let (_directory, context) = Context::temporary();
+        let keys = Idempotency::new(context.clone());
+        keys.load().await.unwrap();
+        let callers = IdempotentRequest::new(Route::Send, "key", [0; 32]);
+        let instances = IdempotentRequest::of_instance(TEAM, "key", 8 * DAY_MS);
+        settle(&context, &keys, TEAM, &callers).await;
+        settle(&context, &keys, OTHER, &instances).await;
+
+        for (hours, callers_lives, instances_lives) in [(23, true, true), (2, false, true), (8 * 24, false, false)] {
+            context.clock.advance(Duration::from_secs(hours * 60 * 60));
+            keys.purge().await.unwrap();
+            let restarted = Idempotency::new(context.clone());
+            restarted.load().await.unwrap();
+
+            for keys in [&keys, &restarted] {
+                assert_eq!(keys.replay(TEAM, &callers).await.unwrap().is_some(), callers_lives, "{hours} hours later");
+                for sender in [TEAM, OTHER] {
+                    let answer = keys.replay(sender, &instances).await.unwrap();
+                    assert_eq!(answer.is_some(), instances_lives, "{hours} hours later");
+                }
+                assert!(keys.replay(OTHER, &callers).await.unwrap().is_none(), "a caller's key is of its team");
+            }
+        }
+    }
 }

@@ -8,8 +8,9 @@
 //! `worker.rs` telling it; `told.rs` what came of it.
 //!
 //! Invariants: an email of a notice is accepted like any other, under a key made of the notice and the
-//! owner, so that a notice that is told again after a kill sends nothing twice; a notice that cannot be
-//! told keeps no other from being told, and is dropped after a week.
+//! owner that outlives the notice, so that one that is told again sends nothing twice, whether a kill or
+//! another owner's failure is why; a notice that cannot be told keeps no other from being told, an owner
+//! who cannot be told no other owner, and after a week nobody is told any more.
 
 mod letter;
 mod model;

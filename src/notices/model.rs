@@ -23,13 +23,13 @@ pub enum Notice {
         /// Its URL.
         endpoint: String,
     },
-    /// Deliveries to an endpoint are overdue by more than six hours.
+    /// Deliveries to an endpoint have been waiting for more than six hours.
     WebhookBacklog {
         /// The endpoint.
         webhook: WebhookId,
         /// Its URL.
         endpoint: String,
-        /// When the oldest of them was due.
+        /// Since when the oldest of them has been waiting.
         oldest_ms: TimestampMs,
     },
 }

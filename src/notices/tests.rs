@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
-use super::told::{TellError, Told};
-use super::worker::{Looked, NoticeWorker};
+use super::told::Told;
+use super::worker::{NOTICES_MAX, NoticeWorker, TROUBLES_MAX, Trouble};
 use super::{Notice, tell};
 use crate::address::{EmailAddress, Mailbox};
 use crate::context::Context;
@@ -15,15 +15,21 @@ use crate::domains::SenderDomainRow;
 use crate::emails::{Emails, Idempotency};
 use crate::id::{Id, TeamId};
 use crate::preferences::{LinkSettings, Links, Reach};
-use crate::store::tables::{EMAILS, NOTICES, SENDER_DOMAINS};
+use crate::store::tables::{EMAILS, NOTICES, SENDER_DOMAINS, USERS};
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx, name_hash};
 use crate::suppressions::{self, Cause, Origin};
 use crate::teams;
-use crate::users::{self, Role};
+use crate::users::{self, Role, User, UserRow};
+
+/// The sender, of a domain that the team has verified.
+const FROM: Option<&str> = Some("Ringmail <notices@example.com>");
+const HOUR: Duration = Duration::from_secs(60 * 60);
 
 struct Place {
     _directory: tempfile::TempDir,
     context: Context,
+    /// Older than the other, with no domain and nobody in it.
+    older: TeamId,
     team: TeamId,
 }
 
@@ -31,15 +37,33 @@ impl Place {
     /// A team that may send from example.com, with two owners and a member.
     async fn new() -> Self {
         let (directory, context) = Context::temporary();
+        let older = teams::create(&context, "Older").await.unwrap().unwrap().id;
         let team = teams::create(&context, "Acme").await.unwrap().unwrap().id;
-        for (address, role) in [("one", Role::Owner), ("two", Role::Owner), ("three", Role::Member)] {
-            let address = EmailAddress::parse(&format!("{address}@owners.example")).unwrap();
-            users::add(&context, team, address, Some(role)).await.unwrap();
-        }
-        let row = SenderDomainRow { id: context.id(), verified: true, tracked: false, ed25519: false };
-        let put = move |tx: &WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(team, name_hash("example.com")), &row);
-        context.store.write::<_, StoreError>(put).await.unwrap();
-        Self { _directory: directory, context, team }
+        let place = Self { _directory: directory, context, older, team };
+        place.add(team, "one", Role::Owner).await;
+        place.add(team, "two", Role::Owner).await;
+        place.add(team, "three", Role::Member).await;
+        place.verify(team, "example.com").await;
+        place
+    }
+
+    async fn add(&self, team: TeamId, name: &str, role: Role) -> User {
+        let address = EmailAddress::parse(&format!("{name}@owners.example")).unwrap();
+        users::add(&self.context, team, address, Some(role)).await.unwrap().user
+    }
+
+    /// Adds an owner whom no email can be sent to, because the address on disk does not read.
+    async fn add_unreachable(&self, team: TeamId, name: &str) {
+        let User { id, email: _, created_ms } = self.add(team, name, Role::Owner).await;
+        let row = UserRow { email: "nobody".into(), created_ms };
+        self.context.store.write::<_, StoreError>(move |tx| tx.put(&USERS, &(id,), &row)).await.unwrap();
+    }
+
+    async fn verify(&self, team: TeamId, domain: &str) {
+        let row = SenderDomainRow { id: self.context.id(), verified: true, tracked: false, ed25519: false };
+        let name = name_hash(domain);
+        let put = move |tx: &WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(team, name), &row);
+        self.context.store.write::<_, StoreError>(put).await.unwrap();
     }
 
     /// A worker as a start of the process makes it: with nothing in memory.
@@ -55,22 +79,34 @@ impl Place {
     }
 
     async fn happen(&self) {
-        let (team, context) = (self.team, self.context.clone());
-        let endpoint = "https://hooks.example/mail".to_owned();
-        let notice = Notice::WebhookDisabled { webhook: Id::MIN, endpoint };
-        let write = self.context.store.write::<_, StoreError>(move |tx| tell(tx, &context, team, &notice));
-        write.await.unwrap();
+        self.happen_to(self.team, 1).await;
     }
 
+    async fn happen_to(&self, team: TeamId, times: usize) {
+        let context = self.context.clone();
+        let endpoint = "https://hooks.example/mail".to_owned();
+        let notice = Notice::WebhookDisabled { webhook: Id::MIN, endpoint };
+        let write = move |tx: &WriteTx<'_>| (0..times).try_for_each(|_| tell(tx, &context, team, &notice));
+        self.context.store.write::<_, StoreError>(write).await.unwrap();
+    }
+
+    /// Lets the time pass, and goes through what has expired as the worker of retention does.
+    async fn pass(&self, time: Duration) {
+        self.context.clock.advance(time);
+        Idempotency::new(self.context.clone()).purge().await.unwrap();
+    }
+
+    /// Whom there is an email to, whichever team has sent it.
     fn recipients(&self) -> Vec<String> {
-        let (team, mut recipients) = (self.team, Vec::new());
+        let mut recipients = Vec::new();
         let read = self.context.store.read_now::<_, StoreError>(|tx| {
-            tx.scan(&EMAILS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, row| {
+            tx.scan(&EMAILS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, row| {
                 recipients.extend(row.decode()?.recipients.into_iter().map(|recipient| recipient.mailbox));
                 NEXT
             })
         });
         read.unwrap();
+        recipients.sort_unstable();
         recipients
     }
 
@@ -91,17 +127,67 @@ impl Place {
 async fn every_owner_is_told_once_even_if_the_process_ends_before_the_row_goes() {
     let place = Place::new().await;
     place.happen().await;
-    let from = Some("Ringmail <notices@example.com>");
 
-    let first = place.worker(from).await;
-    let (key, row) = first.due().await.unwrap().remove(0);
+    let first = place.worker(FROM).await;
+    let (key, row) = first.due(None).await.unwrap().remove(0);
     let told = first.tell_owners(key, row.as_ref().unwrap()).await.unwrap();
     assert_eq!(told, Told::Owners { told: 2, passed_over: 0 });
     assert_eq!(place.waiting(), 1);
-    assert_eq!(place.worker(from).await.look().await.unwrap(), Looked::All);
+    place.worker(FROM).await.look().await.unwrap();
 
     assert_eq!(place.recipients(), ["one@owners.example", "two@owners.example"]);
     assert_eq!(place.waiting(), 0);
+}
+
+// A notice is tried for a week, and the key of its emails was remembered for a day: whoever had been written to
+// when another owner could not be was written to again every day, and those behind that owner never.
+#[tokio::test]
+async fn an_owner_who_cannot_be_told_costs_the_others_nothing() {
+    let place = Place::new().await;
+    place.add_unreachable(place.team, "four").await;
+    place.add(place.team, "five", Role::Owner).await;
+    place.happen().await;
+    let worker = place.worker(FROM).await;
+
+    worker.look().await.unwrap();
+    for hours in [25, 140] {
+        place.pass(hours * HOUR).await;
+        worker.look().await.unwrap();
+        place.worker(FROM).await.look().await.unwrap();
+    }
+
+    assert_eq!(place.recipients(), ["five@owners.example", "one@owners.example", "two@owners.example"]);
+}
+
+// The key of an email belongs to the team that sends it, and who sends a notice can change between two tries.
+#[tokio::test]
+async fn nobody_is_told_again_when_another_team_becomes_the_sender() {
+    let place = Place::new().await;
+    place.happen().await;
+    let first = place.worker(FROM).await;
+    let (key, row) = first.due(None).await.unwrap().remove(0);
+    first.tell_owners(key, row.as_ref().unwrap()).await.unwrap();
+
+    place.verify(place.older, "example.com").await;
+    first.look().await.unwrap();
+    place.worker(FROM).await.look().await.unwrap();
+
+    assert_eq!(place.recipients(), ["one@owners.example", "two@owners.example"]);
+    assert_eq!(place.waiting(), 0);
+}
+
+#[tokio::test]
+async fn what_is_older_than_a_week_is_not_told() {
+    for (hours, told) in [(7 * 24, 2), (7 * 24 + 1, 0)] {
+        let place = Place::new().await;
+        place.happen().await;
+
+        place.pass(hours * HOUR).await;
+        place.worker(FROM).await.look().await.unwrap();
+
+        assert_eq!(place.recipients().len(), told, "after {hours} hours");
+        assert_eq!(place.waiting(), 0, "after {hours} hours");
+    }
 }
 
 #[tokio::test]
@@ -121,33 +207,68 @@ async fn a_suppressed_owner_is_passed_over() {
 }
 
 #[tokio::test]
-async fn without_a_sender_or_its_domain_the_log_alone_has_a_notice() {
+async fn without_a_sender_the_log_alone_has_a_notice() {
     let place = Place::new().await;
-    for from in [None, Some("notices@other.example")] {
-        place.happen().await;
+    place.happen().await;
 
-        place.worker(from).await.look().await.unwrap();
+    place.worker(None).await.look().await.unwrap();
 
-        assert_eq!(place.waiting(), 0, "{from:?}");
-    }
+    assert_eq!(place.waiting(), 0);
     assert_eq!(place.recipients(), [""; 0]);
+}
+
+// A domain whose records fail one check is not verified until the next.
+#[tokio::test]
+async fn a_notice_waits_for_its_senders_domain() {
+    let place = Place::new().await;
+    place.happen().await;
+    let worker = place.worker(Some("notices@other.example")).await;
+
+    worker.look().await.unwrap();
+    assert_eq!((place.waiting(), place.recipients().len()), (1, 0));
+    assert!(worker.due(None).await.unwrap().is_empty(), "it rests between two tries");
+
+    place.verify(place.older, "other.example").await;
+    place.pass(HOUR).await;
+    worker.look().await.unwrap();
+    assert_eq!((place.waiting(), place.recipients().len()), (0, 2));
 }
 
 #[tokio::test]
 async fn a_notice_that_cannot_be_told_waits_longer_each_time_and_goes_after_a_week() {
     let place = Place::new().await;
+    place.add_unreachable(place.team, "four").await;
     place.happen().await;
-    let worker = place.worker(None).await;
-    let mut looks = 0;
+    let worker = place.worker(FROM).await;
+    let mut tries = 0;
 
-    while let Some((key, _)) = worker.due().await.unwrap().first() {
-        worker.put_off(*key, &TellError::Row(StoreError::Closed)).await.unwrap();
-        assert!(worker.due().await.unwrap().is_empty(), "it waits");
-        looks += 1;
-        place.context.clock.advance(Duration::from_secs(4 * 60 * 60));
+    worker.look().await.unwrap();
+    while place.waiting() > 0 {
+        assert!(worker.due(None).await.unwrap().is_empty(), "it waits");
+        tries += 1;
+        place.pass(4 * HOUR).await;
+        worker.look().await.unwrap();
     }
 
-    assert_eq!(place.waiting(), 0);
-    assert_eq!(looks, 7 * 6 + 2, "one look every four hours, until more than a week has gone by");
+    assert_eq!(tries, 7 * 6 + 1, "one every four hours, until more than a week has gone by");
     assert!(worker.troubles().is_empty());
+}
+
+// As many failures are remembered as there is room for. A hundred more stood before everything else, and were tried
+// again without a pause.
+#[tokio::test]
+async fn a_look_ends_and_comes_to_every_notice_even_when_no_more_of_them_can_rest() {
+    let place = Place::new().await;
+    place.add_unreachable(place.older, "nobody").await;
+    place.happen_to(place.older, NOTICES_MAX).await;
+    place.happen().await;
+    let worker = place.worker(FROM).await;
+    let rests = Trouble { failures: 1, due_ms: i64::MAX };
+    worker.troubles().extend((0..TROUBLES_MAX).map(|_| (place.context.id(), rests)));
+
+    let looked = tokio::time::timeout(Duration::from_secs(60), worker.look()).await;
+
+    looked.expect("it ends").unwrap();
+    assert_eq!(place.recipients(), ["one@owners.example", "two@owners.example"]);
+    assert_eq!(place.waiting(), NOTICES_MAX);
 }

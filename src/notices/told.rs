@@ -9,6 +9,8 @@ use crate::store::StoreError;
 /// Why a notice could not be told.
 #[derive(Debug)]
 pub(super) enum TellError {
+    /// No team has the sender's domain verified.
+    NoDomain(DomainName),
     /// The row does not read.
     Row(StoreError),
     /// An owner's address does not read.
@@ -19,9 +21,21 @@ pub(super) enum TellError {
     Store(StoreError),
 }
 
+impl TellError {
+    /// Returns whether the store has been closed: the process ends, and the next start tries again.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Closed) | Self::Send(SendError::Store(StoreError::Closed)))
+    }
+}
+
 impl fmt::Display for TellError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NoDomain(domain) => write!(
+                f,
+                "no team has verified {domain}, the domain of --system-from; add it with `ringmail domain add \
+                 {domain}` and publish its records, or name a sender of another domain"
+            ),
             Self::Row(error) => write!(f, "its row does not read: {error}"),
             Self::Owner(error) => write!(f, "an owner's address does not read: {error}"),
             Self::Send(SendError::Store(error)) | Self::Store(error) => error.fmt(f),
@@ -42,8 +56,6 @@ impl From<StoreError> for TellError {
 pub(super) enum Told {
     /// The log alone has it: no sender is set.
     NoSender,
-    /// The log alone has it: no team has the sender's domain verified.
-    NoDomain(DomainName),
     /// So many owners have been written to; as many were passed over.
     Owners { told: usize, passed_over: usize },
 }
@@ -52,11 +64,6 @@ impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSender => f.write_str("owners are told by email once --system-from names a sender"),
-            Self::NoDomain(domain) => write!(
-                f,
-                "no owner was told, because no team has verified {domain}, the domain of --system-from: add it with \
-                 `ringmail domain add {domain}` and publish its records, or name a sender of another domain"
-            ),
             Self::Owners { told: 0, passed_over: 0 } => {
                 f.write_str("no owner was told, because the team has none: add one with `ringmail user create`")
             }

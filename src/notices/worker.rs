@@ -14,31 +14,35 @@ use crate::address::{DomainName, Mailbox};
 use crate::clock::{DAY_MS, TimestampMs};
 use crate::context::Context;
 use crate::emails::headers::CustomHeaders;
-use crate::emails::{Emails, IdempotentRequest, Recipient, RecipientKind, Route, SendEmail, SendError, Sender};
+use crate::emails::{Emails, IdempotentRequest, Recipient, RecipientKind, SendEmail, SendError, Sender};
 use crate::id::{Id, NoticeId, TeamId};
 use crate::store::tables::NOTICES;
 use crate::store::{NEXT, Order, Reads, StoreError};
 use crate::users::User;
 use crate::{domains, teams, users};
 
-/// Notices of one look at the table; more are left to the next, which follows at once.
-const NOTICES_MAX: usize = 100;
+/// Notices that are read in one transaction.
+pub(super) const NOTICES_MAX: usize = 100;
 /// Owners of a team who are told.
 const OWNERS_MAX: usize = 20;
 /// How long a notice is worth telling.
 const WORTH_MS: i64 = 7 * DAY_MS;
+/// How long it is remembered who has been written to: longer than a notice is tried.
+const KEY_LIFETIME_MS: i64 = WORTH_MS + DAY_MS;
 /// How long a notice that could not be told waits before it is tried again; the last one repeats.
 const WAITS_MS: [i64; 5] = [60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000, 4 * 60 * 60_000];
-/// Notices whose failures are remembered; one beyond them is tried at every look.
-const TROUBLES_MAX: usize = 10_000;
+/// Notices whose failures are remembered; one beyond them is tried once in every look.
+pub(super) const TROUBLES_MAX: usize = 10_000;
 
 type Key = (TeamId, NoticeId);
+/// A notice as it was found: a row that does not read is one that cannot be told.
+type Found = (Key, Result<NoticeRow, StoreError>);
 
 /// A notice that could not be told.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trouble {
-    failures: usize,
-    due_ms: TimestampMs,
+    pub(super) failures: usize,
+    pub(super) due_ms: TimestampMs,
 }
 
 /// Who an email about a notice comes from: an address, and the team whose email it is.
@@ -73,10 +77,9 @@ impl NoticeWorker {
                 looked = self.look() => looked,
             };
             match looked {
-                Ok(Looked::All) => {}
-                Ok(Looked::MoreLeft) => continue,
+                Ok(()) => {}
                 Err(StoreError::Closed) => return Ok(()),
-                Err(error) => warn!(%error, "notices to owners could not be read: {error}"),
+                Err(error) => warn!(%error, "the store failed while owners were being told: {error}"),
             }
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
@@ -86,67 +89,93 @@ impl NoticeWorker {
         }
     }
 
-    /// Takes the oldest notices that are due, tells each, and removes it.
-    pub(super) async fn look(&self) -> Result<Looked, StoreError> {
-        let due = self.due().await?;
-        let looked = if due.len() == NOTICES_MAX { Looked::MoreLeft } else { Looked::All };
-        for (key, row) in due {
-            let (_, id) = key;
-            let told = match row {
-                Ok(row) => self.tell(key, &row).await,
-                Err(error) => Err(TellError::Row(error)),
-            };
-            match told {
-                Ok(()) => {
-                    self.remove(key).await?;
-                    self.troubles().remove(&id);
-                }
-                Err(TellError::Store(StoreError::Closed) | TellError::Send(SendError::Store(StoreError::Closed))) => {
-                    return Err(StoreError::Closed);
-                }
-                Err(error) => self.put_off(key, &error).await?,
+    /// Takes up each notice that is due once, the oldest first.
+    pub(super) async fn look(&self) -> Result<(), StoreError> {
+        let mut after = None;
+        loop {
+            let due = self.due(after).await?;
+            let is_last = due.len() < NOTICES_MAX;
+            // One that neither goes nor rests must not come up again in this look, which would never end.
+            after = due.last().map(|((_, id), _)| *id);
+            for found in due {
+                self.take_up(found).await?;
+            }
+            if is_last {
+                return Ok(());
             }
         }
-        Ok(looked)
     }
 
-    /// Tells one notice. It may be told again: no email is sent twice.
-    async fn tell(&self, key: Key, row: &NoticeRow) -> Result<(), TellError> {
-        let (team, _) = key;
-        let told = self.tell_owners(key, row).await?;
-        warn!(team.id = %team, "{}; {told}", letter::sentence(&row.notice, row.at_ms));
-        Ok(())
+    /// Tells one notice and removes it, or has it wait. It may be told again: no email is sent twice.
+    async fn take_up(&self, (key, row): Found) -> Result<(), StoreError> {
+        let (team, id) = key;
+        let what = match &row {
+            Ok(row) => letter::sentence(&row.notice, row.at_ms),
+            Err(_) => "there is a notice to owners".to_owned(),
+        };
+        if self.context.now_ms() - id.created_ms() > WORTH_MS {
+            warn!(team.id = %team, notice.id = %id, "{what}; after a week, owners are not told of it any more");
+            return self.remove(key).await;
+        }
+        let told = match row {
+            Ok(row) => self.tell_owners(key, &row).await,
+            Err(error) => Err(TellError::Row(error)),
+        };
+        match told {
+            Ok(told) => {
+                warn!(team.id = %team, notice.id = %id, "{what}; {told}");
+                self.remove(key).await
+            }
+            Err(error) if error.is_closed() => Err(StoreError::Closed),
+            Err(error) => {
+                let minutes = self.put_off(id) / 60_000;
+                warn!(
+                    team.id = %team, notice.id = %id,
+                    "{what}; not every owner could be told by email, which is tried again in {minutes} min: {error}"
+                );
+                Ok(())
+            }
+        }
     }
 
-    pub(super) async fn tell_owners(&self, (team, notice): Key, row: &NoticeRow) -> Result<Told, TellError> {
+    /// Writes to every owner who can be written to.
+    ///
+    /// # Errors
+    /// The first [`TellError`]; the owners behind it have been written to all the same.
+    pub(super) async fn tell_owners(&self, key: Key, row: &NoticeRow) -> Result<Told, TellError> {
         let Some(from) = self.from.clone() else { return Ok(Told::NoSender) };
         let domain = from.address().domain().clone();
         let looked_up = domain.clone();
+        let (team, _) = key;
         let found = self.context.store.read::<_, StoreError>(move |tx| {
             let Some(sender) = team_of(tx, &looked_up)? else { return Ok(None) };
             let name = teams::find(tx, team)?.map(|team| team.name).unwrap_or_default();
             Ok(Some((sender, name, users::owners(tx, team, OWNERS_MAX)?)))
         });
         let Some((sender, name, owners)) = found.await.map_err(TellError::Store)? else {
-            return Ok(Told::NoDomain(domain));
+            return Err(TellError::NoDomain(domain));
         };
         let letter = letter::letter(&row.notice, row.at_ms, &name);
         let sender = SystemSender { from, team: sender };
-        let (mut told, mut passed_over) = (0, 0);
+        let (mut told, mut passed_over, mut failed) = (0, 0, None);
         for owner in owners {
-            match self.write_to(&sender, notice, &owner, letter.clone()).await {
+            match self.write_to(&sender, key, &owner, letter.clone()).await {
                 Ok(()) => told += 1,
                 Err(TellError::Send(SendError::AllRecipientsSuppressed)) => passed_over += 1,
-                Err(error) => return Err(error),
+                Err(error) if error.is_closed() => return Err(error),
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
-        Ok(Told::Owners { told, passed_over })
+        match failed {
+            None => Ok(Told::Owners { told, passed_over }),
+            Some(error) => Err(error),
+        }
     }
 
     async fn write_to(
         &self,
         sender: &SystemSender,
-        notice: NoticeId,
+        (team, notice): Key,
         owner: &User,
         letter: Letter,
     ) -> Result<(), TellError> {
@@ -167,14 +196,14 @@ impl NoticeWorker {
             scheduled_ms: None,
             topic: None,
         };
-        // The same notice to the same owner is the same request, even if its words have changed since.
-        let request = IdempotentRequest::new(Route::Notice, &format!("{notice}/{}", owner.id), [0; 32]);
+        // The same notice to the same owner is the same request, even if its words or its sender have changed since.
+        let request = IdempotentRequest::of_instance(team, &format!("notice/{notice}/{}", owner.id), KEY_LIFETIME_MS);
         let by = Sender { team: sender.team, key: None, domain: None };
         self.emails.send(by, email, Some(request)).await.map(drop).map_err(TellError::Send)
     }
 
-    /// Returns the oldest notices of all teams that are due.
-    pub(super) async fn due(&self) -> Result<Vec<(Key, Result<NoticeRow, StoreError>)>, StoreError> {
+    /// Returns the oldest notices of all teams that are due, of those younger than `after`.
+    pub(super) async fn due(&self, after: Option<NoticeId>) -> Result<Vec<Found>, StoreError> {
         let now_ms = self.context.now_ms();
         let resting: HashMap<NoticeId, TimestampMs> =
             self.troubles().iter().map(|(id, trouble)| (*id, trouble.due_ms)).collect();
@@ -184,7 +213,8 @@ impl NoticeWorker {
                 let mut oldest = BTreeMap::new();
                 let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
                 tx.scan(&NOTICES, &from, &to, Order::Ascending, |(team, id), row| {
-                    if resting.get(&id).is_none_or(|due_ms| *due_ms <= now_ms) {
+                    let rests = resting.get(&id).is_some_and(|due_ms| *due_ms > now_ms);
+                    if after.is_none_or(|after| id > after) && !rests {
                         oldest.insert(id, ((team, id), row.decode()));
                         if oldest.len() > NOTICES_MAX {
                             oldest.pop_last();
@@ -197,42 +227,28 @@ impl NoticeWorker {
             .await
     }
 
-    /// Has a notice wait, or drops it when it has waited for too long.
-    pub(super) async fn put_off(&self, key: Key, error: &TellError) -> Result<(), StoreError> {
-        let (team, id) = key;
+    /// Has a notice wait until it is tried again; returns for how long, in milliseconds.
+    fn put_off(&self, id: NoticeId) -> i64 {
         let now_ms = self.context.now_ms();
-        if now_ms - id.created_ms() > WORTH_MS {
-            warn!(team.id = %team, "the notice {id} could not be told for a week and is dropped: {error}");
-            self.remove(key).await?;
-            self.troubles().remove(&id);
-            return Ok(());
-        }
         let mut troubles = self.troubles();
         let failures = troubles.get(&id).map_or(0, |trouble| trouble.failures);
         let wait_ms = WAITS_MS[failures.min(WAITS_MS.len() - 1)];
         if troubles.len() < TROUBLES_MAX || troubles.contains_key(&id) {
             troubles.insert(id, Trouble { failures: failures + 1, due_ms: now_ms + wait_ms });
         }
-        drop(troubles);
-        let minutes = wait_ms / 60_000;
-        warn!(team.id = %team, "the notice {id} could not be told and is tried again in {minutes} minutes: {error}");
-        Ok(())
+        wait_ms
     }
 
     async fn remove(&self, key: Key) -> Result<(), StoreError> {
-        self.context.store.write_bulk(move |tx| tx.delete(&NOTICES, &key).map(drop)).await
+        self.context.store.write_bulk::<_, StoreError>(move |tx| tx.delete(&NOTICES, &key).map(drop)).await?;
+        let (_, id) = key;
+        self.troubles().remove(&id);
+        Ok(())
     }
 
     pub(super) fn troubles(&self) -> MutexGuard<'_, HashMap<NoticeId, Trouble>> {
         self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether a look at the table left something for the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
-    All,
-    MoreLeft,
 }
 
 /// Returns the oldest team that has verified a domain.

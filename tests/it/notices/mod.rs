@@ -11,7 +11,7 @@ fn an_owner_is_told_by_email_that_an_endpoint_was_disabled() {
     let server = TestServer::start_with(&["--system-from", "Ringmail <notices@example.com>"]);
     server.add_owner("owner@people.example");
 
-    let endpoint = "https://hooks.example/mail".to_owned();
+    let endpoint = "https://hooks.example/mail/T0KEN?key=T0KEN".to_owned();
     server.notify(Notice::WebhookDisabled { webhook: Id::MIN, endpoint });
 
     let sent = |emails: &Value| emails["data"].as_array().is_some_and(|data| !data.is_empty());
@@ -23,5 +23,9 @@ fn an_owner_is_told_by_email_that_an_endpoint_was_disabled() {
     server.wait_for(email["id"].as_str().unwrap(), "delivered");
     let (envelope, message) = server.captured().remove(0);
     let text = String::from_utf8_lossy(&message);
-    assert!(text.contains("hooks.example/mail") && text.contains("PATCH /webhooks/"), "{envelope:?} {text}");
+    assert!(text.contains("hooks.example") && text.contains("PATCH /webhooks/"), "{envelope:?} {text}");
+    assert!(!text.contains("T0KEN"), "what follows the host may be a secret: {text}");
+    let id = email["id"].as_str().unwrap();
+    let kept = server.get(&format!("/emails/{id}")).ok(200).to_string();
+    assert!(kept.contains("hooks.example") && !kept.contains("T0KEN"), "{kept}");
 }
