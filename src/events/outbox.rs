@@ -88,7 +88,7 @@ pub(super) fn tell(
 ) -> Result<(), StoreError> {
     let Told { team, id, event_type, at_ms: _ } = told;
     let endpoints = subscribers(tx, team, event_type)?;
-    let is_heard = context.announcer.is_heard();
+    let is_heard = context.announcer.is_heard(team);
     if endpoints.is_empty() && !is_heard {
         return Ok(());
     }
@@ -232,6 +232,34 @@ mod tests {
 
     fn team(number: u8) -> TeamId {
         TeamId::from_bytes([number; 16])
+    }
+
+    /// Stores a fact and tells of an event of the first team, whose body is asked of `body`.
+    async fn tell_of(
+        context: &Context,
+        body: impl Fn() -> Result<String, StoreError> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let (telling, id, at_ms) = (context.clone(), context.id(), context.now_ms());
+        let told = Told { team: team(1), id, event_type: EventType::ContactCreated, at_ms };
+        let fact = MessageRow { event_type: told.event_type, at_ms, body: String::new() };
+        let write = move |tx: &WriteTx<'_>| {
+            tx.put(&EVENT_MESSAGES, &(team(9), id), &fact)?;
+            tell(tx, &telling, told, &body)
+        };
+        context.store.write(write).await
+    }
+
+    #[tokio::test]
+    async fn a_body_is_made_for_those_who_watch_the_team_and_for_no_other_s() {
+        let (_directory, context) = Context::temporary();
+        let theirs = context.announcer.listen(team(2));
+        tell_of(&context, || panic!("nobody hears of it")).await.unwrap();
+
+        let mut ours = context.announcer.listen(team(1));
+        tell_of(&context, || Ok("{}".into())).await.unwrap();
+
+        assert_eq!(&*ours.try_recv().unwrap().body, "{}");
+        assert!(theirs.is_empty());
     }
 
     /// Puts `count` events into a team's outbox, each heard by two endpoints.

@@ -29,7 +29,6 @@ pub enum Seen {
 #[derive(Debug)]
 pub struct Watch {
     heard: broadcast::Receiver<Announcement>,
-    team: TeamId,
     filter: Filter,
     kept: VecDeque<Announcement>,
     /// Events that came after those that are kept and found no room.
@@ -41,7 +40,7 @@ pub struct Watch {
 impl Watch {
     /// Watches the events of a team from here on.
     pub fn new(announcer: &Announcer, team: TeamId, filter: Filter) -> Self {
-        Self { heard: announcer.listen(), team, filter, kept: VecDeque::new(), missed: 0, is_over: false }
+        Self { heard: announcer.listen(team), filter, kept: VecDeque::new(), missed: 0, is_over: false }
     }
 
     /// Waits for the next thing to be seen; `None` when there will be nothing any more. Nothing is lost
@@ -63,7 +62,7 @@ impl Watch {
     }
 
     /// Waits for `work`, and goes on listening meanwhile: a reader that is slow for a moment misses
-    /// nothing, and events of other teams never make it miss its own.
+    /// nothing.
     pub async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
@@ -76,7 +75,6 @@ impl Watch {
 
     fn take(&mut self, heard: Result<Announcement, RecvError>) {
         match heard {
-            Ok(announcement) if announcement.team != self.team => {}
             Ok(announcement) if !self.filter.lets_through(announcement.event_type) => {}
             // What comes after a gap waits behind it.
             Ok(announcement)
@@ -85,7 +83,7 @@ impl Watch {
                 self.kept.push_back(announcement);
             }
             Ok(_) => self.missed += 1,
-            // Whose events these were is not known.
+            // Whether they were asked for is not known.
             Err(RecvError::Lagged(count)) => self.missed = self.missed.saturating_add(count),
             Err(RecvError::Closed) => self.is_over = true,
         }
