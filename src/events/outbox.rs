@@ -79,7 +79,8 @@ pub(super) struct Told {
 }
 
 /// Writes an event down for the endpoints that asked for its type, and announces it after the commit.
-/// `body` is asked for when anybody is there to hear it.
+/// `body` is asked for when anybody is there to hear it. Where it cannot be made because something does
+/// not read, those who watch do without: they are no reason for a fact to fail.
 pub(super) fn tell(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -92,7 +93,12 @@ pub(super) fn tell(
     if endpoints.is_empty() && !is_heard {
         return Ok(());
     }
-    let body = body()?;
+    let body = if endpoints.is_empty() {
+        skip_corrupt(body(), format_args!("what event {id} of team {team} would show to those who watch"))?
+    } else {
+        Some(body()?)
+    };
+    let Some(body) = body else { return Ok(()) };
     let announcement =
         is_heard.then(|| Announcement { team, id, event_type: event_type.as_str(), body: Arc::from(body.as_str()) });
     let is_queued = !endpoints.is_empty();
@@ -260,6 +266,25 @@ mod tests {
 
         assert_eq!(&*ours.try_recv().unwrap().body, "{}");
         assert!(theirs.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_read_costs_those_who_watch_the_event_and_nobody_the_fact() {
+        let (_directory, context) = Context::temporary();
+        let mut heard = context.announcer.listen(team(1));
+        let corrupt = || Err(StoreError::Corrupt("the content".into()));
+
+        tell_of(&context, corrupt).await.unwrap();
+        let failed = tell_of(&context, || Err(StoreError::Closed)).await;
+        assert!(matches!(failed, Err(StoreError::Closed)), "{failed:?}");
+        tell_of(&context, || Ok("{}".into())).await.unwrap();
+        assert_eq!(&*heard.try_recv().unwrap().body, "{}");
+
+        // An endpoint is owed its delivery.
+        let (webhook, types) = (context.id(), EventType::all().collect());
+        let write = move |tx: &WriteTx<'_>| subscribe(tx, team(1), webhook, types);
+        context.store.write::<_, StoreError>(write).await.unwrap();
+        assert!(matches!(tell_of(&context, corrupt).await, Err(StoreError::Corrupt(_))));
     }
 
     /// Puts `count` events into a team's outbox, each heard by two endpoints.
