@@ -28,6 +28,16 @@ pub struct Announcement {
     pub body: Arc<str>,
 }
 
+/// What a listener hears.
+#[derive(Clone, Debug)]
+pub enum Heard {
+    /// An event.
+    Event(Announcement),
+    /// An erasure has been through the team's events. Whoever keeps any that came before this lets go of
+    /// them: they may hold what was erased.
+    Erasure,
+}
+
 /// Tells of events. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Announcer(Arc<Channels>);
@@ -35,7 +45,7 @@ pub struct Announcer(Arc<Channels>);
 #[derive(Debug)]
 struct Channels {
     /// One for each team that is listened to: nobody is woken by what happens to another team.
-    live: Mutex<HashMap<TeamId, broadcast::Sender<Announcement>>>,
+    live: Mutex<HashMap<TeamId, broadcast::Sender<Heard>>>,
     outbox: Notify,
     /// How often an erasure has changed what is delivered of events.
     erasures: AtomicU64,
@@ -56,7 +66,7 @@ impl Default for Announcer {
 impl Announcer {
     /// Listens to every event of a team from here on; a listener that falls behind is told how many it
     /// lost.
-    pub fn listen(&self, team: TeamId) -> broadcast::Receiver<Announcement> {
+    pub fn listen(&self, team: TeamId) -> broadcast::Receiver<Heard> {
         let mut live = self.live();
         // Channels whose listeners have gone go here: no more are left than there are listeners.
         live.retain(|_, channel| channel.receiver_count() > 0);
@@ -70,9 +80,19 @@ impl Announcer {
 
     /// Tells those who listen to the team.
     pub fn announce(&self, announcement: Announcement) {
-        if let Some(channel) = self.live().get(&announcement.team) {
+        self.say(announcement.team, Heard::Event(announcement));
+    }
+
+    /// Says to those who listen to a team that an erasure has been through its events. They hear it after
+    /// every event that came before it.
+    pub fn announce_erasure(&self, team: TeamId) {
+        self.say(team, Heard::Erasure);
+    }
+
+    fn say(&self, team: TeamId, what: Heard) {
+        if let Some(channel) = self.live().get(&team) {
             // Nobody listens any more, and nothing is owed to nobody.
-            let _ = channel.send(announcement);
+            let _ = channel.send(what);
         }
     }
 
@@ -107,7 +127,7 @@ impl Announcer {
         self.0.notices.notified().await;
     }
 
-    fn live(&self) -> MutexGuard<'_, HashMap<TeamId, broadcast::Sender<Announcement>>> {
+    fn live(&self) -> MutexGuard<'_, HashMap<TeamId, broadcast::Sender<Heard>>> {
         self.0.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -148,7 +168,7 @@ mod tests {
         announcer.announce(announcement(team(1)));
 
         assert_eq!((ours.len(), theirs.len()), (1, 1));
-        assert_eq!(ours.try_recv().unwrap().team, team(1));
+        assert!(matches!(ours.try_recv(), Ok(Heard::Event(Announcement { team: of, .. })) if of == team(1)));
         drop(theirs);
         let _again = announcer.listen(team(1));
         assert_eq!(announcer.live().len(), 1);

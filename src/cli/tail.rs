@@ -100,7 +100,7 @@ async fn show(door: &mut Door, output: Output) -> Result<End, Failure> {
                 Output::Text => live::line(&id.to_string(), &body),
             },
             Ok(Some(Response::Missed(MissedView { count }))) => {
-                eprintln!("{count} events came faster than they were read and are not shown.");
+                eprintln!("{count} events are not shown: they came too fast, or waited when an address was erased.");
                 continue;
             }
             Ok(Some(other)) => return Err(unexpected(&other)),

@@ -233,7 +233,10 @@ pub fn put_message(tx: &WriteTx<'_>, team: TeamId, event: EventId, message: &Mes
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::broadcast;
+
     use super::*;
+    use crate::announcer::Heard;
     use crate::store::Encoded;
 
     fn team(number: u8) -> TeamId {
@@ -255,6 +258,14 @@ mod tests {
         context.store.write(write).await
     }
 
+    /// Returns the body that a listener hears of.
+    fn body_heard(heard: &mut broadcast::Receiver<Heard>) -> Arc<str> {
+        match heard.try_recv() {
+            Ok(Heard::Event(announcement)) => announcement.body,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[tokio::test]
     async fn a_body_is_made_for_those_who_watch_the_team_and_for_no_other_s() {
         let (_directory, context) = Context::temporary();
@@ -264,7 +275,7 @@ mod tests {
         let mut ours = context.announcer.listen(team(1));
         tell_of(&context, || Ok("{}".into())).await.unwrap();
 
-        assert_eq!(&*ours.try_recv().unwrap().body, "{}");
+        assert_eq!(&*body_heard(&mut ours), "{}");
         assert!(theirs.is_empty());
     }
 
@@ -278,7 +289,7 @@ mod tests {
         let failed = tell_of(&context, || Err(StoreError::Closed)).await;
         assert!(matches!(failed, Err(StoreError::Closed)), "{failed:?}");
         tell_of(&context, || Ok("{}".into())).await.unwrap();
-        assert_eq!(&*heard.try_recv().unwrap().body, "{}");
+        assert_eq!(&*body_heard(&mut heard), "{}");
 
         // An endpoint is owed its delivery.
         let (webhook, types) = (context.id(), EventType::all().collect());
