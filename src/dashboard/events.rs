@@ -12,7 +12,7 @@ use salvo::http::{HeaderValue, StatusCode};
 use salvo::{Request, Response, Writer as _, handler};
 
 use crate::announcer::Announcement;
-use crate::api_keys::Caller;
+use crate::api_keys::{ApiKeys, Caller};
 use crate::http::{ApiError, ApiResult, ErrorCode, State, query_value};
 use crate::live::{Filter, Live, Place, Seen, Watch};
 
@@ -21,10 +21,11 @@ const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
 /// Seconds after which a refused stream is worth another try.
 const RETRY_AFTER_S: u32 = 5;
 
-/// Streams the events of the caller's team.
+/// Streams the events of the caller's team, for as long as the caller's key works.
 #[handler]
 pub(crate) async fn stream_events(
     live: State<Live>,
+    keys: State<ApiKeys>,
     caller: Caller,
     req: &mut Request,
     res: &mut Response,
@@ -46,7 +47,7 @@ pub(crate) async fn stream_events(
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
     let body = res.channel();
-    live.run(write(body, watch, place));
+    live.run(keys.revocation(&caller), write(body, watch, place));
     Ok(())
 }
 
