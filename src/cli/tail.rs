@@ -118,7 +118,7 @@ async fn show(door: &mut Door, output: Output) -> Result<End, Failure> {
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncWriteExt as _;
-    use tokio::net::UnixListener;
+    use tokio::net::{UnixListener, UnixStream};
 
     use super::*;
 
@@ -166,34 +166,33 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_server_that_breaks_off_is_gone() {
+    /// Begins to watch at a server that answers with `line` and has not read the request. Returns the
+    /// server's end too.
+    async fn begun(line: &str) -> (Result<Option<Door>, Failure>, UnixStream) {
         let (directory, listener) = listening();
         let request = Request::Tail { team: None, types: String::new() };
         let answering = async {
             let (mut server, _) = listener.accept().await.unwrap();
-            server.write_all(b"{\"kind\":\"watching\"}\n").await.unwrap();
-            // A close with the request unread arrives as a reset.
-            server.readable().await.unwrap();
+            server.write_all(line.as_bytes()).await.unwrap();
+            server
         };
+        tokio::join!(begin(directory.path(), &request), answering)
+    }
 
-        let (begun, ()) = tokio::join!(begin(directory.path(), &request), answering);
-
+    #[tokio::test]
+    async fn a_server_that_breaks_off_is_gone() {
+        let (begun, server) = begun("{\"kind\":\"watching\"}\n").await;
         let mut door = begun.unwrap().expect("the server answers");
+
+        // A close with the request unread arrives as a reset.
+        drop(server);
+
         assert!(matches!(show(&mut door, Output::Json).await, Ok(End::ServerGone)));
     }
 
     #[tokio::test]
     async fn an_answer_that_does_not_read_is_no_absent_server() {
-        let (directory, listener) = listening();
-        let request = Request::Tail { team: None, types: String::new() };
-        let answering = async {
-            let (mut server, _) = listener.accept().await.unwrap();
-            server.write_all(b"no JSON at all\n").await.unwrap();
-            server
-        };
-
-        let (begun, _server) = tokio::join!(begin(directory.path(), &request), answering);
+        let (begun, _server) = begun("no JSON at all\n").await;
 
         assert!(begun.is_err());
     }
