@@ -66,6 +66,7 @@ pub(super) fn settle(
         settlement,
         row,
         due: due.clone(),
+        recorder: emails::Recorder::new(due.team, key.email),
         now_ms,
         delivered: Vec::new(),
         complained: Vec::new(),
@@ -99,6 +100,7 @@ struct Settling<'a, 't> {
     settlement: &'a Settlement,
     row: EmailRow,
     due: DueRow,
+    recorder: emails::Recorder,
     now_ms: TimestampMs,
     /// Delivered recipients with the server's reply.
     delivered: Vec<(String, String)>,
@@ -122,13 +124,15 @@ impl Settling<'_, '_> {
         self.row.last_event.climb(rung);
     }
 
-    fn record(&self, kind: Kind, recipients: Vec<String>, detail: Detail) -> Result<(), StoreError> {
+    fn record(&mut self, kind: Kind, recipients: Vec<String>, detail: Detail) -> Result<(), StoreError> {
         let event = Event { kind, at_ms: self.now_ms, recipients, detail };
-        emails::record(self.tx, self.context, self.due.team, self.email(), &self.row, event)
+        self.recorder.record(self.tx, self.context, &self.row, event)
     }
 
-    /// Settles a recipient of whom another system has told meanwhile: a second event would say the same
-    /// or less. An address that does not exist is suppressed all the same.
+    /// Settles a recipient of whom another system has told meanwhile, which has proven to have had the
+    /// message: what it tells came after our 250, however late that is written down, and is not tried
+    /// again. A second event would say the same or less. An address that does not exist is suppressed all
+    /// the same.
     fn end(&mut self, index: usize, fate: &Fate) -> Result<(), StoreError> {
         self.row.recipients[index].state = DeliveryState::Settled;
         match fate {
@@ -196,7 +200,8 @@ impl Settling<'_, '_> {
         self.climb(index, LastEvent::Failed, DeliveryState::Settled);
         let diagnostic = reply.map(ToOwned::to_owned).into_iter().collect();
         let detail = Detail::Failed { reason: reason.to_owned(), diagnostic };
-        self.record(Kind::Failed, vec![self.address(index)], detail)
+        let address = self.address(index);
+        self.record(Kind::Failed, vec![address], detail)
     }
 
     /// Puts the deferred back into the queue: those to be tried at once in groups of their own, so
@@ -298,9 +303,11 @@ mod tests {
         let (id, keys) = put_due(context, &[(RecipientKind::To, ADA), (RecipientKind::To, BOB)]).await;
         let mut together = row(context, id);
         together.recipients[1].group = 0;
+        together.has_headers = true;
         let (settling, schedule) = (context.clone(), schedule());
         let write = move |tx: &WriteTx<'_>| {
             tx.put(&EMAILS, &(TEAM, id), &together)?;
+            emails::put_headers(tx, &settling, id, vec![("X-Order".into(), "42".into())])?;
             tx.delete(&DUE, &keys[1].parts())?;
             let claimed = claim(tx, &settling, &keys[..1])?.remove(0);
             let mut row = claimed.row.clone();
@@ -355,6 +362,20 @@ mod tests {
         let recipients = row(&context, id).recipients;
         assert_eq!((recipients[0].state, recipients[0].last_event), (DeliveryState::Settled, LastEvent::Delivered));
         assert!(matches!(recipients[1].state, DeliveryState::Waiting { .. }));
+    }
+
+    #[tokio::test]
+    async fn the_content_is_opened_once_however_much_there_is_to_tell() {
+        let (_directory, context) = Context::temporary();
+        let mut heard = context.announcer.listen();
+
+        let failed = Fate::Failed { reason: "rejected".into(), reply: None };
+        settled(&context, LastEvent::Sent, [failed, delivered()]).await;
+
+        assert_eq!(context.keyring.opened(), 2, "for the claim, and for the settlement");
+        let bodies: Vec<_> = std::iter::from_fn(|| heard.try_recv().ok()).map(|told| told.body).collect();
+        assert_eq!(bodies.len(), 3);
+        assert!(bodies.iter().all(|body| body.contains("X-Order")), "{bodies:?}");
     }
 
     #[tokio::test]

@@ -35,7 +35,9 @@ mod store;
 pub(crate) use accept::still_wanted;
 pub(crate) use change::put_settled;
 pub(crate) use erase::{EmailErasure, erase, holds, is_concerned};
-pub(crate) use facts::record;
+#[cfg(test)]
+pub(crate) use facts::put_headers;
+pub(crate) use facts::{Recorder, record};
 pub use idempotency::{Answer, Idempotency, IdempotentRequest, KeyConflict, Route};
 pub(crate) use model::bare;
 pub use model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail};

@@ -32,7 +32,8 @@ pub(crate) use erase::{Reach, audience_page, erase_audience, erase_of_email, of_
 pub(crate) use erase_message::{MessageReach, erase_message, message_page};
 pub use model::{Bounce, BounceType, Click, Detail, Event, Kind, Open};
 pub use outbox::{
-    MessageRow, OutboxRow, Outgoing, SubscriptionsRow, Taken, message, put_message, subscribe, take_outgoing,
+    Departed, MessageRow, OutboxRow, Outgoing, SubscriptionsRow, Term, message, put_message, subscribe, take_outgoing,
+    unsubscribe,
 };
 pub use payload::EmailFacts;
 pub use retention::{purge_audience, purge_messages};

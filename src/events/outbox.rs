@@ -17,11 +17,15 @@ use crate::id::{EventId, Id, TeamId, WebhookId};
 use crate::store::tables::{EVENT_MESSAGES, EVENT_OUTBOX, EVENT_SUBSCRIPTIONS};
 use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, skip_corrupt};
 
+/// Which of the times that an endpoint was enabled this is: what happened in an earlier one is not
+/// delivered in a later.
+pub type Term = u32;
+
 /// Which enabled endpoints of a team hear of what, on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscriptionsRow {
-    /// The endpoints, oldest first.
-    pub endpoints: Vec<(WebhookId, EventTypes)>,
+    /// The endpoints, oldest first, each with its term.
+    pub endpoints: Vec<(WebhookId, Term, EventTypes)>,
 }
 impl Row for SubscriptionsRow {}
 
@@ -46,22 +50,35 @@ pub struct OutboxRow {
     pub at_ms: TimestampMs,
     /// When it was written down: what the 24 hours of a delivery begin at.
     pub queued_ms: TimestampMs,
-    /// The endpoints.
-    pub endpoints: Vec<WebhookId>,
+    /// The endpoints, each with its term then.
+    pub endpoints: Vec<(WebhookId, Term)>,
 }
 impl Row for OutboxRow {}
 
-/// Has an endpoint hear of `types` from here on, and of nothing when the set is empty.
+/// Has an endpoint hear of `types` from here on.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn subscribe(tx: &WriteTx<'_>, team: TeamId, webhook: WebhookId, types: EventTypes) -> Result<(), StoreError> {
+pub fn subscribe(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    (webhook, term): (WebhookId, Term),
+    types: EventTypes,
+) -> Result<(), StoreError> {
     let mut row = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))?.unwrap_or_default();
-    row.endpoints.retain(|(endpoint, _)| *endpoint != webhook);
-    if !types.is_empty() {
-        row.endpoints.push((webhook, types));
-        row.endpoints.sort_unstable_by_key(|(endpoint, _)| *endpoint);
-    }
+    row.endpoints.retain(|(endpoint, ..)| *endpoint != webhook);
+    row.endpoints.push((webhook, term, types));
+    row.endpoints.sort_unstable_by_key(|(endpoint, ..)| *endpoint);
+    tx.put(&EVENT_SUBSCRIPTIONS, &(team,), &row)
+}
+
+/// Has an endpoint hear of nothing from here on.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn unsubscribe(tx: &WriteTx<'_>, team: TeamId, webhook: WebhookId) -> Result<(), StoreError> {
+    let Some(mut row) = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))? else { return Ok(()) };
+    row.endpoints.retain(|(endpoint, ..)| *endpoint != webhook);
     if row.endpoints.is_empty() {
         tx.delete(&EVENT_SUBSCRIPTIONS, &(team,))?;
         return Ok(());
@@ -121,7 +138,7 @@ fn queue(
     tx: &WriteTx<'_>,
     context: &Context,
     told: Told,
-    endpoints: Vec<WebhookId>,
+    endpoints: Vec<(WebhookId, Term)>,
     body: String,
 ) -> Result<(), StoreError> {
     let Told { team, id, event_type, at_ms } = told;
@@ -130,10 +147,10 @@ fn queue(
     tx.put(&EVENT_OUTBOX, &(team, id), &row)
 }
 
-fn subscribers(tx: &impl Reads, team: TeamId, event_type: EventType) -> Result<Vec<WebhookId>, StoreError> {
+fn subscribers(tx: &impl Reads, team: TeamId, event_type: EventType) -> Result<Vec<(WebhookId, Term)>, StoreError> {
     let Some(row) = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))? else { return Ok(Vec::new()) };
-    let hears = |(webhook, types): &(WebhookId, EventTypes)| types.contains(event_type).then_some(*webhook);
-    Ok(row.endpoints.iter().filter_map(hears).collect())
+    let hear = row.endpoints.into_iter().filter(|(.., types)| types.contains(event_type));
+    Ok(hear.map(|(webhook, term, _)| (webhook, term)).collect())
 }
 
 /// An event in the outbox.
@@ -149,11 +166,13 @@ pub struct Outgoing {
 
 /// Events taken out of the outbox.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct Departed {
     /// The events, each team's oldest first.
     pub events: Vec<Outgoing>,
     /// The team that had its turn last.
     pub last: TeamId,
+    /// Whether nothing is left.
+    pub is_all: bool,
 }
 
 /// Takes events out of the outbox until they come to `deliveries_max` deliveries or more. Teams have
@@ -163,23 +182,18 @@ pub struct Taken {
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn take_outgoing(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Result<Taken, StoreError> {
-    let mut taken = Taken { events: Vec::new(), last };
+pub fn take_outgoing(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Result<Departed, StoreError> {
+    let mut departed = Departed { events: Vec::new(), last, is_all: false };
     let mut left = deliveries_max;
-    while left > 0 {
-        let turn = take_turn(tx, taken.last, left.min(deliveries_max.div_ceil(4)))?;
-        let Some(team) = turn.team else {
-            if taken.last == TeamId::MIN {
-                break;
-            }
-            taken.last = TeamId::MIN;
-            continue;
-        };
-        taken.last = team;
-        taken.events.extend(turn.events);
+    while left > 0 && !departed.is_all {
+        let turn = take_turn(tx, departed.last, left.min(deliveries_max.div_ceil(4)))?;
+        // After the last team comes the first.
+        departed.is_all = turn.team.is_none() && departed.last == TeamId::MIN;
+        departed.last = turn.team.unwrap_or(TeamId::MIN);
+        departed.events.extend(turn.events);
         left = left.saturating_sub(turn.deliveries);
     }
-    Ok(taken)
+    Ok(departed)
 }
 
 /// What one team's turn brought.
@@ -302,7 +316,7 @@ mod tests {
     async fn fill(context: &Context, team: TeamId, count: usize) {
         let filling = context.clone();
         let put = move |tx: &WriteTx<'_>| {
-            let endpoints = vec![filling.id(), filling.id()];
+            let endpoints = vec![(filling.id(), 0), (filling.id(), 0)];
             let now_ms = filling.now_ms();
             (0..count).try_for_each(|_| {
                 let row = OutboxRow {
@@ -317,12 +331,12 @@ mod tests {
         context.store.write::<_, StoreError>(put).await.unwrap();
     }
 
-    async fn take(context: &Context, last: TeamId, deliveries_max: usize) -> Taken {
+    async fn take(context: &Context, last: TeamId, deliveries_max: usize) -> Departed {
         context.store.write::<_, StoreError>(move |tx| take_outgoing(tx, last, deliveries_max)).await.unwrap()
     }
 
-    fn teams(taken: &Taken) -> Vec<TeamId> {
-        taken.events.iter().map(|event| event.team).collect()
+    fn teams(departed: &Departed) -> Vec<TeamId> {
+        departed.events.iter().map(|event| event.team).collect()
     }
 
     #[tokio::test]
@@ -337,9 +351,10 @@ mod tests {
         let second = take(&context, first.last, 8).await;
         assert_eq!(teams(&second), [team(3), team(1), team(1), team(1)]);
         let third = take(&context, second.last, 100).await;
-        assert_eq!(teams(&third), [team(1); 4]);
+        assert_eq!((teams(&third), third.is_all), (vec![team(1); 4], true));
+        assert!(!second.is_all);
         let fourth = take(&context, third.last, 8).await;
-        assert_eq!(teams(&fourth), []);
+        assert_eq!((teams(&fourth), fourth.is_all), (vec![], true));
     }
 
     #[tokio::test]

@@ -9,8 +9,8 @@
 //! repeating it.
 //!
 //! Reading order: `model.rs` (what a report says), `verdict.rs` (what a refusal comes to), `report/`
-//! (reports read from messages), `tell.rs` (what follows from them), `store.rs` (the marks), `api/`
-//! (the endpoints).
+//! (reports read from messages), `name.rs` (which email they are about), `tell.rs` (what follows from
+//! them), `store.rs` (the marks), `api/` (the endpoints).
 //!
 //! Invariants: nothing is stored of a request that is not signed; a report never puts anything into
 //! the queue, and takes out of it only a recipient who must not be written to again; a status never
@@ -19,6 +19,7 @@
 pub mod api;
 
 mod model;
+mod name;
 mod report;
 mod store;
 mod tell;

@@ -1,18 +1,20 @@
 //! What follows from reports: statuses, events and suppressions, in one transaction with the mark
-//! that makes a repeat do nothing. What they are about is found before, so that the writer is asked
-//! for nothing that concerns no email of ours, and in the bulk lane, where no send waits behind it.
+//! that makes a repeat do nothing. What they are about is found before (`name.rs`), so that the writer
+//! is asked for nothing that concerns no email of ours, and in the bulk lane, where no send waits behind
+//! it.
 //!
 //! A report tells what another system did with a message it took, so that it never puts anything back
 //! into the queue. It may come before our own conversation with that system has been written down: a
-//! recipient whose delivery is under way is told about like one whose delivery has ended. One who
-//! waits between two attempts is our own affair: only what forbids a further attempt counts, a bounce
-//! that suppresses or a complaint, and it ends the waiting. One to whom nothing was ever sent is in no
-//! report.
+//! recipient whose delivery is under way is told about like one whose delivery has ended, and that ends
+//! the delivery, unless the report shows no more than that somebody has seen the message. One who waits
+//! between two attempts is our own affair: only what forbids a further attempt counts, a bounce that
+//! suppresses or a complaint, and it ends the waiting. One to whom nothing was ever sent is in no report.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::model::{Finding, Outcome, Reference, Report, Stand};
+use super::model::{Finding, Outcome, Report, Stand};
+use super::name::{Named, Proof, name};
 use super::store::{Mark, put_once};
 use crate::address::EmailAddress;
 use crate::clock::TimestampMs;
@@ -22,17 +24,11 @@ use crate::emails::{self, DeliveryState, EmailRow, LastEvent, RecipientRow, bare
 use crate::events::{self, BounceType, Detail, ERASED, Event, Kind};
 use crate::id::{EmailId, TeamId};
 use crate::signature::WebhookSecret;
-use crate::store::{ReadTx, StoreError, WriteTx};
+use crate::store::{StoreError, WriteTx};
 use crate::suppressions::{self, Cause};
-use crate::teams;
 
 /// Delays that are told of one recipient: a system warns once or twice before it gives up.
 const DELAYS_TOLD_MAX: usize = 5;
-/// Bytes that what follows from one finding takes beside its texts, about.
-const FINDING_BYTES: usize = 1_024;
-/// Bytes of an email's row, and of each of its recipients, beside their texts, about.
-const ROW_BYTES: usize = 256;
-const RECIPIENT_BYTES: usize = 64;
 
 /// Takes in reports that are signed.
 pub struct Ingest {
@@ -77,7 +73,7 @@ impl Ingest {
         if reports.iter().all(|report| report.findings.is_empty()) {
             return Ok(Told { accepted: 0, ignored: count });
         }
-        let (named, bytes) = self.name(reports).await?;
+        let (named, bytes) = name(&self.context.store, &self.return_paths, reports).await?;
         if named.is_empty() {
             return Ok(Told { accepted: 0, ignored: count });
         }
@@ -98,97 +94,6 @@ impl Ingest {
             })
             .await
     }
-
-    /// Finds the email that each report is about, before the writer is asked, and about how many bytes
-    /// there will be to write. Reports about no email of ours are left out.
-    async fn name(&self, reports: Vec<Report>) -> Result<(Vec<(Named, Report)>, usize), StoreError> {
-        let return_paths = self.return_paths.clone();
-        let find = move |tx: &ReadTx| {
-            let teams: Vec<TeamId> = teams::list(tx)?.into_iter().map(|team| team.id).collect();
-            let mut known: BTreeMap<EmailId, Option<TeamId>> = BTreeMap::new();
-            let mut named = Vec::with_capacity(reports.len());
-            let mut bytes = 0;
-            for report in reports {
-                for reference in &report.references {
-                    let Some((email, group, proof)) = resolve(&return_paths, reference) else { continue };
-                    let team = match known.entry(email) {
-                        Entry::Occupied(known) => *known.get(),
-                        Entry::Vacant(unknown) => {
-                            let found = emails::find_of_teams(tx, &teams, email)?;
-                            bytes += found.as_ref().map_or(0, |(_, row)| row_bytes(row));
-                            *unknown.insert(found.map(|(team, _)| team))
-                        }
-                    };
-                    if let Some(team) = team {
-                        // Its event stands in the timeline, and again among what webhooks deliver.
-                        bytes += report.findings.len() * FINDING_BYTES + 2 * report.text_bytes();
-                        named.push((Named { team, email, group, proof }, report));
-                        break;
-                    }
-                }
-            }
-            Ok::<_, StoreError>((named, bytes))
-        };
-        self.context.store.read(find).await
-    }
-}
-
-/// Returns what a reference names, which need not exist: the email, the recipient group where a return
-/// path names it, and what that takes.
-fn resolve(return_paths: &ReturnPaths, reference: &Reference) -> Option<(EmailId, Option<u16>, Proof)> {
-    match reference {
-        Reference::ReturnPath(address) => {
-            return_paths.read(address).map(|(email, group)| (email, Some(group), Proof::Given))
-        }
-        Reference::Email(id) => Some((*id, None, Proof::Given)),
-        Reference::Returned(id) => Some((*id, None, Proof::Seen)),
-    }
-}
-
-/// Returns about how many bytes an email's row takes when it is written again.
-fn row_bytes(row: &EmailRow) -> usize {
-    let recipients: usize = row.recipients.iter().map(|recipient| recipient.mailbox.len() + RECIPIENT_BYTES).sum();
-    let tags: usize = row.tags.iter().map(|(name, value)| name.len() + value.len()).sum();
-    row.from.len() + row.subject.len() + recipients + tags + ROW_BYTES
-}
-
-/// An email that a report names.
-#[derive(Clone, Copy)]
-struct Named {
-    team: TeamId,
-    email: EmailId,
-    /// The recipient group that a return path names, whose recipients alone are meant.
-    group: Option<u16>,
-    proof: Proof,
-}
-
-/// What it takes to name an email as a report does.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Proof {
-    /// A return path of ours, or the word of a relay of ours.
-    Given,
-    /// To have seen the message.
-    Seen,
-}
-
-impl Named {
-    /// Returns what is believed of a finding, and who is meant when it names no recipient.
-    ///
-    /// Whoever has seen a message can write a notice that returns it: such a one has to name whom the
-    /// email went to, and suppresses nobody. Complaints are believed as they are, because providers
-    /// leave nothing else of the message.
-    fn believed(self, finding: &Finding, stand: Stand) -> (Finding, Stand) {
-        let mut finding = finding.clone();
-        if self.proof == Proof::Given || matches!(finding.outcome, Outcome::Complained { .. }) {
-            return (finding, stand);
-        }
-        if let Outcome::Bounced { bounce, suppresses: suppresses @ true } = &mut finding.outcome {
-            *suppresses = false;
-            bounce.bounce_type = BounceType::Undetermined;
-            bounce.subtype = "Undetermined".to_owned();
-        }
-        (finding, Stand::Nobody)
-    }
 }
 
 /// The emails of one request, each read once and written once.
@@ -203,6 +108,7 @@ struct Open {
     team: TeamId,
     row: EmailRow,
     timeline: Vec<Event>,
+    recorder: emails::Recorder,
     changed: bool,
 }
 
@@ -213,9 +119,9 @@ impl Telling<'_, '_> {
         let Some(email) = self.open(named)? else { return Ok(0) };
         let mut told = 0;
         for finding in &report.findings {
-            let (finding, stand) = named.believed(finding, report.stand);
-            if let Some(index) = email.recipient(&finding, stand, named.group)
-                && email.is_news(index, &finding.outcome)
+            if let Some((finding, stand)) = named.believed(finding, report.stand, email.row.recipients.len())
+                && let Some(index) = email.recipient(&finding, stand, named.group)
+                && email.is_news(index, &finding.outcome, named.proof)
             {
                 email.apply(tx, context, named.email, index, &finding)?;
                 told += 1;
@@ -235,7 +141,7 @@ impl Telling<'_, '_> {
 
     fn close(self) -> Result<(), StoreError> {
         for (id, open) in self.open {
-            if let Some(Open { team, row, timeline: _, changed: true }) = open {
+            if let Some(Open { team, row, timeline: _, recorder: _, changed: true }) = open {
                 emails::put_settled(self.tx, team, id, &row)?;
             }
         }
@@ -245,7 +151,8 @@ impl Telling<'_, '_> {
 
 fn read(tx: &WriteTx<'_>, named: Named) -> Result<Option<Open>, StoreError> {
     let Some((team, row)) = emails::find_of_teams(tx, &[named.team], named.email)? else { return Ok(None) };
-    Ok(Some(Open { team, row, timeline: events::of_email(tx, named.email)?, changed: false }))
+    let timeline = events::of_email(tx, named.email)?;
+    Ok(Some(Open { team, row, timeline, recorder: emails::Recorder::new(team, named.email), changed: false }))
 }
 
 impl Open {
@@ -269,9 +176,9 @@ impl Open {
     }
 
     /// Returns whether an outcome is possible for the recipient, and not known.
-    fn is_news(&self, index: usize, outcome: &Outcome) -> bool {
+    fn is_news(&self, index: usize, outcome: &Outcome, proof: Proof) -> bool {
         let recipient = &self.row.recipients[index];
-        may_be(recipient, outcome) && !self.is_known(bare(&recipient.mailbox), recipient.last_event, outcome)
+        may_be(recipient, outcome, proof) && !self.is_known(bare(&recipient.mailbox), recipient.last_event, outcome)
     }
 
     fn is_known(&self, address: &str, rung: LastEvent, outcome: &Outcome) -> bool {
@@ -330,30 +237,32 @@ impl Open {
             suppressions::add(tx, context, self.team, &address, cause)?;
         }
         let at_ms = self.time_of(finding, context.now_ms());
-        self.record(tx, context, id, Event { kind, at_ms, recipients: vec![address], detail })
+        let event = Event { kind, at_ms, recipients: vec![address], detail };
+        self.recorder.record(tx, context, &self.row, event.clone())?;
+        self.timeline.push(event);
+        Ok(())
     }
 
     /// Returns when something happened, as far as that is possible.
     fn time_of(&self, finding: &Finding, now_ms: TimestampMs) -> TimestampMs {
         finding.at_ms.unwrap_or(now_ms).max(self.row.created_ms).min(now_ms)
     }
-
-    fn record(&mut self, tx: &WriteTx<'_>, context: &Context, id: EmailId, event: Event) -> Result<(), StoreError> {
-        emails::record(tx, context, self.team, id, &self.row, event.clone())?;
-        self.timeline.push(event);
-        Ok(())
-    }
 }
 
 /// Returns whether another system can have had the message for the recipient, and whether the queue
-/// leaves room for the outcome.
-fn may_be(recipient: &RecipientRow, outcome: &Outcome) -> bool {
+/// leaves room for what is believed of the outcome.
+fn may_be(recipient: &RecipientRow, outcome: &Outcome, proof: Proof) -> bool {
     let was_sent = recipient.last_event >= LastEvent::Sent
         && !matches!(recipient.last_event, LastEvent::Suppressed | LastEvent::Canceled);
     was_sent
-        && match recipient.state {
-            DeliveryState::InFlight | DeliveryState::Settled => true,
-            DeliveryState::Waiting { .. } => {
+        && match (recipient.state, proof) {
+            (DeliveryState::Settled, _) | (DeliveryState::InFlight, Proof::Given) => true,
+            // Whatever else is told ends the delivery with the conversation under way, whose own outcome
+            // is then told no more: that takes more than to have seen another recipient's copy.
+            (DeliveryState::InFlight, Proof::Seen) => {
+                matches!(outcome, Outcome::Delayed { .. } | Outcome::Complained { .. })
+            }
+            (DeliveryState::Waiting { .. }, _) => {
                 matches!(outcome, Outcome::Complained { .. } | Outcome::Bounced { suppresses: true, .. })
             }
         }
@@ -367,4 +276,97 @@ fn is_for_good(event: &Event) -> bool {
 
 fn detail_of(reply: Option<String>) -> Detail {
     reply.map_or(Detail::None, |reply| Detail::Reply { reply })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Reference;
+    use super::super::name::tests::row;
+    use super::super::verdict::reported;
+    use super::*;
+    use crate::emails::RecipientKind;
+    use crate::id::Id;
+    use crate::store::tables::EMAILS;
+    use crate::teams;
+
+    const ADDRESSES: [&str; 3] = ["ada@example.net", "bob@example.net", "eve@example.net"];
+
+    fn recipient(mailbox: &str, state: DeliveryState, last_event: LastEvent) -> RecipientRow {
+        RecipientRow { kind: RecipientKind::To, mailbox: mailbox.to_owned(), group: 0, state, last_event }
+    }
+
+    /// Tells that everybody complains about an email that they got, and returns how much was opened.
+    async fn opened_for_complaints(context: &Context, id: EmailId, team: TeamId) -> usize {
+        let got = |address| recipient(address, DeliveryState::Settled, LastEvent::Delivered);
+        let row = EmailRow { recipients: ADDRESSES.map(got).into(), has_headers: true, ..row() };
+        let putting = context.clone();
+        let put = move |tx: &WriteTx<'_>| {
+            emails::put_headers(tx, &putting, id, vec![("X-Order".into(), "42".into())])?;
+            tx.put(&EMAILS, &(team, id), &row)
+        };
+        context.store.write::<_, StoreError>(put).await.unwrap();
+        let complaint = |address: &str| Report {
+            references: vec![Reference::Email(id)],
+            findings: vec![Finding {
+                recipients: vec![address.to_owned()],
+                outcome: Outcome::Complained { feedback_type: None },
+                at_ms: None,
+            }],
+            stand: Stand::Nobody,
+        };
+        let before = context.keyring.opened();
+        let ingest = Ingest::new(context.clone(), None);
+        let mark = Mark::of_message(id.as_bytes());
+        let told = ingest.tell(mark, ADDRESSES.map(complaint).into()).await.unwrap();
+        assert_eq!(told, Told { accepted: 3, ignored: 0 });
+        context.keyring.opened() - before
+    }
+
+    #[tokio::test]
+    async fn the_content_is_opened_once_for_all_that_is_told_of_an_email_and_not_at_all_when_nobody_hears() {
+        let (_directory, context) = Context::temporary();
+        let team = teams::create(&context, "team").await.unwrap().unwrap().id;
+
+        assert_eq!(opened_for_complaints(&context, context.id(), team).await, 0);
+        let mut heard = context.announcer.listen();
+        assert_eq!(opened_for_complaints(&context, Id::MAX, team).await, 1);
+
+        let bodies = std::iter::from_fn(|| heard.try_recv().ok()).map(|told| told.body);
+        assert_eq!(bodies.filter(|body| body.contains("X-Order")).count(), ADDRESSES.len());
+    }
+
+    fn bounced(suppresses: bool) -> Outcome {
+        Outcome::Bounced { bounce: reported(BounceType::Permanent, "General", None), suppresses }
+    }
+
+    #[test]
+    fn what_may_be_told_depends_on_where_the_delivery_stands_and_on_what_is_proven() {
+        use DeliveryState::{InFlight, Settled};
+        use LastEvent::{Canceled, DeliveryDelayed, Failed, Queued, Sent, Suppressed};
+        let outcomes = [
+            Outcome::Delivered { reply: None },
+            Outcome::Delayed { reply: None },
+            bounced(false),
+            bounced(true),
+            Outcome::Failed { reason: "rejected".into(), diagnostic: None },
+            Outcome::Complained { feedback_type: None },
+        ];
+        let waiting = DeliveryState::Waiting { due_ms: 7 };
+        let (all, none) = ([true; 6], [false; 6]);
+        let forbids_another_attempt = [false, false, false, true, false, true];
+        for (state, last_event, given, seen) in [
+            (Settled, Failed, all, all),
+            (InFlight, Sent, all, [false, true, false, false, false, true]),
+            (waiting, DeliveryDelayed, forbids_another_attempt, forbids_another_attempt),
+            (waiting, Queued, none, none),
+            (Settled, Suppressed, none, none),
+            (Settled, Canceled, none, none),
+        ] {
+            let recipient = recipient(ADDRESSES[0], state, last_event);
+            for (proof, expected) in [(Proof::Given, given), (Proof::Seen, seen)] {
+                let found = outcomes.each_ref().map(|outcome| may_be(&recipient, outcome, proof));
+                assert_eq!(found, expected, "{state:?} {last_event:?} {proof:?}");
+            }
+        }
+    }
 }

@@ -25,6 +25,8 @@ pub struct Keyring(Arc<Keys>);
 struct Keys {
     content: LessSafeKey,
     master: [u8; KEY_BYTES],
+    #[cfg(test)]
+    opened: std::sync::atomic::AtomicUsize,
 }
 
 impl std::fmt::Debug for Keyring {
@@ -67,7 +69,18 @@ impl Keyring {
     fn from_master(master: [u8; KEY_BYTES]) -> Self {
         let content = derive(&master, b"content at rest");
         let content = UnboundKey::new(&AES_256_GCM, &content).expect("the key has AES-256's length");
-        Self(Arc::new(Keys { content: LessSafeKey::new(content), master }))
+        Self(Arc::new(Keys {
+            content: LessSafeKey::new(content),
+            master,
+            #[cfg(test)]
+            opened: std::sync::atomic::AtomicUsize::new(0),
+        }))
+    }
+
+    /// Returns how many sealed values have been opened: nothing else tells what work was left out.
+    #[cfg(test)]
+    pub(crate) fn opened(&self) -> usize {
+        self.0.opened.load(std::sync::atomic::Ordering::SeqCst)
     }
 
     /// Derives 32 bytes for another purpose; a different label gives unrelated bytes (RFC 5869).
@@ -100,6 +113,8 @@ impl Keyring {
     /// # Errors
     /// [`StoreError::Corrupt`] when the key, the place or the bytes are not those of the sealing.
     pub fn open_sealed(&self, place: &[u8], sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
+        #[cfg(test)]
+        self.0.opened.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         let corrupt = || StoreError::Corrupt("a sealed value does not open; is this its master key?".into());
         let Some((&SEALED_V1, rest)) = sealed.split_first() else { return Err(corrupt()) };
         let Some((nonce, sealed)) = rest.split_at_checked(NONCE_BYTES) else { return Err(corrupt()) };

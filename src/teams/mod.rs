@@ -10,4 +10,6 @@ mod store;
 
 pub use default::{DEFAULT_NAME, ensure_any};
 pub use model::{Team, TeamNameError};
+#[cfg(test)]
+pub(crate) use store::put;
 pub use store::{TeamRow, create, find, find_by_name, list, oldest};

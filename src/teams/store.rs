@@ -68,7 +68,7 @@ pub fn find_by_name(tx: &impl Reads, name: &str) -> Result<Option<Team>, StoreEr
 }
 
 /// Writes a team.
-pub(super) fn put(tx: &WriteTx<'_>, team: &Team) -> Result<(), StoreError> {
+pub(crate) fn put(tx: &WriteTx<'_>, team: &Team) -> Result<(), StoreError> {
     let Team { id, name, created_ms } = team;
     tx.put(&TEAMS, &(*id,), &TeamRow { name: name.clone(), created_ms: *created_ms })
 }

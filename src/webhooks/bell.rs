@@ -1,7 +1,7 @@
 //! How those who change endpoints and queues wake the dispatcher, and what it says of its work.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -21,10 +21,21 @@ pub struct WebhookBell(Arc<Bell>);
 #[derive(Debug, Default)]
 struct Bell {
     notify: Notify,
-    /// How often an endpoint has changed, of those that somebody remembers.
-    changes: Mutex<HashMap<WebhookId, Arc<AtomicU64>>>,
+    /// The endpoints that somebody watches.
+    watched: Mutex<HashMap<WebhookId, Arc<Watched>>>,
+    /// Rung when an endpoint that had enough to do has no more.
+    hungry: Notify,
     pending: Mutex<Pending>,
     attempting: Mutex<HashSet<WebhookDeliveryId>>,
+}
+
+/// What is said of an endpoint between those who change it and its lane.
+#[derive(Debug, Default)]
+struct Watched {
+    /// How often it has changed.
+    changes: AtomicU64,
+    /// Whether its lane has more in the queue than it can take up.
+    has_enough: AtomicBool,
 }
 
 /// What has been rung since the dispatcher last looked.
@@ -40,8 +51,8 @@ impl WebhookBell {
     /// Says that an endpoint has changed, after the commit of it. What is sent to it from then on is sent
     /// as the endpoint stands.
     pub fn ring(&self, webhook: WebhookId) {
-        if let Some(changes) = lock(&self.0.changes).get(&webhook) {
-            changes.fetch_add(1, Ordering::SeqCst);
+        if let Some(watched) = lock(&self.0.watched).get(&webhook) {
+            watched.changes.fetch_add(1, Ordering::SeqCst);
         }
         self.queued([webhook]);
     }
@@ -67,12 +78,24 @@ impl WebhookBell {
         self.0.notify.notify_one();
     }
 
-    /// Returns the number that every change of an endpoint raises from here on: who remembers the
-    /// endpoint compares. One at a time may watch it.
+    /// Watches an endpoint: what every change of it raises from here on, and what its lane says of its
+    /// work. One at a time may watch it.
     pub(super) fn watch(&self, webhook: WebhookId) -> Watch {
-        let changes = Arc::new(AtomicU64::new(0));
-        lock(&self.0.changes).insert(webhook, Arc::clone(&changes));
-        Watch { bell: self.clone(), webhook, changes }
+        let watched = Arc::<Watched>::default();
+        lock(&self.0.watched).insert(webhook, Arc::clone(&watched));
+        Watch { bell: self.clone(), webhook, watched }
+    }
+
+    /// Returns whether the lane of each of the endpoints has more in the queue than it can take up.
+    pub(super) fn have_enough<'w>(&self, webhooks: impl IntoIterator<Item = &'w WebhookId>) -> bool {
+        let watched = lock(&self.0.watched);
+        let has_enough = |webhook| watched.get(webhook).is_some_and(|lane| lane.has_enough.load(Ordering::SeqCst));
+        webhooks.into_iter().all(has_enough)
+    }
+
+    /// Waits until an endpoint that had enough to do has no more.
+    pub(super) async fn hungered(&self) {
+        self.0.hungry.notified().await;
     }
 
     /// Returns whether a request that carries the delivery is under way.
@@ -97,25 +120,34 @@ impl WebhookBell {
     }
 }
 
-/// How often an endpoint has changed since it has been watched.
+/// An endpoint that is watched by its lane.
 #[derive(Debug)]
 pub(super) struct Watch {
     bell: WebhookBell,
     webhook: WebhookId,
-    changes: Arc<AtomicU64>,
+    watched: Arc<Watched>,
 }
 
 impl Watch {
+    /// Returns how often the endpoint has changed since it has been watched.
     pub(super) fn changes(&self) -> u64 {
-        self.changes.load(Ordering::SeqCst)
+        self.watched.changes.load(Ordering::SeqCst)
+    }
+
+    /// Says whether the lane has more in the queue than it can take up.
+    pub(super) fn set_enough(&self, has_enough: bool) {
+        if self.watched.has_enough.swap(has_enough, Ordering::SeqCst) && !has_enough {
+            self.bell.0.hungry.notify_one();
+        }
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let mut watched = lock(&self.bell.0.changes);
+        self.set_enough(false);
+        let mut watched = lock(&self.bell.0.watched);
         // The next one to watch may have begun already.
-        if watched.get(&self.webhook).is_some_and(|changes| Arc::ptr_eq(changes, &self.changes)) {
+        if watched.get(&self.webhook).is_some_and(|watched| Arc::ptr_eq(watched, &self.watched)) {
             watched.remove(&self.webhook);
         }
     }

@@ -104,7 +104,7 @@ impl Webhooks {
                     tx.delete(&WEBHOOK_QUEUE, &store::queue_key(webhook, due_ms, id))?;
                 }
                 let state = DeliveryState::Queued { due_ms: now_ms };
-                let row = DeliveryRow { queued_ms: now_ms, counted: 0, state, ..row };
+                let row = DeliveryRow { queued_ms: now_ms, term: endpoint.term, counted: 0, state, ..row };
                 store::put_queued(tx, (team, webhook, id), &row)?;
                 tell_queued(tx, &bell, webhook);
                 Ok(())
@@ -147,6 +147,7 @@ impl Webhooks {
                     event_type,
                     at_ms: now_ms,
                     queued_ms: now_ms,
+                    term: endpoint.term,
                     state,
                     counted: 0,
                     attempts: Vec::new(),
@@ -180,7 +181,7 @@ fn tell_queued(tx: &WriteTx<'_>, bell: &WebhookBell, webhook: WebhookId) {
 }
 
 fn delivery(id: WebhookDeliveryId, row: &DeliveryRow, bell: &WebhookBell) -> Delivery {
-    let DeliveryRow { event: _, event_type, at_ms, queued_ms: _, state, counted: _, attempts: _ } = row;
+    let DeliveryRow { event: _, event_type, at_ms, queued_ms: _, term: _, state, counted: _, attempts: _ } = row;
     let (status, next_attempt_ms) = match state {
         DeliveryState::Queued { .. } if bell.is_attempting(id) => (DeliveryStatus::Attempting, None),
         DeliveryState::Queued { due_ms } => (DeliveryStatus::Pending, Some(*due_ms)),

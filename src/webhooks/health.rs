@@ -1,10 +1,11 @@
 //! How an endpoint fares, and what follows from it. Pure.
 
 use super::store::HealthRow;
+use crate::clock::{DAY_MS, TimestampMs};
 
 /// Deliveries in a row that end in vain before the endpoint is disabled.
 const DISABLED_AFTER: u32 = 20;
-/// Deliveries that have ended last, all of them in vain, of which the owners are told.
+/// Deliveries that have ended last, all of them in vain, of which the owners are told; once a day at most.
 const FAILING_AFTER: u8 = 10;
 /// The bits of the last ten.
 const LAST_TEN: u16 = (1 << FAILING_AFTER) - 1;
@@ -31,13 +32,12 @@ pub(super) enum Consequence {
 
 impl HealthRow {
     /// Takes the end of a delivery into account.
-    pub(super) fn take(&mut self, end: End) -> Consequence {
+    pub(super) fn take(&mut self, end: End, now_ms: TimestampMs) -> Consequence {
         let in_vain = end == End::Exhausted;
         self.last_ten = (self.last_ten << 1 | u16::from(in_vain)) & LAST_TEN;
         self.ended = (self.ended + 1).min(FAILING_AFTER);
         if !in_vain {
             self.exhausted_in_a_row = 0;
-            self.told_failing = false;
             return Consequence::Nothing;
         }
         self.exhausted_in_a_row = self.exhausted_in_a_row.saturating_add(1);
@@ -45,8 +45,8 @@ impl HealthRow {
             return Consequence::Disabled;
         }
         let is_failing = self.ended == FAILING_AFTER && self.last_ten == LAST_TEN;
-        if is_failing && !self.told_failing {
-            self.told_failing = true;
+        if is_failing && self.told_failing_ms.is_none_or(|told_ms| now_ms - told_ms >= DAY_MS) {
+            self.told_failing_ms = Some(now_ms);
             return Consequence::Failing;
         }
         Consequence::Nothing
@@ -57,11 +57,13 @@ impl HealthRow {
 mod tests {
     use super::*;
 
+    const NOW_MS: TimestampMs = 1_700_000_000_000;
+
     #[test]
     fn ten_in_vain_are_told_once_and_twenty_disable() {
         let mut health = HealthRow::default();
 
-        let followed: Vec<Consequence> = (0..20).map(|_| health.take(End::Exhausted)).collect();
+        let followed: Vec<Consequence> = (0..20).map(|_| health.take(End::Exhausted, NOW_MS)).collect();
 
         for (number, consequence) in (1..).zip(followed) {
             let expected = match number {
@@ -77,26 +79,41 @@ mod tests {
     fn one_delivery_that_arrives_begins_the_count_anew() {
         let mut health = HealthRow::default();
         (0..19).for_each(|_| {
-            health.take(End::Exhausted);
+            health.take(End::Exhausted, NOW_MS);
         });
 
-        assert_eq!(health.take(End::Delivered), Consequence::Nothing);
+        assert_eq!(health.take(End::Delivered, NOW_MS), Consequence::Nothing);
 
-        let followed: Vec<Consequence> = (0..19).map(|_| health.take(End::Exhausted)).collect();
+        let followed: Vec<Consequence> = (0..19).map(|_| health.take(End::Exhausted, NOW_MS)).collect();
         assert!(!followed.contains(&Consequence::Disabled));
-        // Told again: a delivery between has ended what was told of before.
-        assert_eq!(followed.iter().filter(|consequence| **consequence == Consequence::Failing).count(), 1);
+    }
+
+    #[test]
+    fn an_endpoint_that_fails_again_and_again_is_told_of_once_a_day() {
+        let mut health = HealthRow::default();
+        let mut told_ms = Vec::new();
+        for hour in 0..72 {
+            let now_ms = NOW_MS + hour * DAY_MS / 24;
+            for _ in 0..15 {
+                if health.take(End::Exhausted, now_ms) == Consequence::Failing {
+                    told_ms.push(now_ms - NOW_MS);
+                }
+            }
+            health.take(End::Delivered, now_ms);
+        }
+
+        assert_eq!(told_ms, [0, DAY_MS, 2 * DAY_MS]);
     }
 
     #[test]
     fn an_endpoint_that_fares_well_stands_still() {
         let mut health = HealthRow::default();
         (0..10).for_each(|_| {
-            health.take(End::Delivered);
+            health.take(End::Delivered, NOW_MS);
         });
         let settled = health.clone();
 
-        health.take(End::Delivered);
+        health.take(End::Delivered, NOW_MS);
 
         assert_eq!(health, settled, "no row has to be written");
     }

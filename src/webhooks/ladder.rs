@@ -26,6 +26,11 @@ pub(super) struct Answered {
 }
 
 impl Answered {
+    /// Returns whether the delivery has arrived.
+    pub(super) const fn is_success(self) -> bool {
+        matches!(self.status, Some(200..=299))
+    }
+
     /// Returns how long the endpoint asks to be left alone: of a 429 with a `Retry-After`, which is no
     /// attempt that counts.
     pub(super) fn asks_to_wait(self) -> Option<i64> {
@@ -56,7 +61,7 @@ pub(super) enum Verdict {
 /// Decides what becomes of a delivery that was queued at `queued_ms` and had `counted` attempts before
 /// the one that was answered at `now_ms`.
 pub(super) fn judge(queued_ms: TimestampMs, counted: u8, answered: Answered, now_ms: TimestampMs) -> Verdict {
-    if matches!(answered.status, Some(200..=299)) {
+    if answered.is_success() {
         return Verdict::Delivered;
     }
     let (wait_ms, counted) = match answered.asks_to_wait() {
@@ -111,7 +116,7 @@ mod tests {
 
         let nothing = Answered { status: None, retry_after: None };
         assert_eq!(judge(QUEUED_MS, counted, nothing, now_ms), Verdict::Exhausted(Exhaustion::Schedule));
-        assert_eq!(waits, DELAYS_MS);
+        assert_eq!(waits, [5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000]);
         assert_eq!(now_ms - QUEUED_MS, 63_305_000);
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::service::Webhooks;
-use super::store::QueueRow;
+use super::store::{self, QueueRow};
 use crate::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
@@ -123,8 +123,13 @@ fn first_orphan_in_queue(tx: &impl Reads, after: Option<WebhookId>) -> Result<Op
                 return NEXT;
             }
             let what = format_args!("the place of delivery {id} to webhook {webhook}, due at {due_ms}");
-            found = Some(match skip_corrupt(row.decode(), what)? {
-                Some(QueueRow { team, queued_ms: _ }) => OrphanInQueue::Endpoint(team, webhook),
+            let row = skip_corrupt(row.decode(), what)?;
+            let team = match row {
+                Some(QueueRow { team, queued_ms: _ }) => Some(team),
+                None => store::owner(tx, webhook)?,
+            };
+            found = Some(match team {
+                Some(team) => OrphanInQueue::Endpoint(team, webhook),
                 None => OrphanInQueue::Unreadable(place),
             });
             STOP

@@ -1,11 +1,11 @@
 //! How long deliveries are kept, and what they delivered.
 
-use super::store::{self, DeliveryRow, DeliveryState};
+use super::store::{self, DeliveryRow, DeliveryState, WebhookRow};
 use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
-use crate::store::tables::WEBHOOK_DELIVERIES;
-use crate::store::{NEXT, Order, Reads as _, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
+use crate::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx, skip_corrupt};
 use crate::{events, teams};
 
 /// Deliveries looked at in one transaction, each with up to sixteen answers.
@@ -21,6 +21,7 @@ pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), Stor
         let team = team.id;
         let mut wanted = EventId::first_at(before_ms);
         for webhook in context.store.read::<_, StoreError>(move |tx| store::ids(tx, team)).await? {
+            forget_previous_secret(context, team, webhook).await?;
             let until = WebhookDeliveryId::first_at(before_ms);
             wanted = wanted.min(purge_deliveries(context, (team, webhook), until).await?);
         }
@@ -28,6 +29,23 @@ pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), Stor
         events::purge_messages(context, team, wanted).await?;
     }
     Ok(())
+}
+
+/// Forgets the secret before the present one once it signs nothing any more.
+async fn forget_previous_secret(context: &Context, team: TeamId, webhook: WebhookId) -> Result<(), StoreError> {
+    let is_spent = |row: &WebhookRow, now_ms| row.previous.as_ref().is_some_and(|secret| secret.expires_ms <= now_ms);
+    let now_ms = context.now_ms();
+    let find = move |tx: &ReadTx| skip_corrupt(store::find(tx, team, webhook), format_args!("webhook {webhook}"));
+    if !context.store.read(find).await?.flatten().is_some_and(|row| is_spent(&row, now_ms)) {
+        return Ok(());
+    }
+    let forget = move |tx: &WriteTx<'_>| match store::find(tx, team, webhook)? {
+        Some(row) if is_spent(&row, now_ms) => {
+            tx.put(&WEBHOOKS, &(team, webhook), &WebhookRow { previous: None, ..row })
+        }
+        _ => Ok(()),
+    };
+    context.store.write_bulk::<_, StoreError>(forget).await
 }
 
 /// Removes the deliveries to an endpoint before `until` that have come to an end; returns the oldest
@@ -62,7 +80,8 @@ fn purge_page(
     (team, webhook): (TeamId, WebhookId),
     (after, until): (WebhookDeliveryId, WebhookDeliveryId),
 ) -> Result<Page, StoreError> {
-    let (mut page, mut ended, mut seen) = (Page { last: None, oldest_wanted: Id::MAX }, Vec::new(), 0);
+    let mut page = Page { last: None, oldest_wanted: Id::MAX };
+    let (mut ended, mut lost, mut seen) = (Vec::new(), Vec::new(), 0);
     let (from, to) = ((team, webhook, after), (team, webhook, until));
     tx.scan(&WEBHOOK_DELIVERIES, &from, &to, Order::Ascending, |(_, _, id), row| {
         if id == after {
@@ -70,8 +89,11 @@ fn purge_page(
         }
         let row = skip_corrupt::<DeliveryRow>(row.decode(), format_args!("delivery {id} to webhook {webhook}"))?;
         match row {
-            Some(DeliveryRow { state: DeliveryState::Queued { .. }, event, .. }) => {
-                page.oldest_wanted = page.oldest_wanted.min(event);
+            Some(row @ DeliveryRow { state: DeliveryState::Queued { due_ms }, .. }) => {
+                page.oldest_wanted = page.oldest_wanted.min(row.event);
+                if !tx.contains(&WEBHOOK_QUEUE, &store::queue_key(webhook, due_ms, id))? {
+                    lost.push((id, row));
+                }
             }
             // What does not read can never be delivered: it goes as what has ended does.
             Some(_) | None => ended.push(id),
@@ -85,6 +107,10 @@ fn purge_page(
     })?;
     for id in ended {
         tx.delete(&WEBHOOK_DELIVERIES, &(team, webhook, id))?;
+    }
+    // What waits without a place in the queue would wait, and keep its body, for good.
+    for (id, row) in lost {
+        store::put_queued(tx, (team, webhook, id), &row)?;
     }
     Ok(page)
 }

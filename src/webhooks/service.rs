@@ -8,16 +8,15 @@ use super::bell::WebhookBell;
 use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
 use super::model::{NewWebhook, Rotated, Rotation, Webhook, WebhookChanges, WebhookStatus};
 use super::removal;
-use super::store::{self, PreviousSecretRow, WebhookRow};
-use crate::clock::TimestampMs;
+use super::store::{self, HealthRow, PreviousSecretRow, WebhookRow};
 use crate::context::Context;
-use crate::events::{self, EventTypes};
+use crate::events;
 use crate::id::{TeamId, WebhookId};
 use crate::outgoing::Policy;
 use crate::signature::WebhookSecret;
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::tables::{WEBHOOK_HEALTH, WEBHOOKS};
-use crate::store::{StoreError, WriteTx};
+use crate::store::{Reads as _, StoreError, WriteTx, skip_corrupt};
 
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 
@@ -63,8 +62,7 @@ impl Webhooks {
             endpoint: endpoint.to_string(),
             subscription,
             status: WebhookStatus::Enabled,
-            // Nothing was queued for it before, whatever becomes of the clock.
-            enabled_ms: 0,
+            term: 0,
             secret: store::seal_secret(&self.context.keyring, id, secret.reveal()),
             previous: None,
         };
@@ -76,7 +74,7 @@ impl Webhooks {
                     return Err(CreateWebhookError::TooMany);
                 }
                 tx.put(&WEBHOOKS, &(team, id), &row)?;
-                events::subscribe(tx, team, id, row.subscription.types())?;
+                events::subscribe(tx, team, (id, row.term), row.subscription.types())?;
                 ring_after(tx, &bell, id);
                 Ok(())
             })
@@ -120,23 +118,25 @@ impl Webhooks {
     /// # Errors
     /// [`UpdateWebhookError`].
     pub async fn update(&self, team: TeamId, id: WebhookId, changes: WebhookChanges) -> Result<(), UpdateWebhookError> {
-        let (bell, context) = (self.bell.clone(), self.context.clone());
+        let bell = self.bell.clone();
         self.context
             .store
             .write(move |tx| {
                 let before = store::find(tx, team, id)?.ok_or(UpdateWebhookError::NotFound)?;
-                // Within the transaction: what is queued is older or younger than this as their commits are.
-                let row = changed(before.clone(), &changes, context.now_ms());
+                let row = changed(before.clone(), &changes);
                 if row == before {
                     return Ok(());
                 }
                 tx.put(&WEBHOOKS, &(team, id), &row)?;
                 let is_enabled = row.status == WebhookStatus::Enabled;
                 if is_enabled && before.status != WebhookStatus::Enabled {
-                    tx.delete(&WEBHOOK_HEALTH, &(team, id))?;
+                    begin_anew(tx, team, id)?;
                 }
-                let types = if is_enabled { row.subscription.types() } else { EventTypes::default() };
-                events::subscribe(tx, team, id, types)?;
+                if is_enabled {
+                    events::subscribe(tx, team, (id, row.term), row.subscription.types())?;
+                } else {
+                    events::unsubscribe(tx, team, id)?;
+                }
                 ring_after(tx, &bell, id);
                 Ok(())
             })
@@ -182,7 +182,7 @@ impl Webhooks {
                     return Ok(false);
                 }
                 tx.delete(&WEBHOOK_HEALTH, &(team, id))?;
-                events::subscribe(tx, team, id, EventTypes::default())?;
+                events::unsubscribe(tx, team, id)?;
                 if removal::remove_rows(tx, team, id)? {
                     let deleted = Arc::clone(&deleted);
                     tx.after_commit(move || deleted.notify_one());
@@ -201,8 +201,21 @@ pub(super) fn ring_after(tx: &WriteTx<'_>, bell: &WebhookBell, webhook: WebhookI
     tx.after_commit(move || bell.ring(webhook));
 }
 
+/// Forgets how an endpoint fared, but not when its owners were told that deliveries wait: that stays
+/// once a day.
+fn begin_anew(tx: &WriteTx<'_>, team: TeamId, id: WebhookId) -> Result<(), StoreError> {
+    let health = skip_corrupt(tx.get(&WEBHOOK_HEALTH, &(team, id)), format_args!("how webhook {id} fares"))?;
+    match health.flatten().and_then(|health| health.told_backlog_ms) {
+        Some(told_ms) => {
+            let health = HealthRow { told_backlog_ms: Some(told_ms), ..HealthRow::default() };
+            tx.put(&WEBHOOK_HEALTH, &(team, id), &health)
+        }
+        None => tx.delete(&WEBHOOK_HEALTH, &(team, id)).map(drop),
+    }
+}
+
 /// Applies an update to a row.
-fn changed(row: WebhookRow, changes: &WebhookChanges, now_ms: TimestampMs) -> WebhookRow {
+fn changed(row: WebhookRow, changes: &WebhookChanges) -> WebhookRow {
     let WebhookChanges { endpoint, subscription, switch } = changes;
     let status = switch.map_or(row.status, |switch| switch.applied_to(row.status));
     let is_enabled_again = status == WebhookStatus::Enabled && row.status != WebhookStatus::Enabled;
@@ -210,7 +223,7 @@ fn changed(row: WebhookRow, changes: &WebhookChanges, now_ms: TimestampMs) -> We
         endpoint: endpoint.as_ref().map_or(row.endpoint, ToString::to_string),
         subscription: subscription.unwrap_or(row.subscription),
         status,
-        enabled_ms: if is_enabled_again { now_ms } else { row.enabled_ms },
+        term: row.term.wrapping_add(u32::from(is_enabled_again)),
         secret: row.secret,
         previous: row.previous,
     }

@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{Subscription, WEBHOOKS_MAX, Webhook, WebhookStatus};
 use crate::clock::TimestampMs;
-use crate::events::EventType;
+use crate::events::{EventType, Term};
 use crate::id::{EventId, Id, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
 use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::store::{Keyring, NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::teams;
 
 /// An endpoint on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,8 +19,8 @@ pub struct WebhookRow {
     pub subscription: Subscription,
     /// Whether anything is delivered.
     pub status: WebhookStatus,
-    /// When it was last enabled. What was queued before is not delivered.
-    pub enabled_ms: TimestampMs,
+    /// Which of the times that it was enabled this is, or was the last.
+    pub term: Term,
     /// The secret that signs, sealed: the text with its prefix.
     #[serde(with = "serde_bytes")]
     pub secret: Vec<u8>,
@@ -48,9 +49,9 @@ pub struct HealthRow {
     pub last_ten: u16,
     /// How many have ended, up to ten.
     pub ended: u8,
-    /// The owners have been told that deliveries fail, and none has succeeded since.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub told_failing: bool,
+    /// When the owners were last told that deliveries fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_failing_ms: Option<TimestampMs>,
     /// When the owners were last told that deliveries wait too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_backlog_ms: Option<TimestampMs>,
@@ -68,6 +69,8 @@ pub struct DeliveryRow {
     pub at_ms: TimestampMs,
     /// When it was queued last: what the schedule and the 24 hours begin at.
     pub queued_ms: TimestampMs,
+    /// The endpoint's term when it was queued last: it is not delivered in another.
+    pub term: Term,
     /// How far it has come.
     pub state: DeliveryState,
     /// Attempts that count against the schedule, since it was queued last.
@@ -143,7 +146,6 @@ pub struct QueueRow {
     /// Whose delivery it is.
     pub team: TeamId,
     /// When it was queued last.
-    #[serde(default)]
     pub queued_ms: TimestampMs,
 }
 impl Row for QueueRow {}
@@ -151,7 +153,7 @@ impl Row for QueueRow {}
 impl WebhookRow {
     /// Returns the endpoint at `now_ms`.
     pub fn webhook(&self, id: WebhookId, now_ms: TimestampMs) -> Webhook {
-        let Self { endpoint, subscription, status, enabled_ms: _, secret: _, previous } = self;
+        let Self { endpoint, subscription, status, term: _, secret: _, previous } = self;
         let expires_ms = previous.as_ref().map(|previous| previous.expires_ms);
         Webhook {
             id,
@@ -170,6 +172,19 @@ impl WebhookRow {
 /// [`StoreError`].
 pub(super) fn find(tx: &impl Reads, team: TeamId, id: WebhookId) -> Result<Option<WebhookRow>, StoreError> {
     tx.get(&WEBHOOKS, &(team, id))
+}
+
+/// Returns whose endpoint it is, by asking for it in every team: where nothing else says so.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn owner(tx: &impl Reads, id: WebhookId) -> Result<Option<TeamId>, StoreError> {
+    for team in teams::list(tx)? {
+        if tx.contains(&WEBHOOKS, &(team.id, id))? {
+            return Ok(Some(team.id));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the ids of the team's endpoints, oldest first; at most [`WEBHOOKS_MAX`].

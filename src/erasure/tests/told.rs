@@ -35,6 +35,7 @@ async fn answer(context: &Context, team: TeamId, answers: &[&str]) -> (WebhookId
         event: context.id(),
         event_type: EventType::EmailSent,
         at_ms: 0,
+        term: 0,
         queued_ms: 0,
         state: webhooks::DeliveryState::Queued { due_ms: 7 },
         counted: 1,

@@ -1,8 +1,9 @@
 //! What an event of a relay says: `{type, email_id or message_id, recipient, …}`, alone or in an array.
 //!
 //! A relay is a program that repeats what is refused, so that whatever it may send for good reason is
-//! taken: fields and types that mean nothing here, ids and recipients that are not ours. Refused is
-//! what has not the shape of an event, which its operator has to see.
+//! taken: fields that mean nothing here, events of other types with whatever they hold, ids and
+//! recipients that are not ours. Refused is what has not the shape of an event, which its operator has
+//! to see.
 
 use chrono::DateTime;
 use serde::Deserialize;
@@ -22,10 +23,40 @@ const EVENTS_MAX: usize = 1_000;
 /// The longest reason and subtype that is kept, in characters: words.
 const WORD_CHARS_MAX: usize = 64;
 
+/// What every event has, whatever it is about.
 #[derive(Debug, Deserialize)]
-struct RelayEvent {
+struct AnyEvent {
     #[serde(rename = "type")]
     event_type: Option<String>,
+}
+
+/// The types that tell what became of an email.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EventType {
+    Delivered,
+    Delayed,
+    Bounced,
+    Failed,
+    Complained,
+}
+
+impl EventType {
+    /// Returns the type of that name; `None` for one that means nothing here.
+    fn parse(name: &str) -> Option<Self> {
+        Some(match name.strip_prefix("email.").unwrap_or(name) {
+            "delivered" => Self::Delivered,
+            "delayed" | "delivery_delayed" => Self::Delayed,
+            "bounced" => Self::Bounced,
+            "failed" => Self::Failed,
+            "complained" => Self::Complained,
+            _ => return None,
+        })
+    }
+}
+
+/// An event of such a type.
+#[derive(Debug, Deserialize)]
+struct RelayEvent {
     email_id: Option<String>,
     message_id: Option<String>,
     recipient: Option<String>,
@@ -48,19 +79,27 @@ struct RelayBounce {
 /// Reads a body. Events that mean nothing here come out as reports about nothing.
 pub(super) fn parse(body: &[u8]) -> ApiResult<Vec<Report>> {
     if body.trim_ascii_start().first() != Some(&b'[') {
-        return Ok(vec![parse_json::<RelayEvent>(body, &[])?.into_report()?]);
+        return Ok(vec![parse_event(body)?]);
     }
     let items = parse_items(body, EVENTS_MAX, "events")?;
     let report = |(index, item): (usize, &str)| {
-        let report = parse_json::<RelayEvent>(item.as_bytes(), &[]).and_then(RelayEvent::into_report);
-        report.map_err(|error| error.prefixed(&format!("events.{index}: ")))
+        parse_event(item.as_bytes()).map_err(|error| error.prefixed(&format!("events.{index}: ")))
     };
     items.iter().map(|item| item.get()).enumerate().map(report).collect()
 }
 
+fn parse_event(event: &[u8]) -> ApiResult<Report> {
+    let AnyEvent { event_type } = parse_json(event, &[])?;
+    let event_type = event_type.ok_or_else(|| ApiError::missing_field("type"))?;
+    // The type comes first: under another one the same fields may hold anything.
+    match EventType::parse(&event_type) {
+        Some(event_type) => parse_json::<RelayEvent>(event, &[])?.into_report(event_type),
+        None => Ok(Report { references: Vec::new(), findings: Vec::new(), stand: Stand::Nobody }),
+    }
+}
+
 impl RelayEvent {
-    fn into_report(self) -> ApiResult<Report> {
-        let event_type = self.event_type.as_deref().ok_or_else(|| ApiError::missing_field("type"))?;
+    fn into_report(self, event_type: EventType) -> ApiResult<Report> {
         let recipient = self.recipient.as_deref().ok_or_else(|| ApiError::missing_field("recipient"))?;
         if self.email_id.is_none() && self.message_id.is_none() {
             return Err(ApiError::missing_field("email_id"));
@@ -68,35 +107,27 @@ impl RelayEvent {
         let at_ms = self.created_at.as_deref().map(time).transpose()?;
         let ids =
             [self.email_id.as_deref().and_then(EmailId::parse), self.message_id.as_deref().and_then(of_message_id)];
-        let outcome = self.outcome(event_type);
-        let finding =
-            outcome.map(|outcome| Finding { recipients: address(recipient).into_iter().collect(), outcome, at_ms });
+        let recipients = address(recipient).into_iter().collect();
         Ok(Report {
             references: ids.into_iter().flatten().map(Reference::Email).collect(),
-            findings: finding.into_iter().collect(),
+            findings: vec![Finding { recipients, outcome: self.outcome(event_type), at_ms }],
             stand: Stand::Nobody,
         })
     }
 
-    /// Returns what the type says; `None` for one that means nothing here.
-    fn outcome(&self, event_type: &str) -> Option<Outcome> {
-        Some(match event_type.strip_prefix("email.").unwrap_or(event_type) {
-            "delivered" => Outcome::Delivered { reply: self.said() },
-            "delayed" | "delivery_delayed" => Outcome::Delayed { reply: self.said() },
-            "bounced" => self.bounced(),
-            "failed" => Outcome::Failed {
-                reason: self
-                    .reason
-                    .as_deref()
-                    .and_then(word)
-                    .unwrap_or_else(|| FailReason::Rejected.as_str().to_owned()),
+    /// Returns what an event of that type says.
+    fn outcome(&self, event_type: EventType) -> Outcome {
+        let word_of = |text: &Option<String>| text.as_deref().and_then(word);
+        match event_type {
+            EventType::Delivered => Outcome::Delivered { reply: self.said() },
+            EventType::Delayed => Outcome::Delayed { reply: self.said() },
+            EventType::Bounced => self.bounced(),
+            EventType::Failed => Outcome::Failed {
+                reason: word_of(&self.reason).unwrap_or_else(|| FailReason::Rejected.as_str().to_owned()),
                 diagnostic: self.said(),
             },
-            "complained" => {
-                Outcome::Complained { feedback_type: self.complaint_feedback_type.as_deref().and_then(word) }
-            }
-            _ => return None,
-        })
+            EventType::Complained => Outcome::Complained { feedback_type: word_of(&self.complaint_feedback_type) },
+        }
     }
 
     /// Returns what a bounce comes to. One that the relay itself calls other than permanent is taken
@@ -231,6 +262,19 @@ mod tests {
     }
 
     #[test]
+    fn an_event_of_another_type_says_nothing_whatever_it_holds() {
+        let other =
+            r#"{"type":"domain.updated","recipient":{"id":7},"email_id":[],"created_at":7,"bounce":0,"bounce":1}"#;
+        let events = format!("[{{\"type\":\"opened\"}},{other},{}]", event(&json!({})));
+
+        let alone = parse(other.as_bytes()).unwrap();
+        let among_others = parse(events.as_bytes()).unwrap();
+
+        assert_eq!(alone, [Report { references: Vec::new(), findings: Vec::new(), stand: Stand::Nobody }]);
+        assert_eq!(among_others.iter().map(|report| report.findings.len()).collect::<Vec<_>>(), [0, 0, 1]);
+    }
+
+    #[test]
     fn what_has_not_the_shape_of_an_event_is_refused_whole() {
         let refused = |body: String| {
             let error = parse(body.as_bytes()).unwrap_err();
@@ -246,6 +290,8 @@ mod tests {
             (r#"[{"type":"delivered"}]"#, "422 events.0: Missing `recipient` field."),
             (r#"{"type":"delivered","recipient":"a@example.net"}"#, "422 Missing `email_id` field."),
             (r#"{"type":7}"#, "422 Invalid `type` field"),
+            (r#"{"type":"failed","recipient":{}}"#, "422 Invalid `recipient` field"),
+            (r#"{"recipient":{}}"#, "422 Missing `type` field."),
         ] {
             assert!(refused(body.into()).starts_with(expected), "{body}: {}", refused(body.into()));
         }

@@ -6,6 +6,9 @@ use super::fields::Fields;
 use crate::ingest::model::{Finding, Outcome, address, kept};
 use crate::ingest::verdict::Refusal;
 
+/// Lines of the words for people that are looked through for each recipient. A notice about a hundred of
+/// them has a handful for each.
+const LINES_MAX: usize = 1_000;
 /// Lines of the words for people that are read about one recipient.
 const WORD_LINES_MAX: usize = 4;
 
@@ -71,7 +74,7 @@ fn after_type(value: &str) -> &str {
 /// Returns what the words for people say about an address: the indented lines below it, as Exim
 /// writes them, which gives no code for what it refuses itself.
 fn about(words: &str, address: &str) -> Option<String> {
-    let mut lines = words.lines().skip_while(|line| !line.trim().eq_ignore_ascii_case(address));
+    let mut lines = words.lines().take(LINES_MAX).skip_while(|line| !line.trim().eq_ignore_ascii_case(address));
     let named = lines.next()?;
     let indent = |line: &str| line.len() - line.trim_start().len();
     let below = lines.take_while(|line| !line.trim().is_empty() && indent(line) > indent(named));
@@ -155,5 +158,9 @@ mod tests {
         assert_eq!(about(words, "ada@example.net").as_deref(), Some("Unrouteable address"));
         assert_eq!(about(words, "bob@example.net"), None);
         assert_eq!(about("ada@example.net\nBye", "ada@example.net"), None);
+        for (lines_before, expected) in [(LINES_MAX - 2, Some("No")), (LINES_MAX, None)] {
+            let words = format!("{}ada@example.net\n  No", "\n".repeat(lines_before));
+            assert_eq!(about(&words, "ada@example.net").as_deref(), expected, "{lines_before}");
+        }
     }
 }

@@ -13,6 +13,14 @@ const VALUE_BYTES_MAX: usize = 4 << 10;
 pub(super) struct Fields(Vec<(String, String)>);
 
 impl Fields {
+    /// Reads a header, up to its first empty line. One of white space alone continues a field (RFC 5322
+    /// §4.2).
+    pub(super) fn header(text: &str) -> Self {
+        let mut fields = Self::default();
+        text.lines().take_while(|line| !line.is_empty()).for_each(|line| fields.take(line));
+        fields
+    }
+
     /// Reads the first group.
     pub(super) fn first(text: &str) -> Self {
         Self::groups(text).next().unwrap_or_default()
@@ -99,6 +107,13 @@ mod tests {
         assert_eq!(groups[1].one("diagnostic-code"), Some("smtp; 550 5.1.1 No such user"));
         assert_eq!(groups[2].one("ACTION"), Some("delayed"));
         assert_eq!(groups[2].one("Status"), None);
+    }
+
+    #[test]
+    fn a_header_ends_at_an_empty_line_and_not_at_a_blank_one() {
+        let header = Fields::header("Subject: a\r\n \r\n\tb\r\nTo: c\r\n\r\nCc: d\r\n");
+
+        assert_eq!([header.one("Subject"), header.one("To"), header.one("Cc")], [Some("a b"), Some("c"), None]);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! `delivery_status.rs` and `feedback.rs` the two kinds of report; here what names the email.
 //!
 //! Hostile mail: only the outermost multipart is taken apart, into a bounded number of parts, and what
-//! was returned is read as header fields alone, so that nothing nests.
+//! was returned is read as header fields alone, so that nothing nests. Headers are read by `fields.rs`,
+//! in time that grows with their length alone; a parser of whole messages sees none of them.
 
 mod delivery_status;
 mod entity;
@@ -34,7 +35,6 @@ pub fn parse(message: &[u8]) -> Option<Report> {
     if report.media_type != "multipart/report" {
         return None;
     }
-    let header = report.header();
     let parts = report.parts();
     // RFC 6522 §3: words for people, one part for programs, and then the message that it is about.
     let is_report = |part: &Entity<'_>| part.media_type == FEEDBACK || STATUS.contains(&part.media_type.as_str());
@@ -42,7 +42,7 @@ pub fn parse(message: &[u8]) -> Option<Report> {
     let (part, rest) = (&parts[at], &parts[at + 1..]);
     let mut references = References::default();
     for name in WRITTEN_TO {
-        header.all(name).for_each(|value| references.add_return_paths(value));
+        report.header.all(name).for_each(|value| references.add_return_paths(value));
     }
     let findings = if part.media_type == FEEDBACK {
         let fields = Fields::first(&part.text());

@@ -154,9 +154,16 @@ fn a_message_that_nests_deeply_or_in_great_number_is_read_in_bounds() {
     let multiparts: String = (0..10_000)
         .map(|depth| format!("Content-Type: multipart/report; boundary=b{depth}\r\n\r\n--b{depth}\r\n"))
         .collect();
-    let parts = format!("Content-Type: multipart/report; boundary=b\r\n\r\n{}", "--b\r\n\r\n".repeat(100_000));
+    let head = "Content-Type: multipart/report; boundary=b\r\n\r\n";
+    let parts = format!("{head}{}", "--b\r\n\r\n".repeat(100_000));
     let header = format!("{}\r\n\r\n", "To: b+a@b, ".repeat(90_000));
-    for message in [nested, multiparts, parts, header] {
+    // What only begins like encoded words (RFC 2047 §2), and the pieces of a parameter (RFC 2231 §3).
+    let words = format!("Subject: {}\r\n\r\n", "=?ab?q? ".repeat(16_000));
+    let pieces: String = (0..12_000).map(|number| format!(";\r\n a*{number}=b")).collect();
+    let pieces = format!("Content-Type: text/plain{pieces}\r\n\r\n");
+    let broken_words = format!("{head}{}", format!("--b\r\n{words}").repeat(7));
+    let many_pieces = format!("{head}{}", format!("--b\r\n{pieces}").repeat(7));
+    for message in [nested, multiparts, parts, header, broken_words, many_pieces] {
         assert_eq!(parse(message.as_bytes()), None);
     }
 }

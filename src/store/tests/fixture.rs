@@ -301,24 +301,24 @@ fn visit_audience_events(visit: &mut impl Visit) {
 }
 
 fn visit_webhooks(visit: &mut impl Visit) {
-    visit.row(&EVENT_SUBSCRIPTIONS, &(TEAM,), json!({ "endpoints": [[id(90), 6], [id(91), 1_u64 << 63]] }));
+    visit.row(&EVENT_SUBSCRIPTIONS, &(TEAM,), json!({ "endpoints": [[id(90), 3, 6], [id(91), 0, 1_u64 << 63]] }));
     let message = json!({ "event_type": "contact.created", "at_ms": AT_MS, "body": "{\"type\":\"contact.created\"}" });
     visit.row(&EVENT_MESSAGES, &(TEAM, raw(70)), message);
     visit.row(
         &EVENT_OUTBOX,
         &(TEAM, raw(70)),
-        json!({ "event_type": "contact.created", "at_ms": AT_MS, "queued_ms": AT_MS, "endpoints": [id(90), id(91)] }),
+        json!({ "event_type": "contact.created", "at_ms": AT_MS, "queued_ms": AT_MS, "endpoints": [[id(90), 3], [id(91), 0]] }),
     );
     let endpoints = [("enabled", json!({ "named": 6 })), ("disabled", json!("all")), ("auto_disabled", json!("all"))];
     for (number, (status, subscription)) in (90..).zip(endpoints) {
         let endpoint = json!({
             "endpoint": "https://hooks.example.com/mail", "subscription": subscription, "status": status,
-            "enabled_ms": AT_MS, "secret": [1, 2, 3], "previous": { "secret": [4, 5], "expires_ms": AT_MS },
+            "term": 3, "secret": [1, 2, 3], "previous": { "secret": [4, 5], "expires_ms": AT_MS },
         });
         visit.row(&WEBHOOKS, &(TEAM, raw(number)), endpoint);
     }
     let health = json!({
-        "exhausted_in_a_row": 3, "last_ten": 7, "ended": 10, "told_failing": true, "told_backlog_ms": AT_MS,
+        "exhausted_in_a_row": 3, "last_ten": 7, "ended": 10, "told_failing_ms": AT_MS, "told_backlog_ms": AT_MS,
     });
     visit.row(&WEBHOOK_HEALTH, &(TEAM, raw(90)), health);
     let exhausted = |why: &str| json!({ "exhausted": { "at_ms": AT_MS, "why": why } });
@@ -333,8 +333,8 @@ fn visit_webhooks(visit: &mut impl Visit) {
     for (number, state) in (93..).zip(states) {
         let attempt = json!({ "id": id(99), "sent_ms": AT_MS, "took_ms": 12, "status": 500, "response": "no" });
         let delivery = json!({
-            "event": id(70), "event_type": "contact.created", "at_ms": AT_MS, "queued_ms": AT_MS, "state": state,
-            "counted": 1, "attempts": [attempt],
+            "event": id(70), "event_type": "contact.created", "at_ms": AT_MS, "queued_ms": AT_MS, "term": 3,
+            "state": state, "counted": 1, "attempts": [attempt],
         });
         visit.row(&WEBHOOK_DELIVERIES, &(TEAM, raw(90), raw(number)), delivery);
     }

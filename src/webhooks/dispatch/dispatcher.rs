@@ -10,6 +10,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
+use super::fan_out::Stride;
 use super::lane::{Lane, Shared};
 use super::{DispatchSettings, fan_out};
 use crate::clock::{DAY_MS, TimestampMs};
@@ -26,10 +27,14 @@ use crate::webhooks::{QueueRow, WebhookBell};
 const REQUESTS_MAX: usize = 4_096;
 /// How often every queue is looked at, whatever the bells said.
 const RECONCILE_EVERY: Duration = Duration::from_secs(60);
+/// The pause between two steps that bring nobody what they could take up at once.
+const AT_LEISURE: Duration = Duration::from_millis(25);
 /// Queues looked at in one read.
 const QUEUES_MAX: usize = 1_000;
 /// Places looked at, at either end of a queue, for how old it is.
 const OLDEST_ROWS: usize = 50;
+/// Endpoints whose owners are told in one commit.
+const TOLD_AT_ONCE: usize = 100;
 /// How old a delivery that waits may become before the owners are told.
 const BACKLOG_MS_MAX: i64 = 6 * 60 * 60 * 1_000;
 
@@ -64,27 +69,34 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Moves events from the outbox to the queues of those who hear of them.
+    /// Moves events from the outbox to the queues of those who hear of them: as fast as it goes while any
+    /// of them can take up more, and at leisure otherwise, because the writer has others to serve.
     async fn empty_outbox(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        let announcer = self.shared.context.announcer.clone();
-        let mut last = TeamId::MIN;
+        let (bell, announcer) = (&self.shared.bell, &self.shared.context.announcer);
+        let (mut last, mut stride) = (TeamId::MIN, Stride::Brisk);
         loop {
-            loop {
-                let fanned = tokio::select! {
-                    () = stop.cancelled() => return Ok(()),
-                    fanned = fan_out::step(&self.shared.context, last) => fanned?,
-                };
-                last = fanned.last;
-                if fanned.events == 0 {
-                    break;
-                }
-                self.shared.bell.queued(fanned.webhooks);
-            }
-            tokio::select! {
+            let fanned = tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                () = announcer.outbox_rung() => {}
-                // A ring is a hint; what it did not bring is found here.
-                () = tokio::time::sleep(RECONCILE_EVERY) => {}
+                fanned = fan_out::step(&self.shared.context, last, stride) => fanned?,
+            };
+            last = fanned.last;
+            let nobody_waits = !fanned.webhooks.is_empty() && bell.have_enough(&fanned.webhooks);
+            stride = if nobody_waits { Stride::Leisurely } else { Stride::Brisk };
+            bell.queued(fanned.webhooks);
+            if stride == Stride::Leisurely {
+                tokio::select! {
+                    () = stop.cancelled() => return Ok(()),
+                    () = bell.hungered() => stride = Stride::Brisk,
+                    () = tokio::time::sleep(AT_LEISURE) => {}
+                }
+            }
+            if fanned.is_all {
+                tokio::select! {
+                    () = stop.cancelled() => return Ok(()),
+                    () = announcer.outbox_rung() => {}
+                    // A ring is a hint; what it did not bring is found here.
+                    () = tokio::time::sleep(RECONCILE_EVERY) => {}
+                }
             }
         }
     }
@@ -158,16 +170,21 @@ impl Dispatcher {
 
     /// Tells the owners, at most once a day, that deliveries wait for too long.
     async fn tell_backlogs(&self, heads: Vec<Head>) -> Result<(), StoreError> {
-        let context = self.shared.context.clone();
-        let tell = move |tx: &WriteTx<'_>| heads.iter().try_for_each(|head| tell_backlog(tx, &context, *head));
-        self.shared.context.store.write_bulk(tell).await
+        for heads in heads.chunks(TOLD_AT_ONCE) {
+            let (context, heads) = (self.shared.context.clone(), heads.to_vec());
+            let tell = move |tx: &WriteTx<'_>| heads.iter().try_for_each(|head| tell_backlog(tx, &context, *head));
+            self.shared.context.store.write_bulk(tell).await?;
+        }
+        Ok(())
     }
 }
 
 fn tell_backlog(tx: &WriteTx<'_>, context: &Context, head: Head) -> Result<(), StoreError> {
     let Head { webhook, team, oldest_ms } = head;
-    let Some(row) = tx.get(&WEBHOOKS, &(team, webhook))? else { return Ok(()) };
-    let mut health = tx.get(&WEBHOOK_HEALTH, &(team, webhook))?.unwrap_or_default();
+    let what = format_args!("webhook {webhook} and how it fares");
+    let Some(row) = skip_corrupt(tx.get(&WEBHOOKS, &(team, webhook)), what)?.flatten() else { return Ok(()) };
+    let health = skip_corrupt(tx.get(&WEBHOOK_HEALTH, &(team, webhook)), what)?;
+    let mut health = health.flatten().unwrap_or_default();
     let now_ms = context.now_ms();
     let is_told = health.told_backlog_ms.is_some_and(|told_ms| now_ms - told_ms < DAY_MS);
     if is_told || row.status != WebhookStatus::Enabled {
@@ -290,7 +307,7 @@ mod tests {
             endpoint: "https://hooks.example.com/".into(),
             subscription: Subscription::All,
             status: WebhookStatus::Enabled,
-            enabled_ms: 0,
+            term: 0,
             secret: Vec::new(),
             previous: None,
         };

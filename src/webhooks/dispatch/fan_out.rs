@@ -3,14 +3,30 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::context::Context;
-use crate::events::{self, Outgoing};
+use crate::events::{self, Outgoing, Term};
 use crate::id::{TeamId, WebhookId};
-use crate::store::{Reads, StoreError, WriteTx};
+use crate::store::{Reads, StoreError, WriteTx, skip_corrupt};
 use crate::webhooks::model::WebhookStatus;
 use crate::webhooks::store::{self, DeliveryRow, DeliveryState, Exhaustion};
 
-/// Deliveries queued in one commit, about.
-const DELIVERIES_MAX: usize = 1_000;
+/// How much is queued in one commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stride {
+    /// As much as an accept can wait for: somebody can take it up.
+    Brisk,
+    /// So little that no accept notices: nobody can take it up yet.
+    Leisurely,
+}
+
+impl Stride {
+    /// Returns the deliveries of a step, about.
+    const fn deliveries_max(self) -> usize {
+        match self {
+            Self::Brisk => 1_000,
+            Self::Leisurely => 250,
+        }
+    }
+}
 
 /// Bytes that a step writes, about: the writer takes it alone, so that no accept waits for two.
 const STEP_BYTES: usize = 1 << 20;
@@ -20,40 +36,43 @@ const STEP_BYTES: usize = 1 << 20;
 pub(super) struct FannedOut {
     /// The endpoints that something was queued for.
     pub(super) webhooks: BTreeSet<WebhookId>,
-    /// Events taken out of the outbox; none left when this is 0.
-    pub(super) events: usize,
     /// The team that had its turn last.
     pub(super) last: TeamId,
+    /// Whether the outbox is empty.
+    pub(super) is_all: bool,
 }
 
 /// Queues a delivery for each endpoint that hears of the oldest events in the outbox, of the team after
 /// `last` and of those after it.
-pub(super) async fn step(context: &Context, last: TeamId) -> Result<FannedOut, StoreError> {
+pub(super) async fn step(context: &Context, last: TeamId, stride: Stride) -> Result<FannedOut, StoreError> {
     let fanning = context.clone();
-    context.store.write_bulk_sized(STEP_BYTES, move |tx| fan_out(tx, &fanning, last)).await
+    context.store.write_bulk_sized(STEP_BYTES, move |tx| fan_out(tx, &fanning, last, stride)).await
 }
 
-fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId) -> Result<FannedOut, StoreError> {
-    let taken = events::take_outgoing(tx, last, DELIVERIES_MAX)?;
-    let mut fanned = FannedOut { webhooks: BTreeSet::new(), events: taken.events.len(), last: taken.last };
+fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: Stride) -> Result<FannedOut, StoreError> {
+    let departed = events::take_outgoing(tx, last, stride.deliveries_max())?;
+    let mut fanned = FannedOut { webhooks: BTreeSet::new(), last: departed.last, is_all: departed.is_all };
     let mut known = HashMap::new();
-    for Outgoing { team, event, row } in taken.events {
-        for webhook in row.endpoints {
-            let Some(status) = status(tx, &mut known, (team, webhook))? else { continue };
-            let state = match status {
-                WebhookStatus::Enabled => {
-                    fanned.webhooks.insert(webhook);
-                    DeliveryState::Queued { due_ms: row.queued_ms }
-                }
-                WebhookStatus::Disabled | WebhookStatus::AutoDisabled => {
-                    DeliveryState::Exhausted { at_ms: context.now_ms(), why: Exhaustion::Disabled }
-                }
+    for Outgoing { team, event, row } in departed.events {
+        for (webhook, term) in row.endpoints {
+            let hears = match hearing(tx, &mut known, (team, webhook))? {
+                Hearing::Gone => continue,
+                Hearing::Nothing => false,
+                Hearing::Term(present) => present == term,
+                Hearing::Unknown => true,
+            };
+            let state = if hears {
+                fanned.webhooks.insert(webhook);
+                DeliveryState::Queued { due_ms: row.queued_ms }
+            } else {
+                DeliveryState::Exhausted { at_ms: context.now_ms(), why: Exhaustion::Disabled }
             };
             let delivery = DeliveryRow {
                 event,
                 event_type: row.event_type,
                 at_ms: row.at_ms,
                 queued_ms: row.queued_ms,
+                term,
                 state,
                 counted: 0,
                 attempts: Vec::new(),
@@ -64,16 +83,33 @@ fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId) -> Result<FannedOu
     Ok(fanned)
 }
 
-/// Returns the status of an endpoint; none of one that is gone.
-fn status(
+/// What an endpoint hears of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hearing {
+    /// What happens in its present term.
+    Term(Term),
+    /// Nothing: it is disabled.
+    Nothing,
+    /// Nobody can tell: its row does not read. What is queued for it waits for somebody to mend it.
+    Unknown,
+    /// It has been deleted.
+    Gone,
+}
+
+fn hearing(
     tx: &impl Reads,
-    known: &mut HashMap<WebhookId, Option<WebhookStatus>>,
+    known: &mut HashMap<WebhookId, Hearing>,
     (team, webhook): (TeamId, WebhookId),
-) -> Result<Option<WebhookStatus>, StoreError> {
-    if let Some(status) = known.get(&webhook) {
-        return Ok(*status);
+) -> Result<Hearing, StoreError> {
+    if let Some(hearing) = known.get(&webhook) {
+        return Ok(*hearing);
     }
-    let status = store::find(tx, team, webhook)?.map(|row| row.status);
-    known.insert(webhook, status);
-    Ok(status)
+    let hearing = match skip_corrupt(store::find(tx, team, webhook), format_args!("webhook {webhook}"))? {
+        Some(Some(row)) if row.status == WebhookStatus::Enabled => Hearing::Term(row.term),
+        Some(Some(_)) => Hearing::Nothing,
+        Some(None) => Hearing::Gone,
+        None => Hearing::Unknown,
+    };
+    known.insert(webhook, hearing);
+    Ok(hearing)
 }

@@ -32,6 +32,13 @@ struct Landed {
     erasures: u64,
 }
 
+/// What a request came to.
+pub(super) struct Ended {
+    pub(super) outcome: Outcome,
+    /// Whether it went to a URL that is not the endpoint's any more.
+    pub(super) is_elsewhere: bool,
+}
+
 /// Waiting for a place among the requests to all endpoints.
 type Waiting = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
 
@@ -105,7 +112,7 @@ impl Flight {
 
     /// Waits for the next request to end, whose connection is kept for the next one to `url`, or for a
     /// place that is waited for, and then there is no outcome. Never ends when there is neither.
-    pub(super) async fn next(&mut self, url: Option<&str>) -> Option<Outcome> {
+    pub(super) async fn next(&mut self, url: Option<&str>) -> Option<Ended> {
         let is_empty = self.flying.is_empty();
         tokio::select! {
             Some(ended) = self.flying.join_next_with_id(), if !is_empty => Some(self.landed(ended, url)),
@@ -117,11 +124,12 @@ impl Flight {
         }
     }
 
-    fn landed(&mut self, ended: Result<(task::Id, Landed), JoinError>, url: Option<&str>) -> Outcome {
+    fn landed(&mut self, ended: Result<(task::Id, Landed), JoinError>, url: Option<&str>) -> Ended {
         match ended {
             Ok((task, Landed { mut outcome, session, erasures })) => {
                 self.taken.remove(&task);
-                if Some(session.url().to_string().as_str()) == url {
+                let is_elsewhere = Some(session.url().to_string().as_str()) != url;
+                if !is_elsewhere {
                     self.sessions.push(session);
                 }
                 if erasures != self.shared.context.announcer.erasures()
@@ -130,12 +138,12 @@ impl Flight {
                 {
                     NOT_KEPT.clone_into(&mut attempt.response);
                 }
-                outcome
+                Ended { outcome, is_elsewhere }
             }
             Err(panic) => {
                 error!("a webhook request panicked: {panic}");
                 let taken = self.taken.remove(&panic.id()).expect("every request that flies is known by its task");
-                request::not_sent(&self.shared.context, taken, FAILED_INSIDE)
+                Ended { outcome: request::not_sent(&self.shared.context, taken, FAILED_INSIDE), is_elsewhere: false }
             }
         }
     }

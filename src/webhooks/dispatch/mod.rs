@@ -2,10 +2,12 @@
 //!
 //! What was written down for endpoints in the transaction of an event lies in the outbox. `fan_out.rs`
 //! makes deliveries of it, many in one commit. Each endpoint with something in its queue has a lane of
-//! its own (`lane.rs`), so that one that hangs keeps nobody else waiting: it reads a page of what is due
-//! (`page.rs`), begins requests at its pace (`pace.rs`), a handful at a time (`flight.rs`, `request.rs`), and writes
-//! down what they came to, as many as have ended at once (`settle.rs`). `dispatcher.rs` starts lanes,
-//! wakes them, and looks at all queues once a minute, whatever the bells said.
+//! its own (`lane/`), so that one that hangs keeps nobody else waiting, as long as there are not
+//! hundreds of them: all lanes share the places for requests under way. A lane reads a page of what is
+//! due (`page.rs`), begins requests at its pace (`pace.rs`), a handful at a time (`flight.rs`,
+//! `request.rs`), and writes down what they came to, as many as have ended at once (`settle.rs`).
+//! `dispatcher.rs` starts lanes, wakes them, and looks at all queues once a minute, whatever the bells
+//! said.
 //!
 //! Invariants:
 //! - a delivery leaves the queue in the transaction that says what became of it: a kill between an
@@ -13,7 +15,7 @@
 //! - deliveries of an endpoint are taken up in the order of their due times;
 //! - a request is signed with the secrets in force when it begins, in this process at once after the
 //!   change of them has been answered;
-//! - nothing is sent to an endpoint that is disabled, nor what was queued before it was enabled last;
+//! - nothing is sent to an endpoint that is disabled, nor what was queued in an earlier term of it;
 //! - what fails in one lane is logged and tried again; it never stops another lane or the process.
 
 mod dispatcher;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::clock::TimestampMs;
 use crate::context::Context;
-use crate::events;
+use crate::events::{self, Term};
 use crate::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::outgoing::Bytes;
 use crate::signature::WebhookSecret;
@@ -56,10 +56,12 @@ pub(super) struct Work {
 /// What is due for an endpoint.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// The endpoint, while it is enabled.
+    /// The endpoint, while it is enabled and reads.
     pub(super) endpoint: Option<Endpoint>,
     /// What is to be delivered, in the order of the queue.
     pub(super) work: Vec<Work>,
+    /// What cannot be sent, because the endpoint does not read.
+    pub(super) unsendable: Vec<Taken>,
     /// What is given up untried.
     pub(super) given_up: Vec<(Taken, Exhaustion)>,
     /// Places in the queue that no delivery belongs to.
@@ -78,19 +80,36 @@ pub(super) fn read(
     held: &HashSet<WebhookDeliveryId>,
 ) -> Result<Page, StoreError> {
     let now_ms = context.now_ms();
-    let mut reading = Reading { tx, context, webhook, now_ms, endpoint: None, page: Page::default(), bytes: 0 };
+    let mut reading = Reading { tx, context, webhook, now_ms, hearing: None, page: Page::default(), bytes: 0 };
     let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
     tx.scan(&WEBHOOK_QUEUE, &from, &to, Order::Ascending, |(_, due_ms, delivery), row| {
         let due_ms = TimestampMs::try_from(due_ms).unwrap_or(TimestampMs::MAX);
-        if held.contains(&delivery) {
+        let is_held = held.contains(&delivery);
+        if is_held && reading.hearing.is_some() {
             return NEXT;
         }
-        // A place that does not read belongs to nobody, and goes.
         let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("the place of delivery {delivery}"))?;
-        let team = row.map_or(TeamId::MIN, |row| row.team);
-        reading.take(Taken { team, delivery, due_ms })
+        let team = match row {
+            Some(row) => Some(row.team),
+            None => store::owner(tx, webhook)?,
+        };
+        // A place of an endpoint that nobody has belongs to nobody, and goes.
+        let team = team.unwrap_or(TeamId::MIN);
+        reading.look_up(team)?;
+        if is_held { NEXT } else { reading.take(Taken { team, delivery, due_ms }) }
     })?;
     Ok(reading.page)
+}
+
+/// What an endpoint hears of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hearing {
+    /// What was queued in its present term.
+    Term(Term),
+    /// Nothing: it is disabled, or gone.
+    Nothing,
+    /// Nobody can tell: its row or its secret does not read.
+    Unknown,
 }
 
 struct Reading<'a, R> {
@@ -98,28 +117,42 @@ struct Reading<'a, R> {
     context: &'a Context,
     webhook: WebhookId,
     now_ms: TimestampMs,
-    /// The endpoint's row, once it has been looked for.
-    endpoint: Option<Option<WebhookRow>>,
+    /// What the endpoint hears of, once it has been looked up.
+    hearing: Option<Hearing>,
     page: Page,
     bytes: usize,
 }
 
 impl<R: Reads> Reading<'_, R> {
-    fn take(&mut self, taken: Taken) -> crate::store::Step {
-        if self.endpoint.is_none() && taken.team != TeamId::MIN {
-            let row = store::find(self.tx, taken.team, self.webhook)?;
-            self.page.endpoint = match &row {
-                Some(row) if row.status == WebhookStatus::Enabled => Some(self.open(row)?),
-                _ => None,
-            };
-            self.endpoint = Some(row);
+    fn look_up(&mut self, team: TeamId) -> Result<(), StoreError> {
+        if self.hearing.is_some() || team == TeamId::MIN {
+            return Ok(());
         }
+        let row = store::find(self.tx, team, self.webhook);
+        let opened = row.and_then(|row| match row {
+            Some(row) if row.status == WebhookStatus::Enabled => Ok(Some((self.open(&row)?, row.term))),
+            _ => Ok(None),
+        });
+        self.hearing = Some(match skip_corrupt(opened, format_args!("webhook {}", self.webhook))? {
+            Some(Some((endpoint, term))) => {
+                self.page.endpoint = Some(endpoint);
+                Hearing::Term(term)
+            }
+            Some(None) => Hearing::Nothing,
+            None => Hearing::Unknown,
+        });
+        Ok(())
+    }
+
+    fn take(&mut self, taken: Taken) -> crate::store::Step {
         // What waits for an endpoint that hears of nothing is taken up at once, to be given up.
-        if self.page.endpoint.is_some() && taken.due_ms > self.now_ms {
+        let is_heard = matches!(self.hearing, Some(Hearing::Term(_) | Hearing::Unknown));
+        if is_heard && taken.due_ms > self.now_ms {
             self.page.next_due_ms = Some(taken.due_ms);
             return STOP;
         }
-        let count = self.page.work.len() + self.page.given_up.len() + self.page.stray.len();
+        let Page { endpoint: _, work, unsendable, given_up, stray, next_due_ms: _, is_more: _ } = &self.page;
+        let count = work.len() + unsendable.len() + given_up.len() + stray.len();
         if count == PAGE_ROWS || self.bytes >= PAGE_BYTES {
             self.page.is_more = true;
             return STOP;
@@ -148,20 +181,21 @@ impl<R: Reads> Reading<'_, R> {
             self.page.stray.push(taken);
             return Ok(());
         };
-        // A time to come was drawn before the clock was set back, and says nothing of what is queued since:
-        // rather too much is delivered than too little.
-        let is_too_old = match &self.endpoint {
-            Some(Some(endpoint)) if self.page.endpoint.is_some() => {
-                row.queued_ms < endpoint.enabled_ms && endpoint.enabled_ms <= self.now_ms
-            }
-            _ => true,
+        let is_heard = match self.hearing {
+            Some(Hearing::Term(term)) => row.term == term,
+            Some(Hearing::Unknown) => true,
+            Some(Hearing::Nothing) | None => false,
         };
-        if is_too_old {
+        if !is_heard {
             self.page.given_up.push((taken, Exhaustion::Disabled));
             return Ok(());
         }
         if ladder::is_expired(row.queued_ms, self.now_ms) {
             self.page.given_up.push((taken, Exhaustion::Expired));
+            return Ok(());
+        }
+        if self.hearing == Some(Hearing::Unknown) {
+            self.page.unsendable.push(taken);
             return Ok(());
         }
         let message = events::message(self.tx, team, row.event);

@@ -4,7 +4,7 @@
 use super::page::Taken;
 use crate::clock::TimestampMs;
 use crate::context::Context;
-use crate::events::{self, EventTypes};
+use crate::events;
 use crate::id::{TeamId, WebhookId};
 use crate::notices::{self, Notice};
 use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS};
@@ -54,8 +54,10 @@ pub(super) fn settle(
     // A place that did not read names no team.
     let named = outcomes.iter().map(|outcome| outcome.taken.team).find(|team| *team != TeamId::MIN);
     let team = named.unwrap_or(TeamId::MIN);
-    let endpoint = store::find(tx, team, webhook)?;
-    let health = tx.get(&WEBHOOK_HEALTH, &(team, webhook))?.unwrap_or_default();
+    // What does not read keeps no outcome from being written down: it would be made again without end.
+    let what = format_args!("webhook {webhook} and how it fares");
+    let endpoint = skip_corrupt(store::find(tx, team, webhook), what)?.flatten();
+    let health = skip_corrupt(tx.get(&WEBHOOK_HEALTH, &(team, webhook)), what)?.flatten().unwrap_or_default();
     let now_ms = context.now_ms();
     let mut settling = Settling { tx, context, team, webhook, endpoint, health: health.clone(), now_ms };
     let mut standing = Standing::Unchanged;
@@ -99,9 +101,12 @@ impl Settling<'_, '_> {
         };
         // Queued anew by a replay meanwhile, which has a place of its own: the request was made for all that.
         if row.state != (DeliveryState::Queued { due_ms }) {
-            if let Fate::Tried { attempt, answered: _ } = &outcome.fate {
+            if let Fate::Tried { attempt, answered } = &outcome.fate {
                 let attempts = with_attempt(row.attempts, attempt);
                 self.tx.put(&WEBHOOK_DELIVERIES, &key, &DeliveryRow { attempts, ..row })?;
+                if answered.is_success() {
+                    return self.follow(End::Delivered);
+                }
             }
             return Ok(Standing::Unchanged);
         }
@@ -140,7 +145,7 @@ impl Settling<'_, '_> {
 
     /// Draws the consequence of a delivery's end.
     fn follow(&mut self, end: End) -> Result<Standing, StoreError> {
-        let consequence = self.health.take(end);
+        let consequence = self.health.take(end, self.now_ms);
         let Some(endpoint) = &mut self.endpoint else { return Ok(Standing::Unchanged) };
         if endpoint.status != WebhookStatus::Enabled {
             return Ok(Standing::Unchanged);
@@ -155,7 +160,7 @@ impl Settling<'_, '_> {
             Consequence::Disabled => {
                 endpoint.status = WebhookStatus::AutoDisabled;
                 self.tx.put(&WEBHOOKS, &(self.team, webhook), endpoint)?;
-                events::subscribe(self.tx, self.team, webhook, EventTypes::default())?;
+                events::unsubscribe(self.tx, self.team, webhook)?;
                 notices::tell(self.tx, self.context, self.team, &Notice::WebhookDisabled { webhook, endpoint: url })?;
                 Ok(Standing::Disabled)
             }

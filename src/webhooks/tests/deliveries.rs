@@ -119,7 +119,16 @@ async fn a_replay_queues_the_same_delivery_once_with_the_whole_schedule_before_i
 
         let state = DeliveryState::Queued { due_ms: now_ms };
         let event_type = EventType::EmailSent;
-        let row = DeliveryRow { event, event_type, at_ms, queued_ms: now_ms, state, counted: 0, attempts: Vec::new() };
+        let row = DeliveryRow {
+            event,
+            event_type,
+            at_ms,
+            queued_ms: now_ms,
+            term: 0,
+            state,
+            counted: 0,
+            attempts: Vec::new(),
+        };
         assert_eq!(delivery_row(&context, webhook, id), row);
         assert_eq!(queue(&context, webhook), [(now_ms.unsigned_abs(), id)]);
         assert!(webhooks.bell().take().webhooks.contains(&webhook));

@@ -42,7 +42,7 @@ async fn a_new_endpoint_hears_of_its_types_and_its_secret_lies_sealed() {
     assert_eq!(heard(&context, TEAM), [(id, asked), (all, EventTypes::all())]);
     assert_eq!(heard(&context, OTHER), []);
     let row = row(&context, TEAM, id);
-    assert_eq!((row.status, row.enabled_ms, row.previous), (WebhookStatus::Enabled, 0, None));
+    assert_eq!((row.status, row.term, row.previous), (WebhookStatus::Enabled, 0, None));
     assert!(!row.secret.windows(6).any(|bytes| bytes == b"whsec_"));
     let (found, shown) = webhooks.find(TEAM, id).await.unwrap().unwrap();
     assert_eq!((found.endpoint.as_str(), shown), ("https://hooks.example.com/mail", secret));
@@ -101,7 +101,7 @@ async fn a_disabled_endpoint_hears_of_nothing_and_an_enabled_one_begins_anew() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let id = create(&webhooks, TEAM).await;
-    let health = HealthRow { exhausted_in_a_row: 19, ..HealthRow::default() };
+    let health = HealthRow { exhausted_in_a_row: 19, told_backlog_ms: Some(7), ..HealthRow::default() };
     write(&context, move |tx| tx.put(&WEBHOOK_HEALTH, &(TEAM, id), &health)).await;
     context.clock.advance(Duration::from_secs(60));
     webhooks.bell().take();
@@ -117,12 +117,13 @@ async fn a_disabled_endpoint_hears_of_nothing_and_an_enabled_one_begins_anew() {
     let changes = WebhookChanges { subscription: Some(Subscription::Named(asked)), ..WebhookChanges::default() };
     webhooks.update(TEAM, id, changes).await.unwrap();
     assert_eq!(heard(&context, TEAM), []);
-    assert_eq!(row(&context, TEAM, id).enabled_ms, 0);
+    assert_eq!(row(&context, TEAM, id).term, 0);
 
     webhooks.update(TEAM, id, switched(Switch::Enable)).await.unwrap();
     let enabled = row(&context, TEAM, id);
-    assert_eq!((enabled.status, enabled.enabled_ms), (WebhookStatus::Enabled, context.now_ms()));
-    assert_eq!((heard(&context, TEAM), health()), (vec![(id, asked)], None));
+    assert_eq!((enabled.status, enabled.term), (WebhookStatus::Enabled, 1));
+    let anew = HealthRow { told_backlog_ms: Some(7), ..HealthRow::default() };
+    assert_eq!((heard(&context, TEAM), health()), (vec![(id, asked)], Some(anew)));
     assert!(was_rung(&webhooks, id));
 
     write(&context, move |tx| {

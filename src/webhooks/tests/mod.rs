@@ -49,7 +49,7 @@ fn row(context: &Context, team: TeamId, id: WebhookId) -> WebhookRow {
 /// Returns which endpoints of a team hear of what.
 fn heard(context: &Context, team: TeamId) -> Vec<(WebhookId, EventTypes)> {
     let row = context.store.read_now::<_, StoreError>(|tx| tx.get(&EVENT_SUBSCRIPTIONS, &(team,))).unwrap();
-    row.unwrap_or_default().endpoints
+    row.unwrap_or_default().endpoints.into_iter().map(|(id, _, types)| (id, types)).collect()
 }
 
 /// Puts deliveries of one event each, all as far as `state`; returns them with their events.
@@ -71,6 +71,7 @@ async fn put_deliveries(
                 event_type,
                 at_ms: at_ms - 5,
                 queued_ms: at_ms,
+                term: 0,
                 state,
                 counted: 3,
                 attempts: Vec::new(),

@@ -220,6 +220,22 @@ fn one_request_tells_about_many_emails_of_every_team() {
 }
 
 #[test]
+fn events_of_other_types_keep_no_event_of_a_request_from_being_told() {
+    let server = server();
+    let id = delivered(&server, "ada@example.net");
+    let events = json!([
+        { "type": "domain.updated", "created_at": 1_767_603_600, "recipient": null },
+        { "type": "contact.created", "email_id": 7, "recipient": { "address": "ada@example.net" } },
+        event("complained", &id, "ada@example.net", &json!({})),
+        { "type": "" },
+    ]);
+
+    assert_eq!(report(&server, &events), (1, 3));
+
+    assert_eq!(read(&server, &id)["last_event"], "complained");
+}
+
+#[test]
 fn what_has_not_the_shape_of_an_event_is_refused_and_nothing_is_told() {
     let server = server();
     let id = delivered(&server, "ada@example.net");

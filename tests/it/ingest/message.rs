@@ -94,6 +94,27 @@ fn a_complaint_without_an_address_is_about_the_only_recipient_and_else_about_nob
 }
 
 #[test]
+fn a_complaint_that_knows_the_message_id_alone_counts_where_nobody_else_has_seen_the_message() {
+    let server = server();
+    let to = "grace@example.org";
+    let several = server.send(&json!({ "to": to, "bcc": "eve@example.net" }));
+    server.wait_until(&several, "both", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
+    let one = delivered(&server, "ada@example.net");
+    let by_id = |id: &str| fixture("arf-full", id, "b+x.y@send.example.com");
+
+    assert_eq!(hand_in(&server, &by_id(&several)), (0, 1), "anybody among the recipients can write it");
+    assert_eq!(server.suppressed(), Vec::<String>::new());
+    assert_eq!(hand_in(&server, &by_id(&one).replace(to, "ada@example.net")), (1, 0));
+    assert_eq!(server.suppressed(), ["ada@example.net"]);
+    let proven = fixture("arf-full", &several, &return_path(&server, to));
+    assert_eq!(hand_in(&server, &proven), (1, 0));
+
+    assert_eq!(server.suppressed(), ["ada@example.net", to]);
+    let expected = [(to, "complained"), ("eve@example.net", "delivered")];
+    assert_eq!(statuses(&read(&server, &several)), expected);
+}
+
+#[test]
 fn a_return_path_names_the_group_whose_only_recipient_is_meant() {
     let server = server();
     // Two domains are two groups.

@@ -2,6 +2,7 @@
 
 mod access;
 mod events;
+mod flight;
 mod ladder;
 mod message;
 
@@ -30,7 +31,11 @@ fn server() -> TestServer {
 
 /// Returns the signature of a body, made without the code under test.
 fn signature(id: &str, timestamp_s: i64, body: &[u8]) -> String {
-    let key = STANDARD.decode(SECRET.strip_prefix("whsec_").unwrap()).unwrap();
+    signature_with(SECRET, id, timestamp_s, body)
+}
+
+fn signature_with(secret: &str, id: &str, timestamp_s: i64, body: &[u8]) -> String {
+    let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
     mac.update(format!("{id}.{timestamp_s}.").as_bytes());
     mac.update(body);

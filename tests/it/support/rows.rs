@@ -179,6 +179,7 @@ impl TestServer {
             event_type,
             at_ms,
             queued_ms: at_ms,
+            term: 0,
             state: DeliveryState::Exhausted { at_ms, why: Exhaustion::Schedule },
             counted: 2,
             attempts: vec![attempt(Some(500), "no ada@example.net here"), attempt(None, "connection refused")],

@@ -3,9 +3,11 @@
 use super::receiver::{Receiver, Reply};
 use super::*;
 use crate::notices::Notice;
-use crate::store::tables::EVENT_MESSAGES;
+use crate::store::Encoded;
+use crate::store::tables::{EVENT_MESSAGES, EVENT_OUTBOX, EVENT_SUBSCRIPTIONS, WEBHOOK_HEALTH};
+use crate::teams::{self, Team};
 use crate::webhooks::ladder::DELAYS_MS;
-use crate::webhooks::{DeliveryState, Exhaustion};
+use crate::webhooks::{DeliveryState, Exhaustion, Switch, WebhookChanges, Webhooks};
 
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 const DOWN: Reply = Reply::Status(503, "");
@@ -31,9 +33,10 @@ async fn a_receiver_that_is_down_is_asked_at_every_rung_of_the_ladder_and_at_no_
 
     let mut ids = vec![receiver.next().await.header("webhook-id").to_owned()];
     for (rung, delay_ms) in (1..).zip(DELAYS_MS) {
+        let due_ms = running.context.now_ms() + delay_ms;
         running.until(|rows| rows.iter().any(|row| row.counted == rung)).await;
-        running.turn(milliseconds(delay_ms - 1));
-        running.turn(milliseconds(1));
+        assert_eq!(deliveries(&running.context)[0].state, DeliveryState::Queued { due_ms });
+        running.turn(milliseconds(delay_ms));
         ids.push(receiver.next().await.header("webhook-id").to_owned());
     }
 
@@ -134,6 +137,16 @@ async fn twenty_deliveries_in_vain_disable_the_endpoint_and_its_owners_are_told(
     // What happens while it is disabled is not written down for it.
     while receiver.unasked().is_some() {}
     happen(&running.context, 1).await;
+    let heard = running.context.store.read_now::<_, StoreError>(|tx| {
+        let written = tx.contains(&EVENT_SUBSCRIPTIONS, &(TEAM,))?;
+        let mut waiting = 0;
+        tx.scan(&EVENT_OUTBOX, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, _| {
+            waiting += 1;
+            NEXT
+        })?;
+        Ok((written, waiting))
+    });
+    assert_eq!(heard.unwrap(), (false, 0));
     assert_eq!(deliveries(&running.context).len(), 25);
 }
 
@@ -145,12 +158,12 @@ async fn what_was_queued_before_an_endpoint_was_enabled_again_is_not_delivered()
     happen(&running.context, 1).await;
     receiver.next().await;
     running.until(|rows| rows.iter().any(|row| row.counted == 1)).await;
-    running.context.clock.advance(Duration::from_secs(1));
-    let enabled_ms = running.context.now_ms();
-    let enabled = WebhookRow { enabled_ms, ..row(&running.context, id) };
-    write(&running.context, move |tx| tx.put(&WEBHOOKS, &(TEAM, id), &enabled)).await;
+    let webhooks = Webhooks::new(running.context.clone(), running.bell.clone(), Policy::default());
+    for switch in [Switch::Disable, Switch::Enable] {
+        let changes = WebhookChanges { switch: Some(switch), ..WebhookChanges::default() };
+        webhooks.update(TEAM, id, changes).await.unwrap();
+    }
     receiver.answer(Reply::Status(200, ""));
-    running.bell.ring(id);
 
     running.turn(Duration::from_secs(5));
     happen(&running.context, 1).await;
@@ -214,7 +227,7 @@ async fn an_endpoint_that_is_deleted_gets_nothing_more() {
     running.until(|rows| rows.iter().any(|row| row.counted == 1)).await;
     write(&running.context, move |tx| {
         tx.delete(&WEBHOOKS, &(TEAM, id))?;
-        events::subscribe(tx, TEAM, id, EventTypes::default())
+        events::unsubscribe(tx, TEAM, id)
     })
     .await;
     running.bell.ring(id);
@@ -314,16 +327,83 @@ async fn a_body_that_does_not_read_holds_up_no_other() {
         receiver.next().await;
     }
     let last = running.until(|rows| rows.len() == 9).await[8].event;
-    write(&running.context, move |tx| {
-        tx.delete(&EVENT_MESSAGES, &(TEAM, last))?;
-        Ok(())
-    })
-    .await;
+    write(&running.context, move |tx| tx.put_encoded(&EVENT_MESSAGES, &(TEAM, last), &Encoded::unreadable())).await;
     running.context.announcer.bodies_erased();
 
     receiver.go_on(9);
 
     let rows = running.until(|rows| rows.iter().all(|row| !matches!(row.state, DeliveryState::Queued { .. }))).await;
     assert_eq!(exhausted(&rows[8]), Some(Exhaustion::Lost));
+    assert_eq!(queued(&running.context), []);
+}
+
+#[tokio::test]
+async fn what_one_url_asks_for_says_nothing_of_the_next() {
+    let running = Running::start();
+    let mut old = Receiver::start(Reply::Held).await;
+    let mut new = Receiver::start(Reply::Status(200, "")).await;
+    let (id, _) = endpoint(&running.context, &old.url()).await;
+    happen(&running.context, 8).await;
+    for _ in 0..8 {
+        old.next().await;
+    }
+    let moved = WebhookRow { endpoint: new.url(), ..row(&running.context, id) };
+    write(&running.context, move |tx| tx.put(&WEBHOOKS, &(TEAM, id), &moved)).await;
+    running.bell.ring(id);
+    happen(&running.context, 1).await;
+    running.until(|rows| rows.len() == 9).await;
+
+    old.answer(Reply::Status(429, "retry-after: 3600\r\n"));
+    old.go_on(8);
+
+    new.next().await;
+    running.until(|rows| rows.iter().filter(|row| row.attempts.len() == 1).count() == 9).await;
+}
+
+#[tokio::test]
+async fn how_an_endpoint_fares_is_begun_anew_when_it_does_not_read() {
+    let running = Running::start();
+    let receiver = Receiver::start(Reply::Status(200, "")).await;
+    let (id, _) = endpoint(&running.context, &receiver.url()).await;
+    write(&running.context, move |tx| tx.put_encoded(&WEBHOOK_HEALTH, &(TEAM, id), &Encoded::unreadable())).await;
+
+    happen(&running.context, 1).await;
+
+    running.until(|rows| rows.iter().any(|row| matches!(row.state, DeliveryState::Delivered { .. }))).await;
+}
+
+#[tokio::test]
+async fn an_endpoint_that_does_not_read_stops_no_other_and_its_deliveries_climb_the_ladder() {
+    let running = Running::start();
+    let mut live = Receiver::start(Reply::Status(200, "")).await;
+    let (broken, _) = endpoint(&running.context, "https://hooks.example.com/").await;
+    endpoint(&running.context, &live.url()).await;
+    write(&running.context, move |tx| tx.put_encoded(&WEBHOOKS, &(TEAM, broken), &Encoded::unreadable())).await;
+
+    happen(&running.context, 1).await;
+
+    live.next().await;
+    let rows = running.until(|rows| rows.iter().any(|row| row.counted == 1)).await;
+    let said = rows.iter().find(|row| row.counted == 1).unwrap();
+    assert!(said.attempts[0].response.contains("could not be read"), "{}", said.attempts[0].response);
+}
+
+#[tokio::test]
+async fn a_place_that_does_not_read_is_found_its_delivery() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(DOWN).await;
+    endpoint(&running.context, &receiver.url()).await;
+    let team = Team { id: TEAM, name: "Example".into(), created_ms: 0 };
+    write(&running.context, move |tx| teams::put(tx, &team)).await;
+    happen(&running.context, 1).await;
+    receiver.next().await;
+    running.until(|rows| rows.iter().any(|row| row.counted == 1)).await;
+    let place = queued(&running.context)[0];
+    write(&running.context, move |tx| tx.put_encoded(&WEBHOOK_QUEUE, &place, &Encoded::unreadable())).await;
+    receiver.answer(Reply::Status(200, ""));
+
+    running.turn(Duration::from_secs(5));
+
+    running.until(|rows| matches!(rows[0].state, DeliveryState::Delivered { .. })).await;
     assert_eq!(queued(&running.context), []);
 }

@@ -23,6 +23,8 @@ mod delivering;
 mod failing;
 mod receiver;
 
+/// What a test waits for at most.
+const DEADLINE: Duration = Duration::from_secs(60);
 const TEAM: TeamId = TeamId::from_bytes([7; 16]);
 
 /// A dispatcher at work over a store of its own.
@@ -63,14 +65,17 @@ impl Running {
 
     /// Waits until the rows of deliveries are as is wanted.
     async fn until(&self, wanted: impl Fn(&[DeliveryRow]) -> bool) -> Vec<DeliveryRow> {
-        loop {
-            let rows = deliveries(&self.context);
-            if wanted(&rows) {
-                return rows;
+        let look = async {
+            loop {
+                let rows = deliveries(&self.context);
+                if wanted(&rows) {
+                    return rows;
+                }
+                // Every change of a row follows a commit, and each look gives the others their turn.
+                tokio::task::yield_now().await;
             }
-            // Every change of a row follows a commit, and each look gives the others their turn.
-            tokio::task::yield_now().await;
-        }
+        };
+        tokio::time::timeout(DEADLINE, look).await.unwrap_or_else(|_| panic!("{:?}", deliveries(&self.context)))
     }
 }
 
@@ -93,13 +98,13 @@ async fn endpoint(context: &Context, url: &str) -> (WebhookId, WebhookSecret) {
         endpoint: url.to_owned(),
         subscription: Subscription::All,
         status: WebhookStatus::Enabled,
-        enabled_ms: context.now_ms(),
+        term: 0,
         secret: seal_secret(&context.keyring, id, secret.reveal()),
         previous: None,
     };
     write(context, move |tx| {
         tx.put(&WEBHOOKS, &(TEAM, id), &row)?;
-        events::subscribe(tx, TEAM, id, EventTypes::all())
+        events::subscribe(tx, TEAM, (id, 0), EventTypes::all())
     })
     .await;
     (id, secret)

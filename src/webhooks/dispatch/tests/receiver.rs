@@ -79,7 +79,7 @@ impl Receiver {
         *self.state.reply.lock().unwrap() = reply;
     }
 
-    /// Lets `requests` that are held be answered 200.
+    /// Lets `requests` that are held be answered: as others are by then, or 200.
     pub(super) fn go_on(&self, requests: usize) {
         self.state.go_on.add_permits(requests);
     }
@@ -90,7 +90,7 @@ impl Receiver {
     }
 
     pub(super) async fn next(&mut self) -> Received {
-        self.requests.recv().await.unwrap()
+        tokio::time::timeout(super::DEADLINE, self.requests.recv()).await.unwrap().unwrap()
     }
 
     /// Returns a request that has come and was not asked for.
@@ -110,7 +110,10 @@ async fn serve(stream: TcpStream, state: Arc<State>, told: mpsc::UnboundedSender
             Reply::Status(status, headers) => (status, headers),
             Reply::Held => {
                 state.go_on.acquire().await.unwrap().forget();
-                (200, "")
+                match state.reply.lock().unwrap().clone() {
+                    Reply::Status(status, headers) => (status, headers),
+                    Reply::Held | Reply::Close => (200, ""),
+                }
             }
             Reply::Close => {
                 state.under_way.fetch_sub(1, Ordering::SeqCst);

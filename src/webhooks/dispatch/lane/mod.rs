@@ -1,4 +1,6 @@
 //! The lane of one endpoint: what is due, in order, at its pace, a few at a time.
+//!
+//! Here is what it waits for; `steps.rs` has what it does then.
 
 use std::collections::{HashSet, VecDeque};
 use std::future::Future;
@@ -12,18 +14,19 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use super::DispatchSettings;
-use super::flight::{Flight, Held};
+use super::flight::{Ended, Flight};
 use super::pace::Pace;
-use super::page::{self, Endpoint, PAGE_ROWS, Page, Work};
-use super::request;
-use super::settle::{Fate, Outcome, Standing, settle};
+use super::page::{Endpoint, Page, Work};
+use super::settle::{Outcome, Standing, settle};
 use crate::clock::{TimestampMs, monotonic};
 use crate::context::Context;
 use crate::id::{WebhookDeliveryId, WebhookId};
 use crate::outgoing::Client;
 use crate::store::StoreError;
+use crate::webhooks::WebhookBell;
 use crate::webhooks::bell::Watch;
-use crate::webhooks::{Exhaustion, WebhookBell, ladder};
+
+mod steps;
 
 /// Outcomes that may wait for their commit before no request is begun any more.
 const UNSETTLED_MAX: usize = 512;
@@ -31,8 +34,6 @@ const UNSETTLED_MAX: usize = 512;
 const LINGER: Duration = Duration::from_secs(30);
 /// The longest sleep: due times are of the wall clock, which can be set.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
-/// The pause after a failure of the store; it doubles up to [`SLEEP_MAX`].
-const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 /// How long requests under way may take after the stop.
 const END_WITHIN: Duration = Duration::from_secs(12);
 
@@ -75,11 +76,13 @@ pub(super) struct Lane {
     /// Until when the endpoint asked to be left alone.
     rest_until_ms: Option<TimestampMs>,
     failures: u32,
+    /// Until when nothing is asked of the store, which has failed.
+    paused_until: Option<Instant>,
 }
 
 /// What a lane waits for.
 enum News {
-    Landed(Outcome),
+    Landed(Ended),
     Placed,
     Settled(Result<Standing, StoreError>),
     Read(Box<Result<Page, StoreError>>),
@@ -117,6 +120,7 @@ impl Lane {
             next_due_ms: None,
             rest_until_ms: None,
             failures: 0,
+            paused_until: None,
             shared,
         }
     }
@@ -131,12 +135,11 @@ impl Lane {
             if self.flight.is_empty() && self.ready.is_empty() {
                 self.flight.rest();
             }
-            let is_idle = self.held.is_empty() && asked.reading.is_none() && self.next_due_ms.is_none();
-            idle_since = if is_idle { idle_since.or_else(|| Some(Instant::now())) } else { None };
+            idle_since = if self.is_idle(&asked) { idle_since.or_else(|| Some(Instant::now())) } else { None };
             let wake_at = self.wake_at(idle_since);
             match self.news(&mut asked, wake_at, &stop).await {
                 News::Stop => break,
-                News::Landed(outcome) => self.land(outcome),
+                News::Landed(ended) => self.land(ended),
                 News::Placed => {}
                 News::Settled(settled) => {
                     asked.settling = None;
@@ -144,11 +147,11 @@ impl Lane {
                         // It may have been asked before the endpoint was disabled.
                         asked.reading = None;
                     }
-                    self.settled(&std::mem::take(&mut asked.released), settled).await;
+                    self.settled(&std::mem::take(&mut asked.released), settled);
                 }
                 News::Read(page) => {
                     asked.reading = None;
-                    self.take_up(*page).await;
+                    self.take_up(*page);
                 }
                 News::Woken => self.is_stale = true,
                 News::Late if idle_since.is_some_and(|since| since.elapsed() >= LINGER) => return self.webhook,
@@ -158,6 +161,13 @@ impl Lane {
         let webhook = self.webhook;
         self.end(asked).await;
         webhook
+    }
+
+    /// Returns whether there is nothing to do, and nothing that is known to come. One that rests knows of
+    /// what comes: another lane of the same endpoint would not know to rest.
+    fn is_idle(&self, asked: &Asked) -> bool {
+        let is_waiting = self.next_due_ms.is_some() || self.rest_until_ms.is_some() || self.paused_until.is_some();
+        self.held.is_empty() && asked.reading.is_none() && !is_waiting
     }
 
     async fn news(&mut self, asked: &mut Asked, wake_at: Instant, stop: &CancellationToken) -> News {
@@ -190,6 +200,9 @@ impl Lane {
         {
             wake_in = wake_in.min(next.saturating_duration_since(monotonic()));
         }
+        if let Some(until) = self.paused_until {
+            wake_in = wake_in.min(until.saturating_duration_since(Instant::now()));
+        }
         if let Some(since) = idle_since {
             wake_in = wake_in.min((since + LINGER).saturating_duration_since(Instant::now()));
         }
@@ -209,157 +222,12 @@ impl Lane {
         Seen { changes: self.watch.changes(), erasures: self.shared.context.announcer.erasures() }
     }
 
-    /// Begins what may begin.
-    fn begin_requests(&mut self) {
-        let now_ms = self.shared.context.now_ms();
-        self.rest_until_ms = self.rest_until_ms.filter(|until_ms| *until_ms > now_ms);
-        if self.ready.is_empty() {
-            self.pace.rest(monotonic());
-        }
-        while self.rest_until_ms.is_none()
-            && self.flight.has_room()
-            && self.landed.len() < UNSETTLED_MAX
-            // What has changed since is read again before anything is sent.
-            && self.seen == Some(self.now_seen())
-            && self.pace.next_at(monotonic()).is_none()
-        {
-            let (Some(endpoint), Some(work)) = (self.endpoint.clone(), self.ready.front()) else { break };
-            if ladder::is_expired(work.queued_ms, now_ms) {
-                let taken = work.taken;
-                self.ready.pop_front();
-                self.landed.push(Outcome { taken, fate: Fate::GivenUp(Exhaustion::Expired) });
-                continue;
-            }
-            match self.flight.prepare(&endpoint) {
-                Ok(()) => {}
-                Err(Held::NoPlace) => break,
-                Err(Held::NotAllowed(why)) => {
-                    let context = &self.shared.context;
-                    let not_sent = |work: Work| request::not_sent(context, work.taken, &why);
-                    self.landed.extend(self.ready.drain(..).map(not_sent));
-                    break;
-                }
-            }
-            let Some(work) = self.ready.pop_front() else { break };
-            self.pace.begin(monotonic());
-            self.flight.begin(endpoint, work, now_ms);
-        }
-    }
-
-    /// Asks the store for what is wanted of it, one page and one commit at a time.
-    fn ask(&mut self, asked: &mut Asked) {
-        if asked.settling.is_none() && !self.landed.is_empty() {
-            let outcomes = std::mem::take(&mut self.landed);
-            asked.released = outcomes.iter().map(|outcome| outcome.taken.delivery).collect();
-            let (context, webhook) = (self.shared.context.clone(), self.webhook);
-            let bytes = outcomes.len() * 1_024;
-            asked.settling = Some(Box::pin(async move {
-                let store = context.store.clone();
-                store.write_bulk_sized(bytes, move |tx| settle(tx, &context, webhook, &outcomes)).await
-            }));
-        }
-        let has_changed = self.seen != Some(self.now_seen());
-        let has_room = self.ready.len() < PAGE_ROWS / 4 && self.held.len() < UNSETTLED_MAX;
-        let wants_more = self.is_stale && has_room && self.rest_until_ms.is_none();
-        if asked.reading.is_some() || !(has_changed || wants_more) {
-            return;
-        }
-        if has_changed {
-            self.put_back();
-        }
-        self.is_stale = false;
-        self.seen = Some(self.now_seen());
-        let (context, webhook, held) = (self.shared.context.clone(), self.webhook, self.held.clone());
-        asked.reading = Some(Box::pin(async move {
-            let store = context.store.clone();
-            store.read(move |tx| page::read(tx, &context, webhook, &held)).await
-        }));
-    }
-
-    /// Lets go of what is ready: it is read again, under the endpoint as it stands.
-    fn put_back(&mut self) {
-        for work in self.ready.drain(..) {
-            self.held.remove(&work.taken.delivery);
-        }
-        self.is_stale = true;
-    }
-
-    fn land(&mut self, outcome: Outcome) {
-        if let Fate::Tried { attempt: _, answered } = &outcome.fate
-            && let Some(wait_ms) = answered.asks_to_wait()
-        {
-            let until_ms = self.shared.context.now_ms() + wait_ms;
-            self.rest_until_ms = Some(self.rest_until_ms.map_or(until_ms, |known| known.max(until_ms)));
-            // Bodies are not kept in memory for as long as an endpoint likes.
-            self.put_back();
-        }
-        self.landed.push(outcome);
-    }
-
-    async fn settled(&mut self, released: &[WebhookDeliveryId], settled: Result<Standing, StoreError>) {
-        for delivery in released {
-            self.held.remove(delivery);
-        }
-        self.is_stale = true;
-        match settled {
-            Ok(standing) => {
-                self.failures = 0;
-                if standing == Standing::Disabled {
-                    self.endpoint = None;
-                    self.put_back();
-                }
-            }
-            // They are in the queue still, and are sent again.
-            Err(error) => self.pause("the outcomes of webhook deliveries could not be stored", &error).await,
-        }
-    }
-
-    async fn take_up(&mut self, page: Result<Page, StoreError>) {
-        let Page { endpoint, work, given_up, stray, next_due_ms, is_more } = match page {
-            Ok(page) => page,
-            Err(error) => {
-                self.is_stale = true;
-                return self.pause("the queue of a webhook could not be read", &error).await;
-            }
-        };
-        if let Some(endpoint) = endpoint {
-            if self.endpoint.as_ref().is_none_or(|old| old.url != endpoint.url) {
-                self.flight.close();
-                // Another URL has asked for nothing.
-                self.rest_until_ms = None;
-            }
-            self.endpoint = Some(Arc::new(endpoint));
-        } else if !given_up.is_empty() {
-            self.endpoint = None;
-        }
-        self.next_due_ms = next_due_ms;
-        self.is_stale |= is_more;
-        let ended = given_up.into_iter().map(|(taken, why)| Outcome { taken, fate: Fate::GivenUp(why) });
-        let stray = stray.into_iter().map(|taken| Outcome { taken, fate: Fate::Stray });
-        for outcome in ended.chain(stray) {
-            self.held.insert(outcome.taken.delivery);
-            self.landed.push(outcome);
-        }
-        for work in work {
-            if self.held.insert(work.taken.delivery) {
-                self.ready.push_back(work);
-            }
-        }
-    }
-
-    async fn pause(&mut self, what: &str, error: &StoreError) {
-        error!(webhook = %self.webhook, %error, "{what}: {error}");
-        let pause = FAILURE_PAUSE * 2_u32.saturating_pow(self.failures.min(6));
-        self.failures += 1;
-        tokio::time::sleep(pause.min(SLEEP_MAX)).await;
-    }
-
     /// Lets requests under way finish, and writes down what they came to.
     async fn end(mut self, asked: Asked) {
         let deadline = Instant::now() + END_WITHIN;
         while !self.flight.is_empty() {
             match tokio::time::timeout_at(deadline, self.flight.next(None)).await {
-                Ok(outcome) => self.landed.extend(outcome),
+                Ok(ended) => self.landed.extend(ended.map(|ended| ended.outcome)),
                 Err(_) => break,
             }
         }
@@ -384,5 +252,34 @@ async fn answered<T>(asked: &mut Option<Answer<T>>) -> Result<T, StoreError> {
     match asked {
         Some(answer) => answer.await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dns::Resolver;
+    use crate::outgoing::{Policy, Timings};
+
+    #[tokio::test]
+    async fn a_lane_that_rests_stays_and_one_without_work_does_not() {
+        let (_directory, context) = Context::temporary();
+        let resolver = Resolver::with_servers(&[(std::net::Ipv4Addr::LOCALHOST, 9).into()]).unwrap();
+        let shared = Shared {
+            client: Client::new(resolver, Policy::default(), Timings::default()).unwrap(),
+            bell: WebhookBell::default(),
+            settings: DispatchSettings { per_second: 0 },
+            places: Arc::new(Semaphore::new(1)),
+            context,
+        };
+        let mut lane = Lane::new(shared.clone(), WebhookId::MIN, Arc::default());
+        assert!(lane.is_idle(&Asked::default()));
+
+        lane.rest_until_ms = Some(shared.context.now_ms() + 3_600_000);
+
+        assert!(!lane.is_idle(&Asked::default()));
+        shared.context.clock.advance(Duration::from_secs(3_600));
+        lane.begin_requests();
+        assert!(lane.is_idle(&Asked::default()));
     }
 }
