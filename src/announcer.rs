@@ -3,14 +3,16 @@
 //!
 //! Nothing depends on it. Who was not listening finds in the store whatever there is to find.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, broadcast};
 
 use crate::id::{EventId, TeamId};
 
-/// Announcements that a slow listener may lag behind before it loses some.
+/// Announcements of its team that a slow listener may lag behind before it loses some: a request that
+/// imports a thousand contacts announces them all at once.
 const LAG_MAX: usize = 1_024;
 
 /// An event as a webhook delivers it.
@@ -26,13 +28,24 @@ pub struct Announcement {
     pub body: Arc<str>,
 }
 
+/// What a listener hears.
+#[derive(Clone, Debug)]
+pub enum Heard {
+    /// An event.
+    Event(Announcement),
+    /// An erasure has been through the team's events. Whoever keeps any that came before this lets go of
+    /// them: they may hold what was erased.
+    Erasure,
+}
+
 /// Tells of events. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Announcer(Arc<Channels>);
 
 #[derive(Debug)]
 struct Channels {
-    live: broadcast::Sender<Announcement>,
+    /// One for each team that is listened to: nobody is woken by what happens to another team.
+    live: Mutex<HashMap<TeamId, broadcast::Sender<Heard>>>,
     outbox: Notify,
     /// How often an erasure has changed what is delivered of events.
     erasures: AtomicU64,
@@ -42,7 +55,7 @@ struct Channels {
 impl Default for Announcer {
     fn default() -> Self {
         Self(Arc::new(Channels {
-            live: broadcast::Sender::new(LAG_MAX),
+            live: Mutex::default(),
             outbox: Notify::new(),
             erasures: AtomicU64::new(0),
             notices: Notify::new(),
@@ -51,20 +64,36 @@ impl Default for Announcer {
 }
 
 impl Announcer {
-    /// Listens to every event from here on; a listener that falls behind is told how many it lost.
-    pub fn listen(&self) -> broadcast::Receiver<Announcement> {
-        self.0.live.subscribe()
+    /// Listens to every event of a team from here on; a listener that falls behind is told how many it
+    /// lost.
+    pub fn listen(&self, team: TeamId) -> broadcast::Receiver<Heard> {
+        let mut live = self.live();
+        // Channels whose listeners have gone go here: no more are left than there are listeners.
+        live.retain(|_, channel| channel.receiver_count() > 0);
+        live.entry(team).or_insert_with(|| broadcast::Sender::new(LAG_MAX)).subscribe()
     }
 
-    /// Returns whether anybody listens.
-    pub fn is_heard(&self) -> bool {
-        self.0.live.receiver_count() > 0
+    /// Returns whether anybody listens to a team's events.
+    pub fn is_heard(&self, team: TeamId) -> bool {
+        self.live().get(&team).is_some_and(|channel| channel.receiver_count() > 0)
     }
 
-    /// Tells those who listen.
+    /// Tells those who listen to the team.
     pub fn announce(&self, announcement: Announcement) {
-        // Nobody listens any more, and nothing is owed to nobody.
-        let _ = self.0.live.send(announcement);
+        self.say(announcement.team, Heard::Event(announcement));
+    }
+
+    /// Says to those who listen to a team that an erasure has been through its events. They hear it after
+    /// every event that came before it.
+    pub fn announce_erasure(&self, team: TeamId) {
+        self.say(team, Heard::Erasure);
+    }
+
+    fn say(&self, team: TeamId, what: Heard) {
+        if let Some(channel) = self.live().get(&team) {
+            // Nobody listens any more, and nothing is owed to nobody.
+            let _ = channel.send(what);
+        }
     }
 
     /// Says that the outbox of events has something in it.
@@ -96,5 +125,52 @@ impl Announcer {
     /// Waits until there may be a notice. One listener hears it.
     pub async fn notices_rung(&self) {
         self.0.notices.notified().await;
+    }
+
+    fn live(&self) -> MutexGuard<'_, HashMap<TeamId, broadcast::Sender<Heard>>> {
+        self.0.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::Id;
+
+    fn team(number: u8) -> TeamId {
+        TeamId::from_bytes([number; 16])
+    }
+
+    fn announcement(team: TeamId) -> Announcement {
+        Announcement { team, id: Id::MIN, event_type: "email.sent", body: "{}".into() }
+    }
+
+    #[test]
+    fn a_team_is_heard_for_as_long_as_somebody_listens_to_it() {
+        let announcer = Announcer::default();
+        let first = announcer.listen(team(1));
+        let second = announcer.listen(team(1));
+
+        assert!(announcer.is_heard(team(1)));
+        assert!(!announcer.is_heard(team(2)));
+        drop(first);
+        assert!(announcer.is_heard(team(1)));
+        drop(second);
+        assert!(!announcer.is_heard(team(1)));
+    }
+
+    #[test]
+    fn a_listener_hears_its_team_and_keeps_no_other_s_channel() {
+        let announcer = Announcer::default();
+        let mut ours = announcer.listen(team(1));
+        let theirs = announcer.listen(team(2));
+        announcer.announce(announcement(team(2)));
+        announcer.announce(announcement(team(1)));
+
+        assert_eq!((ours.len(), theirs.len()), (1, 1));
+        assert!(matches!(ours.try_recv(), Ok(Heard::Event(Announcement { team: of, .. })) if of == team(1)));
+        drop(theirs);
+        let _again = announcer.listen(team(1));
+        assert_eq!(announcer.live().len(), 1);
     }
 }

@@ -37,6 +37,8 @@ pub enum DoorError {
     Open(OpenError),
     /// A process holds the store and does not answer.
     Unreachable { socket: PathBuf, why: io::Error },
+    /// What it answers does not read.
+    Unreadable { socket: PathBuf, why: io::Error },
 }
 
 impl std::fmt::Display for DoorError {
@@ -54,11 +56,32 @@ impl std::fmt::Display for DoorError {
                  run this as the same user, or restart the server",
                 socket.display()
             ),
+            Self::Unreadable { socket, why } => write!(
+                f,
+                "what the server at {} answers does not read ({why}); is it of another version?",
+                socket.display()
+            ),
         }
     }
 }
 
 impl std::error::Error for DoorError {}
+
+impl DoorError {
+    fn of_conversation(socket: &Path, why: io::Error) -> Self {
+        let socket = socket.to_owned();
+        match why.kind() {
+            io::ErrorKind::InvalidData => Self::Unreadable { socket, why },
+            _ => Self::Unreachable { socket, why },
+        }
+    }
+}
+
+/// Reads a response out of its line.
+fn parse(line: &[u8]) -> io::Result<Response> {
+    // By itself the error of a value that breaks off would be that of a stream that does.
+    serde_json::from_slice(line).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
 
 /// A way to ask.
 pub struct Door(Way);
@@ -127,7 +150,8 @@ impl Door {
     /// Asks.
     ///
     /// # Errors
-    /// [`DoorError::Unreachable`] when the server goes away before it answers.
+    /// [`DoorError::Unreachable`] when the server goes away before it answers, and
+    /// [`DoorError::Unreadable`].
     pub async fn ask(&mut self, request: Request) -> Result<Response, DoorError> {
         match &mut self.0 {
             Way::Direct(direct) => Ok(execute(&direct.services, request).await),
@@ -135,12 +159,12 @@ impl Door {
                 let asked = async {
                     write_line(stream.get_mut(), &request).await?;
                     let line = read_line(stream, RESPONSE_BYTES_MAX).await?.ok_or(io::ErrorKind::UnexpectedEof)?;
-                    Ok(serde_json::from_slice(&line)?)
+                    parse(&line)
                 };
                 let answered = timeout(RESPONSE_TIMEOUT, asked).await;
                 answered
                     .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-                    .map_err(|why| DoorError::Unreachable { socket: socket.clone(), why })
+                    .map_err(|why| DoorError::of_conversation(socket, why))
             }
         }
     }
@@ -148,15 +172,15 @@ impl Door {
     /// Waits for what the server says next; none once it has hung up, and where none runs.
     ///
     /// # Errors
-    /// [`DoorError::Unreachable`] when the connection breaks.
+    /// [`DoorError::Unreachable`] when the connection breaks, and [`DoorError::Unreadable`].
     pub async fn next(&mut self) -> Result<Option<Response>, DoorError> {
         let Way::Running { stream, socket } = &mut self.0 else { return Ok(None) };
         let read = match read_line(stream, RESPONSE_BYTES_MAX).await {
-            Ok(Some(line)) => serde_json::from_slice(&line).map(Some).map_err(io::Error::from),
+            Ok(Some(line)) => parse(&line).map(Some),
             Ok(None) => Ok(None),
             Err(error) => Err(error),
         };
-        read.map_err(|why| DoorError::Unreachable { socket: socket.clone(), why })
+        read.map_err(|why| DoorError::of_conversation(socket, why))
     }
 
     /// Closes a store that was opened; a running server keeps its own.

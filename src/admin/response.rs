@@ -53,7 +53,7 @@ pub enum Response {
     Watching,
     /// Something happened.
     Event(LiveEventView),
-    /// Events that came faster than they were read.
+    /// Events that came faster than they were read, or that an erasure came before.
     Missed(MissedView),
     /// Nothing was done.
     Refused(Refusal),

@@ -223,7 +223,8 @@ async fn answer(services: &Services, request: Request) -> Response {
 /// Reads a line without its end; none at the end of the stream.
 ///
 /// # Errors
-/// When the stream breaks, or the line is longer than `bytes_max` or cut off.
+/// When the stream breaks; [`io::ErrorKind::UnexpectedEof`] when it ends within a line, and
+/// [`io::ErrorKind::InvalidData`] when the line is longer than `bytes_max`.
 pub(super) async fn read_line(
     stream: &mut (impl AsyncBufRead + Unpin),
     bytes_max: usize,
@@ -234,7 +235,8 @@ pub(super) async fn read_line(
     match line.pop() {
         None => Ok(None),
         Some(b'\n') => Ok(Some(line)),
-        Some(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long or cut off")),
+        Some(_) if line.len() == bytes_max => Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long")),
+        Some(_) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a line is cut off")),
     }
 }
 
@@ -260,10 +262,13 @@ mod tests {
     async fn a_line_ends_at_its_newline_and_never_grows_without_bound() {
         assert_eq!(read(b"{}\nrest").await.unwrap(), Some(b"{}".to_vec()));
         assert_eq!(read(b"").await.unwrap(), None);
-        assert!(read(b"{").await.is_err());
+        assert_eq!(read(b"{").await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
         let longest = [vec![b'x'; LINE_BYTES_MAX], vec![b'\n']].concat();
         assert_eq!(read(&longest).await.unwrap().map(|line| line.len()), Some(LINE_BYTES_MAX));
-        assert!(read(&vec![b'x'; 2 * LINE_BYTES_MAX]).await.is_err());
+        for too_long in [LINE_BYTES_MAX + 1, 2 * LINE_BYTES_MAX] {
+            let read = read(&vec![b'x'; too_long]).await;
+            assert_eq!(read.unwrap_err().kind(), io::ErrorKind::InvalidData);
+        }
     }
 
     #[test]

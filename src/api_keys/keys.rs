@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use subtle::ConstantTimeEq as _;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, TOKEN_PREFIX, Token};
@@ -38,9 +39,17 @@ impl From<StoreError> for CreateKeyError {
     }
 }
 
+/// A key that works. Dropping it ends what runs under it.
 struct Cached {
     token_hash: [u8; 32],
     caller: Caller,
+    revoked: CancellationToken,
+}
+
+impl Drop for Cached {
+    fn drop(&mut self) {
+        self.revoked.cancel();
+    }
 }
 
 /// By the first half of the token's hash; the whole is compared in constant time.
@@ -92,6 +101,14 @@ impl ApiKeys {
         let minute = self.context.now_ms().div_euclid(USE_RESOLUTION_MS) * USE_RESOLUTION_MS;
         self.uses.lock().unwrap_or_else(PoisonError::into_inner).insert((caller.team, caller.key), minute);
         Some(caller)
+    }
+
+    /// Returns what is cancelled once the caller's key is revoked, for answers that go on: a request is
+    /// asked for its key at its beginning alone.
+    pub fn revocation(&self, caller: &Caller) -> CancellationToken {
+        let cache = self.cache.read().unwrap_or_else(PoisonError::into_inner);
+        let is_asked = |cached: &&Cached| cached.caller.team == caller.team && cached.caller.key == caller.key;
+        cache.values().find(is_asked).map_or_else(cancelled, |cached| cached.revoked.clone())
     }
 
     /// Makes a key with a token of its own; the token is in this answer and nowhere else.
@@ -177,7 +194,8 @@ impl ApiKeys {
             .await
     }
 
-    /// Revokes a key: it stops at once. `false` when the team has none of that id.
+    /// Revokes a key: it stops at once, and so does what runs under it. `false` when the team has none of
+    /// that id.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -191,7 +209,7 @@ impl ApiKeys {
     }
 
     /// Runs the commit that removes a domain and, by [`delete_scoped_to`], the keys scoped to it;
-    /// they stop at once.
+    /// they stop at once, and so does what runs under them.
     ///
     /// # Errors
     /// What `commit` answers.
@@ -298,7 +316,14 @@ fn half(hash: &[u8; 32]) -> [u8; 16] {
 
 fn cached(team: TeamId, id: ApiKeyId, row: &ApiKeyRow) -> Cached {
     let caller = Caller { key: id, team, permission: row.permission, domain: row.domain };
-    Cached { token_hash: row.token_hash, caller }
+    Cached { token_hash: row.token_hash, caller, revoked: CancellationToken::new() }
+}
+
+/// The key went between the request's beginning and the question.
+fn cancelled() -> CancellationToken {
+    let token = CancellationToken::new();
+    token.cancel();
+    token
 }
 
 #[cfg(test)]
@@ -346,6 +371,23 @@ mod tests {
 
         assert!(keys.authenticate(&token).is_none());
         assert!(!keys.delete(TEAM, key.id).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_runs_under_a_key_hears_of_its_revocation_and_of_no_other_s() {
+        let (_directory, keys) = keys();
+        let (key, token) = keys.create(TEAM, new_key()).await.unwrap();
+        let (other, _) = keys.create(TEAM, new_key()).await.unwrap();
+        let caller = keys.authenticate(&token).unwrap();
+        let revoked = keys.revocation(&caller);
+
+        assert!(keys.rename(TEAM, key.id, "another name").await.unwrap());
+        assert!(keys.delete(TEAM, other.id).await.unwrap());
+        assert!(!revoked.is_cancelled());
+
+        assert!(keys.delete(TEAM, key.id).await.unwrap());
+        assert!(revoked.is_cancelled());
+        assert!(keys.revocation(&caller).is_cancelled());
     }
 
     #[tokio::test]

@@ -72,7 +72,7 @@ impl From<DoorError> for Failure {
     fn from(error: DoorError) -> Self {
         let exit = match error {
             DoorError::NoStore(_) => Exit::NotFound,
-            DoorError::Open(_) => Exit::Failed,
+            DoorError::Open(_) | DoorError::Unreadable { .. } => Exit::Failed,
             DoorError::Unreachable { .. } => Exit::Unreachable,
         };
         Self::new(exit, error.to_string())

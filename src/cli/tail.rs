@@ -10,7 +10,7 @@ use super::failure::{Exit, Failure};
 use super::output::{Output, put_line};
 use super::place::{TeamArgs, unexpected};
 use crate::admin::response::{LiveEventView, MissedView};
-use crate::admin::{Door, Request, Response};
+use crate::admin::{Door, DoorError, Request, Response};
 use crate::blocking;
 use crate::live;
 
@@ -88,7 +88,8 @@ async fn begin(data_dir: &Path, request: &Request) -> Result<Option<Door>, Failu
         Ok(Response::Watching) => Ok(Some(door)),
         Ok(Response::Refused(refusal)) => Err(refusal.into()),
         Ok(other) => Err(unexpected(&other)),
-        Err(_) => Ok(None),
+        Err(DoorError::Unreachable { .. }) => Ok(None),
+        Err(unreadable) => Err(unreadable.into()),
     }
 }
 
@@ -100,15 +101,99 @@ async fn show(door: &mut Door, output: Output) -> Result<End, Failure> {
                 Output::Text => live::line(&id.to_string(), &body),
             },
             Ok(Some(Response::Missed(MissedView { count }))) => {
-                eprintln!("{count} events came faster than they were read and are not shown.");
+                eprintln!("{count} events are not shown: they came too fast, or waited when an address was erased.");
                 continue;
             }
             Ok(Some(other)) => return Err(unexpected(&other)),
-            Ok(None) | Err(_) => return Ok(End::ServerGone),
+            Ok(None) | Err(DoorError::Unreachable { .. }) => return Ok(End::ServerGone),
+            Err(unreadable) => return Err(unreadable.into()),
         };
         // Off this thread, so that Ctrl-C is heard while a pager stands still.
         if !blocking::run(move || put_line(&line)).await? {
             return Ok(End::ReaderGone);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::{UnixListener, UnixStream};
+
+    use super::*;
+
+    /// A directory with a server's socket in it.
+    fn listening() -> (tempfile::TempDir, UnixListener) {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(directory.path().join("ringmail.sock")).unwrap();
+        (directory, listener)
+    }
+
+    /// Shows what a server says before it hangs up.
+    async fn shown(said: &[u8]) -> Result<End, Failure> {
+        let (directory, listener) = listening();
+        let mut door = Door::connect(directory.path()).await.unwrap();
+        let saying = async {
+            let (mut server, _) = listener.accept().await.unwrap();
+            // The other side hangs up on what is too long.
+            let _ = server.write_all(said).await;
+            drop(server);
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            ended = show(&mut door, Output::Json) => ended,
+            () = saying => unreachable!("nothing follows"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_line_that_does_not_read_is_a_failure_and_no_stop_of_the_server() {
+        let too_long = "x".repeat(17 << 20);
+        for (said, fails) in [
+            ("", false),
+            (r#"{"kind":"mis"#, false),
+            ("{\n", true),
+            ("no JSON at all\n", true),
+            ("{\"kind\":\"not known yet\"}\n", true),
+            ("{\"kind\":\"watching\"}\n", true),
+            (too_long.as_str(), true),
+        ] {
+            match shown(said.as_bytes()).await {
+                Ok(End::ServerGone) => assert!(!fails, "{said:.40}"),
+                Ok(End::ReaderGone) => panic!("{said:.40}"),
+                Err(failure) => assert!(fails, "{said:.40}: {failure:?}"),
+            }
+        }
+    }
+
+    /// Begins to watch at a server that answers with `line` and has not read the request. Returns the
+    /// server's end too.
+    async fn begun(line: &str) -> (Result<Option<Door>, Failure>, UnixStream) {
+        let (directory, listener) = listening();
+        let request = Request::Tail { team: None, types: String::new() };
+        let answering = async {
+            let (mut server, _) = listener.accept().await.unwrap();
+            server.write_all(line.as_bytes()).await.unwrap();
+            server
+        };
+        tokio::join!(begin(directory.path(), &request), answering)
+    }
+
+    #[tokio::test]
+    async fn a_server_that_breaks_off_is_gone() {
+        let (begun, server) = begun("{\"kind\":\"watching\"}\n").await;
+        let mut door = begun.unwrap().expect("the server answers");
+
+        // A close with the request unread arrives as a reset.
+        drop(server);
+
+        assert!(matches!(show(&mut door, Output::Json).await, Ok(End::ServerGone)));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_does_not_read_is_no_absent_server() {
+        let (begun, _server) = begun("no JSON at all\n").await;
+
+        assert!(begun.is_err());
     }
 }

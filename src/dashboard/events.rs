@@ -4,27 +4,32 @@
 //! A comment every fifteen seconds keeps the connection alive for whatever stands between: it comes
 //! sooner than the limits of `http/connections.rs` and of common reverse proxies.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use salvo::http::body::BodySender;
+use salvo::http::body::{Body, Frame};
 use salvo::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use salvo::http::{HeaderValue, StatusCode};
-use salvo::{Request, Response, Writer as _, handler};
+use salvo::http::{HeaderValue, ResBody, StatusCode};
+use salvo::hyper::body::Bytes;
+use salvo::{BoxedError, Request, Response, Writer as _, handler};
+use tokio::sync::mpsc;
 
 use crate::announcer::Announcement;
-use crate::api_keys::Caller;
+use crate::api_keys::{ApiKeys, Caller};
 use crate::http::{ApiError, ApiResult, ErrorCode, State, query_value};
-use crate::live::{Filter, Live, Place, Seen, Watch};
+use crate::live::{Filter, Live, Seen, Watch};
 
 /// The pause between two signs of life of a stream on which nothing happens.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
 /// Seconds after which a refused stream is worth another try.
 const RETRY_AFTER_S: u32 = 5;
 
-/// Streams the events of the caller's team.
+/// Streams the events of the caller's team, for as long as the caller's key works.
 #[handler]
 pub(crate) async fn stream_events(
     live: State<Live>,
+    keys: State<ApiKeys>,
     caller: Caller,
     req: &mut Request,
     res: &mut Response,
@@ -45,22 +50,41 @@ pub(crate) async fn stream_events(
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-    let body = res.channel();
-    live.run(write(body, watch, place));
+    // One message at a time: what waits for its reader waits in the watch.
+    let (texts, body) = mpsc::channel(1);
+    res.body(ResBody::Boxed(Box::pin(StreamBody(body))));
+    live.run(keys.revocation(&caller), async move {
+        let _place = place;
+        write(texts, watch, HEARTBEAT_EVERY).await;
+    });
     Ok(())
 }
 
-/// Writes the stream until its reader is gone. The place is given back with it.
-async fn write(mut body: BodySender, mut watch: Watch, _place: Place) {
+/// The body of an answer that goes on. Unlike the one of [`Response::channel`], its writer can wait for
+/// its end: the server drops it as soon as its reader has hung up.
+struct StreamBody(mpsc::Receiver<Bytes>);
+
+impl Body for StreamBody {
+    type Data = Bytes;
+    type Error = BoxedError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxedError>>> {
+        self.get_mut().0.poll_recv(cx).map(|text| text.map(|text| Ok(Frame::data(text))))
+    }
+}
+
+/// Writes the stream until its reader is gone.
+async fn write(texts: mpsc::Sender<Bytes>, mut watch: Watch, heartbeat_every: Duration) {
     // The first comment has the head of the answer leave at once.
     let mut text = ": ringmail\n\n".to_owned();
-    while watch.meanwhile(body.send_data(text)).await.is_ok() {
+    while watch.meanwhile(texts.send(text.into())).await.is_ok() {
         text = tokio::select! {
             seen = watch.next() => match seen {
                 Some(seen) => message(&seen),
                 None => return,
             },
-            () = tokio::time::sleep(HEARTBEAT_EVERY) => ": still here\n\n".to_owned(),
+            () = texts.closed() => return,
+            () = tokio::time::sleep(heartbeat_every) => ": still here\n\n".to_owned(),
         };
     }
 }
@@ -77,8 +101,58 @@ fn message(seen: &Seen) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::timeout;
+
     use super::*;
+    use crate::announcer::Announcer;
+    use crate::http::ConnectionLimits;
     use crate::id::Id;
+
+    /// How long a test waits for what is to happen.
+    const WITHIN: Duration = Duration::from_secs(20);
+
+    fn watch(announcer: &Announcer) -> Watch {
+        Watch::new(announcer, Id::MIN, Filter::everything())
+    }
+
+    async fn read(body: &mut mpsc::Receiver<Bytes>) -> Bytes {
+        timeout(WITHIN, body.recv()).await.unwrap().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_stream_on_which_nothing_happens_shows_signs_of_life() {
+        let announcer = Announcer::default();
+        let (texts, mut body) = mpsc::channel(1);
+        let reading = async {
+            assert_eq!(read(&mut body).await, ": ringmail\n\n");
+            for _ in 0..3 {
+                assert_eq!(read(&mut body).await, ": still here\n\n");
+            }
+        };
+
+        tokio::select! {
+            () = write(texts, watch(&announcer), Duration::from_millis(1)) => panic!("the stream goes on"),
+            () = reading => {}
+        }
+        // docs/API.md names the pause.
+        assert_eq!(HEARTBEAT_EVERY, Duration::from_secs(15));
+        assert!(HEARTBEAT_EVERY < ConnectionLimits::default().answer_stall_max);
+    }
+
+    #[tokio::test]
+    async fn a_stream_ends_when_its_reader_hangs_up_though_nothing_happens() {
+        let announcer = Announcer::default();
+        let (texts, mut body) = mpsc::channel(1);
+        let hanging_up = async move {
+            read(&mut body).await;
+            tokio::task::yield_now().await;
+            drop(body);
+        };
+
+        let writing = write(texts, watch(&announcer), Duration::MAX);
+
+        timeout(WITHIN, async { tokio::join!(writing, hanging_up) }).await.unwrap();
+    }
 
     #[test]
     fn an_event_is_three_lines_and_a_gap_is_an_event_of_its_own() {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing::{error, info};
 
 use super::places::{self, Found, Progress};
-use super::store::{self, ErasureKey, ErasureRow, Target};
+use super::store::{self, ErasureKey, ErasureRow, Stage, Target};
 use crate::context::Context;
 use crate::id::TeamId;
 use crate::logs::{Barrier, Unwritten};
@@ -166,6 +166,10 @@ impl Erasures {
         let (progress, row) = written.await?;
         if changes_bodies {
             self.context.announcer.bodies_erased();
+        }
+        if matches!(walk.row.stage, Stage::Messages { .. } | Stage::LateMessages { .. }) {
+            // Those who watch keep bodies that webhooks may never have had.
+            self.context.announcer.announce_erasure(key.0);
         }
         walk.row = row;
         walk.is_ahead = false;

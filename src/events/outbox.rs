@@ -96,7 +96,8 @@ pub(super) struct Told {
 }
 
 /// Writes an event down for the endpoints that asked for its type, and announces it after the commit.
-/// `body` is asked for when anybody is there to hear it.
+/// `body` is asked for when anybody is there to hear it. Where it cannot be made because something does
+/// not read, those who watch do without: they are no reason for a fact to fail.
 pub(super) fn tell(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -105,11 +106,16 @@ pub(super) fn tell(
 ) -> Result<(), StoreError> {
     let Told { team, id, event_type, at_ms: _ } = told;
     let endpoints = subscribers(tx, team, event_type)?;
-    let is_heard = context.announcer.is_heard();
+    let is_heard = context.announcer.is_heard(team);
     if endpoints.is_empty() && !is_heard {
         return Ok(());
     }
-    let body = body()?;
+    let body = if endpoints.is_empty() {
+        skip_corrupt(body(), format_args!("what event {id} of team {team} would show to those who watch"))?
+    } else {
+        Some(body()?)
+    };
+    let Some(body) = body else { return Ok(()) };
     let announcement =
         is_heard.then(|| Announcement { team, id, event_type: event_type.as_str(), body: Arc::from(body.as_str()) });
     let is_queued = !endpoints.is_empty();
@@ -241,11 +247,69 @@ pub fn put_message(tx: &WriteTx<'_>, team: TeamId, event: EventId, message: &Mes
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::broadcast;
+
     use super::*;
+    use crate::announcer::Heard;
     use crate::store::Encoded;
 
     fn team(number: u8) -> TeamId {
         TeamId::from_bytes([number; 16])
+    }
+
+    /// Stores a fact and tells of an event of the first team, whose body is asked of `body`.
+    async fn tell_of(
+        context: &Context,
+        body: impl Fn() -> Result<String, StoreError> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let (telling, id, at_ms) = (context.clone(), context.id(), context.now_ms());
+        let told = Told { team: team(1), id, event_type: EventType::ContactCreated, at_ms };
+        let fact = MessageRow { event_type: told.event_type, at_ms, body: String::new() };
+        let write = move |tx: &WriteTx<'_>| {
+            tx.put(&EVENT_MESSAGES, &(team(9), id), &fact)?;
+            tell(tx, &telling, told, &body)
+        };
+        context.store.write(write).await
+    }
+
+    /// Returns the body that a listener hears of.
+    fn body_heard(heard: &mut broadcast::Receiver<Heard>) -> Arc<str> {
+        match heard.try_recv() {
+            Ok(Heard::Event(announcement)) => announcement.body,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_is_made_for_those_who_watch_the_team_and_for_no_other_s() {
+        let (_directory, context) = Context::temporary();
+        let theirs = context.announcer.listen(team(2));
+        tell_of(&context, || panic!("nobody hears of it")).await.unwrap();
+
+        let mut ours = context.announcer.listen(team(1));
+        tell_of(&context, || Ok("{}".into())).await.unwrap();
+
+        assert_eq!(&*body_heard(&mut ours), "{}");
+        assert!(theirs.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_read_costs_those_who_watch_the_event_and_nobody_the_fact() {
+        let (_directory, context) = Context::temporary();
+        let mut heard = context.announcer.listen(team(1));
+        let corrupt = || Err(StoreError::Corrupt("the content".into()));
+
+        tell_of(&context, corrupt).await.unwrap();
+        let failed = tell_of(&context, || Err(StoreError::Closed)).await;
+        assert!(matches!(failed, Err(StoreError::Closed)), "{failed:?}");
+        tell_of(&context, || Ok("{}".into())).await.unwrap();
+        assert_eq!(&*body_heard(&mut heard), "{}");
+
+        // An endpoint is owed its delivery.
+        let (webhook, types) = (context.id(), EventType::all().collect());
+        let write = move |tx: &WriteTx<'_>| subscribe(tx, team(1), webhook, types);
+        context.store.write::<_, StoreError>(write).await.unwrap();
+        assert!(matches!(tell_of(&context, corrupt).await, Err(StoreError::Corrupt(_))));
     }
 
     /// Puts `count` events into a team's outbox, each heard by two endpoints.

@@ -69,12 +69,14 @@ impl Live {
         Ok((place, Watch::new(&self.announcer, team, filter)))
     }
 
-    /// Runs what writes a stream, until it ends or the server stops.
-    pub fn run(&self, writing: impl Future<Output = ()> + Send + 'static) {
+    /// Runs what writes a stream, until it ends, its key is revoked or the server stops.
+    pub fn run(&self, revoked: CancellationToken, writing: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => {}
+                () = revoked.cancelled() => {}
                 () = writing => {}
             }
         });
@@ -132,19 +134,40 @@ mod tests {
         assert!(lock(&live.open).is_empty());
     }
 
-    #[tokio::test]
-    async fn a_stop_ends_streams_and_frees_their_places() {
-        let live = live();
-        let (place, _watch) = open(&live, 1).unwrap();
-        live.run(async move {
+    /// Runs a stream that does not end by itself.
+    fn run(live: &Live, revoked: &CancellationToken) {
+        let (place, _watch) = open(live, 1).unwrap();
+        live.run(revoked.clone(), async move {
             let _place = place;
             std::future::pending::<()>().await;
         });
+    }
+
+    #[tokio::test]
+    async fn a_stop_ends_streams_and_frees_their_places() {
+        let live = live();
+        run(&live, &CancellationToken::new());
 
         live.stop();
         live.tasks.close();
         live.tasks.wait().await;
 
         assert!(lock(&live.open).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_revoked_key_ends_its_own_streams_and_frees_their_places() {
+        let live = live();
+        let (revoked, kept) = (CancellationToken::new(), CancellationToken::new());
+        for key in [&revoked, &revoked, &kept] {
+            run(&live, key);
+        }
+
+        revoked.cancel();
+        while live.tasks.len() > 1 {
+            tokio::task::yield_now().await;
+        }
+
+        assert_eq!(lock(&live.open).values().sum::<usize>(), 1);
     }
 }

@@ -5,14 +5,16 @@ use std::future::Future;
 use std::pin::pin;
 
 use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use super::filter::Filter;
-use crate::announcer::{Announcement, Announcer};
+use crate::announcer::{Announcement, Announcer, Heard};
 use crate::id::TeamId;
 
-/// Events that a watcher keeps while it waits for whoever reads them.
-const KEPT_MAX: usize = 256;
+/// Events that a watcher keeps while it waits for whoever reads them: as many as may come at once.
+const KEPT_MAX: usize = 1_024;
+/// Bytes of their bodies.
+const KEPT_BYTES_MAX: usize = 4 << 20;
 /// The longest body that is shown, in bytes; an event with a longer one counts as missed.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
@@ -21,19 +23,22 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 pub enum Seen {
     /// An event.
     Event(Announcement),
-    /// So many events, at most, that it was too slow for.
+    /// So many events, at most, that it was too slow for, or that an erasure came before.
     Missed(u64),
 }
 
 /// A watcher.
 #[derive(Debug)]
 pub struct Watch {
-    heard: broadcast::Receiver<Announcement>,
-    team: TeamId,
+    heard: broadcast::Receiver<Heard>,
     filter: Filter,
+    /// Events that were missed before those that are kept.
+    missed_before: u64,
     kept: VecDeque<Announcement>,
+    /// Bytes of their bodies.
+    kept_bytes: usize,
     /// Events that came after those that are kept and found no room.
-    missed: u64,
+    missed_after: u64,
     /// Nothing will be announced any more.
     is_over: bool,
 }
@@ -41,18 +46,32 @@ pub struct Watch {
 impl Watch {
     /// Watches the events of a team from here on.
     pub fn new(announcer: &Announcer, team: TeamId, filter: Filter) -> Self {
-        Self { heard: announcer.listen(), team, filter, kept: VecDeque::new(), missed: 0, is_over: false }
+        Self {
+            heard: announcer.listen(team),
+            filter,
+            missed_before: 0,
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            missed_after: 0,
+            is_over: false,
+        }
     }
 
     /// Waits for the next thing to be seen; `None` when there will be nothing any more. Nothing is lost
     /// when the wait is given up.
     pub async fn next(&mut self) -> Option<Seen> {
         loop {
+            // An erasure may have been said since, and what it came after is not shown.
+            self.catch_up();
+            if self.missed_before > 0 {
+                return Some(Seen::Missed(std::mem::take(&mut self.missed_before)));
+            }
             if let Some(announcement) = self.kept.pop_front() {
+                self.kept_bytes -= announcement.body.len();
                 return Some(Seen::Event(announcement));
             }
-            if self.missed > 0 {
-                return Some(Seen::Missed(std::mem::take(&mut self.missed)));
+            if self.missed_after > 0 {
+                return Some(Seen::Missed(std::mem::take(&mut self.missed_after)));
             }
             if self.is_over {
                 return None;
@@ -63,7 +82,7 @@ impl Watch {
     }
 
     /// Waits for `work`, and goes on listening meanwhile: a reader that is slow for a moment misses
-    /// nothing, and events of other teams never make it miss its own.
+    /// nothing, and what an erasure came before is not kept until it reads on.
     pub async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
@@ -74,34 +93,67 @@ impl Watch {
         }
     }
 
-    fn take(&mut self, heard: Result<Announcement, RecvError>) {
+    /// Takes what has been said so far.
+    fn catch_up(&mut self) {
+        for _ in 0..self.heard.len() {
+            match self.heard.try_recv() {
+                Ok(heard) => self.take(Ok(heard)),
+                Err(TryRecvError::Lagged(count)) => self.take(Err(RecvError::Lagged(count))),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
+        }
+    }
+
+    fn take(&mut self, heard: Result<Heard, RecvError>) {
         match heard {
-            Ok(announcement) if announcement.team != self.team => {}
-            Ok(announcement) if !self.filter.lets_through(announcement.event_type) => {}
-            // What comes after a gap waits behind it.
-            Ok(announcement)
-                if self.missed == 0 && self.kept.len() < KEPT_MAX && announcement.body.len() <= BODY_BYTES_MAX =>
-            {
+            Ok(Heard::Event(announcement)) if !self.filter.lets_through(announcement.event_type) => {}
+            Ok(Heard::Event(announcement)) if self.has_room_for(&announcement) => {
+                self.kept_bytes += announcement.body.len();
                 self.kept.push_back(announcement);
             }
-            Ok(_) => self.missed += 1,
-            // Whose events these were is not known.
-            Err(RecvError::Lagged(count)) => self.missed = self.missed.saturating_add(count),
+            Ok(Heard::Event(_)) if self.kept.is_empty() => self.missed_before += 1,
+            Ok(Heard::Event(_)) => self.missed_after += 1,
+            Ok(Heard::Erasure) => self.let_go(),
+            // Whether these were asked for is not known, nor whether an erasure was among them.
+            Err(RecvError::Lagged(count)) => {
+                self.let_go();
+                self.missed_before = self.missed_before.saturating_add(count);
+            }
             Err(RecvError::Closed) => self.is_over = true,
         }
+    }
+
+    fn has_room_for(&self, announcement: &Announcement) -> bool {
+        let body_bytes = announcement.body.len();
+        // What comes after a gap waits behind it.
+        self.missed_after == 0
+            && self.kept.len() < KEPT_MAX
+            && body_bytes <= BODY_BYTES_MAX
+            && self.kept_bytes + body_bytes <= KEPT_BYTES_MAX
+    }
+
+    /// Has missed all that is kept.
+    fn let_go(&mut self) {
+        self.missed_before += std::mem::take(&mut self.missed_after) + self.kept.len() as u64;
+        self.kept = VecDeque::new();
+        self.kept_bytes = 0;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{EventId, Id};
+    use crate::id::EventId;
 
     const TEAM: TeamId = TeamId::from_bytes([1; 16]);
     const OTHER: TeamId = TeamId::from_bytes([2; 16]);
 
     fn announcement(team: TeamId, number: u8, event_type: &'static str) -> Announcement {
         Announcement { team, id: EventId::from_bytes([number; 16]), event_type, body: "{}".into() }
+    }
+
+    fn with_body(number: u8, body_bytes: usize) -> Announcement {
+        Announcement { body: "x".repeat(body_bytes).into(), ..announcement(TEAM, number, "email.sent") }
     }
 
     async fn number(watch: &mut Watch) -> u8 {
@@ -165,11 +217,110 @@ mod tests {
     async fn a_body_beyond_the_bound_is_missed() {
         let announcer = Announcer::default();
         let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
-        let body = "x".repeat(BODY_BYTES_MAX + 1).into();
 
-        announcer.announce(Announcement { team: TEAM, id: Id::MIN, event_type: "email.sent", body });
+        announcer.announce(with_body(1, BODY_BYTES_MAX + 1));
 
         assert!(matches!(watch.next().await, Some(Seen::Missed(1))));
+    }
+
+    #[tokio::test]
+    async fn bodies_beyond_the_bound_of_all_are_missed_and_room_comes_back() {
+        let announcer = Announcer::default();
+        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        let fitting = KEPT_BYTES_MAX / BODY_BYTES_MAX;
+
+        for _ in 0..2 {
+            for _ in 0..fitting {
+                announcer.announce(with_body(1, BODY_BYTES_MAX));
+            }
+            announcer.announce(with_body(2, 1));
+            for _ in 0..fitting {
+                assert_eq!(number(&mut watch).await, 1);
+            }
+            assert!(matches!(watch.next().await, Some(Seen::Missed(1))));
+        }
+        assert_eq!(watch.kept_bytes, 0);
+    }
+
+    #[tokio::test]
+    async fn a_thousand_events_at_once_are_seen_by_whoever_reads_on() {
+        let announcer = Announcer::default();
+        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+
+        for _ in 0..1_000 {
+            announcer.announce(announcement(TEAM, 1, "contact.created"));
+        }
+
+        for _ in 0..1_000 {
+            assert_eq!(number(&mut watch).await, 1);
+        }
+    }
+
+    /// Has the watcher hear what has been said while its reader takes nothing.
+    async fn stall(watch: &mut Watch) {
+        watch
+            .meanwhile(async {
+                for _ in 0..8 {
+                    tokio::task::yield_now().await;
+                }
+            })
+            .await;
+    }
+
+    #[tokio::test]
+    async fn an_erasure_wakes_a_watcher_to_let_go_of_what_came_before_it() {
+        let announcer = Announcer::default();
+        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        for number in 1..=2 {
+            announcer.announce(announcement(TEAM, number, "email.sent"));
+            stall(&mut watch).await;
+        }
+        assert_eq!(watch.kept.len(), 2);
+
+        announcer.announce_erasure(OTHER);
+        stall(&mut watch).await;
+        assert_eq!(watch.kept.len(), 2);
+        announcer.announce_erasure(TEAM);
+        stall(&mut watch).await;
+        assert_eq!((watch.kept.len(), watch.kept_bytes), (0, 0));
+
+        announcer.announce(announcement(TEAM, 3, "email.sent"));
+        assert!(matches!(watch.next().await, Some(Seen::Missed(2))));
+        assert_eq!(number(&mut watch).await, 3);
+    }
+
+    #[tokio::test]
+    async fn what_came_before_an_erasure_is_not_shown_after_it_to_whoever_was_not_listening() {
+        let announcer = Announcer::default();
+        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        for number in 1..=3 {
+            announcer.announce(announcement(TEAM, number, "email.sent"));
+        }
+        assert_eq!(number(&mut watch).await, 1);
+
+        announcer.announce_erasure(TEAM);
+        announcer.announce(announcement(TEAM, 4, "email.sent"));
+
+        assert!(matches!(watch.next().await, Some(Seen::Missed(2))));
+        assert_eq!(number(&mut watch).await, 4);
+    }
+
+    #[tokio::test]
+    async fn a_watcher_that_lost_something_lets_go_of_what_it_keeps_for_it_may_have_lost_an_erasure() {
+        let announcer = Announcer::default();
+        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        announcer.announce(announcement(TEAM, 1, "email.sent"));
+        announcer.announce(announcement(TEAM, 1, "email.sent"));
+        assert_eq!(number(&mut watch).await, 1);
+        assert_eq!(watch.kept.len(), 1);
+
+        announcer.announce_erasure(TEAM);
+        for _ in 0..3_000 {
+            announcer.announce(announcement(TEAM, 2, "email.sent"));
+        }
+
+        assert!(matches!(watch.next().await, Some(Seen::Missed(missed)) if missed > 1));
+        assert_eq!(number(&mut watch).await, 2);
     }
 
     #[tokio::test]

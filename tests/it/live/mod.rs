@@ -1,5 +1,6 @@
 //! Events as they happen, at the dashboard's door.
 
+mod erasure;
 mod refusals;
 mod stream;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringmail::clock::monotonic;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{PATH, open};
 use crate::support::{TestServer, email};
@@ -47,6 +47,26 @@ fn a_filter_lets_types_and_groups_through() {
     server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
 
     assert_eq!([stream.message().event, stream.message().event], ["email.delivered", "contact.created"]);
+}
+
+#[test]
+fn a_stream_ends_with_its_key() {
+    let server = TestServer::start();
+    let domain = server.post("/domains", &json!({ "name": "scoped.example" })).ok(201)["id"].clone();
+    let make = |fields| server.post("/api-keys", &fields).ok(201);
+    let (deleted, scoped) = (make(json!({ "name": "a" })), make(json!({ "name": "b", "domain_id": domain })));
+    let token = |key: &Value| key["token"].as_str().unwrap().to_owned();
+    let mut ours = open(&server, PATH, server.key());
+    let mut of_deleted = open(&server, PATH, &token(&deleted));
+    let mut of_scoped = open(&server, PATH, &token(&scoped));
+
+    server.delete(&format!("/api-keys/{}", deleted["id"].as_str().unwrap())).ok(200);
+    assert!(of_deleted.next().is_none());
+    server.delete(&format!("/domains/{}", domain.as_str().unwrap())).ok(200);
+    assert!(of_scoped.next().is_none());
+
+    server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
+    assert_eq!(ours.message().event, "contact.created");
 }
 
 #[test]
