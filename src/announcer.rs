@@ -38,6 +38,17 @@ pub enum Heard {
     Erasure,
 }
 
+#[cfg(test)]
+impl Heard {
+    /// Returns the body of an event.
+    pub(crate) fn body(self) -> Arc<str> {
+        match self {
+            Self::Event(announcement) => announcement.body,
+            Self::Erasure => panic!("an erasure was heard, and no event"),
+        }
+    }
+}
+
 /// Tells of events. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Announcer(Arc<Channels>);

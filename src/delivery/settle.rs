@@ -293,6 +293,7 @@ mod tests {
     use super::super::queue::claim;
     use super::super::queue::tests::{ADA, BOB, TEAM, put_due, row};
     use super::*;
+    use crate::announcer::Heard;
     use crate::emails::RecipientKind;
     use crate::events::{self, BounceType};
     use crate::store::tables::DUE;
@@ -367,13 +368,13 @@ mod tests {
     #[tokio::test]
     async fn the_content_is_opened_once_however_much_there_is_to_tell() {
         let (_directory, context) = Context::temporary();
-        let mut heard = context.announcer.listen();
+        let mut heard = context.announcer.listen(TEAM);
 
         let failed = Fate::Failed { reason: "rejected".into(), reply: None };
         settled(&context, LastEvent::Sent, [failed, delivered()]).await;
 
         assert_eq!(context.keyring.opened(), 2, "for the claim, and for the settlement");
-        let bodies: Vec<_> = std::iter::from_fn(|| heard.try_recv().ok()).map(|told| told.body).collect();
+        let bodies: Vec<_> = std::iter::from_fn(|| heard.try_recv().ok()).map(Heard::body).collect();
         assert_eq!(bodies.len(), 3);
         assert!(bodies.iter().all(|body| body.contains("X-Order")), "{bodies:?}");
     }

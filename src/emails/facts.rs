@@ -3,9 +3,9 @@
 use super::message_id;
 use super::store::{EmailRow, read_content};
 use crate::context::Context;
-use crate::events::{self, EmailFacts, Event};
+use crate::events::{self, ERASED, EmailFacts, Event};
 use crate::id::{EmailId, TeamId};
-use crate::store::{StoreError, WriteTx};
+use crate::store::{StoreError, WriteTx, skip_corrupt};
 
 /// Records the events of one email in the transactions of the facts they tell.
 pub(crate) struct Recorder {
@@ -65,9 +65,15 @@ fn read_headers(
     id: EmailId,
     row: &EmailRow,
 ) -> Result<Vec<(String, String)>, StoreError> {
-    // Header fields lie in the sealed content, which is opened for the few emails that have any.
-    let content = if row.has_headers { read_content(tx, &context.keyring, id)? } else { None };
-    Ok(content.map(|content| content.headers).unwrap_or_default())
+    // One that names a recipient who has been erased would be kept again with the event.
+    let is_erased = row.recipients.iter().any(|recipient| recipient.mailbox == ERASED);
+    if !row.has_headers || is_erased {
+        return Ok(Vec::new());
+    }
+    // They lie in the sealed content. Where that does not read, the event is told without them: it is a
+    // fact whatever became of the content.
+    let content = skip_corrupt(read_content(tx, &context.keyring, id), format_args!("the content of email {id}"))?;
+    Ok(content.flatten().map(|content| content.headers).unwrap_or_default())
 }
 
 /// Returns what the events of an email say of it, its header fields being at hand.
@@ -95,4 +101,63 @@ pub(crate) fn put_headers(
     use super::store::seal_content;
 
     seal_content(&context.keyring, id, &Content { headers, ..Content::default() }).put_content(tx, id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emails::model::{LastEvent, RecipientKind};
+    use crate::emails::store::{DeliveryState, RecipientRow};
+    use crate::id::Id;
+    use crate::store::Encoded;
+    use crate::store::tables::EMAIL_BODIES;
+
+    fn row() -> EmailRow {
+        let recipient = RecipientRow {
+            kind: RecipientKind::To,
+            mailbox: "ada@example.net".into(),
+            group: 0,
+            state: DeliveryState::Settled,
+            last_event: LastEvent::Sent,
+        };
+        EmailRow {
+            created_ms: 0,
+            from: "bob@example.com".into(),
+            domain: Id::MIN,
+            key: None,
+            recipients: vec![recipient],
+            reply_to: Vec::new(),
+            subject: String::new(),
+            tags: Vec::new(),
+            topic: None,
+            scheduled_ms: None,
+            attachments: Vec::new(),
+            has_headers: true,
+            last_event: LastEvent::Sent,
+            hidden: false,
+        }
+    }
+
+    async fn headers(context: &Context, id: EmailId, row: EmailRow) -> Vec<(String, String)> {
+        let reading = context.clone();
+        context.store.write(move |tx| read_headers(tx, &reading, id, &row)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn header_fields_are_told_unless_they_do_not_read_or_a_recipient_was_erased() {
+        let (_directory, context) = Context::temporary();
+        let id: EmailId = context.id();
+        let given = vec![("X-Order".to_owned(), "42".to_owned())];
+        let (putting, headers_given) = (context.clone(), given.clone());
+        let put = move |tx: &WriteTx<'_>| put_headers(tx, &putting, id, headers_given.clone());
+        context.store.write::<_, StoreError>(put).await.unwrap();
+        let (whole, mut erased) = (row(), row());
+        ERASED.clone_into(&mut erased.recipients[0].mailbox);
+
+        assert_eq!(headers(&context, id, whole.clone()).await, given);
+        assert_eq!(headers(&context, id, erased).await, []);
+        let spoil = move |tx: &WriteTx<'_>| tx.put_encoded(&EMAIL_BODIES, &(id, 0), &Encoded::blob(vec![0xff; 8]));
+        context.store.write::<_, StoreError>(spoil).await.unwrap();
+        assert_eq!(headers(&context, id, whole).await, []);
+    }
 }

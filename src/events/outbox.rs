@@ -274,10 +274,7 @@ mod tests {
 
     /// Returns the body that a listener hears of.
     fn body_heard(heard: &mut broadcast::Receiver<Heard>) -> Arc<str> {
-        match heard.try_recv() {
-            Ok(Heard::Event(announcement)) => announcement.body,
-            other => panic!("{other:?}"),
-        }
+        heard.try_recv().unwrap().body()
     }
 
     #[tokio::test]
@@ -307,7 +304,7 @@ mod tests {
 
         // An endpoint is owed its delivery.
         let (webhook, types) = (context.id(), EventType::all().collect());
-        let write = move |tx: &WriteTx<'_>| subscribe(tx, team(1), webhook, types);
+        let write = move |tx: &WriteTx<'_>| subscribe(tx, team(1), (webhook, 0), types);
         context.store.write::<_, StoreError>(write).await.unwrap();
         assert!(matches!(tell_of(&context, corrupt).await, Err(StoreError::Corrupt(_))));
     }

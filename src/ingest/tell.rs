@@ -284,6 +284,7 @@ mod tests {
     use super::super::name::tests::row;
     use super::super::verdict::reported;
     use super::*;
+    use crate::announcer::Heard;
     use crate::emails::RecipientKind;
     use crate::id::Id;
     use crate::store::tables::EMAILS;
@@ -328,10 +329,10 @@ mod tests {
         let team = teams::create(&context, "team").await.unwrap().unwrap().id;
 
         assert_eq!(opened_for_complaints(&context, context.id(), team).await, 0);
-        let mut heard = context.announcer.listen();
+        let mut heard = context.announcer.listen(team);
         assert_eq!(opened_for_complaints(&context, Id::MAX, team).await, 1);
 
-        let bodies = std::iter::from_fn(|| heard.try_recv().ok()).map(|told| told.body);
+        let bodies = std::iter::from_fn(|| heard.try_recv().ok()).map(Heard::body);
         assert_eq!(bodies.filter(|body| body.contains("X-Order")).count(), ADDRESSES.len());
     }
 

@@ -69,7 +69,8 @@ pub const EMAILS: Table<(TeamId, EmailId), EmailRow> = Table::new("emails-1");
 pub const EMAIL_BODIES: Table<(EmailId, u32), Blob> = Table::new("email_bodies-1");
 /// Attachments by their number in the email, sealed, in chunks of 256 KiB. Lives as long as the body.
 pub const ATTACHMENTS: Table<(EmailId, u16, u32), Blob> = Table::new("attachments-1");
-/// What was answered to an idempotency key, by expiry. Written with the emails; a day of rows.
+/// What was answered to an idempotency key, by expiry. Written with the emails; a day of rows,
+/// eight days of those of notices.
 pub const IDEMPOTENCY: Table<(u64, IdempotencyId), IdempotencyRow> = Table::new("idempotency-1");
 
 /// The queue: due time (ms), class (0 transactional, 1 broadcast), email, recipient group.
