@@ -1,12 +1,12 @@
-//! The use cases of API keys, and the cache that answers every request's question: whose key?
+//! The use cases of API keys. Every request's question, whose key, is answered from the cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use subtle::ConstantTimeEq as _;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::cache::Cache;
 use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, TOKEN_PREFIX, Token};
 use super::store::{ApiKeyRow, ApiKeyUseRow};
 use crate::clock::TimestampMs;
@@ -39,22 +39,6 @@ impl From<StoreError> for CreateKeyError {
     }
 }
 
-/// A key that works. Dropping it ends what runs under it.
-struct Cached {
-    token_hash: [u8; 32],
-    caller: Caller,
-    revoked: CancellationToken,
-}
-
-impl Drop for Cached {
-    fn drop(&mut self) {
-        self.revoked.cancel();
-    }
-}
-
-/// By the first half of the token's hash; the whole is compared in constant time.
-type Cache = HashMap<[u8; 16], Cached>;
-
 /// The API keys of the instance.
 pub struct ApiKeys {
     context: Context,
@@ -75,11 +59,10 @@ impl ApiKeys {
     /// [`StoreError`].
     pub fn load(context: Context, tasks: TaskTracker) -> Result<Arc<Self>, StoreError> {
         let cache = context.store.read_now::<_, StoreError>(|tx| {
-            let mut cache = HashMap::new();
+            let mut cache = Cache::default();
             let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
             tx.scan(&API_KEYS, &from, &to, Order::Ascending, |(team, id), row| {
-                let row = row.decode()?;
-                cache.insert(half(&row.token_hash), cached(team, id, &row));
+                cache.insert(team, id, &row.decode()?);
                 NEXT
             })?;
             Ok(cache)
@@ -90,14 +73,7 @@ impl ApiKeys {
 
     /// Returns whose token this is, and remembers that it was used.
     pub fn authenticate(&self, token: &Token) -> Option<Caller> {
-        let hash = token.hash();
-        let cache = self.cache.read().unwrap_or_else(PoisonError::into_inner);
-        let cached = cache.get(&half(&hash))?;
-        if !bool::from(cached.token_hash.ct_eq(&hash)) {
-            return None;
-        }
-        let caller = cached.caller;
-        drop(cache);
+        let caller = self.cache.read().unwrap_or_else(PoisonError::into_inner).caller(&token.hash())?;
         let minute = self.context.now_ms().div_euclid(USE_RESOLUTION_MS) * USE_RESOLUTION_MS;
         self.uses.lock().unwrap_or_else(PoisonError::into_inner).insert((caller.team, caller.key), minute);
         Some(caller)
@@ -106,9 +82,7 @@ impl ApiKeys {
     /// Returns what is cancelled once the caller's key is revoked, for answers that go on: a request is
     /// asked for its key at its beginning alone.
     pub fn revocation(&self, caller: &Caller) -> CancellationToken {
-        let cache = self.cache.read().unwrap_or_else(PoisonError::into_inner);
-        let is_asked = |cached: &&Cached| cached.caller.team == caller.team && cached.caller.key == caller.key;
-        cache.values().find(is_asked).map_or_else(cancelled, |cached| cached.revoked.clone())
+        self.cache.read().unwrap_or_else(PoisonError::into_inner).revocation(caller)
     }
 
     /// Makes a key with a token of its own; the token is in this answer and nowhere else.
@@ -152,11 +126,7 @@ impl ApiKeys {
             store.write(insert).await?;
             Ok::<_, CreateKeyError>(row)
         };
-        let row = self
-            .change(commit, move |cache, row| {
-                cache.insert(half(&row.token_hash), cached(team, id, row));
-            })
-            .await?;
+        let row = self.change(commit, move |cache, row| cache.insert(team, id, row)).await?;
         Ok(row.key(team, id, None))
     }
 
@@ -203,7 +173,7 @@ impl ApiKeys {
         let store = self.context.store.clone();
         let commit = async move { store.write(move |tx| delete_row(tx, team, id)).await };
         self.change(commit, move |cache, _| {
-            cache.retain(|_, Cached { caller, .. }| caller.team != team || caller.key != id);
+            cache.revoke(|caller| caller.team == team && caller.key == id);
         })
         .await
     }
@@ -220,7 +190,7 @@ impl ApiKeys {
         commit: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.change(commit, move |cache, _| {
-            cache.retain(|_, Cached { caller, .. }| caller.team != team || caller.domain != Some(domain));
+            cache.revoke(|caller| caller.team == team && caller.domain == Some(domain));
         })
         .await
     }
@@ -306,24 +276,6 @@ fn draw_token() -> Token {
 
 fn checked_name(name: &str) -> Option<String> {
     one_line(name, NAME_CHARS_MAX).map(str::to_owned)
-}
-
-fn half(hash: &[u8; 32]) -> [u8; 16] {
-    let mut half = [0; 16];
-    half.copy_from_slice(&hash[..16]);
-    half
-}
-
-fn cached(team: TeamId, id: ApiKeyId, row: &ApiKeyRow) -> Cached {
-    let caller = Caller { key: id, team, permission: row.permission, domain: row.domain };
-    Cached { token_hash: row.token_hash, caller, revoked: CancellationToken::new() }
-}
-
-/// The key went between the request's beginning and the question.
-fn cancelled() -> CancellationToken {
-    let token = CancellationToken::new();
-    token.cancel();
-    token
 }
 
 #[cfg(test)]

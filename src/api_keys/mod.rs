@@ -4,10 +4,11 @@
 //! last four characters. Requests are answered from a cache in memory that every change of a key
 //! goes through.
 //!
-//! `model.rs` keys, permissions, callers; `store.rs` rows; `keys.rs` the use cases and the cache;
-//! `api.rs` the endpoints.
+//! `model.rs` keys, permissions, callers; `store.rs` rows; `cache.rs` the keys that work; `keys.rs` the
+//! use cases; `api.rs` the endpoints.
 
 pub mod api;
+mod cache;
 mod keys;
 mod model;
 mod store;

@@ -1,0 +1,65 @@
+//! The keys that work, in memory.
+
+use std::collections::HashMap;
+
+use subtle::ConstantTimeEq as _;
+use tokio_util::sync::CancellationToken;
+
+use super::model::Caller;
+use super::store::ApiKeyRow;
+use crate::id::{ApiKeyId, TeamId};
+
+/// By the first half of the token's hash; the whole is compared in constant time.
+#[derive(Default)]
+pub(super) struct Cache(HashMap<[u8; 16], Cached>);
+
+/// A key that works. Dropping it ends what runs under it.
+struct Cached {
+    token_hash: [u8; 32],
+    caller: Caller,
+    revoked: CancellationToken,
+}
+
+impl Drop for Cached {
+    fn drop(&mut self) {
+        self.revoked.cancel();
+    }
+}
+
+impl Cache {
+    pub(super) fn insert(&mut self, team: TeamId, id: ApiKeyId, row: &ApiKeyRow) {
+        let caller = Caller { key: id, team, permission: row.permission, domain: row.domain };
+        let cached = Cached { token_hash: row.token_hash, caller, revoked: CancellationToken::new() };
+        self.0.insert(half(&row.token_hash), cached);
+    }
+
+    /// Returns whose token has that hash.
+    pub(super) fn caller(&self, token_hash: &[u8; 32]) -> Option<Caller> {
+        let cached = self.0.get(&half(token_hash))?;
+        bool::from(cached.token_hash.ct_eq(token_hash)).then_some(cached.caller)
+    }
+
+    /// Removes the keys that are revoked, and ends what runs under them.
+    pub(super) fn revoke(&mut self, is_revoked: impl Fn(&Caller) -> bool) {
+        self.0.retain(|_, cached| !is_revoked(&cached.caller));
+    }
+
+    /// Returns what is cancelled once the caller's key is revoked.
+    pub(super) fn revocation(&self, caller: &Caller) -> CancellationToken {
+        let is_asked = |cached: &&Cached| cached.caller.team == caller.team && cached.caller.key == caller.key;
+        self.0.values().find(is_asked).map_or_else(cancelled, |cached| cached.revoked.clone())
+    }
+}
+
+/// The key went between the request's beginning and the question.
+fn cancelled() -> CancellationToken {
+    let token = CancellationToken::new();
+    token.cancel();
+    token
+}
+
+fn half(hash: &[u8; 32]) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash[..16]);
+    half
+}
