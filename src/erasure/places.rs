@@ -22,17 +22,15 @@
 //! day it lives, the start of a tag that a permissive batch refused. `tests/tables.rs` says of every
 //! table which of these it is.
 
-use super::captured;
-use super::store::{ErasureKey, ErasureRow, LogSpan, Stage, Target, among};
-use super::told;
+use super::store::{ErasureKey, ErasureRow, LogSpan, Stage, Target};
+use super::{audience, captured, told};
 use crate::delivery;
 use crate::emails::{self, EmailErasure};
-use crate::events::{self, Reach};
+use crate::events;
 use crate::id::{CapturedId, EmailId, EventId, Id, LogId};
 use crate::logs;
 use crate::store::tables::{EMAILS, ERASURES};
 use crate::store::{Keyring, NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
-use crate::suppressions::{self, Erased};
 use crate::webhooks::DeliveryPlace;
 
 /// Emails looked at in one read, each with its events and its conversations.
@@ -97,22 +95,16 @@ pub(super) enum Progress {
 
 /// Looks at the place that an erasure has come to.
 pub(super) fn look(tx: &impl Reads, keyring: &Keyring, row: &ErasureRow, target: &Target) -> Result<Found, StoreError> {
-    let of_events = |(hits, next)| Found::AudienceEvents(Page { hits, next });
-    let named = |id| Reach::Named(target.at(id));
-    let entries = |_| Reach::Entries(&row.late_entries);
     match row.stage {
         Stage::Suppressions => Ok(Found::Suppressions),
         Stage::Emails { after } => page_of_emails(tx, after, target).map(Found::Emails),
         Stage::Captured { after } | Stage::LateCaptured { after } => {
             captured::page(tx, target, after).map(Found::Captured)
         }
-        Stage::AudienceEvents { after } => {
-            events::audience_page(tx, target.team, (after, target.until()), named, ROWS_MAX).map(of_events)
+        Stage::AudienceEvents { after } | Stage::LateAudienceEvents { after } => {
+            audience::page_of_events(tx, row, target, after).map(Found::AudienceEvents)
         }
         Stage::OnTheirWay => arrived(tx, row, target),
-        Stage::LateAudienceEvents { after } => {
-            events::audience_page(tx, target.team, (after, Id::MAX), entries, ROWS_MAX).map(of_events)
-        }
         Stage::Messages { after } | Stage::LateMessages { after } => {
             told::messages(tx, row, target, after).map(Found::Messages)
         }
@@ -190,17 +182,13 @@ pub(super) fn erase(
     }
     let progress = match found {
         Found::Suppressions => {
-            for (address, until) in &target.hashes {
-                let made = Erased::Until(among(*until));
-                let erased = suppressions::erase(tx, target.team, address, made);
-                skip_corrupt(erased, format_args!("an entry of the suppression list of team {}", target.team))?;
-            }
+            audience::erase_listed(tx, target)?;
             row.stage = Stage::Emails { after: Id::MIN };
             Progress::More
         }
         Found::Emails(page) => erase_emails(tx, &mut row, target, page)?,
         Found::Captured(page) => captured::erase(tx, &mut row, page)?,
-        Found::AudienceEvents(page) => erase_audience_events(tx, &mut row, target, page)?,
+        Found::AudienceEvents(page) => audience::erase_events(tx, &mut row, target, page)?,
         Found::Messages(page) => told::erase_messages(tx, &mut row, target, page)?,
         Found::Deliveries(page) => told::erase_deliveries(tx, &mut row, target, page)?,
         Found::RequestLogAhead => begin_requests(tx, &mut row, target)?,
@@ -271,7 +259,15 @@ fn erase_emails(
         }
         after = *id;
     }
-    row.stage = page.next.map_or(Stage::Captured { after: Id::MIN }, |after| Stage::Emails { after });
+    row.stage = match page.next {
+        Some(after) => Stage::Emails { after },
+        None => {
+            // Each of them was open to reports until it was come to, and those that have settled are open no
+            // more: what came meanwhile is all there will be of it.
+            audience::erase_brought(tx, row, target)?;
+            Stage::Captured { after: Id::MIN }
+        }
+    };
     Ok(Progress::More)
 }
 
@@ -291,26 +287,6 @@ fn erase_email(
         delivery::erase_attempts(tx, id, addresses)?;
     }
     Ok(erased)
-}
-
-fn erase_audience_events(
-    tx: &WriteTx<'_>,
-    row: &mut ErasureRow,
-    target: &Target,
-    page: &Page<EventId>,
-) -> Result<Progress, StoreError> {
-    let is_late = matches!(row.stage, Stage::LateAudienceEvents { .. });
-    for id in &page.hits {
-        let reach = if is_late { Reach::Entries(&row.late_entries) } else { Reach::Named(target.at(*id)) };
-        events::erase_audience(tx, target.team, *id, &reach)?;
-    }
-    row.stage = match (page.next, is_late) {
-        (Some(after), false) => Stage::AudienceEvents { after },
-        (Some(after), true) => Stage::LateAudienceEvents { after },
-        (None, false) => Stage::Messages { after: Id::MIN },
-        (None, true) => Stage::LateMessages { after: Id::MIN },
-    };
-    Ok(Progress::More)
 }
 
 /// Fixes how far the log is gone through. Whoever asks has seen every request written that could have
@@ -372,15 +348,8 @@ fn erase_arrived(
         }
         done.push(*id);
     }
-    // A bounce lists the address, with the email that it bounced from.
     if !done.is_empty() {
-        for (address, until) in &target.hashes {
-            let until = among(*until);
-            let concerned: Vec<EmailId> = done.iter().copied().filter(|id| *id <= until).collect();
-            let erased = suppressions::erase(tx, target.team, address, Erased::BroughtBy(&concerned));
-            let what = format_args!("an entry of the suppression list of team {}", target.team);
-            row.late_entries.extend(skip_corrupt(erased, what)?.flatten());
-        }
+        audience::erase_brought(tx, row, target)?;
     }
     row.on_their_way.retain(|id| !done.contains(id));
     match row.rest_after {

@@ -39,7 +39,8 @@ pub struct ErasureRow {
     /// Whether there were any.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) waited: bool,
-    /// Entries of the suppression list that those emails brought, which are erased already.
+    /// Entries of the suppression list that emails from before the requests brought after them, which
+    /// are erased already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) late_entries: Vec<SuppressionId>,
     /// The last email before the first that had not settled and is not among those: emails after it are

@@ -3,7 +3,8 @@
 
 use super::places::{Page, Progress, ROWS_MAX};
 use super::store::{ErasureRow, LogSpan, Stage, Target};
-use crate::events::{self, MessageReach};
+use crate::address::AddressSet;
+use crate::events::{self, MessageSubject};
 use crate::id::{EventId, Id};
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::webhooks::{self, DeliveryPlace};
@@ -15,9 +16,8 @@ pub(super) fn messages(
     target: &Target,
     after: EventId,
 ) -> Result<Page<EventId>, StoreError> {
-    let until = if is_late(row) { Id::MAX } else { target.until() };
-    let reach = |id| reach(row, target, id);
-    let (hits, next) = events::message_page(tx, target.team, (after, until), reach, ROWS_MAX)?;
+    let reach = |event, subject| reach(row, target, event, subject);
+    let (hits, next) = events::message_page(tx, target.team, after, &target.all(), reach, ROWS_MAX)?;
     Ok(Page { hits, next })
 }
 
@@ -29,7 +29,8 @@ pub(super) fn erase_messages(
     page: &Page<EventId>,
 ) -> Result<Progress, StoreError> {
     for id in &page.hits {
-        events::erase_message(tx, target.team, *id, &reach(row, target, *id))?;
+        let reach = |subject| reach(row, target, *id, subject);
+        events::erase_message(tx, target.team, *id, &target.all(), reach)?;
     }
     row.stage = match (page.next, is_late(row)) {
         (Some(after), false) => Stage::Messages { after },
@@ -74,11 +75,12 @@ fn is_late(row: &ErasureRow) -> bool {
     matches!(row.stage, Stage::LateMessages { .. } | Stage::LateDeliveries { .. })
 }
 
-fn reach<'a>(row: &'a ErasureRow, target: &Target, id: EventId) -> MessageReach<'a> {
-    if is_late(row) {
-        // Between requests that go along with one another nothing is told apart here.
-        MessageReach::Late { addresses: target.all(), emails_until: target.until(), entries: &row.late_entries }
-    } else {
-        MessageReach::Named(target.at(id))
+/// Returns what is taken out of the body of an event.
+fn reach(row: &ErasureRow, target: &Target, event: EventId, subject: MessageSubject) -> AddressSet {
+    match subject {
+        // What is told of an email repeats what it says, whenever that is.
+        MessageSubject::Email(email) => target.at(email),
+        MessageSubject::Entry(entry) if row.late_entries.contains(&entry) => target.all(),
+        MessageSubject::Entry(_) | MessageSubject::Other => target.at(event),
     }
 }

@@ -88,27 +88,27 @@ fn erase_if(text: &mut String, is_meant: impl Fn(&str) -> bool) -> bool {
 
 /// Which events about the audience an erasure reaches.
 #[derive(Clone, Debug)]
-pub(crate) enum Reach<'a> {
-    /// Those that name one of the addresses.
-    Named(AddressSet),
+pub(crate) struct Reach<'a> {
+    /// Those that name one of these addresses.
+    pub(crate) addresses: AddressSet,
     /// Those about one of these entries of the suppression list.
-    Entries(&'a [SuppressionId]),
+    pub(crate) entries: &'a [SuppressionId],
 }
 
-/// Reads up to `rows_max` events of the team after `after` and up to `until`; returns those that are
-/// reached, as `reach` says for each, and where the next page begins unless this is the last.
+/// Reads up to `rows_max` events of the team after `after`; returns those that are reached, as `reach`
+/// says for each, and where the next page begins unless this is the last.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn audience_page<'a>(
     tx: &impl Reads,
     team: TeamId,
-    (after, until): (EventId, EventId),
+    after: EventId,
     reach: impl Fn(EventId) -> Reach<'a>,
     rows_max: usize,
 ) -> Result<(Vec<EventId>, Option<EventId>), StoreError> {
     let (mut hits, mut seen, mut next) = (Vec::new(), 0, None);
-    tx.scan(&AUDIENCE_EVENTS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
+    tx.scan(&AUDIENCE_EVENTS, &(team, after), &(team, Id::MAX), Order::Ascending, |(_, id), row| {
         if id == after {
             return NEXT;
         }
@@ -146,8 +146,9 @@ pub(crate) fn erase_audience(
 /// Returns whether there was anything to take out.
 fn erase_audience_event(event: &mut AudienceEvent, reach: &Reach<'_>) -> bool {
     let AudienceEvent { kind: _, at_ms: _, subject } = event;
-    match (subject, reach) {
-        (AudienceSubject::Contact { contact, source: _, topic }, Reach::Named(addresses)) => {
+    let Reach { addresses, entries } = reach;
+    match subject {
+        AudienceSubject::Contact { contact, source: _, topic } => {
             let ContactSnapshot { id: _, email, first_name, last_name, unsubscribed: _, updated_ms: _, segments: _ } =
                 contact;
             // The names leave with the address.
@@ -159,14 +160,9 @@ fn erase_audience_event(event: &mut AudienceEvent, reach: &Reach<'_>) -> bool {
                 .is_some_and(|TopicSnapshot { id: _, name }| erase_if(name, |text| addresses.is_mentioned_in(text)));
             is_meant || of_topic || gone.iter().any(Option::is_some)
         }
-        (AudienceSubject::Suppression(entry), reach) => {
+        AudienceSubject::Suppression(entry) => {
             let SuppressionSnapshot { id, email, origin: _, source: _, created_ms: _ } = entry;
-            let is_meant = match reach {
-                Reach::Named(addresses) => addresses.contains(email),
-                Reach::Entries(entries) => email != ERASED && entries.contains(id),
-            };
-            erase_if(email, |_| is_meant)
+            erase_if(email, |text| addresses.contains(text) || (text != ERASED && entries.contains(id)))
         }
-        (AudienceSubject::Contact { .. }, Reach::Entries(_)) => false,
     }
 }

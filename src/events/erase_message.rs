@@ -5,47 +5,43 @@ use serde_json::Value as Json;
 use super::audience::ERASED;
 use super::outbox::MessageRow;
 use crate::address::AddressSet;
-use crate::id::{EmailId, EventId, SuppressionId, TeamId};
+use crate::id::{EmailId, EventId, Id, SuppressionId, TeamId};
 use crate::store::tables::EVENT_MESSAGES;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 
-/// Which bodies an erasure reaches.
-#[derive(Clone, Debug)]
-pub(crate) enum MessageReach<'a> {
-    /// Those that mention one of the addresses.
-    Named(AddressSet),
-    /// Of those the ones that tell of an email up to `emails_until`, and those about one of `entries` of
-    /// the suppression list: what came of emails that were on their way.
-    Late {
-        /// The addresses.
-        addresses: AddressSet,
-        /// The last email.
-        emails_until: EmailId,
-        /// The entries.
-        entries: &'a [SuppressionId],
-    },
+/// What a body tells of, as far as that says which addresses are taken out of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MessageSubject {
+    /// An email.
+    Email(EmailId),
+    /// An entry of the suppression list.
+    Entry(SuppressionId),
+    /// Anything else.
+    Other,
 }
 
-/// Reads up to `rows_max` bodies of the team after `after` and up to `until`; returns those that are
-/// reached, as `reach` says for each, and where the next page begins unless this is the last. One that
-/// does not read is passed over.
+/// Reads up to `rows_max` bodies of the team after `after`; returns those that mention an address that
+/// is taken out of them, and where the next page begins unless this is the last. `reach` says which
+/// those are, some of `addresses`, for an event and what it tells of. One that does not read is passed
+/// over.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn message_page<'a>(
+pub(crate) fn message_page(
     tx: &impl Reads,
     team: TeamId,
-    (after, until): (EventId, EventId),
-    reach: impl Fn(EventId) -> MessageReach<'a>,
+    after: EventId,
+    addresses: &AddressSet,
+    reach: impl Fn(EventId, MessageSubject) -> AddressSet,
     rows_max: usize,
 ) -> Result<(Vec<EventId>, Option<EventId>), StoreError> {
     let (mut hits, mut seen, mut next) = (Vec::new(), 0, None);
-    tx.scan(&EVENT_MESSAGES, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
+    tx.scan(&EVENT_MESSAGES, &(team, after), &(team, Id::MAX), Order::Ascending, |(_, id), row| {
         if id == after {
             return NEXT;
         }
         let row = skip_corrupt(row.decode(), format_args!("message {id} of team {team}"))?;
-        if row.is_some_and(|row| erased(&row.body, &reach(id)).is_some()) {
+        if row.is_some_and(|row| erased(&row.body, addresses, |subject| reach(id, subject)).is_some()) {
             hits.push(id);
         }
         seen += 1;
@@ -58,7 +54,8 @@ pub(crate) fn message_page<'a>(
     Ok((hits, next))
 }
 
-/// Takes what is reached out of the body of an event.
+/// Takes addresses out of the body of an event: those of `addresses` that `reach` says for what it
+/// tells of.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -66,36 +63,37 @@ pub(crate) fn erase_message(
     tx: &WriteTx<'_>,
     team: TeamId,
     event: EventId,
-    reach: &MessageReach<'_>,
+    addresses: &AddressSet,
+    reach: impl Fn(MessageSubject) -> AddressSet,
 ) -> Result<(), StoreError> {
     let Some(row) = tx.get(&EVENT_MESSAGES, &(team, event))? else { return Ok(()) };
-    if let Some(body) = erased(&row.body, reach) {
+    if let Some(body) = erased(&row.body, addresses, reach) {
         tx.put(&EVENT_MESSAGES, &(team, event), &MessageRow { body, ..row })?;
     }
     Ok(())
 }
 
 /// Returns the body without what is reached; `None` when it holds nothing of it.
-fn erased(body: &str, reach: &MessageReach<'_>) -> Option<String> {
+fn erased(body: &str, addresses: &AddressSet, reach: impl Fn(MessageSubject) -> AddressSet) -> Option<String> {
     // Without escapes a JSON text says what it reads, and most bodies mention nobody who is erased.
-    let (MessageReach::Named(addresses) | MessageReach::Late { addresses, .. }) = reach;
     if !body.contains('\\') && !addresses.is_mentioned_in(body) {
         return None;
     }
     // What does not read is no body that was made here, and is taken for one text.
     let mut body = serde_json::from_str(body).unwrap_or_else(|_| Json::String(body.to_owned()));
-    let is_changed = is_reached(&body, reach) && erase_body(&mut body, addresses);
-    is_changed.then(|| body.to_string())
+    let reached = reach(subject(&body));
+    erase_body(&mut body, &reached).then(|| body.to_string())
 }
 
-fn is_reached(body: &Json, reach: &MessageReach<'_>) -> bool {
-    let MessageReach::Late { addresses: _, emails_until, entries } = reach else { return true };
+/// Returns what a body tells of.
+fn subject(body: &Json) -> MessageSubject {
     let id = |field: &str| body["data"][field].as_str();
-    match body["type"].as_str().and_then(|name| name.split('.').next()) {
-        Some("email") => id("email_id").and_then(EmailId::parse).is_some_and(|email| email <= *emails_until),
-        Some("suppression") => id("id").and_then(SuppressionId::parse).is_some_and(|entry| entries.contains(&entry)),
-        _ => false,
-    }
+    let subject = match body["type"].as_str().and_then(|name| name.split('.').next()) {
+        Some("email") => id("email_id").and_then(EmailId::parse).map(MessageSubject::Email),
+        Some("suppression") => id("id").and_then(SuppressionId::parse).map(MessageSubject::Entry),
+        _ => None,
+    };
+    subject.unwrap_or(MessageSubject::Other)
 }
 
 /// Returns whether there was anything to take out.
@@ -133,14 +131,17 @@ mod tests {
 
     use super::*;
     use crate::address::EmailAddress;
-    use crate::id::Id;
 
     fn set() -> AddressSet {
         AddressSet::new(&["ada@example.com", "\"b\\\"c\"@example.com"].map(|text| EmailAddress::parse(text).unwrap()))
     }
 
+    fn without_anybody(body: &str) -> Option<String> {
+        erased(body, &set(), |_| set())
+    }
+
     fn without_ada(body: &Json) -> Option<Json> {
-        erased(&body.to_string(), &MessageReach::Named(set())).map(|body| serde_json::from_str(&body).unwrap())
+        without_anybody(&body.to_string()).map(|body| serde_json::from_str(&body).unwrap())
     }
 
     #[test]
@@ -191,31 +192,29 @@ mod tests {
         let body = json!({ "type": "email.sent", "data": { "to": ["\"b\\\"c\"@example.com"] } });
         assert_eq!(without_ada(&body).unwrap()["data"]["to"], json!(["[erased]"]));
         let escaped = r#"{"type":"email.sent","data":{"to":["\u0061da\u0040example.com"]}}"#;
-        let read = erased(escaped, &MessageReach::Named(set())).unwrap();
+        let read = without_anybody(escaped).unwrap();
         assert_eq!(read, r#"{"data":{"to":["[erased]"]},"type":"email.sent"}"#);
-        assert_eq!(erased("ada@example.com {", &MessageReach::Named(set())).as_deref(), Some("\"[erased]\""));
+        assert_eq!(without_anybody("ada@example.com {").as_deref(), Some("\"[erased]\""));
     }
 
     #[test]
-    fn late_bodies_are_those_of_earlier_emails_and_of_the_entries_they_brought() {
-        let (early, late): (EmailId, EmailId) = (Id::first_at(1_000), Id::first_at(2_000));
-        let (entry, other): (SuppressionId, SuppressionId) = (Id::first_at(3_000), Id::first_at(4_000));
-        let set = set();
-        let reach = MessageReach::Late { addresses: set.clone(), emails_until: early, entries: &[entry] };
-        let email =
-            |id: EmailId| json!({ "type": "email.sent", "data": { "email_id": id, "to": ["ada@example.com"] } });
-        let listed = |id: SuppressionId| json!({ "type": "suppression.added", "data": { "id": id, "email": "ada@example.com" } });
-        let contact = json!({ "type": "contact.created", "data": { "id": "x", "email": "ada@example.com" } });
-        for (body, is_reached) in [
-            (email(early), true),
-            (email(late), false),
-            (listed(entry), true),
-            (listed(other), false),
-            (contact, false),
-            (json!({ "type": "email.sent", "data": "ada@example.com" }), false),
-            (json!("ada@example.com"), false),
+    fn a_body_says_what_it_tells_of() {
+        let (email, entry): (EmailId, SuppressionId) = (Id::first_at(1_000), Id::first_at(2_000));
+        for (body, expected) in [
+            (json!({ "type": "email.sent", "data": { "email_id": email } }), MessageSubject::Email(email)),
+            (json!({ "type": "email.sent", "data": { "email_id": "x", "id": email } }), MessageSubject::Other),
+            (json!({ "type": "email.sent", "data": "x" }), MessageSubject::Other),
+            (json!({ "type": "suppression.added", "data": { "id": entry } }), MessageSubject::Entry(entry)),
+            (json!({ "type": "contact.created", "data": { "id": entry } }), MessageSubject::Other),
+            (json!("x"), MessageSubject::Other),
         ] {
-            assert_eq!(erased(&body.to_string(), &reach).is_some(), is_reached, "{body}");
+            assert_eq!(subject(&body), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn addresses_that_are_not_taken_out_of_a_body_stay_in_it() {
+        let nobody = set().from_list(1);
+        assert_eq!(erased("\"ada@example.com\"", &set(), |_| nobody.clone()), None);
     }
 }

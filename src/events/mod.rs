@@ -29,7 +29,7 @@ pub use audience::{
     SuppressionSnapshot, TopicSnapshot, record_audience,
 };
 pub(crate) use erase::{Reach, audience_page, erase_audience, erase_of_email, of_email_hold};
-pub(crate) use erase_message::{MessageReach, erase_message, message_page};
+pub(crate) use erase_message::{MessageSubject, erase_message, message_page};
 pub use model::{Bounce, BounceType, Click, Detail, Event, Kind, Open};
 pub use outbox::{
     Departed, MessageRow, OutboxRow, Outgoing, SubscriptionsRow, Term, message, put_message, subscribe, take_outgoing,

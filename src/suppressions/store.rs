@@ -269,11 +269,11 @@ fn remove_row(
 
 /// Which entries an erasure takes the address out of.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Erased<'a> {
+pub(crate) enum Erased {
     /// Those that were made up to this one.
     Until(SuppressionId),
-    /// Those that one of these emails brought.
-    BroughtBy(&'a [EmailId]),
+    /// Those that an email up to this one brought, whenever they were made.
+    BroughtUpTo(EmailId),
 }
 
 /// Takes the address out of its entry, whose hash goes on blocking. Returns the entry when there was
@@ -285,12 +285,12 @@ pub(crate) fn erase(
     tx: &WriteTx<'_>,
     team: TeamId,
     address: &AddressHash,
-    which: Erased<'_>,
+    which: Erased,
 ) -> Result<Option<SuppressionId>, StoreError> {
     let Some((id, row)) = find_listed(tx, team, address)? else { return Ok(None) };
     let is_meant = match which {
         Erased::Until(until) => id <= until,
-        Erased::BroughtBy(emails) => row.source.is_some_and(|source| emails.contains(&source)),
+        Erased::BroughtUpTo(email) => row.source.is_some_and(|source| source <= email),
     };
     if !is_meant {
         return Ok(None);

@@ -6,7 +6,7 @@ use super::store::{Added, Erased, add, blocks, erase, find, find_listed, is_opte
 use crate::address::EmailAddress;
 use crate::context::Context;
 use crate::events::{AudienceEvent, AudienceSubject, ERASED, Source};
-use crate::id::{Id, SuppressionId, TeamId};
+use crate::id::{EmailId, Id, SuppressionId, TeamId};
 use crate::store::page::{Cursor, Page, PageError, PageQuery};
 use crate::store::tables::{AUDIENCE_EVENTS, SUPPRESSION_ORIGINS};
 use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
@@ -139,9 +139,8 @@ async fn an_erased_address_goes_on_blocking_and_is_found_by_its_id_alone() {
         let ada = address("Ada@example.com");
         let id = add(tx, context, TEAM, &ada, Cause::listed(Origin::Manual, Source::Api)).unwrap().id();
 
-        let by_another = Erased::BroughtBy(&[context.id()]);
         for (which, erased) in [
-            (by_another, None),
+            (Erased::BroughtUpTo(Id::MAX), None),
             (Erased::Until(Id::MIN), None),
             (Erased::Until(id), Some(id)),
             (Erased::Until(id), None),
@@ -161,6 +160,23 @@ async fn an_erased_address_goes_on_blocking_and_is_found_by_its_id_alone() {
         remove(tx, context, TEAM, id, row, Source::Api).unwrap();
         assert!(!blocks(tx, TEAM, &ada.identity_hash(), SendKind::Topic).unwrap());
         assert_eq!(told(tx)[1], ("suppression.removed", ERASED.into(), "manual".into(), Some(Source::Api)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_address_is_erased_by_the_email_that_brought_it_whenever_that_was() {
+    within(|tx, context| {
+        let ada = address("ada@example.com");
+        let (earlier, email): (EmailId, EmailId) = (context.id(), context.id());
+        let id = add(tx, context, TEAM, &ada, Cause::complaint(email)).unwrap().id();
+
+        for (up_to, erased) in [(earlier, None), (email, Some(id)), (email, None)] {
+            let which = Erased::BroughtUpTo(up_to);
+            assert_eq!(erase(tx, TEAM, &ada.identity_hash(), which).unwrap(), erased, "{which:?}");
+        }
+
+        assert_eq!(find(tx, TEAM, id).unwrap().unwrap().email, None);
     })
     .await;
 }

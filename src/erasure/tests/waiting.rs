@@ -1,9 +1,12 @@
 //! Emails that are on their way finish first.
 
 use super::*;
+use crate::emails;
 use crate::erasure::places::ON_THEIR_WAY_MAX;
-use crate::events::{AudienceEvent, AudienceKind, AudienceSubject, Source};
-use crate::store::tables::AUDIENCE_EVENTS;
+use crate::events::{
+    self, AudienceEvent, AudienceKind, AudienceSubject, Detail, Event, EventTypes, Kind, MessageRow, Source,
+};
+use crate::store::tables::{AUDIENCE_EVENTS, EVENT_MESSAGES, SUPPRESSIONS};
 use crate::suppressions::{self, Cause, Origin};
 
 async fn settle(context: &Context, id: EmailId) {
@@ -78,6 +81,69 @@ async fn a_bounce_of_an_email_that_was_on_its_way_leaves_no_address() {
     assert_eq!(count(&context, &ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX)), 0);
 }
 
+/// Settles an email to one recipient as a report about it does: it lists the address, and tells of it.
+async fn report(context: &Context, id: EmailId, kind: Kind, cause: Cause) {
+    let reporting = context.clone();
+    write(context, move |tx| {
+        let mut row = tx.get(&EMAILS, &(TEAM, id))?.unwrap();
+        let mailbox = row.recipients[0].mailbox.clone();
+        suppressions::add(tx, &reporting, TEAM, &address(&mailbox), cause)?;
+        let event = Event { kind, at_ms: 0, recipients: vec![mailbox], detail: Detail::None };
+        emails::record(tx, &reporting, TEAM, id, &row, event)?;
+        row.recipients[0].state = DeliveryState::Settled;
+        tx.put(&EMAILS, &(TEAM, id), &row)
+    })
+    .await;
+}
+
+/// Returns what is kept for webhooks, and the addresses of the suppression list.
+fn kept(context: &Context) -> (Vec<String>, Vec<Option<String>>) {
+    let (mut bodies, mut entries) = (Vec::new(), Vec::new());
+    let read = context.store.read_now::<_, StoreError>(|tx| {
+        tx.scan(&EVENT_MESSAGES, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
+            let MessageRow { body, .. } = row.decode()?;
+            bodies.push(body);
+            NEXT
+        })?;
+        tx.scan(&SUPPRESSIONS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
+            entries.push(row.decode()?.email);
+            NEXT
+        })
+    });
+    read.unwrap();
+    (bodies, entries)
+}
+
+#[tokio::test]
+async fn what_comes_of_an_email_between_the_request_and_its_page_leaves_no_address() {
+    let (_directory, context) = Context::temporary();
+    let hearing = context.clone();
+    write(&context, move |tx| events::subscribe(tx, TEAM, hearing.id(), EventTypes::all())).await;
+    let to = async |mailbox, state| put_email(&context, email(&[mailbox], state)).await;
+    let bounced = to("ada@example.com", DeliveryState::InFlight).await;
+    let complained = to("bob@example.com", DeliveryState::Settled).await;
+    let deleted = to("eve@example.com", DeliveryState::Settled).await;
+    let key = request(&context, &["ada@example.com", "bob@example.com", "eve@example.com", "dan@example.com"]).await;
+    report(&context, bounced, Kind::Bounced, Cause::bounce(bounced)).await;
+    report(&context, complained, Kind::Complained, Cause::complaint(complained)).await;
+    report(&context, deleted, Kind::Complained, Cause::complaint(deleted)).await;
+    // Of an email from after the request.
+    let later = to("dan@example.com", DeliveryState::InFlight).await;
+    report(&context, later, Kind::Bounced, Cause::bounce(later)).await;
+    write(&context, move |tx| tx.delete(&EMAILS, &(TEAM, deleted))).await;
+
+    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+
+    assert!(erasure(&context, key).is_none());
+    assert_eq!(listed(&context), ["[erased]", "[erased]", "[erased]", "dan@example.com"]);
+    let (bodies, entries) = kept(&context);
+    assert_eq!(entries, [None, None, None, Some("dan@example.com".to_owned())]);
+    assert_eq!(bodies.len(), 8, "{bodies:?}");
+    let (erased, new) = bodies.split_at(6);
+    assert!(erased.iter().all(|body| body.contains("[erased]") && !body.contains("@example.com")), "{erased:?}");
+    assert!(new.iter().all(|body| body.contains("dan@example.com")), "{new:?}");
+}
+
 #[tokio::test]
 async fn more_emails_on_their_way_than_are_remembered_are_come_to_later() {
     let (_directory, context) = Context::temporary();
@@ -91,10 +157,13 @@ async fn more_emails_on_their_way_than_are_remembered_are_come_to_later() {
     assert_eq!(erasure(&context, key).unwrap().on_their_way, ids[..ON_THEIR_WAY_MAX]);
     let (writing, row) = (ids.clone(), email(&["ada@example.com"], DeliveryState::Settled));
     write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
+    let last = ids[count - 1];
+    report(&context, last, Kind::Bounced, Cause::bounce(last)).await;
     Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
 
     assert!(erasure(&context, key).is_none());
     assert!(ids.iter().all(|id| mailboxes(&context, *id) == ["[erased]"]));
+    assert_eq!((listed(&context), kept(&context).1), (vec!["[erased]".to_owned()], vec![None]));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use crate::support::TestServer;
 const ADDRESS: &str = "Ada.Lovelace@Example.NET";
 
 /// Returns the tables of a store whose keys or values mention a text, in any letters.
-fn tables_that_mention(directory: &Path, text: &str) -> Vec<String> {
+pub(super) fn tables_that_mention(directory: &Path, text: &str) -> Vec<String> {
     let database = redb::Database::open(directory.join(ringmail::store::FILE_NAME)).unwrap();
     let tx = database.begin_read().unwrap();
     let wanted = text.to_lowercase();

@@ -1,9 +1,11 @@
-//! An email that is on its way finishes before its address goes.
+//! An email that is on its way finishes before its address goes, and what comes of it goes too.
 
 use std::time::Duration;
 
 use serde_json::json;
 
+use super::everywhere::tables_that_mention;
+use crate::ingest;
 use crate::support::TestServer;
 
 #[test]
@@ -40,4 +42,25 @@ fn a_canceled_email_is_waited_for_no_longer() {
     assert_eq!((&email["last_event"], &email["to"]), (&json!("canceled"), &json!(["[erased]"])));
     let reschedule = server.patch(&format!("/emails/{scheduled}"), &json!({ "scheduled_at": "in 2 hours" }));
     assert!(reschedule.refusal().starts_with("422 validation_error"));
+}
+
+#[test]
+fn reports_that_come_while_an_erasure_waits_for_its_turn_leave_no_address() {
+    let server = ingest::server();
+    let events = ["email.complained", "email.bounced", "suppression.added"];
+    let endpoint = json!({ "endpoint": "https://hooks.example/mail", "events": events });
+    server.post("/webhooks", &endpoint).ok(201);
+    let names = ["ada.lovelace@example.net", "bob.lovelace@example.net"];
+    let [complained, bounced] = names.map(|name| ingest::delivered(&server, name));
+    server.request_erasure(&names);
+
+    let report = |event_type: &str, email: &str, recipient: &str| {
+        let bounce = json!({ "type": "Permanent", "sub_type": "NoEmail" });
+        json!({ "type": event_type, "email_id": email, "recipient": recipient, "bounce": bounce })
+    };
+    let reports = [report("complained", &complained, names[0]), report("bounced", &bounced, names[1])];
+    ingest::report(&server, &json!(reports));
+    server.wait_for_erasures(0);
+
+    assert_eq!(tables_that_mention(server.into_directory().path(), "lovelace"), [] as [String; 0]);
 }

@@ -25,7 +25,7 @@ const FIXTURE_RETURN_PATH: &str = "b+agny23pzwbyabaaaaaaaaaaaaiaaa.k3mzq7ya@send
 const FIXTURE_EMAIL: &str = "019b8d6d-f9b0-7000-8000-000000000002";
 
 /// Starts a server that takes reports.
-fn server() -> TestServer {
+pub(crate) fn server() -> TestServer {
     TestServer::start_with(&["--ingest-secret", SECRET])
 }
 
@@ -58,7 +58,7 @@ fn fresh_id() -> String {
 
 /// Reports events, and returns how many something followed from and how many were ignored.
 #[track_caller]
-fn report(server: &TestServer, events: &Value) -> (u64, u64) {
+pub(crate) fn report(server: &TestServer, events: &Value) -> (u64, u64) {
     counts(post(server, "/ingest/events", &fresh_id(), events.to_string().as_bytes()))
 }
 
@@ -77,7 +77,7 @@ fn counts(answer: Answer) -> (u64, u64) {
 }
 
 /// Sends an email to one address and waits until it has been taken.
-fn delivered(server: &TestServer, to: &str) -> String {
+pub(crate) fn delivered(server: &TestServer, to: &str) -> String {
     let id = server.send(&serde_json::json!({ "to": to }));
     server.wait_for(&id, "delivered");
     id
