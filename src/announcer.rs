@@ -113,7 +113,8 @@ impl Announcer {
     }
 
     /// Says that an erasure has changed what is delivered of events: who holds bodies in memory lets go
-    /// of them.
+    /// of them. It is said on the writer's thread after the commit, so that a command that comes later
+    /// finds it said.
     pub fn bodies_erased(&self) {
         self.0.erasures.fetch_add(1, Ordering::SeqCst);
     }

@@ -24,6 +24,7 @@
 
 use super::store::{ErasureKey, ErasureRow, LogSpan, Stage, Target};
 use super::{audience, captured, told};
+use crate::announcer::Announcer;
 use crate::delivery;
 use crate::emails::{self, EmailErasure};
 use crate::events;
@@ -121,11 +122,6 @@ pub(super) fn look(tx: &impl Reads, keyring: &Keyring, row: &ErasureRow, target:
 }
 
 impl Found {
-    /// Returns whether what webhooks deliver will be changed.
-    pub(super) fn changes_bodies(&self) -> bool {
-        matches!(self, Self::Messages(page) if !page.hits.is_empty())
-    }
-
     /// Returns where a page that holds none of the addresses leads. Where it leads on within its place,
     /// there is nothing to write.
     pub(super) fn passed(&self, stage: Stage) -> Option<Stage> {
@@ -169,9 +165,10 @@ impl<I: Copy> Page<I> {
 }
 
 /// Takes the addresses out of what was found from `row` on, and writes down how far that brought the
-/// erasure. Returns its row as it is then.
+/// erasure. Returns its row as it is then. `announcer` tells those who hold in memory what has changed.
 pub(super) fn erase(
     tx: &WriteTx<'_>,
+    announcer: &Announcer,
     key: ErasureKey,
     mut row: ErasureRow,
     target: &Target,
@@ -189,7 +186,7 @@ pub(super) fn erase(
         Found::Emails(page) => erase_emails(tx, &mut row, target, page)?,
         Found::Captured(page) => captured::erase(tx, &mut row, page)?,
         Found::AudienceEvents(page) => audience::erase_events(tx, &mut row, target, page)?,
-        Found::Messages(page) => told::erase_messages(tx, &mut row, target, page)?,
+        Found::Messages(page) => told::erase_messages(tx, announcer, &mut row, target, page)?,
         Found::Deliveries(page) => told::erase_deliveries(tx, &mut row, target, page)?,
         Found::RequestLogAhead => begin_requests(tx, &mut row, target)?,
         Found::Requests(page) => erase_requests(tx, &mut row, target, page)?,

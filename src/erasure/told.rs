@@ -4,6 +4,7 @@
 use super::places::{Page, Progress, ROWS_MAX};
 use super::store::{ErasureRow, LogSpan, Stage, Target};
 use crate::address::AddressSet;
+use crate::announcer::Announcer;
 use crate::events::{self, MessageSubject};
 use crate::id::{EventId, Id};
 use crate::store::{Reads, StoreError, WriteTx};
@@ -24,6 +25,7 @@ pub(super) fn messages(
 /// Takes the addresses out of it.
 pub(super) fn erase_messages(
     tx: &WriteTx<'_>,
+    announcer: &Announcer,
     row: &mut ErasureRow,
     target: &Target,
     page: &Page<EventId>,
@@ -31,6 +33,10 @@ pub(super) fn erase_messages(
     for id in &page.hits {
         let reach = |subject| reach(row, target, *id, subject);
         events::erase_message(tx, target.team, *id, &target.all(), reach)?;
+    }
+    if !page.hits.is_empty() {
+        let announcer = announcer.clone();
+        tx.after_commit(move || announcer.bodies_erased());
     }
     row.stage = match (page.next, is_late(row)) {
         (Some(after), false) => Stage::Messages { after },

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::id::TeamId;
 use crate::logs::{Barrier, Unwritten};
 use crate::store::tables::ERASURES;
-use crate::store::{ReadTx, Reads as _, StoreError};
+use crate::store::{ReadTx, Reads as _, StoreError, WriteTx};
 
 /// Pages of a turn, after which another team has its turn. What is kept in memory of how far an
 /// erasure has come is written at its end.
@@ -161,12 +161,9 @@ impl Erasures {
             walk.is_ahead = true;
             return Ok(Progress::More);
         }
-        let changes_bodies = found.changes_bodies();
-        let written = self.context.store.write_bulk(move |tx| places::erase(tx, key, row.clone(), &target, &found));
-        let (progress, row) = written.await?;
-        if changes_bodies {
-            self.context.announcer.bodies_erased();
-        }
+        let announcer = self.context.announcer.clone();
+        let erase = move |tx: &WriteTx<'_>| places::erase(tx, &announcer, key, row.clone(), &target, &found);
+        let (progress, row) = self.context.store.write_bulk(erase).await?;
         if matches!(walk.row.stage, Stage::Messages { .. } | Stage::LateMessages { .. }) {
             // Those who watch keep bodies that webhooks may never have had.
             self.context.announcer.announce_erasure(key.0);

@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::erasure::places;
 use crate::events::{self, EventType, MessageRow};
 use crate::id::{EventId, SuppressionId, WebhookDeliveryId, WebhookId};
 use crate::store::tables::{EVENT_MESSAGES, SUPPRESSIONS, WEBHOOK_DELIVERIES};
@@ -118,6 +119,34 @@ async fn what_is_told_after_the_request_is_new_but_for_what_came_of_an_email_on_
     assert_eq!(told(&context, TEAM, of_contact), again);
     assert_eq!(told(&context, TEAM, of_entry)["data"]["email"], "[erased]");
     assert_eq!(answers(&context, TEAM, place), ["[erased]"]);
+}
+
+#[tokio::test]
+async fn who_holds_bodies_in_memory_hears_with_the_commit_that_they_have_been_erased() {
+    let (_directory, context) = Context::temporary();
+    let event = tell(&context, TEAM, &json!({ "type": "email.sent", "data": { "to": ["ada@example.com"] } })).await;
+    let key = request(&context, &["ada@example.com"]).await;
+    while !matches!(erasure(&context, key).unwrap().stage, store::Stage::Messages { .. }) {
+        step(&context, key).await;
+    }
+    let row = erasure(&context, key).unwrap();
+    let target = store::target(&context.keyring, key, &row).unwrap();
+    let look = |tx: &crate::store::ReadTx| places::look(tx, &context.keyring, &row, &target);
+    let found = context.store.read_now(look).unwrap();
+    let announcer = context.announcer.clone();
+    let (heard, hearing) = std::sync::mpsc::channel();
+
+    write(&context, move |tx| {
+        places::erase(tx, &announcer, key, row.clone(), &target, &found)?;
+        // After the commit, before another command begins.
+        let (announcer, heard) = (announcer.clone(), heard.clone());
+        tx.after_commit(move || heard.send(announcer.erasures()).unwrap());
+        Ok(())
+    })
+    .await;
+
+    assert_eq!(hearing.recv().unwrap(), 1);
+    assert_eq!(told(&context, TEAM, event)["data"]["to"], json!(["[erased]"]));
 }
 
 /// Returns the one entry of the suppression list.

@@ -13,7 +13,7 @@ use super::IN_FLIGHT;
 use super::lane::Shared;
 use super::page::{Endpoint, Taken, Work};
 use super::request;
-use super::settle::{Fate, Outcome};
+use super::settle::Outcome;
 use crate::clock::TimestampMs;
 use crate::id::WebhookDeliveryId;
 use crate::outgoing::{CustomerUrl, Session};
@@ -21,15 +21,11 @@ use crate::webhooks::WebhookBell;
 
 /// What an attempt says whose request ended in a panic.
 const FAILED_INSIDE: &str = "this attempt failed inside the server";
-/// What is kept of an answer that came while an erasure ran: it may quote what was erased.
-const NOT_KEPT: &str = "[erased]";
 
 /// A request that has ended.
 struct Landed {
     outcome: Outcome,
     session: Session,
-    /// How often bodies had been erased when it began.
-    erasures: u64,
 }
 
 /// What a request came to.
@@ -100,12 +96,11 @@ impl Flight {
     pub(super) fn begin(&mut self, endpoint: Arc<Endpoint>, work: Work, now_ms: TimestampMs) {
         let (Some(place), Some(mut session)) = (self.place.take(), self.sessions.pop()) else { return };
         let (context, taken) = (self.shared.context.clone(), work.taken);
-        let erasures = context.announcer.erasures();
         let attempting = Attempting::new(self.shared.bell.clone(), taken.delivery);
         let task = self.flying.spawn(async move {
             let (_place, _attempting) = (place, attempting);
             let outcome = request::attempt(&context, &mut session, &endpoint, work, now_ms).await;
-            Landed { outcome, session, erasures }
+            Landed { outcome, session }
         });
         self.taken.insert(task.id(), taken);
     }
@@ -126,17 +121,11 @@ impl Flight {
 
     fn landed(&mut self, ended: Result<(task::Id, Landed), JoinError>, url: Option<&str>) -> Ended {
         match ended {
-            Ok((task, Landed { mut outcome, session, erasures })) => {
+            Ok((task, Landed { outcome, session })) => {
                 self.taken.remove(&task);
                 let is_elsewhere = Some(session.url().to_string().as_str()) != url;
                 if !is_elsewhere {
                     self.sessions.push(session);
-                }
-                if erasures != self.shared.context.announcer.erasures()
-                    && let Fate::Tried { attempt, .. } = &mut outcome.fate
-                    && !attempt.response.is_empty()
-                {
-                    NOT_KEPT.clone_into(&mut attempt.response);
                 }
                 Ended { outcome, is_elsewhere }
             }

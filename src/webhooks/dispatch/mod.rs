@@ -15,6 +15,7 @@
 //! - deliveries of an endpoint are taken up in the order of their due times;
 //! - a request is signed with the secrets in force when it begins, in this process at once after the
 //!   change of them has been answered;
+//! - what an endpoint answered to a body that has been erased since is not kept;
 //! - nothing is sent to an endpoint that is disabled, nor what was queued in an earlier term of it;
 //! - what fails in one lane is logged and tried again; it never stops another lane or the process.
 

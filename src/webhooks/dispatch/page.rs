@@ -51,6 +51,8 @@ pub(super) struct Work {
     /// When it was queued: what its 24 hours begin at.
     pub(super) queued_ms: TimestampMs,
     pub(super) body: Bytes,
+    /// How often bodies had been erased when it was read, or before.
+    pub(super) erasures: u64,
 }
 
 /// What is due for an endpoint.
@@ -72,15 +74,18 @@ pub(super) struct Page {
     pub(super) is_more: bool,
 }
 
-/// Reads an endpoint and what is due for it, without what is `held` already.
+/// Reads an endpoint and what is due for it, without what is `held` already. Bodies had been erased
+/// `erasures` times before the read began.
 pub(super) fn read(
     tx: &impl Reads,
     context: &Context,
     webhook: WebhookId,
+    erasures: u64,
     held: &HashSet<WebhookDeliveryId>,
 ) -> Result<Page, StoreError> {
     let now_ms = context.now_ms();
-    let mut reading = Reading { tx, context, webhook, now_ms, hearing: None, page: Page::default(), bytes: 0 };
+    let page = Page::default();
+    let mut reading = Reading { tx, context, webhook, erasures, now_ms, hearing: None, page, bytes: 0 };
     let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
     tx.scan(&WEBHOOK_QUEUE, &from, &to, Order::Ascending, |(_, due_ms, delivery), row| {
         let due_ms = TimestampMs::try_from(due_ms).unwrap_or(TimestampMs::MAX);
@@ -116,6 +121,7 @@ struct Reading<'a, R> {
     tx: &'a R,
     context: &'a Context,
     webhook: WebhookId,
+    erasures: u64,
     now_ms: TimestampMs,
     /// What the endpoint hears of, once it has been looked up.
     hearing: Option<Hearing>,
@@ -202,7 +208,8 @@ impl<R: Reads> Reading<'_, R> {
         match skip_corrupt(message, format_args!("the body of webhook delivery {delivery}"))?.flatten() {
             Some(message) => {
                 self.bytes += message.body.len();
-                self.page.work.push(Work { taken, queued_ms: row.queued_ms, body: Bytes::from(message.body) });
+                let (body, erasures) = (Bytes::from(message.body), self.erasures);
+                self.page.work.push(Work { taken, queued_ms: row.queued_ms, body, erasures });
             }
             None => self.page.given_up.push((taken, Exhaustion::Lost)),
         }

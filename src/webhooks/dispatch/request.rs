@@ -20,7 +20,7 @@ pub(super) async fn attempt(
     work: Work,
     sent_ms: TimestampMs,
 ) -> Outcome {
-    let Work { taken, queued_ms: _, body } = work;
+    let Work { taken, queued_ms: _, body, erasures } = work;
     let id = message_id(taken);
     let timestamp_s = sent_ms.div_euclid(1_000);
     let timestamp = timestamp_s.to_string();
@@ -47,7 +47,7 @@ pub(super) async fn attempt(
         }
     };
     let attempt = AttemptRow { id: context.id(), sent_ms, took_ms, status: answered.status, response };
-    Outcome { taken, fate: Fate::Tried { attempt, answered } }
+    Outcome { taken, fate: Fate::Tried { attempt, answered, erasures } }
 }
 
 /// Returns what becomes of a delivery that could not be sent: an attempt without a request.
@@ -55,7 +55,7 @@ pub(super) fn not_sent(context: &Context, taken: Taken, why: &str) -> Outcome {
     let answered = Answered { status: None, retry_after: None };
     let response = why.chars().take(FAILURE_CHARS_MAX).collect();
     let attempt = AttemptRow { id: context.id(), sent_ms: context.now_ms(), took_ms: 0, status: None, response };
-    Outcome { taken, fate: Fate::Tried { attempt, answered } }
+    Outcome { taken, fate: Fate::Tried { attempt, answered, erasures: context.announcer.erasures() } }
 }
 
 /// Returns the `webhook-id`: the same in every attempt, so that a repeat can be told.

@@ -16,6 +16,9 @@ use crate::webhooks::store::{self, AttemptRow, DeliveryRow, DeliveryState, Exhau
 
 /// Attempts kept with a delivery: one whose endpoint answers 429 again and again has many.
 const ATTEMPTS_KEPT: usize = 16;
+/// What is kept of an answer to a body that an erasure may have changed since: it can quote what was
+/// erased.
+const NOT_KEPT: &str = "[erased]";
 
 /// What became of a delivery.
 #[derive(Clone, Debug)]
@@ -27,8 +30,8 @@ pub(super) struct Outcome {
 /// How a delivery left the hands of its lane.
 #[derive(Clone, Debug)]
 pub(super) enum Fate {
-    /// A request was made.
-    Tried { attempt: AttemptRow, answered: Answered },
+    /// A request was made. Bodies had been erased `erasures` times when its own was read.
+    Tried { attempt: AttemptRow, answered: Answered, erasures: u64 },
     /// It was given up untried.
     GivenUp(Exhaustion),
     /// Its place in the queue belongs to no delivery.
@@ -101,8 +104,8 @@ impl Settling<'_, '_> {
         };
         // Queued anew by a replay meanwhile, which has a place of its own: the request was made for all that.
         if row.state != (DeliveryState::Queued { due_ms }) {
-            if let Fate::Tried { attempt, answered } = &outcome.fate {
-                let attempts = with_attempt(row.attempts, attempt);
+            if let Fate::Tried { attempt, answered, erasures } = &outcome.fate {
+                let attempts = with_attempt(row.attempts, self.kept(attempt, *erasures));
                 self.tx.put(&WEBHOOK_DELIVERIES, &key, &DeliveryRow { attempts, ..row })?;
                 if answered.is_success() {
                     return self.follow(End::Delivered);
@@ -125,8 +128,8 @@ impl Settling<'_, '_> {
         let at_ms = self.now_ms;
         let exhausted = |why| DeliveryState::Exhausted { at_ms, why };
         match fate {
-            Fate::Tried { attempt, answered } => {
-                let attempts = with_attempt(row.attempts, attempt);
+            Fate::Tried { attempt, answered, erasures } => {
+                let attempts = with_attempt(row.attempts, self.kept(attempt, *erasures));
                 let (state, counted, end) = match ladder::judge(row.queued_ms, row.counted, *answered, at_ms) {
                     Verdict::Delivered => (DeliveryState::Delivered { at_ms }, row.counted, Some(End::Delivered)),
                     Verdict::Again { due_ms, counted } => (DeliveryState::Queued { due_ms }, counted, None),
@@ -141,6 +144,17 @@ impl Settling<'_, '_> {
             }
             Fate::Stray => (row, None),
         }
+    }
+
+    /// Returns an attempt as it is kept. An erasure goes through the answers once it has gone through the
+    /// bodies. It finds those that are written down no later than the body they answer is changed; those
+    /// that come after it meet the count here, on the writer's thread, where it is raised with the commit.
+    fn kept(&self, attempt: &AttemptRow, erasures: u64) -> AttemptRow {
+        let mut attempt = attempt.clone();
+        if erasures != self.context.announcer.erasures() && !attempt.response.is_empty() {
+            NOT_KEPT.clone_into(&mut attempt.response);
+        }
+        attempt
     }
 
     /// Draws the consequence of a delivery's end.
@@ -169,10 +183,10 @@ impl Settling<'_, '_> {
 }
 
 /// Returns the attempts with one more, without the oldest when there are too many.
-fn with_attempt(mut attempts: Vec<AttemptRow>, attempt: &AttemptRow) -> Vec<AttemptRow> {
+fn with_attempt(mut attempts: Vec<AttemptRow>, attempt: AttemptRow) -> Vec<AttemptRow> {
     if attempts.len() >= ATTEMPTS_KEPT {
         attempts.remove(0);
     }
-    attempts.push(attempt.clone());
+    attempts.push(attempt);
     attempts
 }

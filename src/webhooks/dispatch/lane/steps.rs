@@ -86,11 +86,12 @@ impl Lane {
             self.put_back();
         }
         self.is_stale = false;
-        self.seen = Some(self.now_seen());
+        let seen = self.now_seen();
+        self.seen = Some(seen);
         let (context, webhook, held) = (self.shared.context.clone(), self.webhook, self.held.clone());
         asked.reading = Some(Box::pin(async move {
             let store = context.store.clone();
-            store.read(move |tx| page::read(tx, &context, webhook, &held)).await
+            store.read(move |tx| page::read(tx, &context, webhook, seen.erasures, &held)).await
         }));
     }
 
@@ -106,7 +107,7 @@ impl Lane {
         let Ended { outcome, is_elsewhere } = ended;
         // What another URL asks for says nothing of this one.
         if !is_elsewhere
-            && let Fate::Tried { attempt: _, answered } = &outcome.fate
+            && let Fate::Tried { attempt: _, answered, erasures: _ } = &outcome.fate
             && let Some(wait_ms) = answered.asks_to_wait()
         {
             let until_ms = self.shared.context.now_ms() + wait_ms;

@@ -265,36 +265,6 @@ async fn what_waits_while_an_endpoint_rests_is_dropped_after_its_day_and_not_sen
 }
 
 #[tokio::test]
-async fn a_body_that_was_erased_while_it_waited_in_memory_is_sent_as_it_is_then() {
-    let running = Running::start();
-    let mut receiver = Receiver::start(Reply::Held).await;
-    endpoint(&running.context, &receiver.url()).await;
-    happen(&running.context, 20).await;
-    for _ in 0..8 {
-        receiver.next().await;
-    }
-    let events: Vec<_> = running.until(|rows| rows.len() == 20).await.iter().map(|row| row.event).collect();
-    write(&running.context, move |tx| {
-        events.iter().try_for_each(|event| {
-            let mut row = tx.get(&EVENT_MESSAGES, &(TEAM, *event))?.unwrap();
-            row.body = "{}".into();
-            tx.put(&EVENT_MESSAGES, &(TEAM, *event), &row)
-        })
-    })
-    .await;
-    running.context.announcer.bodies_erased();
-
-    receiver.go_on(20);
-
-    for _ in 0..12 {
-        assert_eq!(receiver.next().await.body, b"{}");
-    }
-    let rows = running.until(|rows| rows.iter().all(|row| matches!(row.state, DeliveryState::Delivered { .. }))).await;
-    let answers = |text: &str| rows.iter().filter(|row| row.attempts[0].response == text).count();
-    assert_eq!((answers("[erased]"), answers("ok")), (8, 12), "what the first ones answered may quote what they got");
-}
-
-#[tokio::test]
 async fn a_change_of_one_endpoint_holds_up_no_other() {
     let running = Running::start();
     let mut receiver = Receiver::start(Reply::Held).await;

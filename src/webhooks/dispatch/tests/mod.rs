@@ -20,6 +20,7 @@ use crate::webhooks::store::{DeliveryRow, WebhookRow, find, seal_secret};
 use crate::webhooks::{Subscription, WebhookBell, WebhookStatus};
 
 mod delivering;
+mod erasing;
 mod failing;
 mod receiver;
 
