@@ -65,8 +65,9 @@ fn read_headers(
     id: EmailId,
     row: &EmailRow,
 ) -> Result<Vec<(String, String)>, StoreError> {
-    // One that names a recipient who has been erased would be kept again with the event.
-    let is_erased = row.recipients.iter().any(|recipient| recipient.mailbox == ERASED);
+    // One that names whoever has been erased of it would be kept again with the event.
+    let mut named = row.recipients.iter().map(|recipient| &recipient.mailbox).chain(&row.reply_to);
+    let is_erased = named.any(|mailbox| mailbox == ERASED);
     if !row.has_headers || is_erased {
         return Ok(Vec::new());
     }

@@ -118,7 +118,7 @@ fn kept(context: &Context) -> (Vec<String>, Vec<Option<String>>) {
 async fn what_comes_of_an_email_between_the_request_and_its_page_leaves_no_address() {
     let (_directory, context) = Context::temporary();
     let hearing = context.clone();
-    write(&context, move |tx| events::subscribe(tx, TEAM, hearing.id(), EventTypes::all())).await;
+    write(&context, move |tx| events::subscribe(tx, TEAM, (hearing.id(), 0), EventTypes::all())).await;
     let to = async |mailbox, state| put_email(&context, email(&[mailbox], state)).await;
     let bounced = to("ada@example.com", DeliveryState::InFlight).await;
     let complained = to("bob@example.com", DeliveryState::Settled).await;
