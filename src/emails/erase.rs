@@ -27,10 +27,16 @@ pub(crate) fn holds(row: &EmailRow, addresses: &AddressSet) -> bool {
 
 /// Returns whether an address has been taken out of an email's row, or is still to be.
 pub(crate) fn is_concerned(row: &EmailRow, addresses: &AddressSet) -> bool {
+    is_begun(row) || holds(row, addresses)
+}
+
+/// Returns whether an address has been taken out of an email's row.
+pub(super) fn is_begun(row: &EmailRow) -> bool {
     row.from == ERASED
         || row.reply_to.iter().any(|mailbox| mailbox == ERASED)
         || row.recipients.iter().any(|recipient| recipient.mailbox == ERASED)
-        || holds(row, addresses)
+        || row.subject == ERASED
+        || row.attachments.iter().any(|attachment| attachment.filename == ERASED)
 }
 
 /// Takes addresses out of the row of an email that has settled; when every recipient has been

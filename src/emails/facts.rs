@@ -1,9 +1,9 @@
 //! What the events of an email say of it.
 
-use super::message_id;
 use super::store::{EmailRow, read_content};
+use super::{erase, message_id};
 use crate::context::Context;
-use crate::events::{self, ERASED, EmailFacts, Event};
+use crate::events::{self, EmailFacts, Event};
 use crate::id::{EmailId, TeamId};
 use crate::store::{StoreError, WriteTx, skip_corrupt};
 
@@ -66,9 +66,7 @@ fn read_headers(
     row: &EmailRow,
 ) -> Result<Vec<(String, String)>, StoreError> {
     // One that names whoever has been erased of it would be kept again with the event.
-    let mut named = row.recipients.iter().map(|recipient| &recipient.mailbox).chain(&row.reply_to);
-    let is_erased = named.any(|mailbox| mailbox == ERASED);
-    if !row.has_headers || is_erased {
+    if !row.has_headers || erase::is_begun(row) {
         return Ok(Vec::new());
     }
     // They lie in the sealed content. Where that does not read, the event is told without them: it is a
@@ -109,6 +107,7 @@ mod tests {
     use super::*;
     use crate::emails::model::{LastEvent, RecipientKind};
     use crate::emails::store::{DeliveryState, RecipientRow};
+    use crate::events::ERASED;
     use crate::id::Id;
     use crate::store::Encoded;
     use crate::store::tables::EMAIL_BODIES;
@@ -145,18 +144,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn header_fields_are_told_unless_they_do_not_read_or_a_recipient_was_erased() {
+    async fn header_fields_are_told_unless_they_do_not_read_or_somebody_was_erased() {
         let (_directory, context) = Context::temporary();
         let id: EmailId = context.id();
         let given = vec![("X-Order".to_owned(), "42".to_owned())];
         let (putting, headers_given) = (context.clone(), given.clone());
         let put = move |tx: &WriteTx<'_>| put_headers(tx, &putting, id, headers_given.clone());
         context.store.write::<_, StoreError>(put).await.unwrap();
-        let (whole, mut erased) = (row(), row());
-        ERASED.clone_into(&mut erased.recipients[0].mailbox);
+        let whole = row();
+        let mut erased = [row(), row(), row()];
+        ERASED.clone_into(&mut erased[0].recipients[0].mailbox);
+        ERASED.clone_into(&mut erased[1].from);
+        ERASED.clone_into(&mut erased[2].subject);
 
         assert_eq!(headers(&context, id, whole.clone()).await, given);
-        assert_eq!(headers(&context, id, erased).await, []);
+        for erased in erased {
+            assert_eq!(headers(&context, id, erased).await, []);
+        }
         let spoil = move |tx: &WriteTx<'_>| tx.put_encoded(&EMAIL_BODIES, &(id, 0), &Encoded::blob(vec![0xff; 8]));
         context.store.write::<_, StoreError>(spoil).await.unwrap();
         assert_eq!(headers(&context, id, whole).await, []);

@@ -32,8 +32,8 @@ pub(crate) use erase::{Reach, audience_page, erase_audience, erase_of_email, of_
 pub(crate) use erase_message::{MessageSubject, erase_message, message_page};
 pub use model::{Bounce, BounceType, Click, Detail, Event, Kind, Open};
 pub use outbox::{
-    Departed, MessageRow, OutboxRow, Outgoing, SubscriptionsRow, Term, message, put_message, subscribe, take_outgoing,
-    unsubscribe,
+    Departed, MessageRow, OutboxRow, Outgoing, SubscriptionsRow, Term, listeners, message, put_message, subscribe,
+    take_outgoing, unsubscribe,
 };
 pub use payload::EmailFacts;
 pub use retention::{purge_audience, purge_messages};

@@ -147,6 +147,15 @@ fn queue(
     tx.put(&EVENT_OUTBOX, &(team, id), &row)
 }
 
+/// Returns the enabled endpoints of a team.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn listeners(tx: &impl Reads, team: TeamId) -> Result<Vec<WebhookId>, StoreError> {
+    let row = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))?.unwrap_or_default();
+    Ok(row.endpoints.into_iter().map(|(webhook, ..)| webhook).collect())
+}
+
 fn subscribers(tx: &impl Reads, team: TeamId, event_type: EventType) -> Result<Vec<(WebhookId, Term)>, StoreError> {
     let Some(row) = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))? else { return Ok(Vec::new()) };
     let hear = row.endpoints.into_iter().filter(|(.., types)| types.contains(event_type));

@@ -6,7 +6,8 @@
 //! A report tells what another system did with a message it took, so that it never puts anything back
 //! into the queue. It may come before our own conversation with that system has been written down: a
 //! recipient whose delivery is under way is told about like one whose delivery has ended, and that ends
-//! the delivery, unless the report shows no more than that somebody has seen the message. One who waits
+//! the delivery. A report that shows no more than that somebody has seen the message tells of a delay
+//! then, which ends nothing, and of the complaint of an only recipient, which does. One who waits
 //! between two attempts is our own affair: only what forbids a further attempt counts, a bounce that
 //! suppresses or a complaint, and it ends the waiting. One to whom nothing was ever sent is in no report.
 

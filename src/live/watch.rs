@@ -37,7 +37,7 @@ pub struct Watch {
     kept: VecDeque<Announcement>,
     /// Bytes of their bodies.
     kept_bytes: usize,
-    /// Events that came after those that are kept and found no room.
+    /// Events that came after those that are kept and found no room; none while nothing is kept.
     missed_after: u64,
     /// Nothing will be announced any more.
     is_over: bool,
@@ -68,10 +68,11 @@ impl Watch {
             }
             if let Some(announcement) = self.kept.pop_front() {
                 self.kept_bytes -= announcement.body.len();
+                if self.kept.is_empty() {
+                    // What comes from here on is kept behind the gap.
+                    self.missed_before = std::mem::take(&mut self.missed_after);
+                }
                 return Some(Seen::Event(announcement));
-            }
-            if self.missed_after > 0 {
-                return Some(Seen::Missed(std::mem::take(&mut self.missed_after)));
             }
             if self.is_over {
                 return None;
@@ -197,6 +198,27 @@ mod tests {
         assert!(matches!(watch.next().await, Some(Seen::Missed(7))));
         announcer.announce(announcement(TEAM, 2, "email.sent"));
         while number(&mut watch).await != 2 {}
+    }
+
+    #[tokio::test]
+    async fn a_gap_ends_while_events_go_on_coming() {
+        let announcer = Announcer::default();
+        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        for _ in 0..KEPT_MAX + 7 {
+            announcer.announce(announcement(TEAM, 1, "email.sent"));
+            watch.catch_up();
+        }
+
+        let mut missed = Vec::new();
+        for _ in 0..2 * KEPT_MAX {
+            announcer.announce(announcement(TEAM, 2, "email.sent"));
+            if let Some(Seen::Missed(count)) = watch.next().await {
+                missed.push(count);
+            }
+        }
+
+        // Those of the first lot, and those that came while it was shown.
+        assert_eq!(missed, [7 + KEPT_MAX as u64]);
     }
 
     #[tokio::test]

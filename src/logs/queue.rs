@@ -9,8 +9,8 @@ use super::entry::Entry;
 pub(super) const ENTRIES_MAX: usize = 4_096;
 /// Bytes that the waiting entries may hold, their bodies among them.
 pub(super) const BYTES_MAX: usize = 16 << 20;
-/// Entries that are written at once.
-pub(super) const BATCH_MAX: usize = 500;
+/// Entries that are written at once: as many as an accept that is committed with them does not notice.
+pub(super) const BATCH_MAX: usize = 64;
 
 /// What became of an entry, as far as the worker has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -156,3 +156,35 @@ impl Drop for Watch {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::id::Id;
+
+    async fn hungered(bell: &WebhookBell) {
+        tokio::time::timeout(Duration::from_secs(20), bell.hungered()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_lane_has_enough_until_it_says_otherwise_or_ends() {
+        let bell = WebhookBell::default();
+        let (one, other): (WebhookId, WebhookId) = (Id::MIN, Id::MAX);
+        let (first, second) = (bell.watch(one), bell.watch(other));
+        assert!(!bell.have_enough(&[one]), "nothing was said");
+
+        first.set_enough(true);
+        assert!(bell.have_enough(&[one]) && !bell.have_enough(&[one, other]));
+        second.set_enough(true);
+        assert!(bell.have_enough(&[one, other]));
+
+        second.set_enough(false);
+        hungered(&bell).await;
+        assert!(!bell.have_enough(&[one, other]));
+        drop(first);
+        hungered(&bell).await;
+        assert!(!bell.have_enough(&[one]));
+    }
+}

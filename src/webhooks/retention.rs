@@ -81,7 +81,7 @@ fn purge_page(
     (after, until): (WebhookDeliveryId, WebhookDeliveryId),
 ) -> Result<Page, StoreError> {
     let mut page = Page { last: None, oldest_wanted: Id::MAX };
-    let (mut ended, mut lost, mut seen) = (Vec::new(), Vec::new(), 0);
+    let (mut ended, mut seen) = (Vec::new(), 0);
     let (from, to) = ((team, webhook, after), (team, webhook, until));
     tx.scan(&WEBHOOK_DELIVERIES, &from, &to, Order::Ascending, |(_, _, id), row| {
         if id == after {
@@ -89,13 +89,13 @@ fn purge_page(
         }
         let row = skip_corrupt::<DeliveryRow>(row.decode(), format_args!("delivery {id} to webhook {webhook}"))?;
         match row {
-            Some(row @ DeliveryRow { state: DeliveryState::Queued { due_ms }, .. }) => {
-                page.oldest_wanted = page.oldest_wanted.min(row.event);
-                if !tx.contains(&WEBHOOK_QUEUE, &store::queue_key(webhook, due_ms, id))? {
-                    lost.push((id, row));
-                }
+            Some(DeliveryRow { state: DeliveryState::Queued { due_ms }, event, .. })
+                if tx.contains(&WEBHOOK_QUEUE, &store::queue_key(webhook, due_ms, id))? =>
+            {
+                page.oldest_wanted = page.oldest_wanted.min(event);
             }
-            // What does not read can never be delivered: it goes as what has ended does.
+            // What does not read can never be delivered, nor what has no place in the queue: it goes as what
+            // has ended does, and keeps no body.
             Some(_) | None => ended.push(id),
         }
         seen += 1;
@@ -107,10 +107,6 @@ fn purge_page(
     })?;
     for id in ended {
         tx.delete(&WEBHOOK_DELIVERIES, &(team, webhook, id))?;
-    }
-    // What waits without a place in the queue would wait, and keep its body, for good.
-    for (id, row) in lost {
-        store::put_queued(tx, (team, webhook, id), &row)?;
     }
     Ok(page)
 }

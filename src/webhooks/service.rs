@@ -201,17 +201,14 @@ pub(super) fn ring_after(tx: &WriteTx<'_>, bell: &WebhookBell, webhook: WebhookI
     tx.after_commit(move || bell.ring(webhook));
 }
 
-/// Forgets how an endpoint fared, but not when its owners were told that deliveries wait: that stays
-/// once a day.
+/// Forgets how an endpoint fared, but not when its owners were told of it: that stays once a day.
 fn begin_anew(tx: &WriteTx<'_>, team: TeamId, id: WebhookId) -> Result<(), StoreError> {
     let health = skip_corrupt(tx.get(&WEBHOOK_HEALTH, &(team, id)), format_args!("how webhook {id} fares"))?;
-    match health.flatten().and_then(|health| health.told_backlog_ms) {
-        Some(told_ms) => {
-            let health = HealthRow { told_backlog_ms: Some(told_ms), ..HealthRow::default() };
-            tx.put(&WEBHOOK_HEALTH, &(team, id), &health)
-        }
-        None => tx.delete(&WEBHOOK_HEALTH, &(team, id)).map(drop),
+    let HealthRow { told_failing_ms, told_backlog_ms, .. } = health.flatten().unwrap_or_default();
+    if told_failing_ms.or(told_backlog_ms).is_none() {
+        return tx.delete(&WEBHOOK_HEALTH, &(team, id)).map(drop);
     }
+    tx.put(&WEBHOOK_HEALTH, &(team, id), &HealthRow { told_failing_ms, told_backlog_ms, ..HealthRow::default() })
 }
 
 /// Applies an update to a row.

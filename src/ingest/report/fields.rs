@@ -10,7 +10,11 @@ const VALUE_BYTES_MAX: usize = 4 << 10;
 
 /// The fields of one group, in their order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Fields(Vec<(String, String)>);
+pub(super) struct Fields {
+    fields: Vec<(String, String)>,
+    /// Whether the line before belongs to the last of them.
+    is_open: bool,
+}
 
 impl Fields {
     /// Reads a header, up to its first empty line. One of white space alone continues a field (RFC 5322
@@ -50,28 +54,30 @@ impl Fields {
     fn take(&mut self, line: &str) {
         // RFC 5322 §2.2.3: a line that begins with white space continues the field before it.
         if line.starts_with([' ', '\t']) {
-            if let Some((_, value)) = self.0.last_mut() {
+            if let Some((_, value)) = self.fields.last_mut().filter(|_| self.is_open) {
                 append(value, line);
             }
             return;
         }
+        self.is_open = false;
         let Some((name, value)) = line.split_once(':') else { return };
-        if self.0.len() < FIELDS_MAX {
-            self.0.push((name.trim_end().to_owned(), String::new()));
-            let (_, kept) = self.0.last_mut().expect("a field was just added");
+        if self.fields.len() < FIELDS_MAX {
+            self.is_open = true;
+            self.fields.push((name.trim_end().to_owned(), String::new()));
+            let (_, kept) = self.fields.last_mut().expect("a field was just added");
             append(kept, value);
         }
     }
 
     /// Returns the values of the fields of that name.
     pub(super) fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
-        let named = self.0.iter().filter(move |(its, _)| its.eq_ignore_ascii_case(name));
+        let named = self.fields.iter().filter(move |(its, _)| its.eq_ignore_ascii_case(name));
         named.map(|(_, value)| value.as_str())
     }
 
     /// Returns the value of the first field of that name, unless it is empty.
     pub(super) fn one(&self, name: &str) -> Option<&str> {
-        let named = self.0.iter().find(|(its, value)| its.eq_ignore_ascii_case(name) && !value.is_empty());
+        let named = self.fields.iter().find(|(its, value)| its.eq_ignore_ascii_case(name) && !value.is_empty());
         named.map(|(_, value)| value.as_str())
     }
 }
@@ -97,7 +103,7 @@ mod tests {
 
     #[test]
     fn fields_are_unfolded_and_groups_stand_apart() {
-        let text = "\r\nReporting-MTA: dns; mx\r\n\r\n\r\nAction : failed\r\nDiagnostic-Code: smtp;\r\n\t550 5.1.1\r\n  No such user\r\nno field\r\n: nameless\r\n\r\nAction:delayed";
+        let text = "\r\nReporting-MTA: dns; mx\r\n\r\n\r\nAction : failed\r\nDiagnostic-Code: smtp;\r\n\t550 5.1.1\r\n  No such user\r\nno field\r\n of its own\r\n: nameless\r\n\r\nAction:delayed";
 
         let groups: Vec<Fields> = Fields::groups(text).collect();
 
@@ -130,7 +136,7 @@ mod tests {
         #[test]
         fn no_text_panics_the_reader(text in "([A-Za-z-]{0,9}: ?\\PC{0,20}|[ \t]\\PC{0,9}|)(\r?\n[ \t]?\\PC{0,9}){0,20}") {
             for group in Fields::groups(&text) {
-                prop_assert!(group.0.iter().all(|(_, value)| value.len() <= VALUE_BYTES_MAX));
+                prop_assert!(group.fields.iter().all(|(_, value)| value.len() <= VALUE_BYTES_MAX));
             }
         }
     }

@@ -66,7 +66,7 @@ pub fn parse(message: &[u8]) -> Option<Report> {
 /// Returns the header of the message that the report is about, where this part returns it.
 fn returned_header(part: &Entity<'_>) -> Option<Fields> {
     let returns = ["message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers"];
-    returns.contains(&part.media_type.as_str()).then(|| Fields::first(&part.text()))
+    returns.contains(&part.media_type.as_str()).then(|| Fields::header(&part.text()))
 }
 
 /// Returns what the report says to people.

@@ -80,10 +80,11 @@ impl Dispatcher {
                 fanned = fan_out::step(&self.shared.context, last, stride) => fanned?,
             };
             last = fanned.last;
-            let nobody_waits = !fanned.webhooks.is_empty() && bell.have_enough(&fanned.webhooks);
+            let nobody_waits = !fanned.listeners.is_empty() && bell.have_enough(&fanned.listeners);
             stride = if nobody_waits { Stride::Leisurely } else { Stride::Brisk };
             bell.queued(fanned.webhooks);
-            if stride == Stride::Leisurely {
+            // Under a steady trickle the outbox is empty after every step, and the pause gathers what comes.
+            if nobody_waits {
                 tokio::select! {
                     () = stop.cancelled() => return Ok(()),
                     () = bell.hungered() => stride = Stride::Brisk,

@@ -36,6 +36,8 @@ const STEP_BYTES: usize = 1 << 20;
 pub(super) struct FannedOut {
     /// The endpoints that something was queued for.
     pub(super) webhooks: BTreeSet<WebhookId>,
+    /// Every endpoint of the teams that had a turn: what is behind in their outbox may be for any of them.
+    pub(super) listeners: BTreeSet<WebhookId>,
     /// The team that had its turn last.
     pub(super) last: TeamId,
     /// Whether the outbox is empty.
@@ -51,7 +53,11 @@ pub(super) async fn step(context: &Context, last: TeamId, stride: Stride) -> Res
 
 fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: Stride) -> Result<FannedOut, StoreError> {
     let departed = events::take_outgoing(tx, last, stride.deliveries_max())?;
-    let mut fanned = FannedOut { webhooks: BTreeSet::new(), last: departed.last, is_all: departed.is_all };
+    let (mut webhooks, mut listeners) = (BTreeSet::new(), BTreeSet::new());
+    let teams: BTreeSet<TeamId> = departed.events.iter().map(|outgoing| outgoing.team).collect();
+    for team in teams {
+        listeners.extend(events::listeners(tx, team)?);
+    }
     let mut known = HashMap::new();
     for Outgoing { team, event, row } in departed.events {
         for (webhook, term) in row.endpoints {
@@ -62,7 +68,7 @@ fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: Stride) ->
                 Hearing::Unknown => true,
             };
             let state = if hears {
-                fanned.webhooks.insert(webhook);
+                webhooks.insert(webhook);
                 DeliveryState::Queued { due_ms: row.queued_ms }
             } else {
                 DeliveryState::Exhausted { at_ms: context.now_ms(), why: Exhaustion::Disabled }
@@ -80,7 +86,7 @@ fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: Stride) ->
             store::put_queued(tx, (team, webhook, context.id()), &delivery)?;
         }
     }
-    Ok(fanned)
+    Ok(FannedOut { webhooks, listeners, last: departed.last, is_all: departed.is_all })
 }
 
 /// What an endpoint hears of.

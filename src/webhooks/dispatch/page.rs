@@ -85,7 +85,7 @@ pub(super) fn read(
 ) -> Result<Page, StoreError> {
     let now_ms = context.now_ms();
     let page = Page::default();
-    let mut reading = Reading { tx, context, webhook, erasures, now_ms, hearing: None, page, bytes: 0 };
+    let mut reading = Reading { tx, context, webhook, erasures, now_ms, hearing: None, owner: None, page, bytes: 0 };
     let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
     tx.scan(&WEBHOOK_QUEUE, &from, &to, Order::Ascending, |(_, due_ms, delivery), row| {
         let due_ms = TimestampMs::try_from(due_ms).unwrap_or(TimestampMs::MAX);
@@ -96,7 +96,7 @@ pub(super) fn read(
         let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("the place of delivery {delivery}"))?;
         let team = match row {
             Some(row) => Some(row.team),
-            None => store::owner(tx, webhook)?,
+            None => reading.owner()?,
         };
         // A place of an endpoint that nobody has belongs to nobody, and goes.
         let team = team.unwrap_or(TeamId::MIN);
@@ -125,11 +125,21 @@ struct Reading<'a, R> {
     now_ms: TimestampMs,
     /// What the endpoint hears of, once it has been looked up.
     hearing: Option<Hearing>,
+    /// Whose it is, once that had to be found out; nobody's when it is gone.
+    owner: Option<Option<TeamId>>,
     page: Page,
     bytes: usize,
 }
 
 impl<R: Reads> Reading<'_, R> {
+    /// Returns whose endpoint it is, where a place does not say it; asked for once.
+    fn owner(&mut self) -> Result<Option<TeamId>, StoreError> {
+        if self.owner.is_none() {
+            self.owner = Some(store::owner(self.tx, self.webhook)?);
+        }
+        Ok(self.owner.flatten())
+    }
+
     fn look_up(&mut self, team: TeamId) -> Result<(), StoreError> {
         if self.hearing.is_some() || team == TeamId::MIN {
             return Ok(());

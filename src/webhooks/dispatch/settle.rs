@@ -138,8 +138,9 @@ impl Settling<'_, '_> {
                 (DeliveryRow { state, counted, attempts, ..row }, end)
             }
             Fate::GivenUp(why) => {
-                // What was disabled or lost meanwhile says nothing of the endpoint.
-                let end = (*why == Exhaustion::Expired).then_some(End::Exhausted);
+                // What was disabled or lost meanwhile says nothing of the endpoint, nor what was never tried.
+                let is_in_vain = *why == Exhaustion::Expired && !row.attempts.is_empty();
+                let end = is_in_vain.then_some(End::Exhausted);
                 (DeliveryRow { state: exhausted(*why), ..row }, end)
             }
             Fate::Stray => (row, None),

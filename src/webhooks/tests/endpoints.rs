@@ -101,7 +101,8 @@ async fn a_disabled_endpoint_hears_of_nothing_and_an_enabled_one_begins_anew() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let id = create(&webhooks, TEAM).await;
-    let health = HealthRow { exhausted_in_a_row: 19, told_backlog_ms: Some(7), ..HealthRow::default() };
+    let told = HealthRow { told_backlog_ms: Some(7), ..HealthRow::default() };
+    let health = HealthRow { exhausted_in_a_row: 19, told_failing_ms: Some(5), ..told.clone() };
     write(&context, move |tx| tx.put(&WEBHOOK_HEALTH, &(TEAM, id), &health)).await;
     context.clock.advance(Duration::from_secs(60));
     webhooks.bell().take();
@@ -122,7 +123,7 @@ async fn a_disabled_endpoint_hears_of_nothing_and_an_enabled_one_begins_anew() {
     webhooks.update(TEAM, id, switched(Switch::Enable)).await.unwrap();
     let enabled = row(&context, TEAM, id);
     assert_eq!((enabled.status, enabled.term), (WebhookStatus::Enabled, 1));
-    let anew = HealthRow { told_backlog_ms: Some(7), ..HealthRow::default() };
+    let anew = HealthRow { told_failing_ms: Some(5), ..told };
     assert_eq!((heard(&context, TEAM), health()), (vec![(id, asked)], Some(anew)));
     assert!(was_rung(&webhooks, id));
 

@@ -143,3 +143,24 @@ async fn what_does_not_read_stops_neither_retention_nor_the_removal_and_goes() {
     let bodies = count(&context, &EVENT_MESSAGES, ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX)));
     assert_eq!(bodies, 0);
 }
+
+#[tokio::test]
+async fn retention_takes_what_waits_without_a_place_and_secrets_that_sign_nothing_any_more() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let team = teams::create(&context, "Example").await.unwrap().unwrap().id;
+    let webhook = create(&webhooks, team).await;
+    let due_ms = context.now_ms();
+    let lost = put_deliveries(&context, (team, webhook), DeliveryState::Queued { due_ms }, 1).await[0].0;
+    let place = store::queue_key(webhook, due_ms, lost);
+    write(&context, move |tx| tx.delete(&WEBHOOK_QUEUE, &place)).await;
+    webhooks.rotate(team, webhook, Rotation { overlap_hours: 1, secret: None }).await.unwrap();
+    let has_previous = || row(&context, team, webhook).previous.is_some();
+
+    purge(&context, due_ms - 1).await.unwrap();
+    assert_eq!((left(&context).0, has_previous()), (1, true));
+
+    context.clock.advance(Duration::from_secs(3_600));
+    purge(&context, context.now_ms()).await.unwrap();
+    assert_eq!((left(&context).0, has_previous()), (0, false));
+}

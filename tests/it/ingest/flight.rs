@@ -2,6 +2,8 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,6 +13,8 @@ use crate::support::TestServer;
 
 const TAKEN: &str = "250 2.0.0 Taken";
 const LATER: &str = "451 4.3.0 Later";
+/// How long a test waits for the server to speak.
+const WITHIN: Duration = Duration::from_secs(20);
 
 /// Starts a server that takes reports and relays by a smarthost that a test speaks for.
 fn relaying() -> (TestServer, TcpListener) {
@@ -28,8 +32,8 @@ struct Unanswered {
 
 impl Unanswered {
     fn read(smarthost: &TcpListener) -> Self {
-        let (stream, _) = smarthost.accept().unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let stream = accept(smarthost);
+        stream.set_read_timeout(Some(WITHIN)).unwrap();
         let mut conversation = Self { stream: BufReader::new(stream), return_path: String::new() };
         conversation.say("220 smarthost.example");
         loop {
@@ -61,6 +65,14 @@ impl Unanswered {
     fn answer(mut self, reply: &str) {
         self.say(reply);
     }
+}
+
+/// Waits for the next conversation, no longer than for a line of one.
+fn accept(smarthost: &TcpListener) -> TcpStream {
+    let (told, accepted) = mpsc::channel();
+    let listening = smarthost.try_clone().unwrap();
+    thread::spawn(move || told.send(listening.accept().unwrap().0));
+    accepted.recv_timeout(WITHIN).expect("the next conversation begins")
 }
 
 fn read(server: &TestServer, id: &str) -> Value {
@@ -141,5 +153,24 @@ fn what_is_proven_ends_a_delivery_under_way_whatever_its_own_outcome() {
         for id in [&noticed, &relayed] {
             assert_eq!(story(&read(&server, id)), ["email.sent", "email.failed"], "{reply}");
         }
+    }
+}
+
+#[test]
+fn the_complaint_of_an_only_recipient_ends_a_delivery_under_way() {
+    for reply in [TAKEN, LATER] {
+        let (server, smarthost) = relaying();
+        let id = server.send(&json!({ "to": "grace@example.org" }));
+        let conversation = Unanswered::read(&smarthost);
+
+        assert_eq!(hand_in(&server, &fixture("arf-full", &id, "b+x.y@send.example.com")), (1, 0), "{reply}");
+
+        conversation.answer(reply);
+        // What comes after the conversation has been settled, and every attempt that could follow.
+        server.advance(Duration::from_secs(3_600));
+        let later = server.send(&json!({ "to": "bob@example.net" }));
+        Unanswered::read(&smarthost).answer(TAKEN);
+        server.wait_for(&later, "delivered");
+        assert_eq!(story(&read(&server, &id)), ["email.sent", "email.complained"], "{reply}");
     }
 }

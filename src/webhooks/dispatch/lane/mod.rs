@@ -261,17 +261,34 @@ mod tests {
     use crate::dns::Resolver;
     use crate::outgoing::{Policy, Timings};
 
+    fn shared() -> (tempfile::TempDir, Shared) {
+        let (directory, context) = Context::temporary();
+        let resolver = Resolver::with_servers(&[(std::net::Ipv4Addr::LOCALHOST, 9).into()]).unwrap();
+        let client = Client::new(resolver, Policy::default(), Timings::default()).unwrap();
+        let (bell, places) = (WebhookBell::default(), Arc::new(Semaphore::new(1)));
+        (directory, Shared { context, bell, client, settings: DispatchSettings { per_second: 0 }, places })
+    }
+
+    #[tokio::test]
+    async fn a_lane_whose_store_fails_asks_it_nothing_for_a_while_and_goes_on_then() {
+        let (_directory, shared) = shared();
+        let mut lane = Lane::new(shared, WebhookId::MIN, Arc::default());
+        let mut asked = Asked::default();
+
+        lane.take_up(Err(StoreError::Closed));
+        lane.begin_requests();
+        lane.ask(&mut asked);
+        assert!(asked.reading.is_none() && !lane.is_idle(&asked));
+
+        lane.paused_until = Some(Instant::now());
+        lane.begin_requests();
+        lane.ask(&mut asked);
+        assert!(asked.reading.is_some());
+    }
+
     #[tokio::test]
     async fn a_lane_that_rests_stays_and_one_without_work_does_not() {
-        let (_directory, context) = Context::temporary();
-        let resolver = Resolver::with_servers(&[(std::net::Ipv4Addr::LOCALHOST, 9).into()]).unwrap();
-        let shared = Shared {
-            client: Client::new(resolver, Policy::default(), Timings::default()).unwrap(),
-            bell: WebhookBell::default(),
-            settings: DispatchSettings { per_second: 0 },
-            places: Arc::new(Semaphore::new(1)),
-            context,
-        };
+        let (_directory, shared) = shared();
         let mut lane = Lane::new(shared.clone(), WebhookId::MIN, Arc::default());
         assert!(lane.is_idle(&Asked::default()));
 

@@ -128,7 +128,7 @@ impl Lane {
             Ok(standing) => {
                 self.failures = 0;
                 if standing == Standing::Disabled {
-                    self.endpoint = None;
+                    (self.endpoint, self.rest_until_ms) = (None, None);
                     self.put_back();
                 }
             }

@@ -176,3 +176,17 @@ async fn a_secret_that_has_been_dropped_signs_nothing_that_begins_after_it() {
         assert!(is_signed(&receiver.next().await, &new, running.context.now_ms()));
     }
 }
+
+#[tokio::test]
+async fn a_leisurely_step_queues_little_and_a_brisk_one_much() {
+    let (_directory, context) = Context::temporary();
+    endpoint(&context, "https://hooks.example.com/").await;
+    happen(&context, 1_400).await;
+
+    let first = fan_out::step(&context, TeamId::MIN, fan_out::Stride::Leisurely).await.unwrap();
+    assert_eq!((deliveries(&context).len(), first.is_all), (250, false));
+    let second = fan_out::step(&context, first.last, fan_out::Stride::Brisk).await.unwrap();
+    assert_eq!((deliveries(&context).len(), second.is_all), (1_250, false));
+    let third = fan_out::step(&context, second.last, fan_out::Stride::Brisk).await.unwrap();
+    assert_eq!((deliveries(&context).len(), third.is_all), (1_400, true));
+}

@@ -377,3 +377,21 @@ async fn a_place_that_does_not_read_is_found_its_delivery() {
     running.until(|rows| matches!(rows[0].state, DeliveryState::Delivered { .. })).await;
     assert_eq!(queued(&running.context), []);
 }
+
+#[tokio::test]
+async fn what_was_never_tried_says_nothing_of_the_endpoint() {
+    let (directory, context) = Context::temporary();
+    let mut receiver = Receiver::start(Reply::Status(200, "")).await;
+    let (id, _) = endpoint(&context, &receiver.url()).await;
+    happen(&context, 30).await;
+    context.clock.advance(milliseconds(24 * HOUR_MS));
+
+    let running = Running::over(directory, context, 0);
+
+    let given_up = |rows: &[DeliveryRow]| rows.len() == 30 && rows.iter().all(|row| exhausted(row).is_some());
+    let rows = running.until(given_up).await;
+    assert!(rows.iter().all(|row| exhausted(row) == Some(Exhaustion::Expired)));
+    assert_eq!(row(&running.context, id).status, WebhookStatus::Enabled);
+    assert_eq!(notices(&running.context), []);
+    assert!(receiver.unasked().is_none());
+}
