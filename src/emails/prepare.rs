@@ -19,7 +19,7 @@ use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::delivery::{Class, Due, DueKey, DueRow, simulated};
 use crate::domains::SenderDomainRow;
-use crate::events::{self, Detail, EmailFacts, Event, Kind};
+use crate::events::{Detail, EmailFacts, Event, Kind, PreparedEvent};
 use crate::id::{DomainId, EmailId, TeamId, TopicId};
 use crate::preferences::{LinkError, Links, PairOrigin};
 use crate::store::tables::{AddressHash, DUE, EMAILS};
@@ -136,6 +136,7 @@ impl Prepared {
             last_event,
             hidden: false,
         };
+        let facts = scheduled_ms.map(|_| facts::with_headers(id, &row, content.headers.clone()));
         let sender_domain = from.address().domain().as_str().to_owned();
         let sender_hash = name_hash(&sender_domain);
         let domain = senders.find(sender.team, sender_hash);
@@ -143,8 +144,8 @@ impl Prepared {
             id,
             link,
             recipients: recipients.iter().map(|recipient| found_by(&recipient.mailbox)).collect(),
-            guess: domain.map(|domain| Draft::new(sender.team, id, &mut row, domain)),
-            facts: scheduled_ms.map(|_| facts::with_headers(id, &row, content.headers.clone())),
+            guess: domain.map(|domain| Draft::new(sender.team, id, &mut row, domain, facts.as_ref())),
+            facts,
             row,
             sender_domain,
             sender_hash,
@@ -188,7 +189,7 @@ impl Prepared {
                 let mut row = self.row.clone();
                 let mut index = 0..;
                 row.recipients.retain(|_| index.next().is_some_and(|index| !blocked.contains(&index)));
-                Cow::Owned(Draft::new(team, self.id, &mut row, domain))
+                Cow::Owned(Draft::new(team, self.id, &mut row, domain, self.facts.as_ref()))
             }
         }
     }
@@ -212,10 +213,10 @@ impl Prepared {
         for (number, attachment) in (0..).zip(&self.attachments) {
             attachment.put_attachment(tx, self.id, number)?;
         }
-        if let (Some(event), Some(facts)) = (&draft.scheduled, &self.facts) {
-            events::record(tx, context, team, self.id, event.clone(), || Ok(facts.clone()))?;
+        match &draft.scheduled {
+            Some(event) => event.record(tx, context, team, self.id),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -228,12 +229,12 @@ pub(super) struct Draft {
     /// Its places in the queue.
     groups: Vec<(Due, Encoded<DueRow>)>,
     /// The event of an email for later.
-    scheduled: Option<Event>,
+    scheduled: Option<PreparedEvent>,
 }
 
 impl Draft {
-    /// Fills in what the sender's domain decides, and encodes.
-    fn new(team: TeamId, id: EmailId, row: &mut EmailRow, domain: SenderDomainRow) -> Self {
+    /// Fills in what the sender's domain decides, and encodes. `facts` are those of an email for later.
+    fn new(team: TeamId, id: EmailId, row: &mut EmailRow, domain: SenderDomainRow, facts: Option<&EmailFacts>) -> Self {
         row.domain = domain.id;
         let due_ms = row.scheduled_ms.unwrap_or(row.created_ms);
         let place = |(group, destination)| {
@@ -242,9 +243,10 @@ impl Draft {
             (Due::new(key, &due), Encoded::new(&due))
         };
         let groups = assign_groups(row, domain).into_iter().map(place).collect();
-        let scheduled = (row.last_event == LastEvent::Scheduled).then(|| {
+        let scheduled = facts.and_then(|facts| {
             let recipients = row.recipients.iter().map(|recipient| bare(&recipient.mailbox).to_owned()).collect();
-            Event { kind: Kind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None }
+            let event = Event { kind: Kind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None };
+            PreparedEvent::new(team, event, facts)
         });
         Self { domain, row: Encoded::new(row), groups, scheduled }
     }

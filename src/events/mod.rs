@@ -38,6 +38,6 @@ pub use outbox::{
 pub use payload::EmailFacts;
 pub use retention::{purge_audience, purge_messages};
 pub use sample::sample;
-pub use store::{EventRow, of_email, record};
+pub use store::{EventRow, PreparedEvent, of_email, record};
 pub use team::{Deliverability, Metric, Quota, QuotaPeriod, TeamEvent, record_team};
 pub use types::{EventType, EventTypes};

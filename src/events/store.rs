@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::model::{Detail, Event, Kind};
 use super::outbox::{Told, tell};
 use super::payload::{self, EmailFacts};
+use super::types::EventType;
 use crate::clock::TimestampMs;
 use crate::context::Context;
 use crate::id::{EmailId, Id, TeamId};
 use crate::store::tables::EVENTS;
-use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::store::{Encoded, NEXT, Order, Reads, Row, StoreError, WriteTx};
 
 /// An event on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -51,6 +52,37 @@ pub fn record(
     }
     let Event { kind, at_ms, recipients, detail } = event;
     tx.put(&EVENTS, &(email, id), &EventRow { team, kind, at_ms, recipients, detail })
+}
+
+/// An event that was made ready ahead of the transaction of the fact it tells.
+#[derive(Clone, Debug)]
+pub struct PreparedEvent {
+    event_type: EventType,
+    at_ms: TimestampMs,
+    row: Encoded<EventRow>,
+    body: String,
+}
+
+impl PreparedEvent {
+    /// Makes an event of an email ready; `None` for one that is told to nobody.
+    pub fn new(team: TeamId, event: Event, facts: &EmailFacts) -> Option<Self> {
+        let event_type = event.kind.event_type()?;
+        let body = payload::email(event_type, &event, facts);
+        let Event { kind, at_ms, recipients, detail } = event;
+        let row = Encoded::new(&EventRow { team, kind, at_ms, recipients, detail });
+        Some(Self { event_type, at_ms, row, body })
+    }
+
+    /// As [`record`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn record(&self, tx: &WriteTx<'_>, context: &Context, team: TeamId, email: EmailId) -> Result<(), StoreError> {
+        let Self { event_type, at_ms, row, body } = self;
+        let id = context.id();
+        tell(tx, context, Told { team, id, event_type: *event_type, at_ms: *at_ms }, || Ok(body.clone()))?;
+        tx.put_encoded(&EVENTS, &(email, id), row)
+    }
 }
 
 /// Returns the timeline of an email, oldest first.

@@ -28,7 +28,7 @@ const REQUESTS_MAX: usize = 4_096;
 /// How often every queue is looked at, whatever the bells said.
 const RECONCILE_EVERY: Duration = Duration::from_secs(60);
 /// The pause between two steps that bring nobody what they could take up at once.
-const AT_LEISURE: Duration = Duration::from_millis(25);
+const AT_LEISURE: Duration = Duration::from_millis(50);
 /// Queues looked at in one read.
 const QUEUES_MAX: usize = 1_000;
 /// Places looked at, at either end of a queue, for how old it is.

@@ -23,7 +23,7 @@ impl Stride {
     const fn deliveries_max(self) -> usize {
         match self {
             Self::Brisk => 1_000,
-            Self::Leisurely => 250,
+            Self::Leisurely => 125,
         }
     }
 }

@@ -184,9 +184,9 @@ async fn a_leisurely_step_queues_little_and_a_brisk_one_much() {
     happen(&context, 1_400).await;
 
     let first = fan_out::step(&context, TeamId::MIN, fan_out::Stride::Leisurely).await.unwrap();
-    assert_eq!((deliveries(&context).len(), first.is_all), (250, false));
+    assert_eq!((deliveries(&context).len(), first.is_all), (125, false));
     let second = fan_out::step(&context, first.last, fan_out::Stride::Brisk).await.unwrap();
-    assert_eq!((deliveries(&context).len(), second.is_all), (1_250, false));
+    assert_eq!((deliveries(&context).len(), second.is_all), (1_125, false));
     let third = fan_out::step(&context, second.last, fan_out::Stride::Brisk).await.unwrap();
     assert_eq!((deliveries(&context).len(), third.is_all), (1_400, true));
 }
