@@ -169,9 +169,8 @@ mod tests {
     use crate::context::Context;
     use crate::delivery::QueueBell;
     use crate::emails::Idempotency;
-    use crate::emails::model::RecipientKind;
     use crate::emails::store::RecipientRow;
-    use crate::id::{DomainId, Id};
+    use crate::id::Id;
     use crate::store::Blob;
     use crate::store::page::{Cursor, PageError, PageQuery};
     use crate::store::tables::{EMAIL_BODIES, EVENTS};
@@ -180,29 +179,8 @@ mod tests {
 
     /// An email to one recipient.
     fn row(state: DeliveryState) -> EmailRow {
-        let recipient = RecipientRow {
-            kind: RecipientKind::To,
-            mailbox: "ada@example.com".into(),
-            group: 0,
-            state,
-            last_event: LastEvent::Queued,
-        };
-        EmailRow {
-            created_ms: 0,
-            from: "bob@example.com".into(),
-            domain: DomainId::MIN,
-            key: None,
-            recipients: vec![recipient],
-            reply_to: Vec::new(),
-            subject: String::new(),
-            tags: Vec::new(),
-            topic: None,
-            scheduled_ms: None,
-            attachments: Vec::new(),
-            has_headers: false,
-            last_event: LastEvent::Queued,
-            hidden: false,
-        }
+        let recipient = RecipientRow::example("ada@example.com", state, LastEvent::Queued);
+        EmailRow::example(vec![recipient], LastEvent::Queued)
     }
 
     async fn put(context: &Context, state: DeliveryState) -> EmailId {

@@ -105,37 +105,15 @@ pub(crate) fn put_headers(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::emails::model::{LastEvent, RecipientKind};
+    use crate::emails::model::LastEvent;
     use crate::emails::store::{DeliveryState, RecipientRow};
     use crate::events::ERASED;
-    use crate::id::Id;
     use crate::store::Encoded;
     use crate::store::tables::EMAIL_BODIES;
 
     fn row() -> EmailRow {
-        let recipient = RecipientRow {
-            kind: RecipientKind::To,
-            mailbox: "ada@example.net".into(),
-            group: 0,
-            state: DeliveryState::Settled,
-            last_event: LastEvent::Sent,
-        };
-        EmailRow {
-            created_ms: 0,
-            from: "bob@example.com".into(),
-            domain: Id::MIN,
-            key: None,
-            recipients: vec![recipient],
-            reply_to: Vec::new(),
-            subject: String::new(),
-            tags: Vec::new(),
-            topic: None,
-            scheduled_ms: None,
-            attachments: Vec::new(),
-            has_headers: true,
-            last_event: LastEvent::Sent,
-            hidden: false,
-        }
+        let recipient = RecipientRow::example("ada@example.net", DeliveryState::Settled, LastEvent::Sent);
+        EmailRow { has_headers: true, ..EmailRow::example(vec![recipient], LastEvent::Sent) }
     }
 
     async fn headers(context: &Context, id: EmailId, row: EmailRow) -> Vec<(String, String)> {

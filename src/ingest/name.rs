@@ -196,21 +196,6 @@ pub(super) mod tests {
     }
 
     pub(in crate::ingest) fn row() -> EmailRow {
-        EmailRow {
-            created_ms: 0,
-            from: "bob@example.com".into(),
-            domain: Id::MIN,
-            key: None,
-            recipients: Vec::new(),
-            reply_to: Vec::new(),
-            subject: String::new(),
-            tags: Vec::new(),
-            topic: None,
-            scheduled_ms: None,
-            attachments: Vec::new(),
-            has_headers: false,
-            last_event: LastEvent::Sent,
-            hidden: false,
-        }
+        EmailRow::example(Vec::new(), LastEvent::Sent)
     }
 }

@@ -286,20 +286,15 @@ mod tests {
     use super::super::verdict::reported;
     use super::*;
     use crate::announcer::Heard;
-    use crate::emails::RecipientKind;
     use crate::id::Id;
     use crate::store::tables::EMAILS;
     use crate::teams;
 
     const ADDRESSES: [&str; 3] = ["ada@example.net", "bob@example.net", "eve@example.net"];
 
-    fn recipient(mailbox: &str, state: DeliveryState, last_event: LastEvent) -> RecipientRow {
-        RecipientRow { kind: RecipientKind::To, mailbox: mailbox.to_owned(), group: 0, state, last_event }
-    }
-
     /// Tells that everybody complains about an email that they got, and returns how much was opened.
     async fn opened_for_complaints(context: &Context, id: EmailId, team: TeamId) -> usize {
-        let got = |address| recipient(address, DeliveryState::Settled, LastEvent::Delivered);
+        let got = |address| RecipientRow::example(address, DeliveryState::Settled, LastEvent::Delivered);
         let row = EmailRow { recipients: ADDRESSES.map(got).into(), has_headers: true, ..row() };
         let putting = context.clone();
         let put = move |tx: &WriteTx<'_>| {
@@ -364,7 +359,7 @@ mod tests {
             (Settled, Suppressed, none, none),
             (Settled, Canceled, none, none),
         ] {
-            let recipient = recipient(ADDRESSES[0], state, last_event);
+            let recipient = RecipientRow::example(ADDRESSES[0], state, last_event);
             for (proof, expected) in [(Proof::Given, given), (Proof::Seen, seen)] {
                 let found = outcomes.each_ref().map(|outcome| may_be(&recipient, outcome, proof));
                 assert_eq!(found, expected, "{state:?} {last_event:?} {proof:?}");

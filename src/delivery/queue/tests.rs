@@ -3,7 +3,6 @@
 use super::*;
 use crate::address::EmailAddress;
 use crate::events::Source;
-use crate::id::DomainId;
 use crate::suppressions::{self, Cause, Origin};
 
 pub(in crate::delivery) const TEAM: TeamId = Id::from_bytes([1; 16]);
@@ -18,26 +17,14 @@ pub(in crate::delivery) async fn put_due(
     let (id, now_ms) = (context.id(), context.now_ms());
     let recipient = |(group, (kind, address)): (usize, &(RecipientKind, &str))| RecipientRow {
         kind: *kind,
-        mailbox: (*address).to_owned(),
         group: u16::try_from(group).unwrap(),
-        state: DeliveryState::Waiting { due_ms: now_ms },
-        last_event: LastEvent::Queued,
+        ..RecipientRow::example(address, DeliveryState::Waiting { due_ms: now_ms }, LastEvent::Queued)
     };
     let row = EmailRow {
         created_ms: now_ms,
         from: "shop@example.net".into(),
-        domain: DomainId::MIN,
-        key: None,
-        recipients: recipients.iter().enumerate().map(recipient).collect(),
-        reply_to: Vec::new(),
         subject: "Hello".into(),
-        tags: Vec::new(),
-        topic: None,
-        scheduled_ms: None,
-        attachments: Vec::new(),
-        has_headers: false,
-        last_event: LastEvent::Queued,
-        hidden: false,
+        ..EmailRow::example(recipients.iter().enumerate().map(recipient).collect(), LastEvent::Queued)
     };
     let key = |group| DueKey { due_ms: now_ms, class: Class::Transactional, email: id, group };
     let keys: Vec<DueKey> = row.recipients.iter().map(|recipient| key(recipient.group)).collect();

@@ -105,3 +105,34 @@ impl EmailRow {
         of_kind.map(|recipient| recipient.mailbox.clone()).collect()
     }
 }
+
+#[cfg(test)]
+impl EmailRow {
+    /// Returns an email that says no more than a test needs.
+    pub(crate) fn example(recipients: Vec<RecipientRow>, last_event: LastEvent) -> Self {
+        Self {
+            created_ms: 0,
+            from: "bob@example.com".into(),
+            domain: DomainId::MIN,
+            key: None,
+            recipients,
+            reply_to: Vec::new(),
+            subject: String::new(),
+            tags: Vec::new(),
+            topic: None,
+            scheduled_ms: None,
+            attachments: Vec::new(),
+            has_headers: false,
+            last_event,
+            hidden: false,
+        }
+    }
+}
+
+#[cfg(test)]
+impl RecipientRow {
+    /// Returns a recipient in `To`.
+    pub(crate) fn example(mailbox: &str, state: DeliveryState, last_event: LastEvent) -> Self {
+        Self { kind: RecipientKind::To, mailbox: mailbox.to_owned(), group: 0, state, last_event }
+    }
+}

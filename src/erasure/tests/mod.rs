@@ -14,8 +14,8 @@ use super::store::{self, ErasureKey, ErasureRow};
 use super::worker::Erasures;
 use crate::address::EmailAddress;
 use crate::context::Context;
-use crate::emails::{DeliveryState, EmailRow, LastEvent, RecipientKind, RecipientRow};
-use crate::id::{DomainId, EmailId, Id, TeamId};
+use crate::emails::{DeliveryState, EmailRow, LastEvent, RecipientRow};
+use crate::id::{EmailId, Id, TeamId};
 use crate::logs::Unwritten;
 use crate::store::tables::{EMAILS, ERASURES};
 use crate::store::{Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
@@ -87,28 +87,11 @@ fn count<K: Key, V: Value>(context: &Context, table: &Table<K, V>, from: &K, to:
 
 /// An email to these recipients, which has come as far as `state`.
 fn email(recipients: &[&str], state: DeliveryState) -> EmailRow {
-    let recipient = |mailbox: &&str| RecipientRow {
-        kind: RecipientKind::To,
-        mailbox: (*mailbox).to_owned(),
-        group: 0,
-        state,
-        last_event: LastEvent::Delivered,
-    };
+    let recipient = |mailbox: &&str| RecipientRow::example(mailbox, state, LastEvent::Delivered);
     EmailRow {
-        created_ms: 0,
         from: "Shop <shop@example.org>".into(),
-        domain: DomainId::MIN,
-        key: None,
-        recipients: recipients.iter().map(recipient).collect(),
-        reply_to: Vec::new(),
         subject: "Hello".into(),
-        tags: Vec::new(),
-        topic: None,
-        scheduled_ms: None,
-        attachments: Vec::new(),
-        has_headers: false,
-        last_event: LastEvent::Delivered,
-        hidden: false,
+        ..EmailRow::example(recipients.iter().map(recipient).collect(), LastEvent::Delivered)
     }
 }
 
