@@ -147,13 +147,13 @@ fn queue(
     tx.put(&EVENT_OUTBOX, &(team, id), &row)
 }
 
-/// Returns the enabled endpoints of a team.
+/// Returns the enabled endpoints of a team, with their terms.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn listeners(tx: &impl Reads, team: TeamId) -> Result<Vec<WebhookId>, StoreError> {
+pub fn listeners(tx: &impl Reads, team: TeamId) -> Result<Vec<(WebhookId, Term)>, StoreError> {
     let row = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))?.unwrap_or_default();
-    Ok(row.endpoints.into_iter().map(|(webhook, ..)| webhook).collect())
+    Ok(row.endpoints.into_iter().map(|(webhook, term, _)| (webhook, term)).collect())
 }
 
 fn subscribers(tx: &impl Reads, team: TeamId, event_type: EventType) -> Result<Vec<(WebhookId, Term)>, StoreError> {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::context::Context;
-use crate::events::{self, Outgoing, Term};
+use crate::events::{self, Outgoing};
 use crate::id::{TeamId, WebhookId};
-use crate::store::{Reads, StoreError, WriteTx, skip_corrupt};
-use crate::webhooks::model::WebhookStatus;
+use crate::store::tables::WEBHOOKS;
+use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::webhooks::store::{self, DeliveryRow, DeliveryState, Exhaustion};
 
 /// How much is queued in one commit.
@@ -53,20 +53,18 @@ pub(super) async fn step(context: &Context, last: TeamId, stride: Stride) -> Res
 
 fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: Stride) -> Result<FannedOut, StoreError> {
     let departed = events::take_outgoing(tx, last, stride.deliveries_max())?;
-    let (mut webhooks, mut listeners) = (BTreeSet::new(), BTreeSet::new());
+    let (mut webhooks, mut present) = (BTreeSet::new(), HashMap::new());
     let teams: BTreeSet<TeamId> = departed.events.iter().map(|outgoing| outgoing.team).collect();
     for team in teams {
-        listeners.extend(events::listeners(tx, team)?);
+        present.extend(events::listeners(tx, team)?);
     }
-    let mut known = HashMap::new();
     for Outgoing { team, event, row } in departed.events {
         for (webhook, term) in row.endpoints {
-            let hears = match hearing(tx, &mut known, (team, webhook))? {
-                Hearing::Gone => continue,
-                Hearing::Nothing => false,
-                Hearing::Term(present) => present == term,
-                Hearing::Unknown => true,
-            };
+            let hears = present.get(&webhook) == Some(&term);
+            if !hears && !tx.contains(&WEBHOOKS, &(team, webhook))? {
+                // It has been deleted.
+                continue;
+            }
             let state = if hears {
                 webhooks.insert(webhook);
                 DeliveryState::Queued { due_ms: row.queued_ms }
@@ -86,36 +84,5 @@ fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: Stride) ->
             store::put_queued(tx, (team, webhook, context.id()), &delivery)?;
         }
     }
-    Ok(FannedOut { webhooks, listeners, last: departed.last, is_all: departed.is_all })
-}
-
-/// What an endpoint hears of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hearing {
-    /// What happens in its present term.
-    Term(Term),
-    /// Nothing: it is disabled.
-    Nothing,
-    /// Nobody can tell: its row does not read. What is queued for it waits for somebody to mend it.
-    Unknown,
-    /// It has been deleted.
-    Gone,
-}
-
-fn hearing(
-    tx: &impl Reads,
-    known: &mut HashMap<WebhookId, Hearing>,
-    (team, webhook): (TeamId, WebhookId),
-) -> Result<Hearing, StoreError> {
-    if let Some(hearing) = known.get(&webhook) {
-        return Ok(*hearing);
-    }
-    let hearing = match skip_corrupt(store::find(tx, team, webhook), format_args!("webhook {webhook}"))? {
-        Some(Some(row)) if row.status == WebhookStatus::Enabled => Hearing::Term(row.term),
-        Some(Some(_)) => Hearing::Nothing,
-        Some(None) => Hearing::Gone,
-        None => Hearing::Unknown,
-    };
-    known.insert(webhook, hearing);
-    Ok(hearing)
+    Ok(FannedOut { webhooks, listeners: present.into_keys().collect(), last: departed.last, is_all: departed.is_all })
 }
