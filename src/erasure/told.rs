@@ -34,10 +34,14 @@ pub(super) fn erase_messages(
         let reach = |subject| reach(row, target, *id, subject);
         events::erase_message(tx, target.team, *id, &target.all(), reach)?;
     }
-    if !page.hits.is_empty() {
-        let announcer = announcer.clone();
-        tx.after_commit(move || announcer.bodies_erased());
-    }
+    let (announcer, team, has_changed) = (announcer.clone(), target.team, !page.hits.is_empty());
+    tx.after_commit(move || {
+        if has_changed {
+            announcer.bodies_erased();
+        }
+        // Those who watch keep bodies that webhooks may never have had.
+        announcer.announce_erasure(team);
+    });
     row.stage = match (page.next, is_late(row)) {
         (Some(after), false) => Stage::Messages { after },
         (Some(after), true) => Stage::LateMessages { after },

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing::{error, info};
 
 use super::places::{self, Found, Progress};
-use super::store::{self, ErasureKey, ErasureRow, Stage, Target};
+use super::store::{self, ErasureKey, ErasureRow, Target};
 use crate::context::Context;
 use crate::id::TeamId;
 use crate::logs::{Barrier, Unwritten};
@@ -164,10 +164,6 @@ impl Erasures {
         let announcer = self.context.announcer.clone();
         let erase = move |tx: &WriteTx<'_>| places::erase(tx, &announcer, key, row.clone(), &target, &found);
         let (progress, row) = self.context.store.write_bulk(erase).await?;
-        if matches!(walk.row.stage, Stage::Messages { .. } | Stage::LateMessages { .. }) {
-            // Those who watch keep bodies that webhooks may never have had.
-            self.context.announcer.announce_erasure(key.0);
-        }
         walk.row = row;
         walk.is_ahead = false;
         Ok(progress)
