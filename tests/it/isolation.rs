@@ -33,7 +33,7 @@ impl Belongings {
         let webhook = json!({ "endpoint": "https://hooks.example/theirs", "events": ["email.opened"] });
         let webhook = make("/webhooks", webhook);
         Self {
-            webhook_event: team.webhook_delivery(&webhook),
+            webhook_event: team.add_webhook_delivery(&webhook),
             webhook,
             topic: make("/topics", json!({ "name": "Theirs", "default_subscription": "opt_out" })),
             contact: make("/contacts", json!({ "email": "theirs@example.net" })),
@@ -104,20 +104,20 @@ fn what_another_team_has_is_not_found_on_any_route() {
     let theirs = Belongings::of(&other);
     let before = theirs.read_by(&other);
     let routes = every_route(&server);
-    for route in routes.iter().filter(|route| route.takes_id()) {
+    for route in routes.iter().filter(|route| route.has_parameters()) {
         let body = route.body().map(|body| body.to_string());
         let call = |ids| {
-            server.call(&route.method, &route.path_of(ids), server.key(), &[], body.as_deref().map(str::as_bytes))
+            server.call(&route.method, &route.path_with(ids), server.key(), &[], body.as_deref().map(str::as_bytes))
         };
 
-        let (foreign, unknown) = (call(theirs.ids()), call(Ids::NOBODY));
+        let (foreign, unknown) = (call(theirs.ids()), call(Ids::UNKNOWN));
 
         let is_answered = ANSWERED.contains(&(route.method.as_str(), route.path.as_str()));
         assert_eq!(foreign.status, if is_answered { 200 } else { 404 }, "{route}: {}", foreign.json);
-        let told = |ids: Ids<'_>, answer: &Value| answer.to_string().replace(&route.id_of(&ids), "");
+        let told = |ids: Ids<'_>, answer: &Value| answer.to_string().replace(&route.id_from(&ids), "");
         assert_eq!(
             told(theirs.ids(), &foreign.json),
-            told(Ids::NOBODY, &unknown.json),
+            told(Ids::UNKNOWN, &unknown.json),
             "{route}: an id of another team is told from none at all"
         );
     }
@@ -138,25 +138,25 @@ fn what_is_the_team_s_own_opens_nothing_of_another_below_it() {
     }
     let before = (own.read_by(&team), theirs.read_by(&other));
     let mut tried = 0;
-    for route in every_route(&server).iter().filter(|route| route.places().len() > 1) {
+    for route in every_route(&server).iter().filter(|route| route.parameters().len() > 1) {
         let body = route.body().map(|body| body.to_string());
-        for place in route.places() {
+        for place in route.parameters() {
             let call = |ids| {
-                let path = route.path_naming(own.ids(), ids, place);
+                let path = route.path_with_other_id(own.ids(), ids, place);
                 server.call(&route.method, &path, team.key(), &[], body.as_deref().map(str::as_bytes))
             };
 
-            let (foreign, unknown) = (call(theirs.ids()), call(Ids::NOBODY));
+            let (foreign, unknown) = (call(theirs.ids()), call(Ids::UNKNOWN));
 
             let is_answered = ANSWERED_IN_PART.contains(&(route.method.as_str(), route.path.as_str(), place));
             assert_eq!(foreign.status, if is_answered { 200 } else { 404 }, "{route} {place}: {}", foreign.json);
             let told = |ids: Ids<'_>, answer: &Value| {
-                let named = [route.id_of(&ids).as_str(), ids.attachment, ids.segment, ids.contact].map(str::to_owned);
+                let named = [route.id_from(&ids).as_str(), ids.attachment, ids.segment, ids.contact].map(str::to_owned);
                 named.iter().fold(answer.to_string(), |told, id| told.replace(id, ""))
             };
             assert_eq!(
                 told(theirs.ids(), &foreign.json),
-                told(Ids::NOBODY, &unknown.json),
+                told(Ids::UNKNOWN, &unknown.json),
                 "{route} {place}: an id of another team is told from none at all"
             );
             tried += 1;
@@ -198,7 +198,7 @@ fn no_id_of_another_team_can_be_named_in_a_body() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
     let theirs = Belongings::of(&other);
-    let topic = server.topic(ringmail::topics::Subscription::OptIn).to_string();
+    let topic = server.add_topic(ringmail::topics::Subscription::OptIn).to_string();
 
     let key = json!({ "name": "Key", "domain_id": theirs.domain });
     server.post("/api-keys", &key).refused(404, "not_found", "Domain not found");

@@ -1,6 +1,6 @@
-//! The product through its front door, one binary. Folders mirror the API.
+//! Integration tests: a real server, called through its API and its command line. Folders mirror the API.
 
-#![expect(clippy::unwrap_used, reason = "a panic of a test is its failure, in its helpers too")]
+#![expect(clippy::unwrap_used, reason = "a panic in a test or in its helpers fails the test")]
 
 mod api_keys;
 mod architecture;

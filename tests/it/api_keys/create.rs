@@ -23,7 +23,7 @@ fn every_key_has_a_token_of_its_own() {
     let server = TestServer::start();
 
     let tokens: std::collections::HashSet<String> =
-        (0..10).map(|_| server.make_key(&json!({ "name": "Same name" }))).collect();
+        (0..10).map(|_| server.create_key(&json!({ "name": "Same name" }))).collect();
 
     assert_eq!(tokens.len(), 10);
 }
@@ -40,7 +40,7 @@ fn permission_and_domain_are_independent() {
         (json!({ "name": "a", "permission": "sending_access" }), false),
         (json!({ "name": "a", "permission": "sending_access", "domain_id": domain }), false),
     ] {
-        let key = server.make_key(&request);
+        let key = server.create_key(&request);
 
         let status = server.call("GET", "/emails", &key, &[], None).status;
         assert_eq!(status, if lists { 200 } else { 403 }, "{request}");
@@ -76,13 +76,13 @@ fn what_is_wrong_with_a_key_is_named() {
     }
     let keys = server.get("/api-keys").ok(200);
     assert_eq!(keys["data"].as_array().unwrap().len(), 1, "only the key the harness began with");
-    server.make_key(&json!({ "name": "n".repeat(80) }));
+    server.create_key(&json!({ "name": "n".repeat(80) }));
 }
 
 #[test]
 fn a_key_survives_a_restart() {
     let server = TestServer::start();
-    let key = server.make_key(&json!({ "name": "Kept" }));
+    let key = server.create_key(&json!({ "name": "Kept" }));
 
     let server = server.restart_with(&[]);
 

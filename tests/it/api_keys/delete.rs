@@ -48,7 +48,7 @@ fn a_key_can_delete_itself() {
 fn the_keys_of_a_deleted_domain_stop_instead_of_widening() {
     let server = TestServer::start_with(&["--domain", "example.com", "--domain", "other.example"]);
     let domain = server.domain_id("other.example");
-    let scoped = server.make_key(&json!({ "name": "Scoped", "domain_id": domain }));
+    let scoped = server.create_key(&json!({ "name": "Scoped", "domain_id": domain }));
     server.call("GET", "/emails", &scoped, &[], None).ok(200);
 
     server.delete(&format!("/domains/{domain}")).ok(200);

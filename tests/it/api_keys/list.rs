@@ -9,8 +9,8 @@ use crate::support::{TestServer, assert_body};
 #[test]
 fn keys_are_listed_newest_first_without_their_tokens() {
     let server = TestServer::start();
-    server.make_key(&json!({ "name": "First" }));
-    server.make_key(&json!({ "name": "Second", "permission": "sending_access" }));
+    server.create_key(&json!({ "name": "First" }));
+    server.create_key(&json!({ "name": "Second", "permission": "sending_access" }));
 
     assert_body!(server.get("/api-keys").ok(200));
 }
@@ -18,7 +18,7 @@ fn keys_are_listed_newest_first_without_their_tokens() {
 #[test]
 fn a_key_tells_when_it_was_last_used_to_the_minute() {
     let server = TestServer::start();
-    let key = server.make_key(&json!({ "name": "Used" }));
+    let key = server.create_key(&json!({ "name": "Used" }));
     let last_used = || server.get("/api-keys").ok(200)["data"][0]["last_used_at"].clone();
     assert_eq!(last_used(), Value::Null);
 

@@ -134,7 +134,7 @@ fn a_number_that_is_not_finite_is_no_json() {
 #[test]
 fn contact_properties_need_a_key_with_full_access() {
     let server = TestServer::start();
-    let key = server.sending_key();
+    let key = server.create_sending_key();
     let one = create(&server, &json!({ "key": "plan", "type": "string" }));
     for (method, path) in [
         ("POST", "/contact-properties"),

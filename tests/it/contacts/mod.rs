@@ -74,7 +74,7 @@ fn told_after(server: &TestServer, before: usize) -> Vec<String> {
 #[test]
 fn contacts_need_a_key_with_full_access() {
     let server = TestServer::start();
-    let key = server.sending_key();
+    let key = server.create_sending_key();
     let one = format!("/contacts/{}", id(&create(&server, "ada@example.net", &json!({}))));
     let before = everything(&server);
     for (method, path) in [

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, TestServer, assert_body, email};
+use crate::support::{ApiResponse, TestServer, assert_body, email};
 
-fn batch(server: &TestServer, validation: &str, emails: &[Value]) -> Answer {
+fn batch(server: &TestServer, validation: &str, emails: &[Value]) -> ApiResponse {
     let headers: &[(&str, &str)] = if validation.is_empty() { &[] } else { &[("x-batch-validation", validation)] };
     let body = Value::from(emails).to_string();
     server.call("POST", "/emails/batch", server.key(), headers, Some(body.as_bytes()))

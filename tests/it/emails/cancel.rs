@@ -88,7 +88,7 @@ fn a_sending_key_cancels() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
 
-    server.call("POST", &format!("/emails/{id}/cancel"), &server.sending_key(), &[], Some(b"")).ok(200);
+    server.call("POST", &format!("/emails/{id}/cancel"), &server.create_sending_key(), &[], Some(b"")).ok(200);
 
     server.wait_for(&id, "canceled");
 }

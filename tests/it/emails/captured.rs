@@ -18,7 +18,8 @@ fn parse(bytes: &[u8]) -> Message<'_> {
 }
 
 fn envelopes(server: &TestServer) -> Vec<Vec<String>> {
-    let mut envelopes: Vec<Vec<String>> = server.captured().into_iter().map(|(row, _)| row.recipients).collect();
+    let mut envelopes: Vec<Vec<String>> =
+        server.captured_messages().into_iter().map(|(row, _)| row.recipients).collect();
     envelopes.sort();
     envelopes
 }
@@ -41,7 +42,7 @@ fn the_message_says_what_the_request_said() {
     }));
     let email = wait_for_all(&server, &id);
 
-    let captured = server.captured();
+    let captured = server.captured_messages();
     let [(envelope, bytes)] = captured.as_slice() else { panic!("one message for one domain: {}", captured.len()) };
     let message = parse(bytes);
     assert_eq!(envelope.recipients, ["jane@example.net", "copy@example.net", "hidden@example.net"]);
@@ -80,7 +81,7 @@ fn the_recipients_of_one_domain_share_a_message_and_those_of_another_do_not() {
 #[test]
 fn each_recipient_of_a_topic_gets_a_message_of_their_own() {
     let server = TestServer::start();
-    let topic = server.topic(Subscription::OptIn).to_string();
+    let topic = server.add_topic(Subscription::OptIn).to_string();
 
     let id = server.send(&json!({ "to": ["a@example.net", "b@example.net"], "topic_id": topic }));
     wait_for_all(&server, &id);
@@ -96,7 +97,7 @@ fn a_recipient_that_was_left_out_stands_nowhere_in_the_message() {
     let id = server.send(&json!({ "to": ["gone@example.net", "jane@example.net"], "cc": "gone@example.net" }));
     wait_for_all(&server, &id);
 
-    let (envelope, bytes) = server.captured().pop().expect("a message");
+    let (envelope, bytes) = server.captured_messages().pop().expect("a message");
     assert_eq!(envelope.recipients, ["jane@example.net"]);
     assert!(!String::from_utf8_lossy(&bytes).contains("gone@example.net"));
 }

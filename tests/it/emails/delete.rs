@@ -25,7 +25,7 @@ fn a_deleted_email_is_gone_from_every_read() {
     let list = server.get("/emails").ok(200);
     assert_eq!(list["data"].as_array().unwrap().len(), 1);
     assert_eq!(list["data"][0]["id"], kept);
-    assert!(!server.holds_content(&id), "the content is gone at once");
+    assert!(!server.has_content(&id), "the content is gone at once");
     assert_body!(answer);
 }
 
@@ -40,7 +40,7 @@ fn a_scheduled_email_that_is_deleted_never_goes_out() {
     let later = server.send(&json!({}));
     server.wait_for(&later, "delivered");
     assert!(server.recorded_events(&id).is_empty(), "nothing is kept, and nothing was added");
-    assert!(!server.holds_content(&id));
+    assert!(!server.has_content(&id));
 }
 
 #[test]
@@ -68,10 +68,10 @@ fn an_email_in_flight_is_hidden_at_once_and_its_outcome_is_recorded_all_the_same
     server.delete(&format!("/emails/{id}")).ok(200);
 
     server.get(&format!("/emails/{id}")).refused(404, "not_found", "Email not found");
-    assert!(server.holds_content(&id), "the attempt under way still needs it");
+    assert!(server.has_content(&id), "the attempt under way still needs it");
     // The conversation breaks off, which is an outcome: a delay.
     drop(silent);
-    server.wait_for_record(&id, "email.delivery_delayed");
+    server.wait_for_recorded_event(&id, "email.delivery_delayed");
 }
 
 #[test]

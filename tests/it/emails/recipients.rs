@@ -123,7 +123,7 @@ fn a_suppression_holds_for_its_team_alone() {
 #[test]
 fn an_unsubscribed_address_is_suppressed_for_topics_alone() {
     let server = TestServer::start();
-    let topic = server.topic(Subscription::OptIn).to_string();
+    let topic = server.add_topic(Subscription::OptIn).to_string();
     server.suppress("delivered@resend.dev", Origin::Unsubscribe);
 
     server.send(&json!({}));
@@ -140,8 +140,8 @@ fn an_unsubscribed_address_is_suppressed_for_topics_alone() {
 #[test]
 fn who_receives_a_topic_is_decided_by_the_contact_its_choice_and_the_default() {
     let server = TestServer::start();
-    let opt_in = server.topic(Subscription::OptIn);
-    let opt_out = server.topic(Subscription::OptOut);
+    let opt_in = server.add_topic(Subscription::OptIn);
+    let opt_out = server.add_topic(Subscription::OptOut);
     for (name, unsubscribed, choice) in [
         ("silent", false, None),
         ("yes", false, Some(Subscription::OptIn)),
@@ -149,10 +149,10 @@ fn who_receives_a_topic_is_decided_by_the_contact_its_choice_and_the_default() {
         ("gone", true, None),
         ("gone-yes", true, Some(Subscription::OptIn)),
     ] {
-        let contact = server.contact(&format!("delivered+{name}@resend.dev"), unsubscribed);
+        let contact = server.add_contact(&format!("delivered+{name}@resend.dev"), unsubscribed);
         if let Some(choice) = choice {
-            server.choose(contact, opt_in, choice);
-            server.choose(contact, opt_out, choice);
+            server.put_topic_choice(contact, opt_in, choice);
+            server.put_topic_choice(contact, opt_out, choice);
         }
     }
     let everyone: Vec<String> = ["silent", "yes", "no", "gone", "gone-yes", "stranger"]
@@ -177,7 +177,7 @@ fn who_receives_a_topic_is_decided_by_the_contact_its_choice_and_the_default() {
 #[test]
 fn a_send_whose_to_has_opted_out_whole_is_refused() {
     let server = TestServer::start();
-    let topic = server.topic(Subscription::OptOut).to_string();
+    let topic = server.add_topic(Subscription::OptOut).to_string();
 
     let (status, name, message) = ALL_SUPPRESSED;
     server.post("/emails", &email(&json!({ "topic_id": topic }))).refused(status, name, message);

@@ -278,7 +278,7 @@ fn a_key_of_one_domain_sends_from_no_other() {
     let server = TestServer::start_with(&["--domain", "example.com", "--domain", "other.example"]);
     let domain = server.domain_id("other.example");
     for permission in ["full_access", "sending_access"] {
-        let key = server.make_key(&json!({ "name": "Scoped", "permission": permission, "domain_id": domain }));
+        let key = server.create_key(&json!({ "name": "Scoped", "permission": permission, "domain_id": domain }));
         let send = |from: &str| {
             let body = email(&json!({ "from": from })).to_string();
             server.call("POST", "/emails", &key, &[], Some(body.as_bytes()))
@@ -307,7 +307,7 @@ fn templates_and_unknown_topics_are_refused() {
 #[test]
 fn a_sending_key_sends() {
     let server = TestServer::start();
-    let key = server.sending_key();
+    let key = server.create_sending_key();
 
     let body = email(&json!({})).to_string();
     let sent = server.call("POST", "/emails", &key, &[], Some(body.as_bytes())).ok(200);

@@ -110,5 +110,5 @@ fn a_sending_key_reschedules() {
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
 
     let body = json!({ "scheduled_at": "in 2 hours" }).to_string();
-    server.call("PATCH", &format!("/emails/{id}"), &server.sending_key(), &[], Some(body.as_bytes())).ok(200);
+    server.call("PATCH", &format!("/emails/{id}"), &server.create_sending_key(), &[], Some(body.as_bytes())).ok(200);
 }

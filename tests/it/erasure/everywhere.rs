@@ -79,7 +79,7 @@ fn the_address_is_found_all_over_before_an_erasure_and_nowhere_after_it() {
     let (server, _) = filled();
     server.delete("/contacts/ADA.LOVELACE@example.net?erase=true").ok(200);
     server.wait_for_erasures(0);
-    let messages = server.captured();
+    let messages = server.captured_messages();
 
     let directory = server.into_directory();
     for trace in [ADDRESS, "lovelace"] {
@@ -106,7 +106,7 @@ fn emails_read_without_the_address_and_otherwise_as_before() {
     assert_eq!(email["attachments"][0]["filename"], "[erased]");
     assert_eq!(email["recipients"], json!([{ "email": "[erased]", "last_event": "delivered" }]));
     assert!(email["events"].as_array().unwrap().iter().all(|event| event["to"] == json!(["[erased]"])), "{email}");
-    assert!(!server.holds_content(&alone));
+    assert!(!server.has_content(&alone));
     let attachment = email["attachments"][0]["id"].as_str().unwrap();
     let purged = server.get(&format!("/emails/{alone}/attachments/{attachment}")).refusal();
     assert!(purged.starts_with("410 attachments_purged"), "{purged}");
@@ -184,6 +184,6 @@ fn another_team_keeps_what_it_knows_of_the_address() {
 
     assert_eq!([other.get(&path).ok(200), other.get("/suppressions").ok(200)], before);
     assert!(before[0]["to"][0] == "Ada.Lovelace@example.net");
-    let kept = server.captured();
+    let kept = server.captured_messages();
     assert!(kept.iter().any(|(envelope, _)| envelope.recipients == ["Ada.Lovelace@example.net"]));
 }

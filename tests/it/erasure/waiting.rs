@@ -25,8 +25,8 @@ fn a_scheduled_email_goes_out_and_is_erased_then_across_a_restart() {
 
     let email = server.get(&format!("/emails/{scheduled}")).ok(200);
     assert_eq!((&email["last_event"], &email["to"]), (&json!("delivered"), &json!(["[erased]"])));
-    assert!(!server.holds_content(&scheduled));
-    assert!(server.captured().is_empty(), "the messages have gone with the address");
+    assert!(!server.has_content(&scheduled));
+    assert!(server.captured_messages().is_empty(), "the messages have gone with the address");
 }
 
 #[test]

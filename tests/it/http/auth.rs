@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Ids, Route, TestServer, every_route};
+use crate::support::{ApiResponse, Ids, Route, TestServer, every_route};
 
 const MISSING: &str = "Missing API key in the authorization header. Send `Authorization: Bearer rm_…`. The API is \
                        described without a key at `/docs/openapi.json`.";
 const INVALID: &str = "API key is invalid.";
 const RESTRICTED: &str = "This API key is restricted to only send emails";
 
-fn call(server: &TestServer, route: &Route, key: &str, headers: &[(&str, &str)]) -> Answer {
+fn call(server: &TestServer, route: &Route, key: &str, headers: &[(&str, &str)]) -> ApiResponse {
     let body = route.body().map(|body| body.to_string());
-    let path = route.path_of(Ids::NOBODY);
+    let path = route.path_with(Ids::UNKNOWN);
     server.call(&route.method, &path, key, headers, body.as_deref().map(str::as_bytes))
 }
 
@@ -35,7 +35,7 @@ fn every_route_needs_a_key_that_exists() {
 #[test]
 fn a_sending_key_does_nothing_but_send_reschedule_and_cancel() {
     let server = TestServer::start();
-    let key = server.sending_key();
+    let key = server.create_sending_key();
     let may = ["POST /emails", "POST /emails/batch", "PATCH /emails/{id}", "POST /emails/{id}/cancel"];
     for route in every_route(&server) {
         let answer = call(&server, &route, &key, &[]);
@@ -87,7 +87,7 @@ fn a_malformed_key_is_an_invalid_one() {
 fn a_key_of_one_domain_reads_what_its_team_has() {
     let server = TestServer::start();
     let domain = server.domain_id("example.com");
-    let key = server.make_key(&json!({ "name": "Scoped", "domain_id": domain }));
+    let key = server.create_key(&json!({ "name": "Scoped", "domain_id": domain }));
     let id = server.send(&json!({}));
 
     server.call("GET", &format!("/emails/{id}"), &key, &[], None).ok(200);

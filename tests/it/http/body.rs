@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, TestServer, assert_lines, email};
+use crate::support::{ApiResponse, TestServer, assert_lines, email};
 
-fn post(server: &TestServer, path: &str, body: &[u8]) -> Answer {
+fn post(server: &TestServer, path: &str, body: &[u8]) -> ApiResponse {
     server.call("POST", path, server.key(), &[], Some(body))
 }
 
@@ -148,10 +148,10 @@ fn a_body_is_read_as_json_whatever_type_it_names() {
     let server = TestServer::start();
     let body = email(&json!({})).to_string();
     for content_type in ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-8"] {
-        let head = server.raw_head("POST", "/emails").replace("application/json", content_type);
+        let head = server.raw_request_head("POST", "/emails").replace("application/json", content_type);
         let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
 
-        server.raw(request.as_bytes()).ok(200);
+        server.send_raw(request.as_bytes()).ok(200);
     }
 }
 
@@ -160,10 +160,10 @@ fn an_announced_body_that_is_too_large_is_refused_before_it_is_read() {
     let server = TestServer::start_with(&["--body-mb", "1"]);
     for path in ["/emails", "/emails/batch"] {
         for (announced, sent) in [(1_048_577_u64, 1_048_577), (1 << 40, 10)] {
-            let head = server.raw_head("POST", path);
+            let head = server.raw_request_head("POST", path);
             let request = format!("{head}content-length: {announced}\r\n\r\n{}", " ".repeat(sent));
 
-            let answer = server.raw(request.as_bytes());
+            let answer = server.send_raw(request.as_bytes());
 
             let message = "The request body is larger than the 1048576 bytes this endpoint takes.";
             answer.refused(413, "payload_too_large", message);
@@ -177,11 +177,11 @@ fn a_chunked_body_is_refused_once_it_has_grown_too_large() {
     let chunk = format!("{:x}\r\n{}\r\n", 65_536, " ".repeat(65_536));
     let request = format!(
         "{}transfer-encoding: chunked\r\n\r\n{}0\r\n\r\n",
-        server.raw_head("POST", "/emails"),
+        server.raw_request_head("POST", "/emails"),
         chunk.repeat(17)
     );
 
-    let answer = server.raw(request.as_bytes());
+    let answer = server.send_raw(request.as_bytes());
 
     answer.refused(413, "payload_too_large", "The request body is larger than the 1048576 bytes this endpoint takes.");
 }
@@ -193,12 +193,12 @@ fn a_chunked_body_within_the_limit_is_a_body_like_any_other() {
     let (first, second) = body.split_at(20);
     let request = format!(
         "{}transfer-encoding: chunked\r\n\r\n{:x}\r\n{first}\r\n{:x}\r\n{second}\r\n0\r\n\r\n",
-        server.raw_head("POST", "/emails"),
+        server.raw_request_head("POST", "/emails"),
         first.len(),
         second.len(),
     );
 
-    let sent = server.raw(request.as_bytes()).ok(200);
+    let sent = server.send_raw(request.as_bytes()).ok(200);
 
     server.wait_for(sent["id"].as_str().unwrap(), "delivered");
 }
@@ -208,8 +208,9 @@ fn a_body_without_emails_keeps_to_a_smaller_limit() {
     let server = TestServer::start();
     let large = json!({ "name": "n".repeat(4 << 20) }).to_string();
 
-    let request = format!("{}content-length: {}\r\n\r\n{large}", server.raw_head("POST", "/api-keys"), large.len());
-    let answer = server.raw(request.as_bytes());
+    let request =
+        format!("{}content-length: {}\r\n\r\n{large}", server.raw_request_head("POST", "/api-keys"), large.len());
+    let answer = server.send_raw(request.as_bytes());
 
     answer.refused(413, "payload_too_large", "The request body is larger than the 4194304 bytes this endpoint takes.");
 }
@@ -222,9 +223,9 @@ fn a_body_that_breaks_off_stores_nothing() {
         format!("content-length: {}\r\n\r\n{body}", body.len() + 1),
         format!("transfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n", body.len()),
     ] {
-        let request = format!("{}{framing}", server.raw_head("POST", "/emails"));
+        let request = format!("{}{framing}", server.raw_request_head("POST", "/emails"));
 
-        if let Some(answer) = server.raw_cut_short(request.as_bytes()) {
+        if let Some(answer) = server.send_raw_truncated(request.as_bytes()) {
             assert_eq!(answer.status, 400, "{}", answer.json);
         }
     }
@@ -235,7 +236,7 @@ fn a_body_that_breaks_off_stores_nothing() {
 #[test]
 fn all_bodies_together_keep_to_their_budget() {
     let server = TestServer::start_with(&["--body-mb", "1", "--body-budget-mb", "1"]);
-    let held = server.hold_commits();
+    let held = server.block_commits();
     let large = email(&json!({ "text": "t".repeat(700_000) })).to_string();
     let send = || post(&server, "/emails", large.as_bytes());
 

@@ -59,7 +59,7 @@ fn a_method_that_a_route_has_not_is_not_allowed_with_or_without_a_key() {
 #[test]
 fn a_request_is_checked_route_first_then_method_key_permission_rate_and_body() {
     let server = TestServer::start_with(&["--rate-limit", "1"]);
-    let sending = server.sending_key();
+    let sending = server.create_sending_key();
     server.advance(std::time::Duration::from_secs(1));
     let broken = Some(b"{broken".as_slice());
     let call = |method: &str, path: &str, key: &str| server.call(method, path, key, &[], broken).refusal();

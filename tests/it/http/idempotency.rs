@@ -5,17 +5,17 @@ use std::time::Duration;
 use ringmail::suppressions::Origin;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, TestServer, email};
+use crate::support::{ApiResponse, TestServer, email};
 
 const OTHER_PAYLOAD: &str = "409 invalid_idempotent_request: This idempotency key has been used on this endpoint \
                              within the last 24 hours with another payload. Use a new key, or send the original \
                              payload.";
 
-fn send(server: &TestServer, path: &str, key: &str, body: &str) -> Answer {
+fn send(server: &TestServer, path: &str, key: &str, body: &str) -> ApiResponse {
     server.call("POST", path, server.key(), &[("idempotency-key", key)], Some(body.as_bytes()))
 }
 
-fn send_one(server: &TestServer, key: &str, fields: &Value) -> Answer {
+fn send_one(server: &TestServer, key: &str, fields: &Value) -> ApiResponse {
     send(server, "/emails", key, &email(fields).to_string())
 }
 
@@ -74,7 +74,7 @@ fn a_key_belongs_to_its_team_and_route() {
     let theirs = email(&json!({ "from": "hello@other.example" })).to_string();
     server.call("POST", "/emails", other.key(), &[("idempotency-key", "k")], Some(theirs.as_bytes())).ok(200);
     // Another key of the same team repeats the same request.
-    let second = server.make_key(&json!({ "name": "Second" }));
+    let second = server.create_key(&json!({ "name": "Second" }));
     let body = email(&json!({})).to_string();
     server.call("POST", "/emails", &second, &[("idempotency-key", "k")], Some(body.as_bytes())).ok(200);
 
@@ -145,7 +145,7 @@ fn a_key_expires_after_a_day() {
 #[test]
 fn a_repeat_answers_as_before_whatever_has_changed_since() {
     let server = TestServer::start_with(&["--domain", "example.com", "--domain", "other.example"]);
-    let topic = server.topic(ringmail::topics::Subscription::OptIn).to_string();
+    let topic = server.add_topic(ringmail::topics::Subscription::OptIn).to_string();
     let plain = json!({ "from": "hello@other.example" });
     let timed = json!({ "scheduled_at": "2026-01-05T10:00:00Z", "to": "delivered+timed@resend.dev" });
     let under_topic = json!({ "topic_id": topic, "to": "delivered+topic@resend.dev" });
@@ -169,7 +169,7 @@ fn a_repeat_answers_as_before_whatever_has_changed_since() {
 #[test]
 fn a_repeat_while_the_first_is_running_is_a_conflict() {
     let server = TestServer::start();
-    let held = server.hold_commits();
+    let held = server.block_commits();
 
     // Neither can be committed, so that one of them finds the other running.
     let (refused, accepted) = std::thread::scope(|scope| {

@@ -126,7 +126,7 @@ fn bad_limits_and_cursors_are_refused_on_every_list() {
     let attachments = format!("/emails/{id}/attachments");
     let webhook = fill(&server, "/webhooks", 1).remove(0);
     let deliveries = format!("/webhooks/{webhook}/events");
-    let attempts = format!("{deliveries}/{}/attempts", server.webhook_delivery(&webhook));
+    let attempts = format!("{deliveries}/{}/attempts", server.add_webhook_delivery(&webhook));
     for path in [
         "/emails",
         "/api-keys",

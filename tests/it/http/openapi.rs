@@ -43,7 +43,7 @@ fn every_route_answers_in_another_way_than_unknown() {
     let server = TestServer::start();
     for route in every_route(&server) {
         let body = route.body().map(|body| body.to_string());
-        let path = route.path_of(Ids::NOBODY);
+        let path = route.path_with(Ids::UNKNOWN);
 
         let answer = server.call(&route.method, &path, server.key(), &[], body.as_deref().map(str::as_bytes));
 
@@ -189,7 +189,7 @@ fn a_field_that_is_always_there_is_required() {
     let segment = server.post("/segments", &json!({ "name": "Some" })).ok(201);
     let webhook = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.opened"] });
     let webhook = server.post("/webhooks", &webhook).ok(201)["id"].as_str().unwrap().to_owned();
-    let delivery = format!("/webhooks/{webhook}/events/{}", server.webhook_delivery(&webhook));
+    let delivery = format!("/webhooks/{webhook}/events/{}", server.add_webhook_delivery(&webhook));
     let ada = json!({ "email": "ada@example.net" });
     let joining = json!({ "email": "ada@example.net", "segments": [{ "id": segment["id"] }] });
     server.post("/contacts", &joining).ok(201);

@@ -22,7 +22,7 @@ fn a_trailing_slash_and_a_doubled_leading_one_are_tolerated() {
 #[test]
 fn what_holds_for_a_route_holds_for_its_tolerated_spellings() {
     let server = TestServer::start();
-    let sending = server.sending_key();
+    let sending = server.create_sending_key();
     for path in ["//emails", "/emails/", "//emails/"] {
         let restricted = server.call("GET", path, &sending, &[], None);
         restricted.refused(403, "restricted_api_key", "This API key is restricted to only send emails");
@@ -79,10 +79,10 @@ fn the_body_of_a_read_or_a_deletion_is_never_looked_at() {
             ("GET", "/api-keys".to_owned()),
             ("DELETE", format!("/emails/{id}")),
         ] {
-            let head = server.raw_head(method, &path);
+            let head = server.raw_request_head(method, &path);
             let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
 
-            server.raw(request.as_bytes()).ok(200);
+            server.send_raw(request.as_bytes()).ok(200);
         }
     }
 }

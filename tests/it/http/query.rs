@@ -6,7 +6,7 @@ use crate::support::{Ids, TestServer, every_route};
 fn an_unknown_query_parameter_is_refused_on_every_route() {
     let server = TestServer::start();
     for route in every_route(&server) {
-        let path = format!("{}?pretty=true", route.path_of(Ids::NOBODY));
+        let path = format!("{}?pretty=true", route.path_with(Ids::UNKNOWN));
         let body = route.body().map(|body| body.to_string());
 
         let answer = server.call(&route.method, &path, server.key(), &[], body.as_deref().map(str::as_bytes));

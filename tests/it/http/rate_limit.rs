@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Answer, TestServer};
+use crate::support::{ApiResponse, TestServer};
 
-fn said(answer: &Answer) -> [Option<&str>; 4] {
+fn said(answer: &ApiResponse) -> [Option<&str>; 4] {
     ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "ratelimit-policy"].map(|name| answer.header(name))
 }
 
@@ -33,7 +33,7 @@ fn a_key_makes_so_many_requests_a_second_and_then_waits() {
 #[test]
 fn each_key_has_a_limit_of_its_own() {
     let server = TestServer::start_with(&["--rate-limit", "1"]);
-    let other = server.make_key(&json!({ "name": "Other" }));
+    let other = server.create_key(&json!({ "name": "Other" }));
 
     assert_eq!(server.get("/emails").status, 429);
     server.call("GET", "/emails", &other, &[], None).ok(200);

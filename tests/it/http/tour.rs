@@ -125,7 +125,7 @@ impl Tour<'_> {
         let upsert = "/contacts/batch?on_conflict=upsert";
         self.visit_with("POST /contacts/batch", upsert, &[permissive], Some(&batch));
         let wanted = json!({
-            "contacts": [{ "email": "ada@example.net" }, { "email": "nobody@example.net" }, { "id": Ids::NOBODY.contact }],
+            "contacts": [{ "email": "ada@example.net" }, { "email": "nobody@example.net" }, { "id": Ids::UNKNOWN.contact }],
             "include": ["properties", "topics"],
         });
         self.visit("POST /contacts/batch/get", "/contacts/batch/get", Some(&wanted));
@@ -179,7 +179,7 @@ impl Tour<'_> {
         let alias = format!("{one}/signing-secret/rotate");
         self.visit("POST /webhooks/{id}/signing-secret/rotate", &alias, None);
         self.visit("GET /webhooks/{id}", &one, None);
-        let delivery = format!("{one}/events/{}", self.server.webhook_delivery(id));
+        let delivery = format!("{one}/events/{}", self.server.add_webhook_delivery(id));
         self.visit("GET /webhooks/{id}/events", &format!("{one}/events"), None);
         self.visit("GET /webhooks/{id}/events/{event_id}", &delivery, None);
         let attempts = format!("{delivery}/attempts");

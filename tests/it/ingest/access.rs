@@ -4,7 +4,7 @@ use ringmail::signature::WebhookSecret;
 use serde_json::json;
 
 use super::{counts, delivered, marks, post, server, signature, signature_with};
-use crate::support::{Answer, TestServer};
+use crate::support::{ApiResponse, TestServer};
 
 const OTHER_SECRET: &str = "whsec_c2VjcmV0IG9mIGFub3RoZXIgc2VydmVy";
 const DOORS: [&str; 2] = ["/ingest/events", "/ingest/message"];
@@ -42,7 +42,7 @@ fn a_door_is_for_posting_alone() {
 }
 
 /// Posts with three headers as they stand.
-fn with_headers(server: &TestServer, set: &str, [id, timestamp, signatures]: [&str; 3], body: &[u8]) -> Answer {
+fn with_headers(server: &TestServer, set: &str, [id, timestamp, signatures]: [&str; 3], body: &[u8]) -> ApiResponse {
     let names = ["id", "timestamp", "signature"].map(|name| format!("{set}-{name}"));
     let values = [id, timestamp, signatures];
     let headers: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(values).collect();
@@ -86,7 +86,7 @@ fn what_is_not_signed_is_refused_and_nothing_is_stored() {
 
     assert_eq!(marks(&server), 0);
     assert_eq!(server.get(&format!("/emails/{email}")).ok(200)["last_event"], "delivered");
-    assert_eq!(server.suppressed(), Vec::<String>::new());
+    assert_eq!(server.suppressed_addresses(), Vec::<String>::new());
     assert_eq!(counts(call(["msg_1", &now, &right], body)), (1, 0), "the right one is taken");
 }
 

@@ -158,7 +158,7 @@ fn what_is_not_ours_is_acknowledged_and_ignored() {
 
     let email = read(&server, &id);
     assert_eq!(story(&email), ["email.sent", "email.delivered"]);
-    assert_eq!(server.suppressed(), Vec::<String>::new());
+    assert_eq!(server.suppressed_addresses(), Vec::<String>::new());
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_thousand_events_of_one_request_are_told_in_their_order() {
         let email = read(&server, id);
         assert_eq!((&email["last_event"], story(&email).len()), (&json!("complained"), 8));
     }
-    assert_eq!(server.suppressed().len(), 10);
+    assert_eq!(server.suppressed_addresses().len(), 10);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn one_request_tells_about_many_emails_of_every_team() {
     let theirs = other.send(&json!({ "to": "shared@example.net" }));
     let about_both = server.send(&json!({ "to": ["a@example.net", "shared@example.net"] }));
     server.wait_until(&about_both, "both", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
-    server.wait_for_record(&theirs, "email.delivered");
+    server.wait_for_recorded_event(&theirs, "email.delivered");
     let mut events: Vec<Value> = (0..)
         .zip(&mine)
         .map(|(number, id)| event("complained", id, &format!("r{number}@example.net"), &json!({})))

@@ -52,12 +52,12 @@ fn a_bounce_for_good_is_told_after_a_milder_refusal_and_then_no_other() {
 
         assert!(refused(first, "Transient"));
         assert!(!refused("bounced", "Transient"), "it was refused once");
-        assert_eq!(server.suppressed(), Vec::<String>::new());
+        assert_eq!(server.suppressed_addresses(), Vec::<String>::new());
         assert!(refused("bounced", "Permanent"));
         assert!(!refused("bounced", "Permanent"));
         assert!(!refused("bounced", "Transient"));
 
-        assert_eq!(server.suppressed(), ["ada@example.net"]);
+        assert_eq!(server.suppressed_addresses(), ["ada@example.net"]);
         let refusals = [format!("email.{first}"), "email.bounced".to_owned()];
         assert_eq!(story(&read(&server, &id))[2..], refusals);
     }
@@ -94,7 +94,7 @@ fn nothing_is_told_of_a_recipient_to_whom_nothing_was_sent() {
 
     assert_eq!(read(&server, &scheduled)["last_event"], "scheduled");
     assert_eq!(read(&server, &canceled)["last_event"], "canceled");
-    assert_eq!(server.suppressed(), ["ada@example.net"]);
+    assert_eq!(server.suppressed_addresses(), ["ada@example.net"]);
 }
 
 /// Sends an email of which ada@example.net, who is suppressed, gets nothing.
@@ -116,7 +116,7 @@ fn a_simulated_recipient_is_in_no_report() {
     assert_eq!(report(&server, &event), (0, 1));
 
     assert_eq!(read(&server, &id)["last_event"], "delivered");
-    assert_eq!(server.suppressed(), Vec::<String>::new());
+    assert_eq!(server.suppressed_addresses(), Vec::<String>::new());
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn one_who_waits_for_our_next_attempt_is_told_of_only_what_forbids_it() {
     assert!(tell(&server, "bounced", &id));
 
     assert_eq!(read(&server, &id)["last_event"], "bounced");
-    assert_eq!(server.suppressed(), ["ada@example.net"]);
+    assert_eq!(server.suppressed_addresses(), ["ada@example.net"]);
     server.advance(Duration::from_secs(3 * 24 * 3600));
     let later = server.send(&json!({ "to": "bob@example.net" }));
     server.wait_for(&later, "delivery_delayed");
@@ -162,5 +162,5 @@ fn a_deleted_email_is_in_no_report() {
     assert!(!tell(&server, "complained", &id));
 
     assert_eq!(server.stored_emails(), 0);
-    assert_eq!(server.suppressed(), Vec::<String>::new());
+    assert_eq!(server.suppressed_addresses(), Vec::<String>::new());
 }

@@ -27,7 +27,7 @@ fn the_reports_of_real_servers_have_their_effect() {
 
         let email = read(&server, &id);
         assert_eq!(email["last_event"], status, "{name}");
-        assert_eq!(server.suppressed(), if suppressed { vec![to] } else { vec![] }, "{name}");
+        assert_eq!(server.suppressed_addresses(), if suppressed { vec![to] } else { vec![] }, "{name}");
     }
 }
 
@@ -103,13 +103,13 @@ fn a_complaint_that_knows_the_message_id_alone_counts_where_nobody_else_has_seen
     let by_id = |id: &str| fixture("arf-full", id, "b+x.y@send.example.com");
 
     assert_eq!(hand_in(&server, &by_id(&several)), (0, 1), "anybody among the recipients can write it");
-    assert_eq!(server.suppressed(), Vec::<String>::new());
+    assert_eq!(server.suppressed_addresses(), Vec::<String>::new());
     assert_eq!(hand_in(&server, &by_id(&one).replace(to, "ada@example.net")), (1, 0));
-    assert_eq!(server.suppressed(), ["ada@example.net"]);
+    assert_eq!(server.suppressed_addresses(), ["ada@example.net"]);
     let proven = fixture("arf-full", &several, &return_path(&server, to));
     assert_eq!(hand_in(&server, &proven), (1, 0));
 
-    assert_eq!(server.suppressed(), ["ada@example.net", to]);
+    assert_eq!(server.suppressed_addresses(), ["ada@example.net", to]);
     let expected = [(to, "complained"), ("eve@example.net", "delivered")];
     assert_eq!(statuses(&read(&server, &several)), expected);
 }
@@ -141,7 +141,7 @@ fn a_return_path_speaks_for_its_own_group_alone() {
 
     let expected = [(to, "bounced"), ("ada@example.net", "delivered"), ("eve@example.net", "delivered")];
     assert_eq!(statuses(&read(&server, &id)), expected);
-    assert_eq!(server.suppressed(), [to]);
+    assert_eq!(server.suppressed_addresses(), [to]);
 }
 
 #[test]
@@ -166,10 +166,10 @@ fn a_return_path_made_elsewhere_names_nothing_and_a_message_id_suppresses_nobody
     assert_eq!(email["last_event"], "bounced");
     assert_eq!(email["events"][2]["bounce"]["type"], "Undetermined");
     assert_eq!(email["events"][2]["bounce"]["diagnosticCode"], json!(["unknown user: \"unknown@example.org\""]));
-    assert_eq!(server.suppressed(), Vec::<String>::new(), "whoever has seen the message can write that");
+    assert_eq!(server.suppressed_addresses(), Vec::<String>::new(), "whoever has seen the message can write that");
 
     assert_eq!(hand_in(&server, &message(&right, &id)), (1, 0), "what is proven is news");
-    assert_eq!(server.suppressed(), [to]);
+    assert_eq!(server.suppressed_addresses(), [to]);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_notice_that_knows_the_message_id_alone_has_to_name_a_recipient() {
     assert_eq!(hand_in(&server, &answering), (0, 1), "what a notice answers to names nothing");
 
     assert_eq!(story(&read(&server, &id)), ["email.sent", "email.delivered"]);
-    assert_eq!(server.suppressed(), Vec::<String>::new());
+    assert_eq!(server.suppressed_addresses(), Vec::<String>::new());
 }
 
 #[test]

@@ -16,7 +16,7 @@ use ringmail::store::{NEXT, Order, Reads as _, StoreError};
 use serde_json::Value;
 use sha2::Sha256;
 
-use crate::support::{Answer, TestServer};
+use crate::support::{ApiResponse, TestServer};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -43,7 +43,7 @@ fn signature_with(secret: &str, id: &str, timestamp_s: i64, body: &[u8]) -> Stri
 }
 
 /// Posts a body under an id, signed now.
-fn post(server: &TestServer, path: &str, id: &str, body: &[u8]) -> Answer {
+fn post(server: &TestServer, path: &str, id: &str, body: &[u8]) -> ApiResponse {
     let timestamp_s = server.context().now_ms() / 1_000;
     let (timestamp, signature) = (timestamp_s.to_string(), signature(id, timestamp_s, body));
     let headers = [("webhook-id", id), ("webhook-timestamp", &timestamp), ("webhook-signature", &signature)];
@@ -69,7 +69,7 @@ fn hand_in(server: &TestServer, message: &str) -> (u64, u64) {
 }
 
 #[track_caller]
-fn counts(answer: Answer) -> (u64, u64) {
+fn counts(answer: ApiResponse) -> (u64, u64) {
     let answer = answer.ok(200);
     assert_eq!(answer["object"], "ingest");
     assert_eq!(answer.as_object().unwrap().len(), 3, "{answer}");
@@ -92,7 +92,7 @@ fn fixture(name: &str, email: &str, return_path: &str) -> String {
 
 /// Returns the return path under which an email reached the built-in mailbox.
 fn return_path(server: &TestServer, to: &str) -> String {
-    let captured = server.captured().into_iter().find(|(row, _)| row.recipients.iter().any(|its| its == to));
+    let captured = server.captured_messages().into_iter().find(|(row, _)| row.recipients.iter().any(|its| its == to));
     captured.expect("it is in the mailbox").0.sender
 }
 

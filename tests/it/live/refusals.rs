@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use super::{PATH, ask, open};
-use crate::support::{Answer, TestServer};
+use crate::support::{ApiResponse, TestServer};
 
 #[test]
 fn a_stream_takes_a_key_of_full_access_and_types_that_there_are() {
     let server = TestServer::start_with(&["--public-url", "https://mail.example.com"]);
-    let refused = |path: &str, key: &str| Answer::read(ask(&server, path, key, None)).refusal();
+    let refused = |path: &str, key: &str| ApiResponse::read(ask(&server, path, key, None)).refusal();
 
     assert!(refused(PATH, "").starts_with("401 missing_api_key"));
     assert!(refused(PATH, "rm_wrong").starts_with("403 invalid_api_key"));
-    assert!(refused(PATH, &server.sending_key()).starts_with("403 restricted_api_key"));
+    assert!(refused(PATH, &server.create_sending_key()).starts_with("403 restricted_api_key"));
     let unknown = refused(&format!("{PATH}?types=email.sent,email.nothing"), server.key());
     assert!(unknown.starts_with("422 validation_error: Invalid `types`") && unknown.contains("email.delivered"));
     assert!(refused(&format!("{PATH}?type=email.sent"), server.key()).contains("takes `types`"));
-    let elsewhere = Answer::read(ask(&server, PATH, server.key(), Some("evil.example")));
+    let elsewhere = ApiResponse::read(ask(&server, PATH, server.key(), Some("evil.example")));
     assert_eq!(elsewhere.status, 404);
     assert_eq!(server.post(PATH, &serde_json::json!({})).status, 405);
 }
@@ -27,7 +27,7 @@ fn a_team_has_eight_streams_and_gets_a_place_back_when_one_ends() {
     let other = server.other_team("Other", "other.example");
     let mut streams: Vec<_> = (0..8).map(|_| open(&server, PATH, server.key())).collect();
 
-    let ninth = Answer::read(ask(&server, PATH, server.key(), None));
+    let ninth = ApiResponse::read(ask(&server, PATH, server.key(), None));
     assert_eq!(ninth.header("retry-after"), Some("5"));
     assert!(ninth.refusal().starts_with("429 rate_limit_exceeded: A team may have 8 streams"), "{ninth:?}");
     drop(open(&server, PATH, other.key()));

@@ -71,7 +71,7 @@ fn pages_are_walked_forwards_and_backwards() {
 fn an_id_that_nobody_has_is_not_found_and_one_that_is_none_is_refused() {
     let server = TestServer::start();
 
-    server.get(&format!("/logs/{}", Ids::NOBODY.log)).refused(404, "not_found", "Log not found");
+    server.get(&format!("/logs/{}", Ids::UNKNOWN.log)).refused(404, "not_found", "Log not found");
     server.get("/logs/x").refused(422, "validation_error", "The `id` must be a valid UUID.");
 }
 
@@ -93,9 +93,9 @@ fn a_team_sees_its_own_requests_alone() {
 #[test]
 fn a_sending_key_reads_no_log() {
     let server = TestServer::start();
-    let key = server.sending_key();
+    let key = server.create_sending_key();
 
-    for path in ["/logs".to_owned(), format!("/logs/{}", Ids::NOBODY.log)] {
+    for path in ["/logs".to_owned(), format!("/logs/{}", Ids::UNKNOWN.log)] {
         let message = "This API key is restricted to only send emails";
         server.call("GET", &path, &key, &[], None).refused(403, "restricted_api_key", message);
     }

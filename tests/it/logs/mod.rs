@@ -8,11 +8,11 @@ mod room;
 
 use serde_json::Value;
 
-use crate::support::{Answer, TestServer};
+use crate::support::{ApiResponse, TestServer};
 
 /// Returns the entry of the request that was answered so.
 #[track_caller]
-fn entry(server: &TestServer, answer: &Answer) -> Value {
+fn entry(server: &TestServer, answer: &ApiResponse) -> Value {
     let id = answer.header("x-request-id").expect("every answer names its request");
     server.get(&format!("/logs/{id}")).ok(200)
 }

@@ -8,7 +8,7 @@ use crate::support::{TestServer, email};
 #[test]
 fn every_request_with_a_valid_key_is_logged_and_no_other() {
     let server = TestServer::start();
-    let sending = server.sending_key();
+    let sending = server.create_sending_key();
     let call = |method: &str, path: &str, key: &str| server.call(method, path, key, &[], None).status;
 
     assert_eq!(server.post("/emails", &email(&json!({}))).status, 200);
@@ -75,7 +75,7 @@ fn a_user_agent_is_cut_and_none_is_null() {
     let answer = server.call("GET", "/topics", server.key(), &[("user-agent", &long)], None);
     assert_eq!(entry(&server, &answer)["user_agent"], "a".repeat(256));
 
-    let none = server.raw(format!("{}\r\n", server.raw_head("GET", "/topics")).as_bytes());
+    let none = server.send_raw(format!("{}\r\n", server.raw_request_head("GET", "/topics")).as_bytes());
 
     assert_eq!(entry(&server, &none)["user_agent"], Value::Null);
 }

@@ -76,7 +76,7 @@ fn a_token_is_never_kept() {
 #[test]
 fn a_link_to_the_preferences_of_a_contact_is_not_kept_and_other_urls_are() {
     let server = TestServer::start();
-    let id = server.contact("ada@example.net", false);
+    let id = server.add_contact("ada@example.net", false);
     let made = server.post(&format!("/contacts/{id}/preferences-link"), &json!({}));
     let url = made.json["url"].as_str().unwrap().to_owned();
     let by_address = server.post("/contacts/ada@example.net/preferences-link", &json!({}));

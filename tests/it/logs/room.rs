@@ -27,7 +27,7 @@ fn a_full_queue_fails_no_answer_and_there_is_room_again_later() {
     // A refused body of a size that the log holds as it is: some hundreds fill its memory.
     let body = json!({ "name": "x".repeat(60_000), "default_subscription": "opt_in" });
     let count = 850;
-    let held = server.hold_commits();
+    let held = server.block_commits();
     for _ in 0..count {
         assert_eq!(server.post("/topics", &body).status, 422);
     }

@@ -12,7 +12,7 @@ fn an_owner_is_told_by_email_that_an_endpoint_was_disabled() {
     server.add_owner("owner@people.example");
 
     let endpoint = "https://hooks.example/mail/T0KEN?key=T0KEN".to_owned();
-    server.notify(Notice::WebhookDisabled { webhook: Id::MIN, endpoint });
+    server.record_notice(Notice::WebhookDisabled { webhook: Id::MIN, endpoint });
 
     let sent = |emails: &Value| emails["data"].as_array().is_some_and(|data| !data.is_empty());
     let listed = server.poll("/emails", "the email of the notice", |answer| sent(&answer.json)).ok(200);
@@ -21,7 +21,7 @@ fn an_owner_is_told_by_email_that_an_endpoint_was_disabled() {
     assert_eq!(email["to"][0], "owner@people.example");
     assert_eq!(email["subject"], "A webhook endpoint was disabled");
     server.wait_for(email["id"].as_str().unwrap(), "delivered");
-    let (envelope, message) = server.captured().remove(0);
+    let (envelope, message) = server.captured_messages().remove(0);
     let text = String::from_utf8_lossy(&message);
     assert!(text.contains("hooks.example") && text.contains("PATCH /webhooks/"), "{envelope:?} {text}");
     assert!(!text.contains("T0KEN"), "what follows the host may be a secret: {text}");

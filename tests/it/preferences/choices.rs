@@ -44,8 +44,8 @@ fn the_public_topics_are_listed_as_they_are_received() {
     topic_of(&server, "Offers", Subscription::OptOut, Visibility::Public);
     let secret = topic_of(&server, "Secret", Subscription::OptIn, Visibility::Private);
     let chosen = topic_of(&server, "Events", Subscription::OptOut, Visibility::Public);
-    let contact = server.contact(ADA, false);
-    server.choose(contact, chosen, Subscription::OptIn);
+    let contact = server.add_contact(ADA, false);
+    server.put_topic_choice(contact, chosen, Subscription::OptIn);
 
     let expected = [("News".to_owned(), true), ("Offers".to_owned(), false), ("Events".to_owned(), true)];
     assert_eq!(listed(&server, &everything_path(&server, ADA)), expected);
@@ -63,7 +63,7 @@ fn saving_writes_every_listed_topic_down_and_records_the_flips() {
     let (news, events) = (topic(&server, "News"), topic(&server, "Events"));
     let offers = topic_of(&server, "Offers", Subscription::OptOut, Visibility::Public);
     let secret = topic_of(&server, "Secret", Subscription::OptIn, Visibility::Private);
-    let contact = server.contact(ADA, false);
+    let contact = server.add_contact(ADA, false);
     let path = everything_path(&server, ADA);
 
     let listed = shown(&show(&server, &path));
@@ -91,7 +91,7 @@ fn saving_leaves_what_it_does_not_list_and_the_global_opt_out_alone() {
     let server = TestServer::start();
     let (news, secret) =
         (topic(&server, "News"), topic_of(&server, "Secret", Subscription::OptIn, Visibility::Private));
-    let contact = server.contact(ADA, true);
+    let contact = server.add_contact(ADA, true);
 
     post_and_follow(&server, &everything_path(&server, ADA), &save(&[news], &[news]));
     assert_eq!(choice(&server, contact, news), Some(Subscription::OptIn));
@@ -109,7 +109,7 @@ fn saving_leaves_what_it_does_not_list_and_the_global_opt_out_alone() {
 fn a_topic_that_became_public_after_the_page_was_shown_is_not_decided_about() {
     let server = TestServer::start();
     let news = topic(&server, "News");
-    let contact = server.contact(ADA, false);
+    let contact = server.add_contact(ADA, false);
     let path = everything_path(&server, ADA);
     let listed = shown(&show(&server, &path));
     let later = topic(&server, "Later");
@@ -129,7 +129,7 @@ fn a_topic_that_became_public_after_the_page_was_shown_is_not_decided_about() {
 fn a_form_that_breaks_off_saves_nothing() {
     let server = TestServer::start();
     let news = topic(&server, "News");
-    let contact = server.contact(ADA, false);
+    let contact = server.add_contact(ADA, false);
 
     let form = format!("{}&x={}", save(&[news], &[]), "x".repeat(70_000));
     let answer = post(&server, &everything_path(&server, ADA), &form);
@@ -143,7 +143,7 @@ fn everything_is_opted_out_of_with_one_button_from_either_link() {
     for of_topic in [true, false] {
         let server = TestServer::start();
         let news = topic(&server, "News");
-        let contact = server.contact(ADA, false);
+        let contact = server.add_contact(ADA, false);
         let path = if of_topic { topic_path(&server, news, ADA) } else { everything_path(&server, ADA) };
 
         let done = post_and_follow(&server, &path, "unsubscribe=everything");
@@ -163,7 +163,7 @@ fn everything_is_opted_out_of_with_one_button_from_either_link() {
 fn one_click_on_a_link_to_everything_opts_out_of_everything() {
     let server = TestServer::start();
     let news = topic(&server, "News");
-    server.contact(ADA, false);
+    server.add_contact(ADA, false);
 
     let answer = post(&server, &everything_path(&server, ADA), super::ONE_CLICK);
 
@@ -180,7 +180,7 @@ fn one_click_on_a_link_to_everything_opts_out_of_everything() {
 fn whoever_has_opted_out_of_everything_is_told_so_and_no_link_takes_it_back() {
     let server = TestServer::start();
     let news = topic(&server, "News");
-    server.contact(ADA, true);
+    server.add_contact(ADA, true);
     for path in [topic_path(&server, news, ADA), everything_path(&server, ADA)] {
         let page = show(&server, &path);
         assert!(page.text().contains("You are unsubscribed"), "{}", page.body);
@@ -199,7 +199,7 @@ fn whoever_has_opted_out_of_everything_is_told_so_and_no_link_takes_it_back() {
 fn an_opt_out_on_the_suppression_list_is_shown_and_stays_and_no_other_entry_is_shown() {
     let server = TestServer::start();
     let news = topic(&server, "News");
-    server.contact(ADA, false);
+    server.add_contact(ADA, false);
     server.suppress(ADA, Origin::Unsubscribe);
     server.suppress("bob@example.org", Origin::Complaint);
 

@@ -8,7 +8,7 @@ use crate::support::TestServer;
 #[test]
 fn a_contact_is_given_a_link_by_its_id_and_by_its_address() {
     let server = TestServer::start();
-    let id = server.contact("Ada@example.org", false).to_string();
+    let id = server.add_contact("Ada@example.org", false).to_string();
     super::topic(&server, "News");
 
     for name in [id.as_str(), "ADA@example.org"] {
@@ -45,7 +45,7 @@ fn a_link_outlives_the_contact_and_serves_the_next_one() {
 #[test]
 fn nobody_is_given_a_link_to_a_contact_of_another_team() {
     let server = TestServer::start();
-    let id = server.contact("ada@example.org", false);
+    let id = server.add_contact("ada@example.org", false);
     let other = server.other_team("Other", "other.example");
 
     for name in [id.to_string(), "ada@example.org".into(), "0190a6c0-0000-7000-8000-000000000001".into()] {
@@ -62,7 +62,7 @@ fn nobody_is_given_a_link_to_a_contact_of_another_team() {
 #[test]
 fn a_link_that_nobody_could_open_is_not_made() {
     let server = TestServer::start_with(&["--delivery", "direct", "--hold"]);
-    let id = server.contact("ada@example.org", false);
+    let id = server.add_contact("ada@example.org", false);
 
     server.post(&format!("/contacts/{id}/preferences-link"), &json!({})).refused(
         422,

@@ -121,7 +121,7 @@ fn every_known_form_of_the_request_opts_out_with_a_bare_200() {
     let server = TestServer::start();
     for (name, request) in requests() {
         let news = topic(&server, name);
-        let contact = server.contact(&format!("{news}@example.org"), false);
+        let contact = server.add_contact(&format!("{news}@example.org"), false);
         let path = topic_path(&server, news, &format!("{news}@example.org"));
 
         let (head, body) = exchange(&server, request.replace("{path}", &path).as_bytes());
@@ -142,7 +142,7 @@ fn every_known_form_of_the_request_opts_out_with_a_bare_200() {
 fn a_request_that_is_repeated_is_answered_alike_and_recorded_once() {
     let server = TestServer::start();
     let news = topic(&server, "News");
-    server.contact(ADA, false);
+    server.add_contact(ADA, false);
     let path = topic_path(&server, news, ADA);
     let (_, request) = requests().remove(0);
     let bytes = request.replace("{path}", &path);

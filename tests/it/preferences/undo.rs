@@ -22,7 +22,7 @@ fn undo(page: &Shown) -> String {
 fn an_opt_out_of_a_topic_is_taken_back() {
     let server = TestServer::start();
     let news = topic(&server, "News");
-    let contact = server.contact(ADA, false);
+    let contact = server.add_contact(ADA, false);
     let path = topic_path(&server, news, ADA);
     let done = post_and_follow(&server, &path, "unsubscribe=topic");
     may_not_send(&server, news, ADA);
@@ -44,8 +44,8 @@ fn an_opt_out_of_a_topic_is_taken_back() {
 fn a_choice_that_was_made_before_is_given_back() {
     let server = TestServer::start();
     let offers = topic_of(&server, "Offers", Subscription::OptOut, Visibility::Public);
-    let contact = server.contact(ADA, false);
-    server.choose(contact, offers, Subscription::OptIn);
+    let contact = server.add_contact(ADA, false);
+    server.put_topic_choice(contact, offers, Subscription::OptIn);
     let path = topic_path(&server, offers, ADA);
     let done = post_and_follow(&server, &path, "unsubscribe=topic");
 
@@ -58,7 +58,7 @@ fn a_choice_that_was_made_before_is_given_back() {
 fn an_undo_that_finds_nothing_to_take_back_says_nothing() {
     let server = TestServer::start();
     let news = topic(&server, "News");
-    server.contact(ADA, false);
+    server.add_contact(ADA, false);
     for (path, form) in [
         (topic_path(&server, news, ADA), "unsubscribe=topic"),
         (everything_path(&server, ADA), "unsubscribe=everything"),
@@ -77,7 +77,7 @@ fn an_undo_that_finds_nothing_to_take_back_says_nothing() {
 fn an_opt_out_of_everything_is_taken_back() {
     let server = TestServer::start();
     let news = topic(&server, "News");
-    server.contact(ADA, false);
+    server.add_contact(ADA, false);
     let path = everything_path(&server, ADA);
     let done = post_and_follow(&server, &path, "unsubscribe=everything");
 
@@ -123,7 +123,7 @@ fn an_opt_out_kept_with_another_reason_is_taken_back_and_the_reason_stays() {
 fn an_undo_is_good_for_an_hour() {
     let server = TestServer::start();
     let news = topic(&server, "News");
-    server.contact(ADA, false);
+    server.add_contact(ADA, false);
     let path = topic_path(&server, news, ADA);
     let done = post_and_follow(&server, &path, "unsubscribe=topic");
     let at = format!("{path}?done={}", done.field("undo"));
@@ -143,8 +143,8 @@ fn an_undo_is_good_for_an_hour() {
 fn an_undo_of_another_link_changes_nothing() {
     let server = TestServer::start();
     let (news, other) = (topic(&server, "News"), topic(&server, "Other"));
-    server.contact(ADA, false);
-    server.contact("bob@example.org", false);
+    server.add_contact(ADA, false);
+    server.add_contact("bob@example.org", false);
     let done = post_and_follow(&server, &topic_path(&server, news, ADA), "unsubscribe=topic");
     let bobs = topic_path(&server, news, "bob@example.org");
     post_and_follow(&server, &bobs, "unsubscribe=topic");
@@ -163,8 +163,8 @@ fn what_was_so_before_the_visit_is_not_undone() {
     let server = TestServer::start();
     let offers = topic_of(&server, "Offers", Subscription::OptOut, Visibility::Public);
     let news = topic(&server, "News");
-    let contact = server.contact(ADA, false);
-    server.choose(contact, news, Subscription::OptOut);
+    let contact = server.add_contact(ADA, false);
+    server.put_topic_choice(contact, news, Subscription::OptOut);
     server.suppress("bob@example.org", Origin::Unsubscribe);
 
     for path in

@@ -65,7 +65,7 @@ fn a_mail_program_opts_out_with_one_request_and_repeats_change_nothing() {
 fn a_contact_opts_out_of_the_topic_alone() {
     let server = TestServer::start();
     let (news, other) = (topic(&server, "News"), topic(&server, "Other"));
-    let contact = server.contact("Ada@example.org", false);
+    let contact = server.add_contact("Ada@example.org", false);
     let path = link_path(&server, &delivered(&server, news, "ada@example.org", &json!({})));
 
     for _ in 0..2 {
@@ -107,7 +107,7 @@ fn a_token_that_was_not_made_here_leads_to_one_neutral_page() {
 fn a_link_outlives_its_topic_and_its_opt_out_holds_for_mail_on_its_way() {
     let server = TestServer::start();
     let (news, gone) = (topic(&server, "News"), topic(&server, "Gone"));
-    let ada = server.contact("ada@example.org", false);
+    let ada = server.add_contact("ada@example.org", false);
     let (ada_path, bob_path) =
         (topic_path(&server, gone, "ada@example.org"), topic_path(&server, gone, "bob@example.org"));
     let later = |to: &str| server.send(&json!({ "to": to, "topic_id": gone.to_string(), "scheduled_at": "in 1 hour" }));
@@ -140,7 +140,7 @@ fn a_link_outlives_its_topic_and_its_opt_out_holds_for_mail_on_its_way() {
 fn an_opt_out_of_a_deleted_topic_is_taken_back() {
     let server = TestServer::start();
     let gone = topic(&server, "Gone");
-    let ada = server.contact("ada@example.org", false);
+    let ada = server.add_contact("ada@example.org", false);
     let path = topic_path(&server, gone, "ada@example.org");
     server.delete(&format!("/topics/{gone}")).ok(200);
     let done = post_and_follow(&server, &path, "unsubscribe=topic");

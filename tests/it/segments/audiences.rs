@@ -105,7 +105,7 @@ fn below_an_audience_that_is_not_there_nothing_is_read_or_changed() {
 #[test]
 fn audiences_need_a_key_with_full_access() {
     let server = TestServer::start();
-    let key = server.sending_key();
+    let key = server.create_sending_key();
     for path in ["/segments", "/audiences", "/audiences/0190a6c0-0000-7000-8000-000000000009/contacts"] {
         let refused = server.call("GET", path, &key, &[], None);
 

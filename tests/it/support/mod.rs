@@ -1,14 +1,20 @@
-//! A real server in this process, over a directory of its own, with a clock turned by hand.
+//! Runs a real server in the test process, with its own data directory and a manual clock.
 //!
-//! `server.rs` starts, calls, stops and starts again; `answer.rs` what was answered; `raw.rs`
-//! requests that no well-behaved client makes; `names.rs` a name server; `teams.rs` other teams and other keys; `rows.rs`
-//! facts that no endpoint makes yet; `routes.rs` every route by the API's own description;
-//! `schema.rs` whether an answer is what the description promises; `snapshot.rs` bodies without
-//! what changes from run to run.
+//! In reading order:
+//!
+//! - `server.rs` starts, calls, stops and restarts the server.
+//! - `response.rs` checks a response.
+//! - `raw.rs` sends malformed and truncated requests.
+//! - `name_server.rs` is a DNS server with one zone.
+//! - `teams.rs` creates other teams and API keys.
+//! - `rows.rs` reads and writes rows that no endpoint exposes.
+//! - `routes.rs` lists every route of the OpenAPI document.
+//! - `schema.rs` checks JSON against the schemas of the OpenAPI document.
+//! - `snapshot.rs` compares a body with its snapshot, after replacing ids, times and secrets.
 
-mod answer;
-mod names;
+mod name_server;
 mod raw;
+mod response;
 mod routes;
 mod rows;
 mod schema;
@@ -16,8 +22,8 @@ mod server;
 mod snapshot;
 mod teams;
 
-pub(crate) use answer::Answer;
-pub(crate) use names::NameServer;
+pub(crate) use name_server::NameServer;
+pub(crate) use response::ApiResponse;
 pub(crate) use routes::{Ids, Route, every_route};
 pub(crate) use schema::violations;
 pub(crate) use server::{TestServer, email};

@@ -1,4 +1,4 @@
-//! Requests byte by byte: what no well-behaved client sends.
+//! Sends requests byte by byte, because no HTTP client library sends malformed or truncated ones.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -6,45 +6,47 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Answer, TestServer};
+use super::{ApiResponse, TestServer};
 
-/// What a client does once it has sent its bytes.
+/// Action of the client after it has sent its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
-    /// Waits for the answer.
-    Waits,
-    /// Sends no more, ever.
-    BreaksOff,
+enum AfterSend {
+    /// Keeps the connection open.
+    KeepOpen,
+    /// Closes the write half of the connection.
+    CloseWrite,
 }
 
 impl TestServer {
-    /// Sends `request` as it stands and returns what is answered.
+    /// Sends the bytes of `request` and returns the response.
     #[track_caller]
-    pub(crate) fn raw(&self, request: &[u8]) -> Answer {
-        self.exchange(request, Then::Waits).expect("the server answers")
+    pub(crate) fn send_raw(&self, request: &[u8]) -> ApiResponse {
+        self.exchange(request, AfterSend::KeepOpen).expect("the server responds")
     }
 
-    /// Sends `request` and breaks off; `None` when the server has no answer to that.
-    pub(crate) fn raw_cut_short(&self, request: &[u8]) -> Option<Answer> {
-        self.exchange(request, Then::BreaksOff)
+    /// Sends the bytes of `request`, then closes the write half of the connection. Returns `None` if the server
+    /// closes the connection without a response.
+    pub(crate) fn send_raw_truncated(&self, request: &[u8]) -> Option<ApiResponse> {
+        self.exchange(request, AfterSend::CloseWrite)
     }
 
-    fn exchange(&self, request: &[u8], then: Then) -> Option<Answer> {
-        let address = self.base().strip_prefix("http://").expect("the base is a plain address");
+    fn exchange(&self, request: &[u8], after_send: AfterSend) -> Option<ApiResponse> {
+        let address = self.base().strip_prefix("http://").expect("the base URL has the scheme http");
         let mut stream = TcpStream::connect(address).expect("the server listens");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout can be set");
-        // A server that has answered already may stop reading; what it answered is read all the same.
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("the socket takes a timeout");
+        // The write can fail if the server has already responded and stopped reading. The response is still read.
         let _ = stream.write_all(request);
-        if then == Then::BreaksOff {
+        if after_send == AfterSend::CloseWrite {
             let _ = stream.shutdown(Shutdown::Write);
         }
-        let mut answered = Vec::new();
-        let _ = stream.read_to_end(&mut answered);
-        read_answer(&answered)
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received);
+        parse_response(&received)
     }
 
-    /// Returns the head of a request with the key of full access, up to the framing of its body.
-    pub(crate) fn raw_head(&self, method: &str, path: &str) -> String {
+    /// Returns the request line and headers of a request with the full access key. The caller adds the framing
+    /// headers (`Content-Length` or `Transfer-Encoding`), the empty line and the body.
+    pub(crate) fn raw_request_head(&self, method: &str, path: &str) -> String {
         format!(
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\n",
@@ -53,7 +55,7 @@ impl TestServer {
     }
 }
 
-fn read_answer(bytes: &[u8]) -> Option<Answer> {
+fn parse_response(bytes: &[u8]) -> Option<ApiResponse> {
     let text = String::from_utf8_lossy(bytes);
     let (head, body) = text.split_once("\r\n\r\n")?;
     let mut lines = head.lines();
@@ -63,5 +65,5 @@ fn read_answer(bytes: &[u8]) -> Option<Answer> {
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
     let json: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error} in {body}"));
-    Some(Answer { status, headers, json })
+    Some(ApiResponse { status, headers, json })
 }

@@ -1,4 +1,4 @@
-//! Every route of the API, read off its own description, so that a new one is in every table.
+//! Lists every route of the API from its OpenAPI document, so that tests cover a new route automatically.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use super::TestServer;
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) method: String,
-    /// With its parameters in braces.
+    /// Path with its parameters in braces.
     pub(crate) path: String,
 }
 
-/// What a path's parameters stand for.
+/// Values of the path parameters.
 #[derive(Clone, Copy)]
 pub(crate) struct Ids<'a> {
     pub(crate) email: &'a str,
@@ -30,8 +30,8 @@ pub(crate) struct Ids<'a> {
 }
 
 impl Ids<'_> {
-    /// Ids that nothing has.
-    pub(crate) const NOBODY: Ids<'static> = Ids {
+    /// Valid ids of resources that do not exist.
+    pub(crate) const UNKNOWN: Ids<'static> = Ids {
         email: "0190a6c0-0000-7000-8000-000000000001",
         attachment: "0190a6c0-0000-7000-8000-000000000002",
         domain: "0190a6c0-0000-7000-8000-000000000003",
@@ -47,7 +47,7 @@ impl Ids<'_> {
     };
 }
 
-/// Returns every route of the description.
+/// Returns every route of the OpenAPI document.
 pub(crate) fn every_route(server: &TestServer) -> Vec<Route> {
     let document = server.call("GET", "/docs/openapi.json", "", &[], None).ok(200);
     let mut routes = Vec::new();
@@ -56,22 +56,22 @@ pub(crate) fn every_route(server: &TestServer) -> Vec<Route> {
             routes.push(Route { method: method.to_uppercase(), path: path.clone() });
         }
     }
-    assert!(routes.len() > 15, "the description has the routes: {routes:?}");
+    assert!(routes.len() > 15, "the OpenAPI document lacks routes: {routes:?}");
     routes
 }
 
 impl Route {
-    /// Returns the path with ids in place of its parameters.
-    pub(crate) fn path_of(&self, ids: Ids<'_>) -> String {
-        let path = self.path.replace("{id}", &self.id_of(&ids));
+    /// Returns the path with `ids` in place of its parameters.
+    pub(crate) fn path_with(&self, ids: Ids<'_>) -> String {
+        let path = self.path.replace("{id}", &self.id_from(&ids));
         path.replace("{attachment_id}", ids.attachment)
             .replace("{segment_id}", ids.segment)
             .replace("{contact_id}", ids.contact)
             .replace("{event_id}", ids.webhook_event)
     }
 
-    /// Returns what the `id` of the path names.
-    pub(crate) fn id_of(&self, ids: &Ids<'_>) -> String {
+    /// Returns the member of `ids` for the parameter `id` of the path.
+    pub(crate) fn id_from(&self, ids: &Ids<'_>) -> String {
         let id = match self.path.split('/').nth(1).unwrap_or_default() {
             "emails" => ids.email,
             "domains" => ids.domain,
@@ -84,35 +84,35 @@ impl Route {
             "logs" => ids.log,
             "webhooks" => ids.webhook,
             _ => {
-                assert!(!self.takes_id(), "say here what the `id` of {} names", self.path);
+                assert!(!self.has_parameters(), "add the `id` of {} to this function", self.path);
                 ""
             }
         };
         id.to_owned()
     }
 
-    /// Returns the path with ids in place of its parameters, all from `own` but that of the parameter
-    /// `place`, which is from `other`.
-    pub(crate) fn path_naming(&self, own: Ids<'_>, other: Ids<'_>, place: &str) -> String {
-        let of = |name: &str| if name == place { other } else { own };
-        let path = self.path.replace("{id}", &self.id_of(&of("id")));
-        path.replace("{attachment_id}", of("attachment_id").attachment)
-            .replace("{segment_id}", of("segment_id").segment)
-            .replace("{contact_id}", of("contact_id").contact)
-            .replace("{event_id}", of("event_id").webhook_event)
+    /// Returns the path with ids in place of its parameters. The id of `parameter` is from `other`; the
+    /// others are from `own`.
+    pub(crate) fn path_with_other_id(&self, own: Ids<'_>, other: Ids<'_>, parameter: &str) -> String {
+        let ids_for = |name: &str| if name == parameter { other } else { own };
+        let path = self.path.replace("{id}", &self.id_from(&ids_for("id")));
+        path.replace("{attachment_id}", ids_for("attachment_id").attachment)
+            .replace("{segment_id}", ids_for("segment_id").segment)
+            .replace("{contact_id}", ids_for("contact_id").contact)
+            .replace("{event_id}", ids_for("event_id").webhook_event)
     }
 
     /// Returns the names of the path's parameters.
-    pub(crate) fn places(&self) -> Vec<&str> {
+    pub(crate) fn parameters(&self) -> Vec<&str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect()
     }
 
-    /// Returns whether the path names something.
-    pub(crate) fn takes_id(&self) -> bool {
+    /// Returns whether the path has a parameter.
+    pub(crate) fn has_parameters(&self) -> bool {
         self.path.contains('{')
     }
 
-    /// Returns a body that the route takes; none where it reads none.
+    /// Returns a valid body for the route; `None` if the route reads no body.
     pub(crate) fn body(&self) -> Option<Value> {
         match (self.method.as_str(), self.path.as_str()) {
             ("GET" | "DELETE", _) | ("POST", "/emails/{id}/cancel" | "/domains/{id}/verify") => None,
@@ -150,7 +150,7 @@ impl Route {
             }
             ("POST", "/webhooks/{id}/test") => Some(json!({ "type": "email.sent" })),
             ("POST", "/webhooks/{id}/events/{event_id}/replay") => None,
-            _ => panic!("say here what {} {} takes", self.method, self.path),
+            _ => panic!("add a body of {} {} to this function", self.method, self.path),
         }
     }
 }

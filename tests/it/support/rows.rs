@@ -1,4 +1,4 @@
-//! Facts that no endpoint makes or shows yet, put straight into the tables and read from them.
+//! Writes rows into the store and reads them, for data that no endpoint creates or returns.
 
 use ringmail::address::EmailAddress;
 use ringmail::contacts::{ContactRow, TopicChoiceRow};
@@ -23,38 +23,38 @@ use serde_json::Value;
 use super::TestServer;
 
 impl TestServer {
-    /// Reads from the store.
+    /// Runs `work` in a read transaction.
     pub(super) fn read<T>(&self, work: impl FnOnce(&ReadTx) -> Result<T, StoreError>) -> T {
         self.services().context.store.read_now(work).expect("the store can be read")
     }
 
-    /// Writes into the store.
+    /// Runs `work` in a write transaction and waits for the commit.
     fn write<T: Send + 'static>(&self, work: impl Fn(&WriteTx<'_>) -> Result<T, StoreError> + Send + 'static) -> T {
         self.block_on(self.services().context.store.write(work)).expect("the store can be written")
     }
 
-    /// Lists an address on the suppression list.
+    /// Adds an address to the suppression list of the team.
     pub(crate) fn suppress(&self, address: &str, origin: Origin) {
         let (team, context) = (self.team(), self.services().context.clone());
         let address = EmailAddress::parse(address).expect("an address");
         self.write(move |tx| suppressions::add(tx, &context, team, &address, Cause::listed(origin, Source::Api)));
     }
 
-    /// Makes an address an owner of the team.
+    /// Adds an owner with this address to the team.
     pub(crate) fn add_owner(&self, address: &str) {
         let address = EmailAddress::parse(address).expect("an address");
         let added = users::add(&self.services().context, self.team(), address, Some(Role::Owner));
         self.block_on(added).expect("the owner is added");
     }
 
-    /// Writes a notice to the owners of the team down.
-    pub(crate) fn notify(&self, notice: Notice) {
+    /// Records a notice for the owners of the team.
+    pub(crate) fn record_notice(&self, notice: Notice) {
         let (team, context) = (self.team(), self.services().context.clone());
         self.write(move |tx| notices::tell(tx, &context, team, &notice));
     }
 
-    /// Returns the addresses on the suppression list.
-    pub(crate) fn suppressed(&self) -> Vec<String> {
+    /// Returns the addresses on the suppression list of the team, without those that are erased.
+    pub(crate) fn suppressed_addresses(&self) -> Vec<String> {
         let team = self.team();
         self.read(|tx| {
             let mut listed = Vec::new();
@@ -66,7 +66,7 @@ impl TestServer {
         })
     }
 
-    /// Asks for addresses to be erased from all that is kept of the team.
+    /// Requests the erasure of addresses from all data of the team.
     pub(crate) fn request_erasure(&self, addresses: &[&str]) {
         let (team, context) = (self.team(), self.services().context.clone());
         let parsed = addresses.iter().map(|text| EmailAddress::parse(text).expect("an address"));
@@ -74,7 +74,7 @@ impl TestServer {
         self.write(move |tx| erasure::request(tx, &context, team, addresses.clone()));
     }
 
-    /// Returns how many erasures are not done.
+    /// Returns the number of erasures that are not complete.
     pub(crate) fn pending_erasures(&self) -> usize {
         self.read(|tx| {
             let mut pending = 0;
@@ -86,8 +86,8 @@ impl TestServer {
         })
     }
 
-    /// Makes a topic and returns its id.
-    pub(crate) fn topic(&self, default_subscription: Subscription) -> TopicId {
+    /// Creates a public topic and returns its id.
+    pub(crate) fn add_topic(&self, default_subscription: Subscription) -> TopicId {
         let (team, context) = (self.team(), &self.services().context);
         let id: TopicId = context.id();
         let row = TopicRow {
@@ -101,8 +101,8 @@ impl TestServer {
         id
     }
 
-    /// Makes a contact and returns its id.
-    pub(crate) fn contact(&self, email: &str, unsubscribed: bool) -> ContactId {
+    /// Creates a contact and returns its id.
+    pub(crate) fn add_contact(&self, email: &str, unsubscribed: bool) -> ContactId {
         let (team, context) = (self.team(), &self.services().context);
         let id: ContactId = context.id();
         let hash = EmailAddress::parse(email).expect("an address").identity_hash();
@@ -115,13 +115,13 @@ impl TestServer {
         id
     }
 
-    /// Writes down what a contact chose about a topic.
-    pub(crate) fn choose(&self, contact: ContactId, topic: TopicId, subscription: Subscription) {
+    /// Stores the topic choice of a contact.
+    pub(crate) fn put_topic_choice(&self, contact: ContactId, topic: TopicId, subscription: Subscription) {
         let team = self.team();
         self.write(move |tx| tx.put(&TOPIC_CHOICES, &(team, contact, topic), &TopicChoiceRow { subscription }));
     }
 
-    /// Returns how many emails the store holds for the team, deleted ones among them.
+    /// Returns the number of email rows of the team, including deleted emails.
     pub(crate) fn stored_emails(&self) -> usize {
         let team = self.team();
         self.read(|tx| {
@@ -134,13 +134,13 @@ impl TestServer {
         })
     }
 
-    /// Returns the types of the events recorded for an email that may have been deleted.
+    /// Returns the types of the events recorded for an email. Also works for a deleted email.
     pub(crate) fn recorded_events(&self, email: &str) -> Vec<&'static str> {
         let id = EmailId::parse(email).expect("an id");
         self.read(|tx| ringmail::events::of_email(tx, id)).iter().map(|event| event.kind.as_str()).collect()
     }
 
-    /// Returns the events about contacts and suppressions as webhooks will deliver them, oldest first.
+    /// Returns the webhook payloads of the events about contacts and suppressions, oldest first.
     pub(crate) fn audience_events(&self) -> Vec<Value> {
         let team = self.team();
         self.read(|tx| {
@@ -153,13 +153,12 @@ impl TestServer {
         })
     }
 
-    /// Writes down a delivery to one of the team's endpoints that was given up after two attempts, and
-    /// returns its id.
-    pub(crate) fn webhook_delivery(&self, webhook: &str) -> String {
+    /// Stores a delivery to a webhook endpoint of the team, exhausted after two attempts. Returns its id.
+    pub(crate) fn add_webhook_delivery(&self, webhook: &str) -> String {
         self.put_webhook_delivery(self.team(), webhook)
     }
 
-    /// As [`TestServer::webhook_delivery`], of any team.
+    /// Does the same as [`TestServer::add_webhook_delivery`] for any team.
     pub(super) fn put_webhook_delivery(&self, team: TeamId, webhook: &str) -> String {
         let webhook = WebhookId::parse(webhook).expect("an id");
         let context = &self.services().context;
@@ -191,21 +190,21 @@ impl TestServer {
         id.to_string()
     }
 
-    /// Returns whether the store still holds the content of an email.
-    pub(crate) fn holds_content(&self, email: &str) -> bool {
+    /// Returns whether the content of an email is in the store.
+    pub(crate) fn has_content(&self, email: &str) -> bool {
         let id = EmailId::parse(email).expect("an id");
         self.read(|tx| {
-            let mut held = false;
+            let mut found = false;
             tx.scan(&EMAIL_BODIES, &(id, 0), &(id, u32::MAX), Order::Ascending, |_, _| {
-                held = true;
+                found = true;
                 STOP
             })?;
-            Ok(held)
+            Ok(found)
         })
     }
 
-    /// Returns the messages in the built-in mailbox with their envelopes, newest first.
-    pub(crate) fn captured(&self) -> Vec<(CapturedRow, Vec<u8>)> {
+    /// Returns up to 100 messages in the capture mailbox with their envelopes, newest first.
+    pub(crate) fn captured_messages(&self) -> Vec<(CapturedRow, Vec<u8>)> {
         let mailbox = Mailbox::new(self.services().context.clone());
         self.block_on(async {
             let query = PageQuery { limit: 100, cursor: Cursor::Newest };
@@ -218,33 +217,33 @@ impl TestServer {
         })
     }
 
-    /// Keeps the store from committing anything until the returned value is dropped.
-    pub(crate) fn hold_commits(&self) -> impl Drop + use<> {
-        /// Closes the channel that the writer thread waits on.
-        struct Held(Option<std::sync::mpsc::Sender<()>>, Option<std::thread::JoinHandle<()>>);
-        impl Drop for Held {
+    /// Blocks all commits of the store until the returned guard is dropped.
+    pub(crate) fn block_commits(&self) -> impl Drop + use<> {
+        /// On drop, closes the channel that the writer thread waits on.
+        struct BlockGuard(Option<std::sync::mpsc::Sender<()>>, Option<std::thread::JoinHandle<()>>);
+        impl Drop for BlockGuard {
             fn drop(&mut self) {
                 self.0.take();
-                if let Some(writing) = self.1.take() {
-                    assert!(writing.join().is_ok(), "the held command ends");
+                if let Some(blocking) = self.1.take() {
+                    assert!(blocking.join().is_ok(), "the blocking command failed");
                 }
             }
         }
 
         let (release, released) = std::sync::mpsc::channel::<()>();
-        let (holding_tx, holding) = std::sync::mpsc::channel();
+        let (started_tx, started) = std::sync::mpsc::channel();
         let (store, runtime) = (self.services().context.store.clone(), self.runtime());
         let released = std::sync::Mutex::new(released);
-        let writing = std::thread::spawn(move || {
-            let held = store.write(move |_| {
-                holding_tx.send(()).expect("the test waits for the hold");
-                // Ends with an error once the sender is dropped.
-                let _ = released.lock().expect("nobody else holds it").recv();
+        let blocking = std::thread::spawn(move || {
+            let command = store.write(move |_| {
+                started_tx.send(()).expect("the test waits for the start");
+                // `recv` returns an error when the sender is dropped.
+                let _ = released.lock().expect("only this command locks the receiver").recv();
                 Ok::<_, StoreError>(())
             });
-            runtime.block_on(held).expect("an empty command commits");
+            runtime.block_on(command).expect("an empty command commits");
         });
-        holding.recv().expect("the writer thread takes the command");
-        Held(Some(release), Some(writing))
+        started.recv().expect("the writer thread runs the command");
+        BlockGuard(Some(release), Some(blocking))
     }
 }

@@ -1,4 +1,4 @@
-//! The server under test: the same wiring as the binary's.
+//! Starts the server under test with the same `App` as the binary.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::Answer;
+use super::ApiResponse;
 
 /// 2026-01-05T09:00:00Z, a Monday.
 const START_MS: i64 = 1_767_603_600_000;
-/// How long a condition is waited for before the test gives up on it.
+/// Maximum time that a test waits for a condition.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 #[derive(Parser)]
@@ -28,7 +28,7 @@ struct Arguments {
     dev: DevSettings,
 }
 
-/// A server over a directory of its own. Dropping it stops it in order.
+/// A running server with its own data directory. Drop waits for an orderly shutdown.
 pub(crate) struct TestServer {
     base: String,
     key: String,
@@ -51,33 +51,33 @@ struct Started {
 }
 
 impl TestServer {
-    /// Starts a development instance in capture mode with the domain example.com.
+    /// Starts a development instance in capture mode with the domain `example.com`.
     pub(crate) fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// Starts a development instance with flags as on the command line.
+    /// Starts a development instance with command-line flags. Without `--rate-limit`, requests are unlimited.
     pub(crate) fn start_with(flags: &[&str]) -> Self {
-        let directory = tempfile::tempdir().expect("a directory can be made");
+        let directory = tempfile::tempdir().expect("a temporary directory");
         Self::start_in(directory, Clock::manual(START_MS), flags)
     }
 
     fn start_in(directory: tempfile::TempDir, clock: Clock, flags: &[&str]) -> Self {
-        let data_dir = directory.path().to_str().expect("the path is text").to_owned();
+        let data_dir = directory.path().to_str().expect("the path is UTF-8").to_owned();
         let common = ["ringmail", "--listen", "127.0.0.1:0", "--data-dir", &data_dir];
         let unlimited: &[&str] = if flags.contains(&"--rate-limit") { &[] } else { &["--rate-limit", "0"] };
         let arguments = common.iter().chain(unlimited).chain(flags).copied();
-        let Arguments { settings, dev } = Arguments::try_parse_from(arguments).expect("the flags are right");
+        let Arguments { settings, dev } = Arguments::try_parse_from(arguments).expect("the flags are valid");
         let setup = dev.into();
-        let config = settings.into_config(Purpose::Dev(Clone::clone(&setup))).expect("the settings go together");
+        let config = settings.into_config(Purpose::Dev(Clone::clone(&setup))).expect("the settings are consistent");
         let stop = CancellationToken::new();
         let (started_tx, started_rx) = std::sync::mpsc::channel();
-        let (stopping, turning) = (stop.clone(), clock.clone());
+        let (server_stop, server_clock) = (stop.clone(), clock.clone());
         let thread = std::thread::spawn(move || {
             let runtime =
                 tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
             runtime.block_on(async move {
-                let app = App::start(config, turning).await.expect("the instance starts");
+                let app = App::start(config, server_clock).await.expect("the instance starts");
                 let ready = admin::prepare(app.services(), &setup).await.expect("the instance is prepared");
                 let key = ready.token.reveal().to_owned();
                 let started = Started {
@@ -88,7 +88,7 @@ impl TestServer {
                     runtime: Handle::current(),
                 };
                 started_tx.send(started).expect("the test waits for the start");
-                app.serve(stopping).await.expect("no worker fails");
+                app.serve(server_stop).await.expect("no worker fails");
             });
         });
         let Started { address, key, bell, services, runtime } = started_rx.recv().expect("the instance starts");
@@ -103,81 +103,82 @@ impl TestServer {
         Self { base, key, clock, bell, services, runtime, stop, thread, directory, agent }
     }
 
-    /// Stops the server in order and starts it again over the same directory and clock.
+    /// Stops the server and starts it again with the same directory and clock.
     pub(crate) fn restart_with(self, flags: &[&str]) -> Self {
         self.restart_after(Duration::ZERO, flags)
     }
 
-    /// As [`TestServer::restart_with`], with the clock turned while the server is down.
-    pub(crate) fn restart_after(mut self, down: Duration, flags: &[&str]) -> Self {
+    /// Does the same as [`TestServer::restart_with`]. Advances the clock by `downtime` while the server is stopped.
+    pub(crate) fn restart_after(mut self, downtime: Duration, flags: &[&str]) -> Self {
         self.stop_now();
-        let directory = self.directory.take().expect("the directory is there until the end");
+        let directory = self.directory.take().expect("no method took the directory before");
         let clock = self.clock.clone();
-        clock.advance(down);
+        clock.advance(downtime);
         drop(self);
         Self::start_in(directory, clock, flags)
     }
 
-    /// Stops the server in order and returns its directory.
+    /// Stops the server and returns its data directory.
     pub(crate) fn into_directory(mut self) -> tempfile::TempDir {
         self.stop_now();
-        self.directory.take().expect("the directory is there until the end")
+        self.directory.take().expect("no method took the directory before")
     }
 
-    /// Returns the address the API is served under.
+    /// Returns the base URL of the API, without a slash at the end.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
 
-    /// Returns the token of a key with full access.
+    /// Returns the token of a full access key.
     pub(crate) fn key(&self) -> &str {
         &self.key
     }
 
-    /// Returns the store, the ids and the keys of the server, for what no endpoint can put in or read.
+    /// Returns the context of the server, for data that no endpoint creates or returns.
     pub(crate) fn context(&self) -> &Context {
         &self.services.context
     }
 
-    /// Returns the parts behind the front door, for facts that no endpoint makes or shows.
+    /// Returns the services of the server, for data that no endpoint creates or returns.
     pub(super) fn services(&self) -> &Services {
         &self.services
     }
 
-    /// Returns the runtime the instance runs on.
+    /// Returns the runtime of the server.
     pub(super) fn runtime(&self) -> Handle {
         self.runtime.clone()
     }
 
-    /// Runs a use case of the instance to its end.
+    /// Runs a future to completion on the runtime of the server.
     pub(super) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }
 
-    /// Turns the clock forward and lets the delivery engine notice.
+    /// Advances the clock and wakes the delivery engine.
     pub(crate) fn advance(&self, by: Duration) {
         self.clock.advance(by);
         self.bell.wake();
     }
 
-    /// Makes a request with the key of full access.
-    pub(crate) fn get(&self, path: &str) -> Answer {
+    /// Sends a request with the full access key.
+    pub(crate) fn get(&self, path: &str) -> ApiResponse {
         self.call("GET", path, &self.key, &[], None)
     }
 
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> ApiResponse {
         self.call("POST", path, &self.key, &[], Some(body.to_string().as_bytes()))
     }
 
-    pub(crate) fn patch(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> ApiResponse {
         self.call("PATCH", path, &self.key, &[], Some(body.to_string().as_bytes()))
     }
 
-    pub(crate) fn delete(&self, path: &str) -> Answer {
+    pub(crate) fn delete(&self, path: &str) -> ApiResponse {
         self.call("DELETE", path, &self.key, &[], None)
     }
 
-    /// Makes a request with any key (none when it is empty), headers and bytes.
+    /// Sends a request. An empty `key` sends no `Authorization` header. A request with a body has the content type
+    /// `application/json`.
     pub(crate) fn call(
         &self,
         method: &str,
@@ -185,7 +186,7 @@ impl TestServer {
         key: &str,
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
-    ) -> Answer {
+    ) -> ApiResponse {
         let mut request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.base));
         if !key.is_empty() {
             request = request.header("authorization", format!("Bearer {key}"));
@@ -193,73 +194,73 @@ impl TestServer {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let answered = match body {
+        let result = match body {
             Some(body) => {
                 let request = request.header("content-type", "application/json").body(body);
-                self.agent.run(request.expect("the request is one"))
+                self.agent.run(request.expect("a valid request"))
             }
-            None => self.agent.run(request.body(()).expect("the request is one")),
+            None => self.agent.run(request.body(()).expect("a valid request")),
         };
-        Answer::read(answered.expect("the server answers"))
+        ApiResponse::read(result.expect("the server responds"))
     }
 
-    /// Sends an email with `fields` over a minimal one and returns its id.
+    /// Sends [`email`] with `fields` and returns the id of the email.
     #[track_caller]
     pub(crate) fn send(&self, fields: &Value) -> String {
-        let answer = self.post("/emails", &email(fields)).ok(200);
-        answer["id"].as_str().expect("an id").to_owned()
+        let sent = self.post("/emails", &email(fields)).ok(200);
+        sent["id"].as_str().expect("an id").to_owned()
     }
 
-    /// Waits until the email's status is `last_event`, and returns the email.
+    /// Waits until the email has the last event `last_event`, and returns the email.
     #[track_caller]
     pub(crate) fn wait_for(&self, id: &str, last_event: &str) -> Value {
         self.wait_until(id, last_event, |email| email["last_event"] == last_event)
     }
 
-    /// Waits until the email is as `condition` says, and returns it.
+    /// Waits until the email meets `condition`, and returns the email.
     #[track_caller]
     pub(crate) fn wait_until(&self, id: &str, what: &str, condition: impl Fn(&Value) -> bool) -> Value {
-        let is_so = |answer: &Answer| answer.status == 200 && condition(&answer.json);
-        self.poll(&format!("/emails/{id}"), what, is_so).ok(200)
+        let is_met = |response: &ApiResponse| response.status == 200 && condition(&response.json);
+        self.poll(&format!("/emails/{id}"), what, is_met).ok(200)
     }
 
-    /// Waits until retention has removed the content of an email.
+    /// Waits until retention has deleted the content of an email.
     #[track_caller]
     pub(crate) fn wait_for_purge(&self, id: &str) {
-        self.poll(&format!("/emails/{id}/attachments"), "the purge", |answer| answer.status == 410);
+        self.poll(&format!("/emails/{id}/attachments"), "the purge", |response| response.status == 410);
     }
 
-    /// Waits until an event is recorded for an email, whether or not it can still be read.
+    /// Waits until an event is recorded for an email. Also works for a deleted email.
     #[track_caller]
-    pub(crate) fn wait_for_record(&self, id: &str, event: &str) {
-        await_truth(event, || {
+    pub(crate) fn wait_for_recorded_event(&self, id: &str, event: &str) {
+        retry_until_ok(event, || {
             let recorded = self.recorded_events(id);
             if recorded.contains(&event) { Ok(()) } else { Err(format!("{recorded:?}")) }
         });
     }
 
-    /// Erases addresses from all that is kept of the team, and waits until that is done.
+    /// Erases addresses from all data of the team, and waits for the result.
     #[track_caller]
     pub(crate) fn erase(&self, addresses: &[&str]) {
         self.request_erasure(addresses);
         self.wait_for_erasures(0);
     }
 
-    /// Waits until as many erasures as said are left.
+    /// Waits until exactly `left` erasures are pending.
     #[track_caller]
     pub(crate) fn wait_for_erasures(&self, left: usize) {
-        await_truth("the erasure", || match self.pending_erasures() {
+        retry_until_ok("the erasure", || match self.pending_erasures() {
             pending if pending == left => Ok(()),
-            pending => Err(format!("{pending} are not done")),
+            pending => Err(format!("{pending} are pending")),
         });
     }
 
-    /// Reads a path until the answer is as `condition` says, and returns it.
+    /// Repeats a GET request until the response meets `condition`, and returns the response.
     #[track_caller]
-    pub(crate) fn poll(&self, path: &str, what: &str, condition: impl Fn(&Answer) -> bool) -> Answer {
-        await_truth(what, || {
-            let answer = self.get(path);
-            if condition(&answer) { Ok(answer) } else { Err(format!("{:#}", answer.json)) }
+    pub(crate) fn poll(&self, path: &str, what: &str, condition: impl Fn(&ApiResponse) -> bool) -> ApiResponse {
+        retry_until_ok(what, || {
+            let response = self.get(path);
+            if condition(&response) { Ok(response) } else { Err(format!("{:#}", response.json)) }
         })
     }
 
@@ -267,7 +268,7 @@ impl TestServer {
         self.stop.cancel();
         if let Some(thread) = self.thread.take() {
             let stopped = thread.join();
-            assert!(stopped.is_ok() || std::thread::panicking(), "the server stops in order");
+            assert!(stopped.is_ok() || std::thread::panicking(), "the server thread panicked");
         }
     }
 }
@@ -278,20 +279,20 @@ impl Drop for TestServer {
     }
 }
 
-/// Looks again and again until there is something, and gives up with what was seen last.
+/// Repeats `check` until it returns `Ok`. After [`DEADLINE`], panics with the last error.
 #[track_caller]
-pub(super) fn await_truth<T>(what: &str, look: impl Fn() -> Result<T, String>) -> T {
+pub(super) fn retry_until_ok<T>(what: &str, check: impl Fn() -> Result<T, String>) -> T {
     let started = monotonic();
     loop {
-        match look() {
-            Ok(seen) => return seen,
-            Err(seen) => assert!(started.elapsed() < DEADLINE, "waited for {what}: {seen}"),
+        match check() {
+            Ok(value) => return value,
+            Err(error) => assert!(started.elapsed() < DEADLINE, "waited for {what}: {error}"),
         }
         std::thread::yield_now();
     }
 }
 
-/// Returns a minimal email with `fields` in place of its own.
+/// Returns the body of a minimal email, with `fields` added or replaced.
 pub(crate) fn email(fields: &Value) -> Value {
     let mut email = json!({
         "from": "Acme <hello@example.com>",

@@ -1,8 +1,8 @@
-//! Bodies without what changes from run to run.
+//! Compares bodies with their snapshots, after replacing values that differ between runs.
 
 use serde_json::Value;
 
-/// Holds a body against its reviewed snapshot.
+/// Compares a JSON body with its snapshot, after [`redacted`].
 macro_rules! assert_body {
     ($body:expr) => {
         $crate::support::in_snapshots(|| insta::assert_json_snapshot!($crate::support::redacted(&$body)))
@@ -10,7 +10,7 @@ macro_rules! assert_body {
 }
 pub(crate) use assert_body;
 
-/// Holds lines of text against their reviewed snapshot.
+/// Compares lines of text with their snapshot.
 macro_rules! assert_lines {
     ($lines:expr) => {
         $crate::support::in_snapshots(|| insta::assert_snapshot!($lines.join("\n")))
@@ -18,7 +18,7 @@ macro_rules! assert_lines {
 }
 pub(crate) use assert_lines;
 
-/// Runs `assert` with every snapshot in one folder.
+/// Runs `assert` with `tests/it/snapshots` as the snapshot folder.
 pub(crate) fn in_snapshots(assert: impl FnOnce()) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/snapshots"));
@@ -26,8 +26,8 @@ pub(crate) fn in_snapshots(assert: impl FnOnce()) {
     settings.bind(assert);
 }
 
-/// Returns `body` with its ids numbered in the order they first appear, and times, tokens and secrets
-/// replaced by a word.
+/// Returns `body` with placeholders for ids, times, tokens and secrets. Ids are numbered in the order of
+/// their first appearance.
 pub(crate) fn redacted(body: &Value) -> Value {
     let mut body = body.clone();
     redact(&mut body, &mut Vec::new());
@@ -78,7 +78,7 @@ fn is_id(text: &str) -> bool {
     })
 }
 
-/// Only the wire's own form counts: UTC with milliseconds.
+/// Returns whether `text` is a time in the format of the API: UTC with milliseconds.
 fn is_time(text: &str) -> bool {
     text.len() == 24
         && text.bytes().enumerate().all(|(at, byte)| match at {

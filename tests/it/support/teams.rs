@@ -1,4 +1,4 @@
-//! Other teams and other keys.
+//! Creates other teams and API keys.
 
 use ringmail::address::DomainName;
 use ringmail::api_keys::{NewKey, Permission};
@@ -6,10 +6,10 @@ use ringmail::id::TeamId;
 use ringmail::teams;
 use serde_json::{Value, json};
 
-use super::server::await_truth;
-use super::{Answer, TestServer, email};
+use super::server::retry_until_ok;
+use super::{ApiResponse, TestServer, email};
 
-/// A second team of the instance, with a key of full access and a domain it may send from.
+/// A second team of the instance, with a full access key and a verified domain.
 pub(crate) struct OtherTeam<'s> {
     server: &'s TestServer,
     team: TeamId,
@@ -18,39 +18,39 @@ pub(crate) struct OtherTeam<'s> {
 }
 
 impl TestServer {
-    /// Makes a team that may send from `domain`.
+    /// Creates a team with a full access key and the verified domain `domain`.
     pub(crate) fn other_team(&self, name: &str, domain: &str) -> OtherTeam<'_> {
         let services = self.services();
-        let name_of_domain = DomainName::parse(domain).expect("the domain is a name");
+        let domain_name = DomainName::parse(domain).expect("a domain name");
         let (team, key) = self.block_on(async {
-            let made = teams::create(&services.context, name).await.expect("the store answers");
-            let team = made.expect("the name is free");
-            services.domains.add_verified(team.id, name_of_domain).await.expect("the domain is added");
+            let created = teams::create(&services.context, name).await.expect("the store commits");
+            let team = created.expect("the name is free");
+            services.domains.add_verified(team.id, domain_name).await.expect("the domain is added");
             let new = NewKey { name: name.to_owned(), permission: Permission::FullAccess, domain: None };
-            let (_, token) = services.api_keys.create(team.id, new).await.expect("the key is made");
+            let (_, token) = services.api_keys.create(team.id, new).await.expect("the key is created");
             (team.id, token.reveal().to_owned())
         });
         OtherTeam { server: self, team, key, domain: domain.to_owned() }
     }
 
-    /// Returns the team that the instance began with.
+    /// Returns the first team of the instance.
     pub(super) fn team(&self) -> TeamId {
         self.read(teams::list).first().expect("every instance has a team").id
     }
 
-    /// Makes a key that may do no more than send.
-    pub(crate) fn sending_key(&self) -> String {
-        self.make_key(&json!({ "name": "Sending", "permission": "sending_access" }))
+    /// Creates a key with the permission `sending_access` and returns its token.
+    pub(crate) fn create_sending_key(&self) -> String {
+        self.create_key(&json!({ "name": "Sending", "permission": "sending_access" }))
     }
 
-    /// Makes a key through the API and returns its token.
+    /// Creates a key through the API and returns its token.
     #[track_caller]
-    pub(crate) fn make_key(&self, request: &Value) -> String {
-        let made = self.post("/api-keys", request).ok(201);
-        made["token"].as_str().expect("a token").to_owned()
+    pub(crate) fn create_key(&self, request: &Value) -> String {
+        let created = self.post("/api-keys", request).ok(201);
+        created["token"].as_str().expect("a token").to_owned()
     }
 
-    /// Returns the id of a domain of the team.
+    /// Returns the id of the team's domain `name`.
     #[track_caller]
     pub(crate) fn domain_id(&self, name: &str) -> String {
         let domains = self.get("/domains?limit=100").ok(200);
@@ -65,16 +65,16 @@ impl OtherTeam<'_> {
         &self.key
     }
 
-    pub(crate) fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> ApiResponse {
         self.server.call("GET", path, &self.key, &[], None)
     }
 
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> ApiResponse {
         self.server.call("POST", path, &self.key, &[], Some(body.to_string().as_bytes()))
     }
 
-    /// Writes down a delivery to one of the team's endpoints and returns its id.
-    pub(crate) fn webhook_delivery(&self, webhook: &str) -> String {
+    /// Stores an exhausted delivery to a webhook endpoint of the team and returns its id.
+    pub(crate) fn add_webhook_delivery(&self, webhook: &str) -> String {
         self.server.put_webhook_delivery(self.team, webhook)
     }
 
@@ -87,10 +87,10 @@ impl OtherTeam<'_> {
         sent["id"].as_str().expect("an id").to_owned()
     }
 
-    /// Waits until the email's status is `last_event`.
+    /// Waits until the email has the last event `last_event`.
     #[track_caller]
     pub(crate) fn wait_for(&self, id: &str, last_event: &str) {
-        await_truth(last_event, || match &self.get(&format!("/emails/{id}")).ok(200)["last_event"] {
+        retry_until_ok(last_event, || match &self.get(&format!("/emails/{id}")).ok(200)["last_event"] {
             reached if reached == last_event => Ok(()),
             other => Err(other.to_string()),
         });

@@ -168,7 +168,7 @@ fn bad_fields_are_named_and_nothing_is_listed() {
 #[test]
 fn a_sending_key_reaches_nothing_of_the_list() {
     let server = TestServer::start();
-    let key = server.sending_key();
+    let key = server.create_sending_key();
     for (method, path) in [
         ("GET", "/suppressions"),
         ("POST", "/suppressions"),

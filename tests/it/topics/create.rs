@@ -109,7 +109,7 @@ fn a_body_that_is_no_json_is_a_400_and_one_that_is_no_object_a_422() {
 #[test]
 fn topics_need_a_key_with_full_access() {
     let server = TestServer::start();
-    let key = server.sending_key();
+    let key = server.create_sending_key();
     let one = super::create(&server, &json!({}));
     for (method, path) in [("POST", "/topics"), ("GET", "/topics"), ("GET", &*one), ("PATCH", &*one), ("DELETE", &*one)]
     {

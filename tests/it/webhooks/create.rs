@@ -120,9 +120,9 @@ fn a_body_that_is_no_json_is_a_400_and_one_that_is_no_object_a_422() {
 #[test]
 fn webhooks_need_a_key_with_full_access() {
     let server = TestServer::start();
-    let key = server.sending_key();
+    let key = server.create_sending_key();
     let one = create(&server, &json!({}));
-    let event = format!("{one}/events/{}", server.webhook_delivery(super::id(&one)));
+    let event = format!("{one}/events/{}", server.add_webhook_delivery(super::id(&one)));
     for (method, path) in [
         ("POST", "/webhooks".to_owned()),
         ("GET", "/webhooks".to_owned()),

@@ -11,7 +11,7 @@ use crate::support::{TestServer, assert_body};
 fn a_delivery_is_listed_shown_with_its_payload_and_with_its_attempts() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
-    let event = format!("{path}/events/{}", server.webhook_delivery(id(&path)));
+    let event = format!("{path}/events/{}", server.add_webhook_delivery(id(&path)));
 
     let listed = server.get(&format!("{path}/events")).ok(200);
     let shown = server.get(&event).ok(200);
@@ -24,7 +24,7 @@ fn a_delivery_is_listed_shown_with_its_payload_and_with_its_attempts() {
 fn deliveries_are_walked_forwards_and_backwards() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
-    let mut all: Vec<String> = (0..7).map(|_| server.webhook_delivery(id(&path))).collect();
+    let mut all: Vec<String> = (0..7).map(|_| server.add_webhook_delivery(id(&path))).collect();
     all.reverse();
     let page = |query: &str| {
         let page = server.get(&format!("{path}/events?{query}")).ok(200);
@@ -38,7 +38,7 @@ fn deliveries_are_walked_forwards_and_backwards() {
     assert_eq!(page(&format!("limit=3&after={}", all[5])), (all[6..].to_vec(), false));
     assert_eq!(page(&format!("limit=3&before={}", all[4])), (all[1..4].to_vec(), true));
     let other = create(&server, &json!({}));
-    let foreign = server.webhook_delivery(id(&other));
+    let foreign = server.add_webhook_delivery(id(&other));
     let refused = server.get(&format!("{path}/events?after={foreign}")).refusal();
     assert!(refused.starts_with("422 validation_error: Invalid cursor."), "{refused}");
 }
@@ -47,7 +47,7 @@ fn deliveries_are_walked_forwards_and_backwards() {
 fn attempts_are_walked_newest_first() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
-    let attempts = format!("{path}/events/{}/attempts", server.webhook_delivery(id(&path)));
+    let attempts = format!("{path}/events/{}/attempts", server.add_webhook_delivery(id(&path)));
     let all = server.get(&attempts).ok(200)["data"].as_array().unwrap().clone();
     assert_eq!([&all[0]["http_status_code"], &all[1]["http_status_code"]], [&json!(0), &json!(500)]);
 
@@ -61,7 +61,7 @@ fn attempts_are_walked_newest_first() {
 fn a_delivery_is_made_again_under_its_id() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
-    let delivery = server.webhook_delivery(id(&path));
+    let delivery = server.add_webhook_delivery(id(&path));
     let event = format!("{path}/events/{delivery}");
     let before = server.get(&event).ok(200);
     assert_eq!((&before["status"], &before["next_attempt_at"]), (&json!("failed"), &Value::Null));
@@ -82,7 +82,7 @@ fn a_delivery_is_made_again_under_its_id() {
 fn nothing_is_made_again_for_an_endpoint_that_is_disabled() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
-    let event = format!("{path}/events/{}", server.webhook_delivery(id(&path)));
+    let event = format!("{path}/events/{}", server.add_webhook_delivery(id(&path)));
     server.patch(&path, &json!({ "status": "disabled" })).ok(200);
 
     let message = "The webhook endpoint is disabled. Enable it first, with `PATCH /webhooks/{id}`.";
@@ -95,9 +95,9 @@ fn nothing_is_made_again_for_an_endpoint_that_is_disabled() {
 fn deliveries_are_kept_as_long_as_the_setting_says() {
     let server = TestServer::start_with(&["--webhook-delivery-retention-days", "2"]);
     let path = create(&server, &json!({}));
-    let old = server.webhook_delivery(id(&path));
+    let old = server.add_webhook_delivery(id(&path));
     server.advance(Duration::from_secs(2 * 86_400 - 3_600));
-    let recent = server.webhook_delivery(id(&path));
+    let recent = server.add_webhook_delivery(id(&path));
 
     let flags = ["--webhook-delivery-retention-days", "2"];
     let server = server.restart_after(Duration::from_secs(7_200), &flags);
@@ -114,7 +114,7 @@ fn deliveries_are_kept_as_long_as_the_setting_says() {
 fn an_erased_address_is_in_no_payload_and_in_no_answer() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
-    let event = format!("{path}/events/{}", server.webhook_delivery(id(&path)));
+    let event = format!("{path}/events/{}", server.add_webhook_delivery(id(&path)));
 
     server.erase(&["ADA@example.net"]);
 

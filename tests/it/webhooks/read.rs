@@ -22,7 +22,7 @@ fn an_endpoint_is_shown_with_its_secret_and_listed_without() {
 fn a_deleted_endpoint_is_gone_with_its_deliveries() {
     let server = TestServer::start();
     let (gone, kept) = (create(&server, &json!({})), create(&server, &json!({})));
-    let event = server.webhook_delivery(id(&gone));
+    let event = server.add_webhook_delivery(id(&gone));
 
     let deleted = server.delete(&gone).ok(200);
 

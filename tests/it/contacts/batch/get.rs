@@ -58,8 +58,9 @@ fn a_thousand_are_read_as_one_request_and_one_more_is_not() {
         let name = |number: usize| json!({ "email": format!("c{number}@example.net") });
         json!({ "contacts": (0..count).map(name).collect::<Vec<_>>() })
     };
-    let remaining =
-        |answer: &crate::support::Answer| -> u32 { answer.header("ratelimit-remaining").unwrap().parse().unwrap() };
+    let remaining = |answer: &crate::support::ApiResponse| -> u32 {
+        answer.header("ratelimit-remaining").unwrap().parse().unwrap()
+    };
     let before = remaining(&server.get("/contacts"));
 
     let answer = server.post(PATH, &wanted(1_000));

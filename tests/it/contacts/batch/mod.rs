@@ -7,12 +7,12 @@ mod remove;
 
 use serde_json::Value;
 
-use crate::support::{Answer, TestServer};
+use crate::support::{ApiResponse, TestServer};
 
 const PATH: &str = "/contacts/batch";
 
 /// Adds a batch with a rule for known addresses and one for items that fail.
-fn add(server: &TestServer, on_conflict: &str, validation: &str, items: &Value) -> Answer {
+fn add(server: &TestServer, on_conflict: &str, validation: &str, items: &Value) -> ApiResponse {
     let path = format!("{PATH}?on_conflict={on_conflict}");
     let headers = [("x-batch-validation", validation)];
     server.call("POST", &path, server.key(), &headers, Some(items.to_string().as_bytes()))

@@ -1,17 +1,17 @@
-//! What the server answered.
+//! Responses of the API and checks of them.
 
 use serde_json::Value;
 
-/// An answer: status, headers and JSON.
+/// Response of the API.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) json: Value,
 }
 
-impl Answer {
-    /// Reads an answer off the wire. Every answer of the API is a JSON object.
+impl ApiResponse {
+    /// Reads the body of a response and decodes it. Panics unless the body is a JSON object.
     pub(crate) fn read(response: ureq::http::Response<ureq::Body>) -> Self {
         let status = response.status().as_u16();
         let headers = response
@@ -19,25 +19,25 @@ impl Answer {
             .iter()
             .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
             .collect();
-        let text = response.into_body().read_to_string().expect("the answer is text");
+        let text = response.into_body().read_to_string().expect("the body is text");
         let json: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"));
-        assert!(json.is_object(), "every answer is an object: {text}");
+        assert!(json.is_object(), "the body is not an object: {text}");
         Self { status, headers, json }
     }
 
-    /// Returns the value of a header.
+    /// Returns the value of a header; `name` is lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the JSON after checking that the call succeeded with `status`.
+    /// Checks that the response has the status `status`, and returns its JSON.
     #[track_caller]
     pub(crate) fn ok(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.json);
         self.json
     }
 
-    /// Checks status, name and message of an error.
+    /// Checks that the response is an error with this status, name and message, and no other field.
     #[track_caller]
     pub(crate) fn refused(self, status: u16, name: &str, message: &str) {
         let expected = serde_json::json!({ "statusCode": status, "name": name, "message": message });
@@ -46,7 +46,7 @@ impl Answer {
         assert_eq!(self.header("content-type"), Some("application/json; charset=utf-8"));
     }
 
-    /// Returns an error as one line, after checking its shape.
+    /// Checks that the response is a well-formed error, and returns it as one line.
     #[track_caller]
     pub(crate) fn refusal(&self) -> String {
         let fields: Vec<&str> = self.json.as_object().expect("an object").keys().map(String::as_str).collect();
@@ -59,5 +59,5 @@ impl Answer {
 }
 
 fn text(value: &Value) -> &str {
-    value.as_str().expect("a text")
+    value.as_str().expect("a string")
 }

@@ -1,4 +1,4 @@
-//! A name server in this process: the zone `example.`, whose records come and go by hand.
+//! A DNS server in the test process. It serves the zone `example.`; tests add and remove records.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,9 +13,10 @@ use serde_json::Value;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::runtime::Runtime;
 
-const START: &str = "$TTL 300\n@ IN SOA ns.example. hostmaster.example. 1 3600 600 86400 1800\n";
+/// Zone file of the empty zone.
+const EMPTY_ZONE: &str = "$TTL 300\n@ IN SOA ns.example. hostmaster.example. 1 3600 600 86400 1800\n";
 
-/// A running name server; it stops when dropped.
+/// A running DNS server. It stops on drop.
 pub(crate) struct NameServer {
     address: SocketAddr,
     zone: Arc<InMemoryZoneHandler>,
@@ -24,18 +25,18 @@ pub(crate) struct NameServer {
 }
 
 impl NameServer {
-    /// Starts a server of an empty zone.
+    /// Starts a server with an empty zone.
     pub(crate) fn start() -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-        let (_, records) = Parser::new(START, None, Some(origin())).parse().expect("the first records are a zone");
+        let (_, records) = Parser::new(EMPTY_ZONE, None, Some(origin())).parse().expect("a zone file");
         let zone = InMemoryZoneHandler::new(origin(), records, ZoneType::Primary, AxfrPolicy::Deny).expect("a zone");
         let zone = Arc::new(zone);
         let mut catalog = Catalog::new();
         catalog.upsert(LowerName::new(&origin()), vec![Arc::clone(&zone) as _]);
         let (address, server) = runtime.block_on(async {
             let mut server = Server::new(catalog);
-            let (udp, tcp) = one_port().await;
+            let (udp, tcp) = bind_udp_and_tcp().await;
             let address = udp.local_addr().expect("a bound socket");
             server.register_socket(udp);
             server.register_listener(tcp, Duration::from_secs(5), 4_096);
@@ -44,38 +45,38 @@ impl NameServer {
         Self { address, zone, _server: server, runtime }
     }
 
-    /// Returns the server's address as the flag `--resolver` takes it.
+    /// Returns the address and port of the server, in the format of the flag `--resolver`.
     pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// Publishes the records that the API prints for a domain of the zone.
+    /// Publishes the DNS records that the API returned for the domain `shop.example`.
     pub(crate) fn publish(&self, records: &Value) {
         for record in records.as_array().expect("records are a list") {
-            let text = |field: &str| record[field].as_str().expect("a text");
+            let text = |field: &str| record[field].as_str().expect("a string");
             let data = match text("type") {
                 "MX" => format!("{} {}.", record["priority"], text("value")),
                 "CNAME" => format!("{}.", text("value")),
-                _ => strings(text("value")),
+                _ => txt_data(text("value")),
             };
             self.add(&format!("{}.shop IN {} {data}\n", text("name"), text("type")));
         }
     }
 
-    /// Adds one line of a zone file.
+    /// Adds the record of one line in zone file format (RFC 1035 §5).
     pub(crate) fn add(&self, line: &str) {
         let (_, sets) =
-            Parser::new(format!("{START}{line}"), None, Some(origin())).parse().expect("a zone file's line");
+            Parser::new(format!("{EMPTY_ZONE}{line}"), None, Some(origin())).parse().expect("a line of a zone file");
         let records = sets.into_values().flat_map(|set| set.records_without_rrsigs().cloned().collect::<Vec<_>>());
         for record in records.filter(|record| record.record_type() != RecordType::SOA) {
             self.runtime.block_on(self.zone.upsert(record, 0));
         }
     }
 
-    /// Takes every record of a name and type away.
+    /// Removes every record of a name and type. Panics if none exists.
     pub(crate) fn remove(&self, name: &str, record_type: RecordType) {
         let key = RrKey::new(LowerName::new(&Name::from_ascii(name).expect("a name")), record_type);
-        self.runtime.block_on(async { self.zone.records_mut().await.remove(&key) }).expect("it was published");
+        self.runtime.block_on(async { self.zone.records_mut().await.remove(&key) }).expect("the record is published");
     }
 }
 
@@ -83,21 +84,21 @@ fn origin() -> Name {
     Name::from_ascii("example.").expect("a name")
 }
 
-/// Splits a text into the strings of a TXT record (RFC 1035 §3.3).
-fn strings(value: &str) -> String {
+/// Splits a text into the quoted character strings of a TXT record, at most 255 bytes each (RFC 1035 §3.3).
+fn txt_data(value: &str) -> String {
     let chunks =
         value.as_bytes().chunks(255).map(|chunk| format!("{:?}", str::from_utf8(chunk).expect("records are ASCII")));
     chunks.collect::<Vec<_>>().join(" ")
 }
 
-/// Binds one port of loopback for both protocols. A port that is free for one of them may be taken
-/// for the other, and then another one is tried.
-async fn one_port() -> (UdpSocket, TcpListener) {
+/// Binds the same loopback port for UDP and TCP. Tries up to 20 TCP ports, because the same UDP port
+/// can be in use.
+async fn bind_udp_and_tcp() -> (UdpSocket, TcpListener) {
     for _ in 0..20 {
         let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         if let Ok(udp) = UdpSocket::bind(tcp.local_addr().expect("a bound socket")).await {
             return (udp, tcp);
         }
     }
-    panic!("no port is free for both protocols");
+    panic!("found no port that is free for UDP and TCP");
 }
