@@ -1,10 +1,10 @@
-//! The dashboard's own routes.
+//! The routes of the dashboard.
 
 use std::time::Duration;
 
 use crate::support::TestServer;
 
-/// Returns status, `content-type`, `location` and body of a request, redirects not followed.
+/// Returns status, `content-type`, `location` and body of a response. Does not follow redirects.
 fn get(server: &TestServer, path: &str, host: Option<&str>) -> (u16, String, String, String) {
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
@@ -24,7 +24,7 @@ fn get(server: &TestServer, path: &str, host: Option<&str>) -> (u16, String, Str
 }
 
 #[test]
-fn the_dashboard_is_a_page_and_the_ways_to_it_lead_there() {
+fn the_dashboard_is_served_and_short_paths_redirect_to_it() {
     let server = TestServer::start();
 
     let (status, kind, _, body) = get(&server, "/dashboard/", None);
@@ -39,7 +39,7 @@ fn the_dashboard_is_a_page_and_the_ways_to_it_lead_there() {
 }
 
 #[test]
-fn the_dashboard_answers_for_hosts_of_its_own_alone() {
+fn an_unknown_host_gets_no_dashboard() {
     let server = TestServer::start_with(&["--public-url", "https://mail.example.com", "--dashboard-hosts", "box.lan"]);
 
     for host in ["mail.example.com", "localhost:8787", "[::1]:8787", "box.lan:8787"] {
