@@ -1,11 +1,11 @@
-//! Two teams on one instance: neither sees, changes or names what is the other's.
+//! Two teams on one instance: no team can read, change or reference resources of the other team.
 
 use serde_json::{Value, json};
 
 use crate::support::{Ids, OtherTeam, TestServer, email, every_route};
 
-/// What the other team has, and what it looks like.
-struct Belongings {
+/// Ids of one resource of each kind that a team owns.
+struct TeamResources {
     email: String,
     attachment: String,
     domain: String,
@@ -20,8 +20,9 @@ struct Belongings {
     webhook_event: String,
 }
 
-impl Belongings {
-    fn of(team: &OtherTeam<'_>) -> Self {
+impl TeamResources {
+    /// Creates the resources for `team`.
+    fn create(team: &OtherTeam<'_>) -> Self {
         let email = team.send(&json!({
             "scheduled_at": "in 1 hour", "attachments": [{ "filename": "a.txt", "content": "YQ==" }],
         }));
@@ -29,16 +30,16 @@ impl Belongings {
         let listed = team.post("/suppressions", &json!({ "email": "listed@example.net" })).ok(201);
         let first = |path: &str| team.get(path).ok(200)["data"][0]["id"].as_str().unwrap().to_owned();
         let log = team.get("/domains");
-        let make = |path: &str, body: Value| team.post(path, &body).ok(201)["id"].as_str().unwrap().to_owned();
+        let create = |path: &str, body: Value| team.post(path, &body).ok(201)["id"].as_str().unwrap().to_owned();
         let webhook = json!({ "endpoint": "https://hooks.example/theirs", "events": ["email.opened"] });
-        let webhook = make("/webhooks", webhook);
+        let webhook = create("/webhooks", webhook);
         Self {
             webhook_event: team.add_webhook_delivery(&webhook),
             webhook,
-            topic: make("/topics", json!({ "name": "Theirs", "default_subscription": "opt_out" })),
-            contact: make("/contacts", json!({ "email": "theirs@example.net" })),
-            segment: make("/segments", json!({ "name": "Theirs" })),
-            contact_property: make("/contact-properties", json!({ "key": "theirs", "type": "string" })),
+            topic: create("/topics", json!({ "name": "Theirs", "default_subscription": "opt_out" })),
+            contact: create("/contacts", json!({ "email": "theirs@example.net" })),
+            segment: create("/segments", json!({ "name": "Theirs" })),
+            contact_property: create("/contact-properties", json!({ "key": "theirs", "type": "string" })),
             attachment: read["attachments"][0]["id"].as_str().unwrap().to_owned(),
             email,
             domain: first("/domains"),
@@ -67,8 +68,8 @@ impl Belongings {
         }
     }
 
-    /// Returns all of it as its owner reads it.
-    fn read_by(&self, team: &OtherTeam<'_>) -> Vec<Value> {
+    /// Returns the responses to `team` for every resource.
+    fn read_as(&self, team: &OtherTeam<'_>) -> Vec<Value> {
         let Self { email, attachment, domain, api_key: _, contact, contact_property, segment, .. } = self;
         let Self { suppression, topic, log, webhook, webhook_event, .. } = self;
         let paths = [
@@ -94,15 +95,15 @@ impl Belongings {
     }
 }
 
-/// Routes that answer about an id that nobody has as about one that is gone, as the compatible API does.
-const ANSWERED: &[(&str, &str)] = &[("DELETE", "/segments/{id}"), ("DELETE", "/audiences/{id}")];
+/// Routes that return 200 for the id of a resource that does not exist, as the compatible API does.
+const OK_FOR_UNKNOWN_ID: &[(&str, &str)] = &[("DELETE", "/segments/{id}"), ("DELETE", "/audiences/{id}")];
 
 #[test]
-fn what_another_team_has_is_not_found_on_any_route() {
+fn a_resource_of_another_team_is_not_found_on_any_route() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
-    let theirs = Belongings::of(&other);
-    let before = theirs.read_by(&other);
+    let theirs = TeamResources::create(&other);
+    let before = theirs.read_as(&other);
     let routes = every_route(&server);
     for route in routes.iter().filter(|route| route.has_parameters()) {
         let body = route.body().map(|body| body.to_string());
@@ -112,65 +113,66 @@ fn what_another_team_has_is_not_found_on_any_route() {
 
         let (foreign, unknown) = (call(theirs.ids()), call(Ids::UNKNOWN));
 
-        let is_answered = ANSWERED.contains(&(route.method.as_str(), route.path.as_str()));
-        assert_eq!(foreign.status, if is_answered { 200 } else { 404 }, "{route}: {}", foreign.json);
-        let told = |ids: Ids<'_>, answer: &Value| answer.to_string().replace(&route.id_from(&ids), "");
+        let is_ok = OK_FOR_UNKNOWN_ID.contains(&(route.method.as_str(), route.path.as_str()));
+        assert_eq!(foreign.status, if is_ok { 200 } else { 404 }, "{route}: {}", foreign.json);
+        let without_id = |ids: Ids<'_>, body: &Value| body.to_string().replace(&route.id_from(&ids), "");
         assert_eq!(
-            told(theirs.ids(), &foreign.json),
-            told(Ids::UNKNOWN, &unknown.json),
-            "{route}: an id of another team is told from none at all"
+            without_id(theirs.ids(), &foreign.json),
+            without_id(Ids::UNKNOWN, &unknown.json),
+            "{route}: the response to an id of another team differs from the response to an unknown id"
         );
     }
-    assert_eq!(theirs.read_by(&other), before, "nothing of it was changed");
+    assert_eq!(theirs.read_as(&other), before, "a request changed a resource of the other team");
 }
 
-/// Routes that answer about one of the ids of their path alike whether it is there or not.
-const ANSWERED_IN_PART: &[(&str, &str, &str)] = &[("DELETE", "/audiences/{id}/contacts/{contact_id}", "contact_id")];
+/// Routes that return 200 although the resource of the named parameter does not exist.
+const OK_FOR_UNKNOWN_PARAMETER: &[(&str, &str, &str)] =
+    &[("DELETE", "/audiences/{id}/contacts/{contact_id}", "contact_id")];
 
 #[test]
-fn what_is_the_team_s_own_opens_nothing_of_another_below_it() {
+fn a_path_that_mixes_ids_of_two_teams_is_not_found() {
     let server = TestServer::start();
     let (team, other) = (server.other_team("Own", "own.example"), server.other_team("Other", "other.example"));
-    let (own, theirs) = (Belongings::of(&team), Belongings::of(&other));
-    // What lies below something of each is tried with a thing of the other.
-    for (team, of) in [(&team, &own), (&other, &theirs)] {
-        team.post(&format!("/contacts/{}/segments/{}", of.contact, of.segment), &json!(null)).ok(200);
+    let (own, theirs) = (TeamResources::create(&team), TeamResources::create(&other));
+    // The routes below combine a resource of one team with a resource of the other team.
+    for (team, resources) in [(&team, &own), (&other, &theirs)] {
+        team.post(&format!("/contacts/{}/segments/{}", resources.contact, resources.segment), &json!(null)).ok(200);
     }
-    let before = (own.read_by(&team), theirs.read_by(&other));
+    let before = (own.read_as(&team), theirs.read_as(&other));
     let mut tried = 0;
     for route in every_route(&server).iter().filter(|route| route.parameters().len() > 1) {
         let body = route.body().map(|body| body.to_string());
-        for place in route.parameters() {
+        for parameter in route.parameters() {
             let call = |ids| {
-                let path = route.path_with_other_id(own.ids(), ids, place);
+                let path = route.path_with_other_id(own.ids(), ids, parameter);
                 server.call(&route.method, &path, team.key(), &[], body.as_deref().map(str::as_bytes))
             };
 
             let (foreign, unknown) = (call(theirs.ids()), call(Ids::UNKNOWN));
 
-            let is_answered = ANSWERED_IN_PART.contains(&(route.method.as_str(), route.path.as_str(), place));
-            assert_eq!(foreign.status, if is_answered { 200 } else { 404 }, "{route} {place}: {}", foreign.json);
-            let told = |ids: Ids<'_>, answer: &Value| {
+            let is_ok = OK_FOR_UNKNOWN_PARAMETER.contains(&(route.method.as_str(), route.path.as_str(), parameter));
+            assert_eq!(foreign.status, if is_ok { 200 } else { 404 }, "{route} {parameter}: {}", foreign.json);
+            let without_ids = |ids: Ids<'_>, body: &Value| {
                 let named = [route.id_from(&ids).as_str(), ids.attachment, ids.segment, ids.contact].map(str::to_owned);
-                named.iter().fold(answer.to_string(), |told, id| told.replace(id, ""))
+                named.iter().fold(body.to_string(), |text, id| text.replace(id, ""))
             };
             assert_eq!(
-                told(theirs.ids(), &foreign.json),
-                told(Ids::UNKNOWN, &unknown.json),
-                "{route} {place}: an id of another team is told from none at all"
+                without_ids(theirs.ids(), &foreign.json),
+                without_ids(Ids::UNKNOWN, &unknown.json),
+                "{route} {parameter}: the response to an id of another team differs from the response to an unknown id"
             );
             tried += 1;
         }
     }
-    assert!(tried >= 10, "routes with two ids are tried with each: {tried}");
-    assert_eq!((own.read_by(&team), theirs.read_by(&other)), before, "nothing of either was changed");
+    assert!(tried >= 10, "too few routes with two ids: {tried}");
+    assert_eq!((own.read_as(&team), theirs.read_as(&other)), before, "a request changed a resource");
 }
 
 #[test]
-fn lists_show_what_is_the_team_s_and_take_no_cursor_of_another() {
+fn a_list_omits_other_teams_and_refuses_their_ids_as_cursors() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
-    let theirs = Belongings::of(&other);
+    let theirs = TeamResources::create(&other);
     for (path, id) in [
         ("/emails?", &theirs.email),
         ("/domains?", &theirs.domain),
@@ -194,10 +196,10 @@ fn lists_show_what_is_the_team_s_and_take_no_cursor_of_another() {
 }
 
 #[test]
-fn no_id_of_another_team_can_be_named_in_a_body() {
+fn an_id_of_another_team_in_a_body_is_not_found() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
-    let theirs = Belongings::of(&other);
+    let theirs = TeamResources::create(&other);
     let topic = server.add_topic(ringmail::topics::Subscription::OptIn).to_string();
 
     let key = json!({ "name": "Key", "domain_id": theirs.domain });
@@ -224,10 +226,10 @@ fn no_id_of_another_team_can_be_named_in_a_body() {
 }
 
 #[test]
-fn an_attachment_of_another_team_is_not_found_under_an_email_of_one_s_own() {
+fn an_attachment_of_another_team_is_not_found_under_an_own_email() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
-    let theirs = Belongings::of(&other);
+    let theirs = TeamResources::create(&other);
     let own = server.send(&json!({ "attachments": [{ "filename": "b.txt", "content": "Yg==" }] }));
 
     let answer = server.get(&format!("/emails/{own}/attachments/{}", theirs.attachment));
@@ -236,10 +238,10 @@ fn an_attachment_of_another_team_is_not_found_under_an_email_of_one_s_own() {
 }
 
 #[test]
-fn a_delivery_of_another_team_is_not_found_under_an_endpoint_of_one_s_own() {
+fn a_delivery_of_another_team_is_not_found_under_an_own_endpoint() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
-    let theirs = Belongings::of(&other);
+    let theirs = TeamResources::create(&other);
     let webhook = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.opened"] });
     let own = server.post("/webhooks", &webhook).ok(201)["id"].as_str().unwrap().to_owned();
     let path = format!("/webhooks/{own}/events/{}", theirs.webhook_event);
@@ -254,19 +256,19 @@ fn a_delivery_of_another_team_is_not_found_under_an_endpoint_of_one_s_own() {
 }
 
 #[test]
-fn a_team_sends_from_its_own_domains_alone() {
+fn a_team_cannot_send_from_the_domain_of_another_team() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
 
-    let borrowed = server.post("/emails", &email(&json!({ "from": "hello@other.example" }))).refusal();
-    let lent = other.post("/emails", &email(&json!({}))).refusal();
+    let own = server.post("/emails", &email(&json!({ "from": "hello@other.example" }))).refusal();
+    let theirs = other.post("/emails", &email(&json!({}))).refusal();
 
-    assert!(borrowed.starts_with("403 validation_error: The other.example domain is not verified."), "{borrowed}");
-    assert!(lent.starts_with("403 validation_error: The example.com domain is not verified."), "{lent}");
+    assert!(own.starts_with("403 validation_error: The other.example domain is not verified."), "{own}");
+    assert!(theirs.starts_with("403 validation_error: The example.com domain is not verified."), "{theirs}");
 }
 
 #[test]
-fn two_teams_may_have_a_domain_of_the_same_name() {
+fn two_teams_can_have_a_domain_with_the_same_name() {
     let server = TestServer::start();
     let other = server.other_team("Other", "example.com");
 
