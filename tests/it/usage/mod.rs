@@ -1,4 +1,4 @@
-//! `GET /usage`: what a team has used, in the two shapes that clients read.
+//! `GET /usage`: the usage of a team. One response serves two client formats.
 
 use std::time::Duration;
 
@@ -8,27 +8,27 @@ use crate::support::{TestServer, assert_body, email};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// What stands for no limit where a number has to stand.
+/// Value of a numeric limit field if there is no limit: `i32::MAX`.
 const UNLIMITED: u32 = 2_147_483_647;
 
 fn usage(server: &TestServer) -> Value {
     server.get("/usage").ok(200)
 }
 
-/// Returns the emails of the day, of the same day under its other name, and of the month.
-fn sent(server: &TestServer) -> [u64; 3] {
+/// Returns the number of emails accepted today, from `today` and from `emails.daily`, and this month.
+fn sent_counts(server: &TestServer) -> [u64; 3] {
     let usage = usage(server);
-    for span in ["daily", "monthly"] {
-        let emails = &usage["emails"][span];
-        assert_eq!(emails["used"], emails["sent"], "{span}");
-        assert_eq!((&emails["limit"], &emails["received"]), (&Value::Null, &json!(0)), "{span}");
+    for period in ["daily", "monthly"] {
+        let emails = &usage["emails"][period];
+        assert_eq!(emails["used"], emails["sent"], "{period}");
+        assert_eq!((&emails["limit"], &emails["received"]), (&Value::Null, &json!(0)), "{period}");
     }
     [&usage["today"]["emails_sent"], &usage["emails"]["daily"]["sent"], &usage["emails"]["monthly"]["sent"]]
         .map(|count| count.as_u64().unwrap())
 }
 
 #[test]
-fn a_team_that_did_nothing_has_used_nothing() {
+fn a_new_team_has_zero_usage() {
     let server = TestServer::start_with(&["--public-url", "https://mail.example.com/", "--rate-limit", "50"]);
 
     assert_body!(usage(&server));
@@ -48,45 +48,49 @@ fn the_day_and_the_month_end_in_utc() {
 }
 
 #[test]
-fn an_email_counts_once_on_the_day_it_is_accepted() {
+fn an_email_is_counted_once_on_the_day_of_its_acceptance() {
     let server = TestServer::start();
     server.send(&json!({ "to": ["delivered@resend.dev", "delivered+two@resend.dev"] }));
     let later = server.send(&json!({ "scheduled_at": "in 3 days" }));
     server.post("/emails/batch", &Value::from(vec![email(&json!({})); 3])).ok(200);
-    assert_eq!(sent(&server), [5, 5, 5]);
+    assert_eq!(sent_counts(&server), [5, 5, 5]);
 
     server.post(&format!("/emails/{later}/cancel"), &json!({})).ok(200);
     server.delete(&format!("/emails/{later}")).ok(200);
     server.post("/emails", &email(&json!({ "from": "hello@elsewhere.example" }))).refusal();
-    assert_eq!(sent(&server), [5, 5, 5], "nothing is taken back, and a refused email does not count");
+    assert_eq!(
+        sent_counts(&server),
+        [5, 5, 5],
+        "a canceled or deleted email stays counted, and a refused email is not counted"
+    );
 
-    // The instance began on the 5th of January at 9 o'clock.
+    // The clock of the instance starts on 5 January at 09:00 UTC.
     server.advance(15 * HOUR - Duration::from_millis(1));
-    assert_eq!(sent(&server), [5, 5, 5], "the last moment of the day");
+    assert_eq!(sent_counts(&server), [5, 5, 5], "the last moment of the day");
     server.advance(Duration::from_millis(1));
-    assert_eq!(sent(&server), [0, 0, 5]);
+    assert_eq!(sent_counts(&server), [0, 0, 5]);
     server.send(&json!({}));
-    assert_eq!(sent(&server), [1, 1, 6]);
+    assert_eq!(sent_counts(&server), [1, 1, 6]);
     server.advance(26 * DAY - Duration::from_millis(1));
-    assert_eq!(sent(&server), [0, 0, 6], "the last moment of the month");
+    assert_eq!(sent_counts(&server), [0, 0, 6], "the last moment of the month");
     server.advance(Duration::from_millis(1));
-    assert_eq!(sent(&server), [0, 0, 0]);
+    assert_eq!(sent_counts(&server), [0, 0, 0]);
     assert_eq!(usage(&server)["emails"]["monthly"]["resets_at"], "2026-03-01T00:00:00.000Z");
 }
 
 #[test]
-fn a_repeated_idempotency_key_counts_once() {
+fn a_repeated_idempotency_key_is_counted_once() {
     let server = TestServer::start();
     let body = email(&json!({})).to_string();
     for _ in 0..2 {
         server.call("POST", "/emails", server.key(), &[("idempotency-key", "once")], Some(body.as_bytes())).ok(200);
     }
 
-    assert_eq!(sent(&server), [1, 1, 1]);
+    assert_eq!(sent_counts(&server), [1, 1, 1]);
 }
 
 #[test]
-fn what_is_kept_is_counted_as_it_comes_and_goes() {
+fn a_stored_resource_is_counted_until_it_is_deleted() {
     let server = TestServer::start();
     let contact = server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
     server.post("/contacts", &json!({ "email": "bob@example.net" })).ok(201);
@@ -96,7 +100,7 @@ fn what_is_kept_is_counted_as_it_comes_and_goes() {
         let usage = usage(&server);
         ["contacts", "segments", "domains", "broadcasts"].map(|name| usage[name]["used"].as_u64().unwrap())
     };
-    // The instance began with the domain example.com.
+    // The instance starts with the domain `example.com`.
     assert_eq!(counts(), [2, 1, 2, 0]);
 
     server.delete(&format!("/contacts/{}", contact["id"].as_str().unwrap())).ok(200);
@@ -107,7 +111,7 @@ fn what_is_kept_is_counted_as_it_comes_and_goes() {
 }
 
 #[test]
-fn a_limit_is_named_where_there_is_one() {
+fn each_limit_is_shown() {
     let server = TestServer::start_with(&["--rate-limit", "50"]);
 
     let usage = usage(&server);
@@ -119,14 +123,14 @@ fn a_limit_is_named_where_there_is_one() {
 }
 
 #[test]
-fn a_rate_limit_that_is_off_is_none() {
+fn a_disabled_rate_limit_is_shown_as_unlimited() {
     let server = TestServer::start_with(&["--rate-limit", "0"]);
 
     assert_eq!(usage(&server)["rate_limit"]["limit"], UNLIMITED);
 }
 
 #[test]
-fn each_team_sees_what_is_its_own() {
+fn each_team_sees_its_own_usage() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
     server.send(&json!({}));
@@ -144,7 +148,7 @@ fn each_team_sees_what_is_its_own() {
 }
 
 #[test]
-fn the_numbers_are_there_after_a_restart() {
+fn the_usage_survives_a_restart() {
     let server = TestServer::start();
     server.send(&json!({}));
     server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
@@ -153,7 +157,7 @@ fn the_numbers_are_there_after_a_restart() {
     let server = server.restart_with(&[]);
 
     let mut after = usage(&server);
-    // The port is another one.
+    // The restarted server has another port.
     after["app_url"] = before["app_url"].clone();
     assert_eq!(after, before);
 }
