@@ -1,4 +1,4 @@
-//! What owners of a team are told by email.
+//! Notices to the owners of a team by email.
 
 use ringmail::id::Id;
 use ringmail::notices::Notice;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::TestServer;
 
 #[test]
-fn an_owner_is_told_by_email_that_an_endpoint_was_disabled() {
+fn an_owner_gets_an_email_about_a_disabled_endpoint() {
     let server = TestServer::start_with(&["--system-from", "Ringmail <notices@example.com>"]);
     server.add_owner("owner@people.example");
 
@@ -24,8 +24,8 @@ fn an_owner_is_told_by_email_that_an_endpoint_was_disabled() {
     let (envelope, message) = server.captured_messages().remove(0);
     let text = String::from_utf8_lossy(&message);
     assert!(text.contains("hooks.example") && text.contains("PATCH /webhooks/"), "{envelope:?} {text}");
-    assert!(!text.contains("T0KEN"), "what follows the host may be a secret: {text}");
+    assert!(!text.contains("T0KEN"), "the notice contains the path or the query, which can be secret: {text}");
     let id = email["id"].as_str().unwrap();
-    let kept = server.get(&format!("/emails/{id}")).ok(200).to_string();
-    assert!(kept.contains("hooks.example") && !kept.contains("T0KEN"), "{kept}");
+    let stored = server.get(&format!("/emails/{id}")).ok(200).to_string();
+    assert!(stored.contains("hooks.example") && !stored.contains("T0KEN"), "{stored}");
 }
