@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_new_key_is_shown_once_and_works() {
+fn a_new_key_shows_its_token_once_and_authenticates() {
     let server = TestServer::start();
 
     let made = server.post("/api-keys", &json!({ "name": "Production" })).ok(201);
@@ -14,12 +14,12 @@ fn a_new_key_is_shown_once_and_works() {
     assert!(token.starts_with("rm_") && token.len() == 35, "{token}");
     server.call("GET", "/api-keys", token, &[], None).ok(200);
     let list = server.get("/api-keys").ok(200);
-    assert!(!list.to_string().contains(token), "the token is shown once");
+    assert!(!list.to_string().contains(token), "the list shows the token");
     assert_body!(made);
 }
 
 #[test]
-fn every_key_has_a_token_of_its_own() {
+fn each_key_has_its_own_token() {
     let server = TestServer::start();
 
     let tokens: std::collections::HashSet<String> =
@@ -50,7 +50,7 @@ fn permission_and_domain_are_independent() {
 }
 
 #[test]
-fn what_is_wrong_with_a_key_is_named() {
+fn each_invalid_field_of_a_key_is_reported() {
     let server = TestServer::start();
     let name = "Invalid `name` field: it must have 1 to 80 characters and no control characters.";
     let permission = "Invalid `permission` field: use `full_access` or `sending_access`.";
@@ -75,7 +75,7 @@ fn what_is_wrong_with_a_key_is_named() {
         assert_eq!(server.post("/api-keys", &request).refusal(), refusal, "{request}");
     }
     let keys = server.get("/api-keys").ok(200);
-    assert_eq!(keys["data"].as_array().unwrap().len(), 1, "only the key the harness began with");
+    assert_eq!(keys["data"].as_array().unwrap().len(), 1, "only the key of the test server exists");
     server.create_key(&json!({ "name": "n".repeat(80) }));
 }
 

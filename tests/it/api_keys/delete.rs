@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_deleted_key_stops_at_once_and_for_good() {
+fn a_deleted_key_is_refused_immediately_and_after_a_restart() {
     let server = TestServer::start();
     let made = server.post("/api-keys", &json!({ "name": "Leaked" })).ok(201);
     let (id, token) = (made["id"].as_str().unwrap(), made["token"].as_str().unwrap());
@@ -23,7 +23,7 @@ fn a_deleted_key_stops_at_once_and_for_good() {
 }
 
 #[test]
-fn an_unknown_key_is_not_found_and_a_malformed_id_is_invalid() {
+fn a_deleted_key_is_not_found_and_a_malformed_id_is_invalid() {
     let server = TestServer::start();
     let made = server.post("/api-keys", &json!({ "name": "Once" })).ok(201);
     let path = format!("/api-keys/{}", made["id"].as_str().unwrap());
@@ -45,7 +45,7 @@ fn a_key_can_delete_itself() {
 }
 
 #[test]
-fn the_keys_of_a_deleted_domain_stop_instead_of_widening() {
+fn a_key_of_a_deleted_domain_is_refused() {
     let server = TestServer::start_with(&["--domain", "example.com", "--domain", "other.example"]);
     let domain = server.domain_id("other.example");
     let scoped = server.create_key(&json!({ "name": "Scoped", "domain_id": domain }));

@@ -16,7 +16,7 @@ fn keys_are_listed_newest_first_without_their_tokens() {
 }
 
 #[test]
-fn a_key_tells_when_it_was_last_used_to_the_minute() {
+fn the_last_use_of_a_key_is_shown_rounded_down_to_the_minute() {
     let server = TestServer::start();
     let key = server.create_key(&json!({ "name": "Used" }));
     let last_used = || server.get("/api-keys").ok(200)["data"][0]["last_used_at"].clone();

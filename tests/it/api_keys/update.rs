@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_key_is_renamed_and_goes_on_working() {
+fn a_renamed_key_keeps_its_token_and_permission() {
     let server = TestServer::start();
     let made = server.post("/api-keys", &json!({ "name": "Before", "permission": "sending_access" })).ok(201);
     let path = format!("/api-keys/{}", made["id"].as_str().unwrap());
@@ -14,7 +14,7 @@ fn a_key_is_renamed_and_goes_on_working() {
 
     assert_eq!(server.get("/api-keys").ok(200)["data"][0]["name"], "After");
     let status = server.call("GET", "/emails", made["token"].as_str().unwrap(), &[], None).status;
-    assert_eq!(status, 403, "the permission stays as it was");
+    assert_eq!(status, 403, "the permission is unchanged");
     assert_body!(answer);
 }
 
@@ -31,7 +31,7 @@ fn only_the_name_can_be_changed() {
 }
 
 #[test]
-fn a_new_name_keeps_to_the_rules_of_a_first_one() {
+fn an_update_checks_the_name_like_a_create() {
     let server = TestServer::start();
     let made = server.post("/api-keys", &json!({ "name": "Key" })).ok(201);
     let path = format!("/api-keys/{}", made["id"].as_str().unwrap());
