@@ -6,7 +6,7 @@ use super::create;
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_new_property_is_shown_whole() {
+fn a_create_returns_all_fields_of_the_property() {
     let server = TestServer::start();
 
     let made = server.post("/contact-properties", &json!({ "key": " Company_Name ", "type": "string" })).ok(201);
@@ -17,7 +17,7 @@ fn a_new_property_is_shown_whole() {
 }
 
 #[test]
-fn a_fallback_is_given_as_its_type_and_shown_as_text() {
+fn a_fallback_value_of_any_type_is_shown_as_text() {
     let server = TestServer::start();
     for (index, (kind, given, shown)) in [
         ("string", json!("there"), json!("there")),
@@ -43,7 +43,7 @@ fn a_fallback_is_given_as_its_type_and_shown_as_text() {
 }
 
 #[test]
-fn a_key_is_defined_once_whatever_its_letter_case() {
+fn a_key_that_differs_only_in_case_is_a_conflict() {
     let server = TestServer::start();
     let path = create(&server, &json!({ "key": "Plan", "type": "string" }));
     for key in ["Plan", "plan", " PLAN "] {
@@ -62,7 +62,7 @@ fn a_key_is_defined_once_whatever_its_letter_case() {
 }
 
 #[test]
-fn the_names_of_built_in_fields_are_keys_like_any_other() {
+fn the_name_of_a_built_in_field_is_a_valid_key() {
     let server = TestServer::start();
     for key in ["EMAIL", "FIRST_NAME", "LAST_NAME", "UNSUBSCRIBE_URL", "contact", "this"] {
         create(&server, &json!({ "key": key, "type": "string" }));
@@ -70,7 +70,7 @@ fn the_names_of_built_in_fields_are_keys_like_any_other() {
 }
 
 #[test]
-fn what_is_wrong_with_a_property_is_named_and_nothing_is_stored() {
+fn each_invalid_field_of_a_property_is_reported_and_nothing_is_stored() {
     let server = TestServer::start();
     let missing = |field: &str| format!("422 missing_required_field: Missing `{field}` field.");
     let key = "422 validation_error: Invalid `key` field: it must have 1 to 50 characters: letters from a to z in \
@@ -122,7 +122,7 @@ fn what_is_wrong_with_a_property_is_named_and_nothing_is_stored() {
 }
 
 #[test]
-fn a_number_that_is_not_finite_is_no_json() {
+fn a_number_that_is_not_finite_is_malformed_json() {
     let server = TestServer::start();
     let body = br#"{"key": "age", "type": "number", "fallback_value": 1e999}"#;
 
@@ -132,7 +132,7 @@ fn a_number_that_is_not_finite_is_no_json() {
 }
 
 #[test]
-fn contact_properties_need_a_key_with_full_access() {
+fn contact_properties_require_a_full_access_key() {
     let server = TestServer::start();
     let key = server.create_sending_key();
     let one = create(&server, &json!({ "key": "plan", "type": "string" }));

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{NOBODY, create};
+use super::{UNKNOWN, create};
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_deleted_property_is_gone_and_the_others_stay() {
+fn a_deleted_property_is_not_found_and_the_others_remain() {
     let server = TestServer::start();
     let path = create(&server, &json!({ "key": "plan", "type": "string" }));
     let kept = create(&server, &json!({ "key": "age", "type": "number" }));
@@ -26,6 +26,6 @@ fn a_deleted_property_is_gone_and_the_others_stay() {
 fn an_unknown_property_is_not_found_and_a_malformed_id_is_invalid() {
     let server = TestServer::start();
 
-    server.delete(NOBODY).refused(404, "not_found", "Contact property not found");
+    server.delete(UNKNOWN).refused(404, "not_found", "Contact property not found");
     server.delete("/contact-properties/1").refused(422, "validation_error", "The `id` must be a valid UUID.");
 }

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{NOBODY, create};
+use super::{UNKNOWN, create};
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn properties_are_listed_newest_first_as_they_are_shown_alone() {
+fn properties_are_listed_newest_first_with_all_fields() {
     let server = TestServer::start();
     let first = create(&server, &json!({ "key": "company", "type": "string", "fallback_value": "your company" }));
     create(&server, &json!({ "key": "age", "type": "number", "fallback_value": 18 }));
@@ -18,7 +18,7 @@ fn properties_are_listed_newest_first_as_they_are_shown_alone() {
 }
 
 #[test]
-fn a_page_has_twenty_properties_unless_told_otherwise() {
+fn a_page_has_twenty_properties_by_default() {
     let server = TestServer::start();
     (0..21).for_each(|number| drop(create(&server, &json!({ "key": format!("k{number}"), "type": "string" }))));
     let count = |query: &str| {
@@ -34,6 +34,6 @@ fn a_page_has_twenty_properties_unless_told_otherwise() {
 fn an_unknown_property_is_not_found_and_a_malformed_id_is_invalid() {
     let server = TestServer::start();
 
-    server.get(NOBODY).refused(404, "not_found", "Contact property not found");
+    server.get(UNKNOWN).refused(404, "not_found", "Contact property not found");
     server.get("/contact-properties/plan").refused(422, "validation_error", "The `id` must be a valid UUID.");
 }

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::support::TestServer;
 
-/// An id that nothing has.
-const NOBODY: &str = "/contact-properties/0190a6c0-0000-7000-8000-000000000001";
+/// Path of a property that does not exist.
+const UNKNOWN: &str = "/contact-properties/0190a6c0-0000-7000-8000-000000000001";
 
-/// Defines a property and returns its path.
+/// Creates a property and returns its path.
 #[track_caller]
 fn create(server: &TestServer, property: &Value) -> String {
     let made = server.post("/contact-properties", property).ok(201);

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{NOBODY, create};
+use super::{UNKNOWN, create};
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_fallback_is_changed_and_the_property_shown_whole() {
+fn an_update_of_the_fallback_returns_all_fields_of_the_property() {
     let server = TestServer::start();
     let path = create(&server, &json!({ "key": "Age", "type": "number" }));
 
@@ -17,7 +17,7 @@ fn a_fallback_is_changed_and_the_property_shown_whole() {
 }
 
 #[test]
-fn an_empty_change_changes_nothing_and_null_clears() {
+fn an_update_without_change_keeps_the_property_and_null_clears_the_fallback() {
     let server = TestServer::start();
     let path = create(&server, &json!({ "key": "plan", "type": "string", "fallback_value": "free" }));
     let before = server.get(&path).ok(200);
@@ -31,7 +31,7 @@ fn an_empty_change_changes_nothing_and_null_clears() {
 }
 
 #[test]
-fn what_a_number_shows_can_be_given_back() {
+fn the_shown_text_of_a_number_is_a_valid_fallback() {
     let server = TestServer::start();
     let path = create(&server, &json!({ "key": "age", "type": "number", "fallback_value": 0.1 }));
     let before = server.get(&path).ok(200);
@@ -42,7 +42,7 @@ fn what_a_number_shows_can_be_given_back() {
 }
 
 #[test]
-fn key_and_type_never_change() {
+fn the_key_and_the_type_cannot_be_changed() {
     let server = TestServer::start();
     let path = create(&server, &json!({ "key": "plan", "type": "string" }));
     let key = "The `key` field cannot be changed: contacts hold their values under it. Leave the field out, or define \
@@ -62,7 +62,7 @@ fn key_and_type_never_change() {
 }
 
 #[test]
-fn a_fallback_keeps_to_the_type_of_its_property() {
+fn a_fallback_of_another_type_is_refused() {
     let server = TestServer::start();
     let text = create(&server, &json!({ "key": "plan", "type": "string", "fallback_value": "free" }));
     let number = create(&server, &json!({ "key": "age", "type": "number", "fallback_value": 18 }));
@@ -84,7 +84,7 @@ fn a_fallback_keeps_to_the_type_of_its_property() {
     assert!(unknown.starts_with("422 validation_error: Invalid `fallback` field: unknown field"), "{unknown}");
     assert_eq!(server.get(&text).ok(200)["fallback_value"], "free");
     assert_eq!(server.get(&number).ok(200)["fallback_value"], "18");
-    server.patch(NOBODY, &json!({ "fallback_value": "x" })).refused(404, "not_found", "Contact property not found");
+    server.patch(UNKNOWN, &json!({ "fallback_value": "x" })).refused(404, "not_found", "Contact property not found");
     let malformed = server.patch("/contact-properties/1", &json!({}));
     malformed.refused(422, "validation_error", "The `id` must be a valid UUID.");
 }
