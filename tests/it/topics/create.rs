@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_new_topic_is_private_and_shown_whole() {
+fn a_create_returns_all_fields_and_the_topic_is_private_by_default() {
     let server = TestServer::start();
 
     let made = server.post("/topics", &json!({ "name": " News ", "default_subscription": "opt_in" })).ok(201);
@@ -16,7 +16,7 @@ fn a_new_topic_is_private_and_shown_whole() {
 }
 
 #[test]
-fn a_topic_takes_every_field_of_the_compatible_api() {
+fn a_create_accepts_every_field_of_the_compatible_api() {
     let server = TestServer::start();
 
     let made = server.post(
@@ -31,7 +31,7 @@ fn a_topic_takes_every_field_of_the_compatible_api() {
 }
 
 #[test]
-fn what_may_be_left_out_may_be_null() {
+fn an_optional_field_can_be_null() {
     let server = TestServer::start();
     for rest in [json!(null), json!(""), json!("  ")] {
         let topic = json!({
@@ -45,7 +45,7 @@ fn what_may_be_left_out_may_be_null() {
 }
 
 #[test]
-fn what_is_wrong_with_a_topic_is_named_and_nothing_is_stored() {
+fn each_invalid_field_of_a_topic_is_reported_and_nothing_is_stored() {
     let server = TestServer::start();
     let missing = |field: &str| format!("422 missing_required_field: Missing `{field}` field.");
     let name = "422 validation_error: Invalid `name` field: it must have 1 to 50 characters and no control \
@@ -96,7 +96,7 @@ fn what_is_wrong_with_a_topic_is_named_and_nothing_is_stored() {
 }
 
 #[test]
-fn a_body_that_is_no_json_is_a_400_and_one_that_is_no_object_a_422() {
+fn a_body_that_is_not_json_is_a_400_and_an_array_is_a_422() {
     let server = TestServer::start();
     let status = |body: &[u8]| server.call("POST", "/topics", server.key(), &[], Some(body)).status;
 
@@ -107,7 +107,7 @@ fn a_body_that_is_no_json_is_a_400_and_one_that_is_no_object_a_422() {
 }
 
 #[test]
-fn topics_need_a_key_with_full_access() {
+fn topics_require_a_full_access_key() {
     let server = TestServer::start();
     let key = server.create_sending_key();
     let one = super::create(&server, &json!({}));

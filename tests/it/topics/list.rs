@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{NOBODY, create};
+use super::{UNKNOWN, create};
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn topics_are_listed_newest_first_as_they_are_shown_alone() {
+fn topics_are_listed_newest_first_with_all_fields() {
     let server = TestServer::start();
     let first = create(&server, &json!({ "name": "First" }));
     create(&server, &json!({ "name": "Second", "visibility": "public", "description": "About it." }));
@@ -18,7 +18,7 @@ fn topics_are_listed_newest_first_as_they_are_shown_alone() {
 }
 
 #[test]
-fn a_page_has_twenty_topics_unless_told_otherwise() {
+fn a_page_has_twenty_topics_by_default() {
     let server = TestServer::start();
     (0..21).for_each(|_| drop(create(&server, &json!({}))));
     let count = |query: &str| {
@@ -32,15 +32,15 @@ fn a_page_has_twenty_topics_unless_told_otherwise() {
 }
 
 #[test]
-fn a_deleted_topic_is_in_no_page_and_is_no_cursor() {
+fn a_deleted_topic_is_not_listed_and_is_not_a_cursor() {
     let server = TestServer::start();
     let paths: Vec<String> = (0..3).map(|_| create(&server, &json!({}))).collect();
-    let gone = paths[1].rsplit('/').next().unwrap();
+    let deleted = paths[1].rsplit('/').next().unwrap();
 
     server.delete(&paths[1]).ok(200);
 
     let message = "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.";
-    server.get(&format!("/topics?after={gone}")).refused(422, "validation_error", message);
+    server.get(&format!("/topics?after={deleted}")).refused(422, "validation_error", message);
     let rows: Vec<Value> = server.get("/topics").ok(200)["data"].as_array().unwrap().clone();
     let ids: Vec<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(ids, [paths[2].rsplit('/').next().unwrap(), paths[0].rsplit('/').next().unwrap()]);
@@ -50,7 +50,7 @@ fn a_deleted_topic_is_in_no_page_and_is_no_cursor() {
 fn an_unknown_topic_is_not_found_and_a_malformed_id_is_invalid() {
     let server = TestServer::start();
 
-    server.get(NOBODY).refused(404, "not_found", "Topic not found");
+    server.get(UNKNOWN).refused(404, "not_found", "Topic not found");
     server.get("/topics/news").refused(422, "validation_error", "The `id` must be a valid UUID.");
     let unknown = server.get("/topics?status=public").refusal();
     assert!(unknown.starts_with("422 validation_error: "), "{unknown}");

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::support::TestServer;
 
-/// An id that nothing has.
-const NOBODY: &str = "/topics/0190a6c0-0000-7000-8000-000000000001";
+/// Path of a topic that does not exist.
+const UNKNOWN: &str = "/topics/0190a6c0-0000-7000-8000-000000000001";
 
-/// Makes a topic with `fields` over the required ones and returns its path.
+/// Creates a topic and returns its path. `fields` are added to the required fields or replace them.
 #[track_caller]
 fn create(server: &TestServer, fields: &Value) -> String {
     let mut topic = json!({ "name": "News", "default_subscription": "opt_in" });

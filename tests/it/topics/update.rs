@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{NOBODY, create};
+use super::{UNKNOWN, create};
 use crate::support::{TestServer, assert_body};
 
 const IMMUTABLE: &str = "The `default_subscription` field cannot be changed: it decides for everyone who never chose, \
@@ -10,7 +10,7 @@ const IMMUTABLE: &str = "The `default_subscription` field cannot be changed: it 
                          another topic.";
 
 #[test]
-fn a_topic_is_changed_and_shown_whole() {
+fn an_update_returns_all_fields_of_the_topic() {
     let server = TestServer::start();
     let path = create(&server, &json!({ "description": "Once a month.", "default_subscription": "opt_out" }));
 
@@ -23,7 +23,7 @@ fn a_topic_is_changed_and_shown_whole() {
 }
 
 #[test]
-fn what_is_left_out_or_null_stays_but_null_clears_the_description() {
+fn an_absent_or_null_field_is_unchanged_and_null_clears_the_description() {
     let server = TestServer::start();
     let path = create(&server, &json!({ "description": "Once a month.", "visibility": "public" }));
     let before = server.get(&path).ok(200);
@@ -47,11 +47,11 @@ fn what_is_left_out_or_null_stays_but_null_clears_the_description() {
 }
 
 #[test]
-fn the_default_never_changes() {
+fn the_default_subscription_cannot_be_changed() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
-    for word in ["opt_in", "opt_out", "neither"] {
-        let body = json!({ "name": "Changed", "default_subscription": word });
+    for value in ["opt_in", "opt_out", "neither"] {
+        let body = json!({ "name": "Changed", "default_subscription": value });
 
         server.patch(&path, &body).refused(422, "validation_error", IMMUTABLE);
     }
@@ -60,7 +60,7 @@ fn the_default_never_changes() {
 }
 
 #[test]
-fn a_change_keeps_to_the_rules_of_a_new_topic() {
+fn an_update_checks_fields_like_a_create() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     let before = server.get(&path).ok(200);
@@ -80,7 +80,7 @@ fn a_change_keeps_to_the_rules_of_a_new_topic() {
         assert!(refused.starts_with(&format!("422 validation_error: Invalid `{field}` field: ")), "{body}: {refused}");
     }
     assert_eq!(server.get(&path).ok(200), before);
-    server.patch(NOBODY, &json!({ "name": "New" })).refused(404, "not_found", "Topic not found");
+    server.patch(UNKNOWN, &json!({ "name": "New" })).refused(404, "not_found", "Topic not found");
     server.patch("/topics/1", &json!({})).refused(422, "validation_error", "The `id` must be a valid UUID.");
 }
 
