@@ -1,15 +1,15 @@
-//! `/audiences`: the older paths of segments.
+//! `/audiences`: the deprecated paths of segments.
 
 use serde_json::{Value, json};
 
-use super::{contact, count, create, id, names, one};
+use super::{contact_count, create, create_contact, first_names, id, one_condition};
 use crate::support::TestServer;
 
 #[test]
-fn an_audience_is_a_segment_by_another_name() {
+fn the_audience_paths_return_segments() {
     let server = TestServer::start();
-    let filter = one("email", "is_set", &Value::Null);
-    contact(&server, "Ada", &json!({}));
+    let filter = one_condition("email", "is_set", &Value::Null);
+    create_contact(&server, "Ada", &json!({}));
 
     let made = server.post("/audiences", &json!({ "name": "Everyone", "filter": filter })).ok(201);
 
@@ -30,10 +30,10 @@ fn an_audience_is_a_segment_by_another_name() {
 }
 
 #[test]
-fn a_contact_that_is_added_joins() {
+fn a_contact_added_to_an_audience_is_a_member() {
     let server = TestServer::start();
     let segment = create(&server, &Value::Null);
-    let bea = contact(&server, "Bea", &json!({}));
+    let bea = create_contact(&server, "Bea", &json!({}));
     let path = format!("/audiences/{segment}/contacts");
 
     let made =
@@ -41,18 +41,18 @@ fn a_contact_that_is_added_joins() {
     let again = server.post(&path, &json!({ "email": "BEA@example.com" })).ok(201);
 
     assert_eq!((&made["object"], again["id"].as_str()), (&json!("contact"), Some(bea.as_str())));
-    assert_eq!(names(&server, &path), ["Ada", "Bea"]);
-    assert_eq!(count(&server, &segment), 2);
+    assert_eq!(first_names(&server, &path), ["Ada", "Bea"]);
+    assert_eq!(contact_count(&server, &segment), 2);
     server.post(&path, &json!({})).refused(422, "missing_required_field", "Missing `email` field.");
 }
 
 #[test]
-fn a_contact_is_read_changed_and_removed_by_either_of_its_names() {
+fn a_contact_is_read_changed_and_deleted_by_id_or_address() {
     let server = TestServer::start();
     let segment = create(&server, &Value::Null);
     for by_email in [false, true] {
-        // The audience need not hold it: a contact is the team's.
-        let ada = contact(&server, "Ada", &json!({}));
+        // The contact is not a member of the audience: contacts belong to the team.
+        let ada = create_contact(&server, "Ada", &json!({}));
         let name = if by_email { "ADA%40example.com" } else { ada.as_str() };
         let path = format!("/audiences/{segment}/contacts/{name}");
 
@@ -68,7 +68,7 @@ fn a_contact_is_read_changed_and_removed_by_either_of_its_names() {
 }
 
 #[test]
-fn removing_a_contact_that_is_not_there_is_answered_alike() {
+fn deleting_an_unknown_contact_succeeds() {
     let server = TestServer::start();
     let segment = create(&server, &Value::Null);
 
@@ -81,9 +81,9 @@ fn removing_a_contact_that_is_not_there_is_answered_alike() {
 }
 
 #[test]
-fn below_an_audience_that_is_not_there_nothing_is_read_or_changed() {
+fn every_contact_route_of_an_unknown_audience_is_not_found() {
     let server = TestServer::start();
-    let ada = contact(&server, "Ada", &json!({}));
+    let ada = create_contact(&server, "Ada", &json!({}));
     let path = "/audiences/0190a6c0-0000-7000-8000-000000000009/contacts";
     let one = format!("{path}/{ada}");
     for (method, path, body) in [
@@ -99,11 +99,11 @@ fn below_an_audience_that_is_not_there_nothing_is_read_or_changed() {
 
         answer.refused(404, "not_found", "Segment not found");
     }
-    assert_eq!(names(&server, "/contacts"), ["Ada"]);
+    assert_eq!(first_names(&server, "/contacts"), ["Ada"]);
 }
 
 #[test]
-fn audiences_need_a_key_with_full_access() {
+fn audiences_require_a_full_access_key() {
     let server = TestServer::start();
     let key = server.create_sending_key();
     for path in ["/segments", "/audiences", "/audiences/0190a6c0-0000-7000-8000-000000000009/contacts"] {

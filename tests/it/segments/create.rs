@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::one;
+use super::one_condition;
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_new_segment_is_shown_whole() {
+fn a_create_returns_all_fields_of_the_segment() {
     let server = TestServer::start();
 
     let made = server.post("/segments", &json!({ "name": " Everyone " })).ok(201);
@@ -15,7 +15,7 @@ fn a_new_segment_is_shown_whole() {
 }
 
 #[test]
-fn a_filter_is_shown_as_it_was_given() {
+fn a_filter_is_returned_unchanged() {
     let server = TestServer::start();
     let filter = json!({ "match": "any", "conditions": [
         { "field": "email", "op": "ends_with", "value": "@example.com" },
@@ -32,7 +32,7 @@ fn a_filter_is_shown_as_it_was_given() {
 }
 
 #[test]
-fn a_segment_without_a_filter_and_one_with_null_are_alike() {
+fn an_absent_filter_equals_null() {
     let server = TestServer::start();
 
     for body in [json!({ "name": "Some" }), json!({ "name": "Some", "filter": null, "audience_id": null })] {
@@ -41,7 +41,7 @@ fn a_segment_without_a_filter_and_one_with_null_are_alike() {
 }
 
 #[test]
-fn what_is_wrong_with_a_segment_is_named_and_nothing_is_stored() {
+fn each_invalid_field_of_a_segment_is_reported_and_nothing_is_stored() {
     let server = TestServer::start();
     let missing = |field: &str| format!("422 missing_required_field: Missing `{field}` field.");
     let invalid = |field: &str, rest: &str| format!("422 validation_error: Invalid `{field}` field: {rest}.");
@@ -68,7 +68,7 @@ fn what_is_wrong_with_a_segment_is_named_and_nothing_is_stored() {
         (filter(json!({ "match": "all", "conditions": [{}] })), missing("filter.conditions[0].field")),
         (filter(json!({ "match": "all", "conditions": [{ "field": "email" }] })), missing("filter.conditions[0].op")),
         (
-            filter(one("phone", "equals", &json!("1"))),
+            filter(one_condition("phone", "equals", &json!("1"))),
             invalid(
                 "filter.conditions[0].field",
                 "`phone` is no field of a contact; `email`, `first_name`, `last_name`, `unsubscribed`, `created_at` \
@@ -76,19 +76,19 @@ fn what_is_wrong_with_a_segment_is_named_and_nothing_is_stored() {
             ),
         ),
         (
-            filter(one("created_at", "equals", &json!("2026-01-05"))),
+            filter(one_condition("created_at", "equals", &json!("2026-01-05"))),
             invalid("filter.conditions[0].op", "`equals` is no operator of `created_at`; it takes `before`, `after`"),
         ),
         (
-            filter(one("email", "contains", &Value::Null)),
+            filter(one_condition("email", "contains", &Value::Null)),
             invalid("filter.conditions[0].value", "`contains` compares with a value; give a string"),
         ),
         (
-            filter(one("email", "contains", &json!(5))),
+            filter(one_condition("email", "contains", &json!(5))),
             invalid("filter.conditions[0].value", "invalid type: integer `5`, expected a string"),
         ),
         (
-            filter(one("created_at", "after", &json!("yesterday"))),
+            filter(one_condition("created_at", "after", &json!("yesterday"))),
             invalid(
                 "filter.conditions[0].value",
                 "`yesterday` is no date; ISO 8601 is accepted, such as `2026-01-05` or `2026-01-05T09:12:33Z`",

@@ -1,27 +1,27 @@
-//! What filters match, asked through the API.
+//! The contacts that filters match.
 
 use serde_json::{Value, json};
 
-use super::{contact, count, create, names, one};
+use super::{contact_count, create, create_contact, first_names, one_condition};
 use crate::support::TestServer;
 
-/// Returns whom a filter of one condition matches, in the order of their names.
+/// Creates a segment with one condition and returns the first names of its contacts, sorted.
 #[track_caller]
 fn matched(server: &TestServer, field: &str, op: &str, value: &Value) -> Vec<String> {
-    let segment = create(server, &one(field, op, value));
-    let mut names = names(server, &format!("/segments/{segment}/contacts"));
-    assert_eq!(count(server, &segment), names.len() as u64, "{field} {op} {value}");
+    let segment = create(server, &one_condition(field, op, value));
+    let mut names = first_names(server, &format!("/segments/{segment}/contacts"));
+    assert_eq!(contact_count(server, &segment), names.len() as u64, "{field} {op} {value}");
     names.sort_unstable();
     names
 }
 
 #[test]
-fn each_operator_matches_as_its_name_says() {
+fn each_operator_matches_the_expected_contacts() {
     let server = TestServer::start();
     server.post("/contact-properties", &json!({ "key": "seats", "type": "number" })).ok(201);
-    contact(&server, "Ada", &json!({ "last_name": "Lovelace", "properties": { "plan": "pro", "seats": 10 } }));
-    contact(&server, "Bea", &json!({ "last_name": "", "properties": { "plan": "100%_\\", "seats": 4 } }));
-    contact(&server, "Cay", &json!({ "unsubscribed": true, "properties": { "plan": "Pro" } }));
+    create_contact(&server, "Ada", &json!({ "last_name": "Lovelace", "properties": { "plan": "pro", "seats": 10 } }));
+    create_contact(&server, "Bea", &json!({ "last_name": "", "properties": { "plan": "100%_\\", "seats": 4 } }));
+    create_contact(&server, "Cay", &json!({ "unsubscribed": true, "properties": { "plan": "Pro" } }));
     for (field, op, value, expected) in [
         ("email", "equals", json!("ada@example.com"), &["Ada"][..]),
         ("email", "equals", json!("ADA@example.com"), &[]),
@@ -53,33 +53,33 @@ fn each_operator_matches_as_its_name_says() {
 }
 
 #[test]
-fn a_hostile_value_and_a_hostile_key_are_data() {
+fn special_characters_in_values_and_keys_have_no_effect() {
     let server = TestServer::start();
-    contact(&server, "Ada", &json!({ "properties": { "plan": "pro" } }));
-    let hostile = "x' OR '1'='1'; DROP TABLE contacts; -- %_{{{}}}\u{202e}";
-    contact(&server, "Bea", &json!({ "last_name": hostile, "properties": { hostile: hostile } }));
+    create_contact(&server, "Ada", &json!({ "properties": { "plan": "pro" } }));
+    let special = "x' OR '1'='1'; DROP TABLE contacts; -- %_{{{}}}\u{202e}";
+    create_contact(&server, "Bea", &json!({ "last_name": special, "properties": { special: special } }));
 
-    assert_eq!(matched(&server, "last_name", "equals", &json!(hostile)), ["Bea"]);
-    assert_eq!(matched(&server, &format!("property:{hostile}"), "equals", &json!(hostile)), ["Bea"]);
-    assert_eq!(matched(&server, "email", "contains", &json!(hostile)), [] as [&str; 0]);
+    assert_eq!(matched(&server, "last_name", "equals", &json!(special)), ["Bea"]);
+    assert_eq!(matched(&server, &format!("property:{special}"), "equals", &json!(special)), ["Bea"]);
+    assert_eq!(matched(&server, "email", "contains", &json!(special)), [] as [&str; 0]);
     assert_eq!(matched(&server, "property:plan' OR ''='", "is_set", &Value::Null), [] as [&str; 0]);
     assert_eq!(matched(&server, "first_name", "equals", &json!("Ada\u{0}")), [] as [&str; 0]);
-    assert_eq!(names(&server, "/contacts"), ["Bea", "Ada"]);
+    assert_eq!(first_names(&server, "/contacts"), ["Bea", "Ada"]);
 }
 
 #[test]
-fn all_and_any_join_conditions() {
+fn all_requires_every_condition_and_any_requires_one() {
     let server = TestServer::start();
-    contact(&server, "Ada", &json!({ "last_name": "Lovelace" }));
-    contact(&server, "Bea", &json!({ "last_name": "Lovelace" }));
-    contact(&server, "Cay", &json!({}));
+    create_contact(&server, "Ada", &json!({ "last_name": "Lovelace" }));
+    create_contact(&server, "Bea", &json!({ "last_name": "Lovelace" }));
+    create_contact(&server, "Cay", &json!({}));
     let conditions = json!([
         { "field": "first_name", "op": "equals", "value": "Ada" },
         { "field": "last_name", "op": "is_set", "value": null },
     ]);
-    for (word, expected) in [("all", 1), ("any", 2)] {
-        let segment = create(&server, &json!({ "match": word, "conditions": conditions }));
+    for (mode, expected) in [("all", 1), ("any", 2)] {
+        let segment = create(&server, &json!({ "match": mode, "conditions": conditions }));
 
-        assert_eq!(count(&server, &segment), expected, "{word}");
+        assert_eq!(contact_count(&server, &segment), expected, "{mode}");
     }
 }
