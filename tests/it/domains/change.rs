@@ -8,7 +8,7 @@ use super::{create, path};
 use crate::support::{TestServer, email};
 
 #[test]
-fn tracking_is_changed_and_cleared() {
+fn tracking_can_be_changed_and_cleared() {
     let server = TestServer::start();
     let domain = create(&server, "example.org");
     let read = || server.get(&path(&domain)).ok(200);
@@ -16,14 +16,17 @@ fn tracking_is_changed_and_cleared() {
     let changed = json!({ "open_tracking": true, "click_tracking": true, "tracking_subdomain": "links" });
     let answer = server.patch(&path(&domain), &changed).ok(200);
     assert_eq!(answer, json!({ "object": "domain", "id": domain["id"] }));
-    let on = read();
-    assert_eq!((&on["open_tracking"], &on["click_tracking"]), (&json!(true), &json!(true)));
-    assert_eq!(on["tracking_subdomain"], "links");
-    assert_eq!((&on["records"][4]["record"], &on["records"][4]["type"]), (&json!("Tracking"), &json!("CNAME")));
+    let tracked = read();
+    assert_eq!((&tracked["open_tracking"], &tracked["click_tracking"]), (&json!(true), &json!(true)));
+    assert_eq!(tracked["tracking_subdomain"], "links");
+    assert_eq!(
+        (&tracked["records"][4]["record"], &tracked["records"][4]["type"]),
+        (&json!("Tracking"), &json!("CNAME"))
+    );
 
-    // The .NET SDK always sends both, and other SDKs repeat the id.
-    let echoed = json!({ "id": domain["id"], "open_tracking": false, "click_tracking": false });
-    server.patch(&path(&domain), &echoed).ok(200);
+    // The .NET SDK always sends both flags. Other SDKs repeat the id in the body.
+    let sdk_body = json!({ "id": domain["id"], "open_tracking": false, "click_tracking": false });
+    server.patch(&path(&domain), &sdk_body).ok(200);
     assert_eq!(read()["tracking_subdomain"], "links");
     server.patch(&path(&domain), &json!({ "tracking_subdomain": null })).ok(200);
     assert_eq!(read()["tracking_subdomain"], json!(null));
@@ -31,7 +34,7 @@ fn tracking_is_changed_and_cleared() {
 }
 
 #[test]
-fn what_does_not_change_is_refused_with_a_reason() {
+fn a_field_that_cannot_be_changed_is_refused_with_a_reason() {
     let server = TestServer::start();
     let domain = create(&server, "example.org");
 
@@ -50,7 +53,7 @@ fn what_does_not_change_is_refused_with_a_reason() {
 }
 
 #[test]
-fn tracking_needs_an_address_that_recipients_can_reach() {
+fn tracking_requires_a_public_url() {
     let server = TestServer::start_with(&["--delivery", "direct", "--resolver", "127.0.0.1:9"]);
     let domain = create(&server, "example.org");
 
@@ -62,7 +65,7 @@ fn tracking_needs_an_address_that_recipients_can_reach() {
 }
 
 #[test]
-fn a_deleted_domain_takes_its_keys_with_it() {
+fn a_deleted_domain_is_not_found_and_its_keys_are_refused() {
     let server = TestServer::start();
     let domain = server.get("/domains").ok(200)["data"][0].clone();
     let key = server.post("/api-keys", &json!({ "name": "scoped", "domain_id": domain["id"] })).ok(201);
@@ -82,7 +85,7 @@ fn a_deleted_domain_takes_its_keys_with_it() {
 }
 
 #[test]
-fn what_waits_in_the_queue_of_a_deleted_domain_fails() {
+fn a_scheduled_email_of_a_deleted_domain_fails() {
     let server = TestServer::start();
     let domain = server.get("/domains").ok(200)["data"][0].clone();
     let id = server.send(&json!({ "to": "someone@example.net", "scheduled_at": "in 1 hour" }));

@@ -6,7 +6,7 @@ use super::{create, redacted};
 use crate::support::TestServer;
 
 #[test]
-fn a_domain_is_created_with_the_records_to_publish() {
+fn a_create_returns_the_records_to_publish() {
     let server = TestServer::start_with(&["--hostname", "mx.ringmail.example"]);
 
     let domain = server.post("/domains", &json!({ "name": "mail.example.org" })).ok(201);
@@ -15,7 +15,7 @@ fn a_domain_is_created_with_the_records_to_publish() {
 }
 
 #[test]
-fn a_domain_takes_every_field_of_the_compatible_api() {
+fn a_create_accepts_every_field_of_the_compatible_api() {
     let server = TestServer::start_with(&[
         "--hostname=mx.ringmail.example",
         "--public-url=https://app.ringmail.example",
@@ -35,7 +35,7 @@ fn a_domain_takes_every_field_of_the_compatible_api() {
 }
 
 #[test]
-fn a_name_is_registered_once() {
+fn a_name_that_is_already_registered_is_refused() {
     let server = TestServer::start();
     create(&server, "example.org");
 
@@ -84,11 +84,11 @@ fn a_refused_domain_is_not_stored() {
     assert_eq!(unknown.status, 422);
 
     let names: Vec<_> = server.get("/domains").ok(200)["data"].as_array().unwrap().clone();
-    assert_eq!(names.len(), 1, "the server's own is alone: {names:?}");
+    assert_eq!(names.len(), 1, "only the domain of the test server exists: {names:?}");
 }
 
 #[test]
-fn a_body_that_is_no_json_is_a_400() {
+fn a_body_that_is_not_json_is_a_400() {
     let server = TestServer::start();
 
     let answer = server.call("POST", "/domains", server.key(), &[], Some(b"{\"name\": "));
@@ -97,7 +97,7 @@ fn a_body_that_is_no_json_is_a_400() {
 }
 
 #[test]
-fn domains_need_a_key_with_full_access() {
+fn domains_require_a_full_access_key() {
     let server = TestServer::start();
     let key = server.post("/api-keys", &json!({ "name": "sender", "permission": "sending_access" })).ok(201);
     let key = key["token"].as_str().unwrap();

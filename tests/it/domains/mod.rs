@@ -22,15 +22,15 @@ fn path(domain: &Value) -> String {
     format!("/domains/{}", domain["id"].as_str().expect("an id"))
 }
 
-/// Replaces what differs from run to run: ids, selectors and keys.
+/// Replaces values that differ between runs: ids, DKIM selectors and public keys.
 fn redacted(mut domain: Value) -> Value {
     domain["id"] = json!("[id]");
     for record in domain["records"].as_array_mut().expect("records are a list") {
         let name = record["name"].as_str().expect("a name");
         if let Some((selector, rest)) = name.split_once("._domainkey") {
-            let (_, kind) = selector.rsplit_once('-').expect("a selector names its algorithm");
+            let (_, kind) = selector.rsplit_once('-').expect("the selector ends with its algorithm");
             record["name"] = json!(format!("[selector]-{kind}._domainkey{rest}"));
-            let (tags, _) = record["value"].as_str().and_then(|value| value.split_once("p=")).expect("a key");
+            let (tags, _) = record["value"].as_str().and_then(|value| value.split_once("p=")).expect("a public key");
             record["value"] = json!(format!("{tags}p=[key]"));
         }
     }

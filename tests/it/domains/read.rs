@@ -6,7 +6,7 @@ use super::{UNKNOWN_ID, create, path};
 use crate::support::TestServer;
 
 #[test]
-fn a_list_shows_the_newest_first_without_records() {
+fn a_list_shows_domains_newest_first_without_records() {
     let server = TestServer::start();
     let older = create(&server, "older.example.org");
     let newer = create(&server, "newer.example.org");
@@ -30,7 +30,7 @@ fn a_list_shows_the_newest_first_without_records() {
 }
 
 #[test]
-fn a_domain_reads_back_as_it_was_created() {
+fn a_read_returns_the_created_domain() {
     let server = TestServer::start();
     let created = create(&server, "example.org");
 
@@ -38,11 +38,11 @@ fn a_domain_reads_back_as_it_was_created() {
 }
 
 #[test]
-fn the_declared_domain_of_a_development_instance_is_verified() {
+fn the_configured_domain_of_a_development_instance_is_verified() {
     let server = TestServer::start();
-    let declared = server.get("/domains").ok(200)["data"][0].clone();
+    let configured = server.get("/domains").ok(200)["data"][0].clone();
 
-    let domain = server.get(&path(&declared)).ok(200);
+    let domain = server.get(&path(&configured)).ok(200);
 
     assert_eq!(domain["status"], "verified");
     let records = domain["records"].as_array().unwrap();
@@ -50,7 +50,7 @@ fn the_declared_domain_of_a_development_instance_is_verified() {
 }
 
 #[test]
-fn an_unknown_id_is_404_and_a_malformed_one_422() {
+fn an_unknown_domain_is_not_found_and_a_malformed_id_is_invalid() {
     let server = TestServer::start();
 
     for (method, path) in [

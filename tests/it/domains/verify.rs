@@ -1,4 +1,4 @@
-//! `POST /domains/{id}/verify`, against a name server of our own.
+//! `POST /domains/{id}/verify`, with a DNS server of the test.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{create, path, redacted};
 use crate::support::{NameServer, TestServer, email};
 
-/// Waits until a domain is as `condition` says, and returns it.
+/// Waits until a domain meets `condition`, and returns the domain.
 #[track_caller]
 fn wait_until(server: &TestServer, domain: &Value, condition: impl Fn(&Value) -> bool) -> Value {
     let started = monotonic();
@@ -23,8 +23,8 @@ fn wait_until(server: &TestServer, domain: &Value, condition: impl Fn(&Value) ->
     }
 }
 
-fn start(names: &NameServer) -> TestServer {
-    TestServer::start_with(&["--hostname", "mx.ringmail.example", "--resolver", &names.address()])
+fn start(dns: &NameServer) -> TestServer {
+    TestServer::start_with(&["--hostname", "mx.ringmail.example", "--resolver", &dns.address()])
 }
 
 #[track_caller]
@@ -34,9 +34,9 @@ fn verify(server: &TestServer, domain: &Value) {
 }
 
 #[test]
-fn a_domain_may_be_sent_from_once_its_records_are_found() {
-    let names = NameServer::start();
-    let server = start(&names);
+fn a_domain_with_all_records_is_verified_and_can_send() {
+    let dns = NameServer::start();
+    let server = start(&dns);
     let domain = create(&server, "shop.example");
     let message = email(&json!({ "from": "hello@shop.example" }));
     server.post("/emails", &message).refused(
@@ -45,8 +45,8 @@ fn a_domain_may_be_sent_from_once_its_records_are_found() {
         "The shop.example domain is not verified. Please, add and verify your domain.",
     );
 
-    names.publish(&domain["records"]);
-    names.add("_dmarc.shop IN TXT \"v=DMARC1; p=reject\"\n");
+    dns.publish(&domain["records"]);
+    dns.add("_dmarc.shop IN TXT \"v=DMARC1; p=reject\"\n");
     verify(&server, &domain);
 
     let verified = wait_until(&server, &domain, |domain| domain["status"] == "verified");
@@ -55,24 +55,24 @@ fn a_domain_may_be_sent_from_once_its_records_are_found() {
 }
 
 #[test]
-fn what_is_missing_or_wrong_is_said_record_by_record() {
-    let names = NameServer::start();
-    let server = start(&names);
+fn each_missing_or_wrong_record_is_reported() {
+    let dns = NameServer::start();
+    let server = start(&dns);
     let domain = create(&server, "shop.example");
-    names.add("send.shop IN MX 20 mx.ringmail.example.\n");
-    names.add("send.shop IN TXT \"v=spf1 -all\"\n");
+    dns.add("send.shop IN MX 20 mx.ringmail.example.\n");
+    dns.add("send.shop IN TXT \"v=spf1 -all\"\n");
 
     verify(&server, &domain);
 
-    let seen = wait_until(&server, &domain, |domain| domain["status"] == "failed");
-    insta::assert_json_snapshot!(redacted_names(seen, &domain));
+    let failed = wait_until(&server, &domain, |domain| domain["status"] == "failed");
+    insta::assert_json_snapshot!(redacted_selectors(failed, &domain));
 }
 
-/// As [`redacted`], with the selectors inside the details too.
-fn redacted_names(mut domain: Value, created: &Value) -> Value {
+/// Does the same as [`redacted`], and also replaces the selectors in the details.
+fn redacted_selectors(mut domain: Value, created: &Value) -> Value {
     for number in [2, 3] {
         let name = created["records"][number]["name"].as_str().expect("a name");
-        let (selector, _) = name.split_once('.').expect("a key's name has labels");
+        let (selector, _) = name.split_once('.').expect("the name of a DKIM record has labels");
         let detail = domain["records"][number]["detail"].as_str().expect("a detail").replace(selector, "[selector]");
         domain["records"][number]["detail"] = json!(detail);
     }
@@ -80,41 +80,44 @@ fn redacted_names(mut domain: Value, created: &Value) -> Value {
 }
 
 #[test]
-fn a_domain_that_loses_a_record_may_not_be_sent_from_until_it_is_back() {
-    let names = NameServer::start();
-    let server = start(&names);
+fn a_domain_that_loses_a_record_cannot_send_until_the_record_returns() {
+    let dns = NameServer::start();
+    let server = start(&dns);
     let domain = create(&server, "shop.example");
     let message = email(&json!({ "from": "hello@shop.example" }));
-    names.publish(&domain["records"]);
+    dns.publish(&domain["records"]);
     verify(&server, &domain);
     wait_until(&server, &domain, |domain| domain["status"] == "verified");
 
-    names.remove("send.shop.example.", RecordType::TXT);
+    dns.remove("send.shop.example.", RecordType::TXT);
     server.advance(Duration::from_secs(16 * 60));
-    let missed = wait_until(&server, &domain, |domain| domain["records"][1]["live"] == "missing");
-    assert_eq!((&missed["status"], &missed["records"][1]["status"]), (&"verified".into(), &"temporary_failure".into()));
+    let incomplete = wait_until(&server, &domain, |domain| domain["records"][1]["live"] == "missing");
+    assert_eq!(
+        (&incomplete["status"], &incomplete["records"][1]["status"]),
+        (&"verified".into(), &"temporary_failure".into())
+    );
     server.advance(Duration::from_secs(60));
     wait_until(&server, &domain, |domain| domain["status"] == "failed");
     assert_eq!(server.post("/emails", &message).status, 403);
 
-    names.publish(&domain["records"]);
+    dns.publish(&domain["records"]);
     server.advance(Duration::from_secs(16 * 60));
     wait_until(&server, &domain, |domain| domain["status"] == "verified");
     server.post("/emails", &message).ok(200);
 }
 
 #[test]
-fn a_search_goes_on_after_a_restart() {
-    let names = NameServer::start();
-    let server = start(&names);
+fn a_pending_verification_continues_after_a_restart() {
+    let dns = NameServer::start();
+    let server = start(&dns);
     let domain = create(&server, "shop.example");
     verify(&server, &domain);
     wait_until(&server, &domain, |domain| domain["records"][0]["live"] == "missing");
     assert_eq!(server.get(&path(&domain)).ok(200)["status"], "pending");
 
-    names.publish(&domain["records"]);
+    dns.publish(&domain["records"]);
     server.advance(Duration::from_secs(3600));
-    let server = server.restart_with(&["--hostname", "mx.ringmail.example", "--resolver", &names.address()]);
+    let server = server.restart_with(&["--hostname", "mx.ringmail.example", "--resolver", &dns.address()]);
 
     wait_until(&server, &domain, |domain| domain["status"] == "verified");
 }
