@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{NOBODY, listed, told, told_briefly};
+use super::{UNKNOWN_ID, add_suppression, suppression_event_summaries, suppression_events};
 use crate::support::TestServer;
 
 const ADD: &str = "/suppressions/batch/add";
@@ -13,35 +13,40 @@ fn ids(answer: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_batch_lists_each_address_once_in_the_order_of_the_request() {
+fn a_batch_adds_each_address_once_in_the_order_of_the_request() {
     let server = TestServer::start();
-    let known = listed(&server, "known@example.net", "complaint");
+    let known = add_suppression(&server, "known@example.net", "complaint");
 
     let emails =
         ["Bob <bob@example.net>", "known@example.net", "BOB@example.net", "ada@example.net", "Known@example.net"];
     let added = server.post(ADD, &json!({ "emails": emails, "origin": "bounce" })).ok(201);
 
-    let [bob, its, ada] = ids(&added)[..] else { panic!("{added}") };
-    assert_eq!(its, known);
+    let [bob, existing, ada] = ids(&added)[..] else { panic!("{added}") };
+    assert_eq!(existing, known);
     assert_eq!(added["data"][0], json!({ "object": "suppression", "id": bob }));
-    assert!(bob < ada, "the first is the older one");
+    assert!(bob < ada, "the first address has the older entry");
     for (id, email, origin) in [
         (bob, "bob@example.net", "bounce"),
-        (its, "known@example.net", "complaint"),
+        (existing, "known@example.net", "complaint"),
         (ada, "ada@example.net", "bounce"),
     ] {
         let entry = server.get(&format!("/suppressions/{id}")).ok(200);
         assert_eq!((&entry["email"], &entry["origin"]), (&json!(email), &json!(origin)));
     }
-    assert_eq!(told(&server).len(), 3);
-    assert_eq!(server.post(ADD, &json!({ "emails": emails })).ok(201), added, "once more is the same");
-    assert_eq!(told(&server).len(), 3);
+    assert_eq!(suppression_events(&server).len(), 3);
+    assert_eq!(
+        server.post(ADD, &json!({ "emails": emails })).ok(201),
+        added,
+        "a repeated request has the same response"
+    );
+    assert_eq!(suppression_events(&server).len(), 3);
 }
 
 #[test]
-fn a_batch_removes_what_is_listed_and_passes_over_the_rest() {
+fn a_batch_removes_existing_entries_and_skips_the_others() {
     let server = TestServer::start();
-    let [ada, bob, eve] = ["ada", "bob", "eve"].map(|name| listed(&server, &format!("{name}@example.net"), "manual"));
+    let [ada, bob, eve] =
+        ["ada", "bob", "eve"].map(|name| add_suppression(&server, &format!("{name}@example.net"), "manual"));
     let deleted = |ids: &[&String]| {
         let rows: Vec<Value> =
             ids.iter().map(|id| json!({ "object": "suppression", "id": id, "deleted": true })).collect();
@@ -50,20 +55,20 @@ fn a_batch_removes_what_is_listed_and_passes_over_the_rest() {
 
     let emails = json!({ "emails": ["nobody@example.net", "Bob <BOB@example.net>", "bob@example.net"] });
     assert_eq!(server.post(REMOVE, &emails).ok(200), deleted(&[&bob]));
-    let by_id = json!({ "ids": [eve, NOBODY, bob, ada.to_uppercase(), eve] });
+    let by_id = json!({ "ids": [eve, UNKNOWN_ID, bob, ada.to_uppercase(), eve] });
     assert_eq!(server.post(REMOVE, &by_id).ok(200), deleted(&[&eve, &ada]));
     assert_eq!(server.post(REMOVE, &by_id).ok(200), deleted(&[]));
 
     assert_eq!(server.get("/suppressions").ok(200)["data"], json!([]));
     let removed = ["bob", "eve", "ada"].map(|name| ("suppression.removed".to_owned(), format!("{name}@example.net")));
-    assert_eq!(told_briefly(&server)[3..], removed);
+    assert_eq!(suppression_event_summaries(&server)[3..], removed);
 }
 
 #[test]
-fn one_named_twice_keeps_the_opt_out_that_its_removal_leaves() {
+fn an_entry_named_twice_is_removed_once_and_keeps_its_opt_out() {
     let server = TestServer::start();
-    let ada = listed(&server, "ada@example.net", "bounce");
-    listed(&server, "ada@example.net", "unsubscribe");
+    let ada = add_suppression(&server, "ada@example.net", "bounce");
+    add_suppression(&server, "ada@example.net", "unsubscribe");
 
     let removed = server.post(REMOVE, &json!({ "ids": [ada, ada] })).ok(200);
 
@@ -72,7 +77,7 @@ fn one_named_twice_keeps_the_opt_out_that_its_removal_leaves() {
 }
 
 #[test]
-fn a_thousand_are_taken_and_one_more_is_not() {
+fn a_batch_accepts_at_most_1000_items() {
     let server = TestServer::start();
     let emails: Vec<String> = (0..1_001).map(|number| format!("r{number}@example.net")).collect();
     for path in [ADD, REMOVE] {
@@ -85,13 +90,13 @@ fn a_thousand_are_taken_and_one_more_is_not() {
     let removed = server.post(REMOVE, &json!({ "ids": ids(&added) })).ok(200);
 
     assert_eq!(ids(&removed), ids(&added));
-    assert_eq!(told(&server).len(), 2_000);
+    assert_eq!(suppression_events(&server).len(), 2_000);
 }
 
 #[test]
-fn a_bad_item_is_named_by_its_place_and_nothing_is_changed() {
+fn an_invalid_item_is_reported_with_its_index_and_nothing_is_changed() {
     let server = TestServer::start();
-    listed(&server, "ada@example.net", "manual");
+    add_suppression(&server, "ada@example.net", "manual");
     let missing = "422 missing_required_field: Missing `emails` or `ids` field";
     for (path, body, message) in [
         (ADD, json!({}), "422 missing_required_field: Missing `emails` field."),
@@ -109,7 +114,11 @@ fn a_bad_item_is_named_by_its_place_and_nothing_is_changed() {
         (REMOVE, json!({ "emails": [], "ids": [] }), "422 validation_error: Use either the `emails` field or the"),
         (REMOVE, json!({ "emails": [] }), "422 validation_error: Invalid `emails` field: the array is empty"),
         (REMOVE, json!({ "ids": [] }), "422 validation_error: Invalid `ids` field: the array is empty"),
-        (REMOVE, json!({ "ids": [NOBODY, "x"] }), "422 validation_error: Invalid `ids[1]` field: it must be a valid"),
+        (
+            REMOVE,
+            json!({ "ids": [UNKNOWN_ID, "x"] }),
+            "422 validation_error: Invalid `ids[1]` field: it must be a valid",
+        ),
         (REMOVE, json!({ "emails": ["ada@example.net", ""] }), "422 validation_error: Invalid `emails[1]` field: "),
         (
             REMOVE,
@@ -120,11 +129,11 @@ fn a_bad_item_is_named_by_its_place_and_nothing_is_changed() {
         let refused = server.post(path, &body).refusal();
         assert!(refused.starts_with(message), "{path} {body}: {refused}");
     }
-    assert_eq!(told(&server).len(), 1);
+    assert_eq!(suppression_events(&server).len(), 1);
 }
 
 #[test]
-fn the_paths_of_the_batches_have_one_method() {
+fn the_batch_paths_allow_only_post() {
     let server = TestServer::start();
     for path in [ADD, REMOVE] {
         for method in ["GET", "DELETE", "PATCH"] {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{NOBODY, listed, told, told_briefly};
+use super::{UNKNOWN_ID, add_suppression, suppression_event_summaries, suppression_events};
 use crate::support::{TestServer, assert_body, email};
 
 const SPACE: &str = "The `id` is not a valid email address: the part before the `@` holds a space; letters, digits, \
@@ -10,7 +10,7 @@ const SPACE: &str = "The `id` is not a valid email address: the part before the 
 const SUPPRESSED: (u16, &str, &str) = (422, "all_recipients_suppressed", "All recipients are suppressed");
 
 #[test]
-fn an_address_is_listed_read_by_either_name_and_removed() {
+fn a_suppression_is_read_and_removed_by_id_or_address() {
     let server = TestServer::start();
 
     let entry = server.post("/suppressions", &json!({ "email": "Ada Lovelace <Ada@Example.NET>" })).ok(201);
@@ -34,39 +34,39 @@ fn an_address_is_listed_read_by_either_name_and_removed() {
 }
 
 #[test]
-fn listing_again_keeps_the_entry_and_tells_nothing_more() {
+fn adding_an_address_again_keeps_the_entry_and_emits_no_event() {
     let server = TestServer::start();
-    let id = listed(&server, "ada@example.net", "complaint");
+    let id = add_suppression(&server, "ada@example.net", "complaint");
 
     for (address, origin) in [("ADA@example.net", "manual"), ("ada@example.net", "bounce")] {
         let entry = server.post("/suppressions", &json!({ "email": address, "origin": origin })).ok(201);
         assert_eq!((&entry["id"], &entry["origin"]), (&json!(id), &json!("complaint")));
     }
 
-    assert_eq!(told_briefly(&server), [("suppression.added".to_owned(), "ada@example.net".to_owned())]);
+    assert_eq!(suppression_event_summaries(&server), [("suppression.added".to_owned(), "ada@example.net".to_owned())]);
 }
 
 #[test]
-fn an_opt_out_is_raised_by_a_reason_that_blocks_more() {
+fn a_stronger_origin_replaces_an_unsubscribe() {
     let server = TestServer::start();
-    let id = listed(&server, "ada@example.net", "unsubscribe");
+    let id = add_suppression(&server, "ada@example.net", "unsubscribe");
     server.send(&json!({ "to": "ada@example.net" }));
 
-    assert_eq!(listed(&server, "ada@example.net", "manual"), id);
+    assert_eq!(add_suppression(&server, "ada@example.net", "manual"), id);
 
     let (status, name, message) = SUPPRESSED;
     server.post("/emails", &email(&json!({ "to": "ada@example.net" }))).refused(status, name, message);
     assert_eq!(server.get("/suppressions?origin=unsubscribe").ok(200)["data"], json!([]));
     assert_eq!(server.get("/suppressions?origin=manual").ok(200)["data"][0]["id"], id);
-    assert_eq!(told(&server).len(), 1, "the address was listed once");
+    assert_eq!(suppression_events(&server).len(), 1, "the address was added once");
 }
 
 #[test]
-fn removing_a_reason_leaves_the_opt_out_that_was_made_beside_it() {
+fn removing_another_origin_keeps_the_unsubscribe() {
     let server = TestServer::start();
     for order in [["unsubscribe", "bounce"], ["bounce", "unsubscribe"]] {
-        let before = told(&server).len();
-        let [id, same] = order.map(|origin| listed(&server, "ada@example.net", origin));
+        let before = suppression_events(&server).len();
+        let [id, same] = order.map(|origin| add_suppression(&server, "ada@example.net", origin));
         assert_eq!(id, same);
         let path = format!("/suppressions/{id}");
         assert_eq!(server.get(&path).ok(200)["origin"], "bounce", "{order:?}");
@@ -75,16 +75,16 @@ fn removing_a_reason_leaves_the_opt_out_that_was_made_beside_it() {
         assert_eq!(server.get(&path).ok(200)["origin"], "unsubscribe", "{order:?}");
         assert_eq!(server.get("/suppressions?origin=unsubscribe").ok(200)["data"][0]["id"], json!(id));
         server.send(&json!({ "to": "ada@example.net" }));
-        assert_eq!(told(&server).len(), before + 1, "the entry is still there");
+        assert_eq!(suppression_events(&server).len(), before + 1, "the entry still exists");
 
         server.delete(&path).ok(200);
         server.get(&path).refused(404, "not_found", "Suppression not found");
-        assert_eq!(told(&server).len(), before + 2);
+        assert_eq!(suppression_events(&server).len(), before + 2);
     }
 }
 
 #[test]
-fn each_event_says_what_was_listed_and_by_whom() {
+fn each_event_has_the_entry_and_its_source() {
     let server = TestServer::start();
     for (origin, source) in
         [("bounce", Value::Null), ("complaint", Value::Null), ("manual", json!("api")), ("unsubscribe", json!("api"))]
@@ -93,7 +93,7 @@ fn each_event_says_what_was_listed_and_by_whom() {
         let entry = server.post("/suppressions", &json!({ "email": address, "origin": origin })).ok(201);
         server.delete(&format!("/suppressions/{address}")).ok(200);
 
-        let events = told(&server);
+        let events = suppression_events(&server);
         let [.., added, removed] = events.as_slice() else { panic!("two events") };
         let data = json!({
             "id": entry["id"], "email": address, "origin": origin, "source": source,
@@ -105,7 +105,7 @@ fn each_event_says_what_was_listed_and_by_whom() {
 }
 
 #[test]
-fn every_address_that_can_be_written_in_a_path_is_found_there() {
+fn an_address_with_special_characters_is_found_by_its_encoded_path() {
     let server = TestServer::start();
     for (address, path) in [
         ("a+b@example.net", "a+b@example.net"),
@@ -122,18 +122,18 @@ fn every_address_that_can_be_written_in_a_path_is_found_there() {
         assert_eq!(server.get(&format!("/suppressions/{path}")).ok(200), entry, "{address}");
         server.delete(&format!("/suppressions/{path}")).ok(200);
     }
-    listed(&server, "a+b@example.net", "manual");
+    add_suppression(&server, "a+b@example.net", "manual");
     server.get("/suppressions/a%20b@example.net").refused(422, "validation_error", SPACE);
 }
 
 #[test]
-fn what_is_neither_an_id_nor_an_address_is_refused() {
+fn a_path_that_is_neither_an_id_nor_an_address_is_refused() {
     let server = TestServer::start();
-    let no_id = "The `id` must be a valid UUID. An email address is accepted in its place.";
+    let not_an_id = "The `id` must be a valid UUID. An email address is accepted in its place.";
     for (path, message) in [
-        ("1", no_id),
-        ("batch", no_id),
-        ("ada%2540example.net", no_id),
+        ("1", not_an_id),
+        ("batch", not_an_id),
+        ("ada%2540example.net", not_an_id),
         ("ada@", "The `id` is not a valid email address: "),
         ("Ada%20%3Cada@example.net%3E", "The `id` is not a valid email address: "),
     ] {
@@ -142,11 +142,11 @@ fn what_is_neither_an_id_nor_an_address_is_refused() {
             assert!(refused.starts_with(&format!("422 validation_error: {message}")), "{method} {path}: {refused}");
         }
     }
-    server.get(&format!("/suppressions/{NOBODY}")).refused(404, "not_found", "Suppression not found");
+    server.get(&format!("/suppressions/{UNKNOWN_ID}")).refused(404, "not_found", "Suppression not found");
 }
 
 #[test]
-fn bad_fields_are_named_and_nothing_is_listed() {
+fn an_invalid_field_is_reported_and_nothing_is_added() {
     let server = TestServer::start();
     for (body, message) in [
         (json!({}), "422 missing_required_field: Missing `email` field."),
@@ -162,11 +162,11 @@ fn bad_fields_are_named_and_nothing_is_listed() {
         assert!(refused.starts_with(message), "{body}: {refused}");
     }
     assert_eq!(server.get("/suppressions").ok(200)["data"], json!([]));
-    assert_eq!(told(&server), [] as [Value; 0]);
+    assert_eq!(suppression_events(&server), [] as [Value; 0]);
 }
 
 #[test]
-fn a_sending_key_reaches_nothing_of_the_list() {
+fn suppressions_require_a_full_access_key() {
     let server = TestServer::start();
     let key = server.create_sending_key();
     for (method, path) in [
@@ -183,13 +183,13 @@ fn a_sending_key_reaches_nothing_of_the_list() {
 }
 
 #[test]
-fn two_teams_list_the_same_address_each_for_itself() {
+fn each_team_has_its_own_entry_for_the_same_address() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
     let theirs = other.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201);
 
     server.get("/suppressions/ada@example.net").refused(404, "not_found", "Suppression not found");
-    let own = listed(&server, "ada@example.net", "manual");
+    let own = add_suppression(&server, "ada@example.net", "manual");
     assert_ne!(theirs["id"], own);
     server.delete("/suppressions/ada@example.net").ok(200);
 
