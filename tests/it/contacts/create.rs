@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{NOBODY, create, everything, id, property, segment, standing, told_after, topic};
+use super::{
+    UNKNOWN_ID, audience_state, create, create_property, create_segment, create_topic, event_types_since, id,
+    topic_choices,
+};
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_new_contact_is_shown_whole_and_told_once() {
+fn a_create_returns_all_fields_and_emits_one_event() {
     let server = TestServer::start();
-    property(&server, "seats", "number");
-    let (news, everyone) = (topic(&server, "News", "opt_in"), segment(&server, "Everyone"));
+    create_property(&server, "seats", "number");
+    let (news, everyone) = (create_topic(&server, "News", "opt_in"), create_segment(&server, "Everyone"));
 
     let made = server
         .post(
@@ -26,7 +29,7 @@ fn a_new_contact_is_shown_whole_and_told_once() {
         .ok(201);
 
     assert_eq!(server.get(&format!("/contacts/{}", id(&made))).ok(200), made);
-    assert_eq!(standing(&server, id(&made)), [(news, "opt_out".to_owned(), true)]);
+    assert_eq!(topic_choices(&server, id(&made)), [(news, "opt_out".to_owned(), true)]);
     let [event] = &server.audience_events()[..] else { panic!("one event") };
     assert_eq!(event["type"], "contact.created");
     assert_eq!((&event["data"]["segment_ids"], &event["data"]["audience_id"]), (&json!([everyone]), &json!(everyone)));
@@ -34,7 +37,7 @@ fn a_new_contact_is_shown_whole_and_told_once() {
 }
 
 #[test]
-fn an_address_is_all_a_contact_needs_and_null_says_nothing() {
+fn every_field_except_the_address_is_optional_and_null_equals_absent() {
     let server = TestServer::start();
     let nulls = json!({
         "first_name": null, "last_name": null, "unsubscribed": null, "properties": null, "segments": null,
@@ -52,10 +55,10 @@ fn an_address_is_all_a_contact_needs_and_null_says_nothing() {
 }
 
 #[test]
-fn a_known_address_updates_its_contact_with_what_is_given() {
+fn a_create_with_a_known_address_updates_the_given_fields() {
     let server = TestServer::start();
-    let (one, two) = (segment(&server, "One"), segment(&server, "Two"));
-    let (news, offers) = (topic(&server, "News", "opt_in"), topic(&server, "Offers", "opt_in"));
+    let (one, two) = (create_segment(&server, "One"), create_segment(&server, "Two"));
+    let (news, offers) = (create_topic(&server, "News", "opt_in"), create_topic(&server, "Offers", "opt_in"));
     let before = create(
         &server,
         "ada@example.net",
@@ -64,7 +67,7 @@ fn a_known_address_updates_its_contact_with_what_is_given() {
             "segments": [{ "id": one }], "topics": [{ "id": news, "subscription": "opt_out" }],
         }),
     );
-    let told = server.audience_events().len();
+    let event_count = server.audience_events().len();
 
     let after = create(
         &server,
@@ -85,54 +88,57 @@ fn a_known_address_updates_its_contact_with_what_is_given() {
     let segments = server.get(&format!("/contacts/{}/segments", id(&after))).ok(200);
     assert_eq!((&segments["data"][0]["id"], &segments["data"][1]["id"]), (&json!(two), &json!(one)));
     assert_eq!(
-        standing(&server, id(&after)),
+        topic_choices(&server, id(&after)),
         [(offers, "opt_out".to_owned(), true), (news, "opt_in".to_owned(), true)]
     );
-    assert_eq!(told_after(&server, told), ["contact.updated", "contact.topic_opt_out", "contact.topic_opt_in"]);
+    assert_eq!(
+        event_types_since(&server, event_count),
+        ["contact.updated", "contact.topic_opt_out", "contact.topic_opt_in"]
+    );
 }
 
 #[test]
-fn creating_never_subscribes_anybody_again() {
+fn a_create_does_not_resubscribe_an_unsubscribed_contact() {
     let server = TestServer::start();
     create(&server, "ada@example.net", &json!({ "unsubscribed": true }));
-    let before = everything(&server);
+    let before = audience_state(&server);
 
     let again = create(&server, "ada@example.net", &json!({ "unsubscribed": false }));
 
     assert_eq!(again["unsubscribed"], json!(true));
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
     create(&server, "bob@example.net", &json!({}));
     assert_eq!(create(&server, "bob@example.net", &json!({ "unsubscribed": true }))["unsubscribed"], json!(true));
-    assert_eq!(told_after(&server, before.1), ["contact.created", "contact.updated", "contact.unsubscribed"]);
+    assert_eq!(event_types_since(&server, before.1), ["contact.created", "contact.updated", "contact.unsubscribed"]);
 }
 
 #[test]
-fn creating_with_what_is_stored_leaves_no_trace() {
+fn a_create_without_change_emits_no_event_and_keeps_updated_at() {
     let server = TestServer::start();
-    let (news, everyone) = (topic(&server, "News", "opt_in"), segment(&server, "Everyone"));
+    let (news, everyone) = (create_topic(&server, "News", "opt_in"), create_segment(&server, "Everyone"));
     let fields = json!({
         "first_name": "Ada", "unsubscribed": true, "properties": { "seats": 4 }, "segments": [{ "id": everyone }],
         "topics": [{ "id": news, "subscription": "opt_out" }],
     });
     let made = create(&server, "ada@example.net", &fields);
-    let before = everything(&server);
+    let before = audience_state(&server);
 
     server.advance(Duration::from_secs(3_600));
     assert_eq!(create(&server, "Ada@EXAMPLE.net", &fields), made);
     assert_eq!(create(&server, "ada@example.net", &json!({ "properties": { "other": null } })), made);
 
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
     server.delete("/contacts/ada@example.net").ok(200);
     let deleted = &server.audience_events()[before.1];
     assert_eq!(deleted["data"]["updated_at"], made["created_at"]);
 }
 
 #[test]
-fn every_refusal_names_its_field_and_stores_nothing() {
+fn each_invalid_field_of_a_contact_is_reported_and_nothing_is_stored() {
     let server = TestServer::start();
-    property(&server, "seats", "number");
-    let (news, everyone) = (topic(&server, "News", "opt_in"), segment(&server, "Everyone"));
-    let before = everything(&server);
+    create_property(&server, "seats", "number");
+    let (news, everyone) = (create_topic(&server, "News", "opt_in"), create_segment(&server, "Everyone"));
+    let before = audience_state(&server);
     let many = |count: usize, item: Value| Value::from(vec![item; count]);
     let invalid = |rest: &str| format!("422 validation_error: Invalid {rest}");
     for (field, value, refusal) in [
@@ -163,8 +169,8 @@ fn every_refusal_names_its_field_and_stores_nothing() {
         ),
         ("segments", json!([{ "id": everyone, "name": "x" }]), invalid("`segments[0].name` field: unknown field")),
         ("segments", many(501, json!({ "id": everyone })), invalid("`segments` field: more than 500 items")),
-        ("segments", json!([{ "id": everyone }, { "id": NOBODY }]), "404 not_found: Segment not found".into()),
-        ("topics", json!([{ "id": NOBODY, "subscription": "opt_in" }]), "404 not_found: Topic not found".into()),
+        ("segments", json!([{ "id": everyone }, { "id": UNKNOWN_ID }]), "404 not_found: Segment not found".into()),
+        ("topics", json!([{ "id": UNKNOWN_ID, "subscription": "opt_in" }]), "404 not_found: Topic not found".into()),
         (
             "topics",
             json!([{ "id": news }]),
@@ -195,11 +201,11 @@ fn every_refusal_names_its_field_and_stores_nothing() {
 
         assert!(refused.starts_with(&refusal), "{contact}: {refused}");
     }
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 }
 
 #[test]
-fn a_body_that_is_no_json_is_a_400_and_one_of_another_shape_a_422() {
+fn a_body_that_is_not_json_is_a_400_and_another_shape_is_a_422() {
     let server = TestServer::start();
     let status = |body: &str| server.call("POST", "/contacts", server.key(), &[], Some(body.as_bytes())).status;
 
@@ -220,14 +226,14 @@ fn a_body_that_is_no_json_is_a_400_and_one_of_another_shape_a_422() {
 }
 
 #[test]
-fn the_ids_that_sdks_send_along_are_left_out() {
+fn the_ids_that_sdks_add_are_ignored() {
     let server = TestServer::start();
-    for (number, echo) in [json!(null), json!(""), json!(NOBODY), json!("x")].into_iter().enumerate() {
+    for (number, echo) in [json!(null), json!(""), json!(UNKNOWN_ID), json!("x")].into_iter().enumerate() {
         let email = format!("c{number}@example.net");
 
         create(&server, &email, &json!({ "audience_id": echo, "segment_id": echo }));
 
         let segments = server.get(&format!("/contacts/{email}/segments")).ok(200);
-        assert_eq!(segments["data"], json!([]), "an echo is no segment to join");
+        assert_eq!(segments["data"], json!([]), "the ignored id is not a segment to join");
     }
 }

@@ -1,12 +1,12 @@
-//! `GET /contacts/{id or email}`, and how a path names a contact.
+//! `GET /contacts/{id or email}` and the ids and addresses that paths accept.
 
 use serde_json::json;
 
-use super::{NOBODY, create, id, segment, topic};
+use super::{UNKNOWN_ID, create, create_segment, create_topic, id};
 use crate::support::TestServer;
 
 #[test]
-fn a_contact_is_read_by_either_of_its_names() {
+fn a_contact_is_read_by_id_or_address() {
     let server = TestServer::start();
     let made = create(&server, "Ada@example.net", &json!({ "first_name": "Ada" }));
     let own = id(&made);
@@ -25,9 +25,9 @@ fn a_contact_is_read_by_either_of_its_names() {
 }
 
 #[test]
-fn every_route_of_a_contact_takes_both_names() {
+fn every_route_of_a_contact_accepts_the_id_and_the_address() {
     let server = TestServer::start();
-    let (news, everyone) = (topic(&server, "News", "opt_in"), segment(&server, "Everyone"));
+    let (news, everyone) = (create_topic(&server, "News", "opt_in"), create_segment(&server, "Everyone"));
     let made = create(&server, "a+b@example.net", &json!({}));
     for name in [id(&made), "a+b@example.net", "a%2Bb%40example.net", "A+B@example.net"] {
         server.patch(&format!("/contacts/{name}"), &json!({ "first_name": name })).ok(200);
@@ -37,7 +37,7 @@ fn every_route_of_a_contact_takes_both_names() {
         assert_eq!(server.get(&format!("/contacts/{name}/segments/")).ok(200)["data"][0]["id"], everyone);
         server.delete(&format!("/contacts/{name}/segments/{everyone}")).ok(200);
     }
-    // A plus is a plus: it is no space.
+    // A plus sign and `%20` differ: `%20` is a space, which the address must not contain.
     server.get("/contacts/a%20b@example.net").refused(
         422,
         "validation_error",
@@ -48,7 +48,7 @@ fn every_route_of_a_contact_takes_both_names() {
 }
 
 #[test]
-fn every_address_that_can_be_written_in_a_path_is_found_there() {
+fn an_address_with_special_characters_is_found_by_its_encoded_path() {
     let server = TestServer::start();
     for (address, path) in [
         ("e%40f@example.net", "e%2540f@example.net"),
@@ -67,20 +67,20 @@ fn every_address_that_can_be_written_in_a_path_is_found_there() {
 }
 
 #[test]
-fn an_unknown_contact_is_not_found_and_what_names_none_is_invalid() {
+fn an_unknown_contact_is_not_found_and_a_malformed_name_is_invalid() {
     let server = TestServer::start();
-    let (news, everyone) = (topic(&server, "News", "opt_in"), segment(&server, "Everyone"));
-    let no_id = "422 validation_error: The `id` must be a valid UUID. An email address is accepted in its place.";
-    let no_address = "422 validation_error: The `id` is not a valid email address: ";
+    let (news, everyone) = (create_topic(&server, "News", "opt_in"), create_segment(&server, "Everyone"));
+    let not_an_id = "422 validation_error: The `id` must be a valid UUID. An email address is accepted in its place.";
+    let not_an_address = "422 validation_error: The `id` is not a valid email address: ";
     for (name, refusal) in [
-        (NOBODY, "404 not_found: Contact not found"),
+        (UNKNOWN_ID, "404 not_found: Contact not found"),
         ("nobody@example.net", "404 not_found: Contact not found"),
-        ("1", no_id),
-        ("ada", no_id),
-        ("ada%2540example.net", no_id),
-        ("ada@", no_address),
-        ("Ada%20%3Cada@example.net%3E", no_address),
-        ("ada@example.net,bob@example.net", no_address),
+        ("1", not_an_id),
+        ("ada", not_an_id),
+        ("ada%2540example.net", not_an_id),
+        ("ada@", not_an_address),
+        ("Ada%20%3Cada@example.net%3E", not_an_address),
+        ("ada@example.net,bob@example.net", not_an_address),
     ] {
         let one = format!("/contacts/{name}");
         let choice = json!([{ "id": news, "subscription": "opt_in" }]);
@@ -104,7 +104,7 @@ fn an_unknown_contact_is_not_found_and_what_names_none_is_invalid() {
 }
 
 #[test]
-fn the_import_of_the_compatible_api_is_unknown() {
+fn the_import_route_of_the_compatible_api_does_not_exist() {
     let server = TestServer::start();
     for (method, path) in [
         ("GET", "/contacts/imports"),

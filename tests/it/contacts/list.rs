@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{NOBODY, create, id, property, segment, topic};
+use super::{UNKNOWN_ID, create, create_property, create_segment, create_topic, id};
 use crate::support::{TestServer, assert_body};
 
 fn emails(list: &Value) -> Vec<&str> {
@@ -10,10 +10,10 @@ fn emails(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_row_has_the_basic_shape_and_the_facets_that_are_asked_for() {
+fn a_row_has_the_basic_fields_and_the_included_fields() {
     let server = TestServer::start();
-    property(&server, "seats", "number");
-    let (news, _) = (topic(&server, "News", "opt_in"), topic(&server, "Offers", "opt_out"));
+    create_property(&server, "seats", "number");
+    let (news, _) = (create_topic(&server, "News", "opt_in"), create_topic(&server, "Offers", "opt_out"));
     create(
         &server,
         "ada@example.net",
@@ -31,15 +31,15 @@ fn a_row_has_the_basic_shape_and_the_facets_that_are_asked_for() {
     for query in ["topics,properties", "properties%2Ctopics", "properties,%20topics", "topics,properties,topics,"] {
         assert_eq!(server.get(&format!("/contacts?include={query}")).ok(200), whole, "{query}");
     }
-    for (facet, other) in [("properties", "topics"), ("topics", "properties")] {
-        let row = &server.get(&format!("/contacts?include={facet}")).ok(200)["data"][1];
-        assert_eq!(row[facet], whole["data"][1][facet]);
+    for (field, other) in [("properties", "topics"), ("topics", "properties")] {
+        let row = &server.get(&format!("/contacts?include={field}")).ok(200)["data"][1];
+        assert_eq!(row[field], whole["data"][1][field]);
         assert!(row.get(other).is_none(), "{row}");
     }
 }
 
 #[test]
-fn contacts_are_newest_first_and_an_update_moves_none() {
+fn contacts_are_listed_newest_first_and_an_update_keeps_the_order() {
     let server = TestServer::start();
     for name in ["a", "b", "c"] {
         create(&server, &format!("{name}@example.net"), &json!({}));
@@ -52,22 +52,22 @@ fn contacts_are_newest_first_and_an_update_moves_none() {
 }
 
 #[test]
-fn a_deleted_contact_is_in_no_page_and_is_no_cursor() {
+fn a_deleted_contact_is_not_listed_and_is_not_a_cursor() {
     let server = TestServer::start();
-    let gone = create(&server, "a@example.net", &json!({}));
+    let deleted = create(&server, "a@example.net", &json!({}));
     create(&server, "b@example.net", &json!({}));
 
     server.delete("/contacts/a@example.net").ok(200);
 
     let message = "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.";
-    server.get(&format!("/contacts?before={}", id(&gone))).refused(422, "validation_error", message);
+    server.get(&format!("/contacts?before={}", id(&deleted))).refused(422, "validation_error", message);
     assert_eq!(emails(&server.get("/contacts").ok(200)), ["b@example.net"]);
 }
 
 #[test]
-fn a_list_is_narrowed_to_a_segment_and_walked_like_any_other() {
+fn a_list_can_be_filtered_by_segment_and_paged() {
     let server = TestServer::start();
-    let by_hand = segment(&server, "By hand");
+    let members_only = create_segment(&server, "By hand");
     let filter = json!({ "match": "all", "conditions": [{ "field": "first_name", "op": "equals", "value": "Ada" }] });
     let matching = server.post("/segments", &json!({ "name": "Adas", "filter": filter })).ok(201);
     for number in 0..6 {
@@ -75,9 +75,9 @@ fn a_list_is_narrowed_to_a_segment_and_walked_like_any_other() {
         create(&server, &format!("c{number}@example.net"), &json!({ "first_name": name }));
     }
     for number in [4, 1, 3] {
-        server.post(&format!("/contacts/c{number}@example.net/segments/{by_hand}"), &json!({})).ok(200);
+        server.post(&format!("/contacts/c{number}@example.net/segments/{members_only}"), &json!({})).ok(200);
     }
-    for (segment, expected) in [(by_hand.as_str(), [4, 3, 1]), (id(&matching), [4, 2, 0])] {
+    for (segment, expected) in [(members_only.as_str(), [4, 3, 1]), (id(&matching), [4, 2, 0])] {
         let expected: Vec<String> = expected.iter().map(|number| format!("c{number}@example.net")).collect();
         let path = format!("/contacts?segment_id={segment}&include=properties");
 
@@ -96,7 +96,7 @@ fn a_list_is_narrowed_to_a_segment_and_walked_like_any_other() {
 }
 
 #[test]
-fn what_a_list_cannot_be_asked_is_refused() {
+fn an_invalid_query_parameter_is_refused() {
     let server = TestServer::start();
     let include = "Invalid `include`: use `properties`, `topics` or both.";
     for (query, message) in [
@@ -113,5 +113,5 @@ fn what_a_list_cannot_be_asked_is_refused() {
     ] {
         server.get(&format!("/contacts?{query}")).refused(422, "validation_error", message);
     }
-    server.get(&format!("/contacts?segment_id={NOBODY}")).refused(404, "not_found", "Segment not found");
+    server.get(&format!("/contacts?segment_id={UNKNOWN_ID}")).refused(404, "not_found", "Segment not found");
 }

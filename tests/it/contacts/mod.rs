@@ -1,4 +1,4 @@
-//! `/contacts`, and the events that tell of every change.
+//! `/contacts` and the events about contacts.
 
 mod batch;
 mod create;
@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::support::TestServer;
 
-/// An id that nothing has.
-const NOBODY: &str = "0190a6c0-0000-7000-8000-000000000001";
+/// Valid id of a resource that does not exist.
+const UNKNOWN_ID: &str = "0190a6c0-0000-7000-8000-000000000001";
 
-/// Adds a contact and returns it.
+/// Creates a contact and returns the response.
 #[track_caller]
 fn create(server: &TestServer, email: &str, fields: &Value) -> Value {
     let mut contact = json!({ "email": email });
@@ -26,32 +26,32 @@ fn create(server: &TestServer, email: &str, fields: &Value) -> Value {
     server.post("/contacts", &contact).ok(201)
 }
 
-/// Returns the id of something that was shown.
+/// Returns the field `id` of a resource.
 #[track_caller]
-fn id(shown: &Value) -> &str {
-    shown["id"].as_str().unwrap()
+fn id(resource: &Value) -> &str {
+    resource["id"].as_str().unwrap()
 }
 
 #[track_caller]
-fn topic(server: &TestServer, name: &str, default_subscription: &str) -> String {
+fn create_topic(server: &TestServer, name: &str, default_subscription: &str) -> String {
     let topic = json!({ "name": name, "default_subscription": default_subscription });
     id(&server.post("/topics", &topic).ok(201)).to_owned()
 }
 
 #[track_caller]
-fn segment(server: &TestServer, name: &str) -> String {
+fn create_segment(server: &TestServer, name: &str) -> String {
     id(&server.post("/segments", &json!({ "name": name })).ok(201)).to_owned()
 }
 
 #[track_caller]
-fn property(server: &TestServer, key: &str, kind: &str) -> String {
+fn create_property(server: &TestServer, key: &str, kind: &str) -> String {
     id(&server.post("/contact-properties", &json!({ "key": key, "type": kind })).ok(201)).to_owned()
 }
 
-/// Returns what a contact chose, as `(topic, subscription, explicit)`, newest topic first.
+/// Returns the subscriptions of a contact as `(topic, subscription, explicit)`, newest topic first.
 #[track_caller]
-fn standing(server: &TestServer, name: &str) -> Vec<(String, String, bool)> {
-    let list = server.get(&format!("/contacts/{name}/topics")).ok(200);
+fn topic_choices(server: &TestServer, id_or_email: &str) -> Vec<(String, String, bool)> {
+    let list = server.get(&format!("/contacts/{id_or_email}/topics")).ok(200);
     let row = |row: &Value| {
         let subscription = row["subscription"].as_str().unwrap().to_owned();
         (id(row).to_owned(), subscription, row["explicit"].as_bool().unwrap())
@@ -59,24 +59,25 @@ fn standing(server: &TestServer, name: &str) -> Vec<(String, String, bool)> {
     list["data"].as_array().unwrap().iter().map(row).collect()
 }
 
-/// Everything of the team's contacts that a write could have changed.
-fn everything(server: &TestServer) -> (Value, usize) {
+/// Returns all contacts with properties and topics, and the number of audience events. Tests compare it before
+/// and after a request that must change nothing.
+fn audience_state(server: &TestServer) -> (Value, usize) {
     let list = server.get("/contacts?limit=100&include=properties,topics").ok(200);
     (list, server.audience_events().len())
 }
 
-/// Returns the types of the events since the first `before` of them.
-fn told_after(server: &TestServer, before: usize) -> Vec<String> {
+/// Returns the types of the audience events after the first `before` events.
+fn event_types_since(server: &TestServer, before: usize) -> Vec<String> {
     let name = |event: &Value| event["type"].as_str().unwrap().to_owned();
     server.audience_events().iter().skip(before).map(name).collect()
 }
 
 #[test]
-fn contacts_need_a_key_with_full_access() {
+fn contacts_require_a_full_access_key() {
     let server = TestServer::start();
     let key = server.create_sending_key();
     let one = format!("/contacts/{}", id(&create(&server, "ada@example.net", &json!({}))));
-    let before = everything(&server);
+    let before = audience_state(&server);
     for (method, path) in [
         ("GET", "/contacts".to_owned()),
         ("POST", "/contacts".to_owned()),
@@ -87,8 +88,8 @@ fn contacts_need_a_key_with_full_access() {
         ("GET", format!("{one}/topics")),
         ("PATCH", format!("{one}/topics")),
         ("GET", format!("{one}/segments")),
-        ("POST", format!("{one}/segments/{NOBODY}")),
-        ("DELETE", format!("{one}/segments/{NOBODY}")),
+        ("POST", format!("{one}/segments/{UNKNOWN_ID}")),
+        ("DELETE", format!("{one}/segments/{UNKNOWN_ID}")),
         ("POST", "/contacts/batch".to_owned()),
         ("POST", "/contacts/batch/get".to_owned()),
         ("POST", "/contacts/batch/remove".to_owned()),
@@ -97,16 +98,16 @@ fn contacts_need_a_key_with_full_access() {
         let refused = server.call(method, &path, &key, &[], None);
         refused.refused(403, "restricted_api_key", "This API key is restricted to only send emails");
     }
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 }
 
 #[test]
-fn answers_hold_what_the_typed_sdks_cannot_read_without() {
+fn every_response_has_the_fields_that_typed_sdks_require() {
     let server = TestServer::start();
-    let (news, everyone) = (topic(&server, "News", "opt_in"), segment(&server, "Everyone"));
-    let has = |shown: &Value, fields: &[&str]| {
+    let (news, everyone) = (create_topic(&server, "News", "opt_in"), create_segment(&server, "Everyone"));
+    let has = |response: &Value, fields: &[&str]| {
         for field in fields {
-            assert!(!shown[field].is_null(), "`{field}` of {shown}");
+            assert!(!response[field].is_null(), "`{field}` of {response}");
         }
     };
     const CONTACT: &[&str] = &["id", "email", "unsubscribed", "created_at"];

@@ -1,14 +1,14 @@
-//! What is known of a contact, key by key.
+//! Properties of contacts.
 
 use serde_json::{Value, json};
 
-use super::{create, everything, id, property};
+use super::{audience_state, create, create_property, id};
 use crate::support::TestServer;
 
-/// Returns the properties of the contact as it reads.
+/// Reads a contact and returns its properties.
 #[track_caller]
-fn properties(server: &TestServer, name: &str) -> Value {
-    server.get(&format!("/contacts/{name}")).ok(200)["properties"].clone()
+fn properties(server: &TestServer, id_or_email: &str) -> Value {
+    server.get(&format!("/contacts/{id_or_email}")).ok(200)["properties"].clone()
 }
 
 fn string(value: &str) -> Value {
@@ -20,10 +20,10 @@ fn number(value: impl Into<Value>) -> Value {
 }
 
 #[test]
-fn a_value_reads_as_its_definition_says() {
+fn a_value_is_returned_with_the_type_of_its_definition() {
     let server = TestServer::start();
-    property(&server, "seats", "number");
-    property(&server, "plan", "string");
+    create_property(&server, "seats", "number");
+    create_property(&server, "plan", "string");
     for (key, given, read) in [
         ("seats", json!(4), number(4)),
         ("seats", json!("4.50"), number(4.5)),
@@ -48,26 +48,26 @@ fn a_value_reads_as_its_definition_says() {
 }
 
 #[test]
-fn a_defined_key_is_kept_in_the_spelling_of_its_definition() {
+fn a_defined_key_is_stored_with_the_case_of_its_definition() {
     let server = TestServer::start();
     let path = "/contacts/ada@example.net";
     create(&server, "ada@example.net", &json!({ "properties": { "SEATS": 1, "Other": "x" } }));
-    property(&server, "Seats", "number");
+    create_property(&server, "Seats", "number");
     let seats = |value: i64| json!({ "Seats": number(value), "Other": string("x") });
-    let is = |value: i64| assert_eq!(properties(&server, "ada@example.net"), seats(value));
+    let assert_seats = |value: i64| assert_eq!(properties(&server, "ada@example.net"), seats(value));
 
-    // What was there before the definition gives way to what is said of it.
+    // A key that was stored before its definition keeps its case until the next write.
     assert_eq!(properties(&server, "ada@example.net"), json!({ "SEATS": number(1), "Other": string("x") }));
     server.patch(path, &json!({ "properties": { "seats": 2 } })).ok(200);
-    is(2);
+    assert_seats(2);
     let item = |value: Value| json!({ "email": "ada@example.net", "properties": { "seatS": value } });
     server.post("/contacts", &item(json!(3))).ok(201);
-    is(3);
+    assert_seats(3);
     server.post("/contacts/batch?on_conflict=upsert", &json!([item(json!(4)), item(json!(5))])).ok(200);
-    is(5);
-    let before = everything(&server);
+    assert_seats(5);
+    let before = audience_state(&server);
     server.patch(path, &json!({ "properties": { "sEATS": 5 } })).ok(200);
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
     server.patch(path, &json!({ "properties": { "seats": null } })).ok(200);
     assert_eq!(properties(&server, "ada@example.net"), json!({ "Other": string("x") }));
 
@@ -83,30 +83,30 @@ fn a_defined_key_is_kept_in_the_spelling_of_its_definition() {
 }
 
 #[test]
-fn a_request_that_spells_a_key_in_two_ways_is_refused() {
+fn a_request_with_one_key_in_two_cases_is_refused() {
     let server = TestServer::start();
     create(&server, "ada@example.net", &json!({}));
     let properties = json!({ "num": 1, "NUM": 2 });
     let new = json!({ "email": "bob@example.net", "properties": properties });
 
-    for refused in [
+    for response in [
         server.post("/contacts", &new),
         server.patch("/contacts/ada@example.net", &json!({ "properties": properties })),
         server.post("/contacts/batch", &json!([new])),
     ] {
-        let refused = refused.refusal();
+        let refused = response.refusal();
         assert!(refused.starts_with("422 validation_error: "), "{refused}");
         assert!(refused.contains("duplicate property `"), "{refused}");
     }
 }
 
 #[test]
-fn a_value_outlives_the_definition_of_its_key() {
+fn a_value_remains_when_the_definition_of_its_key_is_deleted() {
     let server = TestServer::start();
     create(&server, "ada@example.net", &json!({ "properties": { "seats": "many", "age": 37 } }));
     assert_eq!(properties(&server, "ada@example.net"), json!({ "seats": string("many"), "age": string("37") }));
 
-    let (seats, age) = (property(&server, "seats", "number"), property(&server, "age", "number"));
+    let (seats, age) = (create_property(&server, "seats", "number"), create_property(&server, "age", "number"));
     assert_eq!(properties(&server, "ada@example.net"), json!({ "seats": string("many"), "age": number(37) }));
 
     for definition in [seats, age] {
@@ -116,11 +116,11 @@ fn a_value_outlives_the_definition_of_its_key() {
 }
 
 #[test]
-fn bad_properties_are_named_wherever_they_are_given() {
+fn an_invalid_property_is_reported_by_every_route() {
     let server = TestServer::start();
-    property(&server, "seats", "number");
+    create_property(&server, "seats", "number");
     create(&server, "ada@example.net", &json!({ "properties": { "seats": 1 } }));
-    let before = everything(&server);
+    let before = audience_state(&server);
     let many: Value = (0..101).map(|key| (format!("k{key}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
     for (properties, refusal) in [
         (json!({ "seats": "many" }), "`properties.seats` field: the property is a number; give a number or null."),
@@ -139,8 +139,8 @@ fn bad_properties_are_named_wherever_they_are_given() {
         new["email"] = json!("bob@example.net");
         let expected = format!("422 validation_error: Invalid {refusal}");
 
-        for refused in [server.post("/contacts", &new), server.patch("/contacts/ada@example.net", &fields)] {
-            let refused = refused.refusal();
+        for response in [server.post("/contacts", &new), server.patch("/contacts/ada@example.net", &fields)] {
+            let refused = response.refusal();
             assert!(refused.starts_with(&expected), "{fields}: {refused}");
             assert!(refused.len() < 300, "{refused}");
         }
@@ -148,11 +148,11 @@ fn bad_properties_are_named_wherever_they_are_given() {
         let expected = expected.replace(": Invalid", ": contacts.0: Invalid");
         assert!(batch.starts_with(&expected), "{fields}: {batch}");
     }
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 }
 
 #[test]
-fn a_contact_never_has_more_than_a_hundred_properties() {
+fn a_contact_has_at_most_100_properties() {
     let server = TestServer::start();
     let keys = |from: usize, to: usize, value: Value| -> Value {
         (from..to).map(|key| (format!("k{key}"), value.clone())).collect::<serde_json::Map<_, _>>().into()
@@ -160,7 +160,7 @@ fn a_contact_never_has_more_than_a_hundred_properties() {
     let path = "/contacts/ada@example.net";
     create(&server, "ada@example.net", &json!({ "properties": keys(0, 60, json!("x")) }));
     server.patch(path, &json!({ "properties": keys(50, 100, json!("y")) })).ok(200);
-    let before = everything(&server);
+    let before = audience_state(&server);
 
     let refusal = "422 validation_error: Invalid `properties` field: with these the contact would have more than 100. \
                    Null removes one.";
@@ -179,7 +179,7 @@ fn a_contact_never_has_more_than_a_hundred_properties() {
     let bob = server.post("/contacts/batch?on_conflict=upsert", &halves("bob@example.net")).refusal();
     assert_eq!(bob, refusal.replace(": Invalid", ": contacts.2: Invalid"));
     server.post("/contacts/batch?on_conflict=skip", &json!([one_more])).ok(200);
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 
     server.patch(path, &json!({ "properties": { "one": 1, "k0": null } })).ok(200);
     assert_eq!(properties(&server, "ada@example.net").as_object().unwrap().len(), 100);
@@ -192,16 +192,16 @@ fn a_contact_never_has_more_than_a_hundred_properties() {
 }
 
 #[test]
-fn a_contact_never_has_more_than_64_kib_of_properties() {
+fn a_contact_has_at_most_64_kib_of_properties() {
     let server = TestServer::start();
     let path = "/contacts/ada@example.net";
-    // A key of 5 bytes and a value of 2,000 characters of two bytes: 16 of them have 64,080 bytes.
+    // A key has 5 bytes, and a value has 2,000 characters of two bytes: 16 properties have 64,080 bytes.
     let keys = |from: usize, to: usize| -> Value {
         let value = json!("\u{fc}".repeat(2_000));
         (from..to).map(|key| (format!("key{key:02}"), value.clone())).collect::<serde_json::Map<_, _>>().into()
     };
     create(&server, "ada@example.net", &json!({ "properties": keys(0, 16) }));
-    let before = everything(&server);
+    let before = audience_state(&server);
 
     let refusal = "422 validation_error: Invalid `properties` field: with these the contact's properties would have \
                    more than 64 KiB, keys and values together. Shorten some, or remove one with null.";
@@ -219,9 +219,9 @@ fn a_contact_never_has_more_than_64_kib_of_properties() {
     ]);
     let prefixed = refusal.replace(": Invalid", ": contacts.1: Invalid");
     assert_eq!(server.post("/contacts/batch?on_conflict=upsert", &halves).refusal(), prefixed);
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 
-    // A value that takes the place of another counts once, and a removal makes room.
+    // A replaced value is counted once, and a removed value is not counted.
     server.patch(path, &json!({ "properties": keys(8, 16) })).ok(200);
     let mut swap = keys(16, 17);
     swap["key00"] = json!(null);

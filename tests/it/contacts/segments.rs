@@ -2,76 +2,81 @@
 
 use serde_json::{Value, json};
 
-use super::{NOBODY, create, everything, id, segment};
+use super::{UNKNOWN_ID, audience_state, create, create_segment, id};
 use crate::support::{TestServer, assert_body};
 
 const PATH: &str = "/contacts/ada@example.net/segments";
 
 #[track_caller]
-fn names(server: &TestServer) -> Vec<String> {
+fn segment_names(server: &TestServer) -> Vec<String> {
     let list = server.get(PATH).ok(200);
     list["data"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
-fn a_contact_joins_a_segment_and_leaves_it() {
+fn a_contact_can_be_added_to_a_segment_and_removed() {
     let server = TestServer::start();
-    let everyone = segment(&server, "Everyone");
+    let everyone = create_segment(&server, "Everyone");
     let made = create(&server, "ada@example.net", &json!({}));
 
     let joined = server.post(&format!("{PATH}/{everyone}"), &json!({})).ok(200);
     let listed = server.get(PATH).ok(200);
     let left = server.delete(&format!("{PATH}/{everyone}")).ok(200);
 
-    assert_eq!(names(&server), Vec::<String>::new());
+    assert_eq!(segment_names(&server), Vec::<String>::new());
     for answer in [&joined, &left] {
         assert_eq!((&answer["id"], &answer["segment_id"]), (&json!(everyone), &json!(everyone)));
         assert_eq!(answer["contact_id"], made["id"]);
     }
     assert_body!(json!({ "joined": joined, "listed": listed, "left": left }));
-    assert_eq!(server.audience_events().len(), 1, "a segment is no news about the contact");
+    assert_eq!(server.audience_events().len(), 1, "adding to a segment and removing emit no event");
 }
 
 #[test]
-fn joining_again_changes_nothing_and_leaving_again_is_not_found() {
+fn adding_again_changes_nothing_and_removing_again_is_not_found() {
     let server = TestServer::start();
-    let (everyone, nobody) = (segment(&server, "Everyone"), segment(&server, "Nobody"));
+    let (everyone, empty) = (create_segment(&server, "Everyone"), create_segment(&server, "Nobody"));
     create(&server, "ada@example.net", &json!({ "segments": [{ "id": everyone }] }));
     let joined = server.post(&format!("{PATH}/{everyone}"), &json!({})).ok(200);
 
     assert_eq!(server.post(&format!("{PATH}/{everyone}"), &json!({})).ok(200), joined);
-    assert_eq!(names(&server), ["Everyone"]);
+    assert_eq!(segment_names(&server), ["Everyone"]);
 
     server.delete(&format!("{PATH}/{everyone}")).ok(200);
-    for segment in [&everyone, &nobody] {
+    for segment in [&everyone, &empty] {
         let refused = server.delete(&format!("{PATH}/{segment}")).refusal();
         assert!(refused.starts_with("404 not_found: The contact was not added to this segment by hand."), "{refused}");
     }
 }
 
 #[test]
-fn a_segment_that_matches_is_listed_and_cannot_be_left() {
+fn a_matching_segment_is_listed_and_the_contact_cannot_be_removed() {
     let server = TestServer::start();
     let filter = json!({ "match": "all", "conditions": [{ "field": "first_name", "op": "equals", "value": "Ada" }] });
     let adas = server.post("/segments", &json!({ "name": "Adas", "filter": filter })).ok(201);
-    let everyone = segment(&server, "Everyone");
+    let everyone = create_segment(&server, "Everyone");
     create(&server, "ada@example.net", &json!({ "first_name": "Ada", "segments": [{ "id": everyone }] }));
-    assert_eq!(names(&server), ["Everyone", "Adas"]);
+    assert_eq!(segment_names(&server), ["Everyone", "Adas"]);
 
     let path = format!("{PATH}/{}", id(&adas));
     let refused = server.delete(&path).refusal();
     assert!(refused.starts_with("404 not_found: The contact was not added to this segment by hand."), "{refused}");
     server.post(&path, &json!({})).ok(200);
     server.patch("/contacts/ada@example.net", &json!({ "first_name": "Bob" })).ok(200);
-    assert_eq!(names(&server), ["Everyone", "Adas"], "by hand, though the filter no longer matches");
+    assert_eq!(
+        segment_names(&server),
+        ["Everyone", "Adas"],
+        "a member stays in the segment after the filter stops matching"
+    );
     server.delete(&path).ok(200);
-    assert_eq!(names(&server), ["Everyone"]);
+    assert_eq!(segment_names(&server), ["Everyone"]);
 }
 
 #[test]
-fn the_list_is_walked_like_any_other() {
+fn the_segments_of_a_contact_are_paged() {
     let server = TestServer::start();
-    let segments: Vec<Value> = ["a", "b", "c"].iter().map(|name| json!({ "id": segment(&server, name) })).collect();
+    let segments: Vec<Value> =
+        ["a", "b", "c"].iter().map(|name| json!({ "id": create_segment(&server, name) })).collect();
     create(&server, "ada@example.net", &json!({ "segments": segments }));
 
     let first = server.get(&format!("{PATH}/?limit=2")).ok(200);
@@ -83,31 +88,31 @@ fn the_list_is_walked_like_any_other() {
         (vec![segments[2]["id"].clone(), segments[1]["id"].clone()], &json!(true))
     );
     assert_eq!((ids(&rest), &rest["has_more"]), (vec![segments[0]["id"].clone()], &json!(false)));
-    let refused = server.get(&format!("{PATH}?before={NOBODY}")).refusal();
+    let refused = server.get(&format!("{PATH}?before={UNKNOWN_ID}")).refusal();
     assert!(refused.starts_with("422 validation_error: Invalid cursor."), "{refused}");
 }
 
 #[test]
-fn a_deleted_segment_holds_nobody() {
+fn a_deleted_segment_is_not_listed_for_its_contacts() {
     let server = TestServer::start();
-    let everyone = segment(&server, "Everyone");
+    let everyone = create_segment(&server, "Everyone");
     create(&server, "ada@example.net", &json!({ "segments": [{ "id": everyone }] }));
 
     server.delete(&format!("/segments/{everyone}")).ok(200);
 
-    assert_eq!(names(&server), Vec::<String>::new());
+    assert_eq!(segment_names(&server), Vec::<String>::new());
     server.delete(&format!("{PATH}/{everyone}")).refused(404, "not_found", "Segment not found");
     server.patch("/contacts/ada@example.net", &json!({ "first_name": "Ada" })).ok(200);
     assert_eq!(server.audience_events()[1]["data"]["segment_ids"], json!([]));
 }
 
 #[test]
-fn the_body_is_not_even_read() {
+fn the_body_of_the_request_is_ignored() {
     let server = TestServer::start();
-    let everyone = segment(&server, "Everyone");
+    let everyone = create_segment(&server, "Everyone");
     let made = create(&server, "ada@example.net", &json!({}));
-    let echo = json!({ "contact_id": id(&made), "email": "ada@example.net", "segment_id": everyone }).to_string();
-    for body in [None, Some(""), Some("{}"), Some("null"), Some("{broken"), Some(echo.as_str())] {
+    let sdk_body = json!({ "contact_id": id(&made), "email": "ada@example.net", "segment_id": everyone }).to_string();
+    for body in [None, Some(""), Some("{}"), Some("null"), Some("{broken"), Some(sdk_body.as_str())] {
         let answer = server.call("POST", &format!("{PATH}/{everyone}"), server.key(), &[], body.map(str::as_bytes));
 
         assert_eq!(answer.ok(200)["segment_id"], everyone, "{body:?}");
@@ -120,9 +125,9 @@ fn an_unknown_segment_is_not_found_and_a_malformed_id_is_invalid() {
     create(&server, "ada@example.net", &json!({}));
     let theirs = server.other_team("Other", "other.example");
     let foreign = theirs.post("/segments", &json!({ "name": "Theirs" })).ok(201);
-    let before = everything(&server);
+    let before = audience_state(&server);
     for (segment, refusal) in [
-        (NOBODY, "404 not_found: Segment not found"),
+        (UNKNOWN_ID, "404 not_found: Segment not found"),
         (id(&foreign), "404 not_found: Segment not found"),
         ("1", "422 validation_error: The `segment_id` must be a valid UUID."),
         ("ada@example.net", "422 validation_error: The `segment_id` must be a valid UUID."),
@@ -131,5 +136,5 @@ fn an_unknown_segment_is_not_found_and_a_malformed_id_is_invalid() {
         assert_eq!(server.post(&path, &json!({})).refusal(), refusal);
         assert_eq!(server.delete(&path).refusal(), refusal);
     }
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 }

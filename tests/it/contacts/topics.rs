@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{NOBODY, create, everything, id, standing, told_after, topic};
+use super::{UNKNOWN_ID, audience_state, create, create_topic, event_types_since, id, topic_choices};
 use crate::support::{TestServer, assert_body};
 
 const PATH: &str = "/contacts/ada@example.net/topics";
@@ -12,9 +12,9 @@ fn choice(topic: &str, subscription: &str) -> Value {
 }
 
 #[test]
-fn every_topic_is_listed_with_what_holds() {
+fn every_topic_is_listed_with_the_current_subscription() {
     let server = TestServer::start();
-    topic(&server, "News", "opt_in");
+    create_topic(&server, "News", "opt_in");
     let fields = json!({
         "name": "Offers", "default_subscription": "opt_out", "description": "Now and then.", "visibility": "public",
     });
@@ -27,9 +27,9 @@ fn every_topic_is_listed_with_what_holds() {
 }
 
 #[test]
-fn the_list_is_walked_like_any_other() {
+fn the_topics_of_a_contact_are_paged() {
     let server = TestServer::start();
-    let topics: Vec<String> = (0..3).map(|number| topic(&server, &format!("{number}"), "opt_in")).collect();
+    let topics: Vec<String> = (0..3).map(|number| create_topic(&server, &format!("{number}"), "opt_in")).collect();
     create(&server, "ada@example.net", &json!({}));
     let ids = |query: &str| -> Vec<String> {
         let list = server.get(&format!("{PATH}?{query}")).ok(200);
@@ -39,37 +39,43 @@ fn the_list_is_walked_like_any_other() {
     assert_eq!(ids("limit=2"), [topics[2].clone(), topics[1].clone()]);
     assert_eq!(ids(&format!("after={}", topics[1])), [topics[0].clone()]);
     assert_eq!(ids(&format!("before={}", topics[1])), [topics[2].clone()]);
-    let refused = server.get(&format!("{PATH}?after={NOBODY}")).refusal();
+    let refused = server.get(&format!("{PATH}?after={UNKNOWN_ID}")).refusal();
     assert!(refused.starts_with("422 validation_error: Invalid cursor."), "{refused}");
 }
 
 #[test]
-fn a_choice_takes_the_place_of_an_earlier_one_wherever_it_is_given() {
+fn a_choice_replaces_the_earlier_choice_on_every_route() {
     let server = TestServer::start();
-    let news = topic(&server, "News", "opt_in");
-    let with = |subscription| json!({ "email": "ada@example.net", "topics": [choice(&news, subscription)] });
+    let news = create_topic(&server, "News", "opt_in");
+    let contact = |subscription| json!({ "email": "ada@example.net", "topics": [choice(&news, subscription)] });
     create(&server, "ada@example.net", &json!({ "unsubscribed": true, "topics": [choice(&news, "opt_in")] }));
-    let out = || server.patch(PATH, &json!([choice(&news, "opt_out")])).ok(200);
-    let gives: [&dyn Fn(); 3] = [
+    let opt_out = || server.patch(PATH, &json!([choice(&news, "opt_out")])).ok(200);
+    let opt_ins: [&dyn Fn(); 3] = [
         &|| drop(server.patch(PATH, &json!([choice(&news, "opt_in")])).ok(200)),
-        &|| drop(server.post("/contacts", &with("opt_in")).ok(201)),
-        &|| drop(server.post("/contacts/batch?on_conflict=upsert", &json!([with("opt_out"), with("opt_in")])).ok(200)),
+        &|| drop(server.post("/contacts", &contact("opt_in")).ok(201)),
+        &|| {
+            drop(
+                server
+                    .post("/contacts/batch?on_conflict=upsert", &json!([contact("opt_out"), contact("opt_in")]))
+                    .ok(200),
+            )
+        },
     ];
-    for give in gives {
-        out();
+    for opt_in in opt_ins {
+        opt_out();
 
-        give();
+        opt_in();
 
-        assert_eq!(standing(&server, "ada@example.net"), [(news.clone(), "opt_in".to_owned(), true)]);
+        assert_eq!(topic_choices(&server, "ada@example.net"), [(news.clone(), "opt_in".to_owned(), true)]);
         let ada = server.get("/contacts/ada@example.net").ok(200);
-        assert_eq!(ada["unsubscribed"], json!(true), "an opt-out of everything is none of a topic");
+        assert_eq!(ada["unsubscribed"], json!(true), "the opt-out of all email is independent of the topic choice");
     }
 }
 
 #[test]
-fn choices_are_a_bare_array_and_the_rows_come_back_in_an_object() {
+fn choices_are_sent_as_an_array_and_returned_in_an_object() {
     let server = TestServer::start();
-    let (news, offers) = (topic(&server, "News", "opt_in"), topic(&server, "Offers", "opt_out"));
+    let (news, offers) = (create_topic(&server, "News", "opt_in"), create_topic(&server, "Offers", "opt_out"));
     let made = create(&server, "ada@example.net", &json!({}));
 
     let answer = server.patch(PATH, &json!([choice(&news, "opt_out"), choice(&offers, "opt_in")])).ok(200);
@@ -77,7 +83,7 @@ fn choices_are_a_bare_array_and_the_rows_come_back_in_an_object() {
     assert_eq!((&answer["id"], &answer["contact_id"]), (&made["id"], &made["id"]));
     assert_eq!(answer["topics"], server.get(PATH).ok(200)["data"]);
     let (out, into) = ("opt_out".to_owned(), "opt_in".to_owned());
-    assert_eq!(standing(&server, id(&made)), [(offers.clone(), into, true), (news.clone(), out, true)]);
+    assert_eq!(topic_choices(&server, id(&made)), [(offers.clone(), into, true), (news.clone(), out, true)]);
     let events = server.audience_events();
     for (event, kind, topic, name) in
         [(&events[1], "contact.topic_opt_out", &news, "News"), (&events[2], "contact.topic_opt_in", &offers, "Offers")]
@@ -91,38 +97,38 @@ fn choices_are_a_bare_array_and_the_rows_come_back_in_an_object() {
 }
 
 #[test]
-fn a_choice_is_told_only_when_it_turns_what_holds() {
+fn a_choice_emits_an_event_only_if_it_changes_the_subscription() {
     let server = TestServer::start();
-    let (news, offers) = (topic(&server, "News", "opt_in"), topic(&server, "Offers", "opt_out"));
+    let (news, offers) = (create_topic(&server, "News", "opt_in"), create_topic(&server, "Offers", "opt_out"));
     create(&server, "ada@example.net", &json!({}));
     let steps: [(Value, &[&str]); 7] = [
         (json!([]), &[]),
-        // The default, said aloud.
+        // An explicit choice of the default.
         (json!([choice(&news, "opt_in")]), &[]),
         (json!([choice(&news, "opt_in")]), &[]),
         (json!([choice(&news, "opt_out"), choice(&offers, "opt_out")]), &["contact.topic_opt_out"]),
         (json!([choice(&news, "opt_out")]), &[]),
-        // Of two choices about one topic the later counts.
+        // If a request has two choices about one topic, the later choice applies.
         (json!([choice(&news, "opt_in"), choice(&news, "opt_out")]), &[]),
         (
             json!([choice(&news, "opt_in"), choice(&offers, "opt_in")]),
             &["contact.topic_opt_in", "contact.topic_opt_in"],
         ),
     ];
-    for (choices, told) in steps {
+    for (choices, events) in steps {
         let before = server.audience_events().len();
 
         server.patch(PATH, &choices).ok(200);
 
-        assert_eq!(told_after(&server, before), told, "{choices}");
+        assert_eq!(event_types_since(&server, before), events, "{choices}");
     }
-    assert!(standing(&server, "ada@example.net").iter().all(|(_, _, explicit)| *explicit));
+    assert!(topic_choices(&server, "ada@example.net").iter().all(|(_, _, explicit)| *explicit));
 }
 
 #[test]
-fn a_choice_lifts_no_opt_out_from_everything() {
+fn a_topic_choice_does_not_resubscribe_an_unsubscribed_contact() {
     let server = TestServer::start();
-    let news = topic(&server, "News", "opt_in");
+    let news = create_topic(&server, "News", "opt_in");
     create(&server, "ada@example.net", &json!({ "unsubscribed": true }));
 
     server.patch(PATH, &json!([choice(&news, "opt_in")])).ok(200);
@@ -131,28 +137,28 @@ fn a_choice_lifts_no_opt_out_from_everything() {
 }
 
 #[test]
-fn a_topic_that_is_gone_is_in_no_answer() {
+fn a_deleted_topic_is_not_listed_for_a_contact() {
     let server = TestServer::start();
-    let (news, offers) = (topic(&server, "News", "opt_in"), topic(&server, "Offers", "opt_in"));
+    let (news, offers) = (create_topic(&server, "News", "opt_in"), create_topic(&server, "Offers", "opt_in"));
     create(&server, "ada@example.net", &json!({ "topics": [choice(&news, "opt_out"), choice(&offers, "opt_out")] }));
 
     server.delete(&format!("/topics/{news}")).ok(200);
 
-    assert_eq!(standing(&server, "ada@example.net"), [(offers, "opt_out".to_owned(), true)]);
+    assert_eq!(topic_choices(&server, "ada@example.net"), [(offers, "opt_out".to_owned(), true)]);
     server.patch(PATH, &json!([choice(&news, "opt_in")])).refused(404, "not_found", "Topic not found");
 }
 
 #[test]
-fn every_refusal_names_its_place_and_stores_nothing() {
+fn an_invalid_choice_is_reported_with_its_index_and_nothing_is_stored() {
     let server = TestServer::start();
-    let news = topic(&server, "News", "opt_in");
+    let news = create_topic(&server, "News", "opt_in");
     create(&server, "ada@example.net", &json!({}));
     let theirs = server.other_team("Other", "other.example");
     let foreign = theirs.post("/topics", &json!({ "name": "Theirs", "default_subscription": "opt_in" })).ok(201);
-    let before = everything(&server);
+    let before = audience_state(&server);
     let out = choice(&news, "opt_out");
     for (body, refusal) in [
-        (json!([out, choice(NOBODY, "opt_out")]), "404 not_found: Topic not found"),
+        (json!([out, choice(UNKNOWN_ID, "opt_out")]), "404 not_found: Topic not found"),
         (json!([out, choice(id(&foreign), "opt_out")]), "404 not_found: Topic not found"),
         (json!({ "topics": [out] }), "422 validation_error: Invalid request body: invalid type: map"),
         (json!({}), "422 validation_error: Invalid request body: invalid type: map"),
@@ -170,5 +176,5 @@ fn every_refusal_names_its_place_and_stores_nothing() {
 
         assert!(refused.starts_with(refusal), "{body}: {refused}");
     }
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 }

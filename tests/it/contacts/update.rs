@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{NOBODY, create, everything, id, told_after};
+use super::{UNKNOWN_ID, audience_state, create, event_types_since, id};
 use crate::support::{TestServer, assert_body};
 
 const PATH: &str = "/contacts/ada@example.net";
 
-fn full() -> Value {
+fn all_fields() -> Value {
     json!({ "first_name": "Ada", "last_name": "Lovelace", "properties": { "plan": "pro", "seats": "4" } })
 }
 
 #[test]
-fn a_contact_is_changed_and_shown_whole() {
+fn an_update_returns_all_fields_and_emits_one_event() {
     let server = TestServer::start();
-    let made = create(&server, "ada@example.net", &full());
+    let made = create(&server, "ada@example.net", &all_fields());
     server.advance(Duration::from_secs(60));
 
     let changes = json!({ "first_name": "Augusta", "properties": { "plan": "team", "seats": null, "city": "Paris" } });
@@ -32,9 +32,9 @@ fn a_contact_is_changed_and_shown_whole() {
 }
 
 #[test]
-fn null_clears_a_name_and_what_is_left_out_stays() {
+fn null_clears_a_name_and_an_absent_field_is_unchanged() {
     let server = TestServer::start();
-    let made = create(&server, "ada@example.net", &full());
+    let made = create(&server, "ada@example.net", &all_fields());
 
     let changed = server.patch(PATH, &json!({ "first_name": null })).ok(200);
 
@@ -42,16 +42,16 @@ fn null_clears_a_name_and_what_is_left_out_stays() {
     assert_eq!(changed["properties"], made["properties"]);
     let changed = server.patch(PATH, &json!({ "last_name": null, "first_name": "Ada" })).ok(200);
     assert_eq!((&changed["first_name"], &changed["last_name"]), (&json!("Ada"), &Value::Null));
-    assert_eq!(told_after(&server, 1), ["contact.updated", "contact.updated"]);
+    assert_eq!(event_types_since(&server, 1), ["contact.updated", "contact.updated"]);
 }
 
 #[test]
-fn a_write_that_restates_what_is_stored_tells_nothing_and_moves_no_time() {
+fn an_update_without_change_emits_no_event_and_keeps_updated_at() {
     let server = TestServer::start();
-    let mut fields = full();
+    let mut fields = all_fields();
     fields["unsubscribed"] = json!(true);
     let made = create(&server, "ada@example.net", &fields);
-    let before = everything(&server);
+    let before = audience_state(&server);
     server.advance(Duration::from_secs(3_600));
     for body in [
         json!({}),
@@ -64,24 +64,24 @@ fn a_write_that_restates_what_is_stored_tells_nothing_and_moves_no_time() {
     ] {
         assert_eq!(server.patch(PATH, &body).ok(200), made, "{body}");
     }
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
     server.delete(PATH).ok(200);
     let deleted = server.audience_events().into_iter().find(|event| event["type"] == "contact.deleted").unwrap();
     assert_eq!(deleted["data"]["updated_at"], made["created_at"]);
 }
 
 #[test]
-fn an_explicit_word_about_one_contact_opts_it_out_and_in() {
+fn an_update_can_unsubscribe_and_resubscribe_a_contact() {
     let server = TestServer::start();
     create(&server, "ada@example.net", &json!({}));
 
-    for (unsubscribed, told) in [(true, "contact.unsubscribed"), (false, "contact.resubscribed")] {
+    for (unsubscribed, event_type) in [(true, "contact.unsubscribed"), (false, "contact.resubscribed")] {
         let before = server.audience_events().len();
         let changed = server.patch(PATH, &json!({ "unsubscribed": unsubscribed })).ok(200);
 
         assert_eq!(changed["unsubscribed"], unsubscribed);
         let events = server.audience_events();
-        assert_eq!(told_after(&server, before), ["contact.updated", told]);
+        assert_eq!(event_types_since(&server, before), ["contact.updated", event_type]);
         for event in &events[before..] {
             let data = &event["data"];
             assert_eq!((&data["unsubscribed"], &data["source"]), (&json!(unsubscribed), &json!("api")));
@@ -93,12 +93,12 @@ fn an_explicit_word_about_one_contact_opts_it_out_and_in() {
 }
 
 #[test]
-fn the_address_may_be_echoed_and_never_changes() {
+fn the_address_can_be_repeated_but_not_changed() {
     let server = TestServer::start();
     let made = create(&server, "Ada@example.net", &json!({}));
     create(&server, "bob@example.net", &json!({}));
     let by_id = format!("/contacts/{}", id(&made));
-    let before = everything(&server);
+    let before = audience_state(&server);
     for path in [&by_id, PATH] {
         for email in [json!(null), json!("Ada@example.net"), json!("ada@EXAMPLE.net")] {
             assert_eq!(server.patch(path, &json!({ "email": email })).ok(200), made, "{email}");
@@ -115,14 +115,14 @@ fn the_address_may_be_echoed_and_never_changes() {
             assert!(refused.starts_with("422 validation_error: Invalid `email` field: "), "{email}: {refused}");
         }
     }
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 }
 
 #[test]
-fn the_ids_that_sdks_send_along_are_left_out() {
+fn the_ids_that_sdks_add_are_ignored() {
     let server = TestServer::start();
     let made = create(&server, "ada@example.net", &json!({}));
-    for echo in [json!(null), json!(""), made["id"].clone(), json!(NOBODY)] {
+    for echo in [json!(null), json!(""), made["id"].clone(), json!(UNKNOWN_ID)] {
         let body = json!({ "id": echo, "audience_id": echo, "segment_id": echo });
 
         assert_eq!(server.patch(PATH, &body).ok(200), made, "{body}");
@@ -134,10 +134,10 @@ fn the_ids_that_sdks_send_along_are_left_out() {
 }
 
 #[test]
-fn a_change_keeps_to_the_rules_of_a_new_contact() {
+fn an_update_checks_fields_like_a_create() {
     let server = TestServer::start();
-    create(&server, "ada@example.net", &full());
-    let before = everything(&server);
+    create(&server, "ada@example.net", &all_fields());
+    let before = audience_state(&server);
     for (field, value) in [
         ("first_name", json!("n".repeat(501))),
         ("first_name", json!(["Ada"])),
@@ -155,17 +155,17 @@ fn a_change_keeps_to_the_rules_of_a_new_contact() {
     }
     assert_eq!(server.call("PATCH", PATH, server.key(), &[], Some(b"{")).status, 400);
     assert_eq!(server.call("PATCH", PATH, server.key(), &[], Some(b"[]")).status, 422);
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 }
 
 #[test]
 fn a_change_survives_a_restart() {
     let server = TestServer::start();
-    create(&server, "ada@example.net", &full());
+    create(&server, "ada@example.net", &all_fields());
     let changed = server.patch(PATH, &json!({ "unsubscribed": true, "first_name": null })).ok(200);
-    let told = server.audience_events();
+    let events = server.audience_events();
 
     let server = server.restart_with(&[]);
 
-    assert_eq!((server.get(PATH).ok(200), server.audience_events()), (changed, told));
+    assert_eq!((server.get(PATH).ok(200), server.audience_events()), (changed, events));
 }

@@ -1,16 +1,18 @@
-//! `POST /contacts/batch`: what becomes of each item.
+//! `POST /contacts/batch`: the outcome of each item.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::{create, everything, id, property, segment, standing, told_after, topic};
-use super::{PATH, add, failures, statuses};
+use super::super::{
+    audience_state, create, create_property, create_segment, create_topic, event_types_since, id, topic_choices,
+};
+use super::{PATH, failures, post_batch, statuses};
 use crate::support::{TestServer, assert_body};
 
 const EXISTS: &str = "A contact with this email exists already.";
 
-/// A contact that is there, one that is new, and the new one once more.
+/// Returns a known contact, a new contact, and the new contact again.
 fn items() -> Value {
     json!([
         { "email": "ADA@example.net", "first_name": "Augusta" },
@@ -20,10 +22,10 @@ fn items() -> Value {
 }
 
 #[test]
-fn a_batch_is_answered_in_the_order_of_the_request() {
+fn the_response_has_the_order_of_the_request() {
     let server = TestServer::start();
-    property(&server, "seats", "number");
-    let (news, everyone) = (topic(&server, "News", "opt_in"), segment(&server, "Everyone"));
+    create_property(&server, "seats", "number");
+    let (news, everyone) = (create_topic(&server, "News", "opt_in"), create_segment(&server, "Everyone"));
     let batch = json!([
         { "email": "b@example.net", "first_name": "Bob", "properties": { "seats": 4, "plan": "pro" } },
         { "email": "a@example.net", "unsubscribed": true, "segments": [{ "id": everyone }] },
@@ -37,15 +39,15 @@ fn a_batch_is_answered_in_the_order_of_the_request() {
     for (id, email) in ids.iter().zip(["b@example.net", "a@example.net", "c@example.net"]) {
         assert_eq!(server.get(&format!("/contacts/{id}")).ok(200)["email"], email);
     }
-    assert_eq!(standing(&server, "c@example.net"), [(news, "opt_out".to_owned(), true)]);
+    assert_eq!(topic_choices(&server, "c@example.net"), [(news, "opt_out".to_owned(), true)]);
     assert_eq!(server.get("/contacts/a@example.net/segments").ok(200)["data"][0]["id"], everyone);
-    assert_eq!(told_after(&server, 0), ["contact.created"; 3]);
+    assert_eq!(event_types_since(&server, 0), ["contact.created"; 3]);
     assert!(server.audience_events().iter().all(|event| event["data"]["source"] == "api"));
     assert_body!(answer);
 }
 
 #[test]
-fn a_known_address_fails_is_skipped_or_is_merged_as_the_rule_says() {
+fn a_known_address_fails_is_skipped_or_is_merged_by_the_conflict_rule() {
     let created_bob = (1, "created");
     for (on_conflict, validation, expected, failed) in [
         (
@@ -63,14 +65,14 @@ fn a_known_address_fails_is_skipped_or_is_merged_as_the_rule_says() {
         let ada = create(&server, "ada@example.net", &json!({ "first_name": "Ada" }));
         let name = |email: &str| server.get(&format!("/contacts/{email}")).ok(200)["first_name"].clone();
 
-        let answer = add(&server, on_conflict, validation, &items()).ok(200);
+        let answer = post_batch(&server, on_conflict, validation, &items()).ok(200);
 
         assert_eq!(statuses(&answer), expected, "{on_conflict} {validation}");
         assert_eq!(failures(&answer), failed, "{on_conflict} {validation}");
         let counts: u64 = answer["counts"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
         assert_eq!(counts, 3, "{answer}");
         for status in ["created", "updated", "skipped"] {
-            let count = expected.iter().filter(|(_, its)| *its == status).count();
+            let count = expected.iter().filter(|(_, item)| *item == status).count();
             assert_eq!(answer["counts"][status], count, "{answer}");
         }
         assert_eq!(answer["counts"]["failed"], failed.len());
@@ -79,7 +81,7 @@ fn a_known_address_fails_is_skipped_or_is_merged_as_the_rule_says() {
         assert_eq!(name("bob@example.net"), if is_upsert { "Robert" } else { "Bob" });
         assert_eq!(server.get("/contacts/bob@example.net").ok(200)["last_name"], "Babbage");
         let update: &[&str] = if is_upsert { &["contact.updated"] } else { &[] };
-        assert_eq!(told_after(&server, 1), [update, &["contact.created"]].concat());
+        assert_eq!(event_types_since(&server, 1), [update, &["contact.created"]].concat());
         let bob = server.get("/contacts/bob@example.net").ok(200);
         for row in answer["data"].as_array().unwrap() {
             assert_eq!(row["id"], if row["index"] == 0 { &ada } else { &bob }["id"], "{row}");
@@ -88,10 +90,10 @@ fn a_known_address_fails_is_skipped_or_is_merged_as_the_rule_says() {
 }
 
 #[test]
-fn a_known_address_refuses_a_strict_batch_unless_the_rule_says_otherwise() {
+fn a_known_address_refuses_a_strict_batch_under_the_rule_error() {
     let server = TestServer::start();
     create(&server, "ada@example.net", &json!({}));
-    let before = everything(&server);
+    let before = audience_state(&server);
     let [known, new, again] = &items().as_array().unwrap().clone()[..] else { panic!("three items") };
     let exists = format!("409 validation_error: contacts.1: {EXISTS}");
     let repeats = "422 validation_error: contacts.2: The email repeats that of item 0 of the batch.";
@@ -105,14 +107,14 @@ fn a_known_address_refuses_a_strict_batch_unless_the_rule_says_otherwise() {
             }
         }
     }
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 }
 
 #[test]
-fn an_upsert_merges_what_is_given() {
+fn an_upsert_merges_the_given_fields() {
     let server = TestServer::start();
-    let (one, two) = (segment(&server, "One"), segment(&server, "Two"));
-    let (news, offers) = (topic(&server, "News", "opt_in"), topic(&server, "Offers", "opt_in"));
+    let (one, two) = (create_segment(&server, "One"), create_segment(&server, "Two"));
+    let (news, offers) = (create_topic(&server, "News", "opt_in"), create_topic(&server, "Offers", "opt_in"));
     let fields = json!({
         "first_name": "Ada", "last_name": "Byron", "properties": { "plan": "pro", "seats": "4", "old": "x" },
         "segments": [{ "id": one }], "topics": [{ "id": news, "subscription": "opt_out" }],
@@ -124,24 +126,24 @@ fn an_upsert_merges_what_is_given() {
         "properties": { "plan": "team", "city": "Paris", "old": null },
         "segments": [{ "id": two }], "topics": [{ "id": offers, "subscription": "opt_out" }],
     }]);
-    add(&server, "upsert", "strict", &item).ok(200);
+    post_batch(&server, "upsert", "strict", &item).ok(200);
 
     let ada = server.get("/contacts/ada@example.net").ok(200);
     assert_eq!((&ada["first_name"], &ada["last_name"]), (&json!("Ada"), &json!("Lovelace")));
     let text = |text: &str| json!({ "type": "string", "value": text });
     assert_eq!(ada["properties"], json!({ "plan": text("team"), "seats": text("4"), "city": text("Paris") }));
     let out = "opt_out".to_owned();
-    assert_eq!(standing(&server, "ada@example.net"), [(offers, out.clone(), true), (news, out, true)]);
+    assert_eq!(topic_choices(&server, "ada@example.net"), [(offers, out.clone(), true), (news, out, true)]);
     let segments = server.get("/contacts/ada@example.net/segments").ok(200);
     assert_eq!(segments["data"].as_array().unwrap().len(), 2);
-    assert_eq!(told_after(&server, 1), ["contact.updated", "contact.topic_opt_out"]);
+    assert_eq!(event_types_since(&server, 1), ["contact.updated", "contact.topic_opt_out"]);
 }
 
 #[test]
-fn items_of_one_address_collapse_into_one_write() {
+fn items_with_one_address_are_merged_into_one_write() {
     let server = TestServer::start();
-    let (one, two) = (segment(&server, "One"), segment(&server, "Two"));
-    let news = topic(&server, "News", "opt_in");
+    let (one, two) = (create_segment(&server, "One"), create_segment(&server, "Two"));
+    let news = create_topic(&server, "News", "opt_in");
     let batch = json!([
         { "email": "ada@example.net", "first_name": "A", "last_name": "Lovelace", "segments": [{ "id": one }],
           "unsubscribed": true, "properties": { "a": 1, "both": 1 }, "topics": [{ "id": news, "subscription": "opt_in" }] },
@@ -150,24 +152,24 @@ fn items_of_one_address_collapse_into_one_write() {
           "unsubscribed": false, "properties": { "b": 2, "both": 2 }, "topics": [{ "id": news, "subscription": "opt_out" }] },
     ]);
 
-    let answer = add(&server, "upsert", "strict", &batch).ok(200);
+    let answer = post_batch(&server, "upsert", "strict", &batch).ok(200);
 
     assert_eq!(statuses(&answer), [(0, "created"), (1, "created"), (2, "updated")]);
     assert_eq!(answer["data"][0]["id"], answer["data"][2]["id"]);
     let ada = server.get("/contacts/ada@example.net").ok(200);
     assert_eq!((&ada["first_name"], &ada["last_name"]), (&json!("Ada"), &json!("Lovelace")));
-    assert_eq!(ada["unsubscribed"], json!(true), "an opt-out stands whichever item says it");
+    assert_eq!(ada["unsubscribed"], json!(true), "an opt-out in any item applies");
     let text = |text: &str| json!({ "type": "string", "value": text });
     assert_eq!(ada["properties"], json!({ "a": text("1"), "b": text("2"), "both": text("2") }));
-    assert_eq!(standing(&server, "ada@example.net"), [(news, "opt_out".to_owned(), true)]);
+    assert_eq!(topic_choices(&server, "ada@example.net"), [(news, "opt_out".to_owned(), true)]);
     assert_eq!(server.get("/contacts/ada@example.net/segments").ok(200)["data"].as_array().unwrap().len(), 2);
-    assert_eq!(told_after(&server, 0), ["contact.created"; 2]);
+    assert_eq!(event_types_since(&server, 0), ["contact.created"; 2]);
     let event = &server.audience_events()[0];
     assert_eq!(event["data"]["segment_ids"], json!([one, two]));
 }
 
 #[test]
-fn a_batch_opts_out_and_never_in() {
+fn a_batch_can_unsubscribe_but_not_resubscribe() {
     let server = TestServer::start();
     create(&server, "ada@example.net", &json!({ "unsubscribed": true }));
     create(&server, "bob@example.net", &json!({}));
@@ -177,20 +179,20 @@ fn a_batch_opts_out_and_never_in() {
     ]);
     let before = server.audience_events().len();
 
-    let answer = add(&server, "upsert", "strict", &batch).ok(200);
+    let answer = post_batch(&server, "upsert", "strict", &batch).ok(200);
 
     assert_eq!(statuses(&answer), [(0, "updated"), (1, "updated")]);
     for email in ["ada@example.net", "bob@example.net"] {
         assert_eq!(server.get(&format!("/contacts/{email}")).ok(200)["unsubscribed"], json!(true), "{email}");
     }
-    assert_eq!(told_after(&server, before), ["contact.updated", "contact.unsubscribed"]);
+    assert_eq!(event_types_since(&server, before), ["contact.updated", "contact.unsubscribed"]);
     server.get("/suppressions/bob@example.net").refused(404, "not_found", "Suppression not found");
 }
 
 #[test]
-fn a_batch_that_says_what_is_stored_tells_nothing() {
+fn a_batch_without_change_emits_no_event() {
     let server = TestServer::start();
-    let (news, everyone) = (topic(&server, "News", "opt_in"), segment(&server, "Everyone"));
+    let (news, everyone) = (create_topic(&server, "News", "opt_in"), create_segment(&server, "Everyone"));
     let item = |number: usize| {
         json!({
             "email": format!("c{number}@example.net"), "first_name": "Ada", "properties": { "number": number },
@@ -199,16 +201,16 @@ fn a_batch_that_says_what_is_stored_tells_nothing() {
         })
     };
     let batch: Value = (0..1_000).map(item).collect();
-    let first = add(&server, "upsert", "strict", &batch).ok(200);
+    let first = post_batch(&server, "upsert", "strict", &batch).ok(200);
     assert_eq!(first["counts"], json!({ "created": 1_000, "updated": 0, "skipped": 0, "failed": 0 }));
-    let before = everything(&server);
+    let before = audience_state(&server);
 
     server.advance(Duration::from_secs(60));
-    let second = add(&server, "upsert", "strict", &batch).ok(200);
+    let second = post_batch(&server, "upsert", "strict", &batch).ok(200);
 
     assert_eq!(second["counts"], json!({ "created": 0, "updated": 1_000, "skipped": 0, "failed": 0 }));
     let ids =
         |answer: &Value| answer["data"].as_array().unwrap().iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
     assert_eq!(ids(&first), ids(&second));
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 }

@@ -2,24 +2,24 @@
 
 use serde_json::{Value, json};
 
-use super::super::{NOBODY, create, id, topic};
+use super::super::{UNKNOWN_ID, create, create_topic, id};
 use crate::support::{TestServer, assert_body};
 
 const PATH: &str = "/contacts/batch/get";
 
 #[test]
-fn contacts_are_read_in_the_order_of_the_request_and_the_missing_ones_named() {
+fn contacts_are_returned_in_request_order_and_missing_ones_are_listed() {
     let server = TestServer::start();
     let theirs = server.other_team("Other", "other.example");
     let foreign = theirs.post("/contacts", &json!({ "email": "theirs@example.net" })).ok(201);
     let [ada, bob, eve] = ["Ada", "bob", "eve"].map(|name| create(&server, &format!("{name}@example.net"), &json!({})));
 
-    let wanted = json!({ "contacts": [
+    let request = json!({ "contacts": [
         { "email": "nobody@Example.NET" }, { "id": id(&eve).to_uppercase() }, { "email": "aDA@example.net" },
-        { "id": NOBODY }, { "id": bob["id"], "email": null }, { "id": foreign["id"] }, { "email": "theirs@example.net" },
+        { "id": UNKNOWN_ID }, { "id": bob["id"], "email": null }, { "id": foreign["id"] }, { "email": "theirs@example.net" },
         { "email": "ada@example.net" },
     ] });
-    let answer = server.post(PATH, &wanted).ok(200);
+    let answer = server.post(PATH, &request).ok(200);
 
     let ids: Vec<&Value> = answer["data"].as_array().unwrap().iter().map(|row| &row["id"]).collect();
     assert_eq!(ids, [&eve["id"], &ada["id"], &bob["id"], &ada["id"]]);
@@ -27,34 +27,38 @@ fn contacts_are_read_in_the_order_of_the_request_and_the_missing_ones_named() {
         answer["missing"],
         json!([
             { "index": 0, "email": "nobody@Example.NET" },
-            { "index": 3, "id": NOBODY },
+            { "index": 3, "id": UNKNOWN_ID },
             { "index": 5, "id": foreign["id"] },
             { "index": 6, "email": "theirs@example.net" },
         ])
     );
-    assert_eq!(answer["data"][0], server.get("/contacts?limit=1").ok(200)["data"][0], "the shape of a list's row");
+    assert_eq!(
+        answer["data"][0],
+        server.get("/contacts?limit=1").ok(200)["data"][0],
+        "a row has the fields of a list row"
+    );
 }
 
 #[test]
-fn the_facets_that_are_asked_for_are_shown() {
+fn the_included_fields_are_returned() {
     let server = TestServer::start();
-    let news = topic(&server, "News", "opt_in");
+    let news = create_topic(&server, "News", "opt_in");
     let fields = json!({ "properties": { "plan": "pro" }, "topics": [{ "id": news, "subscription": "opt_out" }] });
     create(&server, "ada@example.net", &fields);
-    let with = |include: Value| json!({ "contacts": [{ "email": "ada@example.net" }], "include": include });
+    let request = |include: Value| json!({ "contacts": [{ "email": "ada@example.net" }], "include": include });
 
-    let whole = server.post(PATH, &with(json!(["topics", "properties"]))).ok(200);
+    let whole = server.post(PATH, &request(json!(["topics", "properties"]))).ok(200);
 
     assert_eq!(whole["data"], server.get("/contacts?include=properties,topics").ok(200)["data"]);
-    assert_eq!(server.post(PATH, &with(json!([]))).ok(200)["data"], server.get("/contacts").ok(200)["data"]);
-    assert_eq!(server.post(PATH, &with(json!(null))).ok(200)["data"], server.get("/contacts").ok(200)["data"]);
+    assert_eq!(server.post(PATH, &request(json!([]))).ok(200)["data"], server.get("/contacts").ok(200)["data"]);
+    assert_eq!(server.post(PATH, &request(json!(null))).ok(200)["data"], server.get("/contacts").ok(200)["data"]);
     assert_body!(whole);
 }
 
 #[test]
-fn a_thousand_are_read_as_one_request_and_one_more_is_not() {
+fn a_batch_reads_at_most_1000_contacts_as_one_request() {
     let server = TestServer::start_with(&["--rate-limit", "50"]);
-    let wanted = |count: usize| -> Value {
+    let request = |count: usize| -> Value {
         let name = |number: usize| json!({ "email": format!("c{number}@example.net") });
         json!({ "contacts": (0..count).map(name).collect::<Vec<_>>() })
     };
@@ -63,39 +67,39 @@ fn a_thousand_are_read_as_one_request_and_one_more_is_not() {
     };
     let before = remaining(&server.get("/contacts"));
 
-    let answer = server.post(PATH, &wanted(1_000));
+    let answer = server.post(PATH, &request(1_000));
 
     assert_eq!(remaining(&answer), before - 1);
     assert_eq!(answer.ok(200)["missing"].as_array().unwrap().len(), 1_000);
-    let refused = server.post(PATH, &wanted(1_001)).refusal();
+    let refused = server.post(PATH, &request(1_001)).refusal();
     assert!(refused.starts_with("422 validation_error: Invalid `contacts` field: more than 1000 items"), "{refused}");
 }
 
 #[test]
-fn an_answer_has_32_mib_at_most() {
+fn a_response_has_at_most_32_mib() {
     let server = TestServer::start();
     let large: Value = (0..15)
         .map(|key| (format!("key{key}"), json!("x\u{1}".repeat(1_000))))
         .collect::<serde_json::Map<_, _>>()
         .into();
     create(&server, "ada@example.net", &json!({ "properties": large }));
-    let wanted = |count: usize, include: &[&str]| {
+    let request = |count: usize, include: &[&str]| {
         let names = vec![json!({ "email": "ada@example.net" }); count];
         json!({ "contacts": names, "include": include })
     };
 
-    // Every other character is six bytes of the answer: 105,000 for a contact.
-    let answer = server.post(PATH, &wanted(80, &["properties"])).ok(200);
+    // Every second character takes six bytes in JSON: 105,000 bytes for a contact.
+    let answer = server.post(PATH, &request(80, &["properties"])).ok(200);
     assert_eq!(answer["data"].as_array().unwrap().len(), 80);
-    let refused = server.post(PATH, &wanted(330, &["properties"])).refusal();
+    let refused = server.post(PATH, &request(330, &["properties"])).refusal();
     let message = "422 validation_error: The answer would have more than 32 MiB. Ask for fewer contacts at once, or \
                    include less of them.";
     assert_eq!(refused, message);
-    assert_eq!(server.post(PATH, &wanted(1_000, &["topics"])).ok(200)["data"].as_array().unwrap().len(), 1_000);
+    assert_eq!(server.post(PATH, &request(1_000, &["topics"])).ok(200)["data"].as_array().unwrap().len(), 1_000);
 }
 
 #[test]
-fn bad_requests_are_refused_with_their_place() {
+fn an_invalid_item_is_reported_with_its_index() {
     let server = TestServer::start();
     let made = create(&server, "ada@example.net", &json!({}));
     let good = json!({ "email": "ada@example.net" });

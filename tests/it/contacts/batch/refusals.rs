@@ -1,15 +1,15 @@
-//! `POST /contacts/batch`: what is refused, and that nothing of it is stored.
+//! `POST /contacts/batch`: refused items and batches, of which nothing is stored.
 
 use serde_json::{Value, json};
 
-use super::super::{NOBODY, everything, id, property, segment, topic};
-use super::{PATH, add, failures, statuses};
+use super::super::{UNKNOWN_ID, audience_state, create_property, create_segment, create_topic, id};
+use super::{PATH, failures, post_batch, statuses};
 use crate::support::TestServer;
 
-/// Items that fail, each with the start of its refusal without the place.
-fn bad_items(server: &TestServer) -> Vec<(Value, &'static str)> {
-    property(server, "seats", "number");
-    let (news, everyone) = (topic(server, "News", "opt_in"), segment(server, "Everyone"));
+/// Returns invalid items, each with the start of its error without the index of the item.
+fn invalid_items(server: &TestServer) -> Vec<(Value, &'static str)> {
+    create_property(server, "seats", "number");
+    let (news, everyone) = (create_topic(server, "News", "opt_in"), create_segment(server, "Everyone"));
     let theirs = server.other_team("Other", "other.example");
     let foreign = theirs.post("/segments", &json!({ "name": "Theirs" })).ok(201);
     let many: Value = (0..101).map(|key| (format!("k{key}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
@@ -23,7 +23,7 @@ fn bad_items(server: &TestServer) -> Vec<(Value, &'static str)> {
         (json!({ "email": email, "name": "x" }), "422 validation_error: Invalid `name` field: unknown field `name`"),
         (json!({ "email": email, "id": "x" }), "422 validation_error: Invalid `id` field: unknown field `id`"),
         (
-            json!({ "email": email, "segments": [{ "id": everyone }, { "id": NOBODY }] }),
+            json!({ "email": email, "segments": [{ "id": everyone }, { "id": UNKNOWN_ID }] }),
             "404 not_found: Segment not found",
         ),
         (json!({ "email": email, "segments": [{ "id": id(&foreign) }] }), "404 not_found: Segment not found"),
@@ -32,7 +32,7 @@ fn bad_items(server: &TestServer) -> Vec<(Value, &'static str)> {
             "422 validation_error: Invalid `segments[0].id` field: ",
         ),
         (
-            json!({ "email": email, "topics": [{ "id": NOBODY, "subscription": "opt_in" }] }),
+            json!({ "email": email, "topics": [{ "id": UNKNOWN_ID, "subscription": "opt_in" }] }),
             "404 not_found: Topic not found",
         ),
         (
@@ -58,7 +58,7 @@ fn bad_items(server: &TestServer) -> Vec<(Value, &'static str)> {
 }
 
 #[test]
-fn a_batch_names_ten_thousand_choices_about_topics_at_most() {
+fn a_batch_has_at_most_10000_topic_choices() {
     let server = TestServer::start();
     let contact = |number: usize, choices: usize| {
         let topics: Vec<Value> = (0..choices)
@@ -74,7 +74,7 @@ fn a_batch_names_ten_thousand_choices_about_topics_at_most() {
 
     batch.push(contact(20, 1));
     for validation in ["strict", "permissive"] {
-        let refused = add(&server, "upsert", validation, &json!(batch));
+        let refused = post_batch(&server, "upsert", validation, &json!(batch));
         let message = "Invalid request body: its contacts name more than 10000 choices about topics together. Send \
                        fewer contacts at once.";
         refused.refused(422, "validation_error", message);
@@ -82,60 +82,60 @@ fn a_batch_names_ten_thousand_choices_about_topics_at_most() {
 }
 
 #[test]
-fn one_bad_item_refuses_a_strict_batch_with_its_own_status_and_place() {
+fn one_invalid_item_refuses_a_strict_batch_with_its_status_and_index() {
     let server = TestServer::start();
-    let items = bad_items(&server);
-    let before = everything(&server);
+    let items = invalid_items(&server);
+    let before = audience_state(&server);
     for (item, refusal) in items {
         let batch = json!([{ "email": "a@example.net" }, { "email": "b@example.net" }, item]);
         let (status_and_name, message) = refusal.split_once(": ").unwrap();
         for on_conflict in ["error", "skip", "upsert"] {
-            let refused = add(&server, on_conflict, "strict", &batch).refusal();
+            let refused = post_batch(&server, on_conflict, "strict", &batch).refusal();
 
             assert!(refused.starts_with(&format!("{status_and_name}: contacts.2: {message}")), "{item}: {refused}");
         }
     }
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 }
 
 #[test]
-fn bad_items_are_listed_and_the_others_written_where_that_is_asked_for() {
+fn a_permissive_batch_lists_invalid_items_and_stores_the_others() {
     let server = TestServer::start();
-    let items = bad_items(&server);
+    let items = invalid_items(&server);
     let mut batch = vec![json!({ "email": "first@example.net" })];
     batch.extend(items.iter().map(|(item, _)| item.clone()));
     batch.push(json!({ "email": "last@example.net" }));
 
-    let answer = add(&server, "error", "permissive", &batch.into()).ok(200);
+    let answer = post_batch(&server, "error", "permissive", &batch.into()).ok(200);
 
     let last = items.len() as u64 + 1;
     assert_eq!(statuses(&answer), [(0, "created"), (last, "created")]);
     assert_eq!(answer["counts"], json!({ "created": 2, "updated": 0, "skipped": 0, "failed": items.len() }));
     let failed = failures(&answer);
     assert_eq!(failed.len(), items.len());
-    for (place, ((index, message), (item, refusal))) in failed.into_iter().zip(&items).enumerate() {
+    for (position, ((index, message), (item, refusal))) in failed.into_iter().zip(&items).enumerate() {
         let (_, expected) = refusal.split_once(": ").unwrap();
-        assert_eq!(index, place as u64 + 1, "{item}");
+        assert_eq!(index, position as u64 + 1, "{item}");
         assert!(message.starts_with(expected), "{item}: {message}");
     }
     assert_eq!(server.get("/contacts").ok(200)["data"].as_array().unwrap().len(), 2);
 }
 
 #[test]
-fn an_item_that_fails_leaves_its_address_to_the_next() {
+fn an_item_after_a_failed_item_can_use_its_address() {
     let server = TestServer::start();
     let batch = json!([
-        { "email": "ada@example.net", "segments": [{ "id": NOBODY }] },
+        { "email": "ada@example.net", "segments": [{ "id": UNKNOWN_ID }] },
         { "email": "ada@example.net", "first_name": "Ada" },
     ]);
 
-    let answer = add(&server, "error", "permissive", &batch).ok(200);
+    let answer = post_batch(&server, "error", "permissive", &batch).ok(200);
 
     assert_eq!((statuses(&answer), failures(&answer)), (vec![(1, "created")], vec![(0, "Segment not found")]));
 }
 
 #[test]
-fn a_field_given_twice_is_refused_in_an_item_as_anywhere() {
+fn a_duplicate_field_in_an_item_is_refused() {
     let server = TestServer::start();
     for (item, message) in [
         (r#"{"email": "a@example.net", "email": "b@example.net"}"#, "Invalid request body: duplicate field `email`."),
@@ -167,7 +167,7 @@ fn a_batch_is_an_array_of_1_to_1000_contacts() {
         (json!(null), shape),
     ] {
         for validation in ["strict", "permissive"] {
-            add(&server, "skip", validation, &body).refused(422, "validation_error", message);
+            post_batch(&server, "skip", validation, &body).refused(422, "validation_error", message);
         }
     }
     for body in ["", "[", "[{\"email\": ]", "[{\"email\": \"a@example.net\"}] x"] {
@@ -177,15 +177,15 @@ fn a_batch_is_an_array_of_1_to_1000_contacts() {
 }
 
 #[test]
-fn the_rules_are_words_of_a_short_list() {
+fn an_unknown_conflict_rule_or_validation_mode_is_refused() {
     let server = TestServer::start();
     let batch = json!([{ "email": "a@example.net" }]);
     for word in ["", "Upsert", "update", "error,skip"] {
-        let refused = add(&server, word, "strict", &batch);
+        let refused = post_batch(&server, word, "strict", &batch);
         refused.refused(422, "validation_error", "The `on_conflict` must be `error`, `skip` or `upsert`.");
     }
     for word in ["", "Strict", "lenient"] {
-        let refused = add(&server, "error", word, &batch);
+        let refused = post_batch(&server, "error", word, &batch);
         let message = "The `x-batch-validation` header must be `strict` or `permissive`.";
         refused.refused(422, "validation_error", message);
     }
@@ -199,7 +199,7 @@ fn the_rules_are_words_of_a_short_list() {
 }
 
 #[test]
-fn the_paths_of_the_batches_have_one_method() {
+fn the_batch_paths_allow_only_post() {
     let server = TestServer::start();
     for path in [PATH, "/contacts/batch/get", "/contacts/batch/remove"] {
         for method in ["GET", "DELETE", "PATCH"] {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{NOBODY, create, everything, id, told_after};
+use super::super::{UNKNOWN_ID, audience_state, create, event_types_since, id};
 use crate::support::TestServer;
 
 const PATH: &str = "/contacts/batch/remove";
@@ -13,7 +13,7 @@ fn removed(contacts: &[&Value]) -> Value {
 }
 
 #[test]
-fn contacts_go_by_their_ids_or_addresses_and_the_unknown_are_passed_over() {
+fn contacts_are_removed_by_id_or_address_and_unknown_ones_are_skipped() {
     let server = TestServer::start();
     let theirs = server.other_team("Other", "other.example");
     let foreign = theirs.post("/contacts", &json!({ "email": "theirs@example.net" })).ok(201);
@@ -21,21 +21,21 @@ fn contacts_go_by_their_ids_or_addresses_and_the_unknown_are_passed_over() {
 
     let emails = ["nobody@example.net", "EVE@example.net", "theirs@example.net", "eve@example.net"];
     assert_eq!(server.post(PATH, &json!({ "emails": emails })).ok(200), removed(&[&eve]));
-    let ids = json!({ "ids": [bob["id"], NOBODY, id(&ada).to_uppercase(), foreign["id"], bob["id"], eve["id"]] });
+    let ids = json!({ "ids": [bob["id"], UNKNOWN_ID, id(&ada).to_uppercase(), foreign["id"], bob["id"], eve["id"]] });
     assert_eq!(server.post(PATH, &ids).ok(200), removed(&[&bob, &ada]));
     assert_eq!(server.post(PATH, &ids).ok(200), removed(&[]));
 
     assert_eq!(server.get("/contacts").ok(200)["data"], json!([]));
-    assert_eq!(told_after(&server, 3), ["contact.deleted"; 3]);
+    assert_eq!(event_types_since(&server, 3), ["contact.deleted"; 3]);
     let events = server.audience_events();
-    let gone: Vec<&Value> = events[3..].iter().map(|event| &event["data"]["email"]).collect();
-    assert_eq!(gone, ["eve@example.net", "bob@example.net", "ada@example.net"]);
+    let deleted: Vec<&Value> = events[3..].iter().map(|event| &event["data"]["email"]).collect();
+    assert_eq!(deleted, ["eve@example.net", "bob@example.net", "ada@example.net"]);
     assert!(events.iter().all(|event| event["data"]["source"] == "api"));
     theirs.get(&format!("/contacts/{}", id(&foreign))).ok(200);
 }
 
 #[test]
-fn opt_outs_outlive_their_contacts() {
+fn an_opt_out_of_a_removed_contact_becomes_a_suppression() {
     let server = TestServer::start();
     create(&server, "ada@example.net", &json!({ "unsubscribed": true }));
     create(&server, "bob@example.net", &json!({}));
@@ -51,7 +51,7 @@ fn opt_outs_outlive_their_contacts() {
 }
 
 #[test]
-fn a_thousand_go_at_once_and_one_more_does_not() {
+fn a_batch_removes_at_most_1000_contacts() {
     let server = TestServer::start();
     let emails: Vec<String> = (0..1_001).map(|number| format!("c{number}@example.net")).collect();
     let batch: Value = emails[1..].iter().map(|email| json!({ "email": email })).collect();
@@ -66,16 +66,16 @@ fn a_thousand_go_at_once_and_one_more_does_not() {
     }
     let answer = server.post(PATH, &json!({ "ids": ids })).ok(200);
 
-    let gone: Vec<&Value> = answer["data"].as_array().unwrap().iter().map(|row| &row["contact"]).collect();
-    assert_eq!(gone, ids);
+    let deleted: Vec<&Value> = answer["data"].as_array().unwrap().iter().map(|row| &row["contact"]).collect();
+    assert_eq!(deleted, ids);
     assert_eq!(server.get("/contacts").ok(200)["data"], json!([]));
 }
 
 #[test]
-fn bad_requests_are_refused_with_their_place_and_nothing_goes() {
+fn an_invalid_item_is_reported_with_its_index_and_nothing_is_removed() {
     let server = TestServer::start();
     let made = create(&server, "ada@example.net", &json!({}));
-    let before = everything(&server);
+    let before = audience_state(&server);
     let (ids, emails) = (json!([made["id"]]), json!(["ada@example.net"]));
     let either = "422 validation_error: Give either `ids` or `emails`, an array of 1 to 1000.";
     for (body, refusal) in [
@@ -100,5 +100,5 @@ fn bad_requests_are_refused_with_their_place_and_nothing_goes() {
 
         assert!(refused.starts_with(refusal), "{body}: {refused}");
     }
-    assert_eq!(everything(&server), before);
+    assert_eq!(audience_state(&server), before);
 }
