@@ -1,4 +1,4 @@
-//! Attachments: what `POST /emails` takes, and what the attachment endpoints answer.
+//! Attachments of `POST /emails` and the attachment endpoints.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{TestServer, assert_body, assert_lines, email};
 
+/// Sends an email with one attachment. Returns the id of the email and the attachment as read back.
 fn send_one(server: &TestServer, attachment: &Value) -> (String, Value) {
     let id = server.send(&json!({ "attachments": [attachment] }));
     let list = server.get(&format!("/emails/{id}/attachments")).ok(200);
@@ -15,7 +16,7 @@ fn send_one(server: &TestServer, attachment: &Value) -> (String, Value) {
 }
 
 #[test]
-fn every_form_of_content_reads_back_as_base64_of_the_same_bytes() {
+fn every_form_of_content_is_returned_as_base64_of_the_same_bytes() {
     let server = TestServer::start();
     for content in [
         json!("SGk="),
@@ -32,7 +33,7 @@ fn every_form_of_content_reads_back_as_base64_of_the_same_bytes() {
 }
 
 #[test]
-fn an_attachment_is_listed_without_and_read_with_its_content() {
+fn an_attachment_is_listed_without_content_and_read_with_content() {
     let server = TestServer::start();
     let id = server.send(&json!({ "attachments": [
         { "filename": "report.pdf", "content": "JVBERi0=" },
@@ -48,7 +49,7 @@ fn an_attachment_is_listed_without_and_read_with_its_content() {
 }
 
 #[test]
-fn a_large_attachment_reads_back_whole() {
+fn a_large_attachment_is_returned_completely() {
     let server = TestServer::start();
     let bytes: Vec<u8> = (0..1_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
 
@@ -56,11 +57,11 @@ fn a_large_attachment_reads_back_whole() {
 
     use base64::Engine as _;
     let decoded = base64::engine::general_purpose::STANDARD.decode(read["content"].as_str().unwrap()).unwrap();
-    assert!(decoded == bytes, "the same million bytes");
+    assert!(decoded == bytes, "the bytes differ from the sent bytes");
 }
 
 #[test]
-fn an_attachment_without_a_name_or_type_gets_one() {
+fn an_attachment_without_a_name_or_type_gets_a_default() {
     let server = TestServer::start();
     for (attachment, filename, content_type) in [
         (json!({ "content": "YQ==" }), "attachment-1", "application/octet-stream"),
@@ -84,7 +85,7 @@ fn an_attachment_without_a_name_or_type_gets_one() {
 }
 
 #[test]
-fn remote_inline_and_broken_attachments_are_refused() {
+fn remote_inline_and_malformed_attachments_are_refused() {
     let server = TestServer::start();
     let mut lines = Vec::new();
     for attachment in [
@@ -119,7 +120,7 @@ fn remote_inline_and_broken_attachments_are_refused() {
 }
 
 #[test]
-fn echoed_nulls_of_an_attachment_count_as_absent() {
+fn a_null_field_of_an_attachment_equals_an_absent_field() {
     let server = TestServer::start();
 
     let (_, read) = send_one(
@@ -132,7 +133,7 @@ fn echoed_nulls_of_an_attachment_count_as_absent() {
 }
 
 #[test]
-fn attachments_keep_to_their_number_and_size() {
+fn too_many_or_too_large_attachments_are_refused() {
     let server = TestServer::start_with(&["--attachment-mb", "1"]);
     let file = |bytes: usize| json!({ "filename": "a.bin", "content": vec![0_u8; bytes] });
     let half = 512 * 1024;
@@ -152,7 +153,7 @@ fn attachments_keep_to_their_number_and_size() {
 }
 
 #[test]
-fn the_list_of_attachments_is_paged_like_any_other() {
+fn the_attachments_of_an_email_are_paged() {
     let server = TestServer::start();
     let files: Vec<Value> = (0..3).map(|n| json!({ "filename": format!("{n}.txt"), "content": "YQ==" })).collect();
     let id = server.send(&json!({ "attachments": files }));
@@ -199,7 +200,7 @@ fn an_email_without_attachments_has_an_empty_list() {
 }
 
 #[test]
-fn attachments_that_retention_removed_are_gone_and_say_so() {
+fn attachments_deleted_by_retention_return_410() {
     let server = TestServer::start();
     let (id, read) = send_one(&server, &json!({ "filename": "a.txt", "content": "YQ==" }));
     server.wait_for(&id, "delivered");
@@ -216,7 +217,7 @@ fn attachments_that_retention_removed_are_gone_and_say_so() {
 }
 
 #[test]
-fn attachments_of_29_days_are_still_there() {
+fn attachments_of_29_days_remain() {
     let server = TestServer::start();
     let (id, read) = send_one(&server, &json!({ "filename": "a.txt", "content": "YQ==" }));
     server.wait_for(&id, "delivered");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{ApiResponse, TestServer, assert_body, email};
 
-fn batch(server: &TestServer, validation: &str, emails: &[Value]) -> ApiResponse {
+fn post_batch(server: &TestServer, validation: &str, emails: &[Value]) -> ApiResponse {
     let headers: &[(&str, &str)] = if validation.is_empty() { &[] } else { &[("x-batch-validation", validation)] };
     let body = Value::from(emails).to_string();
     server.call("POST", "/emails/batch", server.key(), headers, Some(body.as_bytes()))
@@ -19,7 +19,7 @@ fn a_batch_is_accepted_in_the_order_of_the_request() {
     let server = TestServer::start();
     let emails: Vec<Value> = (0..3).map(|n| email(&json!({ "subject": format!("Number {n}") }))).collect();
 
-    let answer = batch(&server, "strict", &emails).ok(200);
+    let answer = post_batch(&server, "strict", &emails).ok(200);
 
     for (n, id) in ids(&answer).iter().enumerate() {
         assert_eq!(server.wait_for(id, "delivered")["subject"], format!("Number {n}"));
@@ -28,15 +28,15 @@ fn a_batch_is_accepted_in_the_order_of_the_request() {
 }
 
 #[test]
-fn a_batch_takes_everything_that_one_email_takes() {
+fn a_batch_accepts_every_field_of_a_single_email() {
     let server = TestServer::start();
-    let whole = email(&json!({
+    let with_all_fields = email(&json!({
         "attachments": [{ "filename": "a.txt", "content": "YQ==" }],
         "tags": [{ "name": "a", "value": "1" }],
         "scheduled_at": "in 1 hour",
     }));
 
-    let answer = batch(&server, "", &[whole]).ok(200);
+    let answer = post_batch(&server, "", &[with_all_fields]).ok(200);
 
     let email = server.get(&format!("/emails/{}", ids(&answer)[0])).ok(200);
     assert_eq!(email["last_event"], "scheduled");
@@ -44,21 +44,21 @@ fn a_batch_takes_everything_that_one_email_takes() {
 }
 
 #[test]
-fn a_batch_holds_one_to_a_hundred_emails() {
+fn a_batch_has_1_to_100_emails() {
     let server = TestServer::start();
     let emails = |count| vec![email(&json!({})); count];
 
-    let none = batch(&server, "", &[]).refusal();
-    let many = batch(&server, "permissive", &emails(101)).refusal();
+    let none = post_batch(&server, "", &[]).refusal();
+    let many = post_batch(&server, "permissive", &emails(101)).refusal();
 
     assert_eq!(none, "422 validation_error: Invalid request body: it holds 0 emails; 1 to 100 are accepted.");
     assert_eq!(many, "422 validation_error: Invalid request body: it holds 101 emails; 1 to 100 are accepted.");
     assert_eq!(server.stored_emails(), 0);
-    assert_eq!(ids(&batch(&server, "", &emails(100)).ok(200)).len(), 100);
+    assert_eq!(ids(&post_batch(&server, "", &emails(100)).ok(200)).len(), 100);
 }
 
 #[test]
-fn a_batch_is_an_array() {
+fn a_batch_that_is_not_an_array_is_refused() {
     let server = TestServer::start();
     for body in [json!({}), json!({ "emails": [] }), json!("x"), json!(1), json!(null)] {
         let refused = server.post("/emails/batch", &body).refusal();
@@ -70,11 +70,11 @@ fn a_batch_is_an_array() {
 }
 
 #[test]
-fn a_strict_batch_is_refused_whole_with_the_status_of_its_first_invalid_item() {
+fn a_strict_batch_is_refused_with_the_status_of_its_first_invalid_item() {
     let server = TestServer::start();
     let good = email(&json!({}));
     for validation in ["", "strict"] {
-        for (bad, refusal) in [
+        for (invalid, refusal) in [
             (json!({ "to": null }), "422 missing_required_field: emails.1: Missing `to` field."),
             (
                 json!({ "from": "hello@example.org" }),
@@ -87,7 +87,7 @@ fn a_strict_batch_is_refused_whole_with_the_status_of_its_first_invalid_item() {
             ),
             (json!({ "topic_id": "0190a6c0-0000-7000-8000-000000000001" }), "404 not_found: emails.1: Topic not found"),
         ] {
-            let refused = batch(&server, validation, &[good.clone(), email(&bad), good.clone()]).refusal();
+            let refused = post_batch(&server, validation, &[good.clone(), email(&invalid), good.clone()]).refusal();
 
             assert_eq!(refused, refusal);
         }
@@ -105,7 +105,7 @@ fn a_permissive_batch_accepts_the_valid_items_and_lists_the_others() {
         email(&json!({ "subject": "Second" })),
     ];
 
-    let answer = batch(&server, "permissive", &emails).ok(200);
+    let answer = post_batch(&server, "permissive", &emails).ok(200);
 
     let accepted = ids(&answer);
     assert_eq!(server.wait_for(&accepted[0], "delivered")["subject"], "First");
@@ -115,10 +115,10 @@ fn a_permissive_batch_accepts_the_valid_items_and_lists_the_others() {
 }
 
 #[test]
-fn a_permissive_batch_without_a_valid_item_accepts_none() {
+fn a_permissive_batch_without_a_valid_item_accepts_no_email() {
     let server = TestServer::start();
 
-    let answer = batch(&server, "permissive", &[email(&json!({ "to": "nobody" }))]).ok(200);
+    let answer = post_batch(&server, "permissive", &[email(&json!({ "to": "nobody" }))]).ok(200);
 
     assert_eq!(answer["data"], json!([]));
     assert_eq!(answer["errors"][0]["index"], 0);
@@ -126,22 +126,22 @@ fn a_permissive_batch_without_a_valid_item_accepts_none() {
 }
 
 #[test]
-fn a_permissive_batch_is_refused_whole_when_what_the_store_holds_forbids_an_item() {
+fn a_permissive_batch_is_refused_if_an_item_conflicts_with_stored_data() {
     let server = TestServer::start();
     let emails = [email(&json!({ "to": "nobody" })), email(&json!({})), email(&json!({ "from": "hello@example.org" }))];
 
-    let refused = batch(&server, "permissive", &emails).refusal();
+    let refused = post_batch(&server, "permissive", &emails).refusal();
 
-    // The index is that of the request, whatever was left out before.
+    // The index refers to the request, also after an earlier item was left out.
     let sentence = "The example.org domain is not verified. Please, add and verify your domain.";
     assert_eq!(refused, format!("403 validation_error: emails.2: {sentence}"));
     assert_eq!(server.stored_emails(), 0);
 }
 
 #[test]
-fn an_item_of_the_wrong_shape_is_an_invalid_item_like_any_other() {
+fn an_item_of_the_wrong_type_is_an_invalid_item() {
     let server = TestServer::start();
-    for (bad, message) in [
+    for (invalid, message) in [
         (email(&json!({ "subjekt": "x" })), "Invalid `subjekt` field: unknown field `subjekt`"),
         (email(&json!({ "subject": 7 })), "Invalid `subject` field: invalid type: integer `7`, expected a string."),
         (email(&json!({ "attachments": [{ "content": "!" }] })), "Invalid `attachments[0].content` field: "),
@@ -149,10 +149,10 @@ fn an_item_of_the_wrong_shape_is_an_invalid_item_like_any_other() {
         (json!([]), "Invalid request body: invalid type: sequence, expected an object."),
         (json!(null), "Invalid request body: invalid type: null, expected an object."),
     ] {
-        let emails = [email(&json!({})), bad, email(&json!({ "created_at": "echoed" }))];
+        let emails = [email(&json!({})), invalid, email(&json!({ "created_at": "echoed" }))];
 
-        let strict = batch(&server, "strict", &emails).refusal();
-        let permissive = batch(&server, "permissive", &emails).ok(200);
+        let strict = post_batch(&server, "strict", &emails).refusal();
+        let permissive = post_batch(&server, "permissive", &emails).ok(200);
 
         assert!(strict.starts_with(&format!("422 validation_error: emails.1: {message}")), "{strict}");
         assert_eq!(ids(&permissive).len(), 2);
@@ -164,11 +164,11 @@ fn an_item_of_the_wrong_shape_is_an_invalid_item_like_any_other() {
 }
 
 #[test]
-fn a_permissive_batch_that_is_no_json_accepts_nothing() {
+fn a_permissive_batch_that_is_not_json_is_refused() {
     let server = TestServer::start();
-    let whole = email(&json!({})).to_string();
+    let valid = email(&json!({})).to_string();
     let headers = [("x-batch-validation", "permissive")];
-    for body in [format!("[{whole},{{\"subjekt\":1}},"), format!("[{whole},5"), format!("[5,{whole}]]")] {
+    for body in [format!("[{valid},{{\"subjekt\":1}},"), format!("[{valid},5"), format!("[5,{valid}]]")] {
         let refused = server.call("POST", "/emails/batch", server.key(), &headers, Some(body.as_bytes())).refusal();
 
         assert!(refused.starts_with("400 validation_error: The request body is not valid JSON: "), "{refused}");
@@ -177,21 +177,21 @@ fn a_permissive_batch_that_is_no_json_accepts_nothing() {
 }
 
 #[test]
-fn any_other_word_for_the_validation_is_refused() {
+fn an_unknown_validation_mode_is_refused() {
     let server = TestServer::start();
 
-    let refused = batch(&server, "lenient", &[email(&json!({}))]).refusal();
+    let refused = post_batch(&server, "lenient", &[email(&json!({}))]).refusal();
 
     let sentence = "The `x-batch-validation` header must be `strict` or `permissive`.";
     assert_eq!(refused, format!("422 validation_error: {sentence}"));
 }
 
 #[test]
-fn a_batch_holds_each_email_to_the_limit_of_recipients() {
+fn an_email_of_a_batch_with_too_many_recipients_is_refused() {
     let server = TestServer::start();
-    let crowd: Vec<String> = (0..51).map(|n| format!("delivered+{n}@resend.dev")).collect();
+    let addresses: Vec<String> = (0..51).map(|n| format!("delivered+{n}@resend.dev")).collect();
 
-    let refused = batch(&server, "", &[email(&json!({})), email(&json!({ "to": crowd }))]).refusal();
+    let refused = post_batch(&server, "", &[email(&json!({})), email(&json!({ "to": addresses }))]).refusal();
 
     assert!(refused.starts_with("422 validation_error: emails.1: Invalid `to` field:"), "{refused}");
 }

@@ -11,7 +11,7 @@ fn not_scheduled(status: &str) -> String {
 }
 
 #[test]
-fn a_canceled_email_never_goes_out() {
+fn a_canceled_email_is_not_sent() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour", "cc": "delivered+cc@resend.dev" }));
 
@@ -21,8 +21,8 @@ fn a_canceled_email_never_goes_out() {
     let later = server.send(&json!({}));
     server.wait_for(&later, "delivered");
     let email = server.get(&format!("/emails/{id}")).ok(200);
-    let story: Vec<&Value> = email["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
-    assert_eq!(story, ["email.scheduled", "email.canceled"]);
+    let timeline: Vec<&Value> = email["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
+    assert_eq!(timeline, ["email.scheduled", "email.canceled"]);
     assert_eq!(email["last_event"], "canceled");
     let statuses: Vec<&Value> =
         email["recipients"].as_array().unwrap().iter().map(|recipient| &recipient["last_event"]).collect();
@@ -31,7 +31,7 @@ fn a_canceled_email_never_goes_out() {
 }
 
 #[test]
-fn an_email_is_canceled_once() {
+fn a_canceled_email_cannot_be_canceled_again() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
     let path = format!("/emails/{id}/cancel");
@@ -41,10 +41,10 @@ fn an_email_is_canceled_once() {
 }
 
 #[test]
-fn a_cancellation_loses_to_a_send_that_has_begun() {
-    // A smarthost that never says a word: the conversation has begun and does not end.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let relay = format!("smtp://{}", silent.local_addr().unwrap());
+fn an_email_in_an_smtp_session_cannot_be_canceled() {
+    // The smarthost sends no greeting, so the SMTP session starts and does not end.
+    let smarthost = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let relay = format!("smtp://{}", smarthost.local_addr().unwrap());
     let server = TestServer::start_with(&["--delivery", "relay", "--relay", &relay]);
     let id = server.send(&json!({ "scheduled_at": "in 1 hour", "to": "jane@example.net" }));
     server.advance(Duration::from_secs(3_600));
@@ -55,11 +55,11 @@ fn a_cancellation_loses_to_a_send_that_has_begun() {
     answer.refused(422, "validation_error", &not_scheduled("sent"));
     let email = server.get(&format!("/emails/{id}")).ok(200);
     assert_eq!(email["last_event"], "sent");
-    drop(silent);
+    drop(smarthost);
 }
 
 #[test]
-fn a_cancellation_loses_to_a_delivery_that_was_deferred() {
+fn a_deferred_email_cannot_be_canceled() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour", "to": "delayed@resend.dev" }));
     server.advance(Duration::from_secs(3_600));
@@ -73,7 +73,7 @@ fn a_cancellation_loses_to_a_delivery_that_was_deferred() {
 }
 
 #[test]
-fn an_email_that_was_never_scheduled_cannot_be_canceled() {
+fn an_unscheduled_email_cannot_be_canceled() {
     let server = TestServer::start();
     let id = server.send(&json!({}));
     server.wait_for(&id, "delivered");
@@ -84,7 +84,7 @@ fn an_email_that_was_never_scheduled_cannot_be_canceled() {
 }
 
 #[test]
-fn a_sending_key_cancels() {
+fn a_sending_key_can_cancel_an_email() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
 

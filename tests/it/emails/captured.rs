@@ -1,4 +1,4 @@
-//! What leaves over SMTP for what was sent over HTTP: read back from the built-in mailbox.
+//! Messages that leave over SMTP, read from the capture mailbox.
 
 use mail_parser::{Message, MessageParser, MimeHeaders as _};
 use ringmail::topics::Subscription;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::TestServer;
 
-/// Waits until every recipient has been delivered to.
+/// Waits until every recipient of the email has the status `delivered`.
 fn wait_for_all(server: &TestServer, id: &str) -> Value {
     server.wait_until(id, "every delivery", |email| {
         email["recipients"].as_array().unwrap().iter().all(|recipient| recipient["last_event"] == "delivered")
@@ -14,7 +14,7 @@ fn wait_for_all(server: &TestServer, id: &str) -> Value {
 }
 
 fn parse(bytes: &[u8]) -> Message<'_> {
-    MessageParser::default().parse(bytes).expect("the message is one")
+    MessageParser::default().parse(bytes).expect("the bytes are a message")
 }
 
 fn envelopes(server: &TestServer) -> Vec<Vec<String>> {
@@ -25,7 +25,7 @@ fn envelopes(server: &TestServer) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_message_says_what_the_request_said() {
+fn the_message_has_the_content_of_the_request() {
     let server = TestServer::start();
 
     let id = server.send(&json!({
@@ -54,14 +54,14 @@ fn the_message_says_what_the_request_said() {
     assert_eq!(message.header("X-Order").and_then(|value| value.as_text()).map(str::trim), Some("7"));
     assert_eq!(email["message_id"], format!("<{}>", message.message_id().unwrap()));
     assert!(message.body_html(0).unwrap().contains("<b>there</b>"));
-    assert!(message.body_text(0).unwrap().contains("Hello there"), "the text is made from the html");
+    assert!(message.body_text(0).unwrap().contains("Hello there"), "the text part is derived from the HTML part");
     let file = message.attachment(0).unwrap();
     assert_eq!((file.attachment_name(), file.contents()), (Some("Grüße.txt"), b"Hi".as_slice()));
-    assert!(!String::from_utf8_lossy(bytes).contains("hidden@example.net"), "nobody sees a blind copy");
+    assert!(!String::from_utf8_lossy(bytes).contains("hidden@example.net"), "the message contains a bcc recipient");
 }
 
 #[test]
-fn the_recipients_of_one_domain_share_a_message_and_those_of_another_do_not() {
+fn the_recipients_of_one_domain_share_a_message() {
     let server = TestServer::start();
 
     let id = server.send(&json!({ "to": ["a@one.example.net", "b@one.example.net"], "bcc": "c@two.example.net" }));
@@ -70,16 +70,16 @@ fn the_recipients_of_one_domain_share_a_message_and_those_of_another_do_not() {
     let expected = [vec!["a@one.example.net", "b@one.example.net"], vec!["c@two.example.net"]];
     assert_eq!(envelopes(&server), expected);
     for event in email["events"].as_array().unwrap() {
-        let about = event["to"].as_array().unwrap();
+        let recipients = event["to"].as_array().unwrap();
         assert!(
-            *about == [json!("a@one.example.net"), json!("b@one.example.net")]
-                || *about == [json!("c@two.example.net")]
+            *recipients == [json!("a@one.example.net"), json!("b@one.example.net")]
+                || *recipients == [json!("c@two.example.net")]
         );
     }
 }
 
 #[test]
-fn each_recipient_of_a_topic_gets_a_message_of_their_own() {
+fn each_recipient_under_a_topic_gets_a_separate_message() {
     let server = TestServer::start();
     let topic = server.add_topic(Subscription::OptIn).to_string();
 
@@ -90,7 +90,7 @@ fn each_recipient_of_a_topic_gets_a_message_of_their_own() {
 }
 
 #[test]
-fn a_recipient_that_was_left_out_stands_nowhere_in_the_message() {
+fn a_suppressed_recipient_is_not_in_the_message() {
     let server = TestServer::start();
     server.suppress("gone@example.net", ringmail::suppressions::Origin::Complaint);
 
@@ -103,7 +103,7 @@ fn a_recipient_that_was_left_out_stands_nowhere_in_the_message() {
 }
 
 #[test]
-fn a_canceled_or_deleted_email_leaves_no_message() {
+fn a_canceled_or_deleted_email_sends_no_message() {
     let server = TestServer::start();
     let canceled = server.send(&json!({ "to": "a@example.net", "scheduled_at": "in 1 hour" }));
     let deleted = server.send(&json!({ "to": "b@example.net", "scheduled_at": "in 1 hour" }));
@@ -118,7 +118,7 @@ fn a_canceled_or_deleted_email_leaves_no_message() {
 }
 
 #[test]
-fn a_repeated_request_leaves_one_message() {
+fn a_repeated_request_sends_one_message() {
     let server = TestServer::start();
     let body = crate::support::email(&json!({ "to": "jane@example.net" })).to_string();
     let send = || server.call("POST", "/emails", server.key(), &[("idempotency-key", "k")], Some(body.as_bytes()));

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_deleted_email_is_gone_from_every_read() {
+fn a_deleted_email_is_not_found_on_any_route() {
     let server = TestServer::start();
     let kept = server.send(&json!({}));
     let id = server.send(&json!({ "attachments": [{ "filename": "a.txt", "content": "YQ==" }] }));
@@ -25,12 +25,12 @@ fn a_deleted_email_is_gone_from_every_read() {
     let list = server.get("/emails").ok(200);
     assert_eq!(list["data"].as_array().unwrap().len(), 1);
     assert_eq!(list["data"][0]["id"], kept);
-    assert!(!server.has_content(&id), "the content is gone at once");
+    assert!(!server.has_content(&id), "the content remains after the deletion");
     assert_body!(answer);
 }
 
 #[test]
-fn a_scheduled_email_that_is_deleted_never_goes_out() {
+fn a_deleted_scheduled_email_is_not_sent() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
 
@@ -39,12 +39,12 @@ fn a_scheduled_email_that_is_deleted_never_goes_out() {
     server.advance(Duration::from_secs(2 * 3_600));
     let later = server.send(&json!({}));
     server.wait_for(&later, "delivered");
-    assert!(server.recorded_events(&id).is_empty(), "nothing is kept, and nothing was added");
+    assert!(server.recorded_events(&id).is_empty(), "the events remain, or an event was added");
     assert!(!server.has_content(&id));
 }
 
 #[test]
-fn an_email_that_waits_for_another_attempt_is_called_off_when_it_is_deleted() {
+fn a_deleted_deferred_email_is_not_attempted_again() {
     let server = TestServer::start();
     let id = server.send(&json!({ "to": "delayed@resend.dev" }));
     server.wait_for(&id, "delivery_delayed");
@@ -54,13 +54,13 @@ fn an_email_that_waits_for_another_attempt_is_called_off_when_it_is_deleted() {
     server.advance(Duration::from_secs(3_600));
     let later = server.send(&json!({}));
     server.wait_for(&later, "delivered");
-    assert!(server.recorded_events(&id).is_empty(), "nothing is kept, and nothing was added");
+    assert!(server.recorded_events(&id).is_empty(), "the events remain, or an event was added");
 }
 
 #[test]
-fn an_email_in_flight_is_hidden_at_once_and_its_outcome_is_recorded_all_the_same() {
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let relay = format!("smtp://{}", silent.local_addr().unwrap());
+fn a_deleted_email_in_flight_is_not_found_and_its_outcome_is_recorded() {
+    let smarthost = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let relay = format!("smtp://{}", smarthost.local_addr().unwrap());
     let server = TestServer::start_with(&["--delivery", "relay", "--relay", &relay]);
     let id = server.send(&json!({ "to": "jane@example.net" }));
     server.wait_for(&id, "sent");
@@ -68,14 +68,14 @@ fn an_email_in_flight_is_hidden_at_once_and_its_outcome_is_recorded_all_the_same
     server.delete(&format!("/emails/{id}")).ok(200);
 
     server.get(&format!("/emails/{id}")).refused(404, "not_found", "Email not found");
-    assert!(server.has_content(&id), "the attempt under way still needs it");
-    // The conversation breaks off, which is an outcome: a delay.
-    drop(silent);
+    assert!(server.has_content(&id), "the attempt in flight needs the content");
+    // The SMTP session is interrupted, which is a deferral.
+    drop(smarthost);
     server.wait_for_recorded_event(&id, "email.delivery_delayed");
 }
 
 #[test]
-fn deleting_leaves_the_idempotency_key_used() {
+fn the_idempotency_key_of_a_deleted_email_stays_used() {
     let server = TestServer::start();
     let body = crate::support::email(&json!({})).to_string();
     let send = || server.call("POST", "/emails", server.key(), &[("idempotency-key", "once")], Some(body.as_bytes()));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::TestServer;
 
 #[test]
-fn an_id_is_read_in_either_case() {
+fn an_id_is_accepted_in_upper_and_lower_case() {
     let server = TestServer::start();
     let id = server.send(&json!({}));
 
@@ -15,7 +15,7 @@ fn an_id_is_read_in_either_case() {
 }
 
 #[test]
-fn an_unknown_id_is_not_found_and_a_malformed_one_is_invalid() {
+fn an_unknown_email_is_not_found_and_a_malformed_id_is_invalid() {
     let server = TestServer::start();
 
     server.get("/emails/0190a6c0-0000-7000-8000-000000000001").refused(404, "not_found", "Email not found");
@@ -27,7 +27,7 @@ fn an_unknown_id_is_not_found_and_a_malformed_one_is_invalid() {
 }
 
 #[test]
-fn the_message_id_is_the_same_at_every_read_and_names_the_sender_s_domain() {
+fn the_message_id_is_constant_and_has_the_domain_of_the_sender() {
     let server = TestServer::start();
     let id = server.send(&json!({ "to": "delayed@resend.dev" }));
     let before = server.wait_for(&id, "delivery_delayed");
@@ -40,7 +40,7 @@ fn the_message_id_is_the_same_at_every_read_and_names_the_sender_s_domain() {
 }
 
 #[test]
-fn an_email_outlives_its_content_and_later_goes_too() {
+fn retention_deletes_the_content_first_and_the_email_later() {
     let server = TestServer::start();
     let id = server.send(&json!({
         "html": "<p>Hello</p>", "attachments": [{ "filename": "a.txt", "content": "YQ==" }],
@@ -50,28 +50,28 @@ fn an_email_outlives_its_content_and_later_goes_too() {
 
     let server = server.restart_after(Duration::from_secs(31 * 86_400), &[]);
     server.wait_for_purge(&id);
-    let without = server.get(&path).ok(200);
+    let without_content = server.get(&path).ok(200);
     let server = server.restart_after(Duration::from_secs(335 * 86_400), &[]);
-    let gone = server.poll(&path, "the row's end", |answer| answer.status == 404);
+    let deleted = server.poll(&path, "the deletion of the email", |answer| answer.status == 404);
 
-    assert_eq!((&without["html"], &without["text"]), (&Value::Null, &Value::Null));
-    for kept in ["subject", "to", "attachments", "events", "recipients", "tags", "last_event"] {
-        assert_eq!(without[kept], before[kept], "{kept}");
+    assert_eq!((&without_content["html"], &without_content["text"]), (&Value::Null, &Value::Null));
+    for field in ["subject", "to", "attachments", "events", "recipients", "tags", "last_event"] {
+        assert_eq!(without_content[field], before[field], "{field}");
     }
-    gone.refused(404, "not_found", "Email not found");
+    deleted.refused(404, "not_found", "Email not found");
 }
 
 #[test]
-fn an_email_that_still_waits_keeps_its_content() {
+fn a_scheduled_email_keeps_its_content() {
     let server = TestServer::start_with(&["--content-retention-days", "1"]);
-    let waiting = server.send(&json!({ "scheduled_at": "in 10 days" }));
-    let done = server.send(&json!({}));
-    server.wait_for(&done, "delivered");
+    let scheduled = server.send(&json!({ "scheduled_at": "in 10 days" }));
+    let delivered = server.send(&json!({}));
+    server.wait_for(&delivered, "delivered");
 
     let server = server.restart_after(Duration::from_secs(2 * 86_400), &["--content-retention-days", "1"]);
-    server.wait_for_purge(&done);
+    server.wait_for_purge(&delivered);
 
-    assert_eq!(server.get(&format!("/emails/{waiting}")).ok(200)["text"], "Hello there");
+    assert_eq!(server.get(&format!("/emails/{scheduled}")).ok(200)["text"], "Hello there");
     server.advance(Duration::from_secs(8 * 86_400));
-    server.wait_for(&waiting, "delivered");
+    server.wait_for(&scheduled, "delivered");
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_row_shows_everything_but_the_content() {
+fn a_row_has_every_field_except_the_content() {
     let server = TestServer::start();
     let id = server.send(&json!({
         "html": "<p>Hello</p>", "cc": "delivered+cc@resend.dev", "bcc": "delivered+bcc@resend.dev",
@@ -19,7 +19,7 @@ fn a_row_shows_everything_but_the_content() {
 }
 
 #[test]
-fn the_emails_of_a_batch_are_listed_like_any_other() {
+fn the_emails_of_a_batch_are_listed() {
     let server = TestServer::start();
     let emails: Vec<_> = (0..3).map(|n| crate::support::email(&json!({ "subject": format!("{n}") }))).collect();
     server.post("/emails/batch", &json!(emails)).ok(200);

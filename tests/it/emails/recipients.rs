@@ -1,4 +1,4 @@
-//! Who receives an email: the limit, and who is left out.
+//! Recipients of an email: the limit, duplicates, suppressions and topic choices.
 
 use ringmail::suppressions::Origin;
 use ringmail::topics::Subscription;
@@ -17,7 +17,7 @@ fn recipients(email: &Value) -> Vec<&str> {
 const ALL_SUPPRESSED: (u16, &str, &str) = (422, "all_recipients_suppressed", "All recipients are suppressed");
 
 #[test]
-fn to_cc_and_bcc_hold_fifty_recipients_together() {
+fn an_email_has_at_most_50_recipients_in_to_cc_and_bcc() {
     let server = TestServer::start();
     let fifty = json!({ "to": addresses("to", 20), "cc": addresses("cc", 20), "bcc": addresses("bcc", 10) });
 
@@ -29,7 +29,7 @@ fn to_cc_and_bcc_hold_fifty_recipients_together() {
 }
 
 #[test]
-fn a_fifty_first_recipient_is_refused_wherever_it_stands() {
+fn a_51st_recipient_in_any_field_is_refused() {
     let server = TestServer::start();
     for fields in [
         json!({ "to": addresses("to", 51) }),
@@ -44,7 +44,7 @@ fn a_fifty_first_recipient_is_refused_wherever_it_stands() {
 }
 
 #[test]
-fn an_address_that_is_named_twice_receives_the_email_once() {
+fn a_repeated_address_receives_the_email_once() {
     let server = TestServer::start();
 
     let id = server.send(&json!({
@@ -59,7 +59,7 @@ fn an_address_that_is_named_twice_receives_the_email_once() {
 }
 
 #[test]
-fn a_list_with_gaps_in_its_indexes_is_a_list() {
+fn an_object_with_numeric_keys_is_a_list() {
     let server = TestServer::start();
 
     let id = server.send(&json!({ "to": { "0": "delivered@resend.dev", "2": "delivered+2@resend.dev" } }));
@@ -71,7 +71,7 @@ fn a_list_with_gaps_in_its_indexes_is_a_list() {
 }
 
 #[test]
-fn suppressed_recipients_are_left_out_as_long_as_someone_in_to_remains() {
+fn a_suppressed_recipient_is_omitted_if_another_to_recipient_remains() {
     let server = TestServer::start();
     for (address, origin) in [
         ("delivered+bounce@resend.dev", Origin::Bounce),
@@ -95,7 +95,7 @@ fn suppressed_recipients_are_left_out_as_long_as_someone_in_to_remains() {
 }
 
 #[test]
-fn a_send_whose_to_is_suppressed_whole_is_refused_whoever_is_in_copy() {
+fn an_email_whose_to_recipients_are_all_suppressed_is_refused() {
     let server = TestServer::start();
     server.suppress("delivered+bounce@resend.dev", Origin::Bounce);
     for fields in [
@@ -110,7 +110,7 @@ fn a_send_whose_to_is_suppressed_whole_is_refused_whoever_is_in_copy() {
 }
 
 #[test]
-fn a_suppression_holds_for_its_team_alone() {
+fn a_suppression_applies_only_to_its_team() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
     server.suppress("delivered@resend.dev", Origin::Manual);
@@ -121,7 +121,7 @@ fn a_suppression_holds_for_its_team_alone() {
 }
 
 #[test]
-fn an_unsubscribed_address_is_suppressed_for_topics_alone() {
+fn an_unsubscribed_address_is_suppressed_only_under_a_topic() {
     let server = TestServer::start();
     let topic = server.add_topic(Subscription::OptIn).to_string();
     server.suppress("delivered@resend.dev", Origin::Unsubscribe);
@@ -138,7 +138,7 @@ fn an_unsubscribed_address_is_suppressed_for_topics_alone() {
 }
 
 #[test]
-fn who_receives_a_topic_is_decided_by_the_contact_its_choice_and_the_default() {
+fn the_contact_the_topic_choice_and_the_default_decide_the_recipients() {
     let server = TestServer::start();
     let opt_in = server.add_topic(Subscription::OptIn);
     let opt_out = server.add_topic(Subscription::OptOut);
@@ -175,7 +175,7 @@ fn who_receives_a_topic_is_decided_by_the_contact_its_choice_and_the_default() {
 }
 
 #[test]
-fn a_send_whose_to_has_opted_out_whole_is_refused() {
+fn an_email_whose_to_recipients_all_opted_out_is_refused() {
     let server = TestServer::start();
     let topic = server.add_topic(Subscription::OptOut).to_string();
 

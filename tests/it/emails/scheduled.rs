@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{TestServer, assert_body, assert_lines, email};
 
-/// The harness begins on a Monday at nine, UTC.
+/// Values of `scheduled_at` and the due times. The clock of the test server starts on a Monday at 09:00 UTC.
 const TIMES: [(&str, &str); 14] = [
     ("2026-01-05T09:00:01Z", "2026-01-05T09:00:01.000Z"),
     ("2026-01-05T11:00:00+02:00", "2026-01-05T09:00:00.000Z"),
@@ -32,7 +32,7 @@ fn a_time_is_iso_8601_or_plain_english() {
 
         let email = server.get(&format!("/emails/{}", sent["id"].as_str().unwrap())).ok(200);
         if due.starts_with("2026-01-05T09:00:00") {
-            assert_eq!(email["scheduled_at"], Value::Null, "{given} is at once");
+            assert_eq!(email["scheduled_at"], Value::Null, "{given} is due immediately");
         } else {
             assert_eq!((&email["scheduled_at"], &email["last_event"]), (&json!(due), &json!("scheduled")), "{given}");
         }
@@ -40,7 +40,7 @@ fn a_time_is_iso_8601_or_plain_english() {
 }
 
 #[test]
-fn a_time_up_to_five_minutes_past_means_at_once() {
+fn a_time_up_to_five_minutes_in_the_past_is_due_immediately() {
     let server = TestServer::start();
 
     let id = server.send(&json!({ "scheduled_at": "2026-01-05T08:55:00Z" }));
@@ -49,7 +49,7 @@ fn a_time_up_to_five_minutes_past_means_at_once() {
 }
 
 #[test]
-fn any_other_time_is_refused_with_what_would_be_accepted() {
+fn an_invalid_time_is_refused_with_the_accepted_values() {
     let server = TestServer::start();
     let mut lines = Vec::new();
     for given in [
@@ -77,11 +77,11 @@ fn any_other_time_is_refused_with_what_would_be_accepted() {
 }
 
 #[test]
-fn a_scheduled_email_waits_and_goes_out_when_its_time_has_come() {
+fn a_scheduled_email_is_sent_at_its_time() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
-    let waiting = server.get(&format!("/emails/{id}")).ok(200);
-    assert_body!(waiting);
+    let scheduled = server.get(&format!("/emails/{id}")).ok(200);
+    assert_body!(scheduled);
 
     server.advance(Duration::from_secs(3_599));
     server.send(&json!({}));
@@ -89,9 +89,9 @@ fn a_scheduled_email_waits_and_goes_out_when_its_time_has_come() {
     server.advance(Duration::from_secs(1));
 
     let email = server.wait_for(&id, "delivered");
-    let story: Vec<&Value> = email["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
-    assert_eq!(story, ["email.scheduled", "email.sent", "email.delivered"]);
-    assert_eq!(email["scheduled_at"], waiting["scheduled_at"]);
+    let timeline: Vec<&Value> = email["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
+    assert_eq!(timeline, ["email.scheduled", "email.sent", "email.delivered"]);
+    assert_eq!(email["scheduled_at"], scheduled["scheduled_at"]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_scheduled_email_survives_a_restart() {
 }
 
 #[test]
-fn an_email_whose_time_came_while_the_server_was_down_goes_out_at_the_start() {
+fn an_email_that_became_due_during_downtime_is_sent_at_the_start() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
 

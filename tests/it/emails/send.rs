@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{TestServer, assert_body, assert_lines, email};
 
 #[test]
-fn an_email_is_accepted_delivered_and_tells_its_story() {
+fn an_accepted_email_is_delivered_with_its_timeline() {
     let server = TestServer::start();
 
     let answer = server.post(
@@ -22,13 +22,13 @@ fn an_email_is_accepted_delivered_and_tells_its_story() {
     let sent = answer.ok(200);
     let email = server.wait_for(sent["id"].as_str().unwrap(), "delivered");
     assert_eq!(email["id"], sent["id"]);
-    let story: Vec<&Value> = email["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
-    assert_eq!(story, ["email.sent", "email.delivered"]);
+    let timeline: Vec<&Value> = email["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
+    assert_eq!(timeline, ["email.sent", "email.delivered"]);
     assert_body!(sent);
 }
 
 #[test]
-fn an_email_reads_back_as_it_was_given() {
+fn an_email_is_returned_with_the_given_fields() {
     let server = TestServer::start();
 
     let id = server.send(&json!({
@@ -42,12 +42,12 @@ fn an_email_reads_back_as_it_was_given() {
         "scheduled_at": "in 1 hour",
     }));
 
-    // Before anything happens to it: the timeline of several recipients has no fixed order.
+    // The email is read before its due time, because the timeline of several recipients has no fixed order.
     assert_body!(server.get(&format!("/emails/{id}")).ok(200));
 }
 
 #[test]
-fn a_minimal_email_reads_back_with_null_for_what_it_has_not() {
+fn a_minimal_email_is_returned_with_null_for_absent_fields() {
     let server = TestServer::start();
 
     let id = server.send(&json!({}));
@@ -56,7 +56,7 @@ fn a_minimal_email_reads_back_with_null_for_what_it_has_not() {
 }
 
 #[test]
-fn every_accepted_form_of_an_address_reads_back_in_one_form() {
+fn every_accepted_form_of_an_address_is_returned_in_one_form() {
     let server = TestServer::start();
     for (given, read) in [
         ("delivered@resend.dev", "delivered@resend.dev"),
@@ -76,7 +76,7 @@ fn every_accepted_form_of_an_address_reads_back_in_one_form() {
 }
 
 #[test]
-fn everything_that_is_not_exactly_one_mailbox_is_refused() {
+fn a_value_that_is_not_exactly_one_mailbox_is_refused() {
     let server = TestServer::start();
     let mut lines = Vec::new();
     for address in [
@@ -113,7 +113,7 @@ fn everything_that_is_not_exactly_one_mailbox_is_refused() {
 }
 
 #[test]
-fn a_required_field_that_is_absent_or_null_is_named() {
+fn an_absent_or_null_required_field_is_reported() {
     let server = TestServer::start();
     for (field, message) in [
         ("from", "Missing `from` field."),
@@ -128,13 +128,13 @@ fn a_required_field_that_is_absent_or_null_is_named() {
         server.post("/emails", &with_null).refused(422, "missing_required_field", message);
         server.post("/emails", &without).refused(422, "missing_required_field", message);
     }
-    let nobody = email(&json!({ "to": [] }));
-    server.post("/emails", &nobody).refused(422, "missing_required_field", "Missing `to` field.");
+    let empty = email(&json!({ "to": [] }));
+    server.post("/emails", &empty).refused(422, "missing_required_field", "Missing `to` field.");
     assert_eq!(server.stored_emails(), 0);
 }
 
 #[test]
-fn null_and_empty_optional_fields_count_as_absent() {
+fn a_null_or_empty_optional_field_equals_an_absent_field() {
     let server = TestServer::start();
 
     let id = server.send(&json!({
@@ -154,7 +154,7 @@ fn null_and_empty_optional_fields_count_as_absent() {
 }
 
 #[test]
-fn the_listed_headers_are_accepted() {
+fn the_permitted_headers_are_accepted() {
     let server = TestServer::start();
     for headers in [
         json!({ "X-Anything": "a", "x-lower": "b", "X-Entity-Ref-ID": "c" }),
@@ -171,7 +171,7 @@ fn the_listed_headers_are_accepted() {
 }
 
 #[test]
-fn every_other_header_is_refused_with_a_sentence_that_helps() {
+fn any_other_header_is_refused_with_the_reason() {
     let server = TestServer::start();
     let mut lines = Vec::new();
     for headers in [
@@ -212,7 +212,7 @@ fn every_other_header_is_refused_with_a_sentence_that_helps() {
 }
 
 #[test]
-fn no_field_that_reaches_a_header_takes_a_line_break() {
+fn a_line_break_in_a_field_of_a_header_is_refused() {
     let server = TestServer::start();
     for break_ in ["\r\n", "\n", "\r", "\u{0}", "\u{b}"] {
         let injected = format!("a{break_}Bcc: all@example.net");
@@ -235,7 +235,7 @@ fn no_field_that_reaches_a_header_takes_a_line_break() {
 }
 
 #[test]
-fn tags_and_subjects_keep_to_their_limits() {
+fn tags_and_subjects_over_the_limits_are_refused() {
     let server = TestServer::start();
     let tag = |name: &str, value: &str| json!([{ "name": name, "value": value }]);
     let many: Vec<Value> = (0..51).map(|n| json!({ "name": format!("t{n}"), "value": "1" })).collect();
@@ -274,7 +274,7 @@ fn a_sender_of_an_unverified_domain_is_refused() {
 }
 
 #[test]
-fn a_key_of_one_domain_sends_from_no_other() {
+fn a_key_of_one_domain_cannot_send_from_another_domain() {
     let server = TestServer::start_with(&["--domain", "example.com", "--domain", "other.example"]);
     let domain = server.domain_id("other.example");
     for permission in ["full_access", "sending_access"] {
@@ -305,7 +305,7 @@ fn templates_and_unknown_topics_are_refused() {
 }
 
 #[test]
-fn a_sending_key_sends() {
+fn a_sending_key_can_send_an_email() {
     let server = TestServer::start();
     let key = server.create_sending_key();
 

@@ -1,4 +1,4 @@
-//! Recipients whose outcome is known beforehand, and the ladder of statuses.
+//! Simulated recipients and the rank of statuses.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ fn statuses(email: &Value) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Returns the timeline: what happened, to whom.
-fn story(email: &Value) -> Vec<(&str, Vec<&str>)> {
+/// Returns the type and the recipients of each event in the timeline.
+fn timeline(email: &Value) -> Vec<(&str, Vec<&str>)> {
     let events = email["events"].as_array().unwrap();
     events
         .iter()
@@ -27,7 +27,7 @@ fn story(email: &Value) -> Vec<(&str, Vec<&str>)> {
 }
 
 #[test]
-fn every_simulated_recipient_has_its_outcome_at_both_domains_with_and_without_a_label() {
+fn a_simulated_recipient_has_its_outcome_at_both_domains_with_and_without_a_label() {
     let server = TestServer::start();
     for domain in ["resend.dev", "ringmail.test"] {
         for label in ["", "+order-7", "+a+b"] {
@@ -44,18 +44,18 @@ fn every_simulated_recipient_has_its_outcome_at_both_domains_with_and_without_a_
                 let email = server.wait_for(&id, status);
                 assert_eq!(statuses(&email), [(address.as_str(), status)]);
                 let expected: Vec<_> = events.into_iter().map(|event| (event, vec![address.as_str()])).collect();
-                assert_eq!(story(&email), expected);
+                assert_eq!(timeline(&email), expected);
             }
             let suppressed = email(&json!({ "to": format!("suppressed{label}@{domain}") }));
             let (name, message) = ("all_recipients_suppressed", "All recipients are suppressed");
             server.post("/emails", &suppressed).refused(422, name, message);
         }
     }
-    assert_eq!(server.suppressed_addresses(), Vec::<String>::new(), "no simulated recipient is ever listed");
+    assert_eq!(server.suppressed_addresses(), Vec::<String>::new(), "a simulated recipient is on the suppression list");
 }
 
 #[test]
-fn a_bounce_tells_what_the_server_said() {
+fn a_bounce_has_the_reply_of_the_server() {
     let server = TestServer::start();
 
     let id = server.send(&json!({ "to": "bounced@resend.dev" }));
@@ -65,7 +65,7 @@ fn a_bounce_tells_what_the_server_said() {
 }
 
 #[test]
-fn a_complaint_follows_the_delivery_and_suppresses_nobody() {
+fn a_simulated_complaint_follows_the_delivery_and_suppresses_no_address() {
     let server = TestServer::start();
 
     let id = server.send(&json!({ "to": "complained@resend.dev" }));
@@ -75,7 +75,7 @@ fn a_complaint_follows_the_delivery_and_suppresses_nobody() {
 }
 
 #[test]
-fn a_delayed_delivery_goes_on_when_its_time_has_come() {
+fn a_delayed_delivery_is_attempted_again_at_its_due_time() {
     let server = TestServer::start();
     let id = server.send(&json!({ "to": "delayed@resend.dev" }));
     server.wait_for(&id, "delivery_delayed");
@@ -95,12 +95,12 @@ fn a_delayed_delivery_survives_a_restart() {
     server.advance(Duration::from_secs(120));
 
     let email = server.wait_for(&id, "delivered");
-    let events: Vec<&str> = story(&email).iter().map(|(event, _)| *event).collect();
+    let events: Vec<&str> = timeline(&email).iter().map(|(event, _)| *event).collect();
     assert_eq!(events, ["email.sent", "email.delivery_delayed", "email.delivered"]);
 }
 
 #[test]
-fn each_of_several_recipients_has_its_own_outcome_and_the_email_shows_the_highest() {
+fn each_recipient_has_its_own_outcome_and_the_email_shows_the_highest_rank() {
     let server = TestServer::start();
     let to = ["delivered@resend.dev", "bounced@resend.dev", "delayed@resend.dev"];
 
@@ -120,20 +120,20 @@ fn each_of_several_recipients_has_its_own_outcome_and_the_email_shows_the_highes
     ];
     assert_eq!(statuses(&email), expected);
     assert_eq!(email["last_event"], "complained");
-    for (event, about) in story(&email) {
+    for (event, recipients) in timeline(&email) {
         match event {
             "email.sent" => {}
-            "email.delivered" => assert!(!about.contains(&"bounced@resend.dev"), "{about:?}"),
-            "email.bounced" => assert_eq!(about, ["bounced@resend.dev"]),
-            "email.complained" => assert_eq!(about, ["complained@resend.dev"]),
-            "email.delivery_delayed" => assert_eq!(about, ["delayed@resend.dev"]),
+            "email.delivered" => assert!(!recipients.contains(&"bounced@resend.dev"), "{recipients:?}"),
+            "email.bounced" => assert_eq!(recipients, ["bounced@resend.dev"]),
+            "email.complained" => assert_eq!(recipients, ["complained@resend.dev"]),
+            "email.delivery_delayed" => assert_eq!(recipients, ["delayed@resend.dev"]),
             other => panic!("{other}"),
         }
     }
 }
 
 #[test]
-fn a_late_outcome_never_lowers_the_status() {
+fn a_later_event_of_lower_rank_does_not_change_the_status() {
     let server = TestServer::start();
     let id = server.send(&json!({ "to": ["bounced@resend.dev", "delayed@resend.dev"] }));
     let delayed = |email: &Value| statuses(email)[1].1 == "delivery_delayed";
@@ -146,9 +146,8 @@ fn a_late_outcome_never_lowers_the_status() {
 }
 
 #[test]
-fn a_simulated_outcome_does_not_depend_on_where_mail_goes() {
-    // Direct delivery through a name server that nobody runs: anything that touched the network
-    // would be delayed.
+fn a_simulated_outcome_is_the_same_with_every_transport() {
+    // No DNS server or smarthost listens on this port, so a delivery over the network would be delayed.
     for flags in [
         &["--delivery", "direct", "--resolver", "127.0.0.1:9"][..],
         &["--delivery", "relay", "--relay", "smtp://127.0.0.1:9"],

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_scheduled_email_goes_out_at_its_new_time_and_not_at_its_old_one() {
+fn a_rescheduled_email_is_sent_at_the_new_time_only() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
     let path = format!("/emails/{id}");
@@ -16,7 +16,7 @@ fn a_scheduled_email_goes_out_at_its_new_time_and_not_at_its_old_one() {
 
     assert_eq!(server.get(&path).ok(200)["scheduled_at"], "2026-01-05T12:00:00.000Z");
     server.advance(Duration::from_secs(2 * 3_600));
-    // Whatever was due has gone out by the time an email accepted later has.
+    // The delivery of an email that was accepted later shows that all due emails are sent.
     let later = server.send(&json!({}));
     server.wait_for(&later, "delivered");
     assert_eq!(server.get(&path).ok(200)["last_event"], "scheduled");
@@ -26,7 +26,7 @@ fn a_scheduled_email_goes_out_at_its_new_time_and_not_at_its_old_one() {
 }
 
 #[test]
-fn a_scheduled_email_can_be_brought_forward() {
+fn a_scheduled_email_can_be_rescheduled_to_an_earlier_time() {
     let server = TestServer::start();
     let id =
         server.send(&json!({ "scheduled_at": "in 20 days", "to": ["delivered@resend.dev", "bounced@resend.dev"] }));
@@ -39,7 +39,7 @@ fn a_scheduled_email_can_be_brought_forward() {
 }
 
 #[test]
-fn a_new_time_of_now_sends_at_once() {
+fn an_email_rescheduled_to_the_past_is_sent_immediately() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
 
@@ -61,7 +61,7 @@ fn a_new_time_survives_a_restart() {
 }
 
 #[test]
-fn a_new_time_keeps_to_the_rules_of_a_send() {
+fn an_update_checks_the_time_like_a_send() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
     for time in ["2026-01-05T08:00:00Z", "in 31 days", "whenever", ""] {
@@ -77,7 +77,7 @@ fn a_new_time_keeps_to_the_rules_of_a_send() {
 }
 
 #[test]
-fn nothing_but_the_time_can_be_changed() {
+fn only_the_time_can_be_changed() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
 
@@ -88,7 +88,7 @@ fn nothing_but_the_time_can_be_changed() {
 }
 
 #[test]
-fn an_email_that_is_not_scheduled_keeps_its_time() {
+fn an_email_that_is_not_scheduled_cannot_be_rescheduled() {
     let server = TestServer::start();
     let delivered = server.send(&json!({}));
     server.wait_for(&delivered, "delivered");
@@ -105,7 +105,7 @@ fn an_email_that_is_not_scheduled_keeps_its_time() {
 }
 
 #[test]
-fn a_sending_key_reschedules() {
+fn a_sending_key_can_reschedule_an_email() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
 
