@@ -1,5 +1,5 @@
-//! Erasing an address from everything that is kept, over a running instance.
+//! Erasure of an address from all data of a team, on a running instance.
 
-mod everywhere;
+mod pending_emails;
 mod suppression;
-mod waiting;
+mod tables;

@@ -5,13 +5,13 @@ use serde_json::json;
 use crate::support::{TestServer, email};
 
 #[test]
-fn an_erased_address_blocks_on_and_reads_by_its_id_alone() {
+fn an_erased_suppression_still_applies_and_is_found_only_by_id() {
     let server = TestServer::start();
-    let list = |origin: &str| {
+    let suppress = |origin: &str| {
         let entry = server.post("/suppressions", &json!({ "email": "ada@example.net", "origin": origin })).ok(201);
         (entry["id"].as_str().unwrap().to_owned(), entry["email"].clone())
     };
-    let (id, _) = list("manual");
+    let (id, _) = suppress("manual");
 
     server.erase(&["Ada@example.net"]);
 
@@ -25,7 +25,7 @@ fn an_erased_address_blocks_on_and_reads_by_its_id_alone() {
     assert_eq!(server.get("/suppressions?origin=manual").ok(200)["data"], json!([]));
     let refused = server.post("/emails", &email(&json!({ "to": "ada@example.net" })));
     refused.refused(422, "all_recipients_suppressed", "All recipients are suppressed");
-    assert_eq!(list("bounce"), (id.clone(), json!("[erased]")), "listing it again brings nothing back");
+    assert_eq!(suppress("bounce"), (id.clone(), json!("[erased]")), "adding the address again restored it");
     server.delete(&format!("/suppressions/{id}")).ok(200);
     server.send(&json!({ "to": "ada@example.net" }));
 }

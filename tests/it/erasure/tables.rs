@@ -1,4 +1,4 @@
-//! After an erasure no table holds the address, sealed or not.
+//! After an erasure, no table and no captured message contains the address.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use crate::support::TestServer;
 
 const ADDRESS: &str = "Ada.Lovelace@Example.NET";
 
-/// Returns the tables of a store whose keys or values mention a text, in any letters.
+/// Returns the names of the tables whose keys or values contain `text`, ignoring case. Does not open sealed values.
 pub(super) fn tables_that_mention(directory: &Path, text: &str) -> Vec<String> {
     let database = redb::Database::open(directory.join(ringmail::store::FILE_NAME)).unwrap();
     let tx = database.begin_read().unwrap();
-    let wanted = text.to_lowercase();
+    let lower_text = text.to_lowercase();
     let mut found = Vec::new();
     let mut rows = 0;
     for handle in tx.list_tables().unwrap() {
@@ -21,19 +21,19 @@ pub(super) fn tables_that_mention(directory: &Path, text: &str) -> Vec<String> {
         for row in table.iter().unwrap() {
             let (key, value) = row.unwrap();
             let bytes = [key.value(), value.value()].concat();
-            if String::from_utf8_lossy(&bytes).to_lowercase().contains(&wanted) {
+            if String::from_utf8_lossy(&bytes).to_lowercase().contains(&lower_text) {
                 found.push(handle.name().to_owned());
             }
             rows += 1;
         }
     }
-    assert!(rows > 10, "the store holds something");
+    assert!(rows > 10, "the store has too few rows: {rows}");
     found.sort();
     found.dedup();
     found
 }
 
-/// Waits until every recipient of an email has been delivered to.
+/// Sends an email and waits until every recipient has the status `delivered`. Returns the id.
 fn deliver(server: &TestServer, fields: &Value) -> String {
     let id = server.send(fields);
     server.wait_until(&id, "every delivery", |email| {
@@ -42,12 +42,13 @@ fn deliver(server: &TestServer, fields: &Value) -> String {
     id
 }
 
-/// An instance that has the address in every place the API can bring it to.
-fn filled() -> (TestServer, [String; 3]) {
+/// Starts a server with the address in every table that the API can store it in. Returns the ids of three emails:
+/// to the address, to the address and others, and to another recipient.
+fn server_with_address() -> (TestServer, [String; 3]) {
     let server = TestServer::start();
     let contact = json!({ "email": ADDRESS, "first_name": "Ada", "last_name": "Lovelace", "unsubscribed": true });
     server.post("/contacts", &contact).ok(201);
-    let alone = deliver(
+    let only_to_address = deliver(
         &server,
         &json!({
             "to": format!("\"Lovelace, Ada\" <{ADDRESS}>"),
@@ -65,18 +66,18 @@ fn filled() -> (TestServer, [String; 3]) {
     );
     let unrelated = deliver(&server, &json!({ "to": "bob@example.net" }));
     server.post("/suppressions", &json!({ "email": ADDRESS, "origin": "unsubscribe" })).ok(201);
-    (server, [alone, shared, unrelated])
+    (server, [only_to_address, shared, unrelated])
 }
 
 #[test]
-fn the_address_is_found_all_over_before_an_erasure_and_nowhere_after_it() {
-    let (server, _) = filled();
+fn no_table_contains_the_address_after_an_erasure() {
+    let (server, _) = server_with_address();
     let before = tables_that_mention(server.into_directory().path(), ADDRESS);
     let expected =
         ["attempts-1", "audience_events-1", "captured-1", "contacts-1", "emails-1", "events-1", "suppressions-1"];
     assert_eq!(before, expected);
 
-    let (server, _) = filled();
+    let (server, _) = server_with_address();
     server.delete("/contacts/ADA.LOVELACE@example.net?erase=true").ok(200);
     server.wait_for_erasures(0);
     let messages = server.captured_messages();
@@ -93,22 +94,22 @@ fn the_address_is_found_all_over_before_an_erasure_and_nowhere_after_it() {
 }
 
 #[test]
-fn emails_read_without_the_address_and_otherwise_as_before() {
-    let (server, [alone, shared, unrelated]) = filled();
-    let untouched = server.get(&format!("/emails/{unrelated}")).ok(200);
+fn an_erasure_replaces_only_the_address_in_emails() {
+    let (server, [only_to_address, shared, unrelated]) = server_with_address();
+    let unrelated_before = server.get(&format!("/emails/{unrelated}")).ok(200);
     let shared_before = server.get(&format!("/emails/{shared}")).ok(200);
 
     server.erase(&[ADDRESS]);
 
-    let email = server.get(&format!("/emails/{alone}")).ok(200);
+    let email = server.get(&format!("/emails/{only_to_address}")).ok(200);
     assert_eq!((&email["to"], &email["subject"]), (&json!(["[erased]"]), &json!("[erased]")));
     assert_eq!((&email["html"], &email["text"]), (&Value::Null, &Value::Null));
     assert_eq!(email["attachments"][0]["filename"], "[erased]");
     assert_eq!(email["recipients"], json!([{ "email": "[erased]", "last_event": "delivered" }]));
     assert!(email["events"].as_array().unwrap().iter().all(|event| event["to"] == json!(["[erased]"])), "{email}");
-    assert!(!server.has_content(&alone));
+    assert!(!server.has_content(&only_to_address));
     let attachment = email["attachments"][0]["id"].as_str().unwrap();
-    let purged = server.get(&format!("/emails/{alone}/attachments/{attachment}")).refusal();
+    let purged = server.get(&format!("/emails/{only_to_address}/attachments/{attachment}")).refusal();
     assert!(purged.starts_with("410 attachments_purged"), "{purged}");
 
     let email = server.get(&format!("/emails/{shared}")).ok(200);
@@ -116,13 +117,13 @@ fn emails_read_without_the_address_and_otherwise_as_before() {
     assert_eq!(email["bcc"], json!(["[erased]"]));
     assert_eq!(email["reply_to"], json!(["[erased]", "Answers <answers@example.com>"]));
     assert_eq!(email["text"], shared_before["text"]);
-    assert_eq!(server.get(&format!("/emails/{unrelated}")).ok(200), untouched);
+    assert_eq!(server.get(&format!("/emails/{unrelated}")).ok(200), unrelated_before);
     assert_eq!(server.get("/emails").ok(200)["data"].as_array().unwrap().len(), 3);
-    server.delete(&format!("/emails/{alone}")).ok(200);
+    server.delete(&format!("/emails/{only_to_address}")).ok(200);
 }
 
 #[test]
-fn an_address_is_erased_after_its_contact_has_gone() {
+fn an_address_can_be_erased_after_its_contact_is_deleted() {
     let server = TestServer::start();
     let sent = ["ada", "bob"].map(|name| deliver(&server, &json!({ "to": format!("{name}@example.net") })));
     server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
@@ -137,13 +138,13 @@ fn an_address_is_erased_after_its_contact_has_gone() {
 
     let to = sent.map(|id| server.get(&format!("/emails/{id}")).ok(200)["to"][0].clone());
     assert_eq!(to, ["[erased]", "bob@example.net"]);
-    // Without the word, nothing is.
+    // Without `erase`, the removal requests no erasure.
     server.post("/contacts/batch/remove", &json!({ "emails": ["bob@example.net"] })).ok(200);
     assert_eq!(server.pending_erasures(), 0);
 }
 
 #[test]
-fn contacts_removed_together_are_erased_together_and_only_when_that_is_asked_for() {
+fn a_batch_removal_erases_its_contacts_only_if_requested() {
     let server = TestServer::start();
     let sent = ["ada", "bob", "eve"].map(|name| {
         server.post("/contacts", &json!({ "email": format!("{name}@example.net") })).ok(201);
@@ -162,20 +163,20 @@ fn contacts_removed_together_are_erased_together_and_only_when_that_is_asked_for
     assert_eq!(to, ["[erased]", "[erased]", "eve@example.net"]);
     let payloads = server.audience_events();
     let deleted = payloads.iter().filter(|event| event["type"] == "contact.deleted");
-    let told: Vec<&Value> = deleted.map(|event| &event["data"]["email"]).collect();
-    assert_eq!(told, ["eve@example.net", "[erased]", "[erased]"]);
-    // Added again, it is a new contact with an address.
+    let addresses: Vec<&Value> = deleted.map(|event| &event["data"]["email"]).collect();
+    assert_eq!(addresses, ["eve@example.net", "[erased]", "[erased]"]);
+    // A new contact with the erased address keeps its address.
     let added = server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
     assert_eq!(server.get(&format!("/contacts/{}", added["id"].as_str().unwrap())).ok(200)["email"], "ada@example.net");
 }
 
 #[test]
-fn another_team_keeps_what_it_knows_of_the_address() {
-    let (server, _) = filled();
+fn an_erasure_leaves_the_data_of_another_team_unchanged() {
+    let (server, _) = server_with_address();
     let other = server.other_team("Other", "other.example");
     let theirs = other.send(&json!({ "to": ADDRESS }));
     let path = format!("/emails/{theirs}");
-    // A suppression would stop what has not gone out.
+    // The email is delivered first, because the suppression would stop it.
     other.wait_for(&theirs, "delivered");
     other.post("/suppressions", &json!({ "email": ADDRESS })).ok(201);
     let before = [other.get(&path).ok(200), other.get("/suppressions").ok(200)];
@@ -184,6 +185,6 @@ fn another_team_keeps_what_it_knows_of_the_address() {
 
     assert_eq!([other.get(&path).ok(200), other.get("/suppressions").ok(200)], before);
     assert!(before[0]["to"][0] == "Ada.Lovelace@example.net");
-    let kept = server.captured_messages();
-    assert!(kept.iter().any(|(envelope, _)| envelope.recipients == ["Ada.Lovelace@example.net"]));
+    let messages = server.captured_messages();
+    assert!(messages.iter().any(|(envelope, _)| envelope.recipients == ["Ada.Lovelace@example.net"]));
 }
