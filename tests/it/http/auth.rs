@@ -1,4 +1,4 @@
-//! Who may call what: the key, its form, its permission, on every route of the description.
+//! Authentication and permissions on every route of the OpenAPI document.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn call(server: &TestServer, route: &Route, key: &str, headers: &[(&str, &str)])
 }
 
 #[test]
-fn every_route_needs_a_key() {
+fn every_route_requires_a_key() {
     let server = TestServer::start();
     for route in every_route(&server) {
         call(&server, &route, "", &[]).refused(401, "missing_api_key", MISSING);
@@ -24,7 +24,7 @@ fn every_route_needs_a_key() {
 }
 
 #[test]
-fn every_route_needs_a_key_that_exists() {
+fn every_route_refuses_an_unknown_key() {
     let server = TestServer::start();
     let unknown = format!("rm_{}", "A".repeat(32));
     for route in every_route(&server) {
@@ -33,14 +33,14 @@ fn every_route_needs_a_key_that_exists() {
 }
 
 #[test]
-fn a_sending_key_does_nothing_but_send_reschedule_and_cancel() {
+fn a_sending_key_can_only_send_reschedule_and_cancel() {
     let server = TestServer::start();
     let key = server.create_sending_key();
-    let may = ["POST /emails", "POST /emails/batch", "PATCH /emails/{id}", "POST /emails/{id}/cancel"];
+    let permitted = ["POST /emails", "POST /emails/batch", "PATCH /emails/{id}", "POST /emails/{id}/cancel"];
     for route in every_route(&server) {
         let answer = call(&server, &route, &key, &[]);
 
-        if may.contains(&route.to_string().as_str()) {
+        if permitted.contains(&route.to_string().as_str()) {
             assert!(answer.status == 200 || answer.status == 404, "{route}: {}", answer.json);
         } else {
             answer.refused(403, "restricted_api_key", RESTRICTED);
@@ -49,7 +49,7 @@ fn a_sending_key_does_nothing_but_send_reschedule_and_cancel() {
 }
 
 #[test]
-fn anything_but_a_bearer_token_is_a_missing_key() {
+fn a_header_without_a_bearer_token_is_a_missing_key() {
     let server = TestServer::start();
     let basic = format!("Basic {}", server.key());
     for value in [basic.as_str(), "Bearer", "Bearer ", server.key(), "", "bearer"] {
@@ -60,7 +60,7 @@ fn anything_but_a_bearer_token_is_a_missing_key() {
 }
 
 #[test]
-fn the_scheme_is_read_in_any_case() {
+fn the_scheme_ignores_case() {
     let server = TestServer::start();
     for scheme in ["bearer", "BEARER", "Bearer "] {
         let value = format!("{scheme} {}", server.key());
@@ -70,7 +70,7 @@ fn the_scheme_is_read_in_any_case() {
 }
 
 #[test]
-fn a_malformed_key_is_an_invalid_one() {
+fn a_malformed_key_is_invalid() {
     let server = TestServer::start();
     let key = server.key().to_owned();
     let foreign = format!("re_{}", &key[3..]);
@@ -84,7 +84,7 @@ fn a_malformed_key_is_an_invalid_one() {
 }
 
 #[test]
-fn a_key_of_one_domain_reads_what_its_team_has() {
+fn a_key_of_one_domain_can_read_all_emails_of_its_team() {
     let server = TestServer::start();
     let domain = server.domain_id("example.com");
     let key = server.create_key(&json!({ "name": "Scoped", "domain_id": domain }));

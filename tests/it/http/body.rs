@@ -9,9 +9,9 @@ fn post(server: &TestServer, path: &str, body: &[u8]) -> ApiResponse {
 }
 
 #[test]
-fn what_is_not_json_is_malformed() {
+fn a_body_that_is_not_json_is_malformed() {
     let server = TestServer::start();
-    let whole = email(&json!({})).to_string();
+    let complete = email(&json!({})).to_string();
     let deep_array = "[".repeat(100_000);
     let deep_object = r#"{"headers":"#.repeat(20_000);
     let deep_tag = format!(r#"{{"template":{}"#, "[".repeat(100_000));
@@ -20,8 +20,8 @@ fn what_is_not_json_is_malformed() {
         b"".as_slice(),
         b" ",
         b"{",
-        &whole.as_bytes()[..whole.len() - 1],
-        &whole.as_bytes()[..whole.len() / 2],
+        &complete.as_bytes()[..complete.len() - 1],
+        &complete.as_bytes()[..complete.len() / 2],
         b"{\"from\": \"a\xff\"}",
         b"\xef\xbb\xbf{}",
         b"{\"from\": \"\\ud800\"}",
@@ -38,7 +38,7 @@ fn what_is_not_json_is_malformed() {
         for path in ["/emails", "/emails/batch", "/api-keys"] {
             let refused = post(&server, path, body).refusal();
 
-            // A body may also be of the wrong shape before it stops being JSON.
+            // The type of a value can be wrong before the position where the JSON becomes malformed.
             let shown = String::from_utf8_lossy(&body[..body.len().min(40)]).into_owned();
             assert!(refused.starts_with("400 validation_error") || refused.starts_with("422"), "{shown}: {refused}");
             assert!(refused.len() < 500, "{refused}");
@@ -52,7 +52,7 @@ fn what_is_not_json_is_malformed() {
 }
 
 #[test]
-fn a_body_is_an_object_and_nothing_else() {
+fn a_body_that_is_not_an_object_is_refused() {
     let server = TestServer::start();
     let positional = json!([
         "hello@example.com",
@@ -92,7 +92,7 @@ fn a_body_is_an_object_and_nothing_else() {
 }
 
 #[test]
-fn an_unknown_field_is_named_with_those_that_there_are() {
+fn an_unknown_field_is_reported_with_the_known_fields() {
     let server = TestServer::start();
     let mut lines = Vec::new();
     for (path, body) in [
@@ -118,7 +118,7 @@ fn an_unknown_field_is_named_with_those_that_there_are() {
 }
 
 #[test]
-fn a_field_that_stands_twice_is_refused() {
+fn a_duplicate_field_is_refused() {
     let server = TestServer::start();
     for (path, body, field) in [
         ("/emails", r#"{"from":"hello@example.com","to":"a@b.co","to":"c@d.co","subject":"s","text":"t"}"#, "to"),
@@ -144,7 +144,7 @@ fn a_field_that_stands_twice_is_refused() {
 }
 
 #[test]
-fn a_body_is_read_as_json_whatever_type_it_names() {
+fn the_content_type_of_a_body_is_ignored() {
     let server = TestServer::start();
     let body = email(&json!({})).to_string();
     for content_type in ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-8"] {
@@ -156,12 +156,12 @@ fn a_body_is_read_as_json_whatever_type_it_names() {
 }
 
 #[test]
-fn an_announced_body_that_is_too_large_is_refused_before_it_is_read() {
+fn a_body_with_a_too_large_content_length_is_refused_unread() {
     let server = TestServer::start_with(&["--body-mb", "1"]);
     for path in ["/emails", "/emails/batch"] {
-        for (announced, sent) in [(1_048_577_u64, 1_048_577), (1 << 40, 10)] {
+        for (content_length, sent) in [(1_048_577_u64, 1_048_577), (1 << 40, 10)] {
             let head = server.raw_request_head("POST", path);
-            let request = format!("{head}content-length: {announced}\r\n\r\n{}", " ".repeat(sent));
+            let request = format!("{head}content-length: {content_length}\r\n\r\n{}", " ".repeat(sent));
 
             let answer = server.send_raw(request.as_bytes());
 
@@ -172,7 +172,7 @@ fn an_announced_body_that_is_too_large_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_chunked_body_is_refused_once_it_has_grown_too_large() {
+fn a_chunked_body_over_the_limit_is_refused() {
     let server = TestServer::start_with(&["--body-mb", "1"]);
     let chunk = format!("{:x}\r\n{}\r\n", 65_536, " ".repeat(65_536));
     let request = format!(
@@ -187,7 +187,7 @@ fn a_chunked_body_is_refused_once_it_has_grown_too_large() {
 }
 
 #[test]
-fn a_chunked_body_within_the_limit_is_a_body_like_any_other() {
+fn a_chunked_body_within_the_limit_is_accepted() {
     let server = TestServer::start();
     let body = email(&json!({})).to_string();
     let (first, second) = body.split_at(20);
@@ -204,7 +204,7 @@ fn a_chunked_body_within_the_limit_is_a_body_like_any_other() {
 }
 
 #[test]
-fn a_body_without_emails_keeps_to_a_smaller_limit() {
+fn a_body_of_a_route_without_emails_has_a_smaller_limit() {
     let server = TestServer::start();
     let large = json!({ "name": "n".repeat(4 << 20) }).to_string();
 
@@ -216,7 +216,7 @@ fn a_body_without_emails_keeps_to_a_smaller_limit() {
 }
 
 #[test]
-fn a_body_that_breaks_off_stores_nothing() {
+fn a_truncated_body_stores_nothing() {
     let server = TestServer::start();
     let body = email(&json!({})).to_string();
     for framing in [
@@ -234,34 +234,34 @@ fn a_body_that_breaks_off_stores_nothing() {
 }
 
 #[test]
-fn all_bodies_together_keep_to_their_budget() {
+fn request_bodies_over_the_shared_budget_are_refused() {
     let server = TestServer::start_with(&["--body-mb", "1", "--body-budget-mb", "1"]);
-    let held = server.block_commits();
+    let blocked = server.block_commits();
     let large = email(&json!({ "text": "t".repeat(700_000) })).to_string();
     let send = || post(&server, "/emails", large.as_bytes());
 
-    // Neither can be committed, and the budget has no room for both.
+    // Neither request can commit, and the budget is too small for both bodies.
     let (refused, other) = std::thread::scope(|scope| {
-        let (answered_tx, answered) = std::sync::mpsc::channel();
+        let (responses_tx, responses) = std::sync::mpsc::channel();
         for _ in 0..2 {
-            let answered_tx = answered_tx.clone();
-            scope.spawn(move || answered_tx.send(send()).expect("the test waits for both"));
+            let responses_tx = responses_tx.clone();
+            scope.spawn(move || responses_tx.send(send()).expect("the test waits for both responses"));
         }
-        let first = answered.recv().expect("one is answered");
-        drop(held);
-        (first, answered.recv().expect("the other is answered"))
+        let first = responses.recv().expect("the first response");
+        drop(blocked);
+        (first, responses.recv().expect("the second response"))
     });
 
     assert_eq!(refused.header("retry-after"), Some("1"));
     let message = "The server has too many request bodies in hand. Try again in a moment.";
     refused.refused(503, "service_unavailable", message);
-    // Two bodies that grow side by side may both find the budget spent.
+    // If both bodies grow at the same time, both requests can exceed the budget.
     assert!(other.status == 200 || other.status == 503, "{}", other.json);
     send().ok(200);
 }
 
 #[test]
-fn a_client_that_sends_all_of_a_body_that_is_too_large_reads_the_refusal() {
+fn a_client_that_sends_all_of_a_too_large_body_gets_the_error() {
     let server = TestServer::start_with(&["--body-mb", "1"]);
     let large = email(&json!({ "text": "t".repeat(8 << 20) })).to_string();
 

@@ -1,4 +1,4 @@
-//! Which web pages may call the API.
+//! Cross-origin requests (CORS).
 
 use crate::support::TestServer;
 
@@ -9,7 +9,7 @@ const PREFLIGHT: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn no_page_may_unless_the_operator_says_so() {
+fn no_origin_is_allowed_by_default() {
     let server = TestServer::start();
 
     let answer = server.call("GET", "/emails", server.key(), &[("origin", "https://app.example.com")], None);
@@ -21,7 +21,7 @@ fn no_page_may_unless_the_operator_says_so() {
 }
 
 #[test]
-fn a_listed_origin_may_and_another_may_not() {
+fn only_a_configured_origin_is_allowed() {
     let server = TestServer::start_with(&["--cors-origins", "https://app.example.com,https://b.example.com"]);
 
     let preflight = server.call("OPTIONS", "/emails", "", &PREFLIGHT, None);
@@ -34,7 +34,7 @@ fn a_listed_origin_may_and_another_may_not() {
         assert_eq!(preflight.header(name), Some(value), "{name}");
     }
     preflight.ok(200);
-    // An error can be read by the page too, and so can its headers.
+    // The page can also read an error and its headers.
     let refused = server.call("GET", "/emails", "", &[("origin", "https://b.example.com")], None);
     assert_eq!(refused.header("access-control-allow-origin"), Some("https://b.example.com"));
     assert!(refused.header("access-control-expose-headers").unwrap().contains("x-request-id"));
@@ -48,7 +48,7 @@ fn a_listed_origin_may_and_another_may_not() {
 }
 
 #[test]
-fn a_star_opens_the_api_to_every_origin_and_still_asks_for_a_key() {
+fn a_star_allows_every_origin_and_still_requires_a_key() {
     let server = TestServer::start_with(&["--cors-origins", "*"]);
     for path in ["/emails", "/nothing"] {
         let answer = server.call("GET", path, "", &[("origin", "https://any.example")], None);

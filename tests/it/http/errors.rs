@@ -1,4 +1,4 @@
-//! The shape of errors, and the order in which a request is checked.
+//! The fields of errors and the order of the checks of a request.
 
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn a_route_that_does_not_exist_is_not_found_with_or_without_a_key() {
 }
 
 #[test]
-fn a_method_that_a_route_has_not_is_not_allowed_with_or_without_a_key() {
+fn an_unsupported_method_is_not_allowed_with_or_without_a_key() {
     let server = TestServer::start();
     let (status, name, message) = WRONG_METHOD;
     let id = "0190a6c0-0000-7000-8000-000000000001";
@@ -57,14 +57,14 @@ fn a_method_that_a_route_has_not_is_not_allowed_with_or_without_a_key() {
 }
 
 #[test]
-fn a_request_is_checked_route_first_then_method_key_permission_rate_and_body() {
+fn route_method_key_permission_rate_and_body_are_checked_in_order() {
     let server = TestServer::start_with(&["--rate-limit", "1"]);
     let sending = server.create_sending_key();
     server.advance(std::time::Duration::from_secs(1));
-    let broken = Some(b"{broken".as_slice());
-    let call = |method: &str, path: &str, key: &str| server.call(method, path, key, &[], broken).refusal();
+    let malformed = Some(b"{broken".as_slice());
+    let call = |method: &str, path: &str, key: &str| server.call(method, path, key, &[], malformed).refusal();
 
-    // Each request breaks every rule from its own on.
+    // Each request fails the check of its error and all later checks.
     assert!(call("POST", "/nothing?x=1", "").starts_with("404 not_found"));
     assert!(call("PUT", "/emails?x=1", "").starts_with("405 method_not_allowed"));
     assert!(call("POST", "/emails?x=1", "").starts_with("401 missing_api_key"));
@@ -78,19 +78,19 @@ fn a_request_is_checked_route_first_then_method_key_permission_rate_and_body() {
 }
 
 #[test]
-fn the_php_sdk_finds_an_error_key_and_nobody_else_does() {
+fn only_the_php_sdk_gets_an_error_field() {
     let server = TestServer::start();
-    let agent = |agent: &str| {
+    let error_for = |agent: &str| {
         let headers = [("user-agent", agent)];
         server.call("POST", "/emails", server.key(), &headers, Some(b"{}")).json
     };
     let plain = json!({ "statusCode": 422, "name": "missing_required_field", "message": "Missing `from` field." });
-    let mut doubled = plain.clone();
-    doubled["error"] = plain.clone();
+    let mut with_error_field = plain.clone();
+    with_error_field["error"] = plain.clone();
 
-    assert_eq!(agent("resend-php/0.15.2"), doubled);
+    assert_eq!(error_for("resend-php/0.15.2"), with_error_field);
     for other in ["resend-node:6.0.0", "resend-python/2.0", "curl/8 resend-php/1", "Resend-PHP", ""] {
-        assert_eq!(agent(other), plain, "{other}");
+        assert_eq!(error_for(other), plain, "{other}");
     }
     let headers = [("user-agent", "resend-php/0.15.2")];
     for (method, path, key, status) in [
@@ -108,7 +108,7 @@ fn the_php_sdk_finds_an_error_key_and_nobody_else_does() {
 }
 
 #[test]
-fn success_bodies_never_have_a_status_code() {
+fn a_successful_response_has_no_status_code_field() {
     let server = TestServer::start();
     let sent = server.post("/emails", &email(&json!({}))).ok(200);
     let id = sent["id"].as_str().unwrap().to_owned();
@@ -119,7 +119,7 @@ fn success_bodies_never_have_a_status_code() {
 }
 
 #[test]
-fn every_answer_has_a_request_id_of_its_own() {
+fn every_response_has_its_own_request_id() {
     let server = TestServer::start();
     let mut seen = std::collections::HashSet::new();
     for (method, path, key) in [
@@ -142,7 +142,7 @@ fn every_answer_has_a_request_id_of_its_own() {
 }
 
 #[test]
-fn the_health_answer_needs_no_key() {
+fn the_health_check_requires_no_key() {
     let server = TestServer::start();
 
     assert_eq!(server.call("GET", "/health", "", &[], None).ok(200), json!({ "ok": true }));

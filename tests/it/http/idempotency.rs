@@ -20,7 +20,7 @@ fn send_one(server: &TestServer, key: &str, fields: &Value) -> ApiResponse {
 }
 
 #[test]
-fn the_same_request_twice_is_one_email() {
+fn a_repeated_request_sends_one_email() {
     let server = TestServer::start();
 
     let first = send_one(&server, "order-7", &json!({})).ok(200);
@@ -31,7 +31,7 @@ fn the_same_request_twice_is_one_email() {
 }
 
 #[test]
-fn the_order_of_keys_white_space_escapes_and_nulls_make_no_other_request() {
+fn key_order_white_space_escapes_and_nulls_do_not_change_the_payload() {
     let server = TestServer::start();
     let id = send(
         &server,
@@ -64,7 +64,7 @@ fn another_payload_under_the_same_key_is_a_conflict() {
 }
 
 #[test]
-fn a_key_belongs_to_its_team_and_route() {
+fn a_key_is_valid_for_its_team_and_route() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
     send_one(&server, "k", &json!({})).ok(200);
@@ -73,7 +73,7 @@ fn a_key_belongs_to_its_team_and_route() {
     send(&server, "/emails/batch", "k", &batch).ok(200);
     let theirs = email(&json!({ "from": "hello@other.example" })).to_string();
     server.call("POST", "/emails", other.key(), &[("idempotency-key", "k")], Some(theirs.as_bytes())).ok(200);
-    // Another key of the same team repeats the same request.
+    // The idempotency key is the same for another API key of the team.
     let second = server.create_key(&json!({ "name": "Second" }));
     let body = email(&json!({})).to_string();
     server.call("POST", "/emails", &second, &[("idempotency-key", "k")], Some(body.as_bytes())).ok(200);
@@ -82,7 +82,7 @@ fn a_key_belongs_to_its_team_and_route() {
 }
 
 #[test]
-fn a_batch_is_repeated_whole_with_what_it_refused() {
+fn a_repeated_batch_has_the_same_response_with_its_errors() {
     let server = TestServer::start();
     let batch = json!([email(&json!({})), email(&json!({ "to": "nobody" })), email(&json!({}))]).to_string();
     let headers = [("idempotency-key", "k"), ("x-batch-validation", "permissive")];
@@ -99,7 +99,7 @@ fn a_batch_is_repeated_whole_with_what_it_refused() {
 }
 
 #[test]
-fn a_refused_request_frees_its_key() {
+fn a_refused_request_releases_its_key() {
     let server = TestServer::start();
     for refused in [
         json!({ "to": "nobody" }),
@@ -143,7 +143,7 @@ fn a_key_expires_after_a_day() {
 }
 
 #[test]
-fn a_repeat_answers_as_before_whatever_has_changed_since() {
+fn a_repeated_request_has_the_same_response_after_later_changes() {
     let server = TestServer::start_with(&["--domain", "example.com", "--domain", "other.example"]);
     let topic = server.add_topic(ringmail::topics::Subscription::OptIn).to_string();
     let plain = json!({ "from": "hello@other.example" });
@@ -154,7 +154,7 @@ fn a_repeat_answers_as_before_whatever_has_changed_since() {
     };
     let first = send_all();
 
-    // Its recipient has been suppressed, its domain deleted, its time has passed, its email too.
+    // Suppresses two recipients, deletes the domain, waits until the scheduled time is over, and deletes an email.
     server.suppress("delivered@resend.dev", Origin::Bounce);
     server.suppress("delivered+topic@resend.dev", Origin::Unsubscribe);
     server.delete(&format!("/domains/{}", server.domain_id("other.example"))).ok(200);
@@ -163,24 +163,26 @@ fn a_repeat_answers_as_before_whatever_has_changed_since() {
     server.delete(&format!("/emails/{}", first[2]["id"].as_str().unwrap())).ok(200);
 
     assert_eq!(send_all(), first);
-    assert_eq!(server.stored_emails(), 2, "the deleted one is gone, and none was sent again");
+    assert_eq!(server.stored_emails(), 2, "a repeated request stored another email");
 }
 
 #[test]
-fn a_repeat_while_the_first_is_running_is_a_conflict() {
+fn a_repeated_request_during_the_first_is_a_conflict() {
     let server = TestServer::start();
-    let held = server.block_commits();
+    let blocked = server.block_commits();
 
-    // Neither can be committed, so that one of them finds the other running.
+    // Neither request can commit, so the second request finds the first one running.
     let (refused, accepted) = std::thread::scope(|scope| {
-        let (answered_tx, answered) = std::sync::mpsc::channel();
+        let (responses_tx, responses) = std::sync::mpsc::channel();
         for _ in 0..2 {
-            let (answered_tx, server) = (answered_tx.clone(), &server);
-            scope.spawn(move || answered_tx.send(send_one(server, "k", &json!({}))).expect("the test waits for both"));
+            let (responses_tx, server) = (responses_tx.clone(), &server);
+            scope.spawn(move || {
+                responses_tx.send(send_one(server, "k", &json!({}))).expect("the test waits for both responses")
+            });
         }
-        let first = answered.recv().expect("one is answered");
-        drop(held);
-        (first, answered.recv().expect("the other is answered"))
+        let first = responses.recv().expect("the first response");
+        drop(blocked);
+        (first, responses.recv().expect("the second response"))
     });
 
     let message = "The first request with this idempotency key is still running. Try again in a moment.";
@@ -191,7 +193,7 @@ fn a_repeat_while_the_first_is_running_is_a_conflict() {
 }
 
 #[test]
-fn a_key_has_one_to_256_characters() {
+fn a_key_has_1_to_256_characters() {
     let server = TestServer::start();
     let message = "The `Idempotency-Key` header must be between 1 and 256 characters.";
     for key in [String::new(), "k".repeat(257)] {
@@ -204,7 +206,7 @@ fn a_key_has_one_to_256_characters() {
 }
 
 #[test]
-fn two_long_keys_that_differ_in_their_last_character_are_two_keys() {
+fn two_long_keys_that_differ_in_the_last_character_are_different_keys() {
     let server = TestServer::start();
     let long = "k".repeat(255);
 
@@ -215,13 +217,13 @@ fn two_long_keys_that_differ_in_their_last_character_are_two_keys() {
 }
 
 #[test]
-fn no_other_route_takes_a_key() {
+fn other_routes_ignore_the_idempotency_key() {
     let server = TestServer::start();
 
-    let make = || {
+    let create_key = || {
         let body = json!({ "name": "Same" }).to_string();
         server.call("POST", "/api-keys", server.key(), &[("idempotency-key", "k")], Some(body.as_bytes())).ok(201)
     };
 
-    assert_ne!(make()["id"], make()["id"]);
+    assert_ne!(create_key()["id"], create_key()["id"]);
 }

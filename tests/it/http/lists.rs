@@ -1,9 +1,10 @@
-//! Lists: pages, cursors, limits, the same on every list of the API.
+//! Pages, cursors and limits of every list of the API.
 
 use serde_json::{Value, json};
 
 use crate::support::{TestServer, email};
 
+/// Returns the ids of a page and its `has_more`. `query` is empty or starts with `?`.
 fn page(server: &TestServer, path: &str, query: &str) -> (Vec<String>, bool) {
     let query = if path.contains('?') { query.replace('?', "&") } else { query.to_owned() };
     let page = server.get(&format!("{path}{query}")).ok(200);
@@ -13,9 +14,9 @@ fn page(server: &TestServer, path: &str, query: &str) -> (Vec<String>, bool) {
     (ids, page["has_more"].as_bool().unwrap())
 }
 
-/// Makes `count` things of a list and returns their ids, newest first.
-fn fill(server: &TestServer, path: &str, count: usize) -> Vec<String> {
-    let make = |n: usize| match path {
+/// Creates `count` resources of the list and returns their ids, newest first.
+fn create_rows(server: &TestServer, path: &str, count: usize) -> Vec<String> {
+    let create = |n: usize| match path {
         "/emails" => server.post(path, &email(&json!({}))).ok(200),
         "/api-keys" => server.post(path, &json!({ "name": format!("{n}") })).ok(201),
         "/suppressions" | "/suppressions?origin=manual" => {
@@ -30,15 +31,15 @@ fn fill(server: &TestServer, path: &str, count: usize) -> Vec<String> {
             let endpoint = format!("https://hooks.example/{n}");
             server.post(path, &json!({ "endpoint": endpoint, "events": ["email.opened"] })).ok(201)
         }
-        _ => unreachable!("no other list"),
+        _ => unreachable!("unknown list"),
     };
-    let mut ids: Vec<String> = (0..count).map(|n| make(n)["id"].as_str().unwrap().to_owned()).collect();
+    let mut ids: Vec<String> = (0..count).map(|n| create(n)["id"].as_str().unwrap().to_owned()).collect();
     ids.reverse();
     ids
 }
 
 #[test]
-fn every_list_is_walked_forwards_and_backwards() {
+fn every_list_can_be_paged_forwards_and_backwards() {
     for (path, count) in [
         ("/emails", 7),
         ("/api-keys", 7),
@@ -54,7 +55,7 @@ fn every_list_is_walked_forwards_and_backwards() {
     ] {
         let server = TestServer::start();
         let (before, _) = page(&server, path, "");
-        let mut all = fill(&server, path, count);
+        let mut all = create_rows(&server, path, count);
         all.extend(before);
 
         let mut forwards = Vec::new();
@@ -80,7 +81,7 @@ fn every_list_is_walked_forwards_and_backwards() {
 }
 
 #[test]
-fn a_page_has_twenty_rows_unless_told_otherwise_and_a_hundred_at_most() {
+fn a_page_has_20_rows_by_default_and_at_most_100() {
     let server = TestServer::start();
     let batch = Value::from(vec![email(&json!({})); 100]);
     server.post("/emails/batch", &batch).ok(200);
@@ -93,9 +94,9 @@ fn a_page_has_twenty_rows_unless_told_otherwise_and_a_hundred_at_most() {
 }
 
 #[test]
-fn has_more_is_false_on_a_page_that_ends_exactly() {
+fn has_more_is_false_on_a_page_that_ends_with_the_last_row() {
     let server = TestServer::start();
-    let all = fill(&server, "/emails", 4);
+    let all = create_rows(&server, "/emails", 4);
 
     assert_eq!(page(&server, "/emails", "?limit=4"), (all.clone(), false));
     assert_eq!(page(&server, "/emails", &format!("?limit=2&after={}", all[1])), (all[2..].to_vec(), false));
@@ -105,9 +106,9 @@ fn has_more_is_false_on_a_page_that_ends_exactly() {
 }
 
 #[test]
-fn a_deleted_email_is_in_no_page_and_is_no_cursor() {
+fn a_deleted_email_is_not_listed_and_is_not_a_cursor() {
     let server = TestServer::start();
-    let all = fill(&server, "/emails", 3);
+    let all = create_rows(&server, "/emails", 3);
 
     server.delete(&format!("/emails/{}", all[1])).ok(200);
 
@@ -117,14 +118,14 @@ fn a_deleted_email_is_in_no_page_and_is_no_cursor() {
 }
 
 #[test]
-fn bad_limits_and_cursors_are_refused_on_every_list() {
+fn an_invalid_limit_or_cursor_is_refused_on_every_list() {
     let server = TestServer::start();
     let id = server.send(&json!({ "attachments": [{ "content": "YQ==" }] }));
     let limit = "The `limit` must be a number from 1 to 100.";
-    let unknown = "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.";
-    let nobody = "0190a6c0-0000-7000-8000-000000000001";
+    let unknown_cursor = "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.";
+    let unknown_id = "0190a6c0-0000-7000-8000-000000000001";
     let attachments = format!("/emails/{id}/attachments");
-    let webhook = fill(&server, "/webhooks", 1).remove(0);
+    let webhook = create_rows(&server, "/webhooks", 1).remove(0);
     let deliveries = format!("/webhooks/{webhook}/events");
     let attempts = format!("{deliveries}/{}/attempts", server.add_webhook_delivery(&webhook));
     for path in [
@@ -153,9 +154,9 @@ fn bad_limits_and_cursors_are_refused_on_every_list() {
             ("limit=1&limit=2", "The `limit` query parameter may be given once."),
             ("after=1", "The `after` must be a valid UUID."),
             ("before=", "The `before` must be a valid UUID."),
-            (&format!("after={nobody}"), unknown),
-            (&format!("before={nobody}"), unknown),
-            (&format!("after={nobody}&before={nobody}"), "Use either `after` or `before`, not both at once."),
+            (&format!("after={unknown_id}"), unknown_cursor),
+            (&format!("before={unknown_id}"), unknown_cursor),
+            (&format!("after={unknown_id}&before={unknown_id}"), "Use either `after` or `before`, not both at once."),
         ] {
             server.get(&format!("{path}?{query}")).refused(422, "validation_error", message);
         }

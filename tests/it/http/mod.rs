@@ -1,9 +1,9 @@
-//! What every endpoint shares.
+//! Behaviour that all endpoints have in common.
 
 mod auth;
 mod body;
+mod conformance;
 mod cors;
-mod echoes;
 mod errors;
 mod idempotency;
 mod lists;
@@ -11,4 +11,4 @@ mod openapi;
 mod paths;
 mod query;
 mod rate_limit;
-mod tour;
+mod sdk_fields;

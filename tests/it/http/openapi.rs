@@ -1,4 +1,4 @@
-//! The description of the API; whether the API keeps to it is for `tour.rs` to see.
+//! The OpenAPI document. `conformance.rs` checks the responses of the API against it.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ pub(super) fn document(server: &TestServer) -> Value {
     server.call("GET", "/docs/openapi.json", "", &[], None).ok(200)
 }
 
-/// Returns the operations with their route as a name.
+/// Returns the operations of the document, each with its method and path.
 pub(super) fn operations(document: &Value) -> Vec<(String, Value)> {
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -20,7 +20,7 @@ pub(super) fn operations(document: &Value) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn the_description_is_openapi_3_1_of_version_1_0_0() {
+fn the_document_has_openapi_version_3_1_and_api_version_1_0_0() {
     let server = TestServer::start();
 
     let document = document(&server);
@@ -31,7 +31,7 @@ fn the_description_is_openapi_3_1_of_version_1_0_0() {
 }
 
 #[test]
-fn it_is_served_with_a_key_and_a_copy_of_it_without() {
+fn the_document_has_one_path_with_a_key_and_one_without() {
     let server = TestServer::start();
 
     assert_eq!(server.get("/openapi.json").ok(200), document(&server));
@@ -39,7 +39,7 @@ fn it_is_served_with_a_key_and_a_copy_of_it_without() {
 }
 
 #[test]
-fn every_route_answers_in_another_way_than_unknown() {
+fn every_route_of_the_document_exists() {
     let server = TestServer::start();
     for route in every_route(&server) {
         let body = route.body().map(|body| body.to_string());
@@ -53,7 +53,7 @@ fn every_route_answers_in_another_way_than_unknown() {
 }
 
 #[test]
-fn names_of_operations_and_schemas_are_short_unique_and_well_formed() {
+fn every_operation_and_schema_has_a_unique_well_formed_name() {
     let server = TestServer::start();
     let document = document(&server);
 
@@ -73,7 +73,7 @@ fn names_of_operations_and_schemas_are_short_unique_and_well_formed() {
 }
 
 #[test]
-fn every_answer_has_a_schema_and_every_parameter_of_a_path_is_declared() {
+fn every_response_has_a_schema_and_every_path_parameter_is_declared() {
     let server = TestServer::start();
     let document = document(&server);
     let schemas = &document["components"]["schemas"];
@@ -103,7 +103,7 @@ fn every_answer_has_a_schema_and_every_parameter_of_a_path_is_declared() {
     }
     for reference in references(&document) {
         let name = reference.strip_prefix("#/components/schemas/").expect("a reference to a schema");
-        assert!(schemas.get(name).is_some(), "{reference} leads nowhere");
+        assert!(schemas.get(name).is_some(), "{reference} refers to no schema");
     }
 }
 
@@ -119,14 +119,16 @@ fn references(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_fields_that_requests_must_have_are_required_and_no_others() {
+fn only_the_mandatory_request_fields_are_required() {
     let server = TestServer::start();
     let document = document(&server);
     let operations = operations(&document);
-    let mut unasked: Vec<&str> = operations.iter().map(|(route, _)| route.as_str()).collect();
-    unasked.retain(|route| operations.iter().any(|(name, it)| name == route && it["requestBody"].is_object()));
+    let mut unchecked: Vec<&str> = operations.iter().map(|(route, _)| route.as_str()).collect();
+    unchecked.retain(|route| {
+        operations.iter().any(|(name, operation)| name == route && operation["requestBody"].is_object())
+    });
     let mut required = |route: &str| {
-        unasked.retain(|other| *other != route);
+        unchecked.retain(|other| *other != route);
         let (_, operation) = operations.iter().find(|(name, _)| name == route).unwrap();
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
         let schema = if schema["items"].is_object() { schema["items"].clone() } else { schema.clone() };
@@ -172,13 +174,12 @@ fn the_fields_that_requests_must_have_are_required_and_no_others() {
     assert_eq!(required("POST /webhooks/{id}/rotate"), Vec::<Value>::new());
     assert_eq!(required("POST /webhooks/{id}/signing-secret/rotate"), Vec::<Value>::new());
     assert_eq!(required("POST /webhooks/{id}/test"), Vec::<Value>::new());
-    assert_eq!(unasked, Vec::<&str>::new(), "say here what each of these requires");
+    assert_eq!(unchecked, Vec::<&str>::new(), "add the required fields of these routes to this test");
 }
 
-/// Clients generated from the description read a field that may be absent in another way than one
-/// that may be null.
+/// Generated clients distinguish a field that can be absent from a field that can be null.
 #[test]
-fn a_field_that_is_always_there_is_required() {
+fn a_response_field_that_is_always_present_is_required() {
     let server = TestServer::start();
     let document = document(&server);
     let id = server.send(&json!({ "attachments": [{ "content": "YQ==" }] }));

@@ -1,11 +1,11 @@
-//! Paths: slashes too many, escapes, and bodies where none is read.
+//! Paths with additional slashes and percent encoding, and routes that ignore the body.
 
 use serde_json::json;
 
 use crate::support::{TestServer, email};
 
 #[test]
-fn a_trailing_slash_and_a_doubled_leading_one_are_tolerated() {
+fn a_trailing_slash_and_a_double_leading_slash_are_accepted() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
     for path in ["/emails/", "//emails", "//emails/", "//api-keys"] {
@@ -20,7 +20,7 @@ fn a_trailing_slash_and_a_doubled_leading_one_are_tolerated() {
 }
 
 #[test]
-fn what_holds_for_a_route_holds_for_its_tolerated_spellings() {
+fn every_accepted_form_of_a_path_has_the_same_checks() {
     let server = TestServer::start();
     let sending = server.create_sending_key();
     for path in ["//emails", "/emails/", "//emails/"] {
@@ -30,8 +30,8 @@ fn what_holds_for_a_route_holds_for_its_tolerated_spellings() {
         server.call("POST", path, &sending, &[], Some(body.as_bytes())).ok(200);
         let unknown = server.get(&format!("{path}?page=1")).refusal();
         assert!(unknown.starts_with("422 validation_error: Unknown query parameter"), "{path}: {unknown}");
-        let echo = email(&json!({ "created_at": "x" }));
-        server.post(path, &echo).ok(200);
+        let sdk_body = email(&json!({ "created_at": "x" }));
+        server.post(path, &sdk_body).ok(200);
         let wrong = server.call("PUT", path, server.key(), &[], None);
         wrong.refused(405, "method_not_allowed", "Method is not allowed for the requested path.");
     }
@@ -42,7 +42,7 @@ fn what_holds_for_a_route_holds_for_its_tolerated_spellings() {
 }
 
 #[test]
-fn escapes_in_a_path_are_read_once_and_a_plus_is_a_plus() {
+fn a_path_is_percent_decoded_once_and_a_plus_sign_is_not_a_space() {
     let server = TestServer::start();
     let id = server.send(&json!({}));
     let escaped = id.replace('-', "%2D");
@@ -68,7 +68,7 @@ fn escapes_in_a_path_are_read_once_and_a_plus_is_a_plus() {
 }
 
 #[test]
-fn the_body_of_a_read_or_a_deletion_is_never_looked_at() {
+fn the_body_of_a_get_or_delete_request_is_ignored() {
     let server = TestServer::start();
     let large = " ".repeat(100_000);
     for body in ["{}", "", "{broken", "[1]", "\u{0}", &large] {
@@ -88,7 +88,7 @@ fn the_body_of_a_read_or_a_deletion_is_never_looked_at() {
 }
 
 #[test]
-fn the_body_of_an_action_is_never_looked_at() {
+fn the_body_of_an_action_is_ignored() {
     let server = TestServer::start();
     let domain = server.domain_id("example.com");
     for body in [None, Some(""), Some("{}"), Some("null"), Some("{broken")] {

@@ -1,4 +1,4 @@
-//! Query parameters: those of the route, and no others.
+//! Query parameters: each route accepts only its own.
 
 use crate::support::{Ids, TestServer, every_route};
 
@@ -17,7 +17,7 @@ fn an_unknown_query_parameter_is_refused_on_every_route() {
 }
 
 #[test]
-fn the_refusal_names_the_parameters_that_there_are() {
+fn the_error_lists_the_accepted_query_parameters() {
     let server = TestServer::start();
     for (path, message) in [
         ("/emails?page=2", "Unknown query parameter `page`: this endpoint takes `limit`, `after`, `before`."),
@@ -32,7 +32,7 @@ fn the_refusal_names_the_parameters_that_there_are() {
 }
 
 #[test]
-fn an_empty_query_is_none() {
+fn an_empty_query_is_accepted() {
     let server = TestServer::start();
 
     server.get("/emails?").ok(200);

@@ -1,4 +1,4 @@
-//! The rate limit and the headers that tell of it.
+//! The rate limit and its response headers.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use serde_json::json;
 
 use crate::support::{ApiResponse, TestServer};
 
-fn said(answer: &ApiResponse) -> [Option<&str>; 4] {
+fn limit_headers(answer: &ApiResponse) -> [Option<&str>; 4] {
     ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "ratelimit-policy"].map(|name| answer.header(name))
 }
 
 #[test]
-fn a_key_makes_so_many_requests_a_second_and_then_waits() {
+fn a_request_over_the_limit_is_refused_until_the_next_second() {
     let server = TestServer::start_with(&["--rate-limit", "2"]);
 
     for remaining in ["1", "0"] {
         let answer = server.get("/emails");
-        assert_eq!(said(&answer), [Some("2"), Some(remaining), Some("1"), Some("2;w=1")]);
+        assert_eq!(limit_headers(&answer), [Some("2"), Some(remaining), Some("1"), Some("2;w=1")]);
         answer.ok(200);
     }
     let refused = server.get("/emails");
-    assert_eq!(said(&refused), [Some("2"), Some("0"), Some("1"), Some("2;w=1")]);
+    assert_eq!(limit_headers(&refused), [Some("2"), Some("0"), Some("1"), Some("2;w=1")]);
     assert_eq!(refused.header("retry-after"), Some("1"));
     let message = "Too many requests. You can only make 2 requests per second. The `ratelimit-*` headers of every \
                    answer say how many are left.";
@@ -31,7 +31,7 @@ fn a_key_makes_so_many_requests_a_second_and_then_waits() {
 }
 
 #[test]
-fn each_key_has_a_limit_of_its_own() {
+fn each_key_has_its_own_limit() {
     let server = TestServer::start_with(&["--rate-limit", "1"]);
     let other = server.create_key(&json!({ "name": "Other" }));
 
@@ -40,7 +40,7 @@ fn each_key_has_a_limit_of_its_own() {
 }
 
 #[test]
-fn every_answer_tells_the_limit_whatever_it_is() {
+fn every_response_has_the_rate_limit_headers() {
     let server = TestServer::start_with(&["--rate-limit", "7"]);
     for (method, path, key, status) in [
         ("GET", "/emails", "", 401),
@@ -53,7 +53,7 @@ fn every_answer_tells_the_limit_whatever_it_is() {
         let answer = server.call(method, path, key, &[], None);
 
         assert_eq!(answer.status, status);
-        assert_eq!(said(&answer), [Some("7"), Some("7"), Some("1"), Some("7;w=1")], "{method} {path}");
+        assert_eq!(limit_headers(&answer), [Some("7"), Some("7"), Some("1"), Some("7;w=1")], "{method} {path}");
         assert_eq!(answer.header("retry-after"), None);
     }
     for (method, path, remaining, status) in [
@@ -66,12 +66,12 @@ fn every_answer_tells_the_limit_whatever_it_is() {
         let answer = server.call(method, path, server.key(), &[], None);
 
         assert_eq!(answer.status, status, "{}", answer.json);
-        assert_eq!(said(&answer), [Some("7"), Some(remaining), Some("1"), Some("7;w=1")], "{method} {path}");
+        assert_eq!(limit_headers(&answer), [Some("7"), Some(remaining), Some("1"), Some("7;w=1")], "{method} {path}");
     }
 }
 
 #[test]
-fn refused_keys_do_not_use_up_anybody_s_limit() {
+fn a_request_with_a_refused_key_does_not_use_the_limit() {
     let server = TestServer::start_with(&["--rate-limit", "1"]);
     for _ in 0..5 {
         assert_eq!(server.call("GET", "/emails", "rm_unknown", &[], None).status, 403);
@@ -82,11 +82,11 @@ fn refused_keys_do_not_use_up_anybody_s_limit() {
 }
 
 #[test]
-fn a_limit_of_zero_is_none_and_says_nothing() {
+fn a_limit_of_zero_disables_the_limit_and_its_headers() {
     let server = TestServer::start_with(&["--rate-limit", "0"]);
 
     for _ in 0..150 {
         server.get("/api-keys").ok(200);
     }
-    assert_eq!(said(&server.get("/emails")), [None, None, None, None]);
+    assert_eq!(limit_headers(&server.get("/emails")), [None, None, None, None]);
 }

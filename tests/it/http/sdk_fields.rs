@@ -1,11 +1,11 @@
-//! Fields that official SDKs echo into bodies: left out on their route, refused on every other.
+//! Additional fields that official SDKs send in bodies: ignored on their route, refused on every other route.
 
 use serde_json::{Value, json};
 
 use crate::support::{TestServer, email};
 
 #[test]
-fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
+fn an_sdk_field_is_ignored_on_its_route() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
     let key = server.post("/api-keys", &json!({ "name": "Key" })).ok(201)["id"].clone();
@@ -19,13 +19,13 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
     let webhook = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.sent"], "status": "enabled" });
     let webhook = server.post("/webhooks", &webhook).ok(201);
     let webhook_path = format!("/webhooks/{}", webhook["id"].as_str().unwrap());
-    let with = |mut body: Value, echo: &Value| {
-        body.as_object_mut().unwrap().extend(echo.as_object().unwrap().clone());
+    let body_with = |mut body: Value, sdk_field: &Value| {
+        body.as_object_mut().unwrap().extend(sdk_field.as_object().unwrap().clone());
         body
     };
     let email_path = format!("/emails/{id}");
     let reschedule = json!({ "scheduled_at": "in 2 hours" });
-    for (method, path, body, echo) in [
+    for (method, path, body, sdk_field) in [
         ("PATCH", email_path.clone(), reschedule.clone(), json!({ "id": id })),
         ("PATCH", email_path, reschedule, json!({ "email_id": id })),
         ("PATCH", format!("/domains/{domain}"), json!({ "open_tracking": false }), json!({ "id": domain })),
@@ -39,18 +39,19 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
         ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": "2026-01-05" })),
         ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": null })),
     ] {
-        let body = with(body, &echo).to_string();
+        let body = body_with(body, &sdk_field).to_string();
 
         server.call(method, &path, server.key(), &[], Some(body.as_bytes())).ok(200);
     }
     let segment = server.post("/segments", &json!({ "name": "Some", "audience_id": "x" })).ok(201);
     let contacts = format!("/audiences/{}/contacts", segment["id"].as_str().unwrap());
-    let echoes = json!({ "audience_id": "x", "segment_id": "x", "email": "ada@example.com" });
-    server.post(&contacts, &echoes).ok(201);
-    let echoes = with(echoes, &json!({ "id": "" }));
-    server.patch(&format!("{contacts}/ada@example.com"), &echoes).ok(200);
+    let sdk_fields = json!({ "audience_id": "x", "segment_id": "x", "email": "ada@example.com" });
+    server.post(&contacts, &sdk_fields).ok(201);
+    let sdk_fields = body_with(sdk_fields, &json!({ "id": "" }));
+    server.patch(&format!("{contacts}/ada@example.com"), &sdk_fields).ok(200);
     server.post("/emails/batch", &json!([email(&json!({ "created_at": "2026-01-05" }))])).ok(200);
-    let new = |number: usize, echo: Value| with(json!({ "email": format!("c{number}@example.net") }), &echo);
+    let new =
+        |number: usize, sdk_field: Value| body_with(json!({ "email": format!("c{number}@example.net") }), &sdk_field);
     server.post("/contacts", &new(1, json!({ "audience_id": null }))).ok(201);
     server.post("/contacts", &new(2, json!({ "audience_id": "x", "segment_id": "x" }))).ok(201);
     let batch =
@@ -60,7 +61,7 @@ fn the_echoes_of_the_sdks_are_tolerated_route_by_route() {
 }
 
 #[test]
-fn an_echo_of_one_route_is_unknown_to_the_others() {
+fn an_sdk_field_of_one_route_is_unknown_on_other_routes() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
     for (method, path, body) in [
@@ -89,11 +90,11 @@ fn an_echo_of_one_route_is_unknown_to_the_others() {
 }
 
 #[test]
-fn an_echo_that_hides_a_bomb_is_refused_like_any_other_body() {
+fn an_sdk_field_with_deeply_nested_or_open_json_is_refused() {
     let server = TestServer::start();
-    let whole = email(&json!({})).to_string();
-    for echo in ["[".repeat(200_000), "{\"a\":".repeat(100_000), "\"open".to_owned()] {
-        let body = format!("{},\"created_at\":{echo}", &whole[..whole.len() - 1]);
+    let complete = email(&json!({})).to_string();
+    for sdk_field in ["[".repeat(200_000), "{\"a\":".repeat(100_000), "\"open".to_owned()] {
+        let body = format!("{},\"created_at\":{sdk_field}", &complete[..complete.len() - 1]);
 
         let refused = server.call("POST", "/emails", server.key(), &[], Some(body.as_bytes())).refusal();
 
@@ -103,12 +104,12 @@ fn an_echo_that_hides_a_bomb_is_refused_like_any_other_body() {
 }
 
 #[test]
-fn a_key_is_never_ignored_because_of_what_an_echo_holds() {
+fn the_idempotency_key_applies_also_with_a_deeply_nested_sdk_field() {
     let server = TestServer::start();
-    let whole = email(&json!({})).to_string();
-    // Deeper than the hash of the body reads, and well formed.
+    let complete = email(&json!({})).to_string();
+    // Well-formed JSON that is nested more deeply than the hash of the body accepts.
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
-    let body = format!("{},\"created_at\":{deep}}}", &whole[..whole.len() - 1]);
+    let body = format!("{},\"created_at\":{deep}}}", &complete[..complete.len() - 1]);
     let send = || server.call("POST", "/emails", server.key(), &[("idempotency-key", "k")], Some(body.as_bytes()));
 
     let (first, second) = (send(), send());
