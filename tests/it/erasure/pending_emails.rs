@@ -58,7 +58,7 @@ fn a_delivery_report_during_an_erasure_leaves_no_address() {
     let is_during_erasure = (0..10).any(|round| {
         let names = [format!("ada.{round}.lovelace@example.net"), format!("bob.{round}.lovelace@example.net")];
         let names = [names[0].as_str(), names[1].as_str()];
-        let [complained, bounced] = names.map(|name| ingest::delivered(&server, name));
+        let [complained, bounced] = names.map(|name| ingest::deliver(&server, name));
         server.request_erasure(&names);
         let reports = [report("complained", &complained, names[0]), report("bounced", &bounced, names[1])];
         ingest::report(&server, &json!(reports)) == (2, 0)

@@ -1,10 +1,10 @@
-//! Outcomes that a relay reports.
+//! Relay events through `/ingest/events`.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{counts, delivered, fresh_id, marks, post, report, server, statuses, story};
+use super::{counts, dedup_key_count, deliver, event_types, fresh_id, post, report, server, statuses};
 use crate::support::TestServer;
 
 fn read(server: &TestServer, id: &str) -> Value {
@@ -20,9 +20,9 @@ fn event(event_type: &str, id: &str, recipient: &str, fields: &Value) -> Value {
 }
 
 #[test]
-fn a_bounce_after_the_relay_took_the_message_is_told_and_suppresses() {
+fn a_reported_bounce_is_recorded_and_suppresses_the_address() {
     let server = server();
-    let id = delivered(&server, "Ada <ada@example.net>");
+    let id = deliver(&server, "Ada <ada@example.net>");
     server.advance(Duration::from_secs(60));
     let fields = json!({
         "created_at": "2026-01-05T09:00:30Z", "diagnostic": "550 5.1.1 No such user",
@@ -34,12 +34,12 @@ fn a_bounce_after_the_relay_took_the_message_is_told_and_suppresses() {
     let email = read(&server, &id);
     assert_eq!(email["last_event"], "bounced");
     assert_eq!(statuses(&email), [("ada@example.net", "bounced")]);
-    assert_eq!(story(&email), ["email.sent", "email.delivered", "email.bounced"]);
-    let told = &email["events"][2];
-    assert_eq!(told["created_at"], "2026-01-05T09:00:30.000Z");
-    assert_eq!(told["to"], json!(["ada@example.net"]));
+    assert_eq!(event_types(&email), ["email.sent", "email.delivered", "email.bounced"]);
+    let bounce = &email["events"][2];
+    assert_eq!(bounce["created_at"], "2026-01-05T09:00:30.000Z");
+    assert_eq!(bounce["to"], json!(["ada@example.net"]));
     assert_eq!(
-        told["bounce"],
+        bounce["bounce"],
         json!({
             "message": "The recipient's mail system reported that the message cannot be delivered.",
             "type": "Permanent", "subType": "NoEmail", "diagnosticCode": ["550 5.1.1 No such user"],
@@ -47,12 +47,12 @@ fn a_bounce_after_the_relay_took_the_message_is_told_and_suppresses() {
     );
     let listed = server.get("/suppressions/ada@example.net").ok(200);
     assert_eq!((&listed["origin"], &listed["source_id"]), (&json!("bounce"), &json!(id)));
-    let told: Vec<Value> = server.audience_events();
-    assert_eq!(told.last().unwrap()["type"], "suppression.added");
+    let events: Vec<Value> = server.audience_events();
+    assert_eq!(events.last().unwrap()["type"], "suppression.added");
 }
 
 #[test]
-fn every_type_has_its_effect() {
+fn every_report_type_has_its_effect() {
     let server = server();
     for (number, (event_type, fields, status, suppressed)) in [
         ("bounced", json!({ "bounce": { "type": "Transient", "sub_type": "MailboxFull" } }), "bounced", false),
@@ -66,7 +66,7 @@ fn every_type_has_its_effect() {
     .enumerate()
     {
         let to = format!("r{number}@example.net");
-        let id = delivered(&server, &to);
+        let id = deliver(&server, &to);
 
         assert_eq!(report(&server, &event(event_type, &id, &to, &fields)), (1, 0), "{event_type}");
 
@@ -85,24 +85,24 @@ fn every_type_has_its_effect() {
 }
 
 #[test]
-fn webhook_endpoints_hear_of_what_is_reported() {
+fn a_reported_outcome_is_delivered_to_webhook_endpoints() {
     let server = server();
     let types = ["email.complained", "suppression.added"];
-    // Nothing listens on port 9; what is asked is what will be delivered.
+    // No server listens on port 9, so the test reads the payloads of the deliveries from the API.
     let endpoint = json!({ "endpoint": "http://127.0.0.1:9/", "events": types });
     let webhook = server.post("/webhooks", &endpoint).ok(201)["id"].as_str().unwrap().to_owned();
-    let id = delivered(&server, "ada@example.net");
+    let id = deliver(&server, "ada@example.net");
 
     report(&server, &event("complained", &id, "ada@example.net", &json!({ "complaint_feedback_type": "abuse" })));
 
     let path = format!("/webhooks/{webhook}/events");
     let page = server.poll(&path, "the deliveries", |page| page.json["data"].as_array().unwrap().len() == 2);
-    let mut heard: Vec<Value> = Vec::new();
+    let mut payloads: Vec<Value> = Vec::new();
     for delivery in page.json["data"].as_array().unwrap() {
         let whole = server.get(&format!("{path}/{}", delivery["id"].as_str().unwrap())).ok(200);
-        heard.push(whole["payload"].clone());
+        payloads.push(whole["payload"].clone());
     }
-    let of_type = |name: &str| heard.iter().find(|payload| payload["type"] == name).unwrap();
+    let of_type = |name: &str| payloads.iter().find(|payload| payload["type"] == name).unwrap();
     assert_eq!(of_type(types[0])["data"]["email_id"], json!(id));
     assert_eq!(of_type(types[0])["data"]["complaint_feedback_type"], "abuse");
     assert_eq!(of_type(types[1])["data"]["origin"], "complaint");
@@ -111,7 +111,7 @@ fn webhook_endpoints_hear_of_what_is_reported() {
 #[test]
 fn an_email_is_found_by_its_message_id() {
     let server = server();
-    let id = delivered(&server, "ada@example.net");
+    let id = deliver(&server, "ada@example.net");
     let message_id = read(&server, &id)["message_id"].clone();
     let complaint = json!({ "type": "complained", "message_id": message_id, "recipient": "ada@example.net" });
 
@@ -121,9 +121,9 @@ fn an_email_is_found_by_its_message_id() {
 }
 
 #[test]
-fn a_repeat_does_nothing_for_a_week() {
+fn a_repeated_request_is_ignored_for_a_week() {
     let server = server();
-    let id = delivered(&server, "ada@example.net");
+    let id = deliver(&server, "ada@example.net");
     let body = event("delayed", &id, "ada@example.net", &json!({})).to_string();
     let again = || counts(post(&server, "/ingest/events", "msg_repeated", body.as_bytes()));
 
@@ -132,16 +132,16 @@ fn a_repeat_does_nothing_for_a_week() {
     server.advance(Duration::from_secs(6 * 24 * 3600));
     assert_eq!(again(), (0, 1));
 
-    assert_eq!(story(&read(&server, &id)), ["email.sent", "email.delivered", "email.delivery_delayed"]);
-    assert_eq!(marks(&server), 1);
+    assert_eq!(event_types(&read(&server, &id)), ["email.sent", "email.delivered", "email.delivery_delayed"]);
+    assert_eq!(dedup_key_count(&server), 1);
     server.advance(Duration::from_secs(24 * 3600));
-    assert_eq!(again(), (1, 0), "by then nobody repeats it");
+    assert_eq!(again(), (1, 0), "the deduplication key is deleted after a week");
 }
 
 #[test]
-fn what_is_not_ours_is_acknowledged_and_ignored() {
+fn an_unknown_email_or_recipient_or_event_type_is_ignored() {
     let server = server();
-    let id = delivered(&server, "ada@example.net");
+    let id = deliver(&server, "ada@example.net");
     let bounced = json!({ "bounce": { "type": "Permanent" } });
     let events = json!([
         event("bounced", "0190a6c0-0000-7000-8000-000000000001", "ada@example.net", &bounced),
@@ -157,45 +157,45 @@ fn what_is_not_ours_is_acknowledged_and_ignored() {
     assert_eq!(report(&server, &events), (0, 8));
 
     let email = read(&server, &id);
-    assert_eq!(story(&email), ["email.sent", "email.delivered"]);
+    assert_eq!(event_types(&email), ["email.sent", "email.delivered"]);
     assert_eq!(server.suppressed_addresses(), Vec::<String>::new());
 }
 
 #[test]
-fn nothing_is_remembered_of_a_request_that_is_about_no_email_of_ours() {
+fn a_request_about_unknown_emails_stores_no_deduplication_key() {
     let server = server();
     let unknown = event("delivered", "0190a6c0-0000-7000-8000-000000000001", "ada@example.net", &json!({}));
 
     assert_eq!(report(&server, &json!([unknown, unknown])), (0, 2));
 
-    assert_eq!(marks(&server), 0);
+    assert_eq!(dedup_key_count(&server), 0);
 }
 
 #[test]
-fn a_thousand_events_of_one_request_are_told_in_their_order() {
+fn the_events_of_one_request_are_applied_in_order() {
     let server = server();
-    let ids: Vec<String> = (0..10).map(|number| delivered(&server, &format!("r{number}@example.net"))).collect();
+    let ids: Vec<String> = (0..10).map(|number| deliver(&server, &format!("r{number}@example.net"))).collect();
     let events: Vec<Value> = (0..1_000)
         .map(|number| {
-            let (event_type, whose) = (if number < 500 { "delayed" } else { "complained" }, number % 10);
-            event(event_type, &ids[whose], &format!("r{whose}@example.net"), &json!({}))
+            let (event_type, recipient) = (if number < 500 { "delayed" } else { "complained" }, number % 10);
+            event(event_type, &ids[recipient], &format!("r{recipient}@example.net"), &json!({}))
         })
         .collect();
 
-    assert_eq!(report(&server, &Value::Array(events)), (60, 940), "five delays and a complaint of each");
+    assert_eq!(report(&server, &Value::Array(events)), (60, 940), "five delays and one complaint for each email");
 
     for id in &ids {
         let email = read(&server, id);
-        assert_eq!((&email["last_event"], story(&email).len()), (&json!("complained"), 8));
+        assert_eq!((&email["last_event"], event_types(&email).len()), (&json!("complained"), 8));
     }
     assert_eq!(server.suppressed_addresses().len(), 10);
 }
 
 #[test]
-fn one_request_tells_about_many_emails_of_every_team() {
+fn one_request_can_report_about_emails_of_several_teams() {
     let server = server();
     let other = server.other_team("Other", "other.example");
-    let mine: Vec<String> = (0..3).map(|number| delivered(&server, &format!("r{number}@example.net"))).collect();
+    let mine: Vec<String> = (0..3).map(|number| deliver(&server, &format!("r{number}@example.net"))).collect();
     let theirs = other.send(&json!({ "to": "shared@example.net" }));
     let about_both = server.send(&json!({ "to": ["a@example.net", "shared@example.net"] }));
     server.wait_until(&about_both, "both", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
@@ -215,14 +215,18 @@ fn one_request_tells_about_many_emails_of_every_team() {
     }
     let email = read(&server, &about_both);
     assert_eq!(statuses(&email), [("a@example.net", "failed"), ("shared@example.net", "delivered")]);
-    assert_eq!(server.get("/suppressions/shared@example.net").status, 404, "the other team's list is its own");
+    assert_eq!(
+        server.get("/suppressions/shared@example.net").status,
+        404,
+        "the address is suppressed only for the other team"
+    );
     assert_eq!(other.get("/suppressions/shared@example.net").ok(200)["origin"], "complaint");
 }
 
 #[test]
-fn events_of_other_types_keep_no_event_of_a_request_from_being_told() {
+fn an_ignored_event_does_not_affect_other_events_of_the_request() {
     let server = server();
-    let id = delivered(&server, "ada@example.net");
+    let id = deliver(&server, "ada@example.net");
     let events = json!([
         { "type": "domain.updated", "created_at": 1_767_603_600, "recipient": null },
         { "type": "contact.created", "email_id": 7, "recipient": { "address": "ada@example.net" } },
@@ -236,18 +240,18 @@ fn events_of_other_types_keep_no_event_of_a_request_from_being_told() {
 }
 
 #[test]
-fn what_has_not_the_shape_of_an_event_is_refused_and_nothing_is_told() {
+fn a_malformed_event_refuses_the_request_and_records_no_event() {
     let server = server();
-    let id = delivered(&server, "ada@example.net");
-    let right = event("complained", &id, "ada@example.net", &json!({}));
-    let events = json!([right, { "type": "complained", "email_id": id }]);
+    let id = deliver(&server, "ada@example.net");
+    let valid = event("complained", &id, "ada@example.net", &json!({}));
+    let events = json!([valid, { "type": "complained", "email_id": id }]);
     let webhook_id = fresh_id();
 
     let refused = post(&server, "/ingest/events", &webhook_id, events.to_string().as_bytes());
 
     refused.refused(422, "missing_required_field", "events.1: Missing `recipient` field.");
-    assert_eq!(story(&read(&server, &id)), ["email.sent", "email.delivered"]);
-    assert_eq!(marks(&server), 0);
-    let corrected = post(&server, "/ingest/events", &webhook_id, right.to_string().as_bytes());
-    assert_eq!(counts(corrected), (1, 0), "the same id, with a body that can be read");
+    assert_eq!(event_types(&read(&server, &id)), ["email.sent", "email.delivered"]);
+    assert_eq!(dedup_key_count(&server), 0);
+    let corrected = post(&server, "/ingest/events", &webhook_id, valid.to_string().as_bytes());
+    assert_eq!(counts(corrected), (1, 0), "the corrected body is accepted under the same id");
 }

@@ -1,8 +1,11 @@
-//! Messages that mail servers send back: those of `tests/fixtures/reports`, about emails of this server.
+//! Delivery status messages and feedback reports through `/ingest/message`. Uses the messages of
+//! `tests/fixtures/reports` with the ids of emails of the test server.
 
 use serde_json::{Value, json};
 
-use super::{counts, delivered, fixture, hand_in, marks, post, return_path, server, statuses, story};
+use super::{
+    counts, dedup_key_count, deliver, event_types, fixture, post, report_message, return_path, server, statuses,
+};
 use crate::support::TestServer;
 
 fn read(server: &TestServer, id: &str) -> Value {
@@ -10,7 +13,7 @@ fn read(server: &TestServer, id: &str) -> Value {
 }
 
 #[test]
-fn the_reports_of_real_servers_have_their_effect() {
+fn a_report_of_a_real_server_has_its_effect() {
     for (name, to, status, suppressed) in [
         ("postfix-unknown-user", "unknown@example.org", "bounced", true),
         ("postfix-content-refused", "content.grace@example.org", "failed", false),
@@ -21,9 +24,9 @@ fn the_reports_of_real_servers_have_their_effect() {
         ("arf-full", "grace@example.org", "complained", true),
     ] {
         let server = server();
-        let id = delivered(&server, to);
+        let id = deliver(&server, to);
 
-        assert_eq!(hand_in(&server, &fixture(name, &id, &return_path(&server, to))), (1, 0), "{name}");
+        assert_eq!(report_message(&server, &fixture(name, &id, &return_path(&server, to))), (1, 0), "{name}");
 
         let email = read(&server, &id);
         assert_eq!(email["last_event"], status, "{name}");
@@ -32,60 +35,60 @@ fn the_reports_of_real_servers_have_their_effect() {
 }
 
 #[test]
-fn what_was_said_stands_in_the_timeline() {
+fn the_timeline_has_the_diagnostic_code_of_the_report() {
     let server = server();
     let to = "unknown.grace@example.org";
-    let id = delivered(&server, to);
+    let id = deliver(&server, to);
 
-    hand_in(&server, &fixture("postfix-remote-unknown-user", &id, &return_path(&server, to)));
+    report_message(&server, &fixture("postfix-remote-unknown-user", &id, &return_path(&server, to)));
 
-    let told = &read(&server, &id)["events"][2];
-    assert_eq!(told["bounce"]["diagnosticCode"], json!(["550 5.1.1 No such user here"]));
-    assert_eq!(told["bounce"]["subType"], "NoEmail");
+    let event = &read(&server, &id)["events"][2];
+    assert_eq!(event["bounce"]["diagnosticCode"], json!(["550 5.1.1 No such user here"]));
+    assert_eq!(event["bounce"]["subType"], "NoEmail");
 }
 
 #[test]
-fn a_delay_is_told_and_a_delivery_is_known() {
+fn a_reported_delay_is_recorded_and_a_known_delivery_is_ignored() {
     let server = server();
-    let late = delivered(&server, "grey.grace@example.org");
-    let soon = delivered(&server, "ada@example.net");
+    let delayed = deliver(&server, "grey.grace@example.org");
+    let successful = deliver(&server, "ada@example.net");
 
     for name in ["postfix-delayed", "exim-delayed"] {
         let path = return_path(&server, "grey.grace@example.org");
-        assert_eq!(hand_in(&server, &fixture(name, &late, &path)), (1, 0), "{name}");
+        assert_eq!(report_message(&server, &fixture(name, &delayed, &path)), (1, 0), "{name}");
     }
     for name in ["postfix-success", "exim-success"] {
         let path = return_path(&server, "ada@example.net");
-        assert_eq!(hand_in(&server, &fixture(name, &soon, &path)), (0, 1), "{name}");
+        assert_eq!(report_message(&server, &fixture(name, &successful, &path)), (0, 1), "{name}");
     }
 
-    let email = read(&server, &late);
+    let email = read(&server, &delayed);
     assert_eq!(email["last_event"], "delivered");
     assert_eq!(email["events"][2]["reply"], "450 4.7.1 Greylisted, please try again later");
-    assert_eq!(story(&read(&server, &soon)), ["email.sent", "email.delivered"]);
+    assert_eq!(event_types(&read(&server, &successful)), ["email.sent", "email.delivered"]);
 }
 
 #[test]
-fn one_refused_recipient_says_nothing_of_the_other() {
+fn a_report_about_one_recipient_does_not_affect_the_other() {
     let server = server();
     let to = "unknown.grace@example.org";
     let id = server.send(&json!({ "to": [to, "eve@example.org"] }));
     server.wait_until(&id, "both", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
 
-    hand_in(&server, &fixture("postfix-remote-unknown-user", &id, &return_path(&server, to)));
+    report_message(&server, &fixture("postfix-remote-unknown-user", &id, &return_path(&server, to)));
 
     assert_eq!(statuses(&read(&server, &id)), [(to, "bounced"), ("eve@example.org", "delivered")]);
 }
 
 #[test]
-fn a_complaint_without_an_address_is_about_the_only_recipient_and_else_about_nobody() {
+fn a_complaint_without_an_address_applies_only_if_there_is_one_recipient() {
     let server = server();
-    let one = delivered(&server, "ada@example.net");
+    let one = deliver(&server, "ada@example.net");
     let two = server.send(&json!({ "to": ["ada@example.net", "eve@example.org"] }));
     server.wait_until(&two, "both", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
 
-    assert_eq!(hand_in(&server, &fixture("arf-abuse", &two, "")), (0, 1));
-    assert_eq!(hand_in(&server, &fixture("arf-abuse", &one, "")), (1, 0));
+    assert_eq!(report_message(&server, &fixture("arf-abuse", &two, "")), (0, 1));
+    assert_eq!(report_message(&server, &fixture("arf-abuse", &one, "")), (1, 0));
 
     assert_eq!(read(&server, &one)["events"][2]["complaint_feedback_type"], "abuse");
     assert_eq!(read(&server, &two)["last_event"], "delivered");
@@ -94,20 +97,20 @@ fn a_complaint_without_an_address_is_about_the_only_recipient_and_else_about_nob
 }
 
 #[test]
-fn a_complaint_that_knows_the_message_id_alone_counts_where_nobody_else_has_seen_the_message() {
+fn a_complaint_with_only_the_message_id_applies_only_if_there_is_one_recipient() {
     let server = server();
     let to = "grace@example.org";
     let several = server.send(&json!({ "to": to, "bcc": "eve@example.net" }));
     server.wait_until(&several, "both", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
-    let one = delivered(&server, "ada@example.net");
+    let one = deliver(&server, "ada@example.net");
     let by_id = |id: &str| fixture("arf-full", id, "b+x.y@send.example.com");
 
-    assert_eq!(hand_in(&server, &by_id(&several)), (0, 1), "anybody among the recipients can write it");
+    assert_eq!(report_message(&server, &by_id(&several)), (0, 1), "every recipient can forge the report");
     assert_eq!(server.suppressed_addresses(), Vec::<String>::new());
-    assert_eq!(hand_in(&server, &by_id(&one).replace(to, "ada@example.net")), (1, 0));
+    assert_eq!(report_message(&server, &by_id(&one).replace(to, "ada@example.net")), (1, 0));
     assert_eq!(server.suppressed_addresses(), ["ada@example.net"]);
-    let proven = fixture("arf-full", &several, &return_path(&server, to));
-    assert_eq!(hand_in(&server, &proven), (1, 0));
+    let authenticated = fixture("arf-full", &several, &return_path(&server, to));
+    assert_eq!(report_message(&server, &authenticated), (1, 0));
 
     assert_eq!(server.suppressed_addresses(), ["ada@example.net", to]);
     let expected = [(to, "complained"), ("eve@example.net", "delivered")];
@@ -115,29 +118,29 @@ fn a_complaint_that_knows_the_message_id_alone_counts_where_nobody_else_has_seen
 }
 
 #[test]
-fn a_return_path_names_the_group_whose_only_recipient_is_meant() {
+fn a_report_with_a_return_path_applies_to_the_only_recipient_of_its_group() {
     let server = server();
-    // Two domains are two groups.
+    // Recipients of two domains are two recipient groups.
     let id = server.send(&json!({ "to": ["grace@example.org", "ada@example.net"] }));
     server.wait_until(&id, "both", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
     let message = fixture("postfix-unknown-user", &id, &return_path(&server, "ada@example.net"));
 
-    // The report names the address that the mail was forwarded to.
-    assert_eq!(hand_in(&server, &message), (1, 0));
+    // The report names another address, to which the message was forwarded.
+    assert_eq!(report_message(&server, &message), (1, 0));
 
     assert_eq!(statuses(&read(&server, &id)), [("grace@example.org", "delivered"), ("ada@example.net", "bounced")]);
 }
 
 #[test]
-fn a_return_path_speaks_for_its_own_group_alone() {
+fn a_return_path_authenticates_only_its_own_group() {
     let server = server();
     let to = "unknown@example.org";
     let id = server.send(&json!({ "to": [to, "ada@example.net", "eve@example.net"] }));
     server.wait_until(&id, "all", |email| statuses(email).iter().all(|(_, last)| *last == "delivered"));
     let message = |group: &str| fixture("postfix-unknown-user", &id, &return_path(&server, group));
 
-    assert_eq!(hand_in(&server, &message("ada@example.net")), (0, 1), "it went to somebody else");
-    assert_eq!(hand_in(&server, &message(to)), (1, 0));
+    assert_eq!(report_message(&server, &message("ada@example.net")), (0, 1), "the recipient is not in this group");
+    assert_eq!(report_message(&server, &message(to)), (1, 0));
 
     let expected = [(to, "bounced"), ("ada@example.net", "delivered"), ("eve@example.net", "delivered")];
     assert_eq!(statuses(&read(&server, &id)), expected);
@@ -145,54 +148,58 @@ fn a_return_path_speaks_for_its_own_group_alone() {
 }
 
 #[test]
-fn a_return_path_made_elsewhere_names_nothing_and_a_message_id_suppresses_nobody() {
+fn a_forged_return_path_is_ignored_and_a_message_id_suppresses_no_address() {
     let server = server();
     let to = "unknown@example.org";
-    let id = delivered(&server, to);
-    let right = return_path(&server, to);
-    let (local, host) = right.split_once('@').unwrap();
+    let id = deliver(&server, to);
+    let valid = return_path(&server, to);
+    let (local, host) = valid.split_once('@').unwrap();
     let forged = format!("{}a@{host}", &local[..local.len() - 1]);
     let message = |path: &str, email: &str| fixture("postfix-unknown-user", email, path);
-    let nobody = "0190a6c0-0000-7000-8000-000000000001";
+    let unknown_id = "0190a6c0-0000-7000-8000-000000000001";
 
-    if forged != right {
-        assert_eq!(hand_in(&server, &message(&forged, nobody)), (0, 1));
+    if forged != valid {
+        assert_eq!(report_message(&server, &message(&forged, unknown_id)), (0, 1));
     }
-    assert_eq!(hand_in(&server, &message("b+x.y@send.example.com", nobody)), (0, 1));
+    assert_eq!(report_message(&server, &message("b+x.y@send.example.com", unknown_id)), (0, 1));
 
     assert_eq!(read(&server, &id)["last_event"], "delivered");
-    assert_eq!(hand_in(&server, &message("b+x.y@send.example.com", &id)), (1, 0), "the returned message names it");
+    assert_eq!(
+        report_message(&server, &message("b+x.y@send.example.com", &id)),
+        (1, 0),
+        "the returned message has the email id"
+    );
     let email = read(&server, &id);
     assert_eq!(email["last_event"], "bounced");
     assert_eq!(email["events"][2]["bounce"]["type"], "Undetermined");
     assert_eq!(email["events"][2]["bounce"]["diagnosticCode"], json!(["unknown user: \"unknown@example.org\""]));
-    assert_eq!(server.suppressed_addresses(), Vec::<String>::new(), "whoever has seen the message can write that");
+    assert_eq!(server.suppressed_addresses(), Vec::<String>::new(), "every reader of the message can forge the report");
 
-    assert_eq!(hand_in(&server, &message(&right, &id)), (1, 0), "what is proven is news");
+    assert_eq!(report_message(&server, &message(&valid, &id)), (1, 0), "an authenticated report is accepted");
     assert_eq!(server.suppressed_addresses(), [to]);
 }
 
 #[test]
-fn a_notice_that_knows_the_message_id_alone_has_to_name_a_recipient() {
+fn a_delivery_status_with_only_the_message_id_must_name_a_recipient() {
     let server = server();
-    let id = delivered(&server, "ada@example.net");
-    let named_otherwise = fixture("postfix-unknown-user", &id, "b+x.y@send.example.com");
-    let answering = fixture("exim-unrouteable", &id, "b+x.y@send.example.com")
+    let id = deliver(&server, "ada@example.net");
+    let other_recipient = fixture("postfix-unknown-user", &id, "b+x.y@send.example.com");
+    let in_reply_to_only = fixture("exim-unrouteable", &id, "b+x.y@send.example.com")
         .replace("\nMessage-ID:", "\nX-Message-ID:")
         .replace("unknown@example.org", "ada@example.net");
 
-    assert_eq!(hand_in(&server, &named_otherwise), (0, 1), "the only recipient is not meant");
-    assert_eq!(hand_in(&server, &answering), (0, 1), "what a notice answers to names nothing");
+    assert_eq!(report_message(&server, &other_recipient), (0, 1), "the report names another recipient");
+    assert_eq!(report_message(&server, &in_reply_to_only), (0, 1), "`In-Reply-To` does not identify the email");
 
-    assert_eq!(story(&read(&server, &id)), ["email.sent", "email.delivered"]);
+    assert_eq!(event_types(&read(&server, &id)), ["email.sent", "email.delivered"]);
     assert_eq!(server.suppressed_addresses(), Vec::<String>::new());
 }
 
 #[test]
-fn what_is_no_report_is_acknowledged_and_ignored() {
+fn a_message_that_is_not_a_report_is_ignored() {
     let server = server();
     let to = "grace@example.org";
-    let id = delivered(&server, to);
+    let id = deliver(&server, to);
     let path = return_path(&server, to);
     for message in [
         fixture("auto-reply", &id, &path),
@@ -201,24 +208,24 @@ fn what_is_no_report_is_acknowledged_and_ignored() {
         "Subject: hello\r\n\r\nHello".to_owned(),
         "\0\u{7f}".to_owned(),
     ] {
-        assert_eq!(hand_in(&server, &message), (0, 1));
+        assert_eq!(report_message(&server, &message), (0, 1));
     }
 
-    assert_eq!(story(&read(&server, &id)), ["email.sent", "email.delivered"]);
-    assert_eq!(marks(&server), 0, "nothing is remembered of what says nothing");
+    assert_eq!(event_types(&read(&server, &id)), ["email.sent", "email.delivered"]);
+    assert_eq!(dedup_key_count(&server), 0, "an ignored message stores no deduplication key");
 }
 
 #[test]
-fn a_message_that_is_handed_in_twice_is_told_once_whoever_hands_it_in() {
+fn a_message_that_is_posted_twice_is_recorded_once() {
     let server = server();
     let to = "grey.grace@example.org";
-    let id = delivered(&server, to);
+    let id = deliver(&server, to);
     let message = fixture("postfix-delayed", &id, &return_path(&server, to));
-    let hand_in = |id: &str| counts(post(&server, "/ingest/message", id, message.as_bytes()));
+    let report_message = |id: &str| counts(post(&server, "/ingest/message", id, message.as_bytes()));
 
-    assert_eq!(hand_in("msg_1"), (1, 0));
-    assert_eq!(hand_in("msg_1"), (0, 1));
-    assert_eq!(hand_in("msg_2"), (0, 1));
+    assert_eq!(report_message("msg_1"), (1, 0));
+    assert_eq!(report_message("msg_1"), (0, 1));
+    assert_eq!(report_message("msg_2"), (0, 1));
 
-    assert_eq!(story(&read(&server, &id)), ["email.sent", "email.delivered", "email.delivery_delayed"]);
+    assert_eq!(event_types(&read(&server, &id)), ["email.sent", "email.delivered", "email.delivery_delayed"]);
 }

@@ -1,10 +1,10 @@
-//! Reports of other systems through their two doors: who may knock, and what follows.
+//! Delivery reports through `/ingest/events` and `/ingest/message`: authentication and effects.
 
 mod access;
 mod events;
-mod flight;
-mod ladder;
+mod in_flight;
 mod message;
+mod timing;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,16 +20,17 @@ use crate::support::{ApiResponse, TestServer};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// The return path and the email that the messages of `tests/fixtures/reports` are about.
+/// Return path in the messages of `tests/fixtures/reports`.
 const FIXTURE_RETURN_PATH: &str = "b+agny23pzwbyabaaaaaaaaaaaaiaaa.k3mzq7ya@send.example.com";
+/// Email id in the messages of `tests/fixtures/reports`.
 const FIXTURE_EMAIL: &str = "019b8d6d-f9b0-7000-8000-000000000002";
 
-/// Starts a server that takes reports.
+/// Starts a server that accepts delivery reports.
 pub(crate) fn server() -> TestServer {
     TestServer::start_with(&["--ingest-secret", SECRET])
 }
 
-/// Returns the signature of a body, made without the code under test.
+/// Returns the signature of a body with [`SECRET`]. Does not use the code under test.
 fn signature(id: &str, timestamp_s: i64, body: &[u8]) -> String {
     signature_with(SECRET, id, timestamp_s, body)
 }
@@ -42,7 +43,7 @@ fn signature_with(secret: &str, id: &str, timestamp_s: i64, body: &[u8]) -> Stri
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-/// Posts a body under an id, signed now.
+/// Posts a body with the `webhook-id` `id`, signed with the current time.
 fn post(server: &TestServer, path: &str, id: &str, body: &[u8]) -> ApiResponse {
     let timestamp_s = server.context().now_ms() / 1_000;
     let (timestamp, signature) = (timestamp_s.to_string(), signature(id, timestamp_s, body));
@@ -50,21 +51,21 @@ fn post(server: &TestServer, path: &str, id: &str, body: &[u8]) -> ApiResponse {
     server.call("POST", path, "", &headers, Some(body))
 }
 
-/// Returns an id that no request had.
+/// Returns a `webhook-id` that no other request of this process uses.
 fn fresh_id() -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     format!("msg_{}", COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Reports events, and returns how many something followed from and how many were ignored.
+/// Posts events, and returns the numbers of accepted and ignored events.
 #[track_caller]
 pub(crate) fn report(server: &TestServer, events: &Value) -> (u64, u64) {
     counts(post(server, "/ingest/events", &fresh_id(), events.to_string().as_bytes()))
 }
 
-/// Hands in a message, and returns the same.
+/// Posts a message, and returns the numbers of accepted and ignored reports.
 #[track_caller]
-fn hand_in(server: &TestServer, message: &str) -> (u64, u64) {
+fn report_message(server: &TestServer, message: &str) -> (u64, u64) {
     counts(post(server, "/ingest/message", &fresh_id(), message.as_bytes()))
 }
 
@@ -76,28 +77,29 @@ fn counts(answer: ApiResponse) -> (u64, u64) {
     (answer["accepted"].as_u64().unwrap(), answer["ignored"].as_u64().unwrap())
 }
 
-/// Sends an email to one address and waits until it has been taken.
-pub(crate) fn delivered(server: &TestServer, to: &str) -> String {
+/// Sends an email to one address and waits until it is delivered. Returns the id.
+pub(crate) fn deliver(server: &TestServer, to: &str) -> String {
     let id = server.send(&serde_json::json!({ "to": to }));
     server.wait_for(&id, "delivered");
     id
 }
 
-/// Returns a message of `tests/fixtures/reports` as it would be about another email.
+/// Returns a message of `tests/fixtures/reports` with another email id and return path.
 fn fixture(name: &str, email: &str, return_path: &str) -> String {
     let path = format!("{}/tests/fixtures/reports/{name}.eml", env!("CARGO_MANIFEST_DIR"));
     let message = std::fs::read_to_string(path).unwrap();
     message.replace(FIXTURE_RETURN_PATH, return_path).replace(FIXTURE_EMAIL, email)
 }
 
-/// Returns the return path under which an email reached the built-in mailbox.
+/// Returns the return path of the captured message to a recipient.
 fn return_path(server: &TestServer, to: &str) -> String {
-    let captured = server.captured_messages().into_iter().find(|(row, _)| row.recipients.iter().any(|its| its == to));
-    captured.expect("it is in the mailbox").0.sender
+    let has_recipient = |recipients: &[String]| recipients.iter().any(|recipient| recipient == to);
+    let captured = server.captured_messages().into_iter().find(|(row, _)| has_recipient(&row.recipients));
+    captured.expect("the mailbox has a message to the recipient").0.sender
 }
 
-/// Returns how many marks of requests are stored.
-fn marks(server: &TestServer) -> usize {
+/// Returns the number of stored deduplication keys.
+fn dedup_key_count(server: &TestServer) -> usize {
     let count = server.context().store.read_now::<_, StoreError>(|tx| {
         let mut count = 0;
         tx.scan(&INGESTED, &(0, [0; 32]), &(u32::MAX, [0xff; 32]), Order::Ascending, |_, _| {
@@ -109,13 +111,14 @@ fn marks(server: &TestServer) -> usize {
     count.unwrap()
 }
 
-/// Returns the types of an email's events, oldest first.
-fn story(email: &Value) -> Vec<&str> {
+/// Returns the types of the events of an email, oldest first.
+fn event_types(email: &Value) -> Vec<&str> {
     email["events"].as_array().unwrap().iter().map(|event| event["type"].as_str().unwrap()).collect()
 }
 
-/// Returns each recipient with its status.
+/// Returns the address and status of each recipient.
 fn statuses(email: &Value) -> Vec<(&str, &str)> {
     let recipients = email["recipients"].as_array().unwrap();
-    recipients.iter().map(|its| (its["email"].as_str().unwrap(), its["last_event"].as_str().unwrap())).collect()
+    let status = |row: &'_ Value| (row["email"].as_str().unwrap(), row["last_event"].as_str().unwrap());
+    recipients.iter().map(status).collect()
 }
