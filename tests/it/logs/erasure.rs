@@ -1,4 +1,4 @@
-//! An erased address leaves the log.
+//! Erasure of an address from the request log.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::logged;
 use crate::support::TestServer;
 
 #[test]
-fn requests_that_mention_an_erased_address_go_the_one_that_asked_for_it_too() {
+fn an_erasure_deletes_every_log_entry_with_the_address() {
     let server = TestServer::start();
     server.post("/contacts", &json!({ "email": "Ada@example.net", "first_name": "Ada" })).ok(201);
     server.post("/contacts", &json!({ "email": "bob@example.net" })).ok(201);
@@ -28,7 +28,7 @@ fn requests_that_mention_an_erased_address_go_the_one_that_asked_for_it_too() {
 }
 
 #[test]
-fn another_team_s_log_keeps_what_it_says() {
+fn an_erasure_keeps_the_log_entries_of_another_team() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
     other.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201);

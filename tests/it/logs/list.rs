@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 use super::entry;
 use crate::support::{Ids, TestServer, assert_body};
 
-/// Takes out how long it took.
-fn timeless(mut row: Value) -> Value {
+/// Replaces the duration of a log entry with 0.
+fn without_duration(mut row: Value) -> Value {
     assert!(row["duration_ms"].is_u64(), "{row}");
     row["duration_ms"] = json!(0);
     row
 }
 
 #[test]
-fn a_row_says_what_was_asked_and_the_whole_entry_what_was_answered() {
+fn a_row_has_the_request_and_the_entry_has_also_the_response() {
     let server = TestServer::start();
     let body = json!({ "name": "News", "default_subscription": "opt_in" }).to_string();
     let agent = [("user-agent", "resend-node:6.0.0")];
@@ -24,11 +24,11 @@ fn a_row_says_what_was_asked_and_the_whole_entry_what_was_answered() {
 
     assert_eq!((&list["object"], &list["data"][0]["id"]), (&json!("list"), &whole["id"]));
     assert_eq!(whole["response_body"], created.json);
-    assert_body!(json!([timeless(list["data"][0].clone()), timeless(whole)]));
+    assert_body!(json!([without_duration(list["data"][0].clone()), without_duration(whole)]));
 }
 
 #[test]
-fn a_request_is_in_the_log_as_soon_as_it_is_answered_and_so_is_the_reading_of_it() {
+fn a_request_is_in_the_log_immediately_after_its_response() {
     let server = TestServer::start();
 
     for number in 1..=5 {
@@ -37,17 +37,17 @@ fn a_request_is_in_the_log_as_soon_as_it_is_answered_and_so_is_the_reading_of_it
         let rows = list["data"].as_array().unwrap();
 
         assert_eq!(rows[0]["id"], answer.header("x-request-id").unwrap());
-        assert_eq!(rows.len(), 2 * number - 1, "the lists before are there too");
+        assert_eq!(rows.len(), 2 * number - 1, "the log has the earlier list requests");
     }
 }
 
 #[test]
-fn pages_are_walked_forwards_and_backwards() {
+fn the_log_can_be_paged_forwards_and_backwards() {
     let server = TestServer::start();
     for _ in 0..7 {
         server.get("/topics").ok(200);
     }
-    // Reading the log adds to it; here it does not.
+    // Without this flag, each read of the log adds an entry.
     let server = server.restart_with(&["--request-log", "false"]);
     let page = |query: &str| {
         let page = server.get(&format!("/logs?limit=3{query}")).ok(200);
@@ -68,7 +68,7 @@ fn pages_are_walked_forwards_and_backwards() {
 }
 
 #[test]
-fn an_id_that_nobody_has_is_not_found_and_one_that_is_none_is_refused() {
+fn an_unknown_entry_is_not_found_and_a_malformed_id_is_invalid() {
     let server = TestServer::start();
 
     server.get(&format!("/logs/{}", Ids::UNKNOWN.log)).refused(404, "not_found", "Log not found");
@@ -76,7 +76,7 @@ fn an_id_that_nobody_has_is_not_found_and_one_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_team_sees_its_own_requests_alone() {
+fn a_team_sees_only_its_own_requests() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
     let theirs = other.get("/domains");
@@ -91,7 +91,7 @@ fn a_team_sees_its_own_requests_alone() {
 }
 
 #[test]
-fn a_sending_key_reads_no_log() {
+fn the_log_requires_a_full_access_key() {
     let server = TestServer::start();
     let key = server.create_sending_key();
 

@@ -1,23 +1,23 @@
-//! The request log: what is in it, what is left out of it, and how long it stays.
+//! The request log: logged requests, redaction, erasure and retention.
 
 mod erasure;
 mod list;
 mod recorded;
 mod redacted;
-mod room;
+mod storage;
 
 use serde_json::Value;
 
 use crate::support::{ApiResponse, TestServer};
 
-/// Returns the entry of the request that was answered so.
+/// Returns the log entry of the request that got this response.
 #[track_caller]
 fn entry(server: &TestServer, answer: &ApiResponse) -> Value {
-    let id = answer.header("x-request-id").expect("every answer names its request");
+    let id = answer.header("x-request-id").expect("every response has a request id");
     server.get(&format!("/logs/{id}")).ok(200)
 }
 
-/// Returns method, path and status of every request in the log, oldest first, but those of this call.
+/// Returns method, path and status of every log entry, oldest first, except those of this call.
 fn logged(server: &TestServer) -> Vec<String> {
     let mut lines = Vec::new();
     let mut path = "/logs?limit=100".to_owned();

@@ -1,4 +1,4 @@
-//! Which requests are in the log, and what of them.
+//! Requests and fields that the log records.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{entry, logged};
 use crate::support::{TestServer, email};
 
 #[test]
-fn every_request_with_a_valid_key_is_logged_and_no_other() {
+fn only_a_request_with_a_valid_key_on_a_known_route_is_logged() {
     let server = TestServer::start();
     let sending = server.create_sending_key();
     let call = |method: &str, path: &str, key: &str| server.call(method, path, key, &[], None).status;
@@ -28,7 +28,7 @@ fn every_request_with_a_valid_key_is_logged_and_no_other() {
         "POST /topics 400",
         "GET /emails 403",
     ];
-    // Without a key, with a wrong one, and where no key is asked for.
+    // Requests without a key, with an unknown key, to unknown routes, and to routes that require no key.
     assert_eq!(call("GET", "/emails", ""), 401);
     assert_eq!(call("GET", "/emails", "rm_00000000000000000000000000000000"), 403);
     assert_eq!(call("GET", "/nothing", server.key()), 404);
@@ -40,7 +40,7 @@ fn every_request_with_a_valid_key_is_logged_and_no_other() {
 }
 
 #[test]
-fn a_request_that_came_too_soon_is_logged() {
+fn a_request_over_the_rate_limit_is_logged() {
     let server = TestServer::start_with(&["--rate-limit", "2"]);
     server.get("/topics").ok(200);
     server.get("/topics").ok(200);
@@ -51,7 +51,7 @@ fn a_request_that_came_too_soon_is_logged() {
 }
 
 #[test]
-fn neither_the_query_nor_a_header_is_kept_but_the_user_agent() {
+fn an_entry_has_no_query_and_no_header_except_the_user_agent() {
     let server = TestServer::start();
     let body = email(&json!({})).to_string();
     let headers = [("idempotency-key", "never-kept-1"), ("x-mine", "never-kept-2"), ("user-agent", "mine/1.0")];
@@ -62,26 +62,26 @@ fn neither_the_query_nor_a_header_is_kept_but_the_user_agent() {
 
     assert_eq!((&sent["user_agent"], &listed["endpoint"]), (&json!("mine/1.0"), &json!("/emails")));
     for text in [sent.to_string(), listed.to_string()] {
-        for kept_not in ["never-kept", server.key(), "limit"] {
-            assert!(!text.contains(kept_not), "{kept_not} in {text}");
+        for absent in ["never-kept", server.key(), "limit"] {
+            assert!(!text.contains(absent), "{absent} in {text}");
         }
     }
 }
 
 #[test]
-fn a_user_agent_is_cut_and_none_is_null() {
+fn a_long_user_agent_is_truncated_and_an_absent_one_is_null() {
     let server = TestServer::start();
     let long = "a".repeat(1_000);
     let answer = server.call("GET", "/topics", server.key(), &[("user-agent", &long)], None);
     assert_eq!(entry(&server, &answer)["user_agent"], "a".repeat(256));
 
-    let none = server.send_raw(format!("{}\r\n", server.raw_request_head("GET", "/topics")).as_bytes());
+    let without_user_agent = server.send_raw(format!("{}\r\n", server.raw_request_head("GET", "/topics")).as_bytes());
 
-    assert_eq!(entry(&server, &none)["user_agent"], Value::Null);
+    assert_eq!(entry(&server, &without_user_agent)["user_agent"], Value::Null);
 }
 
 #[test]
-fn a_long_path_is_cut() {
+fn a_long_path_is_truncated() {
     let server = TestServer::start();
     let answer = server.get(&format!("/topics/{}", "x".repeat(5_000)));
 
@@ -92,7 +92,7 @@ fn a_long_path_is_cut() {
 }
 
 #[test]
-fn the_entry_names_the_key() {
+fn an_entry_has_the_id_of_the_api_key() {
     let server = TestServer::start();
     let made = server.post("/api-keys", &json!({ "name": "Another" })).ok(201);
     let answer = server.call("GET", "/topics", made["token"].as_str().unwrap(), &[], None);
@@ -101,7 +101,7 @@ fn the_entry_names_the_key() {
 }
 
 #[test]
-fn nothing_is_logged_when_that_is_switched_off() {
+fn a_disabled_log_records_no_request_and_keeps_its_entries() {
     let server = TestServer::start();
     server.get("/topics").ok(200);
 
@@ -111,5 +111,5 @@ fn nothing_is_logged_when_that_is_switched_off() {
     assert_eq!(answer.status, 200);
     let path = format!("/logs/{}", answer.header("x-request-id").unwrap());
     server.get(&path).refused(404, "not_found", "Log not found");
-    assert_eq!(logged(&server), ["GET /topics 200"], "what was logged before can be read");
+    assert_eq!(logged(&server), ["GET /topics 200"], "the earlier entries remain");
 }

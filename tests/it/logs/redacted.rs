@@ -1,4 +1,4 @@
-//! What of bodies is kept.
+//! Redaction of bodies in the request log.
 
 use std::fs;
 
@@ -9,23 +9,23 @@ use crate::support::{TestServer, email};
 
 const SECRET: &str = "Zq9SecretZq9";
 
-/// Sends a body and returns the copies of it and of the answer.
+/// Posts a body and returns the logged request body and response body.
 #[track_caller]
-fn copies(server: &TestServer, path: &str, body: &Value) -> (Value, Value) {
+fn logged_bodies(server: &TestServer, path: &str, body: &Value) -> (Value, Value) {
     let answer = server.post(path, body);
     let entry = entry(server, &answer);
     (entry["request_body"].clone(), entry["response_body"].clone())
 }
 
 #[test]
-fn an_email_is_kept_without_its_content() {
+fn the_content_of_an_email_is_redacted() {
     let server = TestServer::start();
     let fields = json!({
         "html": format!("<p>{SECRET}</p>"), "text": SECRET, "subject": "Kept",
         "attachments": [{ "filename": "a.txt", "content": "YQ==" }],
     });
 
-    let (request, response) = copies(&server, "/emails", &email(&fields));
+    let (request, response) = logged_bodies(&server, "/emails", &email(&fields));
 
     let hidden = json!("[redacted]");
     assert_eq!((&request["html"], &request["text"], &request["attachments"]), (&hidden, &hidden, &hidden));
@@ -34,11 +34,11 @@ fn an_email_is_kept_without_its_content() {
 }
 
 #[test]
-fn every_email_of_a_batch_is_kept_without_its_content() {
+fn the_content_of_every_email_of_a_batch_is_redacted() {
     let server = TestServer::start();
     let batch = json!([email(&json!({ "text": SECRET })), email(&json!({ "html": SECRET, "subject": "Second" }))]);
 
-    let (request, _) = copies(&server, "/emails/batch", &batch);
+    let (request, _) = logged_bodies(&server, "/emails/batch", &batch);
 
     assert!(!request.to_string().contains(SECRET));
     assert_eq!((&request[0]["text"], &request[1]["html"]), (&json!("[redacted]"), &json!("[redacted]")));
@@ -46,7 +46,7 @@ fn every_email_of_a_batch_is_kept_without_its_content() {
 }
 
 #[test]
-fn what_was_read_of_an_email_is_kept_without_its_content() {
+fn the_content_of_an_email_that_was_read_is_redacted() {
     let server = TestServer::start();
     let id = server.send(&json!({ "text": SECRET, "attachments": [{ "filename": "a", "content": "WnE5" }] }));
     let read = server.get(&format!("/emails/{id}"));
@@ -62,7 +62,7 @@ fn what_was_read_of_an_email_is_kept_without_its_content() {
 }
 
 #[test]
-fn a_token_is_never_kept() {
+fn the_token_of_a_key_is_redacted() {
     let server = TestServer::start();
     let made = server.post("/api-keys", &json!({ "name": "Another" }));
     let token = made.json["token"].as_str().unwrap();
@@ -74,7 +74,7 @@ fn a_token_is_never_kept() {
 }
 
 #[test]
-fn a_link_to_the_preferences_of_a_contact_is_not_kept_and_other_urls_are() {
+fn a_preferences_link_is_redacted_and_other_urls_are_not() {
     let server = TestServer::start();
     let id = server.add_contact("ada@example.net", false);
     let made = server.post(&format!("/contacts/{id}/preferences-link"), &json!({}));
@@ -92,7 +92,7 @@ fn a_link_to_the_preferences_of_a_contact_is_not_kept_and_other_urls_are() {
 }
 
 #[test]
-fn secrets_of_a_refused_request_are_not_kept_either() {
+fn the_secrets_of_a_refused_request_are_redacted() {
     let server = TestServer::start();
     let webhook = format!(
         r#"{{"endpoint":"https://example.com","signing_\u0073ecret":"{SECRET}","nested":[{{"TOKEN":{{"a":"{SECRET}"}}}}]}}"#
@@ -109,7 +109,7 @@ fn secrets_of_a_refused_request_are_not_kept_either() {
 }
 
 #[test]
-fn a_secret_of_the_wrong_type_is_in_no_message() {
+fn an_error_message_has_no_secret_of_the_wrong_type() {
     let server = TestServer::start();
     for (path, body, message) in [
         (
@@ -134,16 +134,16 @@ fn a_secret_of_the_wrong_type_is_in_no_message() {
 }
 
 #[test]
-fn a_large_body_is_a_marker_and_one_that_is_large_because_of_its_content_is_not() {
+fn a_large_body_is_logged_as_truncated_unless_its_size_is_redacted_content() {
     let server = TestServer::start();
     for bytes in [20_000, 100_000] {
         let contacts: Vec<Value> = (0..bytes / 40).map(|n| json!({ "email": format!("c{n}@example.net") })).collect();
         let body = json!({ "contacts": contacts, "padding": "x".repeat(bytes) });
-        let (request, _) = copies(&server, "/contacts/batch/get", &body);
+        let (request, _) = logged_bodies(&server, "/contacts/batch/get", &body);
         assert_eq!(request, json!({ "truncated": true, "bytes": body.to_string().len() }));
 
         let content = email(&json!({ "text": SECRET.repeat(bytes / 10), "subject": "Small" }));
-        let (request, _) = copies(&server, "/emails", &content);
+        let (request, _) = logged_bodies(&server, "/emails", &content);
         assert_eq!((&request["text"], &request["subject"]), (&json!("[redacted]"), &json!("Small")));
     }
     let description = server.get("/openapi.json");
@@ -153,7 +153,7 @@ fn a_large_body_is_a_marker_and_one_that_is_large_because_of_its_content_is_not(
 }
 
 #[test]
-fn what_is_not_json_is_not_kept() {
+fn a_body_that_is_not_json_is_not_logged() {
     let server = TestServer::start();
     for body in [b"{\"name\":".as_slice(), b"subject=1", b"\xff\xfe", b""] {
         let answer = server.call("POST", "/topics", server.key(), &[], Some(body));
@@ -166,9 +166,9 @@ fn what_is_not_json_is_not_kept() {
 }
 
 #[test]
-fn copies_lie_sealed_in_the_file() {
+fn logged_bodies_are_sealed_in_the_file() {
     let server = TestServer::start();
-    // Refused, so that it is nowhere but in the log.
+    // The request is refused, so that only the log contains its body.
     let topic = json!({ "name": SECRET.repeat(100), "default_subscription": "opt_in" });
     let answer = server.post("/topics", &topic);
     assert_eq!(answer.status, 422);

@@ -1,4 +1,4 @@
-//! Where entries wait, how long they are kept, and what becomes of them at a stop.
+//! The queue of log entries, their retention, and a shutdown.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::TestServer;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[test]
-fn a_stop_writes_what_waits() {
+fn a_shutdown_stores_all_pending_entries() {
     let server = TestServer::start();
     for _ in 0..50 {
         server.get("/topics").ok(200);
@@ -22,26 +22,26 @@ fn a_stop_writes_what_waits() {
 }
 
 #[test]
-fn a_full_queue_fails_no_answer_and_there_is_room_again_later() {
+fn a_full_queue_drops_entries_and_accepts_new_ones_later() {
     let server = TestServer::start();
-    // A refused body of a size that the log holds as it is: some hundreds fill its memory.
+    // The log keeps a body of this size without truncation. A few hundred entries fill the queue.
     let body = json!({ "name": "x".repeat(60_000), "default_subscription": "opt_in" });
     let count = 850;
-    let held = server.block_commits();
+    let blocked = server.block_commits();
     for _ in 0..count {
         assert_eq!(server.post("/topics", &body).status, 422);
     }
-    drop(held);
+    drop(blocked);
 
-    let kept = logged(&server).len();
+    let logged_count = logged(&server).len();
     let later = server.get("/topics");
 
-    assert!((1..count).contains(&kept), "{kept}");
+    assert!((1..count).contains(&logged_count), "{logged_count}");
     assert_eq!(entry(&server, &later)["endpoint"], "/topics");
 }
 
 #[test]
-fn old_requests_go_with_their_copies_and_younger_ones_stay() {
+fn retention_deletes_old_entries_with_their_bodies_and_keeps_younger_ones() {
     let server = TestServer::start_with(&["--log-retention-days", "2"]);
     let old = server.post("/topics", &json!({ "name": "Old", "default_subscription": "opt_in" }));
     let server = server.restart_after(DAY, &["--log-retention-days", "2"]);
