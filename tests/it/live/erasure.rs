@@ -1,4 +1,4 @@
-//! What those who watch keep of what has been erased.
+//! Live streams and erasure.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use serde_json::json;
 
 use crate::support::TestServer;
 
-/// How long the next thing to be seen is waited for.
-const WITHIN: Duration = Duration::from_secs(20);
+/// Maximum time that a test waits for the next item.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 #[test]
-fn an_erasure_takes_what_nobody_has_read_yet_though_no_endpoint_hears_of_it() {
+fn an_erasure_drops_the_unread_events_of_a_stream() {
     let server = TestServer::start();
     let team = server.get("/usage").ok(200)["team"]["id"].as_str().and_then(TeamId::parse).unwrap();
     let mut watch = Watch::new(&server.context().announcer, team, Filter::everything());
@@ -25,7 +25,7 @@ fn an_erasure_takes_what_nobody_has_read_yet_though_no_endpoint_hears_of_it() {
     server.post("/contacts", &json!({ "email": "bob@example.net" })).ok(201);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let mut next = || runtime.block_on(async { tokio::time::timeout(WITHIN, watch.next()).await }).unwrap().unwrap();
+    let mut next = || runtime.block_on(async { tokio::time::timeout(TIMEOUT, watch.next()).await }).unwrap().unwrap();
     let first = next();
     assert!(matches!(first, Seen::Missed(missed) if missed >= 3), "{first:?}");
     loop {

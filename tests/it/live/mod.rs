@@ -1,4 +1,4 @@
-//! Events as they happen, at the dashboard's door.
+//! Live streams of events (server-sent events) at `/dashboard/api/events`.
 
 mod erasure;
 mod refusals;
@@ -13,7 +13,7 @@ use crate::support::TestServer;
 
 const PATH: &str = "/dashboard/api/events";
 
-/// A stream under way. Dropping it hangs up.
+/// An open live stream. Drop closes the connection.
 struct Stream(BufReader<ureq::BodyReader<'static>>);
 
 /// One message of a stream.
@@ -24,8 +24,8 @@ struct Message {
     data: Value,
 }
 
-/// Asks for a stream and returns its answer, whatever it is.
-fn ask(server: &TestServer, path: &str, key: &str, host: Option<&str>) -> ureq::http::Response<ureq::Body> {
+/// Requests a stream and returns the response, with any status.
+fn request_stream(server: &TestServer, path: &str, key: &str, host: Option<&str>) -> ureq::http::Response<ureq::Body> {
     let config =
         ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(30)));
     let mut request = ureq::Agent::new_with_config(config.build()).get(format!("{}{path}", server.base()));
@@ -35,13 +35,13 @@ fn ask(server: &TestServer, path: &str, key: &str, host: Option<&str>) -> ureq::
     if let Some(host) = host {
         request = request.header("host", host);
     }
-    request.call().expect("the server answers")
+    request.call().expect("the server responds")
 }
 
-/// Opens a stream and reads its first comment: from then on it sees what happens.
+/// Opens a stream and reads its first comment. The stream contains all events after that comment.
 #[track_caller]
 fn open(server: &TestServer, path: &str, key: &str) -> Stream {
-    let answer = ask(server, path, key, None);
+    let answer = request_stream(server, path, key, None);
     assert_eq!(answer.status(), 200);
     for (name, value) in [
         ("content-type", "text/event-stream; charset=utf-8"),
@@ -56,14 +56,14 @@ fn open(server: &TestServer, path: &str, key: &str) -> Stream {
 }
 
 impl Stream {
-    /// Reads a line without its end; `None` when the stream has ended.
+    /// Reads a line without the line break; `None` if the stream has ended.
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
-        let read = self.0.read_line(&mut line).expect("the stream is text and ends in order");
+        let read = self.0.read_line(&mut line).expect("the stream is text and ends without an error");
         (read > 0).then(|| line.trim_end_matches('\n').to_owned())
     }
 
-    /// Reads the next message; `None` when the stream has ended.
+    /// Reads the next message; `None` if the stream has ended.
     fn next(&mut self) -> Option<Message> {
         let (mut id, mut event, mut data) = (String::new(), String::new(), None);
         loop {
@@ -84,6 +84,6 @@ impl Stream {
 
     #[track_caller]
     fn message(&mut self) -> Message {
-        self.next().expect("the stream goes on")
+        self.next().expect("a message before the end of the stream")
     }
 }

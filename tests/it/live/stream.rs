@@ -1,4 +1,4 @@
-//! What a stream shows, and when it ends.
+//! Contents and end of a live stream.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{PATH, open};
 use crate::support::{TestServer, email};
 
 #[test]
-fn a_team_sees_its_own_events_in_their_order_and_no_other_s() {
+fn a_stream_has_only_the_events_of_its_team_in_order() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
     let mut ours = open(&server, PATH, server.key());
@@ -21,23 +21,23 @@ fn a_team_sees_its_own_events_in_their_order_and_no_other_s() {
     other.post("/emails", &email).ok(200);
     server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
 
-    let seen = [ours.message(), ours.message(), ours.message()];
-    let types: Vec<&str> = seen.iter().map(|message| message.event.as_str()).collect();
+    let messages = [ours.message(), ours.message(), ours.message()];
+    let types: Vec<&str> = messages.iter().map(|message| message.event.as_str()).collect();
     assert_eq!(types, ["email.sent", "email.delivered", "contact.created"]);
-    for message in &seen {
+    for message in &messages {
         assert_eq!(message.data["type"], message.event.as_str());
         assert_eq!(message.id.len(), 36, "{}", message.id);
     }
-    assert!(seen[0].id < seen[1].id && seen[1].id < seen[2].id, "{seen:?}");
+    assert!(messages[0].id < messages[1].id && messages[1].id < messages[2].id, "{messages:?}");
     assert_eq!(
-        (&seen[0].data["data"]["email_id"], &seen[2].data["data"]["email"]),
+        (&messages[0].data["data"]["email_id"], &messages[2].data["data"]["email"]),
         (&json!(id), &json!("ada@example.net"))
     );
     assert_eq!([theirs.message().event, theirs.message().event], ["email.sent", "email.bounced"]);
 }
 
 #[test]
-fn a_filter_lets_types_and_groups_through() {
+fn a_filter_matches_types_and_groups_of_types() {
     let server = TestServer::start();
     let mut stream = open(&server, &format!("{PATH}?types=email.delivered,contact.*"), server.key());
 
@@ -50,27 +50,28 @@ fn a_filter_lets_types_and_groups_through() {
 }
 
 #[test]
-fn a_stream_ends_with_its_key() {
+fn a_stream_ends_when_its_key_is_deleted() {
     let server = TestServer::start();
     let domain = server.post("/domains", &json!({ "name": "scoped.example" })).ok(201)["id"].clone();
-    let make = |fields| server.post("/api-keys", &fields).ok(201);
-    let (deleted, scoped) = (make(json!({ "name": "a" })), make(json!({ "name": "b", "domain_id": domain })));
+    let create_key = |fields| server.post("/api-keys", &fields).ok(201);
+    let (deleted, scoped) =
+        (create_key(json!({ "name": "a" })), create_key(json!({ "name": "b", "domain_id": domain })));
     let token = |key: &Value| key["token"].as_str().unwrap().to_owned();
     let mut ours = open(&server, PATH, server.key());
-    let mut of_deleted = open(&server, PATH, &token(&deleted));
-    let mut of_scoped = open(&server, PATH, &token(&scoped));
+    let mut stream_of_deleted = open(&server, PATH, &token(&deleted));
+    let mut stream_of_scoped = open(&server, PATH, &token(&scoped));
 
     server.delete(&format!("/api-keys/{}", deleted["id"].as_str().unwrap())).ok(200);
-    assert!(of_deleted.next().is_none());
+    assert!(stream_of_deleted.next().is_none());
     server.delete(&format!("/domains/{}", domain.as_str().unwrap())).ok(200);
-    assert!(of_scoped.next().is_none());
+    assert!(stream_of_scoped.next().is_none());
 
     server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
     assert_eq!(ours.message().event, "contact.created");
 }
 
 #[test]
-fn a_stop_ends_streams_at_once() {
+fn a_shutdown_ends_a_stream_immediately() {
     let server = TestServer::start();
     let mut stream = open(&server, PATH, server.key());
     let reading = std::thread::spawn(move || stream.next().is_none());
@@ -78,7 +79,7 @@ fn a_stop_ends_streams_at_once() {
 
     drop(server.into_directory());
 
-    assert!(reading.join().unwrap(), "the stream ends in order");
-    // Requests that do not end have ten seconds.
+    assert!(reading.join().unwrap(), "the stream ends without an error");
+    // The shutdown waits up to ten seconds for requests in flight.
     assert!(started.elapsed() < Duration::from_secs(9), "{:?}", started.elapsed());
 }
