@@ -6,7 +6,7 @@ use super::{SECRET, create, endpoint};
 use crate::support::{TestServer, assert_body, assert_lines};
 
 #[test]
-fn a_new_endpoint_is_answered_with_its_secret() {
+fn a_create_returns_the_signing_secret() {
     let server = TestServer::start();
 
     let made = server.post("/webhooks", &endpoint(&json!({ "events": ["email.sent", "contact.created"] }))).ok(201);
@@ -21,7 +21,7 @@ fn a_new_endpoint_is_answered_with_its_secret() {
 }
 
 #[test]
-fn an_endpoint_signs_with_the_secret_it_is_given() {
+fn a_create_accepts_a_signing_secret() {
     let server = TestServer::start();
 
     let made = server.post("/webhooks", &endpoint(&json!({ "signing_secret": SECRET }))).ok(201);
@@ -30,19 +30,20 @@ fn an_endpoint_signs_with_the_secret_it_is_given() {
 }
 
 #[test]
-fn events_are_a_set_in_the_order_of_the_documentation() {
+fn the_events_of_an_endpoint_are_unique_and_in_documentation_order() {
     let server = TestServer::start();
-    let asked = ["suppression.added", "email.prefetched", "email.sent", "email.sent", "quota.paused", "email.failed"];
+    let requested =
+        ["suppression.added", "email.prefetched", "email.sent", "email.sent", "quota.paused", "email.failed"];
 
-    let path = create(&server, &json!({ "events": asked }));
+    let path = create(&server, &json!({ "events": requested }));
 
     let shown = server.get(&path).ok(200);
-    let kept = json!(["email.sent", "email.prefetched", "email.failed", "suppression.added", "quota.paused"]);
-    assert_eq!(shown["events"], kept);
+    let stored = json!(["email.sent", "email.prefetched", "email.failed", "suppression.added", "quota.paused"]);
+    assert_eq!(shown["events"], stored);
 }
 
 #[test]
-fn what_is_wrong_with_an_endpoint_is_named_and_nothing_is_stored() {
+fn each_invalid_field_of_an_endpoint_is_reported_and_nothing_is_stored() {
     let server = TestServer::start();
     let long = format!("https://hooks.example/{}", "x".repeat(2_048));
     let mut refused = Vec::new();
@@ -81,7 +82,7 @@ fn what_is_wrong_with_an_endpoint_is_named_and_nothing_is_stored() {
 }
 
 #[test]
-fn a_url_into_our_own_network_is_refused() {
+fn a_url_with_a_private_address_or_an_invalid_part_is_refused() {
     let server = TestServer::start();
     for url in [
         "https://10.0.0.1/",
@@ -103,7 +104,7 @@ fn a_url_into_our_own_network_is_refused() {
 }
 
 #[test]
-fn a_body_that_is_no_json_is_a_400_and_one_that_is_no_object_a_422() {
+fn a_body_that_is_not_json_is_a_400_and_an_array_is_a_422() {
     let server = TestServer::start();
     let status = |body: &[u8]| server.call("POST", "/webhooks", server.key(), &[], Some(body)).status;
     let deep = format!("{{\"events\": {}", "[".repeat(200_000));
@@ -118,7 +119,7 @@ fn a_body_that_is_no_json_is_a_400_and_one_that_is_no_object_a_422() {
 }
 
 #[test]
-fn webhooks_need_a_key_with_full_access() {
+fn webhooks_require_a_full_access_key() {
     let server = TestServer::start();
     let key = server.create_sending_key();
     let one = create(&server, &json!({}));
@@ -144,7 +145,7 @@ fn webhooks_need_a_key_with_full_access() {
 }
 
 #[test]
-fn a_team_has_room_for_200_endpoints() {
+fn a_team_has_at_most_200_endpoints() {
     let server = TestServer::start();
     for _ in 0..200 {
         create(&server, &json!({}));

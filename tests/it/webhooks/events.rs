@@ -1,4 +1,4 @@
-//! `/webhooks/{id}/events`: what was delivered, what was tried, and once more.
+//! `/webhooks/{id}/events`: deliveries, their attempts and replays.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{create, id};
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_delivery_is_listed_shown_with_its_payload_and_with_its_attempts() {
+fn a_delivery_can_be_listed_and_read_with_payload_and_attempts() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     let event = format!("{path}/events/{}", server.add_webhook_delivery(id(&path)));
@@ -21,7 +21,7 @@ fn a_delivery_is_listed_shown_with_its_payload_and_with_its_attempts() {
 }
 
 #[test]
-fn deliveries_are_walked_forwards_and_backwards() {
+fn deliveries_can_be_paged_forwards_and_backwards() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     let mut all: Vec<String> = (0..7).map(|_| server.add_webhook_delivery(id(&path))).collect();
@@ -44,7 +44,7 @@ fn deliveries_are_walked_forwards_and_backwards() {
 }
 
 #[test]
-fn attempts_are_walked_newest_first() {
+fn attempts_are_listed_newest_first() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     let attempts = format!("{path}/events/{}/attempts", server.add_webhook_delivery(id(&path)));
@@ -58,7 +58,7 @@ fn attempts_are_walked_newest_first() {
 }
 
 #[test]
-fn a_delivery_is_made_again_under_its_id() {
+fn a_replay_queues_the_delivery_under_the_same_id() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     let delivery = server.add_webhook_delivery(id(&path));
@@ -67,7 +67,7 @@ fn a_delivery_is_made_again_under_its_id() {
     assert_eq!((&before["status"], &before["next_attempt_at"]), (&json!("failed"), &Value::Null));
     let replay = format!("{event}/replay");
 
-    // No body, an empty one and an empty object, as the SDKs send them.
+    // The SDKs send no body, an empty body, or an empty object.
     for body in [None, Some(b"".as_slice()), Some(b"{}")] {
         let answer = server.call("POST", &replay, server.key(), &[], body).ok(200);
         assert_eq!(answer, json!({ "object": "webhook_event", "id": delivery }));
@@ -79,7 +79,7 @@ fn a_delivery_is_made_again_under_its_id() {
 }
 
 #[test]
-fn nothing_is_made_again_for_an_endpoint_that_is_disabled() {
+fn a_delivery_of_a_disabled_endpoint_cannot_be_replayed() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     let event = format!("{path}/events/{}", server.add_webhook_delivery(id(&path)));
@@ -92,7 +92,7 @@ fn nothing_is_made_again_for_an_endpoint_that_is_disabled() {
 }
 
 #[test]
-fn deliveries_are_kept_as_long_as_the_setting_says() {
+fn retention_deletes_deliveries_after_the_configured_time() {
     let server = TestServer::start_with(&["--webhook-delivery-retention-days", "2"]);
     let path = create(&server, &json!({}));
     let old = server.add_webhook_delivery(id(&path));
@@ -102,16 +102,16 @@ fn deliveries_are_kept_as_long_as_the_setting_says() {
     let flags = ["--webhook-delivery-retention-days", "2"];
     let server = server.restart_after(Duration::from_secs(7_200), &flags);
 
-    let gone = format!("{path}/events/{old}");
-    server.poll(&gone, "the purge", |answer| answer.status == 404);
-    let left = server.get(&format!("{path}/events")).ok(200);
-    assert_eq!(left["data"].as_array().unwrap().len(), 1);
-    assert_eq!(left["data"][0]["id"], recent);
+    let deleted = format!("{path}/events/{old}");
+    server.poll(&deleted, "the purge", |answer| answer.status == 404);
+    let remaining = server.get(&format!("{path}/events")).ok(200);
+    assert_eq!(remaining["data"].as_array().unwrap().len(), 1);
+    assert_eq!(remaining["data"][0]["id"], recent);
     assert!(server.get(&format!("{path}/events/{recent}")).ok(200)["payload"].is_object());
 }
 
 #[test]
-fn an_erased_address_is_in_no_payload_and_in_no_answer() {
+fn an_erasure_removes_the_address_from_payloads_and_logged_responses() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     let event = format!("{path}/events/{}", server.add_webhook_delivery(id(&path)));
@@ -120,6 +120,6 @@ fn an_erased_address_is_in_no_payload_and_in_no_answer() {
 
     assert_eq!(server.get(&event).ok(200)["payload"]["data"]["to"], json!(["[erased]"]));
     let attempts = server.get(&format!("{event}/attempts")).ok(200);
-    let answers: Vec<&Value> = attempts["data"].as_array().unwrap().iter().map(|row| &row["response"]).collect();
-    assert_eq!(answers, ["connection refused", "[erased]"]);
+    let responses: Vec<&Value> = attempts["data"].as_array().unwrap().iter().map(|row| &row["response"]).collect();
+    assert_eq!(responses, ["connection refused", "[erased]"]);
 }

@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 
 use crate::support::TestServer;
 
-/// An endpoint that nobody has.
-const NOBODY: &str = "/webhooks/0190a6c0-0000-7000-8000-00000000000a";
-/// A secret of the right form.
+/// Path of an endpoint that does not exist.
+const UNKNOWN: &str = "/webhooks/0190a6c0-0000-7000-8000-00000000000a";
+/// A valid signing secret.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// A minimal endpoint with `fields` in place of its own. What it hears of happens in no test by itself.
+/// Returns the body of a minimal endpoint, with `fields` added or replaced. No test causes the event that the
+/// endpoint subscribes to by default.
 fn endpoint(fields: &Value) -> Value {
     let mut endpoint = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.opened"] });
     for (name, value) in fields.as_object().unwrap() {
@@ -25,7 +26,7 @@ fn endpoint(fields: &Value) -> Value {
     endpoint
 }
 
-/// Makes an endpoint and returns its path.
+/// Creates an endpoint and returns its path.
 #[track_caller]
 fn create(server: &TestServer, fields: &Value) -> String {
     let made = server.post("/webhooks", &endpoint(fields)).ok(201);

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{NOBODY, create, id};
+use super::{UNKNOWN, create, id};
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn an_endpoint_is_shown_with_its_secret_and_listed_without() {
+fn an_endpoint_is_read_with_its_secret_and_listed_without() {
     let server = TestServer::start();
     let path = create(&server, &json!({ "events": ["email.delivered", "email.bounced"] }));
     create(&server, &json!({ "endpoint": "https://hooks.example/other" }));
@@ -19,25 +19,25 @@ fn an_endpoint_is_shown_with_its_secret_and_listed_without() {
 }
 
 #[test]
-fn a_deleted_endpoint_is_gone_with_its_deliveries() {
+fn a_deleted_endpoint_and_its_deliveries_are_not_found() {
     let server = TestServer::start();
-    let (gone, kept) = (create(&server, &json!({})), create(&server, &json!({})));
-    let event = server.add_webhook_delivery(id(&gone));
+    let (removed, kept) = (create(&server, &json!({})), create(&server, &json!({})));
+    let event = server.add_webhook_delivery(id(&removed));
 
-    let deleted = server.delete(&gone).ok(200);
+    let deleted = server.delete(&removed).ok(200);
 
-    assert_eq!(deleted, json!({ "object": "webhook", "id": id(&gone), "deleted": true }));
-    let events = format!("{gone}/events");
+    assert_eq!(deleted, json!({ "object": "webhook", "id": id(&removed), "deleted": true }));
+    let events = format!("{removed}/events");
     for answer in [
-        server.get(&gone),
-        server.delete(&gone),
-        server.patch(&gone, &json!({})),
+        server.get(&removed),
+        server.delete(&removed),
+        server.patch(&removed, &json!({})),
         server.get(&events),
         server.get(&format!("{events}/{event}")),
         server.get(&format!("{events}/{event}/attempts")),
         server.post(&format!("{events}/{event}/replay"), &json!({})),
-        server.post(&format!("{gone}/test"), &json!({})),
-        server.post(&format!("{gone}/rotate"), &json!({})),
+        server.post(&format!("{removed}/test"), &json!({})),
+        server.post(&format!("{removed}/rotate"), &json!({})),
     ] {
         answer.refused(404, "not_found", "Webhook endpoint not found");
     }
@@ -47,16 +47,16 @@ fn a_deleted_endpoint_is_gone_with_its_deliveries() {
 }
 
 #[test]
-fn what_nobody_has_is_not_found_and_what_is_no_id_is_named() {
+fn an_unknown_endpoint_is_not_found_and_a_malformed_id_is_invalid() {
     let server = TestServer::start();
     let own = create(&server, &json!({}));
-    server.get(NOBODY).refused(404, "not_found", "Webhook endpoint not found");
-    server.delete(NOBODY).refused(404, "not_found", "Webhook endpoint not found");
+    server.get(UNKNOWN).refused(404, "not_found", "Webhook endpoint not found");
+    server.delete(UNKNOWN).refused(404, "not_found", "Webhook endpoint not found");
 
     let message = "The `id` must be a valid UUID.";
     server.get("/webhooks/mine").refused(422, "validation_error", message);
     let message = "The `event_id` must be a valid UUID.";
     server.get(&format!("{own}/events/msg_1")).refused(422, "validation_error", message);
-    let unknown = format!("{own}/events/{}", id(NOBODY));
+    let unknown = format!("{own}/events/{}", id(UNKNOWN));
     server.get(&unknown).refused(404, "not_found", "Webhook event not found");
 }

@@ -1,22 +1,22 @@
-//! `POST /webhooks/{id}/rotate` and its other path.
+//! `POST /webhooks/{id}/rotate` and its alias `POST /webhooks/{id}/signing-secret/rotate`.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{NOBODY, SECRET, create};
+use super::{SECRET, UNKNOWN, create};
 use crate::support::{TestServer, assert_body};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Replaces a secret with a body as it stands, or none.
+/// Rotates a secret with the bytes of `body`, or without a body.
 #[track_caller]
 fn rotate(server: &TestServer, path: &str, body: Option<&[u8]>) -> Value {
     server.call("POST", path, server.key(), &[], body).ok(200)
 }
 
 #[test]
-fn a_secret_is_replaced_and_the_one_before_signs_for_a_day() {
+fn a_rotation_keeps_the_previous_secret_for_a_day() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     let before = server.get(&path).ok(200);
@@ -36,7 +36,7 @@ fn a_secret_is_replaced_and_the_one_before_signs_for_a_day() {
 }
 
 #[test]
-fn both_paths_take_a_body_or_none() {
+fn both_paths_accept_an_optional_body() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     for path in [format!("{path}/rotate"), format!("{path}/signing-secret/rotate")] {
@@ -56,7 +56,7 @@ fn both_paths_take_a_body_or_none() {
 }
 
 #[test]
-fn an_overlap_of_0_drops_the_old_secret_at_once() {
+fn an_overlap_of_0_removes_the_previous_secret_immediately() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     rotate(&server, &format!("{path}/rotate"), None);
@@ -70,7 +70,7 @@ fn an_overlap_of_0_drops_the_old_secret_at_once() {
 }
 
 #[test]
-fn what_is_wrong_with_a_rotation_is_named_and_the_secret_stays() {
+fn an_invalid_rotation_is_reported_and_the_secret_is_unchanged() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     let before = server.get(&path).ok(200);
@@ -90,15 +90,15 @@ fn what_is_wrong_with_a_rotation_is_named_and_the_secret_stays() {
 
         assert!(refused.starts_with(start), "{body}: {refused}");
     }
-    let broken = server.call("POST", &format!("{path}/rotate"), server.key(), &[], Some(b"{"));
-    assert_eq!(broken.status, 400);
+    let malformed = server.call("POST", &format!("{path}/rotate"), server.key(), &[], Some(b"{"));
+    assert_eq!(malformed.status, 400);
     assert_eq!(server.get(&path).ok(200), before);
-    let unknown = server.post(&format!("{NOBODY}/rotate"), &json!({}));
+    let unknown = server.post(&format!("{UNKNOWN}/rotate"), &json!({}));
     unknown.refused(404, "not_found", "Webhook endpoint not found");
 }
 
 #[test]
-fn secrets_outlive_a_restart() {
+fn secrets_survive_a_restart() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     let rotated = rotate(&server, &format!("{path}/rotate"), None);

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{NOBODY, create};
+use super::{UNKNOWN, create};
 use crate::support::{TestServer, assert_body};
 
 #[test]
-fn a_test_is_delivered_like_any_event() {
+fn a_test_event_is_delivered_with_its_payload() {
     let server = TestServer::start();
     let path = create(&server, &json!({ "events": ["email.opened", "email.delivered"] }));
 
@@ -18,16 +18,16 @@ fn a_test_is_delivered_like_any_event() {
 }
 
 #[test]
-fn a_test_is_of_a_type_the_endpoint_hears_of() {
+fn a_test_event_has_a_subscribed_type() {
     let server = TestServer::start();
     let path = create(&server, &json!({ "events": ["contact.updated", "suppression.added"] }));
     let test = format!("{path}/test");
-    for (body, told) in [
+    for (body, event_type) in [
         (json!({}), "contact.updated"),
         (json!({ "type": null }), "contact.updated"),
         (json!({ "type": "suppression.added" }), "suppression.added"),
     ] {
-        assert_eq!(server.post(&test, &body).ok(200)["type"], told, "{body}");
+        assert_eq!(server.post(&test, &body).ok(200)["type"], event_type, "{body}");
     }
     let message = "The webhook endpoint does not hear of `email.sent`. Give a `type` that is among its `events`, or \
                    add it there.";
@@ -41,14 +41,14 @@ fn a_test_is_of_a_type_the_endpoint_hears_of() {
 }
 
 #[test]
-fn nothing_is_sent_to_an_endpoint_that_is_disabled_or_not_there() {
+fn a_disabled_or_unknown_endpoint_gets_no_test_event() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     server.patch(&path, &json!({ "status": "disabled" })).ok(200);
 
     let message = "The webhook endpoint is disabled. Enable it first, with `PATCH /webhooks/{id}`.";
     server.post(&format!("{path}/test"), &json!({})).refused(422, "validation_error", message);
-    let unknown = server.post(&format!("{NOBODY}/test"), &json!({}));
+    let unknown = server.post(&format!("{UNKNOWN}/test"), &json!({}));
     unknown.refused(404, "not_found", "Webhook endpoint not found");
     assert_eq!(server.get(&format!("{path}/events")).ok(200)["data"], json!([]));
 }

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{NOBODY, create, id};
+use super::{UNKNOWN, create, id};
 use crate::support::TestServer;
 
 #[test]
-fn an_update_changes_what_it_names() {
+fn an_update_changes_only_the_given_fields() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     let before = server.get(&path).ok(200);
@@ -33,7 +33,7 @@ fn an_update_changes_what_it_names() {
 }
 
 #[test]
-fn what_is_wrong_with_an_update_is_named_and_nothing_changes() {
+fn each_invalid_field_of_an_update_is_reported_and_nothing_is_changed() {
     let server = TestServer::start();
     let path = create(&server, &json!({}));
     let before = server.get(&path).ok(200);
@@ -53,6 +53,6 @@ fn what_is_wrong_with_an_update_is_named_and_nothing_changes() {
         assert!(refused.starts_with(&format!("422 validation_error: {start}")), "{changes}: {refused}");
     }
     assert_eq!(server.get(&path).ok(200), before);
-    let unknown = server.patch(NOBODY, &json!({ "status": "disabled" }));
+    let unknown = server.patch(UNKNOWN, &json!({ "status": "disabled" }));
     unknown.refused(404, "not_found", "Webhook endpoint not found");
 }
