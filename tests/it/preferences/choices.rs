@@ -1,4 +1,4 @@
-//! The whole page: every public topic, and everything at once.
+//! The preference page with every public topic, and the opt-out of all topics.
 
 use ringmail::events::Source;
 use ringmail::id::{Id, TopicId};
@@ -7,16 +7,16 @@ use ringmail::topics::{Subscription, Visibility};
 use serde_json::json;
 
 use super::{
-    Shown, choice, contact_events, everything_path, may_not_send, may_send, post, post_and_follow, show, suppressed,
-    topic, topic_of, topic_path,
+    PageResponse, assert_accepted, assert_suppressed, contact_events, create_topic, create_topic_with, get_page, post,
+    post_and_follow, preferences_path, suppression_origins, topic_choice, topic_path,
 };
 use crate::support::TestServer;
 
 const ADA: &str = "ada@example.org";
 
-/// Returns the topics that the page lists, with whether each is checked.
-fn listed(server: &TestServer, path: &str) -> Vec<(String, bool)> {
-    let page = show(server, path);
+/// Returns the topics that the page lists, and whether each is checked.
+fn listed_topics(server: &TestServer, path: &str) -> Vec<(String, bool)> {
+    let page = get_page(server, path);
     let boxes = page.body.split("<input type=\"checkbox\"").skip(1).map(|row| {
         let (input, rest) = row.split_once('>').unwrap();
         let (_, name) = rest.split_once("<bdi>").unwrap();
@@ -25,134 +25,137 @@ fn listed(server: &TestServer, path: &str) -> Vec<(String, bool)> {
     boxes.collect()
 }
 
-/// Returns the form of a page that shows topics, some of them checked.
-fn save(shown: &[TopicId], checked: &[TopicId]) -> String {
+/// Returns the form data of a page with the topics `shown`, of which `checked` are checked.
+fn save_form(shown: &[TopicId], checked: &[TopicId]) -> String {
     let form = shown.iter().fold("prefs=1".to_owned(), |form, topic| format!("{form}&shown={topic}"));
     checked.iter().fold(form, |form, topic| format!("{form}&topic={topic}"))
 }
 
 /// Returns the ids of the topics that a page shows.
-fn shown(page: &Shown) -> Vec<TopicId> {
+fn shown_topics(page: &PageResponse) -> Vec<TopicId> {
     let fields = page.body.split("name=\"shown\" value=\"").skip(1);
     fields.map(|rest| rest.split('"').next().and_then(TopicId::parse).expect("an id")).collect()
 }
 
 #[test]
-fn the_public_topics_are_listed_as_they_are_received() {
+fn the_page_lists_the_public_topics_with_their_subscriptions() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
-    topic_of(&server, "Offers", Subscription::OptOut, Visibility::Public);
-    let secret = topic_of(&server, "Secret", Subscription::OptIn, Visibility::Private);
-    let chosen = topic_of(&server, "Events", Subscription::OptOut, Visibility::Public);
+    let news = create_topic(&server, "News");
+    create_topic_with(&server, "Offers", Subscription::OptOut, Visibility::Public);
+    let secret = create_topic_with(&server, "Secret", Subscription::OptIn, Visibility::Private);
+    let chosen = create_topic_with(&server, "Events", Subscription::OptOut, Visibility::Public);
     let contact = server.add_contact(ADA, false);
     server.put_topic_choice(contact, chosen, Subscription::OptIn);
 
     let expected = [("News".to_owned(), true), ("Offers".to_owned(), false), ("Events".to_owned(), true)];
-    assert_eq!(listed(&server, &everything_path(&server, ADA)), expected);
-    assert_eq!(listed(&server, &topic_path(&server, news, ADA)), expected);
-    let private = show(&server, &topic_path(&server, secret, ADA));
+    assert_eq!(listed_topics(&server, &preferences_path(&server, ADA)), expected);
+    assert_eq!(listed_topics(&server, &topic_path(&server, news, ADA)), expected);
+    let private = get_page(&server, &topic_path(&server, secret, ADA));
     assert!(private.text().contains("Secret") && !private.text().contains("News"), "{}", private.body);
     assert_eq!(private.text().matches("<button").count(), 1, "{}", private.body);
-    // There is nowhere to keep the choices of an address without a contact.
-    assert_eq!(listed(&server, &everything_path(&server, "bob@example.org")), []);
+    // Topic choices belong to a contact, so the page of an address without a contact lists no topic.
+    assert_eq!(listed_topics(&server, &preferences_path(&server, "bob@example.org")), []);
 }
 
 #[test]
-fn saving_writes_every_listed_topic_down_and_records_the_flips() {
+fn saving_stores_every_listed_topic_and_emits_events_for_changes() {
     let server = TestServer::start();
-    let (news, events) = (topic(&server, "News"), topic(&server, "Events"));
-    let offers = topic_of(&server, "Offers", Subscription::OptOut, Visibility::Public);
-    let secret = topic_of(&server, "Secret", Subscription::OptIn, Visibility::Private);
+    let (news, events) = (create_topic(&server, "News"), create_topic(&server, "Events"));
+    let offers = create_topic_with(&server, "Offers", Subscription::OptOut, Visibility::Public);
+    let secret = create_topic_with(&server, "Secret", Subscription::OptIn, Visibility::Private);
     let contact = server.add_contact(ADA, false);
-    let path = everything_path(&server, ADA);
+    let path = preferences_path(&server, ADA);
 
-    let listed = shown(&show(&server, &path));
+    let listed = shown_topics(&get_page(&server, &path));
     assert_eq!(listed, [news, events, offers]);
 
-    let page = post_and_follow(&server, &path, &save(&[news, events, offers, secret], &[news, offers, Id::MAX]));
+    let page = post_and_follow(&server, &path, &save_form(&[news, events, offers, secret], &[news, offers, Id::MAX]));
 
     assert!(page.text().contains("Your choices have been saved."), "{}", page.body);
-    assert_eq!(choice(&server, contact, news), Some(Subscription::OptIn));
-    assert_eq!(choice(&server, contact, events), Some(Subscription::OptOut));
-    assert_eq!(choice(&server, contact, offers), Some(Subscription::OptIn));
-    assert_eq!(choice(&server, contact, secret), None);
-    assert_eq!(choice(&server, contact, Id::MAX), None);
-    let flips = [("contact.topic_opt_out", Source::HostedPage), ("contact.topic_opt_in", Source::HostedPage)];
-    assert_eq!(sorted(contact_events(&server)), sorted(flips.to_vec()));
+    assert_eq!(topic_choice(&server, contact, news), Some(Subscription::OptIn));
+    assert_eq!(topic_choice(&server, contact, events), Some(Subscription::OptOut));
+    assert_eq!(topic_choice(&server, contact, offers), Some(Subscription::OptIn));
+    assert_eq!(topic_choice(&server, contact, secret), None);
+    assert_eq!(topic_choice(&server, contact, Id::MAX), None);
+    let changes = [("contact.topic_opt_out", Source::HostedPage), ("contact.topic_opt_in", Source::HostedPage)];
+    assert_eq!(sorted(contact_events(&server)), sorted(changes.to_vec()));
 
-    post_and_follow(&server, &path, &save(&listed, &[news, offers]));
+    post_and_follow(&server, &path, &save_form(&listed, &[news, offers]));
     assert_eq!(contact_events(&server).len(), 2);
-    may_not_send(&server, events, ADA);
-    may_send(&server, offers, ADA);
+    assert_suppressed(&server, events, ADA);
+    assert_accepted(&server, offers, ADA);
 }
 
 #[test]
-fn saving_leaves_what_it_does_not_list_and_the_global_opt_out_alone() {
+fn saving_keeps_unlisted_topics_and_the_opt_out_of_all_topics() {
     let server = TestServer::start();
     let (news, secret) =
-        (topic(&server, "News"), topic_of(&server, "Secret", Subscription::OptIn, Visibility::Private));
+        (create_topic(&server, "News"), create_topic_with(&server, "Secret", Subscription::OptIn, Visibility::Private));
     let contact = server.add_contact(ADA, true);
 
-    post_and_follow(&server, &everything_path(&server, ADA), &save(&[news], &[news]));
-    assert_eq!(choice(&server, contact, news), Some(Subscription::OptIn));
-    may_not_send(&server, news, ADA);
+    post_and_follow(&server, &preferences_path(&server, ADA), &save_form(&[news], &[news]));
+    assert_eq!(topic_choice(&server, contact, news), Some(Subscription::OptIn));
+    assert_suppressed(&server, news, ADA);
 
-    // The page of a private topic lists nothing.
-    post_and_follow(&server, &topic_path(&server, secret, ADA), &save(&[news, secret], &[]));
-    assert_eq!((choice(&server, contact, news), choice(&server, contact, secret)), (Some(Subscription::OptIn), None));
-    // Nor does that of an address without a contact.
-    post_and_follow(&server, &everything_path(&server, "bob@example.org"), &save(&[news], &[]));
-    assert_eq!(suppressed(&server), []);
+    // The page of a private topic lists no topic.
+    post_and_follow(&server, &topic_path(&server, secret, ADA), &save_form(&[news, secret], &[]));
+    assert_eq!(
+        (topic_choice(&server, contact, news), topic_choice(&server, contact, secret)),
+        (Some(Subscription::OptIn), None)
+    );
+    // The page of an address without a contact lists no topic either.
+    post_and_follow(&server, &preferences_path(&server, "bob@example.org"), &save_form(&[news], &[]));
+    assert_eq!(suppression_origins(&server), []);
 }
 
 #[test]
-fn a_topic_that_became_public_after_the_page_was_shown_is_not_decided_about() {
+fn saving_keeps_a_topic_that_was_created_after_the_page_was_shown() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
+    let news = create_topic(&server, "News");
     let contact = server.add_contact(ADA, false);
-    let path = everything_path(&server, ADA);
-    let listed = shown(&show(&server, &path));
-    let later = topic(&server, "Later");
+    let path = preferences_path(&server, ADA);
+    let listed = shown_topics(&get_page(&server, &path));
+    let later = create_topic(&server, "Later");
 
-    post_and_follow(&server, &path, &save(&listed, &[]));
+    post_and_follow(&server, &path, &save_form(&listed, &[]));
 
-    assert_eq!(choice(&server, contact, news), Some(Subscription::OptOut));
-    assert_eq!(choice(&server, contact, later), None);
-    may_send(&server, later, ADA);
-    // A box that is checked was shown.
-    post_and_follow(&server, &path, &save(&[], &[later]));
-    assert_eq!(choice(&server, contact, later), Some(Subscription::OptIn));
-    assert_eq!(choice(&server, contact, news), Some(Subscription::OptOut));
+    assert_eq!(topic_choice(&server, contact, news), Some(Subscription::OptOut));
+    assert_eq!(topic_choice(&server, contact, later), None);
+    assert_accepted(&server, later, ADA);
+    // A checked topic counts as shown.
+    post_and_follow(&server, &path, &save_form(&[], &[later]));
+    assert_eq!(topic_choice(&server, contact, later), Some(Subscription::OptIn));
+    assert_eq!(topic_choice(&server, contact, news), Some(Subscription::OptOut));
 }
 
 #[test]
-fn a_form_that_breaks_off_saves_nothing() {
+fn a_truncated_form_saves_nothing() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
+    let news = create_topic(&server, "News");
     let contact = server.add_contact(ADA, false);
 
-    let form = format!("{}&x={}", save(&[news], &[]), "x".repeat(70_000));
-    let answer = post(&server, &everything_path(&server, ADA), &form);
+    let form = format!("{}&x={}", save_form(&[news], &[]), "x".repeat(70_000));
+    let answer = post(&server, &preferences_path(&server, ADA), &form);
 
     assert_eq!(answer.status, 400);
-    assert_eq!(choice(&server, contact, news), None);
+    assert_eq!(topic_choice(&server, contact, news), None);
 }
 
 #[test]
-fn everything_is_opted_out_of_with_one_button_from_either_link() {
+fn one_button_unsubscribes_from_all_topics_on_every_link() {
     for of_topic in [true, false] {
         let server = TestServer::start();
-        let news = topic(&server, "News");
+        let news = create_topic(&server, "News");
         let contact = server.add_contact(ADA, false);
-        let path = if of_topic { topic_path(&server, news, ADA) } else { everything_path(&server, ADA) };
+        let path = if of_topic { topic_path(&server, news, ADA) } else { preferences_path(&server, ADA) };
 
         let done = post_and_follow(&server, &path, "unsubscribe=everything");
 
         assert!(done.text().contains("no more newsletters or offers"), "{}", done.body);
-        let told = [("contact.updated", Source::HostedPage), ("contact.unsubscribed", Source::HostedPage)];
-        assert_eq!(contact_events(&server), told);
-        assert_eq!(choice(&server, contact, news), None);
-        may_not_send(&server, news, ADA);
+        let expected = [("contact.updated", Source::HostedPage), ("contact.unsubscribed", Source::HostedPage)];
+        assert_eq!(contact_events(&server), expected);
+        assert_eq!(topic_choice(&server, contact, news), None);
+        assert_suppressed(&server, news, ADA);
         server.send(&json!({ "to": ADA }));
         post_and_follow(&server, &path, "unsubscribe=everything");
         assert_eq!(contact_events(&server).len(), 2);
@@ -160,69 +163,69 @@ fn everything_is_opted_out_of_with_one_button_from_either_link() {
 }
 
 #[test]
-fn one_click_on_a_link_to_everything_opts_out_of_everything() {
+fn a_one_click_request_on_a_preferences_link_unsubscribes_from_all_topics() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
+    let news = create_topic(&server, "News");
     server.add_contact(ADA, false);
 
-    let answer = post(&server, &everything_path(&server, ADA), super::ONE_CLICK);
+    let answer = post(&server, &preferences_path(&server, ADA), super::ONE_CLICK);
 
     assert_eq!((answer.status, answer.body.as_str()), (200, "OK\n"));
-    let told = [("contact.updated", Source::OneClick), ("contact.unsubscribed", Source::OneClick)];
-    assert_eq!(contact_events(&server), told);
-    may_not_send(&server, news, ADA);
+    let expected = [("contact.updated", Source::OneClick), ("contact.unsubscribed", Source::OneClick)];
+    assert_eq!(contact_events(&server), expected);
+    assert_suppressed(&server, news, ADA);
 
-    assert_eq!(post(&server, &everything_path(&server, "bob@example.org"), super::ONE_CLICK).status, 200);
-    assert_eq!(suppressed(&server), [Origin::Unsubscribe]);
+    assert_eq!(post(&server, &preferences_path(&server, "bob@example.org"), super::ONE_CLICK).status, 200);
+    assert_eq!(suppression_origins(&server), [Origin::Unsubscribe]);
 }
 
 #[test]
-fn whoever_has_opted_out_of_everything_is_told_so_and_no_link_takes_it_back() {
+fn the_page_of_an_unsubscribed_contact_has_no_undo() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
+    let news = create_topic(&server, "News");
     server.add_contact(ADA, true);
-    for path in [topic_path(&server, news, ADA), everything_path(&server, ADA)] {
-        let page = show(&server, &path);
+    for path in [topic_path(&server, news, ADA), preferences_path(&server, ADA)] {
+        let page = get_page(&server, &path);
         assert!(page.text().contains("You are unsubscribed"), "{}", page.body);
         assert!(!page.text().contains("checkbox") && !page.text().contains("<button"), "{}", page.body);
 
-        for form in ["resubscribe=1", "undo=1", &save(&[news], &[news])] {
+        for form in ["resubscribe=1", "undo=1", &save_form(&[news], &[news])] {
             post(&server, &path, form);
         }
 
-        may_not_send(&server, news, ADA);
+        assert_suppressed(&server, news, ADA);
     }
     assert!(!contact_events(&server).contains(&("contact.resubscribed", Source::HostedPage)));
 }
 
 #[test]
-fn an_opt_out_on_the_suppression_list_is_shown_and_stays_and_no_other_entry_is_shown() {
+fn the_page_shows_only_suppressions_with_the_origin_unsubscribe() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
+    let news = create_topic(&server, "News");
     server.add_contact(ADA, false);
     server.suppress(ADA, Origin::Unsubscribe);
     server.suppress("bob@example.org", Origin::Complaint);
 
     let path = topic_path(&server, news, ADA);
-    assert!(show(&server, &path).text().contains("You are unsubscribed"));
+    assert!(get_page(&server, &path).text().contains("You are unsubscribed"));
     post_and_follow(&server, &path, "resubscribe=1");
-    may_not_send(&server, news, ADA);
+    assert_suppressed(&server, news, ADA);
 
-    // What the team or a complaint put there is not shown.
+    // Entries with another origin are not shown.
     let path = topic_path(&server, news, "bob@example.org");
-    assert!(!show(&server, &path).text().contains("You are unsubscribed"));
+    assert!(!get_page(&server, &path).text().contains("You are unsubscribed"));
     let page = post_and_follow(&server, &path, "unsubscribe=topic");
     assert!(page.text().contains("You are unsubscribed") && page.text().contains("Undo"), "{}", page.body);
-    assert!(show(&server, &path).text().contains("You are unsubscribed"));
-    assert_eq!(suppressed(&server), [Origin::Unsubscribe, Origin::Complaint]);
-    may_not_send(&server, news, "bob@example.org");
+    assert!(get_page(&server, &path).text().contains("You are unsubscribed"));
+    assert_eq!(suppression_origins(&server), [Origin::Unsubscribe, Origin::Complaint]);
+    assert_suppressed(&server, news, "bob@example.org");
 
-    // The opt-out stands when the complaint has been removed, and its owner can take it back.
+    // The opt-out remains when the complaint is removed, and the recipient can undo the opt-out.
     server.delete("/suppressions/bob@example.org").ok(200);
-    assert_eq!(suppressed(&server), [Origin::Unsubscribe; 2]);
-    may_not_send(&server, news, "bob@example.org");
+    assert_eq!(suppression_origins(&server), [Origin::Unsubscribe; 2]);
+    assert_suppressed(&server, news, "bob@example.org");
     post_and_follow(&server, &path, &format!("undo={}", page.field("undo")));
-    may_send(&server, news, "bob@example.org");
+    assert_accepted(&server, news, "bob@example.org");
 }
 
 fn sorted(mut events: Vec<(&'static str, Source)>) -> Vec<(&'static str, Source)> {

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::show;
+use super::{create_topic, get_page};
 use crate::support::TestServer;
 
 #[test]
-fn a_contact_is_given_a_link_by_its_id_and_by_its_address() {
+fn a_preferences_link_is_created_by_contact_id_or_address() {
     let server = TestServer::start();
     let id = server.add_contact("Ada@example.org", false).to_string();
-    super::topic(&server, "News");
+    create_topic(&server, "News");
 
     for name in [id.as_str(), "ADA@example.org"] {
         let made = server.call("POST", &format!("/contacts/{name}/preferences-link"), server.key(), &[], None).ok(201);
@@ -19,31 +19,31 @@ fn a_contact_is_given_a_link_by_its_id_and_by_its_address() {
         let url = made["url"].as_str().unwrap();
         let path = url.strip_prefix(server.base()).unwrap();
         assert!(path.starts_with("/unsubscribe/") && !path.contains(&id), "{path}");
-        let page = show(&server, path);
+        let page = get_page(&server, path);
         assert!(page.text().contains("Email preferences") && page.text().contains("News"), "{}", page.body);
     }
 }
 
 #[test]
-fn a_link_outlives_the_contact_and_serves_the_next_one() {
+fn a_link_also_works_for_a_new_contact_with_the_same_address() {
     let server = TestServer::start();
-    super::topic(&server, "News");
+    create_topic(&server, "News");
     let made = server.post("/contacts", &json!({ "email": "ada@example.org" })).ok(201);
     let id = made["id"].as_str().unwrap();
     let made = server.post(&format!("/contacts/{id}/preferences-link"), &json!({})).ok(201);
     let path = made["url"].as_str().unwrap().strip_prefix(server.base()).unwrap().to_owned();
 
     server.delete(&format!("/contacts/{id}")).ok(200);
-    let alone = show(&server, &path);
-    assert_eq!(alone.status, 200);
-    assert!(!alone.text().contains("News"), "{}", alone.body);
+    let without_contact = get_page(&server, &path);
+    assert_eq!(without_contact.status, 200);
+    assert!(!without_contact.text().contains("News"), "{}", without_contact.body);
 
     server.post("/contacts", &json!({ "email": "ada@example.org" })).ok(201);
-    assert!(show(&server, &path).text().contains("News"));
+    assert!(get_page(&server, &path).text().contains("News"));
 }
 
 #[test]
-fn nobody_is_given_a_link_to_a_contact_of_another_team() {
+fn a_link_for_a_contact_of_another_team_is_not_found() {
     let server = TestServer::start();
     let id = server.add_contact("ada@example.org", false);
     let other = server.other_team("Other", "other.example");
@@ -60,7 +60,7 @@ fn nobody_is_given_a_link_to_a_contact_of_another_team() {
 }
 
 #[test]
-fn a_link_that_nobody_could_open_is_not_made() {
+fn a_link_without_a_reachable_public_url_is_refused() {
     let server = TestServer::start_with(&["--delivery", "direct", "--hold"]);
     let id = server.add_contact("ada@example.org", false);
 

@@ -1,4 +1,4 @@
-//! What an email under a topic carries.
+//! The unsubscribe pair and placeholders of an email under a topic.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -11,20 +11,20 @@ use mail_auth::{AuthenticatedMessage, DkimResult, MessageAuthenticator, Paramete
 use mail_parser::MessageParser;
 use serde_json::json;
 
-use super::{captured, delivered, header, link_path, topic, wait};
+use super::{block_on, captured_messages, create_topic, deliver, header, unsubscribe_path};
 use crate::support::{TestServer, email};
 
 const PLACEHOLDERS: &str = "{{{UNSUBSCRIBE_URL}}} {{{RESEND_UNSUBSCRIBE_URL}}}";
 
 #[test]
-fn both_placeholders_become_the_link_of_the_header() {
+fn both_placeholders_are_replaced_by_the_link_of_the_header() {
     let server = TestServer::start();
-    let topic = topic(&server, "News");
+    let topic = create_topic(&server, "News");
     let html = "<p>Hello</p><a href=\"{{{UNSUBSCRIBE_URL}}}\">a</a> <a href=\"{{{RESEND_UNSUBSCRIBE_URL}}}\">b</a>";
 
-    let message = delivered(&server, topic, "ada@example.org", &json!({ "html": html, "text": PLACEHOLDERS }));
+    let message = deliver(&server, topic, "ada@example.org", &json!({ "html": html, "text": PLACEHOLDERS }));
 
-    let url = format!("{}{}", server.base(), link_path(&server, &message));
+    let url = format!("{}{}", server.base(), unsubscribe_path(&server, &message));
     assert_eq!(header(&message, "List-Unsubscribe-Post").as_deref(), Some("List-Unsubscribe=One-Click"));
     let parsed = MessageParser::default().parse(&message).unwrap();
     assert_eq!(parsed.body_text(0).unwrap().trim_end(), format!("{url} {url}"));
@@ -33,13 +33,13 @@ fn both_placeholders_become_the_link_of_the_header() {
 }
 
 #[test]
-fn the_link_is_escaped_in_html_alone() {
+fn the_link_is_escaped_only_in_html() {
     let public_url = "https://mail.example.com/a&b";
     let server = TestServer::start_with(&["--public-url", public_url]);
-    let topic = topic(&server, "News");
+    let topic = create_topic(&server, "News");
 
     let fields = json!({ "html": "<a href='{{{UNSUBSCRIBE_URL}}}'>x</a>", "text": "{{{UNSUBSCRIBE_URL}}}" });
-    let message = delivered(&server, topic, "ada@example.org", &fields);
+    let message = deliver(&server, topic, "ada@example.org", &fields);
 
     let parsed = MessageParser::default().parse(&message).unwrap();
     assert!(parsed.body_text(0).unwrap().starts_with("https://mail.example.com/a&b/unsubscribe/"));
@@ -48,27 +48,27 @@ fn the_link_is_escaped_in_html_alone() {
 }
 
 #[test]
-fn the_derived_text_shows_the_link_too() {
+fn the_derived_text_part_has_the_link() {
     let server = TestServer::start();
-    let topic = topic(&server, "News");
+    let topic = create_topic(&server, "News");
 
     let fields = json!({ "html": "<a href=\"{{{UNSUBSCRIBE_URL}}}\">Leave</a>", "text": null });
-    let message = delivered(&server, topic, "ada@example.org", &fields);
+    let message = deliver(&server, topic, "ada@example.org", &fields);
 
     let parsed = MessageParser::default().parse(&message).unwrap();
     let text = parsed.body_text(0).unwrap();
-    assert!(text.contains(&link_path(&server, &message)), "{text}");
+    assert!(text.contains(&unsubscribe_path(&server, &message)), "{text}");
 }
 
 #[test]
-fn a_supplied_pair_stands_and_the_body_still_names_the_page() {
+fn a_supplied_unsubscribe_pair_is_kept_and_placeholders_are_replaced() {
     let server = TestServer::start();
-    let topic = topic(&server, "News");
+    let topic = create_topic(&server, "News");
     let own = "<https://example.com/leave?u=1>, <mailto:leave@example.com>";
     let headers = json!({ "list-unsubscribe": own, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" });
 
     let fields = json!({ "headers": headers, "text": "{{{UNSUBSCRIBE_URL}}}" });
-    let message = delivered(&server, topic, "ada@example.org", &fields);
+    let message = deliver(&server, topic, "ada@example.org", &fields);
 
     assert_eq!(header(&message, "list-unsubscribe").as_deref(), Some(own));
     assert_eq!(header(&message, "List-Unsubscribe"), None);
@@ -78,21 +78,21 @@ fn a_supplied_pair_stands_and_the_body_still_names_the_page() {
 }
 
 #[test]
-fn without_a_topic_nothing_is_touched() {
+fn an_email_without_a_topic_gets_no_link() {
     let server = TestServer::start();
 
     let id = server.send(&json!({ "to": "ada@example.org", "text": PLACEHOLDERS }));
     server.wait_for(&id, "delivered");
 
-    let (_, message) = captured(&server).remove(0);
+    let (_, message) = captured_messages(&server).remove(0);
     assert!(message.contains(PLACEHOLDERS), "{message}");
     assert_eq!(header(&message, "List-Unsubscribe"), None);
 }
 
 #[test]
-fn each_recipient_has_a_link_of_their_own() {
+fn each_recipient_has_a_separate_link() {
     let server = TestServer::start();
-    let topic = topic(&server, "News");
+    let topic = create_topic(&server, "News");
     let to = json!(["ada@example.org", "bob@example.org"]);
 
     let id = server.send(&json!({ "to": to, "cc": "eve@example.org", "topic_id": topic.to_string() }));
@@ -100,8 +100,8 @@ fn each_recipient_has_a_link_of_their_own() {
         email["recipients"].as_array().unwrap().iter().all(|recipient| recipient["last_event"] == "delivered")
     });
 
-    let messages = captured(&server);
-    let mut links: Vec<String> = messages.iter().map(|(_, message)| link_path(&server, message)).collect();
+    let messages = captured_messages(&server);
+    let mut links: Vec<String> = messages.iter().map(|(_, message)| unsubscribe_path(&server, message)).collect();
     links.sort();
     links.dedup();
     assert_eq!(links.len(), 3);
@@ -109,10 +109,10 @@ fn each_recipient_has_a_link_of_their_own() {
 }
 
 #[test]
-fn the_signature_covers_the_pair() {
+fn the_dkim_signature_covers_the_unsubscribe_pair() {
     let server = TestServer::start();
-    let topic = topic(&server, "News");
-    let message = delivered(&server, topic, "ada@example.org", &json!({}));
+    let topic = create_topic(&server, "News");
+    let message = deliver(&server, topic, "ada@example.org", &json!({}));
     let domains = server.get("/domains").ok(200);
     let domain = server.get(&format!("/domains/{}", domains["data"][0]["id"].as_str().unwrap())).ok(200);
     let records = domain["records"].as_array().unwrap().iter().filter(|record| record["record"] == "DKIM");
@@ -124,15 +124,15 @@ fn the_signature_covers_the_pair() {
 
     let signature = header(&message, "DKIM-Signature").unwrap().replace(' ', "").to_ascii_lowercase();
     assert!(signature.contains(":list-unsubscribe:list-unsubscribe-post"), "{signature}");
-    assert!(verdicts(&records, &message).iter().all(|verdict| *verdict == DkimResult::Pass));
+    assert!(dkim_results(&records, &message).iter().all(|result| *result == DkimResult::Pass));
     let forged = message.replacen("/unsubscribe/", "/unsubscribe/x", 1);
-    assert!(verdicts(&records, &forged).iter().all(|verdict| *verdict != DkimResult::Pass));
+    assert!(dkim_results(&records, &forged).iter().all(|result| *result != DkimResult::Pass));
 }
 
 #[test]
-fn a_public_address_that_leads_home_refuses_what_needs_a_link() {
+fn an_email_with_a_link_is_refused_without_a_reachable_public_url() {
     let server = TestServer::start_with(&["--delivery", "direct", "--hold"]);
-    let topic = topic(&server, "News").to_string();
+    let topic = create_topic(&server, "News").to_string();
     let refusal = format!(
         "Invalid `topic_id` field: an email under a topic carries an unsubscribe link, and recipients cannot open {}. \
          Start the server with `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the address they reach it under.",
@@ -158,18 +158,18 @@ fn a_public_address_that_leads_home_refuses_what_needs_a_link() {
 #[test]
 fn an_email_has_at_most_100_placeholders() {
     let server = TestServer::start();
-    let topic = topic(&server, "News").to_string();
-    let of = |count: usize| json!({ "topic_id": topic, "text": "{{{UNSUBSCRIBE_URL}}}".repeat(count) });
+    let topic = create_topic(&server, "News").to_string();
+    let with_placeholders = |count: usize| json!({ "topic_id": topic, "text": "{{{UNSUBSCRIBE_URL}}}".repeat(count) });
 
-    server.post("/emails", &email(&of(100))).ok(200);
-    server.post("/emails", &email(&of(101))).refused(
+    server.post("/emails", &email(&with_placeholders(100))).ok(200);
+    server.post("/emails", &email(&with_placeholders(101))).refused(
         422,
         "validation_error",
         "Invalid `html` or `text` field: together they hold more than 100 unsubscribe placeholders.",
     );
 }
 
-/// The domain's records, so that the verifier asks no network.
+/// The DKIM records of the domain, as a cache of the verifier. The verifier sends no DNS query.
 struct Records(Vec<(String, String)>);
 
 impl ResolverCache<Box<str>, Txt> for Records {
@@ -180,7 +180,7 @@ impl ResolverCache<Box<str>, Txt> for Records {
     {
         self.0.iter().find_map(|(known, record)| {
             let known = known.clone().into_boxed_str();
-            let key = DomainKey::parse(record.as_bytes()).expect("the record is a key");
+            let key = DomainKey::parse(record.as_bytes()).expect("the record has a public key");
             (known.borrow() == name).then(|| Txt::DomainKey(key.into()))
         })
     }
@@ -196,11 +196,11 @@ impl ResolverCache<Box<str>, Txt> for Records {
     fn insert(&self, _: Box<str>, _: Txt, _: Instant) {}
 }
 
-/// Returns the verdict on each signature of a message; there is at least one.
-fn verdicts(records: &Records, message: &str) -> Vec<DkimResult> {
-    wait(async {
+/// Verifies each DKIM signature of a message and returns the results. Panics if the message has no signature.
+fn dkim_results(records: &Records, message: &str) -> Vec<DkimResult> {
+    block_on(async {
         let verifier = MessageAuthenticator::new(ResolverConfig::default(), ResolverOpts::default());
-        let verifier = verifier.expect("a verifier that asks nobody");
+        let verifier = verifier.expect("a verifier");
         let parsed = AuthenticatedMessage::parse(message.as_bytes()).expect("a message");
         let outputs = verifier.verify_dkim(Parameters::new(&parsed).with_txt_cache(records)).await;
         assert!(!outputs.is_empty());

@@ -1,12 +1,18 @@
-//! Links, from the email to the choice.
+//! Unsubscribe links and preference pages.
 //!
-//! `message.rs` what an email carries; `unsubscribe.rs` the opt-out of a topic; `one_click.rs` mail
-//! programs, byte by byte; `choices.rs` the whole page; `undo.rs` the way back; `link.rs` the call that
-//! makes a link; `look.rs` themes and languages.
+//! In reading order:
+//!
+//! - `message.rs`: the unsubscribe pair and placeholders of an email.
+//! - `unsubscribe.rs`: the opt-out of a topic.
+//! - `one_click.rs`: one-click requests (RFC 8058), byte by byte.
+//! - `choices.rs`: the preference page with all topics.
+//! - `undo.rs`: the undo of an opt-out.
+//! - `link.rs`: the API call that creates a link.
+//! - `appearance.rs`: themes and languages.
 
+mod appearance;
 mod choices;
 mod link;
-mod look;
 mod message;
 mod one_click;
 mod undo;
@@ -32,33 +38,33 @@ const SUPPRESSED: (u16, &str, &str) = (422, "all_recipients_suppressed", "All re
 const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A page or a short answer.
-struct Shown {
+/// Response of a hosted page.
+struct PageResponse {
     status: u16,
     headers: Vec<(String, String)>,
     body: String,
 }
 
-impl Shown {
+impl PageResponse {
     fn header(&self, name: &str) -> &str {
         self.headers.iter().find(|(other, _)| other == name).map_or("", |(_, value)| value)
     }
 
-    /// Returns what the page says, without its style.
+    /// Returns the body element, without the style sheet.
     fn text(&self) -> &str {
         self.body.split_once("<body>").map_or(self.body.as_str(), |(_, body)| body)
     }
 
-    /// Returns the value of the button or hidden field of that name.
+    /// Returns the value of the button or hidden field `name`.
     #[track_caller]
     fn field(&self, name: &str) -> &str {
-        let (_, rest) = self.body.split_once(&format!("name=\"{name}\" value=\"")).expect("the field is there");
-        rest.split('"').next().expect("a value ends")
+        let (_, rest) = self.body.split_once(&format!("name=\"{name}\" value=\"")).expect("the page has the field");
+        rest.split('"').next().expect("the value has an end")
     }
 }
 
-/// Makes a request without a key and without following anything.
-fn request(server: &TestServer, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Shown {
+/// Sends a request without a key. Does not follow redirects.
+fn request(server: &TestServer, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> PageResponse {
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -75,53 +81,54 @@ fn request(server: &TestServer, method: &str, path: &str, headers: &[(&str, &str
     } else {
         agent.run(request.body(()).expect("a request"))
     };
-    let response = response.expect("the server answers");
+    let response = response.expect("the server responds");
     let status = response.status().as_u16();
     let headers = response
         .headers()
         .iter()
         .map(|(name, value)| (name.to_string(), value.to_str().expect("a plain header").to_owned()))
         .collect();
-    let body = response.into_body().read_to_string().expect("the answer is text");
-    Shown { status, headers, body }
+    let body = response.into_body().read_to_string().expect("the body is text");
+    PageResponse { status, headers, body }
 }
 
-fn show(server: &TestServer, path: &str) -> Shown {
+fn get_page(server: &TestServer, path: &str) -> PageResponse {
     request(server, "GET", path, &[], "")
 }
 
-/// Posts a form as a browser does.
-fn post(server: &TestServer, path: &str, form: &str) -> Shown {
+/// Posts a form with the content type of a browser.
+fn post(server: &TestServer, path: &str, form: &str) -> PageResponse {
     request(server, "POST", path, &[("content-type", FORM)], form)
 }
 
-/// Posts a form and goes where the answer leads, which is back to the page.
+/// Posts a form and follows the redirect to the page.
 #[track_caller]
-fn post_and_follow(server: &TestServer, path: &str, form: &str) -> Shown {
+fn post_and_follow(server: &TestServer, path: &str, form: &str) -> PageResponse {
     let answer = post(server, path, form);
     assert_eq!((answer.status, answer.body.as_str()), (303, ""));
     let query = answer.header("location");
     assert!(query.starts_with('?'), "{query}");
-    let page = show(server, &format!("{path}{query}"));
+    let page = get_page(server, &format!("{path}{query}"));
     assert_eq!(page.status, 200);
     page
 }
 
-/// Tries to send to the address under the topic.
+/// Checks that an email to the address under the topic is accepted.
 #[track_caller]
-fn may_send(server: &TestServer, topic: TopicId, to: &str) {
+fn assert_accepted(server: &TestServer, topic: TopicId, to: &str) {
     server.post("/emails", &email(&json!({ "topic_id": topic.to_string(), "to": to }))).ok(200);
 }
 
+/// Checks that an email to the address under the topic is refused, because the recipient is suppressed.
 #[track_caller]
-fn may_not_send(server: &TestServer, topic: TopicId, to: &str) {
+fn assert_suppressed(server: &TestServer, topic: TopicId, to: &str) {
     let (status, name, message) = SUPPRESSED;
     server.post("/emails", &email(&json!({ "topic_id": topic.to_string(), "to": to }))).refused(status, name, message);
 }
 
-/// Returns the origins on the suppression list.
-fn suppressed(server: &TestServer) -> Vec<Origin> {
-    let team = team(server);
+/// Returns the origins of all entries on the suppression list.
+fn suppression_origins(server: &TestServer) -> Vec<Origin> {
+    let team = team_id(server);
     let origins = server.context().store.read_now(|tx| {
         let mut origins = Vec::new();
         tx.scan(&SUPPRESSIONS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, row| {
@@ -130,19 +137,20 @@ fn suppressed(server: &TestServer) -> Vec<Origin> {
         })?;
         Ok::<_, StoreError>(origins)
     });
-    origins.expect("the store reads")
+    origins.expect("the store can be read")
 }
 
-fn choice(server: &TestServer, contact: ContactId, topic: TopicId) -> Option<Subscription> {
-    let team = team(server);
+/// Returns the stored topic choice of a contact.
+fn topic_choice(server: &TestServer, contact: ContactId, topic: TopicId) -> Option<Subscription> {
+    let team = team_id(server);
     let read = server.context().store.read_now(|tx| tx.get(&TOPIC_CHOICES, &(team, contact, topic)));
-    let choice = read.map_err(|error: StoreError| error).expect("the store reads");
+    let choice = read.map_err(|error: StoreError| error).expect("the store can be read");
     choice.map(|choice| choice.subscription)
 }
 
-/// Returns the events about contacts, oldest first, with who caused each.
+/// Returns the type and the change source of the events about contacts, oldest first.
 fn contact_events(server: &TestServer) -> Vec<(&'static str, Source)> {
-    let team = team(server);
+    let team = team_id(server);
     let events = server.context().store.read_now(|tx| {
         let mut events = Vec::new();
         tx.scan(&AUDIENCE_EVENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, row| {
@@ -154,31 +162,31 @@ fn contact_events(server: &TestServer) -> Vec<(&'static str, Source)> {
         })?;
         Ok::<_, StoreError>(events)
     });
-    events.expect("the store reads")
+    events.expect("the store can be read")
 }
 
-/// Returns the path of the link to one topic of an address, as an email would carry it.
+/// Returns the path of the unsubscribe link for one topic and address.
 fn topic_path(server: &TestServer, topic: TopicId, address: &str) -> String {
     let address = EmailAddress::parse(address).expect("an address");
-    let token = UnsubscribeToken::of_topic(team(server), topic, address);
+    let token = UnsubscribeToken::of_topic(team_id(server), topic, address);
     format!("/unsubscribe/{}", token.seal(&server.context().keyring))
 }
 
-/// Returns the path of the link to every choice of an address.
-fn everything_path(server: &TestServer, address: &str) -> String {
+/// Returns the path of the preferences link of an address.
+fn preferences_path(server: &TestServer, address: &str) -> String {
     let address = EmailAddress::parse(address).expect("an address");
-    let token = UnsubscribeToken::of_everything(team(server), address);
+    let token = UnsubscribeToken::of_everything(team_id(server), address);
     format!("/unsubscribe/{}", token.seal(&server.context().keyring))
 }
 
-/// Waits for a future of the server's own parts.
-fn wait<T>(future: impl Future<Output = T>) -> T {
+/// Runs a future to completion.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(future)
 }
 
 /// Returns the only team of the server.
-fn team(server: &TestServer) -> TeamId {
+fn team_id(server: &TestServer) -> TeamId {
     let teams = server.context().store.read_now(|tx| {
         let mut teams = Vec::new();
         tx.scan(&TEAMS, &(TeamId::MIN,), &(TeamId::MAX,), Order::Ascending, |(team,), _| {
@@ -187,17 +195,22 @@ fn team(server: &TestServer) -> TeamId {
         })?;
         Ok::<_, StoreError>(teams)
     });
-    teams.expect("the store reads").into_iter().next().expect("an instance has a team")
+    teams.expect("the store can be read").into_iter().next().expect("an instance has a team")
 }
 
-/// Makes a public topic that everyone receives who did not choose.
-fn topic(server: &TestServer, name: &str) -> TopicId {
-    topic_of(server, name, Subscription::OptIn, Visibility::Public)
+/// Creates a public topic with the default subscription `opt_in`.
+fn create_topic(server: &TestServer, name: &str) -> TopicId {
+    create_topic_with(server, name, Subscription::OptIn, Visibility::Public)
 }
 
-fn topic_of(server: &TestServer, name: &str, default_subscription: Subscription, visibility: Visibility) -> TopicId {
+fn create_topic_with(
+    server: &TestServer,
+    name: &str,
+    default_subscription: Subscription,
+    visibility: Visibility,
+) -> TopicId {
     let context = server.context();
-    let (team, id) = (team(server), context.id());
+    let (team, id) = (team_id(server), context.id());
     let row = TopicRow {
         name: name.to_owned(),
         description: None,
@@ -205,27 +218,29 @@ fn topic_of(server: &TestServer, name: &str, default_subscription: Subscription,
         visibility,
         created_ms: context.now_ms(),
     };
-    wait(context.store.write(move |tx| tx.put(&TOPICS, &(team, id), &row))).expect("the store writes");
+    block_on(context.store.write(move |tx| tx.put(&TOPICS, &(team, id), &row))).expect("the store can be written");
     id
 }
 
-/// Sends an email with `fields` under a topic to one address and returns the message that arrives.
+/// Sends an email with `fields` under a topic to one address and returns the captured message.
 #[track_caller]
-fn delivered(server: &TestServer, topic: TopicId, to: &str, fields: &Value) -> String {
+fn deliver(server: &TestServer, topic: TopicId, to: &str, fields: &Value) -> String {
     let mut fields = fields.clone();
     fields["topic_id"] = json!(topic.to_string());
     fields["to"] = json!(to);
     let id = server.send(&fields);
     server.wait_for(&id, "delivered");
-    captured(server).into_iter().next().expect("the message is in the mailbox").1
+    captured_messages(server).into_iter().next().expect("the message is in the mailbox").1
 }
 
-/// Returns the recipients and the messages in the mailbox, newest first.
-fn captured(server: &TestServer) -> Vec<(Vec<String>, String)> {
+/// Returns recipients and content of the messages in the capture mailbox, newest first.
+fn captured_messages(server: &TestServer) -> Vec<(Vec<String>, String)> {
     let mailbox = Mailbox::new(server.context().clone());
-    let page = wait(mailbox.list(PageQuery { limit: 100, cursor: Cursor::Newest })).expect("the mailbox reads");
+    let page =
+        block_on(mailbox.list(PageQuery { limit: 100, cursor: Cursor::Newest })).expect("the mailbox can be read");
     let messages = page.rows.into_iter().map(|(id, row)| {
-        let (_, bytes) = wait(mailbox.message(id)).expect("the mailbox reads").expect("it was listed");
+        let (_, bytes) =
+            block_on(mailbox.message(id)).expect("the mailbox can be read").expect("the listed message exists");
         (row.recipients, String::from_utf8(bytes).expect("a composed message is ASCII"))
     });
     messages.collect()
@@ -239,10 +254,10 @@ fn header(message: &str, name: &str) -> Option<String> {
     Some(field.trim().to_owned())
 }
 
-/// Returns the path of the link in the header of a message.
+/// Returns the path of the link in the `List-Unsubscribe` header of a message.
 #[track_caller]
-fn link_path(server: &TestServer, message: &str) -> String {
-    let value = header(message, "List-Unsubscribe").expect("the field is there");
+fn unsubscribe_path(server: &TestServer, message: &str) -> String {
+    let value = header(message, "List-Unsubscribe").expect("the message has the field");
     let url = value.trim_matches(['<', '>']);
     url.strip_prefix(server.base()).unwrap_or_else(|| panic!("{url} is not below {}", server.base())).to_owned()
 }

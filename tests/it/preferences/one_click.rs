@@ -1,5 +1,5 @@
-//! One-click requests (RFC 8058), byte by byte over a socket: those that programs and providers are
-//! known to send, with where that is written down, and forms that HTTP allows beside them.
+//! One-click requests (RFC 8058), byte by byte over a socket: documented requests of programs and providers,
+//! each with its source, and other forms that HTTP permits.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use ringmail::events::Source;
 use ringmail::topics::Subscription;
 
-use super::{choice, contact_events, topic, topic_path};
+use super::{contact_events, create_topic, topic_choice, topic_path};
 use crate::support::TestServer;
 
 const ADA: &str = "ada@example.org";
 
-/// Sends the bytes as they stand and returns the head and the body of the answer.
+/// Sends the bytes and returns the head and the body of the response.
 fn exchange(server: &TestServer, bytes: &[u8]) -> (String, String) {
     let mut stream = TcpStream::connect(server.base().strip_prefix("http://").unwrap()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -21,25 +21,24 @@ fn exchange(server: &TestServer, bytes: &[u8]) -> (String, String) {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
     let answer = String::from_utf8(answer).unwrap();
-    // What asks to go on is told to go on first.
+    // A request with `Expect: 100-continue` gets an interim response first.
     let answer = answer.strip_prefix("HTTP/1.1 100 Continue\r\n\r\n").unwrap_or(&answer);
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     (head.to_owned(), body.to_owned())
 }
 
-/// The body of RFC 8058 §8.1, of what Google publishes, and of most programs.
+/// Body of RFC 8058 §8.1, of the documentation of Google, and of most programs.
 const URLENCODED: &str = "List-Unsubscribe=One-Click";
 
-/// The multipart body of RFC 8058 §8.3, byte for byte as it is printed: 124 bytes.
+/// Multipart body of RFC 8058 §8.3, byte for byte: 124 bytes.
 const MULTIPART: &str = "---FormBoundaryjWmhtjORrn\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\n\
                          One-Click\r\n---FormBoundaryjWmhtjORrn--";
 
-/// The requests with their provenance. `{path}` stands for the link.
+/// Returns the requests with their sources. The test replaces `{path}` by the path of the link.
 ///
-/// Those of a program or a provider have the body, the type and the length that its public source or
-/// documentation gives, byte for byte; `Connection: close` is added to each, so that the answer ends.
-/// None was recorded from traffic. Yahoo, Apple and Microsoft publish no request of theirs, so that
-/// none of these stands for them.
+/// A request of a program or provider has the body, content type and length of its public source or
+/// documentation, byte for byte. This list adds `Connection: close` to it, so that the response ends. No request
+/// was recorded from traffic. Yahoo, Apple and Microsoft publish no request, so the list has none of theirs.
 fn requests() -> Vec<(&'static str, String)> {
     assert_eq!((URLENCODED.len(), MULTIPART.len()), (26, 124));
     let post = |head: &str, body: &str| {
@@ -53,7 +52,7 @@ fn requests() -> Vec<(&'static str, String)> {
             post("Host: example.com\r\nContent-Type: application/x-www-form-urlencoded", URLENCODED),
         ),
         (
-            // The delimiters are the boundary without the two hyphens that RFC 2046 §5.1.1 puts before it.
+            // The delimiters in the body lack the two hyphens that RFC 2046 §5.1.1 puts before the boundary.
             "RFC 8058 §8.3, as printed",
             post(
                 "Host: example.com\r\nContent-Type: multipart/form-data; boundary=---FormBoundaryjWmhtjORrn",
@@ -69,45 +68,45 @@ fn requests() -> Vec<(&'static str, String)> {
             post("Host: solarmora.com\r\nContent-Type: application/x-www-form-urlencoded", URLENCODED),
         ),
         (
-            // A form of one field through Guzzle, which encodes it with http_build_query.
+            // A form with one field. Guzzle encodes it with `http_build_query`.
             "Nextcloud Mail: github.com/nextcloud/mail, lib/Controller/ListController.php",
             post("Host: example.com\r\nContent-Type: application/x-www-form-urlencoded", URLENCODED),
         ),
         (
-            // fetch() of the field's value as a string; its type is the one of the Fetch Standard for one
-            // (fetch.spec.whatwg.org, "extract a body"). Later versions name the form's type.
+            // `fetch()` with the value of the field as a string. The Fetch Standard defines its content type
+            // (fetch.spec.whatwg.org, "extract a body"). Later versions send the content type of a form.
             "List-Unsubscribe for Thunderbird: github.com/Amunak/thunderbird-list-unsubscribe-addon, popup.js before \
              its pull request 9",
             post("Host: example.com\r\nContent-Type: text/plain;charset=UTF-8", URLENCODED),
         ),
         (
-            "no program: a part with a type (RFC 7578 §4.4), a boundary in quotes (RFC 2046 §5.1.1)",
+            "synthetic: a part with a type (RFC 7578 §4.4), a boundary in quotes (RFC 2046 §5.1.1)",
             post("Host: example.com\r\nContent-Type: multipart/form-data; boundary=\"8f2c\"", with_part_type),
         ),
         (
-            "no program: a body in chunks (RFC 9112 §7.1)",
+            "synthetic: a chunked body (RFC 9112 §7.1)",
             "POST {path} HTTP/1.1\r\nHost: example.com\r\nContent-Type: application/x-www-form-urlencoded\r\n\
              Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n\
              11\r\nList-Unsubscribe=\r\n9\r\nOne-Click\r\n0\r\n\r\n"
                 .to_owned(),
         ),
         (
-            "no program: a body that waits to be asked for (RFC 9110 §10.1.1)",
+            "synthetic: a body after 100 Continue (RFC 9110 §10.1.1)",
             post(
                 "Host: example.com\r\nContent-Type: application/x-www-form-urlencoded\r\nExpect: 100-continue",
                 URLENCODED,
             ),
         ),
         (
-            "no program: the end of a line after the pair",
+            "synthetic: a line break after the body",
             post(
                 "Host: example.com\r\nContent-Type: application/x-www-form-urlencoded",
                 "List-Unsubscribe=One-Click\r\n",
             ),
         ),
-        ("no program: no type", post("Host: example.com", URLENCODED)),
+        ("synthetic: no content type", post("Host: example.com", URLENCODED)),
         (
-            "no program: HTTP/1.0 (RFC 1945 §8.3)",
+            "synthetic: HTTP/1.0 (RFC 1945 §8.3)",
             format!(
                 "POST {{path}} HTTP/1.0\r\nHost: example.com\r\nContent-Type: application/x-www-form-urlencoded\r\n\
                  Content-Length: 26\r\n\r\n{URLENCODED}"
@@ -117,10 +116,10 @@ fn requests() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn every_known_form_of_the_request_opts_out_with_a_bare_200() {
+fn every_known_form_of_a_one_click_request_opts_out_with_a_200() {
     let server = TestServer::start();
     for (name, request) in requests() {
-        let news = topic(&server, name);
+        let news = create_topic(&server, name);
         let contact = server.add_contact(&format!("{news}@example.org"), false);
         let path = topic_path(&server, news, &format!("{news}@example.org"));
 
@@ -131,17 +130,17 @@ fn every_known_form_of_the_request_opts_out_with_a_bare_200() {
         assert_eq!(body, "OK\n", "{name}");
         let head = head.to_ascii_lowercase();
         assert!(!head.contains("location:") && !head.contains("set-cookie"), "{name}: {head}");
-        assert_eq!(choice(&server, contact, news), Some(Subscription::OptOut), "{name}");
+        assert_eq!(topic_choice(&server, contact, news), Some(Subscription::OptOut), "{name}");
     }
-    let told = contact_events(&server);
-    assert_eq!(told.len(), requests().len());
-    assert!(told.iter().all(|event| *event == ("contact.topic_opt_out", Source::OneClick)), "{told:?}");
+    let events = contact_events(&server);
+    assert_eq!(events.len(), requests().len());
+    assert!(events.iter().all(|event| *event == ("contact.topic_opt_out", Source::OneClick)), "{events:?}");
 }
 
 #[test]
-fn a_request_that_is_repeated_is_answered_alike_and_recorded_once() {
+fn a_repeated_request_has_the_same_response_and_emits_one_event() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
+    let news = create_topic(&server, "News");
     server.add_contact(ADA, false);
     let path = topic_path(&server, news, ADA);
     let (_, request) = requests().remove(0);

@@ -1,4 +1,4 @@
-//! Undo: what a visit changed, taken back within it.
+//! The undo of an opt-out.
 
 use std::time::Duration;
 
@@ -7,162 +7,162 @@ use ringmail::suppressions::Origin;
 use ringmail::topics::{Subscription, Visibility};
 
 use super::{
-    Shown, choice, contact_events, everything_path, may_not_send, may_send, post, post_and_follow, show, suppressed,
-    topic, topic_of, topic_path,
+    PageResponse, assert_accepted, assert_suppressed, contact_events, create_topic, create_topic_with, get_page, post,
+    post_and_follow, preferences_path, suppression_origins, topic_choice, topic_path,
 };
 use crate::support::TestServer;
 
 const ADA: &str = "ada@example.org";
 
-fn undo(page: &Shown) -> String {
+fn undo_form(page: &PageResponse) -> String {
     format!("undo={}", page.field("undo"))
 }
 
 #[test]
-fn an_opt_out_of_a_topic_is_taken_back() {
+fn an_undo_restores_the_subscription_to_a_topic() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
+    let news = create_topic(&server, "News");
     let contact = server.add_contact(ADA, false);
     let path = topic_path(&server, news, ADA);
     let done = post_and_follow(&server, &path, "unsubscribe=topic");
-    may_not_send(&server, news, ADA);
+    assert_suppressed(&server, news, ADA);
 
-    let back = post_and_follow(&server, &path, &undo(&done));
+    let back = post_and_follow(&server, &path, &undo_form(&done));
 
     assert!(back.text().contains("You are subscribed again."), "{}", back.body);
-    // There was no choice before.
-    assert_eq!(choice(&server, contact, news), None);
-    may_send(&server, news, ADA);
-    let told = [("contact.topic_opt_out", Source::HostedPage), ("contact.topic_opt_in", Source::HostedPage)];
-    assert_eq!(contact_events(&server), told);
-    // Going back in the browser shows what is so, and not what was.
-    let stale = show(&server, &format!("{path}?done={}", done.field("undo")));
+    // The contact had no topic choice before.
+    assert_eq!(topic_choice(&server, contact, news), None);
+    assert_accepted(&server, news, ADA);
+    let expected = [("contact.topic_opt_out", Source::HostedPage), ("contact.topic_opt_in", Source::HostedPage)];
+    assert_eq!(contact_events(&server), expected);
+    // The earlier page in the browser history shows the current state.
+    let stale = get_page(&server, &format!("{path}?done={}", done.field("undo")));
     assert!(!stale.text().contains("You are unsubscribed"), "{}", stale.body);
 }
 
 #[test]
-fn a_choice_that_was_made_before_is_given_back() {
+fn an_undo_restores_the_earlier_topic_choice() {
     let server = TestServer::start();
-    let offers = topic_of(&server, "Offers", Subscription::OptOut, Visibility::Public);
+    let offers = create_topic_with(&server, "Offers", Subscription::OptOut, Visibility::Public);
     let contact = server.add_contact(ADA, false);
     server.put_topic_choice(contact, offers, Subscription::OptIn);
     let path = topic_path(&server, offers, ADA);
     let done = post_and_follow(&server, &path, "unsubscribe=topic");
 
-    post_and_follow(&server, &path, &undo(&done));
+    post_and_follow(&server, &path, &undo_form(&done));
 
-    assert_eq!(choice(&server, contact, offers), Some(Subscription::OptIn));
+    assert_eq!(topic_choice(&server, contact, offers), Some(Subscription::OptIn));
 }
 
 #[test]
-fn an_undo_that_finds_nothing_to_take_back_says_nothing() {
+fn a_second_undo_changes_nothing() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
+    let news = create_topic(&server, "News");
     server.add_contact(ADA, false);
     for (path, form) in [
         (topic_path(&server, news, ADA), "unsubscribe=topic"),
-        (everything_path(&server, ADA), "unsubscribe=everything"),
+        (preferences_path(&server, ADA), "unsubscribe=everything"),
         (topic_path(&server, news, "bob@example.org"), "unsubscribe=topic"),
     ] {
         let done = post_and_follow(&server, &path, form);
-        assert_eq!(post(&server, &path, &undo(&done)).header("location"), "?undone=1");
+        assert_eq!(post(&server, &path, &undo_form(&done)).header("location"), "?undone=1");
 
-        let again = post(&server, &path, &undo(&done));
+        let again = post(&server, &path, &undo_form(&done));
 
         assert_eq!((again.status, again.header("location")), (303, "?"), "{form}");
     }
 }
 
 #[test]
-fn an_opt_out_of_everything_is_taken_back() {
+fn an_undo_restores_the_subscription_to_all_topics() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
+    let news = create_topic(&server, "News");
     server.add_contact(ADA, false);
-    let path = everything_path(&server, ADA);
+    let path = preferences_path(&server, ADA);
     let done = post_and_follow(&server, &path, "unsubscribe=everything");
 
-    post_and_follow(&server, &path, &undo(&done));
+    post_and_follow(&server, &path, &undo_form(&done));
 
-    may_send(&server, news, ADA);
+    assert_accepted(&server, news, ADA);
     assert!(contact_events(&server).contains(&("contact.resubscribed", Source::HostedPage)));
 }
 
 #[test]
-fn the_suppression_that_the_visit_added_is_removed() {
+fn an_undo_removes_the_suppression_of_the_opt_out() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
-    for path in [topic_path(&server, news, ADA), everything_path(&server, ADA)] {
+    let news = create_topic(&server, "News");
+    for path in [topic_path(&server, news, ADA), preferences_path(&server, ADA)] {
         let done = post_and_follow(&server, &path, "");
-        assert_eq!(suppressed(&server), [Origin::Unsubscribe]);
+        assert_eq!(suppression_origins(&server), [Origin::Unsubscribe]);
 
-        post_and_follow(&server, &path, &undo(&done));
+        post_and_follow(&server, &path, &undo_form(&done));
 
-        assert_eq!(suppressed(&server), []);
-        may_send(&server, news, ADA);
+        assert_eq!(suppression_origins(&server), []);
+        assert_accepted(&server, news, ADA);
     }
 }
 
 #[test]
-fn an_opt_out_kept_with_another_reason_is_taken_back_and_the_reason_stays() {
+fn an_undo_removes_only_the_opt_out_from_an_entry_with_another_origin() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
+    let news = create_topic(&server, "News");
     server.suppress(ADA, Origin::Bounce);
     let path = topic_path(&server, news, ADA);
     let done = post_and_follow(&server, &path, "unsubscribe=topic");
 
-    let back = post_and_follow(&server, &path, &undo(&done));
+    let back = post_and_follow(&server, &path, &undo_form(&done));
 
     assert!(back.text().contains("You are subscribed again."), "{}", back.body);
-    assert_eq!(suppressed(&server), [Origin::Bounce]);
+    assert_eq!(suppression_origins(&server), [Origin::Bounce]);
     server.delete(&format!("/suppressions/{ADA}")).ok(200);
-    assert_eq!(suppressed(&server), []);
-    may_send(&server, news, ADA);
+    assert_eq!(suppression_origins(&server), []);
+    assert_accepted(&server, news, ADA);
 }
 
 #[test]
-fn an_undo_is_good_for_an_hour() {
+fn an_undo_expires_after_an_hour() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
+    let news = create_topic(&server, "News");
     server.add_contact(ADA, false);
     let path = topic_path(&server, news, ADA);
     let done = post_and_follow(&server, &path, "unsubscribe=topic");
     let at = format!("{path}?done={}", done.field("undo"));
 
     server.advance(Duration::from_secs(3599));
-    assert!(show(&server, &at).text().contains("Undo"));
+    assert!(get_page(&server, &at).text().contains("Undo"));
     server.advance(Duration::from_secs(1));
 
-    let page = show(&server, &at);
+    let page = get_page(&server, &at);
     assert!(page.text().contains("You are unsubscribed") && !page.text().contains("Undo"), "{}", page.body);
-    let late = post(&server, &path, &undo(&done));
+    let late = post(&server, &path, &undo_form(&done));
     assert_eq!((late.status, late.header("location")), (303, "?"));
-    may_not_send(&server, news, ADA);
+    assert_suppressed(&server, news, ADA);
 }
 
 #[test]
-fn an_undo_of_another_link_changes_nothing() {
+fn an_undo_token_of_another_link_changes_nothing() {
     let server = TestServer::start();
-    let (news, other) = (topic(&server, "News"), topic(&server, "Other"));
+    let (news, other) = (create_topic(&server, "News"), create_topic(&server, "Other"));
     server.add_contact(ADA, false);
     server.add_contact("bob@example.org", false);
     let done = post_and_follow(&server, &topic_path(&server, news, ADA), "unsubscribe=topic");
     let bobs = topic_path(&server, news, "bob@example.org");
     post_and_follow(&server, &bobs, "unsubscribe=topic");
 
-    for path in [&bobs, &topic_path(&server, other, ADA), &everything_path(&server, ADA)] {
-        assert_eq!(post(&server, path, &undo(&done)).header("location"), "?");
+    for path in [&bobs, &topic_path(&server, other, ADA), &preferences_path(&server, ADA)] {
+        assert_eq!(post(&server, path, &undo_form(&done)).header("location"), "?");
         assert_eq!(post(&server, path, "undo=x").header("location"), "?");
     }
 
-    may_not_send(&server, news, ADA);
-    may_not_send(&server, news, "bob@example.org");
+    assert_suppressed(&server, news, ADA);
+    assert_suppressed(&server, news, "bob@example.org");
 }
 
 #[test]
-fn what_was_so_before_the_visit_is_not_undone() {
+fn an_opt_out_that_existed_before_has_no_undo() {
     let server = TestServer::start();
-    let offers = topic_of(&server, "Offers", Subscription::OptOut, Visibility::Public);
-    let news = topic(&server, "News");
+    let offers = create_topic_with(&server, "Offers", Subscription::OptOut, Visibility::Public);
+    let news = create_topic(&server, "News");
     let contact = server.add_contact(ADA, false);
     server.put_topic_choice(contact, news, Subscription::OptOut);
     server.suppress("bob@example.org", Origin::Unsubscribe);
@@ -178,17 +178,17 @@ fn what_was_so_before_the_visit_is_not_undone() {
 }
 
 #[test]
-fn showing_what_was_done_changes_nothing() {
+fn a_get_request_with_an_undo_parameter_changes_nothing() {
     let server = TestServer::start();
-    let news = topic(&server, "News");
+    let news = create_topic(&server, "News");
     let path = topic_path(&server, news, ADA);
     let done = post_and_follow(&server, &path, "unsubscribe=topic");
 
     for query in
         [format!("done={}", done.field("undo")), format!("undo={}", done.field("undo")), "resubscribe=1".into()]
     {
-        show(&server, &format!("{path}?{query}"));
+        get_page(&server, &format!("{path}?{query}"));
     }
 
-    assert_eq!(suppressed(&server), [Origin::Unsubscribe]);
+    assert_eq!(suppression_origins(&server), [Origin::Unsubscribe]);
 }

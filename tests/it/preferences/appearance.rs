@@ -1,19 +1,19 @@
-//! How the page looks, and the language it speaks.
+//! Themes and languages of the page.
 
 use ringmail::preferences::{self, ThemeTexts};
 
-use super::{post, request, show, team, topic, topic_path, wait};
+use super::{block_on, create_topic, get_page, post, request, team_id, topic_path};
 use crate::support::TestServer;
 
 const ADA: &str = "ada@example.org";
 
-fn in_language(server: &TestServer, path: &str, language: &str) -> super::Shown {
+fn in_language(server: &TestServer, path: &str, language: &str) -> super::PageResponse {
     request(server, "GET", path, &[("accept-language", language)], "")
 }
 
 #[track_caller]
 fn set_theme(server: &TestServer, texts: ThemeTexts) {
-    wait(preferences::change_theme(server.context(), team(server), texts)).unwrap().unwrap();
+    block_on(preferences::change_theme(server.context(), team_id(server), texts)).unwrap().unwrap();
 }
 
 fn some(text: &str) -> Option<String> {
@@ -21,11 +21,11 @@ fn some(text: &str) -> Option<String> {
 }
 
 #[test]
-fn the_page_speaks_the_language_of_the_browser() {
+fn the_page_has_the_language_of_the_browser() {
     let server = TestServer::start();
-    let path = topic_path(&server, topic(&server, "News"), ADA);
+    let path = topic_path(&server, create_topic(&server, "News"), ADA);
 
-    for (asked, tag, says) in [
+    for (accept_language, tag, text) in [
         ("de-AT,de;q=0.9,en;q=0.8", "de", "abbestellen?"),
         ("fr", "fr", "Se désabonner de"),
         ("es-419", "es", "Darse de baja de"),
@@ -34,12 +34,12 @@ fn the_page_speaks_the_language_of_the_browser() {
         ("ja", "en", "Unsubscribe from"),
         ("<script>alert(1)</script>", "en", "Unsubscribe from"),
     ] {
-        let page = in_language(&server, &path, asked);
+        let page = in_language(&server, &path, accept_language);
 
-        assert_eq!(page.header("content-language"), tag, "{asked}");
+        assert_eq!(page.header("content-language"), tag, "{accept_language}");
         assert!(page.header("vary").contains("accept-language"));
-        assert!(page.body.contains(&format!("<html lang=\"{tag}\" dir=\"ltr\">")), "{asked}");
-        assert!(page.text().contains(says), "{asked}: {}", page.body);
+        assert!(page.body.contains(&format!("<html lang=\"{tag}\" dir=\"ltr\">")), "{accept_language}");
+        assert!(page.text().contains(text), "{accept_language}: {}", page.body);
         assert!(!page.body.contains("<script"));
     }
     let unknown = in_language(&server, "/unsubscribe/x", "de");
@@ -47,9 +47,9 @@ fn the_page_speaks_the_language_of_the_browser() {
 }
 
 #[test]
-fn a_header_in_several_lines_is_one_list() {
+fn repeated_accept_language_headers_are_one_list() {
     let server = TestServer::start();
-    let path = topic_path(&server, topic(&server, "News"), ADA);
+    let path = topic_path(&server, create_topic(&server, "News"), ADA);
 
     for (lines, tag) in
         [(["ja", "de"], "de"), (["fr;q=0.5", "nl"], "nl"), (["es", "de;q=0.9"], "es"), (["\u{e9}", "pt"], "pt")]
@@ -61,22 +61,22 @@ fn a_header_in_several_lines_is_one_list() {
 }
 
 #[test]
-fn a_header_that_is_no_text_or_has_no_end_is_passed_over() {
+fn an_invalid_or_too_long_accept_language_header_is_ignored() {
     let server = TestServer::start();
-    let path = topic_path(&server, topic(&server, "News"), ADA);
+    let path = topic_path(&server, create_topic(&server, "News"), ADA);
 
     let long = format!("{}de", "x,".repeat(2_000));
-    for asked in [&long, "d\u{e9}", ""] {
-        let page = in_language(&server, &path, asked);
+    for accept_language in [&long, "d\u{e9}", ""] {
+        let page = in_language(&server, &path, accept_language);
 
         assert_eq!((page.status, page.header("content-language")), (200, "en"));
     }
 }
 
 #[test]
-fn a_team_makes_the_page_its_own() {
+fn the_theme_of_a_team_changes_the_page() {
     let server = TestServer::start();
-    let path = topic_path(&server, topic(&server, "News"), ADA);
+    let path = topic_path(&server, create_topic(&server, "News"), ADA);
     set_theme(
         &server,
         ThemeTexts {
@@ -90,29 +90,29 @@ fn a_team_makes_the_page_its_own() {
         },
     );
 
-    let page = show(&server, &path);
+    let page = get_page(&server, &path);
 
     assert!(page.text().contains("Acme &amp; &lt;Sons&gt;"), "{}", page.body);
     assert!(page.text().contains("We are sorry to see you go.") && !page.text().contains("Come back soon."));
     assert!(page.body.contains("--background:#fff4e0"), "{}", page.body);
-    // Too pale for the ground, and moved; on a dark ground the accent is read as it is.
+    // In light mode, text and accent have too little contrast and are adjusted. In dark mode, the accent is unchanged.
     let (light, dark) = page.body.split_once("@media (prefers-color-scheme").unwrap();
     assert!(!light.contains("--text:#aaaaaa") && !light.contains("--accent:#ffcc00"), "{light}");
     assert!(dark.contains("--accent:#ffcc00"), "{dark}");
     let done = super::post_and_follow(&server, &path, "unsubscribe=topic");
     assert!(done.text().contains("Come back soon.") && !done.text().contains("We are sorry"), "{}", done.body);
-    // The neutral page tells nobody's name.
-    assert!(!show(&server, "/unsubscribe/x").body.contains("Acme"));
+    // The page for an invalid link shows no brand.
+    assert!(!get_page(&server, "/unsubscribe/x").body.contains("Acme"));
 }
 
 #[test]
-fn whoever_unsubscribes_is_led_where_the_team_says() {
+fn an_unsubscribe_redirects_to_the_url_of_the_theme() {
     let server = TestServer::start();
-    let path = topic_path(&server, topic(&server, "News"), ADA);
+    let path = topic_path(&server, create_topic(&server, "News"), ADA);
     set_theme(&server, ThemeTexts { redirect: some("https://example.com/bye?a=1&b=2"), ..ThemeTexts::default() });
 
-    // Browsers hold the redirect that answers a form against the policy of the page.
-    let policy = show(&server, &path);
+    // Browsers apply the `form-action` policy of the page to the redirect after a form.
+    let policy = get_page(&server, &path);
     let policy = policy.header("content-security-policy");
     assert!(policy.contains("form-action 'self' https://example.com;"), "{policy}");
     for form in ["prefs=1", "undo=1"] {
@@ -122,7 +122,7 @@ fn whoever_unsubscribes_is_led_where_the_team_says() {
         let answer = post(&server, &path, form);
         assert_eq!((answer.status, answer.header("location")), (303, "https://example.com/bye?a=1&b=2"), "{form}");
     }
-    // A mail program is led nowhere (RFC 8058 §3.1).
+    // RFC 8058 §3.1: the response to a one-click request is not a redirect.
     let answer = post(&server, &path, super::ONE_CLICK);
     assert_eq!((answer.status, answer.header("location")), (200, ""));
 }
