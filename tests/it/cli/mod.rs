@@ -1,6 +1,5 @@
-//! The command line, through the real binary.
+//! The command line of the real binary.
 
-mod answers;
 mod export;
 mod import;
 mod program;
@@ -8,3 +7,4 @@ mod send;
 mod start;
 mod stores;
 mod tail;
+mod verbs;

@@ -1,4 +1,4 @@
-//! Runs the binary in a directory of its own, with none of the caller's settings.
+//! Runs the binary in its own working directory, without the `RINGMAIL_*` variables of the caller.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -8,30 +8,30 @@ use std::time::Duration;
 use ringmail::clock::monotonic;
 use serde_json::Value;
 
-/// How long a program may take over anything.
+/// Maximum time that a test waits for a program to exit.
 const DEADLINE: Duration = Duration::from_secs(40);
 
-/// A directory to run in.
-pub(super) struct Place(tempfile::TempDir);
+/// The binary with its own working directory. Drop deletes the directory.
+pub(super) struct Cli(tempfile::TempDir);
 
-/// How a run ended.
+/// Exit code and output of a run.
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(super) struct RunOutput {
     pub(super) code: i32,
-    pub(super) out: String,
-    pub(super) err: String,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
 }
 
-impl Place {
+impl Cli {
     pub(super) fn new() -> Self {
-        Self(tempfile::tempdir().expect("a directory can be made"))
+        Self(tempfile::tempdir().expect("a temporary directory"))
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// Returns the program with arguments, ready to run.
+    /// Returns a command with arguments that is not started yet.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ringmail"));
         for (name, _) in std::env::vars() {
@@ -43,28 +43,28 @@ impl Place {
         command
     }
 
-    /// Runs the program to its end.
-    pub(super) fn run(&self, arguments: &[&str]) -> Ran {
+    /// Runs the program and waits for its exit.
+    pub(super) fn run(&self, arguments: &[&str]) -> RunOutput {
         self.run_with(arguments, &[])
     }
 
-    /// Runs the program to its end with variables set.
-    pub(super) fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
+    /// Runs the program with environment variables and waits for its exit.
+    pub(super) fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> RunOutput {
         let mut command = self.command(arguments);
         command.envs(variables.iter().copied());
         finish(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs"))
     }
 
-    /// Starts the program and returns at once.
+    /// Starts the program and returns immediately.
     pub(super) fn spawn(&self, arguments: &[&str]) -> Spawned {
         let mut command = self.command(arguments);
         Spawned(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs")))
     }
 
-    /// Starts a server on a free port and waits for its menu.
+    /// Starts a server on a free port and waits for its menu, the JSON line that it prints when it is ready.
     pub(super) fn serve(&self, arguments: &[&str]) -> Server {
         let arguments: Vec<&str> = arguments.iter().copied().chain(["--listen", "127.0.0.1:0", "--json"]).collect();
-        let errors = std::fs::File::create(self.path("errors")).expect("the directory can be written");
+        let errors = std::fs::File::create(self.path("errors")).expect("the directory is writable");
         let mut child =
             self.command(&arguments).stdout(Stdio::piped()).stderr(errors).spawn().expect("the binary runs");
         let mut out = BufReader::new(child.stdout.take().expect("standard output is piped"));
@@ -73,73 +73,74 @@ impl Place {
         let Ok(menu) = serde_json::from_str(&line) else {
             let _ = child.kill();
             let errors = std::fs::read_to_string(self.path("errors")).unwrap_or_default();
-            panic!("no menu but {line:?}\n{errors}");
+            panic!("expected the menu, got {line:?}\n{errors}");
         };
         Server { child, menu, _out: out }
     }
 }
 
-impl Ran {
-    /// Returns the one JSON value on standard output of a run that went well.
+impl RunOutput {
+    /// Checks that the run succeeded, and returns the JSON value on standard output.
     #[track_caller]
     pub(super) fn json(&self) -> Value {
         assert_eq!(self.code, 0, "{self:?}");
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
 
-    /// Returns the standard output of a run that went well, without the line's end.
+    /// Checks that the run succeeded, and returns the standard output without the final line break.
     #[track_caller]
-    pub(super) fn line(&self) -> &str {
+    pub(super) fn success(&self) -> &str {
         assert_eq!(self.code, 0, "{self:?}");
-        self.out.trim_end()
+        self.stdout.trim_end()
     }
 
-    /// Checks that the run failed with `code`, nothing on standard output and one sentence with
-    /// `words` in it on standard error.
+    /// Checks that the run failed with `code`, that standard output is empty, and that standard error has exactly one
+    /// message. The message must contain each of `words`.
     #[track_caller]
     pub(super) fn failed(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, code, "{self:?}");
-        assert_eq!(self.out, "", "{self:?}");
-        let sentences: Vec<&str> = self.err.lines().filter(|line| line.starts_with("ringmail: ")).collect();
-        assert_eq!(sentences.len(), 1, "{self:?}");
+        assert_eq!(self.stdout, "", "{self:?}");
+        let messages: Vec<&str> = self.stderr.lines().filter(|line| line.starts_with("ringmail: ")).collect();
+        assert_eq!(messages.len(), 1, "{self:?}");
         for words in words {
-            assert!(sentences[0].contains(words), "no {words:?} in {self:?}");
+            assert!(messages[0].contains(words), "no {words:?} in {self:?}");
         }
     }
 }
 
-fn finish(mut child: Child) -> Ran {
-    // Both pipes are read to their ends: a full one would stop the program.
-    let mut err = child.stderr.take().expect("standard error is piped");
+fn finish(mut child: Child) -> RunOutput {
+    // Both pipes are read at the same time. If a pipe is full, the program blocks.
+    let mut stderr = child.stderr.take().expect("standard error is piped");
     let reading = std::thread::spawn(move || {
         let mut text = String::new();
-        err.read_to_string(&mut text).map(|_| text)
+        stderr.read_to_string(&mut text).map(|_| text)
     });
-    let mut out = String::new();
-    child.stdout.take().expect("standard output is piped").read_to_string(&mut out).expect("the output is text");
-    let err = reading.join().expect("the reader ends").expect("the errors are text");
+    let mut stdout = String::new();
+    child.stdout.take().expect("standard output is piped").read_to_string(&mut stdout).expect("the output is text");
+    let stderr = reading.join().expect("the reader ends").expect("the errors are text");
     let code = wait(&mut child);
-    Ran { code, out, err }
+    RunOutput { code, stdout, stderr }
 }
 
+/// Waits up to [`DEADLINE`] for the exit of a program, and returns its exit code.
 fn wait(child: &mut Child) -> i32 {
     let started = monotonic();
     loop {
-        if let Some(status) = child.try_wait().expect("the program can be waited for") {
+        if let Some(status) = child.try_wait().expect("the exit status") {
             return status.code().unwrap_or(-1);
         }
-        assert!(started.elapsed() < DEADLINE, "the program goes on and on");
+        assert!(started.elapsed() < DEADLINE, "the program does not exit");
         std::thread::yield_now();
     }
 }
 
-/// A program that runs beside the test.
+/// A running program. Drop kills it.
 pub(super) struct Spawned(Option<Child>);
 
 impl Spawned {
-    /// Waits for the end.
-    pub(super) fn finish(mut self) -> Ran {
-        finish(self.0.take().expect("a program ends once"))
+    /// Waits for the exit.
+    pub(super) fn finish(mut self) -> RunOutput {
+        finish(self.0.take().expect("the program has not been waited for"))
     }
 }
 
@@ -152,33 +153,33 @@ impl Drop for Spawned {
     }
 }
 
-/// A server. Dropping it kills it, as a crash would.
+/// A running server. Drop kills it without a shutdown.
 pub(super) struct Server {
     child: Child,
-    /// The menu it printed.
+    /// The menu that the server printed.
     pub(super) menu: Value,
     _out: BufReader<ChildStdout>,
 }
 
 impl Server {
     pub(super) fn api(&self) -> &str {
-        self.menu["api"].as_str().expect("the menu names the API")
+        self.menu["api"].as_str().expect("the menu has the URL of the API")
     }
 
-    /// Asks for a path with a key and returns status and body.
+    /// Sends a GET request with a key and returns status and body.
     pub(super) fn get(&self, path: &str, key: &str) -> (u16, Value) {
         get(self.api(), path, key)
     }
 
-    /// Stops the server as an operator does and returns its exit code.
+    /// Stops the server with `SIGTERM` and returns its exit code.
     pub(super) fn stop(mut self) -> i32 {
         let pid = self.child.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &pid]).status().expect("there is a kill");
-        assert!(told.success());
+        let kill = Command::new("kill").args(["-TERM", &pid]).status().expect("the program `kill` exists");
+        assert!(kill.success());
         wait(&mut self.child)
     }
 
-    /// Ends the server as a crash does.
+    /// Kills the server without a shutdown.
     pub(super) fn crash(mut self) {
         self.child.kill().expect("the server runs");
         wait(&mut self.child);
@@ -192,18 +193,18 @@ impl Drop for Server {
     }
 }
 
-/// Asks an API for a path with a key and returns status and body.
+/// Sends a GET request with a key to an API and returns status and body.
 pub(super) fn get(api: &str, path: &str, key: &str) -> (u16, Value) {
     let agent =
         ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(20))).build();
     let request = ureq::Agent::new_with_config(agent).get(format!("{api}{path}"));
-    let response = request.header("authorization", format!("Bearer {key}")).call().expect("the server answers");
+    let response = request.header("authorization", format!("Bearer {key}")).call().expect("the server responds");
     let status = response.status().as_u16();
-    let body = response.into_body().read_to_string().expect("the answer is text");
+    let body = response.into_body().read_to_string().expect("the body is text");
     (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error} in {body}")))
 }
 
-/// Returns the text of a path for the command line.
+/// Returns a path as a command-line argument.
 pub(super) fn text(path: &Path) -> &str {
-    path.to_str().expect("temporary paths are text")
+    path.to_str().expect("temporary paths are UTF-8")
 }

@@ -5,9 +5,9 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
-use super::program::Place;
+use super::program::Cli;
 
-/// A tail under way. Dropping it kills it.
+/// A running `ringmail tail`. Drop kills it.
 struct Tail {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -15,22 +15,22 @@ struct Tail {
 }
 
 impl Tail {
-    /// Starts a tail and waits until it watches.
+    /// Starts the program and waits until it is connected to the live stream.
     #[track_caller]
-    fn start(place: &Place, arguments: &[&str]) -> Self {
+    fn start(cli: &Cli, arguments: &[&str]) -> Self {
         let arguments: Vec<&str> = ["tail"].into_iter().chain(arguments.iter().copied()).collect();
-        let mut command = place.command(&arguments);
+        let mut command = cli.command(&arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
         let out = BufReader::new(child.stdout.take().expect("standard output is piped"));
         let err = BufReader::new(child.stderr.take().expect("standard error is piped"));
         let mut tail = Self { child, out, err };
-        tail.says("Watching events.");
+        tail.assert_message("Watching events.");
         tail
     }
 
-    /// Reads a line of standard error and checks it.
+    /// Reads a line of standard error and checks that it contains `words`.
     #[track_caller]
-    fn says(&mut self, words: &str) {
+    fn assert_message(&mut self, words: &str) {
         let mut line = String::new();
         self.err.read_line(&mut line).expect("the errors are text");
         assert!(line.contains(words), "no {words:?} in {line:?}");
@@ -43,11 +43,12 @@ impl Tail {
         line.trim_end().to_owned()
     }
 
-    /// Ends it as Ctrl-C does and returns its exit code.
+    /// Stops the program with `SIGINT`, as Ctrl-C does, and returns its exit code.
     fn interrupt(mut self) -> Option<i32> {
-        let told = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().expect("there is a kill");
-        assert!(told.success());
-        self.child.wait().expect("the program can be waited for").code()
+        let pid = self.child.id().to_string();
+        let kill = Command::new("kill").args(["-INT", &pid]).status().expect("the program `kill` exists");
+        assert!(kill.success());
+        self.child.wait().expect("the exit status").code()
     }
 }
 
@@ -59,13 +60,13 @@ impl Drop for Tail {
 }
 
 #[test]
-fn events_are_shown_as_they_happen_across_a_restart_of_the_server() {
-    let place = Place::new();
-    let server = place.serve(&["dev"]);
-    let mut text = Tail::start(&place, &["--type", "email.*"]);
-    let mut json = Tail::start(&place, &["--json", "--type", "email.sent,email.delivered"]);
+fn events_are_shown_live_and_after_a_restart_of_the_server() {
+    let cli = Cli::new();
+    let server = cli.serve(&["dev"]);
+    let mut text = Tail::start(&cli, &["--type", "email.*"]);
+    let mut json = Tail::start(&cli, &["--json", "--type", "email.sent,email.delivered"]);
 
-    assert_eq!(place.run(&["send", "--to", "delivered@ringmail.test"]).code, 0);
+    assert_eq!(cli.run(&["send", "--to", "delivered@ringmail.test"]).code, 0);
 
     for kind in ["email.sent", "email.delivered"] {
         let line = text.line();
@@ -77,10 +78,10 @@ fn events_are_shown_as_they_happen_across_a_restart_of_the_server() {
     }
 
     assert_eq!(server.stop(), 0);
-    text.says("not shown");
-    let _server = place.serve(&["dev"]);
-    text.says("back");
-    assert_eq!(place.run(&["send", "--to", "delivered@ringmail.test"]).code, 0);
+    text.assert_message("not shown");
+    let _server = cli.serve(&["dev"]);
+    text.assert_message("back");
+    assert_eq!(cli.run(&["send", "--to", "delivered@ringmail.test"]).code, 0);
     assert!(text.line().contains("email.sent"));
 
     assert_eq!(text.interrupt(), Some(0));
@@ -88,13 +89,13 @@ fn events_are_shown_as_they_happen_across_a_restart_of_the_server() {
 }
 
 #[test]
-fn without_a_server_or_with_a_wrong_word_there_is_nothing_to_watch() {
-    let place = Place::new();
-    place.run(&["tail"]).failed(5, &["no server answers"]);
+fn tail_fails_without_a_server_or_with_an_unknown_type_or_team() {
+    let cli = Cli::new();
+    cli.run(&["tail"]).failed(5, &["no server answers"]);
 
-    let server = place.serve(&["dev"]);
-    place.run(&["tail", "--type", "email.nothing"]).failed(2, &["email.nothing", "email.delivered"]);
-    place.run(&["tail", "--team", "Nobody"]).failed(3, &["Nobody"]);
+    let server = cli.serve(&["dev"]);
+    cli.run(&["tail", "--type", "email.nothing"]).failed(2, &["email.nothing", "email.delivered"]);
+    cli.run(&["tail", "--team", "Nobody"]).failed(3, &["Nobody"]);
     assert_eq!(server.stop(), 0);
-    place.run(&["tail"]).failed(5, &["no server answers"]);
+    cli.run(&["tail"]).failed(5, &["no server answers"]);
 }

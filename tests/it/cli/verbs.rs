@@ -1,0 +1,233 @@
+//! JSON output and exit codes of the verbs.
+
+use serde_json::Value;
+
+use super::program::Cli;
+use crate::support::NameServer;
+
+/// Returns the field names of an object, sorted.
+fn fields(value: &Value) -> Vec<&str> {
+    let mut fields: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    fields.sort_unstable();
+    fields
+}
+
+#[test]
+fn keys_can_be_created_listed_renamed_and_revoked() {
+    let cli = Cli::new();
+    let _server = cli.serve(&["dev"]);
+
+    let made = cli.run(&["key", "create", "ci", "--json"]).json();
+    let expected = ["created_at", "domain_id", "id", "last_used_at", "name", "permission", "token"];
+    assert_eq!(fields(&made), expected);
+    assert_eq!((&made["name"], &made["permission"]), (&"ci".into(), &"full_access".into()));
+    let scoped = ["key", "create", "scoped", "--permission", "sending_access", "--domain", "example.com", "--json"];
+    let scoped = cli.run(&scoped).json();
+    assert_eq!(scoped["permission"], "sending_access");
+    assert!(scoped["domain_id"].is_string());
+
+    let listed = cli.run(&["key", "list", "--json"]).json();
+    assert_eq!(fields(&listed), ["data"]);
+    assert_eq!(fields(&listed["data"][1]), expected[..6]);
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(cli.run(&["key", "rename", id, "build", "--json"]).json()["name"], "build");
+    assert_eq!(cli.run(&["key", "revoke", "build"]).success(), id);
+
+    cli.run(&["key", "revoke", "build"]).failed(3, &["build"]);
+    cli.run(&["key", "create", "x", "--domain", "other.example"]).failed(3, &["other.example"]);
+    cli.run(&["key", "create", ""]).failed(2, &["80 characters"]);
+    cli.run(&["key", "create", "scoped"]).success();
+    cli.run(&["key", "revoke", "scoped"]).failed(4, &["several"]);
+}
+
+#[test]
+fn webhook_endpoints_can_be_created_disabled_rotated_tested_and_deleted() {
+    let cli = Cli::new();
+    let url = "https://hooks.example/mail";
+    let server = cli.serve(&["dev"]);
+
+    let made = cli.run(&["webhook", "create", url, "--event", "email.sent,email.opened", "--json"]).json();
+    let all = ["created_at", "endpoint", "events", "id", "previous_secret_expires_at", "signing_secret", "status"];
+    assert_eq!(fields(&made), all);
+    assert_eq!(made["events"], serde_json::json!(["email.sent", "email.opened"]));
+    let id = made["id"].as_str().unwrap();
+    let secret = made["signing_secret"].as_str().unwrap();
+    assert!(secret.starts_with("whsec_"));
+
+    assert_eq!(cli.run(&["webhook", "disable", url]).success(), id);
+    cli.run(&["webhook", "test", id]).failed(2, &["disabled"]);
+    assert_eq!(cli.run(&["webhook", "enable", id, "--json"]).json()["status"], "enabled");
+    let rotated = cli.run(&["webhook", "rotate", url, "--overlap-hours", "1", "--json"]).json();
+    assert!(rotated["previous_secret_expires_at"].is_string() && rotated["signing_secret"] != secret);
+    assert_eq!(cli.run(&["webhook", "test", url, "--json"]).json()["type"], "email.sent");
+    cli.run(&["webhook", "test", url, "--type", "email.bounced"]).failed(2, &["email.bounced"]);
+
+    cli.run(&["webhook", "create", "ftp://hooks.example/"]).failed(2, &["http"]);
+    cli.run(&["webhook", "create", url, "--event", "email.received"]).failed(2, &["email.received"]);
+    cli.run(&["webhook", "delete", "https://hooks.example/other"]).failed(3, &["other"]);
+    let secret_for_all_events = cli.run(&["webhook", "create", url]).success().to_owned();
+    assert!(secret_for_all_events.starts_with("whsec_"));
+    cli.run(&["webhook", "delete", url]).failed(4, &["several"]);
+    let listed = cli.run(&["webhook", "list", "--json"]).json();
+    assert_eq!(
+        fields(&listed["data"][0]),
+        ["created_at", "endpoint", "events", "id", "previous_secret_expires_at", "status"]
+    );
+    assert_eq!(listed["data"][0]["events"], Value::Null);
+    assert_eq!(server.stop(), 0);
+
+    // The verb also works without a server.
+    assert_eq!(cli.run(&["webhook", "delete", id]).success(), id);
+}
+
+#[test]
+fn a_list_with_several_pages_is_complete() {
+    let cli = Cli::new();
+    let server = cli.serve(&["serve", "--rate-limit", "0"]);
+    let key = cli.run(&["key", "create", "one"]).success().to_owned();
+    for number in 0..105 {
+        let body = format!(r#"{{"name":"key {number}"}}"#);
+        let url = format!("{}/api-keys", server.api());
+        let agent = ureq::Agent::new_with_defaults();
+        let request = agent.post(url).header("authorization", format!("Bearer {key}"));
+        assert_eq!(request.content_type("application/json").send(body).unwrap().status().as_u16(), 201);
+    }
+
+    let listed = cli.run(&["key", "list", "--json"]).json();
+
+    assert_eq!(listed["data"].as_array().map(Vec::len), Some(106));
+    assert_eq!(listed["data"][105]["name"], "one");
+    assert_eq!(cli.run(&["key", "list"]).success().lines().count(), 107);
+}
+
+#[test]
+fn a_team_name_is_unique_and_required_with_several_teams() {
+    let cli = Cli::new();
+    let _server = cli.serve(&["dev"]);
+    let listed = cli.run(&["team", "list", "--json"]).json();
+    assert_eq!(fields(&listed["data"][0]), ["created_at", "id", "name"]);
+    assert_eq!(listed["data"][0]["name"], "Main");
+
+    let made = cli.run(&["team", "create", "Second", "--json"]).json();
+    assert_eq!(made["name"], "Second");
+    cli.run(&["team", "create", "Second"]).failed(4, &["already"]);
+    cli.run(&["team", "create", " "]).failed(2, &["80 characters"]);
+
+    cli.run(&["key", "list"]).failed(2, &["--team", "Main, Second"]);
+    cli.run(&["key", "list", "--team", "Third"]).failed(3, &["Main, Second"]);
+    assert_eq!(cli.run(&["key", "list", "--team", "Second", "--json"]).json()["data"], Value::Array(Vec::new()));
+    assert_eq!(cli.run(&["key", "list", "--team", "Second"]).stdout, "");
+}
+
+#[test]
+fn users_have_roles_and_a_team_keeps_an_owner() {
+    let cli = Cli::new();
+    let _server = cli.serve(&["dev"]);
+
+    let owner = cli.run(&["user", "create", "One@Example.com", "--json"]).json();
+    assert_eq!(fields(&owner), ["email", "id", "role", "since"]);
+    assert_eq!(owner["role"], "owner");
+    assert_eq!(cli.run(&["user", "create", "two@example.com", "--json"]).json()["role"], "member");
+    cli.run(&["user", "create", "one@example.com"]).failed(4, &["owner"]);
+    cli.run(&["user", "create", "nobody"]).failed(2, &["nobody"]);
+
+    cli.run(&["user", "remove", "one@example.com"]).failed(4, &["last owner"]);
+    cli.run(&["user", "role", "three@example.com", "admin"]).failed(3, &["three@example.com"]);
+    assert_eq!(cli.run(&["user", "role", "two@example.com", "owner", "--json"]).json()["role"], "owner");
+    cli.run(&["user", "remove", "one@example.com"]).success();
+    assert_eq!(cli.run(&["user", "list", "--json"]).json()["data"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_theme_can_be_set_shown_and_reset() {
+    let cli = Cli::new();
+    let _server = cli.serve(&["dev"]);
+    let shown = cli.run(&["theme", "show", "--json"]).json();
+    let names = ["accent", "background", "brand", "dark", "light", "message", "redirect", "success", "text"];
+    assert_eq!(fields(&shown), names);
+    assert!(shown["brand"].is_null());
+
+    let set = ["theme", "set", "--brand", "Acme", "--accent", "#FFB300", "--redirect", "https://example.com", "--json"];
+    let set = cli.run(&set).json();
+    assert_eq!((&set["brand"], &set["accent"]), (&"Acme".into(), &"#ffb300".into()));
+    assert_ne!(set["light"]["accent"], "#ffb300", "the color has too little contrast with the light background");
+    assert_eq!(set["dark"]["accent"], "#ffb300");
+    let updated = cli.run(&["theme", "set", "--redirect", "", "--json"]).json();
+    assert_eq!((&updated["brand"], &updated["redirect"]), (&"Acme".into(), &Value::Null));
+
+    cli.run(&["theme", "set"]).failed(2, &["--brand"]);
+    cli.run(&["theme", "set", "--accent", "red"]).failed(2, &["--accent", "#rrggbb"]);
+    cli.run(&["theme", "set", "--redirect", "javascript:alert(1)"]).failed(2, &["--redirect"]);
+    cli.run(&["theme", "set", "--message", &"x".repeat(501)]).failed(2, &["500"]);
+    assert!(cli.run(&["theme", "show"]).success().contains("#ffb300"));
+    assert_eq!(cli.run(&["theme", "reset", "--json"]).json(), shown);
+}
+
+#[test]
+fn domains_show_their_records_and_can_be_set_verified_only_in_development() {
+    let cli = Cli::new();
+    let server = cli.serve(&["dev", "--hostname", "mx.example.net"]);
+
+    let added = cli.run(&["domain", "add", "Mail.example.org", "--json"]).json();
+    assert_eq!((&added["name"], &added["status"]), (&"mail.example.org".into(), &"not_started".into()));
+    assert_eq!(fields(&added["records"][0]), ["name", "priority", "record", "status", "type", "value"]);
+    assert_eq!(added["records"][0]["value"], "mx.example.net");
+    let table = cli.run(&["domain", "show", "mail.example.org"]);
+    assert!(table.success().contains("v=spf1 a:mx.example.net ~all"), "{table:?}");
+    cli.run(&["domain", "add", "mail.example.org"]).failed(4, &["already"]);
+    cli.run(&["domain", "add", "nonsense"]).failed(2, &["nonsense"]);
+    cli.run(&["domain", "show", "other.example"]).failed(3, &["other.example"]);
+
+    let trusted = cli.run(&["domain", "add", "trusted.example", "--verified", "--json"]).json();
+    assert_eq!(trusted["status"], "verified");
+    let removed = cli.run(&["domain", "remove", "mail.example.org", "--json"]).json();
+    assert_eq!((&removed["id"], &removed["deleted"]), (&added["id"], &true.into()));
+    let listed = cli.run(&["domain", "list", "--json"]).json();
+    assert_eq!(listed["data"].as_array().map(Vec::len), Some(2));
+    assert_eq!(server.stop(), 0);
+
+    let _served = cli.serve(&["serve", "--data-dir", "served"]);
+    let arguments = ["domain", "add", "trusted.example", "--verified", "--data-dir", "served"];
+    cli.run(&arguments).failed(2, &["ringmail dev"]);
+}
+
+#[test]
+fn a_check_succeeds_only_for_a_verified_domain_and_always_shows_it() {
+    let dns = NameServer::start();
+    let cli = Cli::new();
+    let dev = cli.serve(&["dev"]);
+    assert_eq!(cli.run(&["domain", "check", "example.com", "--json"]).json()["status"], "verified");
+    drop(dev);
+
+    let address = dns.address();
+    let stderr_of_check = || {
+        let output = cli.run(&["domain", "check", "shop.example", "--json", "--data-dir", "data"]);
+        assert_eq!(output.code, 1, "{output:?}");
+        let shown: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(shown["status"], "pending");
+        output.stderr
+    };
+    let server = cli.serve(&["serve", "--resolver", &address, "--data-dir", "data"]);
+    cli.run(&["domain", "add", "shop.example", "--data-dir", "data"]).success();
+    assert!(stderr_of_check().contains("shop.example is not verified"));
+    assert_eq!(server.stop(), 0);
+    assert!(stderr_of_check().contains("no server is running"));
+}
+
+#[test]
+fn a_check_of_a_verified_domain_also_succeeds_without_a_server() {
+    let dns = NameServer::start();
+    let cli = Cli::new();
+    let address = dns.address();
+    let server = cli.serve(&["serve", "--resolver", &address, "--data-dir", "data"]);
+    let added = cli.run(&["domain", "add", "shop.example", "--json", "--data-dir", "data"]).json();
+    dns.publish(&added["records"]);
+    let check = || cli.run(&["domain", "check", "shop.example", "--json", "--data-dir", "data"]);
+    assert_eq!(check().json()["status"], "verified");
+    assert_eq!(server.stop(), 0);
+
+    let without_server = check();
+
+    assert!(without_server.stderr.contains("No server is running"), "{without_server:?}");
+    assert_eq!(without_server.json()["status"], "verified");
+}
