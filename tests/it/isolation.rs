@@ -232,9 +232,9 @@ fn an_attachment_of_another_team_is_not_found_under_an_own_email() {
     let theirs = TeamResources::create(&other);
     let own = server.send(&json!({ "attachments": [{ "filename": "b.txt", "content": "Yg==" }] }));
 
-    let answer = server.get(&format!("/emails/{own}/attachments/{}", theirs.attachment));
+    let response = server.get(&format!("/emails/{own}/attachments/{}", theirs.attachment));
 
-    answer.refused(404, "not_found", "Attachment not found");
+    response.refused(404, "not_found", "Attachment not found");
 }
 
 #[test]
@@ -246,10 +246,10 @@ fn a_delivery_of_another_team_is_not_found_under_an_own_endpoint() {
     let own = server.post("/webhooks", &webhook).ok(201)["id"].as_str().unwrap().to_owned();
     let path = format!("/webhooks/{own}/events/{}", theirs.webhook_event);
 
-    for answer in
+    for response in
         [server.get(&path), server.get(&format!("{path}/attempts")), server.post(&format!("{path}/replay"), &json!({}))]
     {
-        answer.refused(404, "not_found", "Webhook event not found");
+        response.refused(404, "not_found", "Webhook event not found");
     }
     let cursor = server.get(&format!("/webhooks/{own}/events?after={}", theirs.webhook_event)).refusal();
     assert!(cursor.starts_with("422 validation_error: Invalid cursor."), "{cursor}");

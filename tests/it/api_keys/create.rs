@@ -8,14 +8,14 @@ use crate::support::{TestServer, assert_body};
 fn a_new_key_shows_its_token_once_and_authenticates() {
     let server = TestServer::start();
 
-    let made = server.post("/api-keys", &json!({ "name": "Production" })).ok(201);
+    let created = server.post("/api-keys", &json!({ "name": "Production" })).ok(201);
 
-    let token = made["token"].as_str().unwrap();
+    let token = created["token"].as_str().unwrap();
     assert!(token.starts_with("rm_") && token.len() == 35, "{token}");
     server.call("GET", "/api-keys", token, &[], None).ok(200);
     let list = server.get("/api-keys").ok(200);
     assert!(!list.to_string().contains(token), "the list shows the token");
-    assert_body!(made);
+    assert_body!(created);
 }
 
 #[test]

@@ -7,22 +7,22 @@ use crate::support::{TestServer, assert_body};
 #[test]
 fn a_renamed_key_keeps_its_token_and_permission() {
     let server = TestServer::start();
-    let made = server.post("/api-keys", &json!({ "name": "Before", "permission": "sending_access" })).ok(201);
-    let path = format!("/api-keys/{}", made["id"].as_str().unwrap());
+    let created = server.post("/api-keys", &json!({ "name": "Before", "permission": "sending_access" })).ok(201);
+    let path = format!("/api-keys/{}", created["id"].as_str().unwrap());
 
-    let answer = server.patch(&path, &json!({ "name": " After " })).ok(200);
+    let response = server.patch(&path, &json!({ "name": " After " })).ok(200);
 
     assert_eq!(server.get("/api-keys").ok(200)["data"][0]["name"], "After");
-    let status = server.call("GET", "/emails", made["token"].as_str().unwrap(), &[], None).status;
+    let status = server.call("GET", "/emails", created["token"].as_str().unwrap(), &[], None).status;
     assert_eq!(status, 403, "the permission is unchanged");
-    assert_body!(answer);
+    assert_body!(response);
 }
 
 #[test]
 fn only_the_name_can_be_changed() {
     let server = TestServer::start();
-    let made = server.post("/api-keys", &json!({ "name": "Key" })).ok(201);
-    let path = format!("/api-keys/{}", made["id"].as_str().unwrap());
+    let created = server.post("/api-keys", &json!({ "name": "Key" })).ok(201);
+    let path = format!("/api-keys/{}", created["id"].as_str().unwrap());
 
     let refused = server.patch(&path, &json!({ "name": "New", "permission": "full_access" })).refusal();
 
@@ -33,8 +33,8 @@ fn only_the_name_can_be_changed() {
 #[test]
 fn an_update_checks_the_name_like_a_create() {
     let server = TestServer::start();
-    let made = server.post("/api-keys", &json!({ "name": "Key" })).ok(201);
-    let path = format!("/api-keys/{}", made["id"].as_str().unwrap());
+    let created = server.post("/api-keys", &json!({ "name": "Key" })).ok(201);
+    let path = format!("/api-keys/{}", created["id"].as_str().unwrap());
 
     for body in [json!({}), json!({ "name": null })] {
         server.patch(&path, &body).refused(422, "missing_required_field", "Missing `name` field.");

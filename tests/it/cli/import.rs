@@ -20,8 +20,8 @@ pub(super) fn create(server: &Server, path: &str, body: &Value) -> String {
     let request = agent.post(format!("{}{path}", server.api())).header("authorization", format!("Bearer {key}"));
     let mut response =
         request.content_type("application/json").send(body.to_string()).expect("the server creates the resource");
-    let answer: Value = serde_json::from_str(&response.body_mut().read_to_string().unwrap()).unwrap();
-    answer["id"].as_str().expect("the resource has an id").to_owned()
+    let created: Value = serde_json::from_str(&response.body_mut().read_to_string().unwrap()).unwrap();
+    created["id"].as_str().expect("the resource has an id").to_owned()
 }
 
 /// Deletes a resource through the API.

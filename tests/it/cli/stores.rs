@@ -57,9 +57,9 @@ fn the_socket_accepts_bounded_lines_of_json() {
     let mut stream = connect();
     let mut request = |line: &[u8]| {
         stream.get_mut().write_all(line).unwrap();
-        let mut answer = String::new();
-        stream.read_line(&mut answer).unwrap();
-        serde_json::from_str::<serde_json::Value>(&answer).unwrap()
+        let mut response = String::new();
+        stream.read_line(&mut response).unwrap();
+        serde_json::from_str::<serde_json::Value>(&response).unwrap()
     };
 
     assert_eq!(request(b"{\"verb\":\"ping\"}\n")["kind"], "server");
@@ -75,10 +75,10 @@ fn the_socket_accepts_bounded_lines_of_json() {
     assert_eq!(request(b"{\"verb\":\"team_list\"}\n")["kind"], "teams");
 
     let mut endless = connect();
-    let mut answer = String::new();
+    let mut response = String::new();
     // The server closes the connection at its limit, possibly before all bytes are written.
     let _ = endless.get_mut().write_all(&vec![b'x'; 4 << 20]);
-    assert!(matches!(endless.read_line(&mut answer), Ok(0) | Err(_)), "{answer}");
+    assert!(matches!(endless.read_line(&mut response), Ok(0) | Err(_)), "{response}");
 }
 
 #[test]

@@ -17,10 +17,10 @@ fn keys_can_be_created_listed_renamed_and_revoked() {
     let cli = Cli::new();
     let _server = cli.serve(&["dev"]);
 
-    let made = cli.run(&["key", "create", "ci", "--json"]).json();
+    let created = cli.run(&["key", "create", "ci", "--json"]).json();
     let expected = ["created_at", "domain_id", "id", "last_used_at", "name", "permission", "token"];
-    assert_eq!(fields(&made), expected);
-    assert_eq!((&made["name"], &made["permission"]), (&"ci".into(), &"full_access".into()));
+    assert_eq!(fields(&created), expected);
+    assert_eq!((&created["name"], &created["permission"]), (&"ci".into(), &"full_access".into()));
     let scoped = ["key", "create", "scoped", "--permission", "sending_access", "--domain", "example.com", "--json"];
     let scoped = cli.run(&scoped).json();
     assert_eq!(scoped["permission"], "sending_access");
@@ -29,7 +29,7 @@ fn keys_can_be_created_listed_renamed_and_revoked() {
     let listed = cli.run(&["key", "list", "--json"]).json();
     assert_eq!(fields(&listed), ["data"]);
     assert_eq!(fields(&listed["data"][1]), expected[..6]);
-    let id = made["id"].as_str().unwrap();
+    let id = created["id"].as_str().unwrap();
     assert_eq!(cli.run(&["key", "rename", id, "build", "--json"]).json()["name"], "build");
     assert_eq!(cli.run(&["key", "revoke", "build"]).success(), id);
 
@@ -46,12 +46,12 @@ fn webhook_endpoints_can_be_created_disabled_rotated_tested_and_deleted() {
     let url = "https://hooks.example/mail";
     let server = cli.serve(&["dev"]);
 
-    let made = cli.run(&["webhook", "create", url, "--event", "email.sent,email.opened", "--json"]).json();
+    let created = cli.run(&["webhook", "create", url, "--event", "email.sent,email.opened", "--json"]).json();
     let all = ["created_at", "endpoint", "events", "id", "previous_secret_expires_at", "signing_secret", "status"];
-    assert_eq!(fields(&made), all);
-    assert_eq!(made["events"], serde_json::json!(["email.sent", "email.opened"]));
-    let id = made["id"].as_str().unwrap();
-    let secret = made["signing_secret"].as_str().unwrap();
+    assert_eq!(fields(&created), all);
+    assert_eq!(created["events"], serde_json::json!(["email.sent", "email.opened"]));
+    let id = created["id"].as_str().unwrap();
+    let secret = created["signing_secret"].as_str().unwrap();
     assert!(secret.starts_with("whsec_"));
 
     assert_eq!(cli.run(&["webhook", "disable", url]).success(), id);
@@ -108,8 +108,8 @@ fn a_team_name_is_unique_and_required_with_several_teams() {
     assert_eq!(fields(&listed["data"][0]), ["created_at", "id", "name"]);
     assert_eq!(listed["data"][0]["name"], "Main");
 
-    let made = cli.run(&["team", "create", "Second", "--json"]).json();
-    assert_eq!(made["name"], "Second");
+    let created = cli.run(&["team", "create", "Second", "--json"]).json();
+    assert_eq!(created["name"], "Second");
     cli.run(&["team", "create", "Second"]).failed(4, &["already"]);
     cli.run(&["team", "create", " "]).failed(2, &["80 characters"]);
 

@@ -9,11 +9,11 @@ use crate::support::{TestServer, assert_body};
 fn a_create_returns_all_fields_of_the_property() {
     let server = TestServer::start();
 
-    let made = server.post("/contact-properties", &json!({ "key": " Company_Name ", "type": "string" })).ok(201);
+    let created = server.post("/contact-properties", &json!({ "key": " Company_Name ", "type": "string" })).ok(201);
 
-    let path = format!("/contact-properties/{}", made["id"].as_str().unwrap());
-    assert_eq!(server.get(&path).ok(200), made);
-    assert_body!(made);
+    let path = format!("/contact-properties/{}", created["id"].as_str().unwrap());
+    assert_eq!(server.get(&path).ok(200), created);
+    assert_body!(created);
 }
 
 #[test]
@@ -36,9 +36,9 @@ fn a_fallback_value_of_any_type_is_shown_as_text() {
     {
         let property = json!({ "key": format!("key_{index}"), "type": kind, "fallback_value": given });
 
-        let made = server.post("/contact-properties", &property).ok(201);
+        let created = server.post("/contact-properties", &property).ok(201);
 
-        assert_eq!((&made["type"], &made["fallback_value"]), (&json!(kind), &shown), "{property}");
+        assert_eq!((&created["type"], &created["fallback_value"]), (&json!(kind), &shown), "{property}");
     }
 }
 
@@ -126,9 +126,9 @@ fn a_number_that_is_not_finite_is_malformed_json() {
     let server = TestServer::start();
     let body = br#"{"key": "age", "type": "number", "fallback_value": 1e999}"#;
 
-    let answer = server.call("POST", "/contact-properties", server.key(), &[], Some(body));
+    let response = server.call("POST", "/contact-properties", server.key(), &[], Some(body));
 
-    assert_eq!((answer.status, answer.json["name"].as_str()), (400, Some("validation_error")));
+    assert_eq!((response.status, response.json["name"].as_str()), (400, Some("validation_error")));
 }
 
 #[test]

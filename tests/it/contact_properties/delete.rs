@@ -11,7 +11,7 @@ fn a_deleted_property_is_not_found_and_the_others_remain() {
     let path = create(&server, &json!({ "key": "plan", "type": "string" }));
     let kept = create(&server, &json!({ "key": "age", "type": "number" }));
 
-    let answer = server.delete(&path).ok(200);
+    let response = server.delete(&path).ok(200);
 
     server.get(&path).refused(404, "not_found", "Contact property not found");
     server.delete(&path).refused(404, "not_found", "Contact property not found");
@@ -19,7 +19,7 @@ fn a_deleted_property_is_not_found_and_the_others_remain() {
     let server = server.restart_with(&[]);
     server.get(&path).refused(404, "not_found", "Contact property not found");
     server.get(&kept).ok(200);
-    assert_body!(answer);
+    assert_body!(response);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn a_create_returns_all_fields_and_emits_one_event() {
     create_property(&server, "seats", "number");
     let (news, everyone) = (create_topic(&server, "News", "opt_in"), create_segment(&server, "Everyone"));
 
-    let made = server
+    let created = server
         .post(
             "/contacts",
             &json!({
@@ -28,12 +28,12 @@ fn a_create_returns_all_fields_and_emits_one_event() {
         )
         .ok(201);
 
-    assert_eq!(server.get(&format!("/contacts/{}", id(&made))).ok(200), made);
-    assert_eq!(topic_choices(&server, id(&made)), [(news, "opt_out".to_owned(), true)]);
+    assert_eq!(server.get(&format!("/contacts/{}", id(&created))).ok(200), created);
+    assert_eq!(topic_choices(&server, id(&created)), [(news, "opt_out".to_owned(), true)]);
     let [event] = &server.audience_events()[..] else { panic!("one event") };
     assert_eq!(event["type"], "contact.created");
     assert_eq!((&event["data"]["segment_ids"], &event["data"]["audience_id"]), (&json!([everyone]), &json!(everyone)));
-    assert_body!(json!({ "answer": made, "event": event }));
+    assert_body!(json!({ "answer": created, "event": event }));
 }
 
 #[test]
@@ -44,11 +44,11 @@ fn every_field_except_the_address_is_optional_and_null_equals_absent() {
         "topics": null,
     });
     for (email, fields) in [("ada@example.net", json!({})), ("bob@example.net", nulls)] {
-        let made = create(&server, email, &fields);
+        let created = create(&server, email, &fields);
 
-        assert_eq!((&made["first_name"], &made["last_name"]), (&Value::Null, &Value::Null));
-        assert_eq!((&made["unsubscribed"], &made["properties"]), (&json!(false), &json!({})));
-        assert!(made.get("topics").is_none(), "{made}");
+        assert_eq!((&created["first_name"], &created["last_name"]), (&Value::Null, &Value::Null));
+        assert_eq!((&created["unsubscribed"], &created["properties"]), (&json!(false), &json!({})));
+        assert!(created.get("topics").is_none(), "{created}");
         let event = server.audience_events().pop().unwrap();
         assert_eq!((&event["data"]["segment_ids"], &event["data"]["source"]), (&json!([]), &json!("api")));
     }
@@ -120,17 +120,17 @@ fn a_create_without_change_emits_no_event_and_keeps_updated_at() {
         "first_name": "Ada", "unsubscribed": true, "properties": { "seats": 4 }, "segments": [{ "id": everyone }],
         "topics": [{ "id": news, "subscription": "opt_out" }],
     });
-    let made = create(&server, "ada@example.net", &fields);
+    let created = create(&server, "ada@example.net", &fields);
     let before = audience_state(&server);
 
     server.advance(Duration::from_secs(3_600));
-    assert_eq!(create(&server, "Ada@EXAMPLE.net", &fields), made);
-    assert_eq!(create(&server, "ada@example.net", &json!({ "properties": { "other": null } })), made);
+    assert_eq!(create(&server, "Ada@EXAMPLE.net", &fields), created);
+    assert_eq!(create(&server, "ada@example.net", &json!({ "properties": { "other": null } })), created);
 
     assert_eq!(audience_state(&server), before);
     server.delete("/contacts/ada@example.net").ok(200);
     let deleted = &server.audience_events()[before.1];
-    assert_eq!(deleted["data"]["updated_at"], made["created_at"]);
+    assert_eq!(deleted["data"]["updated_at"], created["created_at"]);
 }
 
 #[test]

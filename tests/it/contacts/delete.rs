@@ -13,13 +13,16 @@ fn a_deleted_contact_is_not_found_and_its_data_is_deleted() {
         "first_name": "Ada", "properties": { "plan": "pro" }, "segments": [{ "id": everyone }],
         "topics": [{ "id": news, "subscription": "opt_in" }],
     });
-    let made = create(&server, "ada@example.net", &fields);
+    let created = create(&server, "ada@example.net", &fields);
     let kept = create(&server, "bob@example.net", &json!({}));
 
-    let answer = server.delete("/contacts/ADA%40example.net").ok(200);
+    let response = server.delete("/contacts/ADA%40example.net").ok(200);
 
-    assert_eq!(answer, json!({ "object": "contact", "contact": made["id"], "id": made["id"], "deleted": true }));
-    for name in [id(&made), "ada@example.net"] {
+    assert_eq!(
+        response,
+        json!({ "object": "contact", "contact": created["id"], "id": created["id"], "deleted": true })
+    );
+    for name in [id(&created), "ada@example.net"] {
         server.get(&format!("/contacts/{name}")).refused(404, "not_found", "Contact not found");
         server.delete(&format!("/contacts/{name}")).refused(404, "not_found", "Contact not found");
     }
@@ -30,7 +33,7 @@ fn a_deleted_contact_is_not_found_and_its_data_is_deleted() {
     assert_body!(event);
 
     let again = create(&server, "ada@example.net", &json!({}));
-    assert_ne!(again["id"], made["id"]);
+    assert_ne!(again["id"], created["id"]);
     assert_eq!(again["properties"], json!({}));
     assert_eq!(topic_choices(&server, id(&again)), [(news, "opt_in".to_owned(), false)]);
     assert_eq!(server.get("/contacts/ada@example.net/segments").ok(200)["data"], json!([]));
@@ -101,10 +104,13 @@ fn the_erase_parameter_is_true_or_false_and_given_once() {
     assert_eq!(audience_state(&server), before);
 
     for query in ["erase=false", "erase=true"] {
-        let made = create(&server, "ada@example.net", &json!({}));
+        let created = create(&server, "ada@example.net", &json!({}));
 
         let deleted = server.delete(&format!("/contacts/ada@example.net?{query}")).ok(200);
 
-        assert_eq!(deleted, json!({ "object": "contact", "contact": made["id"], "id": made["id"], "deleted": true }));
+        assert_eq!(
+            deleted,
+            json!({ "object": "contact", "contact": created["id"], "id": created["id"], "deleted": true })
+        );
     }
 }

@@ -8,8 +8,8 @@ use crate::support::TestServer;
 #[test]
 fn a_contact_is_read_by_id_or_address() {
     let server = TestServer::start();
-    let made = create(&server, "Ada@example.net", &json!({ "first_name": "Ada" }));
-    let own = id(&made);
+    let created = create(&server, "Ada@example.net", &json!({ "first_name": "Ada" }));
+    let own = id(&created);
     for name in [
         own.to_owned(),
         own.to_uppercase(),
@@ -19,8 +19,8 @@ fn a_contact_is_read_by_id_or_address() {
         "ada%40example.net".to_owned(),
         "ada%40example%2enet/".to_owned(),
     ] {
-        assert_eq!(server.get(&format!("/contacts/{name}")).ok(200), made, "{name}");
-        assert_eq!(server.get(&format!("//contacts/{name}")).ok(200), made, "{name}");
+        assert_eq!(server.get(&format!("/contacts/{name}")).ok(200), created, "{name}");
+        assert_eq!(server.get(&format!("//contacts/{name}")).ok(200), created, "{name}");
     }
 }
 
@@ -28,8 +28,8 @@ fn a_contact_is_read_by_id_or_address() {
 fn every_route_of_a_contact_accepts_the_id_and_the_address() {
     let server = TestServer::start();
     let (news, everyone) = (create_topic(&server, "News", "opt_in"), create_segment(&server, "Everyone"));
-    let made = create(&server, "a+b@example.net", &json!({}));
-    for name in [id(&made), "a+b@example.net", "a%2Bb%40example.net", "A+B@example.net"] {
+    let created = create(&server, "a+b@example.net", &json!({}));
+    for name in [id(&created), "a+b@example.net", "a%2Bb%40example.net", "A+B@example.net"] {
         server.patch(&format!("/contacts/{name}"), &json!({ "first_name": name })).ok(200);
         assert_eq!(server.get(&format!("/contacts/{name}/topics/")).ok(200)["data"][0]["id"], news);
         server.patch(&format!("/contacts/{name}/topics"), &json!([])).ok(200);
@@ -44,7 +44,7 @@ fn every_route_of_a_contact_accepts_the_id_and_the_address() {
         "The `id` is not a valid email address: the part before the `@` holds a space; letters, digits, dots and \
          !#$%&'*+-/=?^_`{|}~ are accepted.",
     );
-    assert_eq!(server.delete("/contacts/a+b@example.net").ok(200)["id"], made["id"]);
+    assert_eq!(server.delete("/contacts/a+b@example.net").ok(200)["id"], created["id"]);
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn an_address_with_special_characters_is_found_by_its_encoded_path() {
         ("batch@example.net", "batch@example.net"),
         ("imports@example.net", "imports%40example.net"),
     ] {
-        let made = create(&server, address, &json!({}));
+        let created = create(&server, address, &json!({}));
 
-        assert_eq!(server.get(&format!("/contacts/{path}")).ok(200), made, "{address}");
+        assert_eq!(server.get(&format!("/contacts/{path}")).ok(200), created, "{address}");
         server.patch(&format!("/contacts/{path}"), &json!({ "email": address })).ok(200);
     }
 }
@@ -84,7 +84,7 @@ fn an_unknown_contact_is_not_found_and_a_malformed_name_is_invalid() {
     ] {
         let one = format!("/contacts/{name}");
         let choice = json!([{ "id": news, "subscription": "opt_in" }]);
-        for answer in [
+        for response in [
             server.get(&one),
             server.patch(&one, &json!({ "first_name": "Ada" })),
             server.delete(&one),
@@ -96,7 +96,7 @@ fn an_unknown_contact_is_not_found_and_a_malformed_name_is_invalid() {
             server.post(&format!("{one}/segments/{everyone}"), &json!({})),
             server.delete(&format!("{one}/segments/{everyone}")),
         ] {
-            let refused = answer.refusal();
+            let refused = response.refusal();
             assert!(refused.starts_with(refusal), "{name}: {refused}");
         }
     }
@@ -111,7 +111,7 @@ fn the_import_route_of_the_compatible_api_does_not_exist() {
         ("POST", "/contacts/imports"),
         ("GET", "/contacts/imports/0190a6c0-0000-7000-8000-000000000001"),
     ] {
-        let answer = server.call(method, path, server.key(), &[], None);
-        answer.refused(404, "not_found", "The requested endpoint does not exist.");
+        let response = server.call(method, path, server.key(), &[], None);
+        response.refused(404, "not_found", "The requested endpoint does not exist.");
     }
 }

@@ -112,9 +112,9 @@ fn every_response_has_the_fields_that_typed_sdks_require() {
     };
     const CONTACT: &[&str] = &["id", "email", "unsubscribed", "created_at"];
 
-    let made = create(&server, "ada@example.net", &json!({}));
-    has(&made, CONTACT);
-    let one = format!("/contacts/{}", id(&made));
+    let created = create(&server, "ada@example.net", &json!({}));
+    has(&created, CONTACT);
+    let one = format!("/contacts/{}", id(&created));
     has(&server.get(&one).ok(200), CONTACT);
     has(&server.patch(&one, &json!({})).ok(200), CONTACT);
     let choices = json!([{ "id": news, "subscription": "opt_out" }]);

@@ -39,10 +39,10 @@ fn a_value_is_returned_with_the_type_of_its_definition() {
         ("__proto__", json!("{{{FIRST_NAME}}}"), string("{{{FIRST_NAME}}}")),
         ("\u{202e}\n", json!("\u{0}"), string("\u{0}")),
     ] {
-        let made = create(&server, "ada@example.net", &json!({ "properties": { key: given } }));
+        let created = create(&server, "ada@example.net", &json!({ "properties": { key: given } }));
 
-        assert_eq!(made["properties"], json!({ key: read }), "{key}: {given}");
-        assert_eq!(properties(&server, id(&made)), json!({ key: read }));
+        assert_eq!(created["properties"], json!({ key: read }), "{key}: {given}");
+        assert_eq!(properties(&server, id(&created)), json!({ key: read }));
         server.delete("/contacts/ada@example.net").ok(200);
     }
 }
@@ -185,9 +185,9 @@ fn a_contact_has_at_most_100_properties() {
     assert_eq!(properties(&server, "ada@example.net").as_object().unwrap().len(), 100);
     let permissive = [("x-batch-validation", "permissive")];
     let body = halves("bob@example.net").to_string();
-    let answer =
+    let response =
         server.call("POST", "/contacts/batch?on_conflict=upsert", server.key(), &permissive, Some(body.as_bytes()));
-    assert_eq!(answer.ok(200)["counts"], json!({ "created": 1, "updated": 1, "skipped": 0, "failed": 1 }));
+    assert_eq!(response.ok(200)["counts"], json!({ "created": 1, "updated": 1, "skipped": 0, "failed": 1 }));
     assert_eq!(properties(&server, "bob@example.net").as_object().unwrap().len(), 100);
 }
 

@@ -17,16 +17,16 @@ fn segment_names(server: &TestServer) -> Vec<String> {
 fn a_contact_can_be_added_to_a_segment_and_removed() {
     let server = TestServer::start();
     let everyone = create_segment(&server, "Everyone");
-    let made = create(&server, "ada@example.net", &json!({}));
+    let created = create(&server, "ada@example.net", &json!({}));
 
     let joined = server.post(&format!("{PATH}/{everyone}"), &json!({})).ok(200);
     let listed = server.get(PATH).ok(200);
     let left = server.delete(&format!("{PATH}/{everyone}")).ok(200);
 
     assert_eq!(segment_names(&server), Vec::<String>::new());
-    for answer in [&joined, &left] {
-        assert_eq!((&answer["id"], &answer["segment_id"]), (&json!(everyone), &json!(everyone)));
-        assert_eq!(answer["contact_id"], made["id"]);
+    for response in [&joined, &left] {
+        assert_eq!((&response["id"], &response["segment_id"]), (&json!(everyone), &json!(everyone)));
+        assert_eq!(response["contact_id"], created["id"]);
     }
     assert_body!(json!({ "joined": joined, "listed": listed, "left": left }));
     assert_eq!(server.audience_events().len(), 1, "adding to a segment and removing emit no event");
@@ -110,12 +110,13 @@ fn a_deleted_segment_is_not_listed_for_its_contacts() {
 fn the_body_of_the_request_is_ignored() {
     let server = TestServer::start();
     let everyone = create_segment(&server, "Everyone");
-    let made = create(&server, "ada@example.net", &json!({}));
-    let sdk_body = json!({ "contact_id": id(&made), "email": "ada@example.net", "segment_id": everyone }).to_string();
+    let created = create(&server, "ada@example.net", &json!({}));
+    let sdk_body =
+        json!({ "contact_id": id(&created), "email": "ada@example.net", "segment_id": everyone }).to_string();
     for body in [None, Some(""), Some("{}"), Some("null"), Some("{broken"), Some(sdk_body.as_str())] {
-        let answer = server.call("POST", &format!("{PATH}/{everyone}"), server.key(), &[], body.map(str::as_bytes));
+        let response = server.call("POST", &format!("{PATH}/{everyone}"), server.key(), &[], body.map(str::as_bytes));
 
-        assert_eq!(answer.ok(200)["segment_id"], everyone, "{body:?}");
+        assert_eq!(response.ok(200)["segment_id"], everyone, "{body:?}");
     }
 }
 

@@ -76,14 +76,14 @@ fn a_choice_replaces_the_earlier_choice_on_every_route() {
 fn choices_are_sent_as_an_array_and_returned_in_an_object() {
     let server = TestServer::start();
     let (news, offers) = (create_topic(&server, "News", "opt_in"), create_topic(&server, "Offers", "opt_out"));
-    let made = create(&server, "ada@example.net", &json!({}));
+    let created = create(&server, "ada@example.net", &json!({}));
 
-    let answer = server.patch(PATH, &json!([choice(&news, "opt_out"), choice(&offers, "opt_in")])).ok(200);
+    let response = server.patch(PATH, &json!([choice(&news, "opt_out"), choice(&offers, "opt_in")])).ok(200);
 
-    assert_eq!((&answer["id"], &answer["contact_id"]), (&made["id"], &made["id"]));
-    assert_eq!(answer["topics"], server.get(PATH).ok(200)["data"]);
+    assert_eq!((&response["id"], &response["contact_id"]), (&created["id"], &created["id"]));
+    assert_eq!(response["topics"], server.get(PATH).ok(200)["data"]);
     let (out, into) = ("opt_out".to_owned(), "opt_in".to_owned());
-    assert_eq!(topic_choices(&server, id(&made)), [(offers.clone(), into, true), (news.clone(), out, true)]);
+    assert_eq!(topic_choices(&server, id(&created)), [(offers.clone(), into, true), (news.clone(), out, true)]);
     let events = server.audience_events();
     for (event, kind, topic, name) in
         [(&events[1], "contact.topic_opt_out", &news, "News"), (&events[2], "contact.topic_opt_in", &offers, "Offers")]
@@ -91,9 +91,9 @@ fn choices_are_sent_as_an_array_and_returned_in_an_object() {
         let data = &event["data"];
         assert_eq!(event["type"], kind);
         assert_eq!((&data["topic_id"], &data["topic_name"]), (&json!(topic), &json!(name)));
-        assert_eq!((&data["id"], &data["source"]), (&made["id"], &json!("api")));
+        assert_eq!((&data["id"], &data["source"]), (&created["id"], &json!("api")));
     }
-    assert_body!(json!({ "answer": answer, "event": events[1] }));
+    assert_body!(json!({ "answer": response, "event": events[1] }));
 }
 
 #[test]

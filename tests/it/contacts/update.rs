@@ -16,14 +16,14 @@ fn all_fields() -> Value {
 #[test]
 fn an_update_returns_all_fields_and_emits_one_event() {
     let server = TestServer::start();
-    let made = create(&server, "ada@example.net", &all_fields());
+    let created = create(&server, "ada@example.net", &all_fields());
     server.advance(Duration::from_secs(60));
 
     let changes = json!({ "first_name": "Augusta", "properties": { "plan": "team", "seats": null, "city": "Paris" } });
-    let changed = server.patch(&format!("/contacts/{}", id(&made)), &changes).ok(200);
+    let changed = server.patch(&format!("/contacts/{}", id(&created)), &changes).ok(200);
 
     assert_eq!(server.get(PATH).ok(200), changed);
-    assert_eq!(changed["created_at"], made["created_at"]);
+    assert_eq!(changed["created_at"], created["created_at"]);
     let [_, event] = &server.audience_events()[..] else { panic!("two events") };
     assert_eq!(event["type"], "contact.updated");
     assert_eq!(event["data"]["updated_at"], event["created_at"]);
@@ -34,12 +34,12 @@ fn an_update_returns_all_fields_and_emits_one_event() {
 #[test]
 fn null_clears_a_name_and_an_absent_field_is_unchanged() {
     let server = TestServer::start();
-    let made = create(&server, "ada@example.net", &all_fields());
+    let created = create(&server, "ada@example.net", &all_fields());
 
     let changed = server.patch(PATH, &json!({ "first_name": null })).ok(200);
 
     assert_eq!((&changed["first_name"], &changed["last_name"]), (&Value::Null, &json!("Lovelace")));
-    assert_eq!(changed["properties"], made["properties"]);
+    assert_eq!(changed["properties"], created["properties"]);
     let changed = server.patch(PATH, &json!({ "last_name": null, "first_name": "Ada" })).ok(200);
     assert_eq!((&changed["first_name"], &changed["last_name"]), (&json!("Ada"), &Value::Null));
     assert_eq!(event_types_since(&server, 1), ["contact.updated", "contact.updated"]);
@@ -50,7 +50,7 @@ fn an_update_without_change_emits_no_event_and_keeps_updated_at() {
     let server = TestServer::start();
     let mut fields = all_fields();
     fields["unsubscribed"] = json!(true);
-    let made = create(&server, "ada@example.net", &fields);
+    let created = create(&server, "ada@example.net", &fields);
     let before = audience_state(&server);
     server.advance(Duration::from_secs(3_600));
     for body in [
@@ -62,12 +62,12 @@ fn an_update_without_change_emits_no_event_and_keeps_updated_at() {
         json!({ "properties": {} }),
         json!({ "properties": { "plan": "pro", "nothing": null } }),
     ] {
-        assert_eq!(server.patch(PATH, &body).ok(200), made, "{body}");
+        assert_eq!(server.patch(PATH, &body).ok(200), created, "{body}");
     }
     assert_eq!(audience_state(&server), before);
     server.delete(PATH).ok(200);
     let deleted = server.audience_events().into_iter().find(|event| event["type"] == "contact.deleted").unwrap();
-    assert_eq!(deleted["data"]["updated_at"], made["created_at"]);
+    assert_eq!(deleted["data"]["updated_at"], created["created_at"]);
 }
 
 #[test]
@@ -95,13 +95,13 @@ fn an_update_can_unsubscribe_and_resubscribe_a_contact() {
 #[test]
 fn the_address_can_be_repeated_but_not_changed() {
     let server = TestServer::start();
-    let made = create(&server, "Ada@example.net", &json!({}));
+    let created = create(&server, "Ada@example.net", &json!({}));
     create(&server, "bob@example.net", &json!({}));
-    let by_id = format!("/contacts/{}", id(&made));
+    let by_id = format!("/contacts/{}", id(&created));
     let before = audience_state(&server);
     for path in [&by_id, PATH] {
         for email in [json!(null), json!("Ada@example.net"), json!("ada@EXAMPLE.net")] {
-            assert_eq!(server.patch(path, &json!({ "email": email })).ok(200), made, "{email}");
+            assert_eq!(server.patch(path, &json!({ "email": email })).ok(200), created, "{email}");
         }
         for email in ["bob@example.net", "new@example.net"] {
             server.patch(path, &json!({ "email": email, "first_name": "Changed" })).refused(
@@ -110,7 +110,7 @@ fn the_address_can_be_repeated_but_not_changed() {
                 "Invalid `email` field: the address of a contact does not change. Leave it out, or add another contact.",
             );
         }
-        for email in [json!(""), json!("ada"), json!(id(&made)), json!(7)] {
+        for email in [json!(""), json!("ada"), json!(id(&created)), json!(7)] {
             let refused = server.patch(path, &json!({ "email": email })).refusal();
             assert!(refused.starts_with("422 validation_error: Invalid `email` field: "), "{email}: {refused}");
         }
@@ -121,11 +121,11 @@ fn the_address_can_be_repeated_but_not_changed() {
 #[test]
 fn the_ids_that_sdks_add_are_ignored() {
     let server = TestServer::start();
-    let made = create(&server, "ada@example.net", &json!({}));
-    for echo in [json!(null), json!(""), made["id"].clone(), json!(UNKNOWN_ID)] {
+    let created = create(&server, "ada@example.net", &json!({}));
+    for echo in [json!(null), json!(""), created["id"].clone(), json!(UNKNOWN_ID)] {
         let body = json!({ "id": echo, "audience_id": echo, "segment_id": echo });
 
-        assert_eq!(server.patch(PATH, &body).ok(200), made, "{body}");
+        assert_eq!(server.patch(PATH, &body).ok(200), created, "{body}");
     }
     for field in ["contact_id", "object", "created_at", "segments", "topics"] {
         let refused = server.patch(PATH, &json!({ field: [] })).refusal();

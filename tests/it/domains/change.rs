@@ -14,8 +14,8 @@ fn tracking_can_be_changed_and_cleared() {
     let read = || server.get(&path(&domain)).ok(200);
 
     let changed = json!({ "open_tracking": true, "click_tracking": true, "tracking_subdomain": "links" });
-    let answer = server.patch(&path(&domain), &changed).ok(200);
-    assert_eq!(answer, json!({ "object": "domain", "id": domain["id"] }));
+    let response = server.patch(&path(&domain), &changed).ok(200);
+    assert_eq!(response, json!({ "object": "domain", "id": domain["id"] }));
     let tracked = read();
     assert_eq!((&tracked["open_tracking"], &tracked["click_tracking"]), (&json!(true), &json!(true)));
     assert_eq!(tracked["tracking_subdomain"], "links");
@@ -57,10 +57,10 @@ fn tracking_requires_a_public_url() {
     let server = TestServer::start_with(&["--delivery", "direct", "--resolver", "127.0.0.1:9"]);
     let domain = create(&server, "example.org");
 
-    let answer = server.patch(&path(&domain), &json!({ "open_tracking": true }));
+    let response = server.patch(&path(&domain), &json!({ "open_tracking": true }));
 
-    assert_eq!((answer.status, answer.json["name"].as_str()), (422, Some("validation_error")));
-    assert!(answer.json["message"].as_str().unwrap().contains("RINGMAIL_PUBLIC_URL"));
+    assert_eq!((response.status, response.json["name"].as_str()), (422, Some("validation_error")));
+    assert!(response.json["message"].as_str().unwrap().contains("RINGMAIL_PUBLIC_URL"));
     server.patch(&path(&domain), &json!({ "open_tracking": false })).ok(200);
 }
 

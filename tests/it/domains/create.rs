@@ -91,9 +91,9 @@ fn a_refused_domain_is_not_stored() {
 fn a_body_that_is_not_json_is_a_400() {
     let server = TestServer::start();
 
-    let answer = server.call("POST", "/domains", server.key(), &[], Some(b"{\"name\": "));
+    let response = server.call("POST", "/domains", server.key(), &[], Some(b"{\"name\": "));
 
-    assert_eq!((answer.status, answer.json["name"].as_str()), (400, Some("validation_error")));
+    assert_eq!((response.status, response.json["name"].as_str()), (400, Some("validation_error")));
 }
 
 #[test]

@@ -29,8 +29,8 @@ fn start(dns: &NameServer) -> TestServer {
 
 #[track_caller]
 fn verify(server: &TestServer, domain: &Value) {
-    let answer = server.call("POST", &format!("{}/verify", path(domain)), server.key(), &[], None).ok(200);
-    assert_eq!(answer, json!({ "object": "domain", "id": domain["id"] }));
+    let response = server.call("POST", &format!("{}/verify", path(domain)), server.key(), &[], None).ok(200);
+    assert_eq!(response, json!({ "object": "domain", "id": domain["id"] }));
 }
 
 #[test]

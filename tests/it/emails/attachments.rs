@@ -182,9 +182,9 @@ fn an_attachment_of_another_email_is_not_found() {
     let other = server.send(&json!({ "attachments": [{ "filename": "b.txt", "content": "Yg==" }] }));
     let id = read["id"].as_str().unwrap();
 
-    let answer = server.get(&format!("/emails/{other}/attachments/{id}"));
+    let response = server.get(&format!("/emails/{other}/attachments/{id}"));
 
-    answer.refused(404, "not_found", "Attachment not found");
+    response.refused(404, "not_found", "Attachment not found");
     let malformed = server.get(&format!("/emails/{other}/attachments/1"));
     malformed.refused(422, "validation_error", "The `attachment_id` must be a valid UUID.");
 }

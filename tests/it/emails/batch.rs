@@ -10,8 +10,8 @@ fn post_batch(server: &TestServer, validation: &str, emails: &[Value]) -> ApiRes
     server.call("POST", "/emails/batch", server.key(), headers, Some(body.as_bytes()))
 }
 
-fn ids(answer: &Value) -> Vec<String> {
-    answer["data"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+fn ids(response: &Value) -> Vec<String> {
+    response["data"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -19,12 +19,12 @@ fn a_batch_is_accepted_in_the_order_of_the_request() {
     let server = TestServer::start();
     let emails: Vec<Value> = (0..3).map(|n| email(&json!({ "subject": format!("Number {n}") }))).collect();
 
-    let answer = post_batch(&server, "strict", &emails).ok(200);
+    let response = post_batch(&server, "strict", &emails).ok(200);
 
-    for (n, id) in ids(&answer).iter().enumerate() {
+    for (n, id) in ids(&response).iter().enumerate() {
         assert_eq!(server.wait_for(id, "delivered")["subject"], format!("Number {n}"));
     }
-    assert_body!(answer);
+    assert_body!(response);
 }
 
 #[test]
@@ -36,9 +36,9 @@ fn a_batch_accepts_every_field_of_a_single_email() {
         "scheduled_at": "in 1 hour",
     }));
 
-    let answer = post_batch(&server, "", &[with_all_fields]).ok(200);
+    let response = post_batch(&server, "", &[with_all_fields]).ok(200);
 
-    let email = server.get(&format!("/emails/{}", ids(&answer)[0])).ok(200);
+    let email = server.get(&format!("/emails/{}", ids(&response)[0])).ok(200);
     assert_eq!(email["last_event"], "scheduled");
     assert_eq!(email["attachments"][0]["filename"], "a.txt");
 }
@@ -105,23 +105,23 @@ fn a_permissive_batch_accepts_the_valid_items_and_lists_the_others() {
         email(&json!({ "subject": "Second" })),
     ];
 
-    let answer = post_batch(&server, "permissive", &emails).ok(200);
+    let response = post_batch(&server, "permissive", &emails).ok(200);
 
-    let accepted = ids(&answer);
+    let accepted = ids(&response);
     assert_eq!(server.wait_for(&accepted[0], "delivered")["subject"], "First");
     assert_eq!(server.wait_for(&accepted[1], "delivered")["subject"], "Second");
     assert_eq!(server.stored_emails(), 2);
-    assert_body!(answer);
+    assert_body!(response);
 }
 
 #[test]
 fn a_permissive_batch_without_a_valid_item_accepts_no_email() {
     let server = TestServer::start();
 
-    let answer = post_batch(&server, "permissive", &[email(&json!({ "to": "nobody" }))]).ok(200);
+    let response = post_batch(&server, "permissive", &[email(&json!({ "to": "nobody" }))]).ok(200);
 
-    assert_eq!(answer["data"], json!([]));
-    assert_eq!(answer["errors"][0]["index"], 0);
+    assert_eq!(response["data"], json!([]));
+    assert_eq!(response["errors"][0]["index"], 0);
     assert_eq!(server.stored_emails(), 0);
 }
 

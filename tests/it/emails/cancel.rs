@@ -15,7 +15,7 @@ fn a_canceled_email_is_not_sent() {
     let server = TestServer::start();
     let id = server.send(&json!({ "scheduled_at": "in 1 hour", "cc": "delivered+cc@resend.dev" }));
 
-    let answer = server.call("POST", &format!("/emails/{id}/cancel"), server.key(), &[], None).ok(200);
+    let response = server.call("POST", &format!("/emails/{id}/cancel"), server.key(), &[], None).ok(200);
 
     server.advance(Duration::from_secs(2 * 3_600));
     let later = server.send(&json!({}));
@@ -27,7 +27,7 @@ fn a_canceled_email_is_not_sent() {
     let statuses: Vec<&Value> =
         email["recipients"].as_array().unwrap().iter().map(|recipient| &recipient["last_event"]).collect();
     assert_eq!(statuses, ["canceled", "canceled"]);
-    assert_body!(answer);
+    assert_body!(response);
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn an_email_in_an_smtp_session_cannot_be_canceled() {
     server.advance(Duration::from_secs(3_600));
     server.wait_for(&id, "sent");
 
-    let answer = server.post(&format!("/emails/{id}/cancel"), &json!({}));
+    let response = server.post(&format!("/emails/{id}/cancel"), &json!({}));
 
-    answer.refused(422, "validation_error", &not_scheduled("sent"));
+    response.refused(422, "validation_error", &not_scheduled("sent"));
     let email = server.get(&format!("/emails/{id}")).ok(200);
     assert_eq!(email["last_event"], "sent");
     drop(smarthost);
@@ -65,9 +65,9 @@ fn a_deferred_email_cannot_be_canceled() {
     server.advance(Duration::from_secs(3_600));
     server.wait_for(&id, "delivery_delayed");
 
-    let answer = server.post(&format!("/emails/{id}/cancel"), &json!({}));
+    let response = server.post(&format!("/emails/{id}/cancel"), &json!({}));
 
-    answer.refused(422, "validation_error", &not_scheduled("delivery_delayed"));
+    response.refused(422, "validation_error", &not_scheduled("delivery_delayed"));
     server.advance(Duration::from_secs(120));
     server.wait_for(&id, "delivered");
 }
@@ -78,9 +78,9 @@ fn an_unscheduled_email_cannot_be_canceled() {
     let id = server.send(&json!({}));
     server.wait_for(&id, "delivered");
 
-    let answer = server.post(&format!("/emails/{id}/cancel"), &json!({}));
+    let response = server.post(&format!("/emails/{id}/cancel"), &json!({}));
 
-    answer.refused(422, "validation_error", &not_scheduled("delivered"));
+    response.refused(422, "validation_error", &not_scheduled("delivered"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn a_deleted_email_is_not_found_on_any_route() {
     let id = server.send(&json!({ "attachments": [{ "filename": "a.txt", "content": "YQ==" }] }));
     let attachment = server.wait_for(&id, "delivered")["attachments"][0]["id"].as_str().unwrap().to_owned();
 
-    let answer = server.delete(&format!("/emails/{id}")).ok(200);
+    let response = server.delete(&format!("/emails/{id}")).ok(200);
 
     for path in
         [format!("/emails/{id}"), format!("/emails/{id}/attachments"), format!("/emails/{id}/attachments/{attachment}")]
@@ -26,7 +26,7 @@ fn a_deleted_email_is_not_found_on_any_route() {
     assert_eq!(list["data"].as_array().unwrap().len(), 1);
     assert_eq!(list["data"][0]["id"], kept);
     assert!(!server.has_content(&id), "the content remains after the deletion");
-    assert_body!(answer);
+    assert_body!(response);
 }
 
 #[test]

@@ -20,9 +20,9 @@ fn an_unknown_email_is_not_found_and_a_malformed_id_is_invalid() {
 
     server.get("/emails/0190a6c0-0000-7000-8000-000000000001").refused(404, "not_found", "Email not found");
     for malformed in ["1", "0190a6c0000070008000000000000001", "%7B0190a6c0-0000-7000-8000-000000000001%7D", "a%00b"] {
-        let answer = server.get(&format!("/emails/{malformed}"));
+        let response = server.get(&format!("/emails/{malformed}"));
 
-        answer.refused(422, "validation_error", "The `id` must be a valid UUID.");
+        response.refused(422, "validation_error", "The `id` must be a valid UUID.");
     }
 }
 
@@ -52,7 +52,7 @@ fn retention_deletes_the_content_first_and_the_email_later() {
     server.wait_for_purge(&id);
     let without_content = server.get(&path).ok(200);
     let server = server.restart_after(Duration::from_secs(335 * 86_400), &[]);
-    let deleted = server.poll(&path, "the deletion of the email", |answer| answer.status == 404);
+    let deleted = server.poll(&path, "the deletion of the email", |response| response.status == 404);
 
     assert_eq!((&without_content["html"], &without_content["text"]), (&Value::Null, &Value::Null));
     for field in ["subject", "to", "attachments", "events", "recipients", "tags", "last_event"] {

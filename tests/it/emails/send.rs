@@ -8,7 +8,7 @@ use crate::support::{TestServer, assert_body, assert_lines, email};
 fn an_accepted_email_is_delivered_with_its_timeline() {
     let server = TestServer::start();
 
-    let answer = server.post(
+    let response = server.post(
         "/emails",
         &email(&json!({
             "subject": "Welcome",
@@ -19,7 +19,7 @@ fn an_accepted_email_is_delivered_with_its_timeline() {
         })),
     );
 
-    let sent = answer.ok(200);
+    let sent = response.ok(200);
     let email = server.wait_for(sent["id"].as_str().unwrap(), "delivered");
     assert_eq!(email["id"], sent["id"]);
     let timeline: Vec<&Value> = email["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();

@@ -12,7 +12,7 @@ fn a_rescheduled_email_is_sent_at_the_new_time_only() {
     let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
     let path = format!("/emails/{id}");
 
-    let answer = server.patch(&path, &json!({ "scheduled_at": "in 3 hours" })).ok(200);
+    let response = server.patch(&path, &json!({ "scheduled_at": "in 3 hours" })).ok(200);
 
     assert_eq!(server.get(&path).ok(200)["scheduled_at"], "2026-01-05T12:00:00.000Z");
     server.advance(Duration::from_secs(2 * 3_600));
@@ -22,7 +22,7 @@ fn a_rescheduled_email_is_sent_at_the_new_time_only() {
     assert_eq!(server.get(&path).ok(200)["last_event"], "scheduled");
     server.advance(Duration::from_secs(3_600));
     server.wait_for(&id, "delivered");
-    assert_body!(answer);
+    assert_body!(response);
 }
 
 #[test]
@@ -95,12 +95,12 @@ fn an_email_that_is_not_scheduled_cannot_be_rescheduled() {
     let canceled = server.send(&json!({ "scheduled_at": "in 1 hour" }));
     server.post(&format!("/emails/{canceled}/cancel"), &json!({})).ok(200);
     for (id, status) in [(delivered, "delivered"), (canceled, "canceled")] {
-        let answer = server.patch(&format!("/emails/{id}"), &json!({ "scheduled_at": "in 1 hour" }));
+        let response = server.patch(&format!("/emails/{id}"), &json!({ "scheduled_at": "in 1 hour" }));
 
         let message = format!(
             "The email is not scheduled: its status is `{status}`. Only scheduled emails can be changed or canceled."
         );
-        answer.refused(422, "validation_error", &message);
+        response.refused(422, "validation_error", &message);
     }
 }
 

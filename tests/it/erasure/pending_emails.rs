@@ -15,7 +15,7 @@ fn a_scheduled_email_is_erased_after_delivery_even_across_a_restart() {
     server.wait_for(&sent, "delivered");
     let scheduled = server.send(&json!({ "to": "ada@example.net", "scheduled_at": "in 1 hour" }));
     server.request_erasure(&["ADA@example.net"]);
-    server.poll(&format!("/emails/{sent}"), "the erasure", |answer| answer.json["to"] == json!(["[erased]"]));
+    server.poll(&format!("/emails/{sent}"), "the erasure", |response| response.json["to"] == json!(["[erased]"]));
 
     let server = server.restart_with(&[]);
     assert_eq!(server.pending_erasures(), 1);

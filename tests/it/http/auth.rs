@@ -38,12 +38,12 @@ fn a_sending_key_can_only_send_reschedule_and_cancel() {
     let key = server.create_sending_key();
     let permitted = ["POST /emails", "POST /emails/batch", "PATCH /emails/{id}", "POST /emails/{id}/cancel"];
     for route in every_route(&server) {
-        let answer = call(&server, &route, &key, &[]);
+        let response = call(&server, &route, &key, &[]);
 
         if permitted.contains(&route.to_string().as_str()) {
-            assert!(answer.status == 200 || answer.status == 404, "{route}: {}", answer.json);
+            assert!(response.status == 200 || response.status == 404, "{route}: {}", response.json);
         } else {
-            answer.refused(403, "restricted_api_key", RESTRICTED);
+            response.refused(403, "restricted_api_key", RESTRICTED);
         }
     }
 }
@@ -53,9 +53,9 @@ fn a_header_without_a_bearer_token_is_a_missing_key() {
     let server = TestServer::start();
     let basic = format!("Basic {}", server.key());
     for value in [basic.as_str(), "Bearer", "Bearer ", server.key(), "", "bearer"] {
-        let answer = server.call("GET", "/emails", "", &[("authorization", value)], None);
+        let response = server.call("GET", "/emails", "", &[("authorization", value)], None);
 
-        answer.refused(401, "missing_api_key", MISSING);
+        response.refused(401, "missing_api_key", MISSING);
     }
 }
 
@@ -77,9 +77,9 @@ fn a_malformed_key_is_invalid() {
     let longer = format!("{key}A");
     let long = "rm_".repeat(2_000);
     for malformed in ["rm_", "x", &foreign, &longer, &key[..34], "rm_0123456789abcdefghijklmnopqrs tu", &long] {
-        let answer = server.call("GET", "/emails", malformed, &[], None);
+        let response = server.call("GET", "/emails", malformed, &[], None);
 
-        answer.refused(403, "invalid_api_key", INVALID);
+        response.refused(403, "invalid_api_key", INVALID);
     }
 }
 

@@ -163,10 +163,10 @@ fn a_body_with_a_too_large_content_length_is_refused_unread() {
             let head = server.raw_request_head("POST", path);
             let request = format!("{head}content-length: {content_length}\r\n\r\n{}", " ".repeat(sent));
 
-            let answer = server.send_raw(request.as_bytes());
+            let response = server.send_raw(request.as_bytes());
 
             let message = "The request body is larger than the 1048576 bytes this endpoint takes.";
-            answer.refused(413, "payload_too_large", message);
+            response.refused(413, "payload_too_large", message);
         }
     }
 }
@@ -181,9 +181,13 @@ fn a_chunked_body_over_the_limit_is_refused() {
         chunk.repeat(17)
     );
 
-    let answer = server.send_raw(request.as_bytes());
+    let response = server.send_raw(request.as_bytes());
 
-    answer.refused(413, "payload_too_large", "The request body is larger than the 1048576 bytes this endpoint takes.");
+    response.refused(
+        413,
+        "payload_too_large",
+        "The request body is larger than the 1048576 bytes this endpoint takes.",
+    );
 }
 
 #[test]
@@ -210,9 +214,13 @@ fn a_body_of_a_route_without_emails_has_a_smaller_limit() {
 
     let request =
         format!("{}content-length: {}\r\n\r\n{large}", server.raw_request_head("POST", "/api-keys"), large.len());
-    let answer = server.send_raw(request.as_bytes());
+    let response = server.send_raw(request.as_bytes());
 
-    answer.refused(413, "payload_too_large", "The request body is larger than the 4194304 bytes this endpoint takes.");
+    response.refused(
+        413,
+        "payload_too_large",
+        "The request body is larger than the 4194304 bytes this endpoint takes.",
+    );
 }
 
 #[test]
@@ -225,8 +233,8 @@ fn a_truncated_body_stores_nothing() {
     ] {
         let request = format!("{}{framing}", server.raw_request_head("POST", "/emails"));
 
-        if let Some(answer) = server.send_raw_truncated(request.as_bytes()) {
-            assert_eq!(answer.status, 400, "{}", answer.json);
+        if let Some(response) = server.send_raw_truncated(request.as_bytes()) {
+            assert_eq!(response.status, 400, "{}", response.json);
         }
     }
     assert_eq!(server.stored_emails(), 0);
@@ -266,9 +274,9 @@ fn a_client_that_sends_all_of_a_too_large_body_gets_the_error() {
     let large = email(&json!({ "text": "t".repeat(8 << 20) })).to_string();
 
     for _ in 0..5 {
-        let answer = post(&server, "/emails", large.as_bytes());
+        let response = post(&server, "/emails", large.as_bytes());
 
         let message = "The request body is larger than the 1048576 bytes this endpoint takes.";
-        answer.refused(413, "payload_too_large", message);
+        response.refused(413, "payload_too_large", message);
     }
 }

@@ -146,8 +146,8 @@ impl SchemaChecker<'_> {
         for (object, path) in [("segments", "/segments"), ("audiences", "/audiences")] {
             let route = |method: &str, rest: &str| format!("{method} /{object}{rest}");
             let body = json!({ "name": "Some", "filter": filter });
-            let made = self.check(&route("POST", ""), path, Some(&body));
-            let one = format!("{path}/{}", made["id"].as_str().unwrap());
+            let created = self.check(&route("POST", ""), path, Some(&body));
+            let one = format!("{path}/{}", created["id"].as_str().unwrap());
             self.check(&route("GET", ""), path, None);
             self.check(&route("GET", "/{id}"), &one, None);
             if object == "segments" {
@@ -173,8 +173,8 @@ impl SchemaChecker<'_> {
 
     fn webhooks(&self) {
         let body = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.sent", "email.bounced"] });
-        let made = self.check("POST /webhooks", "/webhooks", Some(&body));
-        let id = made["id"].as_str().unwrap();
+        let created = self.check("POST /webhooks", "/webhooks", Some(&body));
+        let id = created["id"].as_str().unwrap();
         let one = format!("/webhooks/{id}");
         self.check("GET /webhooks", "/webhooks", None);
         self.check("GET /webhooks/{id}", &one, None);
@@ -205,15 +205,20 @@ impl SchemaChecker<'_> {
         self.checked.borrow_mut().push(route.to_owned());
         let (method, template) = route.split_once(' ').unwrap();
         let text = body.map(Value::to_string);
-        let answer = self.server.call(method, path, self.server.key(), headers, text.as_deref().map(str::as_bytes));
+        let response = self.server.call(method, path, self.server.key(), headers, text.as_deref().map(str::as_bytes));
         let operation = &self.document["paths"][template][method.to_lowercase()];
-        let response = &operation["responses"][answer.status.to_string()];
-        assert!(answer.status < 300, "{route}: {}", answer.json);
-        let schema = &response["content"]["application/json"]["schema"];
-        assert!(schema.is_object(), "{route} has no schema for status {}", answer.status);
+        let declared = &operation["responses"][response.status.to_string()];
+        assert!(response.status < 300, "{route}: {}", response.json);
+        let schema = &declared["content"]["application/json"]["schema"];
+        assert!(schema.is_object(), "{route} has no schema for status {}", response.status);
         let components = &self.document["components"]["schemas"];
-        assert_eq!(violations(&answer.json, schema, components), Vec::<String>::new(), "{route}: {:#}", answer.json);
-        answer.json
+        assert_eq!(
+            violations(&response.json, schema, components),
+            Vec::<String>::new(),
+            "{route}: {:#}",
+            response.json
+        );
+        response.json
     }
 
     /// Checks that every route of the document was called.

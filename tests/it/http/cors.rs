@@ -12,9 +12,9 @@ const PREFLIGHT: [(&str, &str); 3] = [
 fn no_origin_is_allowed_by_default() {
     let server = TestServer::start();
 
-    let answer = server.call("GET", "/emails", server.key(), &[("origin", "https://app.example.com")], None);
-    assert_eq!(answer.header("access-control-allow-origin"), None);
-    answer.ok(200);
+    let response = server.call("GET", "/emails", server.key(), &[("origin", "https://app.example.com")], None);
+    assert_eq!(response.header("access-control-allow-origin"), None);
+    response.ok(200);
     let preflight = server.call("OPTIONS", "/emails", "", &PREFLIGHT, None);
     assert_eq!(preflight.header("access-control-allow-origin"), None);
     preflight.refused(405, "method_not_allowed", "Method is not allowed for the requested path.");
@@ -40,10 +40,10 @@ fn only_a_configured_origin_is_allowed() {
     assert!(refused.header("access-control-expose-headers").unwrap().contains("x-request-id"));
     assert_eq!(refused.status, 401);
     for origin in ["https://evil.example", "https://app.example.com.evil.example", "http://app.example.com", "null"] {
-        let answer = server.call("GET", "/emails", server.key(), &[("origin", origin)], None);
+        let response = server.call("GET", "/emails", server.key(), &[("origin", origin)], None);
 
-        assert_eq!(answer.header("access-control-allow-origin"), None, "{origin}");
-        assert_eq!(answer.header("vary"), Some("origin"));
+        assert_eq!(response.header("access-control-allow-origin"), None, "{origin}");
+        assert_eq!(response.header("vary"), Some("origin"));
     }
 }
 
@@ -51,10 +51,10 @@ fn only_a_configured_origin_is_allowed() {
 fn a_star_allows_every_origin_and_still_requires_a_key() {
     let server = TestServer::start_with(&["--cors-origins", "*"]);
     for path in ["/emails", "/nothing"] {
-        let answer = server.call("GET", path, "", &[("origin", "https://any.example")], None);
+        let response = server.call("GET", path, "", &[("origin", "https://any.example")], None);
 
-        assert_eq!(answer.header("access-control-allow-origin"), Some("https://any.example"));
-        assert_eq!(answer.header("access-control-allow-credentials"), None);
-        assert!(answer.status == 401 || answer.status == 404);
+        assert_eq!(response.header("access-control-allow-origin"), Some("https://any.example"));
+        assert_eq!(response.header("access-control-allow-credentials"), None);
+        assert!(response.status == 401 || response.status == 404);
     }
 }

@@ -99,9 +99,9 @@ fn only_the_php_sdk_gets_an_error_field() {
         ("GET", "/emails", "", 401),
         ("GET", "/emails", "rm_x", 403),
     ] {
-        let answer = server.call(method, path, key, &headers, None);
+        let response = server.call(method, path, key, &headers, None);
 
-        assert_eq!(answer.json["error"]["statusCode"], status, "{}", answer.json);
+        assert_eq!(response.json["error"]["statusCode"], status, "{}", response.json);
     }
     let ok = server.call("GET", "/emails", server.key(), &headers, None).ok(200);
     assert!(ok.get("error").is_none());
@@ -132,12 +132,12 @@ fn every_response_has_its_own_request_id() {
         ("GET", "/docs/openapi.json", ""),
         ("POST", "/emails", server.key()),
     ] {
-        let answer = server.call(method, path, key, &[], None);
+        let response = server.call(method, path, key, &[], None);
 
         let id =
-            answer.header("x-request-id").unwrap_or_else(|| panic!("{method} {path} has no request id")).to_owned();
+            response.header("x-request-id").unwrap_or_else(|| panic!("{method} {path} has no request id")).to_owned();
         assert!(id.len() == 36 && seen.insert(id), "{method} {path}");
-        assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"), "{method} {path}");
+        assert_eq!(response.header("content-type"), Some("application/json; charset=utf-8"), "{method} {path}");
     }
 }
 

@@ -45,10 +45,10 @@ fn every_route_of_the_document_exists() {
         let body = route.body().map(|body| body.to_string());
         let path = route.path_with(Ids::UNKNOWN);
 
-        let answer = server.call(&route.method, &path, server.key(), &[], body.as_deref().map(str::as_bytes));
+        let response = server.call(&route.method, &path, server.key(), &[], body.as_deref().map(str::as_bytes));
 
-        assert_ne!(answer.status, 405, "{route}");
-        assert_ne!(answer.json["message"], "The requested endpoint does not exist.", "{route}");
+        assert_ne!(response.status, 405, "{route}");
+        assert_ne!(response.json["message"], "The requested endpoint does not exist.", "{route}");
     }
 }
 
@@ -196,7 +196,7 @@ fn a_response_field_that_is_always_present_is_required() {
     server.post("/contacts", &joining).ok(201);
     let logged = server.get("/logs").ok(200)["data"][0].clone();
     let segment = server.get(&format!("/segments/{}", segment["id"].as_str().unwrap())).ok(200);
-    for (schema, answer) in [
+    for (schema, response) in [
         ("EmailResponse", &sent),
         ("EmailSummary", &server.get("/emails").ok(200)["data"][0]),
         ("AttachmentResponse", &attachments["data"][0]),
@@ -221,8 +221,8 @@ fn a_response_field_that_is_always_present_is_required() {
         ("BatchGetResponse", &server.post("/contacts/batch/get", &json!({ "contacts": [ada] })).ok(200)),
     ] {
         let schemas = &document["components"]["schemas"];
-        for name in answer.as_object().unwrap().keys() {
-            let mut without = answer.clone();
+        for name in response.as_object().unwrap().keys() {
+            let mut without = response.clone();
             without.as_object_mut().unwrap().remove(name);
 
             assert!(!violations(&without, &schemas[schema], schemas).is_empty(), "{schema}: `{name}` is not required");

@@ -9,9 +9,9 @@ fn an_unknown_query_parameter_is_refused_on_every_route() {
         let path = format!("{}?pretty=true", route.path_with(Ids::UNKNOWN));
         let body = route.body().map(|body| body.to_string());
 
-        let answer = server.call(&route.method, &path, server.key(), &[], body.as_deref().map(str::as_bytes));
+        let response = server.call(&route.method, &path, server.key(), &[], body.as_deref().map(str::as_bytes));
 
-        let refused = answer.refusal();
+        let refused = response.refusal();
         assert!(refused.starts_with("422 validation_error: Unknown query parameter `pretty`: this endpoint takes "));
     }
 }

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::support::{ApiResponse, TestServer};
 
-fn limit_headers(answer: &ApiResponse) -> [Option<&str>; 4] {
-    ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "ratelimit-policy"].map(|name| answer.header(name))
+fn limit_headers(response: &ApiResponse) -> [Option<&str>; 4] {
+    ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "ratelimit-policy"].map(|name| response.header(name))
 }
 
 #[test]
@@ -15,9 +15,9 @@ fn a_request_over_the_limit_is_refused_until_the_next_second() {
     let server = TestServer::start_with(&["--rate-limit", "2"]);
 
     for remaining in ["1", "0"] {
-        let answer = server.get("/emails");
-        assert_eq!(limit_headers(&answer), [Some("2"), Some(remaining), Some("1"), Some("2;w=1")]);
-        answer.ok(200);
+        let response = server.get("/emails");
+        assert_eq!(limit_headers(&response), [Some("2"), Some(remaining), Some("1"), Some("2;w=1")]);
+        response.ok(200);
     }
     let refused = server.get("/emails");
     assert_eq!(limit_headers(&refused), [Some("2"), Some("0"), Some("1"), Some("2;w=1")]);
@@ -50,11 +50,11 @@ fn every_response_has_the_rate_limit_headers() {
         ("GET", "/health", "", 200),
         ("GET", "/docs/openapi.json", "", 200),
     ] {
-        let answer = server.call(method, path, key, &[], None);
+        let response = server.call(method, path, key, &[], None);
 
-        assert_eq!(answer.status, status);
-        assert_eq!(limit_headers(&answer), [Some("7"), Some("7"), Some("1"), Some("7;w=1")], "{method} {path}");
-        assert_eq!(answer.header("retry-after"), None);
+        assert_eq!(response.status, status);
+        assert_eq!(limit_headers(&response), [Some("7"), Some("7"), Some("1"), Some("7;w=1")], "{method} {path}");
+        assert_eq!(response.header("retry-after"), None);
     }
     for (method, path, remaining, status) in [
         ("GET", "/emails/1", "6", 422),
@@ -63,10 +63,10 @@ fn every_response_has_the_rate_limit_headers() {
         ("GET", "/openapi.json", "3", 200),
         ("GET", "/emails?x=1", "2", 422),
     ] {
-        let answer = server.call(method, path, server.key(), &[], None);
+        let response = server.call(method, path, server.key(), &[], None);
 
-        assert_eq!(answer.status, status, "{}", answer.json);
-        assert_eq!(limit_headers(&answer), [Some("7"), Some(remaining), Some("1"), Some("7;w=1")], "{method} {path}");
+        assert_eq!(response.status, status, "{}", response.json);
+        assert_eq!(limit_headers(&response), [Some("7"), Some(remaining), Some("1"), Some("7;w=1")], "{method} {path}");
     }
 }
 

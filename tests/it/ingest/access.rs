@@ -18,10 +18,10 @@ const WRONG: &str = "The signature is not one of `{id}.{timestamp}.{body}` with 
 fn without_an_ingest_secret_both_paths_do_not_exist() {
     let server = TestServer::start();
     for path in PATHS {
-        let answer = post(&server, path, "msg_1", b"{}");
-        answer.refused(404, "not_found", "The requested endpoint does not exist.");
-        let answer = server.post(path, &json!({}));
-        answer.refused(404, "not_found", "The requested endpoint does not exist.");
+        let response = post(&server, path, "msg_1", b"{}");
+        response.refused(404, "not_found", "The requested endpoint does not exist.");
+        let response = server.post(path, &json!({}));
+        response.refused(404, "not_found", "The requested endpoint does not exist.");
     }
 }
 
@@ -99,9 +99,9 @@ fn both_header_sets_and_one_valid_signature_of_several_are_accepted() {
         let timestamp_s = now_s + offset_s;
         let several = format!("v1,AAAA v2,x {}", signature(id, timestamp_s, body.as_bytes()));
 
-        let answer = with_headers(&server, set, [id, &timestamp_s.to_string(), &several], body.as_bytes());
+        let response = with_headers(&server, set, [id, &timestamp_s.to_string(), &several], body.as_bytes());
 
-        assert_eq!(counts(answer), (0, 1));
+        assert_eq!(counts(response), (0, 1));
     }
 }
 

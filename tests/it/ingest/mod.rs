@@ -70,11 +70,11 @@ fn report_message(server: &TestServer, message: &str) -> (u64, u64) {
 }
 
 #[track_caller]
-fn counts(answer: ApiResponse) -> (u64, u64) {
-    let answer = answer.ok(200);
-    assert_eq!(answer["object"], "ingest");
-    assert_eq!(answer.as_object().unwrap().len(), 3, "{answer}");
-    (answer["accepted"].as_u64().unwrap(), answer["ignored"].as_u64().unwrap())
+fn counts(response: ApiResponse) -> (u64, u64) {
+    let response = response.ok(200);
+    assert_eq!(response["object"], "ingest");
+    assert_eq!(response.as_object().unwrap().len(), 3, "{response}");
+    (response["accepted"].as_u64().unwrap(), response["ignored"].as_u64().unwrap())
 }
 
 /// Sends an email to one address and waits until it is delivered. Returns the id.

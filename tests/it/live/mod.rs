@@ -41,16 +41,16 @@ fn request_stream(server: &TestServer, path: &str, key: &str, host: Option<&str>
 /// Opens a stream and reads its first comment. The stream contains all events after that comment.
 #[track_caller]
 fn open(server: &TestServer, path: &str, key: &str) -> Stream {
-    let answer = request_stream(server, path, key, None);
-    assert_eq!(answer.status(), 200);
+    let response = request_stream(server, path, key, None);
+    assert_eq!(response.status(), 200);
     for (name, value) in [
         ("content-type", "text/event-stream; charset=utf-8"),
         ("cache-control", "no-store"),
         ("x-accel-buffering", "no"),
     ] {
-        assert_eq!(answer.headers()[name], value);
+        assert_eq!(response.headers()[name], value);
     }
-    let mut stream = Stream(BufReader::new(answer.into_body().into_reader()));
+    let mut stream = Stream(BufReader::new(response.into_body().into_reader()));
     assert_eq!(stream.line().as_deref(), Some(": ringmail"));
     stream
 }

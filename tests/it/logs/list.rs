@@ -32,11 +32,11 @@ fn a_request_is_in_the_log_immediately_after_its_response() {
     let server = TestServer::start();
 
     for number in 1..=5 {
-        let answer = server.get("/topics");
+        let response = server.get("/topics");
         let list = server.get("/logs").ok(200);
         let rows = list["data"].as_array().unwrap();
 
-        assert_eq!(rows[0]["id"], answer.header("x-request-id").unwrap());
+        assert_eq!(rows[0]["id"], response.header("x-request-id").unwrap());
         assert_eq!(rows.len(), 2 * number - 1, "the log has the earlier list requests");
     }
 }

@@ -12,8 +12,8 @@ use crate::support::{ApiResponse, TestServer};
 
 /// Returns the log entry of the request that got this response.
 #[track_caller]
-fn entry(server: &TestServer, answer: &ApiResponse) -> Value {
-    let id = answer.header("x-request-id").expect("every response has a request id");
+fn entry(server: &TestServer, response: &ApiResponse) -> Value {
+    let id = response.header("x-request-id").expect("every response has a request id");
     server.get(&format!("/logs/{id}")).ok(200)
 }
 

@@ -72,8 +72,8 @@ fn an_entry_has_no_query_and_no_header_except_the_user_agent() {
 fn a_long_user_agent_is_truncated_and_an_absent_one_is_null() {
     let server = TestServer::start();
     let long = "a".repeat(1_000);
-    let answer = server.call("GET", "/topics", server.key(), &[("user-agent", &long)], None);
-    assert_eq!(entry(&server, &answer)["user_agent"], "a".repeat(256));
+    let response = server.call("GET", "/topics", server.key(), &[("user-agent", &long)], None);
+    assert_eq!(entry(&server, &response)["user_agent"], "a".repeat(256));
 
     let without_user_agent = server.send_raw(format!("{}\r\n", server.raw_request_head("GET", "/topics")).as_bytes());
 
@@ -83,9 +83,9 @@ fn a_long_user_agent_is_truncated_and_an_absent_one_is_null() {
 #[test]
 fn a_long_path_is_truncated() {
     let server = TestServer::start();
-    let answer = server.get(&format!("/topics/{}", "x".repeat(5_000)));
+    let response = server.get(&format!("/topics/{}", "x".repeat(5_000)));
 
-    let entry = entry(&server, &answer);
+    let entry = entry(&server, &response);
 
     assert_eq!(entry["endpoint"].as_str().unwrap().len(), 1_024);
     assert_eq!(entry["response_status"], 422);
@@ -94,10 +94,10 @@ fn a_long_path_is_truncated() {
 #[test]
 fn an_entry_has_the_id_of_the_api_key() {
     let server = TestServer::start();
-    let made = server.post("/api-keys", &json!({ "name": "Another" })).ok(201);
-    let answer = server.call("GET", "/topics", made["token"].as_str().unwrap(), &[], None);
+    let created = server.post("/api-keys", &json!({ "name": "Another" })).ok(201);
+    let response = server.call("GET", "/topics", created["token"].as_str().unwrap(), &[], None);
 
-    assert_eq!(entry(&server, &answer)["api_key_id"], made["id"]);
+    assert_eq!(entry(&server, &response)["api_key_id"], created["id"]);
 }
 
 #[test]
@@ -106,10 +106,10 @@ fn a_disabled_log_records_no_request_and_keeps_its_entries() {
     server.get("/topics").ok(200);
 
     let server = server.restart_with(&["--request-log", "false"]);
-    let answer = server.post("/emails", &email(&json!({})));
+    let response = server.post("/emails", &email(&json!({})));
 
-    assert_eq!(answer.status, 200);
-    let path = format!("/logs/{}", answer.header("x-request-id").unwrap());
+    assert_eq!(response.status, 200);
+    let path = format!("/logs/{}", response.header("x-request-id").unwrap());
     server.get(&path).refused(404, "not_found", "Log not found");
     assert_eq!(logged(&server), ["GET /topics 200"], "the earlier entries remain");
 }

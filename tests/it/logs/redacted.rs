@@ -12,8 +12,8 @@ const SECRET: &str = "Zq9SecretZq9";
 /// Posts a body and returns the logged request body and response body.
 #[track_caller]
 fn logged_bodies(server: &TestServer, path: &str, body: &Value) -> (Value, Value) {
-    let answer = server.post(path, body);
-    let entry = entry(server, &answer);
+    let response = server.post(path, body);
+    let entry = entry(server, &response);
     (entry["request_body"].clone(), entry["response_body"].clone())
 }
 
@@ -64,10 +64,10 @@ fn the_content_of_an_email_that_was_read_is_redacted() {
 #[test]
 fn the_token_of_a_key_is_redacted() {
     let server = TestServer::start();
-    let made = server.post("/api-keys", &json!({ "name": "Another" }));
-    let token = made.json["token"].as_str().unwrap();
+    let created = server.post("/api-keys", &json!({ "name": "Another" }));
+    let token = created.json["token"].as_str().unwrap();
 
-    let entry = entry(&server, &made);
+    let entry = entry(&server, &created);
 
     assert_eq!(entry["response_body"]["token"], "[redacted]");
     assert!(!entry.to_string().contains(token));
@@ -77,12 +77,12 @@ fn the_token_of_a_key_is_redacted() {
 fn a_preferences_link_is_redacted_and_other_urls_are_not() {
     let server = TestServer::start();
     let id = server.add_contact("ada@example.net", false);
-    let made = server.post(&format!("/contacts/{id}/preferences-link"), &json!({}));
-    let url = made.json["url"].as_str().unwrap().to_owned();
+    let created = server.post(&format!("/contacts/{id}/preferences-link"), &json!({}));
+    let url = created.json["url"].as_str().unwrap().to_owned();
     let by_address = server.post("/contacts/ada@example.net/preferences-link", &json!({}));
 
-    for made in [made, by_address] {
-        let entry = entry(&server, &made);
+    for created in [created, by_address] {
+        let entry = entry(&server, &created);
         assert_eq!(entry["response_body"]["url"], "[redacted]");
         assert_eq!(entry["response_body"]["contact"], id.to_string());
         assert!(!entry.to_string().contains(url.rsplit('/').next().unwrap()), "{entry}");
@@ -97,15 +97,15 @@ fn the_secrets_of_a_refused_request_are_redacted() {
     let webhook = format!(
         r#"{{"endpoint":"https://example.com","signing_\u0073ecret":"{SECRET}","nested":[{{"TOKEN":{{"a":"{SECRET}"}}}}]}}"#
     );
-    let answer = server.call("POST", "/topics", server.key(), &[], Some(webhook.as_bytes()));
-    assert_eq!(answer.status, 422);
+    let response = server.call("POST", "/topics", server.key(), &[], Some(webhook.as_bytes()));
+    assert_eq!(response.status, 422);
 
-    let entry = entry(&server, &answer);
+    let entry = entry(&server, &response);
 
     assert!(!entry.to_string().contains(SECRET), "{entry}");
     assert_eq!(entry["request_body"]["signing_secret"], "[redacted]");
     assert_eq!(entry["request_body"]["endpoint"], "https://example.com");
-    assert_eq!(entry["response_body"], answer.json);
+    assert_eq!(entry["response_body"], response.json);
 }
 
 #[test]
@@ -124,10 +124,10 @@ fn an_error_message_has_no_secret_of_the_wrong_type() {
         ),
         ("/emails", email(&json!({ "html": 8_217_634 })), "Invalid `html` field: invalid type, expected a string."),
     ] {
-        let answer = server.post(path, &body);
-        assert_eq!(answer.json["message"], message);
+        let response = server.post(path, &body);
+        assert_eq!(response.json["message"], message);
 
-        let entry = entry(&server, &answer).to_string();
+        let entry = entry(&server, &response).to_string();
 
         assert!(!entry.contains(SECRET) && !entry.contains("8217634"), "{entry}");
     }
@@ -156,12 +156,12 @@ fn a_large_body_is_logged_as_truncated_unless_its_size_is_redacted_content() {
 fn a_body_that_is_not_json_is_not_logged() {
     let server = TestServer::start();
     for body in [b"{\"name\":".as_slice(), b"subject=1", b"\xff\xfe", b""] {
-        let answer = server.call("POST", "/topics", server.key(), &[], Some(body));
-        assert_eq!(answer.status, 400);
+        let response = server.call("POST", "/topics", server.key(), &[], Some(body));
+        assert_eq!(response.status, 400);
 
-        let entry = entry(&server, &answer);
+        let entry = entry(&server, &response);
 
-        assert_eq!((&entry["request_body"], &entry["response_body"]), (&Value::Null, &answer.json));
+        assert_eq!((&entry["request_body"], &entry["response_body"]), (&Value::Null, &response.json));
     }
 }
 
@@ -170,9 +170,9 @@ fn logged_bodies_are_sealed_in_the_file() {
     let server = TestServer::start();
     // The request is refused, so that only the log contains its body.
     let topic = json!({ "name": SECRET.repeat(100), "default_subscription": "opt_in" });
-    let answer = server.post("/topics", &topic);
-    assert_eq!(answer.status, 422);
-    assert!(entry(&server, &answer)["request_body"]["name"].as_str().unwrap().contains(SECRET));
+    let response = server.post("/topics", &topic);
+    assert_eq!(response.status, 422);
+    assert!(entry(&server, &response)["request_body"]["name"].as_str().unwrap().contains(SECRET));
 
     let directory = server.into_directory();
     let file = fs::read(directory.path().join(ringmail::store::FILE_NAME)).unwrap();

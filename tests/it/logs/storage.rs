@@ -51,6 +51,6 @@ fn retention_deletes_old_entries_with_their_bodies_and_keeps_younger_ones() {
     let server = server.restart_after(DAY + Duration::from_secs(60), &["--log-retention-days", "2"]);
 
     let path = format!("/logs/{}", old.header("x-request-id").unwrap());
-    server.poll(&path, "the purge", |answer| answer.status == 404);
+    server.poll(&path, "the purge", |response| response.status == 404);
     assert_eq!(entry(&server, &young)["endpoint"], "/topics");
 }

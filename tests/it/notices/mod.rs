@@ -15,7 +15,7 @@ fn an_owner_gets_an_email_about_a_disabled_endpoint() {
     server.record_notice(Notice::WebhookDisabled { webhook: Id::MIN, endpoint });
 
     let sent = |emails: &Value| emails["data"].as_array().is_some_and(|data| !data.is_empty());
-    let listed = server.poll("/emails", "the email of the notice", |answer| sent(&answer.json)).ok(200);
+    let listed = server.poll("/emails", "the email of the notice", |response| sent(&response.json)).ok(200);
     let email = &listed["data"][0];
     assert_eq!(email["from"], "Ringmail <notices@example.com>");
     assert_eq!(email["to"][0], "owner@people.example");

@@ -119,10 +119,10 @@ fn an_unsubscribe_redirects_to_the_url_of_the_theme() {
         assert!(post(&server, &path, form).header("location").starts_with('?'), "{form}");
     }
     for form in ["unsubscribe=topic", "unsubscribe=everything", ""] {
-        let answer = post(&server, &path, form);
-        assert_eq!((answer.status, answer.header("location")), (303, "https://example.com/bye?a=1&b=2"), "{form}");
+        let response = post(&server, &path, form);
+        assert_eq!((response.status, response.header("location")), (303, "https://example.com/bye?a=1&b=2"), "{form}");
     }
     // RFC 8058 §3.1: the response to a one-click request is not a redirect.
-    let answer = post(&server, &path, super::ONE_CLICK);
-    assert_eq!((answer.status, answer.header("location")), (200, ""));
+    let response = post(&server, &path, super::ONE_CLICK);
+    assert_eq!((response.status, response.header("location")), (200, ""));
 }

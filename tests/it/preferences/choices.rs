@@ -135,9 +135,9 @@ fn a_truncated_form_saves_nothing() {
     let contact = server.add_contact(ADA, false);
 
     let form = format!("{}&x={}", save_form(&[news], &[]), "x".repeat(70_000));
-    let answer = post(&server, &preferences_path(&server, ADA), &form);
+    let response = post(&server, &preferences_path(&server, ADA), &form);
 
-    assert_eq!(answer.status, 400);
+    assert_eq!(response.status, 400);
     assert_eq!(topic_choice(&server, contact, news), None);
 }
 
@@ -168,9 +168,9 @@ fn a_one_click_request_on_a_preferences_link_unsubscribes_from_all_topics() {
     let news = create_topic(&server, "News");
     server.add_contact(ADA, false);
 
-    let answer = post(&server, &preferences_path(&server, ADA), super::ONE_CLICK);
+    let response = post(&server, &preferences_path(&server, ADA), super::ONE_CLICK);
 
-    assert_eq!((answer.status, answer.body.as_str()), (200, "OK\n"));
+    assert_eq!((response.status, response.body.as_str()), (200, "OK\n"));
     let expected = [("contact.updated", Source::OneClick), ("contact.unsubscribed", Source::OneClick)];
     assert_eq!(contact_events(&server), expected);
     assert_suppressed(&server, news, ADA);

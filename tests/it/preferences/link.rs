@@ -12,11 +12,12 @@ fn a_preferences_link_is_created_by_contact_id_or_address() {
     create_topic(&server, "News");
 
     for name in [id.as_str(), "ADA@example.org"] {
-        let made = server.call("POST", &format!("/contacts/{name}/preferences-link"), server.key(), &[], None).ok(201);
+        let created =
+            server.call("POST", &format!("/contacts/{name}/preferences-link"), server.key(), &[], None).ok(201);
 
-        assert_eq!((&made["object"], &made["contact"]), (&json!("preferences_link"), &json!(id)));
-        assert_eq!(made.as_object().unwrap().len(), 3, "{made}");
-        let url = made["url"].as_str().unwrap();
+        assert_eq!((&created["object"], &created["contact"]), (&json!("preferences_link"), &json!(id)));
+        assert_eq!(created.as_object().unwrap().len(), 3, "{created}");
+        let url = created["url"].as_str().unwrap();
         let path = url.strip_prefix(server.base()).unwrap();
         assert!(path.starts_with("/unsubscribe/") && !path.contains(&id), "{path}");
         let page = get_page(&server, path);
@@ -28,10 +29,10 @@ fn a_preferences_link_is_created_by_contact_id_or_address() {
 fn a_link_also_works_for_a_new_contact_with_the_same_address() {
     let server = TestServer::start();
     create_topic(&server, "News");
-    let made = server.post("/contacts", &json!({ "email": "ada@example.org" })).ok(201);
-    let id = made["id"].as_str().unwrap();
-    let made = server.post(&format!("/contacts/{id}/preferences-link"), &json!({})).ok(201);
-    let path = made["url"].as_str().unwrap().strip_prefix(server.base()).unwrap().to_owned();
+    let created = server.post("/contacts", &json!({ "email": "ada@example.org" })).ok(201);
+    let id = created["id"].as_str().unwrap();
+    let created = server.post(&format!("/contacts/{id}/preferences-link"), &json!({})).ok(201);
+    let path = created["url"].as_str().unwrap().strip_prefix(server.base()).unwrap().to_owned();
 
     server.delete(&format!("/contacts/{id}")).ok(200);
     let without_contact = get_page(&server, &path);
@@ -55,8 +56,8 @@ fn a_link_for_a_contact_of_another_team_is_not_found() {
             "Contact not found",
         );
     }
-    let answer = server.post("/contacts/nobody/preferences-link", &json!({}));
-    assert!(answer.refusal().starts_with("422 validation_error: The `id` must be a valid UUID."));
+    let response = server.post("/contacts/nobody/preferences-link", &json!({}));
+    assert!(response.refusal().starts_with("422 validation_error: The `id` must be a valid UUID."));
 }
 
 #[test]

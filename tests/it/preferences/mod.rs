@@ -104,9 +104,9 @@ fn post(server: &TestServer, path: &str, form: &str) -> PageResponse {
 /// Posts a form and follows the redirect to the page.
 #[track_caller]
 fn post_and_follow(server: &TestServer, path: &str, form: &str) -> PageResponse {
-    let answer = post(server, path, form);
-    assert_eq!((answer.status, answer.body.as_str()), (303, ""));
-    let query = answer.header("location");
+    let response = post(server, path, form);
+    assert_eq!((response.status, response.body.as_str()), (303, ""));
+    let query = response.header("location");
     assert!(query.starts_with('?'), "{query}");
     let page = get_page(server, &format!("{path}{query}"));
     assert_eq!(page.status, 200);

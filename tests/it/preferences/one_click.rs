@@ -18,12 +18,12 @@ fn exchange(server: &TestServer, bytes: &[u8]) -> (String, String) {
     let mut stream = TcpStream::connect(server.base().strip_prefix("http://").unwrap()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.write_all(bytes).unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    let answer = String::from_utf8(answer).unwrap();
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).unwrap();
+    let response = String::from_utf8(response).unwrap();
     // A request with `Expect: 100-continue` gets an interim response first.
-    let answer = answer.strip_prefix("HTTP/1.1 100 Continue\r\n\r\n").unwrap_or(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let response = response.strip_prefix("HTTP/1.1 100 Continue\r\n\r\n").unwrap_or(&response);
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
     (head.to_owned(), body.to_owned())
 }
 

@@ -52,10 +52,10 @@ fn a_one_click_request_opts_out_and_repeated_requests_change_nothing() {
     {
         let headers = [("content-type", content_type)];
         let headers = if content_type.is_empty() { &[][..] } else { &headers };
-        let answer = request(&server, "POST", &path, headers, body);
+        let response = request(&server, "POST", &path, headers, body);
 
-        assert_eq!((answer.status, answer.body.as_str()), (200, "OK\n"), "{content_type}");
-        assert!(answer.header("content-type").starts_with("text/plain"));
+        assert_eq!((response.status, response.body.as_str()), (200, "OK\n"), "{content_type}");
+        assert!(response.header("content-type").starts_with("text/plain"));
         assert_eq!(suppression_origins(&server), [Origin::Unsubscribe]);
     }
     assert_suppressed(&server, news, "ada@example.org");
@@ -122,8 +122,8 @@ fn an_opt_out_of_a_deleted_topic_applies_to_scheduled_emails() {
     // The first recipient uses the button of the page, and the second a one-click request.
     let done = post_and_follow(&server, &ada_path, "unsubscribe=topic");
     assert!(done.text().contains("no more emails of this kind") && done.text().contains("Undo"), "{}", done.body);
-    let answer = post(&server, &bob_path, ONE_CLICK);
-    assert_eq!((answer.status, answer.body.as_str()), (200, "OK\n"));
+    let response = post(&server, &bob_path, ONE_CLICK);
+    assert_eq!((response.status, response.body.as_str()), (200, "OK\n"));
 
     assert_eq!(topic_choice(&server, ada, deleted), Some(Subscription::OptOut));
     assert_eq!(topic_choice(&server, ada, news), None);
@@ -181,9 +181,9 @@ fn only_the_start_of_a_body_is_read() {
     assert!(unclear.body.contains("Something went wrong"), "{}", unclear.body);
     assert_accepted(&server, news, "ada@example.org");
 
-    let answer = post(&server, &path, &format!("{ONE_CLICK}&x={}", "x".repeat(100_000)));
+    let response = post(&server, &path, &format!("{ONE_CLICK}&x={}", "x".repeat(100_000)));
 
-    assert_eq!((answer.status, answer.body.as_str()), (200, "OK\n"));
+    assert_eq!((response.status, response.body.as_str()), (200, "OK\n"));
     assert_suppressed(&server, news, "ada@example.org");
 }
 
@@ -194,10 +194,10 @@ fn an_empty_post_opts_out() {
     let path = unsubscribe_path(&server, &deliver(&server, news, "ada@example.org", &json!({})));
 
     // Some mail programs know the header field but send no body.
-    let answer = post(&server, &path, "");
+    let response = post(&server, &path, "");
 
-    assert_eq!(answer.status, 303);
-    assert_eq!(answer.header("cache-control"), "no-store");
+    assert_eq!(response.status, 303);
+    assert_eq!(response.header("cache-control"), "no-store");
     assert_suppressed(&server, news, "ada@example.org");
 }
 

@@ -11,9 +11,9 @@ fn the_audience_paths_return_segments() {
     let filter = one_condition("email", "is_set", &Value::Null);
     create_contact(&server, "Ada", &json!({}));
 
-    let made = server.post("/audiences", &json!({ "name": "Everyone", "filter": filter })).ok(201);
+    let created = server.post("/audiences", &json!({ "name": "Everyone", "filter": filter })).ok(201);
 
-    let audience = id(&made);
+    let audience = id(&created);
     let mut segment = server.get(&format!("/segments/{audience}")).ok(200);
     assert_eq!((&segment["object"], &segment["contact_count"]), (&json!("segment"), &json!(1)));
     segment["object"] = json!("audience");
@@ -36,11 +36,11 @@ fn a_contact_added_to_an_audience_is_a_member() {
     let bea = create_contact(&server, "Bea", &json!({}));
     let path = format!("/audiences/{segment}/contacts");
 
-    let made =
+    let created =
         server.post(&path, &json!({ "email": "ada@example.com", "first_name": "Ada", "audience_id": segment })).ok(201);
     let again = server.post(&path, &json!({ "email": "BEA@example.com" })).ok(201);
 
-    assert_eq!((&made["object"], again["id"].as_str()), (&json!("contact"), Some(bea.as_str())));
+    assert_eq!((&created["object"], again["id"].as_str()), (&json!("contact"), Some(bea.as_str())));
     assert_eq!(first_names(&server, &path), ["Ada", "Bea"]);
     assert_eq!(contact_count(&server, &segment), 2);
     server.post(&path, &json!({})).refused(422, "missing_required_field", "Missing `email` field.");
@@ -95,9 +95,9 @@ fn every_contact_route_of_an_unknown_audience_is_not_found() {
     ] {
         let body = body.map(|body: Value| body.to_string());
 
-        let answer = server.call(method, path, server.key(), &[], body.as_deref().map(str::as_bytes));
+        let response = server.call(method, path, server.key(), &[], body.as_deref().map(str::as_bytes));
 
-        answer.refused(404, "not_found", "Segment not found");
+        response.refused(404, "not_found", "Segment not found");
     }
     assert_eq!(first_names(&server, "/contacts"), ["Ada"]);
 }

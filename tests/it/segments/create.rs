@@ -9,9 +9,9 @@ use crate::support::{TestServer, assert_body};
 fn a_create_returns_all_fields_of_the_segment() {
     let server = TestServer::start();
 
-    let made = server.post("/segments", &json!({ "name": " Everyone " })).ok(201);
+    let created = server.post("/segments", &json!({ "name": " Everyone " })).ok(201);
 
-    assert_body!(made);
+    assert_body!(created);
 }
 
 #[test]
@@ -23,10 +23,10 @@ fn a_filter_is_returned_unchanged() {
         { "field": "created_at", "op": "before", "value": "2026-01-05" },
     ] });
 
-    let made = server.post("/segments", &json!({ "name": "Some", "filter": filter })).ok(201);
+    let created = server.post("/segments", &json!({ "name": "Some", "filter": filter })).ok(201);
 
-    assert_eq!(made["filter"], filter);
-    let path = format!("/segments/{}", made["id"].as_str().unwrap());
+    assert_eq!(created["filter"], filter);
+    let path = format!("/segments/{}", created["id"].as_str().unwrap());
     assert_eq!(server.get(&path).ok(200)["filter"], filter);
     assert_eq!(server.get("/segments").ok(200)["data"][0]["filter"], filter);
 }

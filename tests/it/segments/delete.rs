@@ -46,8 +46,8 @@ fn a_team_cannot_delete_the_segment_of_another_team() {
     let other = server.other_team("Other", "other.example");
     let segment = create(&server, &json!(null));
 
-    let answer = server.call("DELETE", &format!("/segments/{segment}"), other.key(), &[], None);
+    let response = server.call("DELETE", &format!("/segments/{segment}"), other.key(), &[], None);
 
-    answer.ok(200);
+    response.ok(200);
     server.get(&format!("/segments/{segment}")).ok(200);
 }

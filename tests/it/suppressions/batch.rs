@@ -8,8 +8,8 @@ use crate::support::TestServer;
 const ADD: &str = "/suppressions/batch/add";
 const REMOVE: &str = "/suppressions/batch/remove";
 
-fn ids(answer: &Value) -> Vec<&str> {
-    answer["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect()
+fn ids(response: &Value) -> Vec<&str> {
+    response["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect()
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn the_batch_paths_allow_only_post() {
     let server = TestServer::start();
     for path in [ADD, REMOVE] {
         for method in ["GET", "DELETE", "PATCH"] {
-            let answer = server.call(method, path, server.key(), &[], None);
-            answer.refused(405, "method_not_allowed", "Method is not allowed for the requested path.");
+            let response = server.call(method, path, server.key(), &[], None);
+            response.refused(405, "method_not_allowed", "Method is not allowed for the requested path.");
         }
     }
 }

@@ -177,8 +177,8 @@ fn suppressions_require_a_full_access_key() {
         ("POST", "/suppressions/batch/add"),
         ("POST", "/suppressions/batch/remove"),
     ] {
-        let answer = server.call(method, path, &key, &[], None);
-        answer.refused(403, "restricted_api_key", "This API key is restricted to only send emails");
+        let response = server.call(method, path, &key, &[], None);
+        response.refused(403, "restricted_api_key", "This API key is restricted to only send emails");
     }
 }
 

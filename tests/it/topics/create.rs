@@ -8,18 +8,18 @@ use crate::support::{TestServer, assert_body};
 fn a_create_returns_all_fields_and_the_topic_is_private_by_default() {
     let server = TestServer::start();
 
-    let made = server.post("/topics", &json!({ "name": " News ", "default_subscription": "opt_in" })).ok(201);
+    let created = server.post("/topics", &json!({ "name": " News ", "default_subscription": "opt_in" })).ok(201);
 
-    let path = format!("/topics/{}", made["id"].as_str().unwrap());
-    assert_eq!(server.get(&path).ok(200), made);
-    assert_body!(made);
+    let path = format!("/topics/{}", created["id"].as_str().unwrap());
+    assert_eq!(server.get(&path).ok(200), created);
+    assert_body!(created);
 }
 
 #[test]
 fn a_create_accepts_every_field_of_the_compatible_api() {
     let server = TestServer::start();
 
-    let made = server.post(
+    let created = server.post(
         "/topics",
         &json!({
             "name": "Weekly digest", "default_subscription": "opt_out", "description": "Every Monday.\nMostly.",
@@ -27,7 +27,7 @@ fn a_create_accepts_every_field_of_the_compatible_api() {
         }),
     );
 
-    assert_body!(made.ok(201));
+    assert_body!(created.ok(201));
 }
 
 #[test]
@@ -38,9 +38,9 @@ fn an_optional_field_can_be_null() {
             "name": "News", "default_subscription": "opt_in", "description": rest, "visibility": null,
         });
 
-        let made = server.post("/topics", &topic).ok(201);
+        let created = server.post("/topics", &topic).ok(201);
 
-        assert_eq!((&made["description"], &made["visibility"]), (&json!(null), &json!("private")), "{topic}");
+        assert_eq!((&created["description"], &created["visibility"]), (&json!(null), &json!("private")), "{topic}");
     }
 }
 

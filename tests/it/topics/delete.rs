@@ -11,13 +11,13 @@ fn a_deleted_topic_is_not_found() {
     let path = create(&server, &json!({}));
     let kept = create(&server, &json!({ "name": "Kept" }));
 
-    let answer = server.delete(&path).ok(200);
+    let response = server.delete(&path).ok(200);
 
     server.get(&path).refused(404, "not_found", "Topic not found");
     server.delete(&path).refused(404, "not_found", "Topic not found");
     server.patch(&path, &json!({})).refused(404, "not_found", "Topic not found");
     server.get(&kept).ok(200);
-    assert_body!(answer);
+    assert_body!(response);
 }
 
 #[test]

@@ -19,6 +19,6 @@ fn create(server: &TestServer, fields: &Value) -> String {
     for (name, value) in fields.as_object().unwrap() {
         topic[name] = value.clone();
     }
-    let made = server.post("/topics", &topic).ok(201);
-    format!("/topics/{}", made["id"].as_str().unwrap())
+    let created = server.post("/topics", &topic).ok(201);
+    format!("/topics/{}", created["id"].as_str().unwrap())
 }

@@ -9,12 +9,12 @@ use crate::support::{TestServer, assert_body, assert_lines};
 fn a_create_returns_the_signing_secret() {
     let server = TestServer::start();
 
-    let made = server.post("/webhooks", &endpoint(&json!({ "events": ["email.sent", "contact.created"] }))).ok(201);
+    let created = server.post("/webhooks", &endpoint(&json!({ "events": ["email.sent", "contact.created"] }))).ok(201);
 
-    assert_body!(made);
-    let secret = made["signing_secret"].as_str().unwrap();
+    assert_body!(created);
+    let secret = created["signing_secret"].as_str().unwrap();
     assert_eq!(secret.len(), "whsec_".len() + 32, "24 bytes");
-    let shown = server.get(&format!("/webhooks/{}", made["id"].as_str().unwrap())).ok(200);
+    let shown = server.get(&format!("/webhooks/{}", created["id"].as_str().unwrap())).ok(200);
     assert_eq!(shown["signing_secret"], secret);
     let other = server.post("/webhooks", &endpoint(&json!({}))).ok(201);
     assert_ne!(other["signing_secret"], secret);
@@ -24,9 +24,9 @@ fn a_create_returns_the_signing_secret() {
 fn a_create_accepts_a_signing_secret() {
     let server = TestServer::start();
 
-    let made = server.post("/webhooks", &endpoint(&json!({ "signing_secret": SECRET }))).ok(201);
+    let created = server.post("/webhooks", &endpoint(&json!({ "signing_secret": SECRET }))).ok(201);
 
-    assert_eq!(made["signing_secret"], SECRET);
+    assert_eq!(created["signing_secret"], SECRET);
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn each_invalid_field_of_an_endpoint_is_reported_and_nothing_is_stored() {
         json!({ "signing_secret": [SECRET] }),
         json!({ "name": "Mine" }),
     ] {
-        let answer = server.post("/webhooks", &endpoint(&fields)).refusal();
+        let response = server.post("/webhooks", &endpoint(&fields)).refusal();
         let shown: String = fields.to_string().chars().take(60).collect();
-        refused.push(format!("{shown}\n  {answer}"));
+        refused.push(format!("{shown}\n  {response}"));
     }
     assert_eq!(server.get("/webhooks").ok(200)["data"], json!([]));
     assert_lines!(refused);
@@ -154,6 +154,6 @@ fn a_team_has_at_most_200_endpoints() {
     let message = "A team has at most 200 webhook endpoints. Delete one that is not used.";
     server.post("/webhooks", &endpoint(&json!({}))).refused(422, "validation_error", message);
     let other = server.other_team("Other", "other.example");
-    let made: Value = other.post("/webhooks", &endpoint(&json!({}))).ok(201);
-    assert_eq!(made["object"], "webhook");
+    let created: Value = other.post("/webhooks", &endpoint(&json!({}))).ok(201);
+    assert_eq!(created["object"], "webhook");
 }

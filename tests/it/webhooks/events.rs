@@ -69,8 +69,8 @@ fn a_replay_queues_the_delivery_under_the_same_id() {
 
     // The SDKs send no body, an empty body, or an empty object.
     for body in [None, Some(b"".as_slice()), Some(b"{}")] {
-        let answer = server.call("POST", &replay, server.key(), &[], body).ok(200);
-        assert_eq!(answer, json!({ "object": "webhook_event", "id": delivery }));
+        let response = server.call("POST", &replay, server.key(), &[], body).ok(200);
+        assert_eq!(response, json!({ "object": "webhook_event", "id": delivery }));
     }
 
     let after = server.get(&event).ok(200);
@@ -103,7 +103,7 @@ fn retention_deletes_deliveries_after_the_configured_time() {
     let server = server.restart_after(Duration::from_secs(7_200), &flags);
 
     let deleted = format!("{path}/events/{old}");
-    server.poll(&deleted, "the purge", |answer| answer.status == 404);
+    server.poll(&deleted, "the purge", |response| response.status == 404);
     let remaining = server.get(&format!("{path}/events")).ok(200);
     assert_eq!(remaining["data"].as_array().unwrap().len(), 1);
     assert_eq!(remaining["data"][0]["id"], recent);

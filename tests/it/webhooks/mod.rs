@@ -29,8 +29,8 @@ fn endpoint(fields: &Value) -> Value {
 /// Creates an endpoint and returns its path.
 #[track_caller]
 fn create(server: &TestServer, fields: &Value) -> String {
-    let made = server.post("/webhooks", &endpoint(fields)).ok(201);
-    format!("/webhooks/{}", made["id"].as_str().unwrap())
+    let created = server.post("/webhooks", &endpoint(fields)).ok(201);
+    format!("/webhooks/{}", created["id"].as_str().unwrap())
 }
 
 /// Returns the id at the end of a path.

@@ -28,7 +28,7 @@ fn a_deleted_endpoint_and_its_deliveries_are_not_found() {
 
     assert_eq!(deleted, json!({ "object": "webhook", "id": id(&removed), "deleted": true }));
     let events = format!("{removed}/events");
-    for answer in [
+    for response in [
         server.get(&removed),
         server.delete(&removed),
         server.patch(&removed, &json!({})),
@@ -39,7 +39,7 @@ fn a_deleted_endpoint_and_its_deliveries_are_not_found() {
         server.post(&format!("{removed}/test"), &json!({})),
         server.post(&format!("{removed}/rotate"), &json!({})),
     ] {
-        answer.refused(404, "not_found", "Webhook endpoint not found");
+        response.refused(404, "not_found", "Webhook endpoint not found");
     }
     let listed = server.get("/webhooks").ok(200);
     assert_eq!(listed["data"].as_array().unwrap().len(), 1);

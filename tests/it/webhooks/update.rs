@@ -22,9 +22,9 @@ fn an_update_changes_only_the_given_fields() {
         let mut expected = server.get(&path).ok(200);
         expected[field] = value;
 
-        let answer = server.patch(&path, &changes).ok(200);
+        let response = server.patch(&path, &changes).ok(200);
 
-        assert_eq!(answer, json!({ "object": "webhook", "id": id(&path) }), "{changes}");
+        assert_eq!(response, json!({ "object": "webhook", "id": id(&path) }), "{changes}");
         assert_eq!(server.get(&path).ok(200), expected, "{changes}");
     }
     let after = server.get(&path).ok(200);

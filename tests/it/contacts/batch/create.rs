@@ -32,9 +32,9 @@ fn the_response_has_the_order_of_the_request() {
         { "email": "c@example.net", "topics": [{ "id": news, "subscription": "opt_out" }], "audience_id": null },
     ]);
 
-    let answer = server.post(PATH, &batch).ok(200);
+    let response = server.post(PATH, &batch).ok(200);
 
-    let ids: Vec<&str> = answer["data"].as_array().unwrap().iter().map(id).collect();
+    let ids: Vec<&str> = response["data"].as_array().unwrap().iter().map(id).collect();
     assert!(ids.is_sorted(), "ids are in the order of creation");
     for (id, email) in ids.iter().zip(["b@example.net", "a@example.net", "c@example.net"]) {
         assert_eq!(server.get(&format!("/contacts/{id}")).ok(200)["email"], email);
@@ -43,7 +43,7 @@ fn the_response_has_the_order_of_the_request() {
     assert_eq!(server.get("/contacts/a@example.net/segments").ok(200)["data"][0]["id"], everyone);
     assert_eq!(event_types_since(&server, 0), ["contact.created"; 3]);
     assert!(server.audience_events().iter().all(|event| event["data"]["source"] == "api"));
-    assert_body!(answer);
+    assert_body!(response);
 }
 
 #[test]
@@ -65,17 +65,17 @@ fn a_known_address_fails_is_skipped_or_is_merged_by_the_conflict_rule() {
         let ada = create(&server, "ada@example.net", &json!({ "first_name": "Ada" }));
         let name = |email: &str| server.get(&format!("/contacts/{email}")).ok(200)["first_name"].clone();
 
-        let answer = post_batch(&server, on_conflict, validation, &items()).ok(200);
+        let response = post_batch(&server, on_conflict, validation, &items()).ok(200);
 
-        assert_eq!(statuses(&answer), expected, "{on_conflict} {validation}");
-        assert_eq!(failures(&answer), failed, "{on_conflict} {validation}");
-        let counts: u64 = answer["counts"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
-        assert_eq!(counts, 3, "{answer}");
+        assert_eq!(statuses(&response), expected, "{on_conflict} {validation}");
+        assert_eq!(failures(&response), failed, "{on_conflict} {validation}");
+        let counts: u64 = response["counts"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(counts, 3, "{response}");
         for status in ["created", "updated", "skipped"] {
             let count = expected.iter().filter(|(_, item)| *item == status).count();
-            assert_eq!(answer["counts"][status], count, "{answer}");
+            assert_eq!(response["counts"][status], count, "{response}");
         }
-        assert_eq!(answer["counts"]["failed"], failed.len());
+        assert_eq!(response["counts"]["failed"], failed.len());
         let is_upsert = on_conflict == "upsert";
         assert_eq!(name("ada@example.net"), if is_upsert { "Augusta" } else { "Ada" });
         assert_eq!(name("bob@example.net"), if is_upsert { "Robert" } else { "Bob" });
@@ -83,7 +83,7 @@ fn a_known_address_fails_is_skipped_or_is_merged_by_the_conflict_rule() {
         let update: &[&str] = if is_upsert { &["contact.updated"] } else { &[] };
         assert_eq!(event_types_since(&server, 1), [update, &["contact.created"]].concat());
         let bob = server.get("/contacts/bob@example.net").ok(200);
-        for row in answer["data"].as_array().unwrap() {
+        for row in response["data"].as_array().unwrap() {
             assert_eq!(row["id"], if row["index"] == 0 { &ada } else { &bob }["id"], "{row}");
         }
     }
@@ -152,10 +152,10 @@ fn items_with_one_address_are_merged_into_one_write() {
           "unsubscribed": false, "properties": { "b": 2, "both": 2 }, "topics": [{ "id": news, "subscription": "opt_out" }] },
     ]);
 
-    let answer = post_batch(&server, "upsert", "strict", &batch).ok(200);
+    let response = post_batch(&server, "upsert", "strict", &batch).ok(200);
 
-    assert_eq!(statuses(&answer), [(0, "created"), (1, "created"), (2, "updated")]);
-    assert_eq!(answer["data"][0]["id"], answer["data"][2]["id"]);
+    assert_eq!(statuses(&response), [(0, "created"), (1, "created"), (2, "updated")]);
+    assert_eq!(response["data"][0]["id"], response["data"][2]["id"]);
     let ada = server.get("/contacts/ada@example.net").ok(200);
     assert_eq!((&ada["first_name"], &ada["last_name"]), (&json!("Ada"), &json!("Lovelace")));
     assert_eq!(ada["unsubscribed"], json!(true), "an opt-out in any item applies");
@@ -179,9 +179,9 @@ fn a_batch_can_unsubscribe_but_not_resubscribe() {
     ]);
     let before = server.audience_events().len();
 
-    let answer = post_batch(&server, "upsert", "strict", &batch).ok(200);
+    let response = post_batch(&server, "upsert", "strict", &batch).ok(200);
 
-    assert_eq!(statuses(&answer), [(0, "updated"), (1, "updated")]);
+    assert_eq!(statuses(&response), [(0, "updated"), (1, "updated")]);
     for email in ["ada@example.net", "bob@example.net"] {
         assert_eq!(server.get(&format!("/contacts/{email}")).ok(200)["unsubscribed"], json!(true), "{email}");
     }
@@ -210,7 +210,7 @@ fn a_batch_without_change_emits_no_event() {
 
     assert_eq!(second["counts"], json!({ "created": 0, "updated": 1_000, "skipped": 0, "failed": 0 }));
     let ids =
-        |answer: &Value| answer["data"].as_array().unwrap().iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
+        |response: &Value| response["data"].as_array().unwrap().iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
     assert_eq!(ids(&first), ids(&second));
     assert_eq!(audience_state(&server), before);
 }

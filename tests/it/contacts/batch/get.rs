@@ -19,12 +19,12 @@ fn contacts_are_returned_in_request_order_and_missing_ones_are_listed() {
         { "id": UNKNOWN_ID }, { "id": bob["id"], "email": null }, { "id": foreign["id"] }, { "email": "theirs@example.net" },
         { "email": "ada@example.net" },
     ] });
-    let answer = server.post(PATH, &request).ok(200);
+    let response = server.post(PATH, &request).ok(200);
 
-    let ids: Vec<&Value> = answer["data"].as_array().unwrap().iter().map(|row| &row["id"]).collect();
+    let ids: Vec<&Value> = response["data"].as_array().unwrap().iter().map(|row| &row["id"]).collect();
     assert_eq!(ids, [&eve["id"], &ada["id"], &bob["id"], &ada["id"]]);
     assert_eq!(
-        answer["missing"],
+        response["missing"],
         json!([
             { "index": 0, "email": "nobody@Example.NET" },
             { "index": 3, "id": UNKNOWN_ID },
@@ -33,7 +33,7 @@ fn contacts_are_returned_in_request_order_and_missing_ones_are_listed() {
         ])
     );
     assert_eq!(
-        answer["data"][0],
+        response["data"][0],
         server.get("/contacts?limit=1").ok(200)["data"][0],
         "a row has the fields of a list row"
     );
@@ -62,15 +62,15 @@ fn a_batch_reads_at_most_1000_contacts_as_one_request() {
         let name = |number: usize| json!({ "email": format!("c{number}@example.net") });
         json!({ "contacts": (0..count).map(name).collect::<Vec<_>>() })
     };
-    let remaining = |answer: &crate::support::ApiResponse| -> u32 {
-        answer.header("ratelimit-remaining").unwrap().parse().unwrap()
+    let remaining = |response: &crate::support::ApiResponse| -> u32 {
+        response.header("ratelimit-remaining").unwrap().parse().unwrap()
     };
     let before = remaining(&server.get("/contacts"));
 
-    let answer = server.post(PATH, &request(1_000));
+    let response = server.post(PATH, &request(1_000));
 
-    assert_eq!(remaining(&answer), before - 1);
-    assert_eq!(answer.ok(200)["missing"].as_array().unwrap().len(), 1_000);
+    assert_eq!(remaining(&response), before - 1);
+    assert_eq!(response.ok(200)["missing"].as_array().unwrap().len(), 1_000);
     let refused = server.post(PATH, &request(1_001)).refusal();
     assert!(refused.starts_with("422 validation_error: Invalid `contacts` field: more than 1000 items"), "{refused}");
 }
@@ -89,8 +89,8 @@ fn a_response_has_at_most_32_mib() {
     };
 
     // Every second character takes six bytes in JSON: 105,000 bytes for a contact.
-    let answer = server.post(PATH, &request(80, &["properties"])).ok(200);
-    assert_eq!(answer["data"].as_array().unwrap().len(), 80);
+    let response = server.post(PATH, &request(80, &["properties"])).ok(200);
+    assert_eq!(response["data"].as_array().unwrap().len(), 80);
     let refused = server.post(PATH, &request(330, &["properties"])).refusal();
     let message = "422 validation_error: The answer would have more than 32 MiB. Ask for fewer contacts at once, or \
                    include less of them.";
@@ -101,7 +101,7 @@ fn a_response_has_at_most_32_mib() {
 #[test]
 fn an_invalid_item_is_reported_with_its_index() {
     let server = TestServer::start();
-    let made = create(&server, "ada@example.net", &json!({}));
+    let created = create(&server, "ada@example.net", &json!({}));
     let good = json!({ "email": "ada@example.net" });
     let either = "422 validation_error: Invalid `contacts.1` field: give either `id` or `email`.";
     for (body, refusal) in [
@@ -110,7 +110,7 @@ fn an_invalid_item_is_reported_with_its_index() {
         (json!({ "contacts": [] }), "422 validation_error: Invalid `contacts` field: the array is empty; 1 to 1000"),
         (json!({ "contacts": good }), "422 validation_error: Invalid `contacts` field: invalid type: map"),
         (json!({ "contacts": [good, {}] }), either),
-        (json!({ "contacts": [good, { "id": made["id"], "email": "ada@example.net" }] }), either),
+        (json!({ "contacts": [good, { "id": created["id"], "email": "ada@example.net" }] }), either),
         (json!({ "contacts": [good, { "id": null, "email": null }] }), either),
         (
             json!({ "contacts": [good, { "id": "1" }] }),

@@ -19,13 +19,13 @@ fn post_batch(server: &TestServer, on_conflict: &str, validation: &str, items: &
 }
 
 /// Returns index and status of the items that succeeded.
-fn statuses(answer: &Value) -> Vec<(u64, &str)> {
+fn statuses(response: &Value) -> Vec<(u64, &str)> {
     let row = |row: &'_ Value| row["index"].as_u64().unwrap();
-    answer["data"].as_array().unwrap().iter().map(|item| (row(item), item["status"].as_str().unwrap())).collect()
+    response["data"].as_array().unwrap().iter().map(|item| (row(item), item["status"].as_str().unwrap())).collect()
 }
 
 /// Returns index and message of the items that failed.
-fn failures(answer: &Value) -> Vec<(u64, &str)> {
-    let rows = answer["errors"].as_array().unwrap();
+fn failures(response: &Value) -> Vec<(u64, &str)> {
+    let rows = response["errors"].as_array().unwrap();
     rows.iter().map(|row| (row["index"].as_u64().unwrap(), row["message"].as_str().unwrap())).collect()
 }

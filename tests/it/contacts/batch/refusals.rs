@@ -106,12 +106,12 @@ fn a_permissive_batch_lists_invalid_items_and_stores_the_others() {
     batch.extend(items.iter().map(|(item, _)| item.clone()));
     batch.push(json!({ "email": "last@example.net" }));
 
-    let answer = post_batch(&server, "error", "permissive", &batch.into()).ok(200);
+    let response = post_batch(&server, "error", "permissive", &batch.into()).ok(200);
 
     let last = items.len() as u64 + 1;
-    assert_eq!(statuses(&answer), [(0, "created"), (last, "created")]);
-    assert_eq!(answer["counts"], json!({ "created": 2, "updated": 0, "skipped": 0, "failed": items.len() }));
-    let failed = failures(&answer);
+    assert_eq!(statuses(&response), [(0, "created"), (last, "created")]);
+    assert_eq!(response["counts"], json!({ "created": 2, "updated": 0, "skipped": 0, "failed": items.len() }));
+    let failed = failures(&response);
     assert_eq!(failed.len(), items.len());
     for (position, ((index, message), (item, refusal))) in failed.into_iter().zip(&items).enumerate() {
         let (_, expected) = refusal.split_once(": ").unwrap();
@@ -129,9 +129,9 @@ fn an_item_after_a_failed_item_can_use_its_address() {
         { "email": "ada@example.net", "first_name": "Ada" },
     ]);
 
-    let answer = post_batch(&server, "error", "permissive", &batch).ok(200);
+    let response = post_batch(&server, "error", "permissive", &batch).ok(200);
 
-    assert_eq!((statuses(&answer), failures(&answer)), (vec![(1, "created")], vec![(0, "Segment not found")]));
+    assert_eq!((statuses(&response), failures(&response)), (vec![(1, "created")], vec![(0, "Segment not found")]));
 }
 
 #[test]
@@ -203,8 +203,8 @@ fn the_batch_paths_allow_only_post() {
     let server = TestServer::start();
     for path in [PATH, "/contacts/batch/get", "/contacts/batch/remove"] {
         for method in ["GET", "DELETE", "PATCH"] {
-            let answer = server.call(method, path, server.key(), &[], None);
-            answer.refused(405, "method_not_allowed", "Method is not allowed for the requested path.");
+            let response = server.call(method, path, server.key(), &[], None);
+            response.refused(405, "method_not_allowed", "Method is not allowed for the requested path.");
         }
     }
 }

@@ -55,8 +55,8 @@ fn a_batch_removes_at_most_1000_contacts() {
     let server = TestServer::start();
     let emails: Vec<String> = (0..1_001).map(|number| format!("c{number}@example.net")).collect();
     let batch: Value = emails[1..].iter().map(|email| json!({ "email": email })).collect();
-    let made = server.post("/contacts/batch", &batch).ok(200);
-    let ids: Vec<&Value> = made["data"].as_array().unwrap().iter().map(|row| &row["id"]).collect();
+    let created = server.post("/contacts/batch", &batch).ok(200);
+    let ids: Vec<&Value> = created["data"].as_array().unwrap().iter().map(|row| &row["id"]).collect();
 
     for field in ["emails", "ids"] {
         let too_many: Vec<Value> = vec![json!(emails[0]); 1_001];
@@ -64,9 +64,9 @@ fn a_batch_removes_at_most_1000_contacts() {
         let expected = format!("422 validation_error: Invalid `{field}` field: more than 1000 items");
         assert!(refused.starts_with(&expected), "{refused}");
     }
-    let answer = server.post(PATH, &json!({ "ids": ids })).ok(200);
+    let response = server.post(PATH, &json!({ "ids": ids })).ok(200);
 
-    let deleted: Vec<&Value> = answer["data"].as_array().unwrap().iter().map(|row| &row["contact"]).collect();
+    let deleted: Vec<&Value> = response["data"].as_array().unwrap().iter().map(|row| &row["contact"]).collect();
     assert_eq!(deleted, ids);
     assert_eq!(server.get("/contacts").ok(200)["data"], json!([]));
 }
@@ -74,9 +74,9 @@ fn a_batch_removes_at_most_1000_contacts() {
 #[test]
 fn an_invalid_item_is_reported_with_its_index_and_nothing_is_removed() {
     let server = TestServer::start();
-    let made = create(&server, "ada@example.net", &json!({}));
+    let created = create(&server, "ada@example.net", &json!({}));
     let before = audience_state(&server);
-    let (ids, emails) = (json!([made["id"]]), json!(["ada@example.net"]));
+    let (ids, emails) = (json!([created["id"]]), json!(["ada@example.net"]));
     let either = "422 validation_error: Give either `ids` or `emails`, an array of 1 to 1000.";
     for (body, refusal) in [
         (json!({}), either),
@@ -86,10 +86,10 @@ fn an_invalid_item_is_reported_with_its_index_and_nothing_is_removed() {
         (json!({ "ids": [], "emails": [] }), either),
         (json!({ "ids": [] }), "422 validation_error: Invalid `ids` field: the array is empty; 1 to 1000 items"),
         (json!({ "emails": [] }), "422 validation_error: Invalid `emails` field: the array is empty; 1 to 1000 items"),
-        (json!({ "ids": [made["id"], "x"] }), "422 validation_error: The `ids.1` must be a valid UUID."),
+        (json!({ "ids": [created["id"], "x"] }), "422 validation_error: The `ids.1` must be a valid UUID."),
         (json!({ "ids": ["ada@example.net"] }), "422 validation_error: The `ids.0` must be a valid UUID."),
-        (json!({ "ids": [made["id"], null] }), "422 validation_error: Invalid `ids[1]` field: invalid type: null"),
-        (json!({ "ids": made["id"] }), "422 validation_error: Invalid `ids` field: invalid type: string"),
+        (json!({ "ids": [created["id"], null] }), "422 validation_error: Invalid `ids[1]` field: invalid type: null"),
+        (json!({ "ids": created["id"] }), "422 validation_error: Invalid `ids` field: invalid type: string"),
         (json!({ "emails": ["ada@example.net", "x"] }), "422 validation_error: Invalid `emails.1` field: "),
         (json!({ "emails": ["Ada <ada@example.net>"] }), "422 validation_error: Invalid `emails.0` field: "),
         (json!({ "emails": emails, "erase": "true" }), "422 validation_error: Invalid `erase` field: invalid type"),
