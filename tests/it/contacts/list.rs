@@ -24,16 +24,16 @@ fn a_row_has_the_basic_fields_and_the_included_fields() {
     create(&server, "bob@example.net", &json!({}));
 
     let basic = server.get("/contacts").ok(200);
-    let whole = server.get("/contacts?include=properties,topics").ok(200);
+    let included = server.get("/contacts?include=properties,topics").ok(200);
 
-    assert_body!(json!({ "basic": basic, "whole": whole }));
+    assert_body!(json!({ "basic": basic, "whole": included }));
     assert_eq!(server.get("/contacts?include=").ok(200), basic);
     for query in ["topics,properties", "properties%2Ctopics", "properties,%20topics", "topics,properties,topics,"] {
-        assert_eq!(server.get(&format!("/contacts?include={query}")).ok(200), whole, "{query}");
+        assert_eq!(server.get(&format!("/contacts?include={query}")).ok(200), included, "{query}");
     }
     for (field, other) in [("properties", "topics"), ("topics", "properties")] {
         let row = &server.get(&format!("/contacts?include={field}")).ok(200)["data"][1];
-        assert_eq!(row[field], whole["data"][1][field]);
+        assert_eq!(row[field], included["data"][1][field]);
         assert!(row.get(other).is_none(), "{row}");
     }
 }
@@ -81,14 +81,14 @@ fn a_list_can_be_filtered_by_segment_and_paged() {
         let expected: Vec<String> = expected.iter().map(|number| format!("c{number}@example.net")).collect();
         let path = format!("/contacts?segment_id={segment}&include=properties");
 
-        let whole = server.get(&path).ok(200);
+        let included = server.get(&path).ok(200);
         let first = server.get(&format!("{path}&limit=2")).ok(200);
         let rest = server.get(&format!("{path}&limit=2&after={}", id(&first["data"][1]))).ok(200);
 
-        assert_eq!(emails(&whole), expected);
+        assert_eq!(emails(&included), expected);
         assert_eq!((emails(&first), &first["has_more"]), (vec![&*expected[0], &expected[1]], &json!(true)));
         assert_eq!((emails(&rest), &rest["has_more"]), (vec![&*expected[2]], &json!(false)));
-        assert_eq!(whole["data"][0]["properties"], json!({}));
+        assert_eq!(included["data"][0]["properties"], json!({}));
         let outside = server.get("/contacts/c5@example.net").ok(200);
         let refused = server.get(&format!("{path}&after={}", id(&outside))).refusal();
         assert!(refused.starts_with("422 validation_error: Invalid cursor."), "{refused}");

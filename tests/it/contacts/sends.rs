@@ -9,7 +9,7 @@ use crate::support::{TestServer, email};
 
 const SUPPRESSED: (u16, &str, &str) = (422, "all_recipients_suppressed", "All recipients are suppressed");
 
-/// Checks whether an email to the address under `topic` is accepted. An email without a topic always is.
+/// Checks whether an email to the address under `topic` is accepted. An email without a topic must be accepted.
 #[track_caller]
 fn assert_accepts(server: &TestServer, to: &str, topic: &str, expected: bool) {
     let response = server.post("/emails", &email(&json!({ "to": to, "topic_id": topic })));

@@ -99,8 +99,8 @@ fn a_reported_outcome_is_delivered_to_webhook_endpoints() {
     let page = server.poll(&path, "the deliveries", |page| page.json["data"].as_array().unwrap().len() == 2);
     let mut payloads: Vec<Value> = Vec::new();
     for delivery in page.json["data"].as_array().unwrap() {
-        let whole = server.get(&format!("{path}/{}", delivery["id"].as_str().unwrap())).ok(200);
-        payloads.push(whole["payload"].clone());
+        let detail = server.get(&format!("{path}/{}", delivery["id"].as_str().unwrap())).ok(200);
+        payloads.push(detail["payload"].clone());
     }
     let of_type = |name: &str| payloads.iter().find(|payload| payload["type"] == name).unwrap();
     assert_eq!(of_type(types[0])["data"]["email_id"], json!(id));

@@ -22,8 +22,8 @@ fn an_erasure_deletes_every_log_entry_with_the_address() {
     assert_eq!(logged(&server), ["POST /contacts 201", "GET /topics 200"]);
     let rows = server.get("/logs?limit=100").ok(200);
     for row in rows["data"].as_array().unwrap() {
-        let whole = server.get(&format!("/logs/{}", row["id"].as_str().unwrap())).ok(200);
-        assert!(!whole.to_string().to_lowercase().contains("ada@"), "{whole}");
+        let full_entry = server.get(&format!("/logs/{}", row["id"].as_str().unwrap())).ok(200);
+        assert!(!full_entry.to_string().to_lowercase().contains("ada@"), "{full_entry}");
     }
 }
 

@@ -20,11 +20,11 @@ fn a_row_has_the_request_and_the_entry_has_also_the_response() {
     let created = server.call("POST", "/topics", server.key(), &agent, Some(body.as_bytes()));
 
     let list = server.get("/logs?limit=1").ok(200);
-    let whole = entry(&server, &created);
+    let full_entry = entry(&server, &created);
 
-    assert_eq!((&list["object"], &list["data"][0]["id"]), (&json!("list"), &whole["id"]));
-    assert_eq!(whole["response_body"], created.json);
-    assert_body!(json!([without_duration(list["data"][0].clone()), without_duration(whole)]));
+    assert_eq!((&list["object"], &list["data"][0]["id"]), (&json!("list"), &full_entry["id"]));
+    assert_eq!(full_entry["response_body"], created.json);
+    assert_body!(json!([without_duration(list["data"][0].clone()), without_duration(full_entry)]));
 }
 
 #[test]

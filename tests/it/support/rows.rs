@@ -121,7 +121,7 @@ impl TestServer {
         self.write(move |tx| tx.put(&TOPIC_CHOICES, &(team, contact, topic), &TopicChoiceRow { subscription }));
     }
 
-    /// Returns the number of email rows of the team, including deleted emails.
+    /// Returns the number of email rows of the team, including deleted emails that are not removed yet.
     pub(crate) fn stored_emails(&self) -> usize {
         let team = self.team();
         self.read(|tx| {
@@ -134,7 +134,7 @@ impl TestServer {
         })
     }
 
-    /// Returns the types of the events recorded for an email. Also works for a deleted email.
+    /// Returns the types of the events recorded for an email, even if the email is deleted.
     pub(crate) fn recorded_events(&self, email: &str) -> Vec<&'static str> {
         let id = EmailId::parse(email).expect("an id");
         self.read(|tx| ringmail::events::of_email(tx, id)).iter().map(|event| event.kind.as_str()).collect()

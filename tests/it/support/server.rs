@@ -230,7 +230,7 @@ impl TestServer {
         self.poll(&format!("/emails/{id}/attachments"), "the purge", |response| response.status == 410);
     }
 
-    /// Waits until an event is recorded for an email. Also works for a deleted email.
+    /// Waits until an event is recorded for an email, even if the email is deleted.
     #[track_caller]
     pub(crate) fn wait_for_recorded_event(&self, id: &str, event: &str) {
         retry_until_ok(event, || {

@@ -53,25 +53,25 @@ fn redact_text(text: &str, ids: &mut Vec<String>) -> String {
     if text.starts_with("whsec_") {
         return "[secret]".to_owned();
     }
-    let mut shown = String::new();
+    let mut redacted_text = String::new();
     let mut rest = text;
-    while let Some(at) = (0..rest.len()).find(|at| rest.get(*at..at + 36).is_some_and(is_id)) {
-        let (before, from) = rest.split_at(at);
+    while let Some(position) = (0..rest.len()).find(|position| rest.get(*position..position + 36).is_some_and(is_id)) {
+        let (before, from) = rest.split_at(position);
         let (id, after) = from.split_at(36);
         let number = ids.iter().position(|known| known == id).unwrap_or_else(|| {
             ids.push(id.to_owned());
             ids.len() - 1
         });
-        shown.push_str(before);
-        shown.push_str(&format!("[id {}]", number + 1));
+        redacted_text.push_str(before);
+        redacted_text.push_str(&format!("[id {}]", number + 1));
         rest = after;
     }
-    shown.push_str(rest);
-    shown
+    redacted_text.push_str(rest);
+    redacted_text
 }
 
 fn is_id(text: &str) -> bool {
-    text.bytes().enumerate().all(|(at, byte)| match at {
+    text.bytes().enumerate().all(|(position, byte)| match position {
         8 | 13 | 18 | 23 => byte == b'-',
         14 => byte == b'7',
         _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
@@ -81,7 +81,7 @@ fn is_id(text: &str) -> bool {
 /// Returns whether `text` is a time in the format of the API: UTC with milliseconds.
 fn is_time(text: &str) -> bool {
     text.len() == 24
-        && text.bytes().enumerate().all(|(at, byte)| match at {
+        && text.bytes().enumerate().all(|(position, byte)| match position {
             4 | 7 => byte == b'-',
             10 => byte == b'T',
             13 | 16 => byte == b':',

@@ -47,12 +47,12 @@ fn the_included_fields_are_returned() {
     create(&server, "ada@example.net", &fields);
     let request = |include: Value| json!({ "contacts": [{ "email": "ada@example.net" }], "include": include });
 
-    let whole = server.post(PATH, &request(json!(["topics", "properties"]))).ok(200);
+    let included = server.post(PATH, &request(json!(["topics", "properties"]))).ok(200);
 
-    assert_eq!(whole["data"], server.get("/contacts?include=properties,topics").ok(200)["data"]);
+    assert_eq!(included["data"], server.get("/contacts?include=properties,topics").ok(200)["data"]);
     assert_eq!(server.post(PATH, &request(json!([]))).ok(200)["data"], server.get("/contacts").ok(200)["data"]);
     assert_eq!(server.post(PATH, &request(json!(null))).ok(200)["data"], server.get("/contacts").ok(200)["data"]);
-    assert_body!(whole);
+    assert_body!(included);
 }
 
 #[test]
