@@ -119,6 +119,5 @@ fn event_types(email: &Value) -> Vec<&str> {
 /// Returns the address and status of each recipient.
 fn statuses(email: &Value) -> Vec<(&str, &str)> {
     let recipients = email["recipients"].as_array().unwrap();
-    let status = |row: &'_ Value| (row["email"].as_str().unwrap(), row["last_event"].as_str().unwrap());
-    recipients.iter().map(status).collect()
+    recipients.iter().map(|row| (row["email"].as_str().unwrap(), row["last_event"].as_str().unwrap())).collect()
 }
