@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringmail::address::{DomainName, EmailAddress, Mailbox};
+use ringmail::base::address::{DomainName, EmailAddress, Mailbox};
 
 fuzz_target!(|text: &str| {
     if let Ok(domain) = DomainName::parse(text) {

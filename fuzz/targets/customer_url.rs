@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringmail::outgoing::{CustomerUrl, Policy};
+use ringmail::http_client::{CustomerUrl, UrlPolicy};
 
 fuzz_target!(|text: &str| {
     for plain_http in [false, true] {
-        let policy = Policy { plain_http, ..Policy::default() };
+        let policy = Policy { plain_http, ..UrlPolicy::default() };
         let Ok(url) = CustomerUrl::parse(text, &policy) else { continue };
         assert_eq!(url.to_string(), text);
         assert_eq!(CustomerUrl::parse(&url.to_string(), &policy), Ok(url.clone()));

@@ -3,13 +3,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringmail::delivery::smtp::{Phase, classify, parse_reply};
+use ringmail::delivery::smtp::{SmtpPhase, classify, parse_reply};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok((reply, used)) = parse_reply(bytes) else { return };
 
     assert!(used <= bytes.len());
-    for phase in [Phase::Greeting, Phase::Ehlo, Phase::Mail, Phase::Rcpt, Phase::Data, Phase::Body] {
+    for phase in [SmtpPhase::Greeting, SmtpPhase::Ehlo, SmtpPhase::Mail, SmtpPhase::Rcpt, SmtpPhase::Data, SmtpPhase::Body] {
         let _ = classify(phase, &reply, "mx.example.net");
     }
 });

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringmail::ingest::{Outcome, parse_report};
+use ringmail::ingest::{ReportedOutcome, parse_report};
 
 fuzz_target!(|message: &[u8]| {
     let Some(report) = parse_report(message) else { return };
@@ -14,10 +14,10 @@ fuzz_target!(|message: &[u8]| {
         assert!(finding.recipients.len() <= 2);
         assert!(finding.recipients.iter().all(|address| address.len() <= 320 && address.contains('@')));
         let said = match &finding.outcome {
-            Outcome::Delivered { reply } | Outcome::Delayed { reply } => reply.iter().collect(),
-            Outcome::Bounced { bounce, suppresses: _ } => bounce.diagnostic.iter().collect(),
-            Outcome::Failed { reason: _, diagnostic } => diagnostic.iter().collect(),
-            Outcome::Complained { feedback_type } => feedback_type.iter().collect::<Vec<_>>(),
+            ReportedOutcome::Delivered { reply } | ReportedOutcome::Delayed { reply } => reply.iter().collect(),
+            ReportedOutcome::Bounced { bounce, suppresses: _ } => bounce.diagnostic.iter().collect(),
+            ReportedOutcome::Failed { reason: _, diagnostic } => diagnostic.iter().collect(),
+            ReportedOutcome::Complained { feedback_type } => feedback_type.iter().collect::<Vec<_>>(),
         };
         for text in said {
             assert!(text.chars().count() <= 1_000 && !text.chars().any(char::is_control));

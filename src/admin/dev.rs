@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::services::Services;
+use super::services::AdminServices;
 use crate::api_keys::{CreateKeyError, NewKey, Permission, TOKEN_PREFIX, Token};
 use crate::config::DevSetup;
 use crate::domains::CreateDomainError;
@@ -58,7 +58,7 @@ impl From<StoreError> for PrepareError {
 ///
 /// # Errors
 /// [`PrepareError`].
-pub async fn prepare(services: &Services, setup: &DevSetup) -> Result<DevReady, PrepareError> {
+pub async fn prepare(services: &AdminServices, setup: &DevSetup) -> Result<DevReady, PrepareError> {
     let DevSetup { api_key, domains } = setup;
     let team = teams::ensure_any(&services.context).await?.id;
     for domain in domains {

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 
-use super::services::Services;
+use super::services::AdminServices;
 use crate::api_keys::ApiKeys;
-use crate::clock::Clock;
+use crate::base::clock::Clock;
 use crate::config::Config;
 use crate::context::Context;
-use crate::delivery::QueueBell;
+use crate::delivery::QueueNotifier;
 use crate::dns::Resolver;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency};
 use crate::preferences::Links;
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
-use crate::webhooks::{WebhookBell, Webhooks};
+use crate::webhooks::{DispatchNotifier, Webhooks};
 
 /// Why a store cannot be opened for a verb.
 #[derive(Debug)]
@@ -30,12 +30,12 @@ pub(super) enum DirectError {
 
 /// An opened store with everything that requests are answered from. Nothing is delivered and
 /// nothing checked in the background: the next server finds in the store whatever is left to do.
-pub(super) struct Direct {
-    pub(super) services: Services,
+pub(super) struct DirectStore {
+    pub(super) services: AdminServices,
     tasks: TaskTracker,
 }
 
-impl Direct {
+impl DirectStore {
     /// Opens the store of a data directory. Blocks.
     ///
     /// # Errors
@@ -61,9 +61,9 @@ impl Direct {
             Domains::new(context.clone(), resolver, config.domain_settings(config.listen), Arc::clone(&api_keys));
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let links = Links::new(context.keyring.clone(), config.link_settings(config.listen));
-        let emails = Emails::new(context.clone(), QueueBell::default(), idempotency, tasks.clone(), links);
-        let webhooks = Webhooks::new(context.clone(), WebhookBell::default(), config.webhooks.policy.clone());
-        let services = Services {
+        let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, tasks.clone(), links);
+        let webhooks = Webhooks::new(context.clone(), DispatchNotifier::default(), config.webhooks.policy.clone());
+        let services = AdminServices {
             context,
             kind,
             api: None,

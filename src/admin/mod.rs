@@ -7,7 +7,7 @@
 //!
 //! Reading order: `request.rs` and `response.rs` (the two enums), `services.rs` (what requests are
 //! answered from), `execute/` (one file per noun), `socket.rs` (the server's end), `tail.rs` (the
-//! one answer that goes on), `door.rs` and
+//! one answer that goes on), `client.rs` and
 //! `direct.rs` (the verb's end), `dev.rs` (what a development instance has ready).
 //!
 //! Invariants: the socket answers its own user and root alone; a line is bounded, every wait has
@@ -17,20 +17,20 @@
 pub mod request;
 pub mod response;
 
+mod client;
 mod dev;
 mod direct;
-mod door;
 mod execute;
 mod services;
 mod socket;
 mod tail;
 
+pub use client::{AdminClient, AdminClientError};
 pub use dev::{DevReady, PrepareError, prepare};
-pub use door::{Door, DoorError};
 pub use execute::execute;
 pub use request::Request;
-pub use response::{Reason, Response};
-pub use services::Services;
+pub use response::{AdminErrorKind, Response};
+pub use services::AdminServices;
 pub use socket::{AdminListener, serve};
 
 use std::time::Duration;

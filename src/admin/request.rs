@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::api_keys::Permission;
-use crate::contacts::import::{Existing, ImportItem, Run};
-use crate::id::{ApiKeyId, ContactId, DomainId, EmailId, SegmentId, TopicId, UserId, WebhookId};
+use crate::base::id::{ApiKeyId, ContactId, DomainId, EmailId, SegmentId, TopicId, UserId, WebhookId};
+use crate::contacts::import::{ExistingContacts, ImportItem, RunMode};
 use crate::preferences::ThemeTexts;
 use crate::users::Role;
 
@@ -208,9 +208,9 @@ pub enum Request {
     ImportContacts {
         team: Option<String>,
         /// What happens to those that are there already.
-        existing: Existing,
+        existing: ExistingContacts,
         /// Whether anything is written.
-        run: Run,
+        run: RunMode,
         /// Segments that every contact is added to.
         segments: Vec<SegmentId>,
         /// Topics that every contact is opted in to, unless it has opted out.

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::id::{ApiKeyId, DomainId, EmailId, EventId, TeamId, UserId, WebhookDeliveryId, WebhookId};
 use crate::contacts::export::ExportPage;
-use crate::contacts::import::{Outcome as ImportOutcome, Property};
-use crate::id::{ApiKeyId, DomainId, EmailId, EventId, TeamId, UserId, WebhookDeliveryId, WebhookId};
+use crate::contacts::import::{ImportOutcome, Property};
 use crate::preferences::ThemeTexts;
 
 /// A response.
@@ -56,7 +56,7 @@ pub enum Response {
     /// Events that came faster than they were read, or that an erasure came before.
     Missed(MissedView),
     /// Nothing was done.
-    Refused(Refusal),
+    Refused(AdminError),
 }
 
 /// A page of rows.
@@ -70,9 +70,9 @@ pub struct Rows<T> {
 
 /// Why nothing was done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Refusal {
+pub struct AdminError {
     /// The class, which decides the exit code.
-    pub reason: Reason,
+    pub reason: AdminErrorKind,
     /// A sentence for people.
     pub message: String,
 }
@@ -80,7 +80,7 @@ pub struct Refusal {
 /// The class of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum AdminErrorKind {
     /// The request breaks a rule.
     Invalid,
     /// What it names is not there.
@@ -91,26 +91,26 @@ pub enum Reason {
     Failed,
 }
 
-impl Refusal {
+impl AdminError {
     /// Returns a refusal of that class.
-    pub(super) fn new(reason: Reason, message: impl Into<String>) -> Self {
+    pub(super) fn new(reason: AdminErrorKind, message: impl Into<String>) -> Self {
         Self { reason, message: message.into() }
     }
 
     pub(super) fn invalid(message: impl Into<String>) -> Self {
-        Self::new(Reason::Invalid, message)
+        Self::new(AdminErrorKind::Invalid, message)
     }
 
     pub(super) fn not_found(message: impl Into<String>) -> Self {
-        Self::new(Reason::NotFound, message)
+        Self::new(AdminErrorKind::NotFound, message)
     }
 
     pub(super) fn conflict(message: impl Into<String>) -> Self {
-        Self::new(Reason::Conflict, message)
+        Self::new(AdminErrorKind::Conflict, message)
     }
 
     pub(super) fn failed(message: impl Into<String>) -> Self {
-        Self::new(Reason::Failed, message)
+        Self::new(AdminErrorKind::Failed, message)
     }
 }
 
@@ -169,15 +169,15 @@ pub struct DomainView {
     pub checked_at: Option<String>,
     /// The records that sending needs; none in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub records: Vec<RecordView>,
+    pub records: Vec<DnsRecordView>,
     /// The records that are advice; none in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recommended_records: Vec<RecordView>,
+    pub recommended_records: Vec<DnsRecordView>,
 }
 
 /// A DNS record of a domain.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RecordView {
+pub struct DnsRecordView {
     pub record: String,
     pub name: String,
     #[serde(rename = "type")]
@@ -270,13 +270,13 @@ pub struct EmailView {
 pub struct RecipientView {
     pub email: String,
     pub last_event: String,
-    pub outcome: Outcome,
+    pub outcome: RecipientOutcome,
 }
 
 /// How the delivery to a recipient stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RecipientOutcome {
     /// It is waiting or under way.
     Open,
     /// The recipient's server took it.

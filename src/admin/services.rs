@@ -6,17 +6,17 @@ use crate::api_keys::ApiKeys;
 use crate::context::Context;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails};
-use crate::store::Kind;
+use crate::store::StoreKind;
 use crate::webhooks::Webhooks;
 
 /// The use cases that requests reach. Wired by `app.rs` for a running server and by the verb's own
 /// end where there is none.
 #[derive(Clone)]
-pub struct Services {
+pub struct AdminServices {
     /// The store, the time and the ids.
     pub context: Context,
     /// Which command's store it is.
-    pub kind: Kind,
+    pub kind: StoreKind,
     /// The address of the API on this machine; none where no server runs.
     pub api: Option<String>,
     /// API keys.

@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::request::Request;
-use super::response::{Refusal, Response};
-use super::services::Services;
+use super::response::{AdminError, Response};
+use super::services::AdminServices;
 use super::{LINE_BYTES_MAX, REQUEST_TIMEOUT, SOCKET_NAME, execute, tail};
 
 /// Conversations at once. A person types one verb at a time; a script that starts more waits.
@@ -124,7 +124,7 @@ pub(super) fn short_path(path: &Path) -> io::Result<(PathBuf, Option<fs::File>)>
 }
 
 /// Answers requests until `stop`; then finishes those it has begun.
-pub async fn serve(listener: AdminListener, services: Services, stop: CancellationToken) {
+pub async fn serve(listener: AdminListener, services: AdminServices, stop: CancellationToken) {
     let mut conversations = JoinSet::new();
     let tails = Arc::new(Semaphore::new(TAILS_MAX));
     loop {
@@ -152,7 +152,7 @@ pub async fn serve(listener: AdminListener, services: Services, stop: Cancellati
 
 /// What a conversation is answered from.
 struct Asked {
-    services: Services,
+    services: AdminServices,
     tails: Arc<Semaphore>,
     stop: CancellationToken,
 }
@@ -162,7 +162,7 @@ async fn converse(stream: UnixStream, owner_uid: u32, asked: Asked) {
     let allowed = stream.peer_cred().is_ok_and(|peer| may_ask(peer.uid(), owner_uid));
     let mut stream = BufReader::new(stream);
     if !allowed {
-        let refusal = Refusal::failed("this server answers the user it runs as, and root");
+        let refusal = AdminError::failed("this server answers the user it runs as, and root");
         // Whoever hung up before the refusal has understood it.
         let _ = write_line(stream.get_mut(), &Response::Refused(refusal)).await;
         return;
@@ -184,7 +184,7 @@ async fn converse(stream: UnixStream, owner_uid: u32, asked: Asked) {
             Ok(Request::Tail { team, types }) => {
                 let Ok(_permit) = tails.try_acquire() else {
                     let sentence = format!("{TAILS_MAX} others watch events already; end one of them first");
-                    let _ = write_line(stream.get_mut(), &Response::Refused(Refusal::failed(sentence))).await;
+                    let _ = write_line(stream.get_mut(), &Response::Refused(AdminError::failed(sentence))).await;
                     return;
                 };
                 match execute::watch(&services, team, &types).await {
@@ -207,16 +207,18 @@ const fn may_ask(peer_uid: u32, owner_uid: u32) -> bool {
     peer_uid == owner_uid || peer_uid == ROOT_UID
 }
 
-fn parse(line: &[u8]) -> Result<Request, Refusal> {
+fn parse(line: &[u8]) -> Result<Request, AdminError> {
     serde_json::from_slice(line).map_err(|error| {
-        Refusal::failed(format!("the running server does not know this request ({error}); is it of another version?"))
+        AdminError::failed(format!(
+            "the running server does not know this request ({error}); is it of another version?"
+        ))
     })
 }
 
-async fn answer(services: &Services, request: Request) -> Response {
+async fn answer(services: &AdminServices, request: Request) -> Response {
     timeout(REQUEST_TIMEOUT, execute(services, request)).await.unwrap_or_else(|_| {
         let seconds = REQUEST_TIMEOUT.as_secs();
-        Response::Refused(Refusal::failed(format!("the server did not finish the request within {seconds} seconds")))
+        Response::Refused(AdminError::failed(format!("the server did not finish the request within {seconds} seconds")))
     })
 }
 

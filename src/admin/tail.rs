@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::response::{LiveEventView, MissedView, Response};
-use crate::live::{Seen, Watch};
+use crate::live::{EventStream, StreamItem};
 
 /// Shows what happens until `stop`.
-pub(super) async fn show(stream: BufReader<UnixStream>, watch: Watch, stop: &CancellationToken) {
+pub(super) async fn show(stream: BufReader<UnixStream>, watch: EventStream, stop: &CancellationToken) {
     // A watch is the last request of its conversation: nothing that follows it is read.
     let (reading, writing) = stream.into_inner().into_split();
     tokio::select! {
@@ -29,14 +29,14 @@ pub(super) async fn show(stream: BufReader<UnixStream>, watch: Watch, stop: &Can
     }
 }
 
-async fn write(mut writing: OwnedWriteHalf, mut watch: Watch) -> io::Result<()> {
+async fn write(mut writing: OwnedWriteHalf, mut watch: EventStream) -> io::Result<()> {
     put(&mut writing, &Response::Watching).await?;
     while let Some(seen) = watch.next().await {
         let response = match seen {
-            Seen::Event(event) => Response::Event(LiveEventView { id: event.id, body: event.body.to_string() }),
-            Seen::Missed(count) => Response::Missed(MissedView { count }),
+            StreamItem::Event(event) => Response::Event(LiveEventView { id: event.id, body: event.body.to_string() }),
+            StreamItem::Missed(count) => Response::Missed(MissedView { count }),
         };
-        watch.meanwhile(put(&mut writing, &response)).await?;
+        watch.buffer_while(put(&mut writing, &response)).await?;
     }
     Ok(())
 }

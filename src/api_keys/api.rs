@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::{ApiKeys, CreateKeyError};
 use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, Permission};
-use crate::clock::to_iso;
+use crate::base::clock::to_iso;
+use crate::base::id::{ApiKeyId, Id, resource};
 use crate::http::{ApiError, ApiResult, Body, Created, JsonBody, List, ListQuery, PathId, State};
-use crate::id::{ApiKeyId, Id, resource};
 
 /// A key to make.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::model::Caller;
 use super::store::ApiKeyRow;
-use crate::id::{ApiKeyId, TeamId};
+use crate::base::id::{ApiKeyId, TeamId};
 
 /// By the first half of the token's hash; the whole is compared in constant time.
 #[derive(Default)]

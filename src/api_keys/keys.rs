@@ -9,14 +9,15 @@ use tokio_util::task::TaskTracker;
 use super::cache::Cache;
 use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, TOKEN_PREFIX, Token};
 use super::store::{ApiKeyRow, ApiKeyUseRow};
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{ApiKeyId, DomainId, Id, TeamId};
+use crate::base::one_line::one_line;
+use crate::base::random;
 use crate::context::Context;
-use crate::id::{ApiKeyId, DomainId, Id, TeamId};
-use crate::one_line::one_line;
+use crate::domains;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::tables::{API_KEY_USES, API_KEYS};
 use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
-use crate::{domains, random};
+use crate::tables::{API_KEY_USES, API_KEYS};
 
 /// Uses within one minute count as one, so that a busy key writes a row a minute.
 const USE_RESOLUTION_MS: i64 = 60_000;

@@ -2,8 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::clock::TimestampMs;
-use crate::id::{ApiKeyId, DomainId, TeamId};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{ApiKeyId, DomainId, TeamId};
 
 /// What every token begins with.
 pub const TOKEN_PREFIX: &str = "rm_";

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{ApiKey, Permission};
-use crate::clock::TimestampMs;
-use crate::id::{ApiKeyId, DomainId, TeamId};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{ApiKeyId, DomainId, TeamId};
 use crate::store::Row;
 
 /// A key on disk.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Parts;
-use crate::clock::DAY_MS;
+use crate::base::clock::DAY_MS;
 use crate::erasure::Erasures;
 use crate::notices::NoticeWorker;
 use crate::workers::{Supervisor, every};
@@ -38,8 +38,8 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
             idempotency.load().await?;
             every(RETENTION_EVERY, stop, || async {
                 idempotency.purge().await?;
-                delivery::forget_old(&context).await?;
-                contacts::forget_choices(&context).await?;
+                delivery::purge(&context).await?;
+                contacts::purge_deleted_topic_choices(&context).await?;
                 logs::purge(&context, context.now_ms() - i64::from(log_days) * DAY_MS).await?;
                 ingest::purge(&context).await?;
                 retention.apply(&context).await
@@ -62,7 +62,7 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
     let erasures = Arc::new(Erasures::new(parts.context.clone(), parts.log.unwritten()));
     workers.start("erasure", move |stop| {
         let erasures = Arc::clone(&erasures);
-        async move { every(ERASURES_EVERY, stop, || erasures.advance()).await }
+        async move { every(ERASURES_EVERY, stop, || erasures.run_round()).await }
     });
     let keys = Arc::clone(&parts.services.api_keys);
     workers.start("api key uses", move |stop| {

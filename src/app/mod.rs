@@ -10,6 +10,8 @@
 mod background;
 mod error;
 mod listening;
+mod router;
+mod services;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,35 +23,38 @@ use tokio_util::task::TaskTracker;
 use tracing::info;
 
 pub use error::{ServeError, StartError};
+pub use router::openapi_json;
 
 use background::start_workers;
 use listening::{bind_http, resolver};
+use services::HttpServices;
 
-use crate::address::Mailbox as Sender;
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
-use crate::clock::Clock;
+use crate::base::address::Mailbox as Sender;
+use crate::base::clock::Clock;
 use crate::config::{Config, WebhookConfig};
 use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
 use crate::context::Context;
 use crate::dashboard::Hosts;
-use crate::delivery::capture::{CaptureListener, Mailbox};
-use crate::delivery::{Engine, QueueBell};
+use crate::delivery::capture::{CaptureListener, CaptureMailbox};
+use crate::delivery::{Engine, QueueNotifier};
 use crate::dns::Resolver;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
-use crate::http::{self, BodyLimits, ConnectionLimits, Cors, RateLimiter};
+use crate::http::{BodyLimits, ConnectionLimits, Cors, OpenApiJson, QueryParameters, RateLimiter};
 use crate::ingest::Ingest;
-use crate::live::Live;
+use crate::live::EventStreams;
 use crate::logs::{Logs, RequestLog};
 use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
 use crate::store::{OpenOptions, open_in_time};
 use crate::suppressions::Suppressions;
 use crate::topics::Topics;
-use crate::webhooks::{Dispatcher, WebhookBell, Webhooks};
-use crate::{outgoing, teams, usage};
+use crate::usage::Usage;
+use crate::webhooks::{DispatchNotifier, WebhookDispatcher, Webhooks};
+use crate::{http_client, teams};
 
 /// Bytes of a request body that carries no emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
@@ -61,7 +66,7 @@ pub struct App {
     http: TcpAcceptor,
     address: SocketAddr,
     admin: AdminListener,
-    capture: (CaptureListener, Arc<Mailbox>),
+    capture: (CaptureListener, Arc<CaptureMailbox>),
     capture_address: SocketAddr,
     parts: Parts,
     service: salvo::Service,
@@ -70,19 +75,19 @@ pub struct App {
 /// What outlives the listeners.
 struct Parts {
     context: Context,
-    services: admin::Services,
+    services: admin::AdminServices,
     idempotency: Arc<Idempotency>,
     engine: Arc<Engine>,
-    bell: QueueBell,
+    queue_notifier: QueueNotifier,
     segments: Arc<Segments>,
-    dispatcher: Arc<Dispatcher>,
+    dispatcher: Arc<WebhookDispatcher>,
     webhooks: Arc<Webhooks>,
     log: Arc<RequestLog>,
     log_days: u32,
     system_from: Option<Sender>,
     retention: Retention,
     requests: TaskTracker,
-    live: Arc<Live>,
+    live: Arc<EventStreams>,
 }
 
 impl App {
@@ -93,7 +98,7 @@ impl App {
     pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
         // The addresses come first: one that is taken leaves no new store behind.
         let (http, address) = bind_http(config.listen)?;
-        let capture = Mailbox::bind(config.capture_smtp).await.map_err(|error| StartError::Listen {
+        let capture = CaptureMailbox::bind(config.capture_smtp).await.map_err(|error| StartError::Listen {
             address: config.capture_smtp,
             flag: "--capture-smtp",
             error,
@@ -109,12 +114,12 @@ impl App {
         let context = Context::new(store, clock, keyring);
         teams::ensure_any(&context).await?;
 
-        let mailbox = Arc::new(Mailbox::new(context.clone()));
+        let mailbox = Arc::new(CaptureMailbox::new(context.clone()));
         let admin =
             AdminListener::bind(&config.data_dir, config.runtime_dir.as_deref()).map_err(StartError::AdminSocket)?;
 
         let resolver = resolver(&config)?;
-        let bell = QueueBell::default();
+        let bell = QueueNotifier::default();
         let links = Links::new(context.keyring.clone(), config.link_settings(address));
         let settings = config.delivery_settings(&resolver, capture_address, links.clone());
         let engine = Engine::new(context.clone(), settings, bell.clone());
@@ -127,39 +132,43 @@ impl App {
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
         let segments = Arc::new(Segments::new(context.clone()));
-        let webhook_bell = WebhookBell::default();
+        let webhook_bell = DispatchNotifier::default();
         let WebhookConfig { dispatch, policy } = config.webhooks.clone();
         let webhooks = Arc::new(Webhooks::new(context.clone(), webhook_bell.clone(), policy.clone()));
-        let client = outgoing::Client::new(Resolver::clone(&resolver), policy, outgoing::Timings::default())
+        let client = http_client::Client::new(Resolver::clone(&resolver), policy, http_client::HttpTimeouts::default())
             .map_err(StartError::Tls)?;
-        let dispatcher = Arc::new(Dispatcher::new(context.clone(), webhook_bell, client, dispatch));
+        let dispatcher = Arc::new(WebhookDispatcher::new(context.clone(), webhook_bell, client, dispatch));
         let log = RequestLog::new(context.clone(), config.request_log, requests.clone());
-        let live = Arc::new(Live::new(context.announcer.clone(), requests.clone()));
+        let live = Arc::new(EventStreams::new(context.event_bus.clone(), requests.clone()));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
-        let limiter = Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone()));
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
-        let services = http::Services::default()
-            .with(Arc::clone(&emails))
-            .with(Arc::clone(&api_keys))
-            .with(Arc::clone(&domains))
-            .with(Arc::new(ContactProperties::new(context.clone())))
-            .with(Arc::clone(&segments))
-            .with(Arc::clone(&webhooks))
-            .with(Arc::new(Topics::new(context.clone())))
-            .with(Arc::new(Contacts::new(context.clone())))
-            .with(Arc::new(Preferences::new(context.clone(), links.clone())))
-            .with(Arc::new(Suppressions::new(context.clone())))
-            .with(Arc::new(Logs::new(context.clone(), Arc::clone(&log))))
-            .with(Arc::clone(&log))
-            .with(Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())))
-            .with(Arc::new(usage::Usage::new(context.clone(), config.dashboard_url(address))))
-            .with(Arc::clone(&live))
-            .with(Arc::new(email_limits))
-            .with(Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)))
-            .with(Arc::new(body_limits));
+        let openapi = router::openapi_document();
+        let services = Arc::new(HttpServices {
+            api_keys: Arc::clone(&api_keys),
+            body_limits: Arc::new(body_limits),
+            contact_properties: Arc::new(ContactProperties::new(context.clone())),
+            contacts: Arc::new(Contacts::new(context.clone())),
+            dashboard_hosts: Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)),
+            domains: Arc::clone(&domains),
+            email_limits: Arc::new(email_limits),
+            emails: Arc::clone(&emails),
+            event_streams: Arc::clone(&live),
+            ingest: Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())),
+            logs: Arc::new(Logs::new(context.clone(), Arc::clone(&log))),
+            openapi: Arc::new(OpenApiJson::new(&openapi)),
+            preferences: Arc::new(Preferences::new(context.clone(), links.clone())),
+            query_parameters: Arc::new(QueryParameters::of(&openapi)),
+            rate_limiter: Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone())),
+            request_log: Arc::clone(&log),
+            segments: Arc::clone(&segments),
+            suppressions: Arc::new(Suppressions::new(context.clone())),
+            topics: Arc::new(Topics::new(context.clone())),
+            usage: Arc::new(Usage::new(context.clone(), config.dashboard_url(address))),
+            webhooks: Arc::clone(&webhooks),
+        });
         let cors = Cors::parse(&config.cors_origins.join(","));
-        let service = http::router::service(services, limiter, context.ids.clone(), cors);
-        let services = admin::Services {
+        let service = router::service(services, context.ids.clone(), cors);
+        let services = admin::AdminServices {
             context: context.clone(),
             kind: config.purpose.kind(),
             api: Some(crate::config::local_url(address)),
@@ -180,7 +189,7 @@ impl App {
             services,
             idempotency,
             engine,
-            bell,
+            queue_notifier: bell,
             segments,
             webhooks,
             dispatcher,
@@ -205,13 +214,13 @@ impl App {
     }
 
     /// Returns what the command line's requests are answered from.
-    pub fn services(&self) -> &admin::Services {
+    pub fn services(&self) -> &admin::AdminServices {
         &self.parts.services
     }
 
     /// Returns what wakes the delivery engine after the time has been turned by hand.
-    pub fn bell(&self) -> QueueBell {
-        self.parts.bell.clone()
+    pub fn queue_notifier(&self) -> QueueNotifier {
+        self.parts.queue_notifier.clone()
     }
 
     /// Serves until `stop`, then stops in order.
@@ -225,7 +234,7 @@ impl App {
         let listeners = CancellationToken::new();
         let tasks = TaskTracker::new();
         let (capture, mailbox) = capture;
-        tasks.spawn(Mailbox::serve(capture, mailbox, listeners.clone()));
+        tasks.spawn(CaptureMailbox::serve(capture, mailbox, listeners.clone()));
         tasks.spawn(admin::serve(admin, parts.services.clone(), listeners.clone()));
 
         let server = ConnectionLimits::default().server(http);

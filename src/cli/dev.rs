@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::output::Output;
 use super::server::{self, Menu, Ready};
-use crate::config::{Config, Delivery, DevSettings, Purpose, Queue, Settings, local_url};
+use crate::config::{Config, DeliveryConfig, DevSettings, Purpose, QueueConfig, Settings, local_url};
 
 /// The domain of the example where no domain was asked for.
 const EXAMPLE_DOMAIN: &str = "example.com";
@@ -71,10 +71,12 @@ fn menu(config: &Config, ready: Ready) -> Menu {
 
 const fn words(config: &Config) -> &'static str {
     match (config.queue, &config.delivery) {
-        (Queue::Hold, _) => "For development: emails are accepted and wait in the queue.",
-        (Queue::Run, Delivery::Capture) => {
+        (QueueConfig::Hold, _) => "For development: emails are accepted and wait in the queue.",
+        (QueueConfig::Run, DeliveryConfig::Capture) => {
             "For development: emails are kept in the built-in mailbox, and nothing leaves this machine."
         }
-        (Queue::Run, Delivery::Direct | Delivery::Relay(_)) => "For development: emails ARE DELIVERED.",
+        (QueueConfig::Run, DeliveryConfig::Direct | DeliveryConfig::Relay(_)) => {
+            "For development: emails ARE DELIVERED."
+        }
     }
 }

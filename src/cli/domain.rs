@@ -6,11 +6,11 @@ use clap::{Args, Subcommand};
 
 use super::failure::Failure;
 use super::output::{Output, table};
-use super::place::{PlaceArgs, TeamArgs, ask, unexpected};
+use super::store_args::{StoreArgs, TeamArgs, ask, unexpected};
 use crate::admin::request::DomainTrust;
-use crate::admin::response::{DomainView, RecordView};
-use crate::admin::{Door, Request, Response};
-use crate::clock::monotonic;
+use crate::admin::response::{DnsRecordView, DomainView};
+use crate::admin::{AdminClient, Request, Response};
+use crate::base::clock::monotonic;
 use crate::config;
 use crate::domains::DomainStatus;
 
@@ -97,7 +97,7 @@ pub(super) async fn run(verb: DomainVerb, output: Output) -> Result<(), Failure>
 }
 
 /// Asks for a domain whose records are about to be printed.
-async fn shown(place: PlaceArgs, request: Request) -> Result<DomainView, Failure> {
+async fn shown(place: StoreArgs, request: Request) -> Result<DomainView, Failure> {
     let mut door = place.open().await?;
     let response = ask(&mut door, request).await;
     if response.is_ok() && !door.is_running() {
@@ -169,7 +169,7 @@ fn is_verified(domain: &DomainView) -> bool {
 
 /// Waits for a look at the records that is later than what was known; none when it takes too long.
 async fn settled(
-    door: &mut Door,
+    door: &mut AdminClient,
     show: &Request,
     before: &DomainView,
     wait: Duration,
@@ -200,9 +200,9 @@ fn text(domain: &DomainView) -> String {
     text
 }
 
-fn records(records: &[RecordView]) -> String {
+fn records(records: &[DnsRecordView]) -> String {
     let heading = ["RECORD", "TYPE", "NAME", "PRIORITY", "STATUS", "LIVE", "VALUE"];
-    let cells = |record: &RecordView| {
+    let cells = |record: &DnsRecordView| {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         vec![
             record.record.clone(),

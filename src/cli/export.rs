@@ -10,12 +10,12 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::import::segment;
 use super::output::{Output, print_json};
-use super::place::{TeamArgs, ask, unexpected};
 use super::private_file;
-use super::progress::{Come, ProgressLine, grouped};
-use crate::admin::{Door, Request, Response};
+use super::progress::{ProgressLine, ProgressUpdate, grouped};
+use super::store_args::{TeamArgs, ask, unexpected};
+use crate::admin::{AdminClient, Request, Response};
+use crate::base::id::SegmentId;
 use crate::contacts::export::Sheet;
-use crate::id::SegmentId;
 
 /// The name of standard output.
 const STDOUT: &str = "-";
@@ -23,11 +23,11 @@ const STDOUT: &str = "-";
 #[derive(Subcommand)]
 pub(super) enum ExportVerb {
     /// Export contacts as a CSV file that `ringmail import contacts` reads back.
-    Contacts(ContactsArgs),
+    Contacts(ExportContactsArgs),
 }
 
 #[derive(Args)]
-pub(super) struct ContactsArgs {
+pub(super) struct ExportContactsArgs {
     /// The file; - is standard output.
     #[arg(default_value = STDOUT)]
     file: PathBuf,
@@ -52,7 +52,7 @@ struct Report {
 /// # Errors
 /// What the server or the store refuses, and a file that cannot be written.
 pub(super) async fn run(verb: ExportVerb, output: Output) -> Result<(), Failure> {
-    let ExportVerb::Contacts(ContactsArgs { file, segment, team: TeamArgs { team, place } }) = verb;
+    let ExportVerb::Contacts(ExportContactsArgs { file, segment, team: TeamArgs { team, place } }) = verb;
     let is_stdout = file == Path::new(STDOUT);
     if is_stdout && output == Output::Json {
         return Err(Failure::usage("an export is CSV: with --json, name the file it goes to"));
@@ -76,7 +76,7 @@ pub(super) async fn run(verb: ExportVerb, output: Output) -> Result<(), Failure>
 }
 
 async fn write(
-    door: &mut Door,
+    door: &mut AdminClient,
     target: &mut Target,
     team: Option<String>,
     segment: Option<SegmentId>,
@@ -107,7 +107,7 @@ async fn write(
         }
         after = page.next;
         if target.is_file() {
-            line.show(Come { count, things: "contacts", share: None });
+            line.show(ProgressUpdate { count, things: "contacts", share: None });
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use crate::admin::response::Refusal;
-use crate::admin::{DoorError, Reason};
+use crate::admin::response::AdminError;
+use crate::admin::{AdminClientError, AdminErrorKind};
 use crate::config::ConfigError;
 
 /// What went wrong, as scripts see it. The numbers are a public contract.
@@ -55,25 +55,25 @@ impl From<ConfigError> for Failure {
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        let Refusal { reason, message } = refusal;
+impl From<AdminError> for Failure {
+    fn from(refusal: AdminError) -> Self {
+        let AdminError { reason, message } = refusal;
         let exit = match reason {
-            Reason::Invalid => Exit::Usage,
-            Reason::NotFound => Exit::NotFound,
-            Reason::Conflict => Exit::Conflict,
-            Reason::Failed => Exit::Failed,
+            AdminErrorKind::Invalid => Exit::Usage,
+            AdminErrorKind::NotFound => Exit::NotFound,
+            AdminErrorKind::Conflict => Exit::Conflict,
+            AdminErrorKind::Failed => Exit::Failed,
         };
         Self::new(exit, message)
     }
 }
 
-impl From<DoorError> for Failure {
-    fn from(error: DoorError) -> Self {
+impl From<AdminClientError> for Failure {
+    fn from(error: AdminClientError) -> Self {
         let exit = match error {
-            DoorError::NoStore(_) => Exit::NotFound,
-            DoorError::Open(_) | DoorError::Unreadable { .. } => Exit::Failed,
-            DoorError::Unreachable { .. } => Exit::Unreachable,
+            AdminClientError::NoStore(_) => Exit::NotFound,
+            AdminClientError::Open(_) | AdminClientError::Unreadable { .. } => Exit::Failed,
+            AdminClientError::Unreachable { .. } => Exit::Unreachable,
         };
         Self::new(exit, error.to_string())
     }

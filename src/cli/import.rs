@@ -13,14 +13,15 @@ use tokio::io::AsyncReadExt as _;
 
 use super::failure::Failure;
 use super::output::{Output, table};
-use super::place::{TeamArgs, ask, unexpected};
 use super::private_file;
-use super::progress::{Come, ProgressLine, grouped};
-use crate::admin::{Door, Request, Response};
+use super::progress::{ProgressLine, ProgressUpdate, grouped};
+use super::store_args::{TeamArgs, ask, unexpected};
+use crate::admin::{AdminClient, Request, Response};
+use crate::base::id::{SegmentId, TopicId};
 use crate::contacts::import::{
-    Column, Existing, Import, ImportItem, ImportOptions, MapError, Mapping, Outcome, Progress, RowError, Run,
+    Column, ExistingContacts, Import, ImportItem, ImportOptions, ImportOutcome, ImportProgress, MapError, Mapping,
+    RowError, RunMode,
 };
-use crate::id::{SegmentId, TopicId};
 
 /// Bytes that are read at once.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -36,7 +37,7 @@ const STDIN: &str = "-";
 #[derive(Subcommand)]
 pub(super) enum ImportVerb {
     /// Import contacts from a CSV file. Nobody is subscribed again: who opted out stays out.
-    Contacts(ContactsArgs),
+    Contacts(ImportContactsArgs),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -47,7 +48,7 @@ enum OnConflictArg {
     Skip,
 }
 
-impl From<OnConflictArg> for Existing {
+impl From<OnConflictArg> for ExistingContacts {
     fn from(conflict: OnConflictArg) -> Self {
         match conflict {
             OnConflictArg::Upsert => Self::Upsert,
@@ -57,7 +58,7 @@ impl From<OnConflictArg> for Existing {
 }
 
 #[derive(Args)]
-pub(super) struct ContactsArgs {
+pub(super) struct ImportContactsArgs {
     /// The file, whose first row names the columns; - is standard input.
     file: PathBuf,
 
@@ -111,7 +112,7 @@ fn topic(text: &str) -> Result<TopicId, &'static str> {
 struct Report {
     dry_run: bool,
     #[serde(flatten)]
-    progress: Progress,
+    progress: ImportProgress,
     columns: Vec<ColumnReport>,
     /// The first rows that failed, where there is no error file.
     errors: Vec<ErrorReport>,
@@ -137,7 +138,8 @@ struct ErrorReport {
 /// What the server or the store refuses, a file that cannot be read, and rows that failed.
 pub(super) async fn run(verb: ImportVerb, output: Output) -> Result<(), Failure> {
     let ImportVerb::Contacts(args) = verb;
-    let ContactsArgs { file, map, on_conflict, dry_run, errors, segment, topic, team: TeamArgs { team, place } } = args;
+    let ImportContactsArgs { file, map, on_conflict, dry_run, errors, segment, topic, team: TeamArgs { team, place } } =
+        args;
     let source = Source::open(&file).await?;
     let errors = errors.map(|path| ErrorFile::create(&path, &file)).transpose()?;
     let mut door = place.open().await?;
@@ -147,7 +149,7 @@ pub(super) async fn run(verb: ImportVerb, output: Output) -> Result<(), Failure>
         other => return Err(unexpected(&other)),
     };
     let existing = on_conflict.into();
-    let run = if dry_run { Run::Check } else { Run::Write };
+    let run = if dry_run { RunMode::Check } else { RunMode::Write };
     let options = ImportOptions { mapping: Mapping::joined(map), properties, existing, run };
     let request = move |items| Request::ImportContacts {
         team: team.clone(),
@@ -185,7 +187,7 @@ struct Job {
 impl Job {
     async fn run(
         &mut self,
-        door: &mut Door,
+        door: &mut AdminClient,
         mut source: Source,
         request: impl Fn(Vec<ImportItem>) -> Request,
     ) -> Result<(), Failure> {
@@ -200,7 +202,7 @@ impl Job {
                 self.introduce();
             }
             while let Some(batch) = self.import.next_batch() {
-                let outcomes: Vec<Outcome> = match ask(door, request(batch.items.clone())).await? {
+                let outcomes: Vec<ImportOutcome> = match ask(door, request(batch.items.clone())).await? {
                     Response::Imported(outcomes) => outcomes.data,
                     other => return Err(unexpected(&other)),
                 };
@@ -229,8 +231,8 @@ impl Job {
     }
 
     fn say(&mut self, bytes: Option<u64>) {
-        let Progress { rows, bytes: read, .. } = self.import.progress();
-        self.line.show(Come { count: rows, things: "rows", share: bytes.map(|all| (read, all)) });
+        let ImportProgress { rows, bytes: read, .. } = self.import.progress();
+        self.line.show(ProgressUpdate { count: rows, things: "rows", share: bytes.map(|all| (read, all)) });
     }
 
     fn note_errors(&mut self) -> Result<(), Failure> {
@@ -278,7 +280,7 @@ impl Job {
 }
 
 fn text(report: &Report) -> String {
-    let Progress { rows, created, updated, skipped, failed, bytes: _ } = report.progress;
+    let ImportProgress { rows, created, updated, skipped, failed, bytes: _ } = report.progress;
     let counts = [rows, created, updated, skipped, failed].map(grouped).to_vec();
     table(&["ROWS", "CREATED", "UPDATED", "SKIPPED", "FAILED"], std::iter::once(counts))
 }
@@ -309,7 +311,7 @@ impl Source {
     }
 
     /// Reads a block, and none at the end.
-    async fn read(&mut self, block: &mut [u8], door: &mut Door) -> Result<usize, Failure> {
+    async fn read(&mut self, block: &mut [u8], door: &mut AdminClient) -> Result<usize, Failure> {
         let Self { file, name, bytes: _ } = self;
         let reading = file.read(block);
         tokio::pin!(reading);

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::failure::Failure;
 use super::output::Output;
-use super::place::{TeamArgs, unexpected};
+use super::store_args::{TeamArgs, unexpected};
 use crate::admin::response::KeyView;
 use crate::admin::{Request, Response};
 use crate::api_keys::Permission;
@@ -12,7 +12,7 @@ use crate::api_keys::Permission;
 #[derive(Subcommand)]
 pub(super) enum KeyVerb {
     /// Make a key and print its token, which is shown this once.
-    Create(CreateArgs),
+    Create(CreateKeyArgs),
     /// List the keys.
     List(TeamArgs),
     /// Rename a key.
@@ -41,7 +41,7 @@ impl From<PermissionArg> for Permission {
 }
 
 #[derive(Args)]
-pub(super) struct CreateArgs {
+pub(super) struct CreateKeyArgs {
     /// Its name.
     name: String,
 
@@ -84,7 +84,7 @@ pub(super) struct RevokeArgs {
 /// What the server or the store refuses.
 pub(super) async fn run(verb: KeyVerb, output: Output) -> Result<(), Failure> {
     match verb {
-        KeyVerb::Create(CreateArgs { name, permission, domain, team: TeamArgs { team, place } }) => {
+        KeyVerb::Create(CreateKeyArgs { name, permission, domain, team: TeamArgs { team, place } }) => {
             let request = Request::KeyCreate { team, name, permission: permission.into(), domain };
             let key = key(place.ask(request).await?)?;
             output.print(&key, |key| key.token.clone().unwrap_or_default())?;

@@ -1,7 +1,7 @@
 //! The command line: one file per verb.
 //!
 //! `serve` and `dev` run the server (`server.rs`). The other verbs ask a running server, or the
-//! store itself where none runs (`place.rs`), and print what they learn (`output.rs`) and how far they
+//! store itself where none runs (`store_args.rs`), and print what they learn (`output.rs`) and how far they
 //! have come (`progress.rs`), or write it to a file that is its owner's alone (`private_file.rs`). What
 //! can go wrong ends in `failure.rs`.
 //!
@@ -18,13 +18,13 @@ mod key;
 mod logging;
 mod openapi;
 mod output;
-mod place;
 mod private_file;
 mod progress;
 mod ready;
 mod send;
 mod serve;
 mod server;
+mod store_args;
 mod tail;
 mod team;
 mod theme;

@@ -8,5 +8,5 @@ use super::output::print_line;
 /// # Errors
 /// When standard output does not take it.
 pub(super) fn run() -> Result<(), Failure> {
-    print_line(&crate::http::document())
+    print_line(&crate::app::openapi_json())
 }

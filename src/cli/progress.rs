@@ -4,7 +4,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-use crate::clock::monotonic;
+use crate::base::clock::monotonic;
 
 /// The pause between two drawings of the bar.
 const BAR_PAUSE: Duration = Duration::from_millis(100);
@@ -23,7 +23,7 @@ pub(super) struct ProgressLine {
 
 /// How far it has come.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Come {
+pub(super) struct ProgressUpdate {
     /// How many things were done.
     pub(super) count: u64,
     /// What they are.
@@ -39,7 +39,7 @@ impl ProgressLine {
     }
 
     /// Says how far it has come, unless that was said a moment ago.
-    pub(super) fn show(&mut self, come: Come) {
+    pub(super) fn show(&mut self, come: ProgressUpdate) {
         let pause = if self.is_terminal { BAR_PAUSE } else { LINE_PAUSE };
         if self.said.unwrap_or(self.started).elapsed() < pause {
             return;
@@ -79,8 +79,8 @@ fn bar((done, all): (u64, u64)) -> String {
     format!("[{}{}]", "#".repeat(filled), "-".repeat(BAR_CHARS - filled))
 }
 
-fn words(come: Come, elapsed: Duration) -> String {
-    let Come { count, things, share } = come;
+fn words(come: ProgressUpdate, elapsed: Duration) -> String {
+    let ProgressUpdate { count, things, share } = come;
     let share = share.map(|(done, all)| format!("{:>3} %  ", percent(done, all))).unwrap_or_default();
     let rate = u128::from(count) * 1_000 / elapsed.as_millis().max(1);
     format!("{share}{} {things}, {} a second", grouped(count), grouped(u64::try_from(rate).unwrap_or(u64::MAX)))
@@ -119,17 +119,17 @@ mod tests {
             (u64::MAX, u64::MAX, "[########################]", "100 %"),
         ] {
             assert_eq!(bar((done, all)), drawn);
-            let come = Come { count: 1, things: "rows", share: Some((done, all)) };
+            let come = ProgressUpdate { count: 1, things: "rows", share: Some((done, all)) };
             assert!(words(come, Duration::from_secs(1)).starts_with(said));
         }
     }
 
     #[test]
     fn words_say_how_many_and_how_fast() {
-        let come = Come { count: 1_250_000, things: "rows", share: None };
+        let come = ProgressUpdate { count: 1_250_000, things: "rows", share: None };
 
         assert_eq!(words(come, Duration::from_secs(100)), "1,250,000 rows, 12,500 a second");
-        assert_eq!(words(Come { count: 0, ..come }, Duration::ZERO), "0 rows, 0 a second");
+        assert_eq!(words(ProgressUpdate { count: 0, ..come }, Duration::ZERO), "0 rows, 0 a second");
     }
 
     #[test]

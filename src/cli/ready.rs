@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::failure::{Exit, Failure};
 use super::output::Output;
-use super::place::PlaceArgs;
-use crate::admin::{Door, Request, Response};
-use crate::blocking;
-use crate::clock::monotonic;
+use super::store_args::StoreArgs;
+use crate::admin::{AdminClient, Request, Response};
+use crate::base::blocking;
+use crate::base::clock::monotonic;
 use crate::config::{self, Settings, local_url};
 
 /// How long one look may take.
@@ -30,7 +30,7 @@ pub(super) struct ReadyArgs {
     url: Option<String>,
 
     #[command(flatten)]
-    place: PlaceArgs,
+    place: StoreArgs,
 }
 
 #[derive(Serialize)]
@@ -68,9 +68,9 @@ pub(super) async fn run(args: ReadyArgs, output: Output) -> Result<(), Failure> 
 /// Returns where the server over the data directory says it is. Where no directory is named, it
 /// is sought where one would listen; a named one is never taken for another's, and the inner error
 /// is the sentence that says so.
-async fn running(place: &PlaceArgs) -> Result<Result<String, String>, Failure> {
-    if let Ok(mut door) = Door::connect(&place.data_dir().await?).await
-        && let Ok(Response::Server(server)) = door.ask(Request::Ping).await
+async fn running(place: &StoreArgs) -> Result<Result<String, String>, Failure> {
+    if let Ok(mut door) = AdminClient::connect(&place.data_dir().await?).await
+        && let Ok(Response::Server(server)) = door.request(Request::Ping).await
         && let Some(api) = server.api
     {
         return Ok(Ok(api));

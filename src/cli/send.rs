@@ -6,10 +6,10 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::output::{Output, print_json, print_line};
-use super::place::{TeamArgs, ask, unexpected};
-use crate::admin::response::{EmailView, EventView, Outcome, SentView};
-use crate::admin::{Door, Request, Response};
-use crate::clock::monotonic;
+use super::store_args::{TeamArgs, ask, unexpected};
+use crate::admin::response::{EmailView, EventView, RecipientOutcome, SentView};
+use crate::admin::{AdminClient, Request, Response};
+use crate::base::clock::monotonic;
 use crate::config;
 
 /// The pause between two looks at the timeline.
@@ -81,7 +81,7 @@ pub(super) async fn run(args: SendArgs, output: Output) -> Result<(), Failure> {
 
 /// Prints the timeline as it grows, until every recipient has an outcome or the time is up.
 async fn follow(
-    door: &mut Door,
+    door: &mut AdminClient,
     team: Option<String>,
     sent: &SentView,
     wait: Duration,
@@ -101,7 +101,7 @@ async fn follow(
             }
             printed = email.events.len();
         }
-        let open = email.recipients.iter().any(|recipient| recipient.outcome == Outcome::Open);
+        let open = email.recipients.iter().any(|recipient| recipient.outcome == RecipientOutcome::Open);
         if !open || started.elapsed() >= wait {
             return Ok(email);
         }
@@ -123,11 +123,11 @@ fn verdict(email: &EmailView, wait: Duration) -> Result<(), Failure> {
     if wait.is_zero() {
         return Ok(());
     }
-    let of = |outcome: Outcome| {
+    let of = |outcome: RecipientOutcome| {
         let with = email.recipients.iter().filter(|recipient| recipient.outcome == outcome);
         with.map(|recipient| format!("{} ({})", recipient.email, recipient.last_event)).collect::<Vec<_>>().join(", ")
     };
-    let (undelivered, open) = (of(Outcome::Undelivered), of(Outcome::Open));
+    let (undelivered, open) = (of(RecipientOutcome::Undelivered), of(RecipientOutcome::Open));
     if !undelivered.is_empty() {
         return Err(Failure::failed(format!("not delivered to {undelivered}")));
     }
@@ -141,10 +141,10 @@ fn verdict(email: &EmailView, wait: Duration) -> Result<(), Failure> {
 mod tests {
     use super::*;
     use crate::admin::response::RecipientView;
-    use crate::id::EmailId;
+    use crate::base::id::EmailId;
 
-    fn email(outcomes: &[Outcome]) -> EmailView {
-        let recipient = |outcome: &Outcome| RecipientView {
+    fn email(outcomes: &[RecipientOutcome]) -> EmailView {
+        let recipient = |outcome: &RecipientOutcome| RecipientView {
             email: "a@example.com".into(),
             last_event: "sent".into(),
             outcome: *outcome,
@@ -164,9 +164,9 @@ mod tests {
     fn an_email_has_arrived_when_every_recipient_has_it() {
         let wait = Duration::from_secs(1);
 
-        assert!(verdict(&email(&[Outcome::Delivered, Outcome::Delivered]), wait).is_ok());
-        assert!(verdict(&email(&[Outcome::Delivered, Outcome::Undelivered]), wait).is_err());
-        assert!(verdict(&email(&[Outcome::Delivered, Outcome::Open]), wait).is_err());
-        assert!(verdict(&email(&[Outcome::Open]), Duration::ZERO).is_ok());
+        assert!(verdict(&email(&[RecipientOutcome::Delivered, RecipientOutcome::Delivered]), wait).is_ok());
+        assert!(verdict(&email(&[RecipientOutcome::Delivered, RecipientOutcome::Undelivered]), wait).is_err());
+        assert!(verdict(&email(&[RecipientOutcome::Delivered, RecipientOutcome::Open]), wait).is_err());
+        assert!(verdict(&email(&[RecipientOutcome::Open]), Duration::ZERO).is_ok());
     }
 }

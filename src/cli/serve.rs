@@ -5,7 +5,7 @@ use clap::Args;
 use super::failure::Failure;
 use super::output::Output;
 use super::server::{self, Menu, Ready};
-use crate::config::{Config, Delivery, Purpose, Queue, Settings, local_url};
+use crate::config::{Config, DeliveryConfig, Purpose, QueueConfig, Settings, local_url};
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
@@ -38,14 +38,14 @@ fn menu(config: &Config, ready: Ready) -> Menu {
 
 fn delivery_line(config: &Config) -> String {
     let mode = config.delivery.as_str();
-    if config.queue == Queue::Hold {
+    if config.queue == QueueConfig::Hold {
         return format!("{mode}, held: emails are accepted and wait until a start without --hold");
     }
     match &config.delivery {
-        Delivery::Capture => format!(
+        DeliveryConfig::Capture => format!(
             "{mode}: emails are kept in the built-in mailbox and not delivered (see --delivery direct and relay)"
         ),
-        Delivery::Direct => format!("{mode}: to the recipients' servers, as {}", config.hostname.name),
-        Delivery::Relay(relay) => format!("{mode}: through {relay}"),
+        DeliveryConfig::Direct => format!("{mode}: to the recipients' servers, as {}", config.hostname.name),
+        DeliveryConfig::Relay(relay) => format!("{mode}: through {relay}"),
     }
 }

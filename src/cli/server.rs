@@ -12,8 +12,8 @@ use super::logging;
 use super::output::{Output, print_json, print_line};
 use crate::admin::{self, DevReady};
 use crate::app::{App, StartError};
-use crate::clock::Clock;
-use crate::config::{Config, Delivery, HostnameOrigin, Purpose};
+use crate::base::clock::Clock;
+use crate::config::{Config, DeliveryConfig, HostnameOrigin, Purpose};
 
 /// What a server has ready when it begins to take requests.
 pub(super) struct Ready {
@@ -84,7 +84,7 @@ impl Menu {
 /// When it cannot start, or a part of it keeps failing.
 pub(super) fn run(config: Config, output: Output, menu: fn(&Config, Ready) -> Menu) -> Result<(), Failure> {
     logging::for_server(&config)?;
-    if config.hostname.origin == HostnameOrigin::Fallback && config.delivery != Delivery::Capture {
+    if config.hostname.origin == HostnameOrigin::Fallback && config.delivery != DeliveryConfig::Capture {
         tracing::warn!(
             "this machine has no fully qualified host name: mail says {}, which other servers may refuse; \
              set one with --hostname",

@@ -8,10 +8,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::failure::{Exit, Failure};
 use super::output::{Output, put_line};
-use super::place::{TeamArgs, unexpected};
+use super::store_args::{TeamArgs, unexpected};
 use crate::admin::response::{LiveEventView, MissedView};
-use crate::admin::{Door, DoorError, Request, Response};
-use crate::blocking;
+use crate::admin::{AdminClient, AdminClientError, Request, Response};
+use crate::base::blocking;
 use crate::live;
 
 /// The pause between two looks for a server that has gone.
@@ -82,20 +82,20 @@ async fn follow(data_dir: &Path, request: Request, output: Output) -> Result<(),
 }
 
 /// Begins to watch; none where no server answers.
-async fn begin(data_dir: &Path, request: &Request) -> Result<Option<Door>, Failure> {
-    let Ok(mut door) = Door::connect(data_dir).await else { return Ok(None) };
-    match door.ask(request.clone()).await {
+async fn begin(data_dir: &Path, request: &Request) -> Result<Option<AdminClient>, Failure> {
+    let Ok(mut door) = AdminClient::connect(data_dir).await else { return Ok(None) };
+    match door.request(request.clone()).await {
         Ok(Response::Watching) => Ok(Some(door)),
         Ok(Response::Refused(refusal)) => Err(refusal.into()),
         Ok(other) => Err(unexpected(&other)),
-        Err(DoorError::Unreachable { .. }) => Ok(None),
+        Err(AdminClientError::Unreachable { .. }) => Ok(None),
         Err(unreadable) => Err(unreadable.into()),
     }
 }
 
-async fn show(door: &mut Door, output: Output) -> Result<End, Failure> {
+async fn show(door: &mut AdminClient, output: Output) -> Result<End, Failure> {
     loop {
-        let line = match door.next().await {
+        let line = match door.next_response().await {
             Ok(Some(Response::Event(LiveEventView { id, body }))) => match output {
                 Output::Json => body,
                 Output::Text => live::line(&id.to_string(), &body),
@@ -105,7 +105,7 @@ async fn show(door: &mut Door, output: Output) -> Result<End, Failure> {
                 continue;
             }
             Ok(Some(other)) => return Err(unexpected(&other)),
-            Ok(None) | Err(DoorError::Unreachable { .. }) => return Ok(End::ServerGone),
+            Ok(None) | Err(AdminClientError::Unreachable { .. }) => return Ok(End::ServerGone),
             Err(unreadable) => return Err(unreadable.into()),
         };
         // Off this thread, so that Ctrl-C is heard while a pager stands still.
@@ -132,7 +132,7 @@ mod tests {
     /// Shows what a server says before it hangs up.
     async fn shown(said: &[u8]) -> Result<End, Failure> {
         let (directory, listener) = listening();
-        let mut door = Door::connect(directory.path()).await.unwrap();
+        let mut door = AdminClient::connect(directory.path()).await.unwrap();
         let saying = async {
             let (mut server, _) = listener.accept().await.unwrap();
             // The other side hangs up on what is too long.
@@ -168,7 +168,7 @@ mod tests {
 
     /// Begins to watch at a server that answers with `line` and has not read the request. Returns the
     /// server's end too.
-    async fn begun(line: &str) -> (Result<Option<Door>, Failure>, UnixStream) {
+    async fn begun(line: &str) -> (Result<Option<AdminClient>, Failure>, UnixStream) {
         let (directory, listener) = listening();
         let request = Request::Tail { team: None, types: String::new() };
         let answering = async {

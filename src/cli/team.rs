@@ -4,24 +4,24 @@ use clap::{Args, Subcommand};
 
 use super::failure::Failure;
 use super::output::Output;
-use super::place::{PlaceArgs, unexpected};
+use super::store_args::{StoreArgs, unexpected};
 use crate::admin::{Request, Response};
 
 #[derive(Subcommand)]
 pub(super) enum TeamVerb {
     /// Make a team.
-    Create(CreateArgs),
+    Create(CreateTeamArgs),
     /// List the teams.
-    List(PlaceArgs),
+    List(StoreArgs),
 }
 
 #[derive(Args)]
-pub(super) struct CreateArgs {
+pub(super) struct CreateTeamArgs {
     /// Its name, unique in the instance.
     name: String,
 
     #[command(flatten)]
-    place: PlaceArgs,
+    place: StoreArgs,
 }
 
 /// Runs the verb.
@@ -30,7 +30,7 @@ pub(super) struct CreateArgs {
 /// What the server or the store refuses.
 pub(super) async fn run(verb: TeamVerb, output: Output) -> Result<(), Failure> {
     match verb {
-        TeamVerb::Create(CreateArgs { name, place }) => match place.ask(Request::TeamCreate { name }).await? {
+        TeamVerb::Create(CreateTeamArgs { name, place }) => match place.ask(Request::TeamCreate { name }).await? {
             Response::Team(team) => output.print(&team, |team| team.id.to_string()),
             other => Err(unexpected(&other)),
         },

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::failure::Failure;
 use super::output::Output;
-use super::place::{TeamArgs, unexpected};
+use super::store_args::{TeamArgs, unexpected};
 use crate::admin::response::{ColoursView, ThemeView};
 use crate::admin::{Request, Response};
 use crate::preferences::ThemeTexts;

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::failure::Failure;
 use super::output::Output;
-use super::place::{TeamArgs, unexpected};
+use super::store_args::{TeamArgs, unexpected};
 use crate::admin::response::UserView;
 use crate::admin::{Request, Response};
 use crate::users::Role;
@@ -12,7 +12,7 @@ use crate::users::Role;
 #[derive(Subcommand)]
 pub(super) enum UserVerb {
     /// Add a user to a team.
-    Create(CreateArgs),
+    Create(CreateUserArgs),
     /// List the users of a team.
     List(TeamArgs),
     /// Change the role of a user in a team.
@@ -42,7 +42,7 @@ impl From<RoleArg> for Role {
 }
 
 #[derive(Args)]
-pub(super) struct CreateArgs {
+pub(super) struct CreateUserArgs {
     /// Its address.
     email: String,
 
@@ -83,7 +83,7 @@ pub(super) struct RemoveArgs {
 pub(super) async fn run(verb: UserVerb, output: Output) -> Result<(), Failure> {
     let (request, place) = match verb {
         UserVerb::List(team) => return list(team, output).await,
-        UserVerb::Create(CreateArgs { email, role, team: TeamArgs { team, place } }) => {
+        UserVerb::Create(CreateUserArgs { email, role, team: TeamArgs { team, place } }) => {
             (Request::UserCreate { team, email, role: role.map(Role::from) }, place)
         }
         UserVerb::Role(RoleArgs { email, role, team: TeamArgs { team, place } }) => {

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, value_parser};
 
 use super::failure::Failure;
 use super::output::Output;
-use super::place::{TeamArgs, unexpected};
+use super::store_args::{TeamArgs, unexpected};
 use crate::admin::response::{WebhookTestView, WebhookView};
 use crate::admin::{Request, Response};
 use crate::webhooks::{OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX};
@@ -12,7 +12,7 @@ use crate::webhooks::{OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX};
 #[derive(Subcommand)]
 pub(super) enum WebhookVerb {
     /// Add an endpoint and print the secret that signs.
-    Create(CreateArgs),
+    Create(CreateWebhookArgs),
     /// List the endpoints.
     List(TeamArgs),
     /// Deliver nothing to an endpoint; what waits for it is given up.
@@ -28,7 +28,7 @@ pub(super) enum WebhookVerb {
 }
 
 #[derive(Args)]
-pub(super) struct CreateArgs {
+pub(super) struct CreateWebhookArgs {
     /// The URL that events are posted to.
     url: String,
 
@@ -83,7 +83,7 @@ pub(super) struct TestArgs {
 /// What the server or the store refuses.
 pub(super) async fn run(verb: WebhookVerb, output: Output) -> Result<(), Failure> {
     match verb {
-        WebhookVerb::Create(CreateArgs { url, events, team: TeamArgs { team, place } }) => {
+        WebhookVerb::Create(CreateWebhookArgs { url, events, team: TeamArgs { team, place } }) => {
             let request = Request::WebhookCreate { team, endpoint: url, events };
             print_secret(&webhook(place.ask(request).await?)?, output)
         }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::{Config, Delivery, Queue, RelayTls};
+use super::{Config, DeliveryConfig, QueueConfig, RelayTls};
 use crate::delivery::smtp::{Timeouts, TlsConfigs, TlsPolicy, Verification};
 use crate::delivery::{self, Direct, Flow, Relay, RelayResolver, RetrySchedule, Transport};
 use crate::dns::{Guard, OwnHost, Resolver, RoutePolicy};
@@ -11,11 +11,16 @@ use crate::preferences::Links;
 
 impl Config {
     /// Returns how the engine delivers; `capture` is where the built-in mailbox takes mail.
-    pub fn delivery_settings(&self, resolver: &Arc<Resolver>, capture: SocketAddr, links: Links) -> delivery::Settings {
+    pub fn delivery_settings(
+        &self,
+        resolver: &Arc<Resolver>,
+        capture: SocketAddr,
+        links: Links,
+    ) -> delivery::EngineSettings {
         let hostname = self.hostname.name.as_str().to_owned();
         let transport = match &self.delivery {
-            Delivery::Capture => Transport::Capture { address: capture },
-            Delivery::Direct => Transport::Direct(Direct {
+            DeliveryConfig::Capture => Transport::Capture { address: capture },
+            DeliveryConfig::Direct => Transport::Direct(Direct {
                 resolver: Arc::clone(resolver),
                 policy: RoutePolicy {
                     guard: Arc::new(Guard::allowing(self.allowed_addresses.clone())),
@@ -24,7 +29,7 @@ impl Config {
                 },
                 port: self.smtp_port,
             }),
-            Delivery::Relay(relay) => Transport::Relay(Relay {
+            DeliveryConfig::Relay(relay) => Transport::Relay(Relay {
                 host: relay.host.clone(),
                 port: relay.port,
                 tls: match relay.tls {
@@ -40,7 +45,7 @@ impl Config {
                 resolver: RelayResolver(Arc::clone(resolver)),
             }),
         };
-        delivery::Settings {
+        delivery::EngineSettings {
             hostname,
             transport,
             schedule: RetrySchedule { delays: self.retry_delays.clone(), expire_after: self.expire_after },
@@ -49,8 +54,8 @@ impl Config {
             timeouts: Timeouts::default(),
             tls: TlsConfigs::new(),
             flow: match self.queue {
-                Queue::Run => Flow::Open,
-                Queue::Hold => Flow::Held,
+                QueueConfig::Run => Flow::Open,
+                QueueConfig::Hold => Flow::Held,
             },
             links,
         }

@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::{Arg, Args, Command};
 
 use super::values;
-use crate::address::DomainName;
 use crate::api_keys::{TOKEN_PREFIX, Token};
+use crate::base::address::DomainName;
 
 /// The settings of `ringmail dev` alone, as they are given.
 #[derive(Args, Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The name this machine goes by in mail.
 
-use crate::address::DomainName;
+use crate::base::address::DomainName;
 
 /// What the machine is called when nobody says, so that EHLO still has two labels.
 const FALLBACK: &str = "localhost.localdomain";

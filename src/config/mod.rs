@@ -32,24 +32,24 @@ use std::time::Duration;
 
 pub use dev::{DevSettings, DevSetup};
 pub use hostname::{Hostname, HostnameOrigin};
-pub use relay::{Credentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
+pub use relay::{RelayCredentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
 pub use settings::{DEV_DIRECTORY, LogFormat, SERVE_DIRECTORY, Settings};
 pub(crate) use surroundings::{state_directory, without_empty_variables};
 pub(crate) use values::wait;
 pub use values::{parse_duration, parse_url};
 pub use webhooks::WebhookConfig;
 
-use crate::address::Mailbox;
+use crate::base::address::Mailbox;
+use crate::base::signature::WebhookSecret;
 use crate::dns::Cidr;
 use crate::domains::{DomainSettings, RelayRecords};
 use crate::logs::Recording;
-use crate::preferences::{LinkSettings, Reach};
-use crate::signature::WebhookSecret;
-use crate::store::Kind;
+use crate::preferences::{LinkAudience, LinkSettings};
+use crate::store::StoreKind;
 
 /// Where accepted emails go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Delivery {
+pub enum DeliveryConfig {
     /// Into the built-in mailbox: nothing leaves the machine.
     Capture,
     /// To the hosts of each recipient's domain.
@@ -58,7 +58,7 @@ pub enum Delivery {
     Relay(RelayUrl),
 }
 
-impl Delivery {
+impl DeliveryConfig {
     /// Returns the word of the setting.
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Delivery {
 
 /// Whether the queue is worked off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queue {
+pub enum QueueConfig {
     /// It is.
     Run,
     /// Emails are accepted and wait.
@@ -89,10 +89,10 @@ pub enum Purpose {
 
 impl Purpose {
     /// Returns which command's store this is.
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> StoreKind {
         match self {
-            Self::Serve => Kind::Serve,
-            Self::Dev(_) => Kind::Dev,
+            Self::Serve => StoreKind::Serve,
+            Self::Dev(_) => StoreKind::Dev,
         }
     }
 }
@@ -115,7 +115,7 @@ pub struct Config {
     /// The name this machine says in EHLO and in the records of domains.
     pub hostname: Hostname,
     /// Where accepted emails go.
-    pub delivery: Delivery,
+    pub delivery: DeliveryConfig,
     /// The return-path records that a smarthost asks for; of relay delivery alone.
     pub relay_records: Option<RelayRecords>,
     /// DNS servers; the system's when there are none.
@@ -129,7 +129,7 @@ pub struct Config {
     /// How long a transactional email is tried.
     pub expire_after: Duration,
     /// Whether the queue is worked off.
-    pub queue: Queue,
+    pub queue: QueueConfig,
     /// SMTP sessions at once with one receiving site.
     pub site_sessions_max: usize,
     /// SMTP sessions at once in all.
@@ -193,7 +193,7 @@ impl Config {
             hostname: self.hostname.name.as_str().to_owned(),
             regions: self.regions.clone(),
             // Without a smarthost the return path is this server's own.
-            relay_records: self.relay_records.clone().filter(|_| matches!(self.delivery, Delivery::Relay(_))),
+            relay_records: self.relay_records.clone().filter(|_| matches!(self.delivery, DeliveryConfig::Relay(_))),
             links_allowed: links.links_work(),
             public_url: links.public_url,
         }
@@ -202,8 +202,8 @@ impl Config {
     /// Returns what generated links are made of, for a server that is bound to an address.
     pub fn link_settings(&self, bound: SocketAddr) -> LinkSettings {
         let reach = match self.delivery {
-            Delivery::Capture => Reach::Captured,
-            Delivery::Direct | Delivery::Relay(_) => Reach::Delivered,
+            DeliveryConfig::Capture => LinkAudience::Captured,
+            DeliveryConfig::Direct | DeliveryConfig::Relay(_) => LinkAudience::Delivered,
         };
         LinkSettings { public_url: self.public_url(bound), reach }
     }

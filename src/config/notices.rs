@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::values;
-use crate::address::Mailbox;
+use crate::base::address::Mailbox;
 
 /// The settings of notices as they are given.
 #[derive(Args, Clone, Debug)]

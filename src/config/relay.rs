@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use super::ConfigError;
-use crate::address::DomainName;
+use crate::base::address::DomainName;
 
 /// RFC 6409 §3.1: the port of message submission.
 const SUBMISSION_PORT: u16 = 587;
@@ -73,7 +73,7 @@ impl std::fmt::Debug for RelayText {
 
 /// Who signs in at the smarthost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Credentials {
+pub struct RelayCredentials {
     /// The user.
     pub user: String,
     /// The password.
@@ -91,7 +91,7 @@ pub struct RelayUrl {
     /// How the conversation is protected.
     pub tls: RelayTls,
     /// Who signs in; nobody when absent.
-    pub credentials: Option<Credentials>,
+    pub credentials: Option<RelayCredentials>,
 }
 
 impl RelayUrl {
@@ -270,13 +270,13 @@ fn parse_tls(implicit: bool, query: Option<&str>, loopback: bool, signs_in: bool
     }
 }
 
-fn parse_credentials(text: &str) -> Result<Credentials, RelayUrlError> {
+fn parse_credentials(text: &str) -> Result<RelayCredentials, RelayUrlError> {
     let (user, password) = text.split_once(':').unwrap_or((text, ""));
     let user = decode(user)?;
     if user.is_empty() {
         return Err(RelayUrlError::Credentials);
     }
-    Ok(Credentials { user, password: RelayPassword(decode(password)?) })
+    Ok(RelayCredentials { user, password: RelayPassword(decode(password)?) })
 }
 
 /// Undoes percent-encoding (RFC 3986 §2.1).

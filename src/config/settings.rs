@@ -12,12 +12,12 @@ use super::relay::RelayText;
 use super::surroundings::{Surroundings, without_empty_variables};
 use super::values::{self, SecretText};
 use super::webhooks::WebhookSettings;
-use super::{Config, ConfigError, Delivery, Hostname, Purpose, Queue};
-use crate::address::DomainName;
+use super::{Config, ConfigError, DeliveryConfig, Hostname, Purpose, QueueConfig};
+use crate::base::address::DomainName;
 use crate::dns::Cidr;
 use crate::domains::RelayRecords;
 use crate::logs::Recording;
-use crate::store::Kind;
+use crate::store::StoreKind;
 
 /// Where `ringmail serve` keeps its data unless told otherwise.
 pub const SERVE_DIRECTORY: &str = "./ringmail-data";
@@ -347,13 +347,15 @@ impl Settings {
         let ingest_secret = ingest_secret.map(|text| text.parse().ok_or(ConfigError::IngestSecret)).transpose()?;
         let relay = relay.map(|text| text.parse().map_err(ConfigError::Relay)).transpose()?;
         let delivery = match delivery {
-            DeliveryMode::Capture => Delivery::Capture,
-            DeliveryMode::Direct => Delivery::Direct,
-            DeliveryMode::Relay => Delivery::Relay(relay.ok_or(ConfigError::NoRelay)?.with_password(relay_password)?),
+            DeliveryMode::Capture => DeliveryConfig::Capture,
+            DeliveryMode::Direct => DeliveryConfig::Direct,
+            DeliveryMode::Relay => {
+                DeliveryConfig::Relay(relay.ok_or(ConfigError::NoRelay)?.with_password(relay_password)?)
+            }
         };
         let data_dir = data_dir.unwrap_or_else(|| match purpose.kind() {
-            Kind::Serve => state_directory.unwrap_or_else(|| SERVE_DIRECTORY.into()),
-            Kind::Dev => DEV_DIRECTORY.into(),
+            StoreKind::Serve => state_directory.unwrap_or_else(|| SERVE_DIRECTORY.into()),
+            StoreKind::Dev => DEV_DIRECTORY.into(),
         });
         let webhooks = webhooks.into_config(&purpose)?;
         Ok(Config {
@@ -371,7 +373,7 @@ impl Settings {
             allowed_addresses: allow_address,
             retry_delays,
             expire_after,
-            queue: if hold { Queue::Hold } else { Queue::Run },
+            queue: if hold { QueueConfig::Hold } else { QueueConfig::Run },
             site_sessions_max: site,
             sessions_max: all,
             rate_limit,

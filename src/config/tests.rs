@@ -34,12 +34,12 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(config.data_dir, PathBuf::from("./ringmail-data"));
     assert_eq!(config.master_key_file, PathBuf::from("./ringmail-data/master.key"));
     assert_eq!(config.public_url(config.listen), "http://127.0.0.1:8787");
-    assert_eq!(config.delivery, Delivery::Capture);
+    assert_eq!(config.delivery, DeliveryConfig::Capture);
     assert_eq!(config.smtp_port, 25);
     assert_eq!(config.expire_after, Duration::from_secs(48 * 3600));
     let minutes: Vec<u64> = config.retry_delays.iter().map(|delay| delay.as_secs() / 60).collect();
     assert_eq!(minutes, [1, 3, 5, 10, 20, 40, 60, 120, 240]);
-    assert_eq!(config.queue, Queue::Run);
+    assert_eq!(config.queue, QueueConfig::Run);
     assert_eq!((config.site_sessions_max, config.sessions_max), (10, 200));
     assert_eq!(config.rate_limit, 100);
     assert_eq!(config.cors_origins, Vec::<String>::new());
@@ -270,7 +270,7 @@ fn the_password_of_the_environment_completes_a_user_alone() {
         let surroundings =
             Surroundings { relay_password: Some(RelayPassword::new("from-env")), ..Surroundings::default() };
         match config_within(&["--delivery", "relay", "--relay", url], Purpose::Serve, surroundings)?.delivery {
-            Delivery::Relay(relay) => Ok(relay.credentials.unwrap().password.reveal().to_owned()),
+            DeliveryConfig::Relay(relay) => Ok(relay.credentials.unwrap().password.reveal().to_owned()),
             other => panic!("{other:?}"),
         }
     };

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::address::{DomainName, Mailbox};
+use crate::base::address::{DomainName, Mailbox};
+use crate::base::signature::WebhookSecret;
 use crate::dns::Cidr;
 use crate::domains::RelayRecords;
-use crate::signature::WebhookSecret;
 
 /// The port of DNS (RFC 1035 §4.2).
 const DNS_PORT: u16 = 53;

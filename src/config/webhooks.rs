@@ -10,7 +10,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 
 use super::{ConfigError, Purpose, values};
 use crate::dns::{Cidr, Guard};
-use crate::outgoing::Policy;
+use crate::http_client::UrlPolicy;
 use crate::webhooks::DispatchSettings;
 
 /// The settings of webhooks as they are given.
@@ -43,7 +43,7 @@ pub struct WebhookConfig {
     /// How fast.
     pub dispatch: DispatchSettings,
     /// Where to.
-    pub policy: Policy,
+    pub policy: UrlPolicy,
 }
 
 impl WebhookSettings {
@@ -55,7 +55,7 @@ impl WebhookSettings {
             allowed.push(Cidr::v4(Ipv4Addr::new(127, 0, 0, 0), 8));
             allowed.push(Cidr::v6(Ipv6Addr::LOCALHOST, 128));
         }
-        let policy = Policy {
+        let policy = UrlPolicy {
             guard: Guard::allowing(allowed),
             plain_http: webhook_allow_http || is_development,
             extra_roots: webhook_ca_file.as_deref().map(certificates).transpose()?.unwrap_or_default(),

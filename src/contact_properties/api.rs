@@ -17,10 +17,10 @@ use super::model::{
 };
 use super::service::{ContactProperties, CreatePropertyError, UpdatePropertyError};
 use crate::api_keys::Caller;
-use crate::clock::to_iso;
+use crate::base::clock::to_iso;
+use crate::base::id::{ContactPropertyId, resource};
+use crate::base::patch::Patch;
 use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, State};
-use crate::id::{ContactPropertyId, resource};
-use crate::patch::Patch;
 
 /// A contact property to define.
 #[derive(Debug, Deserialize, ToSchema)]

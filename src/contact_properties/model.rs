@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
 use super::number;
-use crate::clock::TimestampMs;
-use crate::id::ContactPropertyId;
+use crate::base::clock::TimestampMs;
+use crate::base::id::ContactPropertyId;
 
 /// The most properties of a team: every write of a contact reads all their definitions.
 pub const PROPERTIES_MAX: usize = 500;

@@ -2,12 +2,12 @@
 
 use super::model::{ContactProperty, Fallback, FallbackError, GivenFallback, NewProperty, PROPERTIES_MAX};
 use super::store::{self, ContactPropertyRow};
+use crate::base::id::{ContactPropertyId, TeamId};
+use crate::base::patch::Patch;
 use crate::context::Context;
-use crate::id::{ContactPropertyId, TeamId};
-use crate::patch::Patch;
 use crate::store::page::{Page, PageError, PageQuery, is_full, page};
-use crate::store::tables::CONTACT_PROPERTIES;
 use crate::store::{Reads as _, StoreError};
+use crate::tables::CONTACT_PROPERTIES;
 
 /// Why a property cannot be defined.
 #[derive(Debug)]
@@ -158,9 +158,9 @@ impl ContactProperties {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::id::Id;
     use crate::contact_properties::model::{PropertyKey, PropertyKind};
     use crate::contact_properties::{PropertyValue, definitions};
-    use crate::id::Id;
     use crate::store::WriteTx;
 
     const TEAM: TeamId = Id::MIN;

@@ -5,10 +5,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::definitions::{Definition, Definitions};
 use super::model::{ContactProperty, PropertyKind};
-use crate::clock::TimestampMs;
-use crate::id::{ContactPropertyId, Id, TeamId};
-use crate::store::tables::{CONTACT_PROPERTIES, CONTACT_PROPERTY_KEYS, ContactPropertyIdRow};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{ContactPropertyId, Id, TeamId};
 use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::tables::{CONTACT_PROPERTIES, CONTACT_PROPERTY_KEYS, ContactPropertyIdRow};
 
 /// A contact property on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

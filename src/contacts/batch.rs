@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use super::check::{ItemError, Known, PropertySizes, spelled};
+use super::check::{ItemError, PropertySizes, ReferenceCache, spelled};
 use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
 use super::write::ContactWriter;
+use crate::base::id::{ContactId, TeamId};
 use crate::contact_properties::{self, Definitions};
 use crate::context::Context;
-use crate::events::Source;
-use crate::id::{ContactId, TeamId};
-use crate::store::tables::AddressHash;
+use crate::events::ChangeSource;
 use crate::store::{Reads, StoreError, WriteTx};
+use crate::tables::AddressHash;
 
 /// Contacts in one batch at most.
 pub const BATCH_MAX: usize = 1_000;
@@ -54,7 +54,7 @@ pub struct BatchOptions {
     /// Whether explicit topic opt-outs may turn.
     pub opt_ins: OptIns,
     /// Who writes.
-    pub source: Source,
+    pub source: ChangeSource,
 }
 
 /// What became of an item.
@@ -90,7 +90,7 @@ pub struct BatchOutcome {
 
 /// Why nothing of a batch was written.
 #[derive(Debug)]
-pub enum BatchError {
+pub enum ContactBatchError {
     /// An item failed and the validation is strict.
     Item {
         /// Where it stands in the batch.
@@ -102,7 +102,7 @@ pub enum BatchError {
     Store(StoreError),
 }
 
-impl From<StoreError> for BatchError {
+impl From<StoreError> for ContactBatchError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -117,7 +117,7 @@ pub struct Batch {
 }
 
 /// What one address of a batch comes to.
-struct Entry {
+struct PlanEntry {
     hash: AddressHash,
     /// The first item with the address, by its place in the batch.
     first: usize,
@@ -133,9 +133,9 @@ struct Entry {
 }
 
 /// What a batch comes to, before anything is written.
-struct Plan {
+struct BatchPlan {
     definitions: Definitions,
-    entries: Vec<Entry>,
+    entries: Vec<PlanEntry>,
     failed: Vec<(usize, ItemError)>,
 }
 
@@ -161,8 +161,8 @@ impl Batch {
     /// Returns what writing the batch would come to, and writes nothing.
     ///
     /// # Errors
-    /// [`BatchError`].
-    pub fn rehearse(&self, tx: &impl Reads, team: TeamId) -> Result<BatchOutcome, BatchError> {
+    /// [`ContactBatchError`].
+    pub fn dry_run(&self, tx: &impl Reads, team: TeamId) -> Result<BatchOutcome, ContactBatchError> {
         let plan = self.plan(tx, team)?;
         let mut outcome = BatchOutcome { items: Vec::with_capacity(self.items.len()), failed: plan.failed };
         for entry in &plan.entries {
@@ -174,8 +174,8 @@ impl Batch {
     /// Writes the batch, or nothing.
     ///
     /// # Errors
-    /// [`BatchError`]; nothing was written.
-    pub fn apply(&self, tx: &WriteTx<'_>, context: &Context, team: TeamId) -> Result<BatchOutcome, BatchError> {
+    /// [`ContactBatchError`]; nothing was written.
+    pub fn apply(&self, tx: &WriteTx<'_>, context: &Context, team: TeamId) -> Result<BatchOutcome, ContactBatchError> {
         let plan = self.plan(tx, team)?;
         let mut outcome = BatchOutcome { items: Vec::with_capacity(self.items.len()), failed: plan.failed };
         let mut writer = ContactWriter::new(tx, context, team, self.options.source);
@@ -188,11 +188,11 @@ impl Batch {
     }
 
     /// Decides what each item comes to. Reads only, so that a refusal costs nothing.
-    fn plan(&self, tx: &impl Reads, team: TeamId) -> Result<Plan, BatchError> {
+    fn plan(&self, tx: &impl Reads, team: TeamId) -> Result<BatchPlan, ContactBatchError> {
         let definitions = contact_properties::definitions(tx, team)?;
-        let mut plan = Plan { definitions, entries: Vec::with_capacity(self.items.len()), failed: Vec::new() };
+        let mut plan = BatchPlan { definitions, entries: Vec::with_capacity(self.items.len()), failed: Vec::new() };
         let mut places: HashMap<AddressHash, usize> = HashMap::with_capacity(self.items.len());
-        let mut known = Known::new(team);
+        let mut known = ReferenceCache::new(team);
         for (place, (index, item, hash)) in self.items.iter().enumerate() {
             let failure = match (known.check(tx, &plan.definitions, &item.changes)?, places.get(hash)) {
                 (Some(failure), _) => Some(failure),
@@ -215,7 +215,7 @@ impl Batch {
             };
             let Some(error) = failure else { continue };
             if self.options.validation == Validation::Strict {
-                return Err(BatchError::Item { index: *index, error });
+                return Err(ContactBatchError::Item { index: *index, error });
             }
             plan.failed.push((*index, error));
         }
@@ -229,7 +229,7 @@ impl Batch {
         hash: AddressHash,
         place: usize,
         existing: Option<&(ContactId, ContactRow)>,
-    ) -> Result<Entry, ItemError> {
+    ) -> Result<PlanEntry, ItemError> {
         match (existing, self.options.on_conflict) {
             (Some(_), OnConflict::Error) => return Err(ItemError::Exists),
             (Some(_), OnConflict::Skip) => {}
@@ -239,7 +239,7 @@ impl Batch {
             }
         }
         let existing = existing.map(|(id, _)| *id);
-        Ok(Entry { hash, first: place, merged: Vec::new(), skipped: Vec::new(), existing, properties: None })
+        Ok(PlanEntry { hash, first: place, merged: Vec::new(), skipped: Vec::new(), existing, properties: None })
     }
 
     /// Counts the properties that an address comes to have, before an item is merged into its first.
@@ -248,7 +248,7 @@ impl Batch {
         tx: &impl Reads,
         team: TeamId,
         definitions: &Definitions,
-        entry: &mut Entry,
+        entry: &mut PlanEntry,
     ) -> Result<(), StoreError> {
         if self.options.on_conflict == OnConflict::Upsert && entry.properties.is_none() {
             let mut properties = PropertySizes::of(row_of(tx, team, entry)?.as_ref());
@@ -259,7 +259,7 @@ impl Batch {
     }
 
     /// Notes an item whose address an earlier one has; fails as the item does.
-    fn repeat(&self, definitions: &Definitions, entry: &mut Entry, place: usize) -> Result<(), ItemError> {
+    fn repeat(&self, definitions: &Definitions, entry: &mut PlanEntry, place: usize) -> Result<(), ItemError> {
         match self.options.on_conflict {
             OnConflict::Error => return Err(ItemError::Repeats(self.items[entry.first].0)),
             OnConflict::Skip => entry.skipped.push(place),
@@ -279,7 +279,7 @@ impl Batch {
         team: TeamId,
         definitions: &Definitions,
         writer: &mut ContactWriter<'_, '_>,
-        entry: &Entry,
+        entry: &PlanEntry,
     ) -> Result<ContactId, StoreError> {
         let mut item = Cow::Borrowed(&self.items[entry.first].1);
         for place in &entry.merged {
@@ -301,7 +301,7 @@ impl Batch {
         Ok(id)
     }
 
-    fn report(&self, entry: &Entry, id: Option<ContactId>, outcome: &mut BatchOutcome) {
+    fn report(&self, entry: &PlanEntry, id: Option<ContactId>, outcome: &mut BatchOutcome) {
         let status = match (entry.existing, self.options.on_conflict) {
             (None, _) => ItemStatus::Created,
             (Some(_), OnConflict::Upsert) => ItemStatus::Updated,
@@ -317,7 +317,7 @@ impl Batch {
 }
 
 /// Returns the row of an entry's contact, where it has one.
-fn row_of(tx: &impl Reads, team: TeamId, entry: &Entry) -> Result<Option<ContactRow>, StoreError> {
+fn row_of(tx: &impl Reads, team: TeamId, entry: &PlanEntry) -> Result<Option<ContactRow>, StoreError> {
     entry.existing.map_or(Ok(None), |id| store::find(tx, team, id))
 }
 

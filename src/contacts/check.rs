@@ -6,8 +6,8 @@ use std::fmt;
 
 use super::model::{CONTACT_PROPERTIES_MAX, ContactChanges, PROPERTIES_BYTES_MAX, PropertyChange};
 use super::store::ContactRow;
+use crate::base::id::{SegmentId, TeamId, TopicId};
 use crate::contact_properties::Definitions;
-use crate::id::{SegmentId, TeamId, TopicId};
 use crate::segments;
 use crate::store::{Reads, StoreError};
 use crate::topics;
@@ -66,13 +66,13 @@ impl fmt::Display for ItemError {
 }
 
 /// Looks up the segments and topics that writes name, each once.
-pub(super) struct Known {
+pub(super) struct ReferenceCache {
     team: TeamId,
     segments: HashMap<SegmentId, bool>,
     topics: HashMap<TopicId, bool>,
 }
 
-impl Known {
+impl ReferenceCache {
     pub(super) fn new(team: TeamId) -> Self {
         Self { team, segments: HashMap::new(), topics: HashMap::new() }
     }

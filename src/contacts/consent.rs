@@ -1,9 +1,9 @@
 //! What a send asks of contacts: may this address receive mail under this topic?
 
 use super::store::find_by_address;
-use crate::id::{TeamId, TopicId};
-use crate::store::tables::{AddressHash, TOPIC_CHOICES};
+use crate::base::id::{TeamId, TopicId};
 use crate::store::{Reads, StoreError};
+use crate::tables::{AddressHash, TOPIC_CHOICES};
 use crate::topics::{SendTopic, Subscription};
 
 /// Returns whether the owner of an address receives mail under a topic: not when they opted out

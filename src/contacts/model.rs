@@ -1,8 +1,8 @@
 //! What a write says of a contact.
 
-use crate::address::EmailAddress;
-use crate::id::{SegmentId, TopicId};
-use crate::patch::Patch;
+use crate::base::address::EmailAddress;
+use crate::base::id::{SegmentId, TopicId};
+use crate::base::patch::Patch;
 use crate::topics::Subscription;
 
 /// The longest name, in characters.

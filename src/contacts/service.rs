@@ -3,20 +3,20 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::batch::{Batch, BatchError, BatchOptions, BatchOutcome};
-use super::check::{ItemError, Known, PropertySizes, spelled};
+use super::batch::{Batch, BatchOptions, BatchOutcome, ContactBatchError};
+use super::check::{ItemError, PropertySizes, ReferenceCache, spelled};
 use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
-use super::view::{ContactView, Facets, ShowError, Viewer};
+use super::view::{ContactView, IncludedFields, ShowError, Viewer};
 use super::write::ContactWriter;
-use crate::address::EmailAddress;
+use crate::base::address::EmailAddress;
+use crate::base::id::{ContactId, TeamId, resource};
+use crate::base::id_or_email::IdOrEmail;
 use crate::context::Context;
-use crate::events::Source;
-use crate::id::{ContactId, TeamId, resource};
-use crate::id_or_email::IdOrEmail;
+use crate::events::ChangeSource;
 use crate::store::page::{Page, PageQuery, page};
-use crate::store::tables::CONTACTS;
 use crate::store::{Reads, StoreError, WriteTx};
+use crate::tables::CONTACTS;
 use crate::{contact_properties, erasure};
 
 /// What names a contact.
@@ -75,7 +75,7 @@ impl Contacts {
     ///
     /// # Errors
     /// [`WriteError`]; nothing is stored.
-    pub async fn create(&self, team: TeamId, new: NewContact, source: Source) -> Result<ContactView, WriteError> {
+    pub async fn create(&self, team: TeamId, new: NewContact, source: ChangeSource) -> Result<ContactView, WriteError> {
         let context = self.context.clone();
         let hash = new.email.identity_hash();
         self.context
@@ -108,7 +108,7 @@ impl Contacts {
         &self,
         team: TeamId,
         name: ContactName,
-        facets: Facets,
+        facets: IncludedFields,
     ) -> Result<Option<ContactView>, StoreError> {
         self.context
             .store
@@ -128,7 +128,7 @@ impl Contacts {
         &self,
         team: TeamId,
         names: Vec<ContactName>,
-        facets: Facets,
+        facets: IncludedFields,
     ) -> Result<Vec<(usize, ContactView)>, ShowError> {
         self.context
             .store
@@ -156,7 +156,7 @@ impl Contacts {
         &self,
         team: TeamId,
         query: PageQuery<ContactId>,
-        facets: Facets,
+        facets: IncludedFields,
     ) -> Result<Page<ContactView>, ShowError> {
         self.context
             .store
@@ -181,7 +181,7 @@ impl Contacts {
         name: ContactName,
         email: Option<EmailAddress>,
         changes: ContactChanges,
-        source: Source,
+        source: ChangeSource,
     ) -> Result<ContactView, WriteError> {
         let context = self.context.clone();
         self.context
@@ -209,7 +209,7 @@ impl Contacts {
         team: TeamId,
         name: ContactName,
         erase: Erase,
-        source: Source,
+        source: ChangeSource,
     ) -> Result<Option<ContactId>, StoreError> {
         let context = self.context.clone();
         let remove = move |tx: &WriteTx<'_>| {
@@ -231,7 +231,7 @@ impl Contacts {
         team: TeamId,
         removal: Removal,
         erase: Erase,
-        source: Source,
+        source: ChangeSource,
     ) -> Result<Vec<ContactId>, StoreError> {
         let context = self.context.clone();
         let names: Vec<ContactName> = match removal {
@@ -248,29 +248,29 @@ impl Contacts {
     /// Writes a batch, or nothing.
     ///
     /// # Errors
-    /// [`BatchError`].
+    /// [`ContactBatchError`].
     pub async fn batch(
         &self,
         team: TeamId,
         items: Vec<(usize, NewContact)>,
         options: BatchOptions,
-    ) -> Result<BatchOutcome, BatchError> {
+    ) -> Result<BatchOutcome, ContactBatchError> {
         let context = self.context.clone();
-        let batch = crate::blocking::run(move || Batch::new(items, options)).await;
+        let batch = crate::base::blocking::run(move || Batch::new(items, options)).await;
         self.context.store.write_bulk_sized(batch.bytes(), move |tx| batch.apply(tx, &context, team)).await
     }
 
     /// Returns what a batch would come to.
     ///
     /// # Errors
-    /// [`BatchError`].
+    /// [`ContactBatchError`].
     pub async fn rehearse(
         &self,
         team: TeamId,
         items: Vec<(usize, NewContact)>,
         options: BatchOptions,
-    ) -> Result<BatchOutcome, BatchError> {
-        self.context.store.read(move |tx| Batch::new(items, options).rehearse(tx, team)).await
+    ) -> Result<BatchOutcome, ContactBatchError> {
+        self.context.store.read(move |tx| Batch::new(items, options).dry_run(tx, team)).await
     }
 
     /// Returns a page of rows as the team sees them.
@@ -281,7 +281,7 @@ impl Contacts {
         &self,
         team: TeamId,
         page: Page<(ContactId, ContactRow)>,
-        facets: Facets,
+        facets: IncludedFields,
     ) -> Result<Page<ContactView>, ShowError> {
         let Page { rows, has_more } = page;
         self.context
@@ -326,7 +326,7 @@ pub(super) fn accepted<'c>(
     changes: &'c ContactChanges,
 ) -> Result<Cow<'c, ContactChanges>, WriteError> {
     let definitions = contact_properties::definitions(tx, team)?;
-    if let Some(error) = Known::new(team).check(tx, &definitions, changes)? {
+    if let Some(error) = ReferenceCache::new(team).check(tx, &definitions, changes)? {
         return Err(WriteError::Refused(error));
     }
     PropertySizes::check(&definitions, row, changes).map_err(WriteError::Refused)?;
@@ -339,7 +339,7 @@ pub(super) fn accepted<'c>(
 
 fn show(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<ContactView, WriteError> {
     let row = store::find(tx, team, id)?.ok_or(WriteError::NotFound)?;
-    Ok(Viewer::new(tx, team, Facets::PROPERTIES)?.view(tx, id, row)?)
+    Ok(Viewer::new(tx, team, IncludedFields::PROPERTIES)?.view(tx, id, row)?)
 }
 
 fn remove_all<'n>(
@@ -348,7 +348,7 @@ fn remove_all<'n>(
     team: TeamId,
     names: impl IntoIterator<Item = &'n ContactName>,
     erase: Erase,
-    source: Source,
+    source: ChangeSource,
 ) -> Result<Vec<ContactId>, StoreError> {
     let mut writer = ContactWriter::new(tx, context, team, source);
     let mut removed = Vec::new();

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::TimestampMs;
-use crate::id::{ContactId, Id, TeamId, TopicId};
-use crate::store::tables::{AUDIENCES, AddressHash, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, TOPIC_CHOICES};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{ContactId, Id, TeamId, TopicId};
 use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::tables::{AUDIENCES, AddressHash, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, TOPIC_CHOICES};
 use crate::topics::Subscription;
 
 /// A contact on disk. When it was added is told by its id.

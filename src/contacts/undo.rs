@@ -1,12 +1,12 @@
 //! An opt-out of a topic, taken back by whoever has just made it.
 
 use super::store::{self, TopicChoiceRow};
-use super::write::{ContactWriter, Written};
+use super::write::{ContactWriter, WriteResult};
+use crate::base::id::{ContactId, TeamId, TopicId};
 use crate::context::Context;
-use crate::events::{AudienceKind, Source, TopicSnapshot};
-use crate::id::{ContactId, TeamId, TopicId};
-use crate::store::tables::TOPIC_CHOICES;
+use crate::events::{AudienceKind, ChangeSource, TopicSnapshot};
 use crate::store::{Reads as _, StoreError, WriteTx};
+use crate::tables::TOPIC_CHOICES;
 use crate::topics::{self, Subscription, Topic};
 
 /// Puts what a contact chose about a topic back to what it was before it opted out: `before`, where
@@ -22,11 +22,11 @@ pub fn take_back_opt_out(
     contact: ContactId,
     topic: TopicId,
     before: Option<Subscription>,
-    source: Source,
-) -> Result<Written, StoreError> {
+    source: ChangeSource,
+) -> Result<WriteResult, StoreError> {
     let key = (team, contact, topic);
     let stands = tx.get(&TOPIC_CHOICES, &key)?.is_some_and(|choice| choice.subscription == Subscription::OptOut);
-    let (true, Some(row)) = (stands, store::find(tx, team, contact)?) else { return Ok(Written::Unchanged) };
+    let (true, Some(row)) = (stands, store::find(tx, team, contact)?) else { return Ok(WriteResult::Unchanged) };
     match before {
         Some(subscription) => tx.put(&TOPIC_CHOICES, &key, &TopicChoiceRow { subscription })?,
         None => {
@@ -40,5 +40,5 @@ pub fn take_back_opt_out(
         let (writer, told) = (ContactWriter::new(tx, context, team, source), TopicSnapshot { id: topic, name });
         writer.record(AudienceKind::TopicOptIn, contact, &row, &mut None, Some(told))?;
     }
-    Ok(Written::Changed)
+    Ok(WriteResult::Changed)
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::size::text_bytes;
 use super::store::{self, ContactRow};
-use super::weight::text_bytes;
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{ContactId, TeamId};
 use crate::contact_properties::{self, Definitions, PropertyValue};
-use crate::id::{ContactId, TeamId};
 use crate::store::page::PageError;
 use crate::store::{Reads, StoreError};
 use crate::topics::{self, Subscription, Topic};
@@ -49,14 +49,14 @@ impl From<PageError> for ShowError {
 
 /// What is shown beside the basic shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facets {
+pub struct IncludedFields {
     /// The properties.
     pub properties: bool,
     /// Where the contact stands with every topic.
     pub topics: bool,
 }
 
-impl Facets {
+impl IncludedFields {
     /// The properties alone.
     pub const PROPERTIES: Self = Self { properties: true, topics: false };
 }
@@ -103,7 +103,7 @@ pub(super) struct Viewer {
 }
 
 impl Viewer {
-    pub(super) fn new(tx: &impl Reads, team: TeamId, facets: Facets) -> Result<Self, StoreError> {
+    pub(super) fn new(tx: &impl Reads, team: TeamId, facets: IncludedFields) -> Result<Self, StoreError> {
         let definitions = facets.properties.then(|| contact_properties::definitions(tx, team)).transpose()?;
         let topics = facets.topics.then(|| shared_topics(tx, team)).transpose()?;
         let topics_bytes = topics.iter().flatten().map(|topic| topic_bytes(topic)).sum();
@@ -120,24 +120,24 @@ impl Viewer {
             };
             properties.into_iter().map(read).collect()
         });
-        let topics = self.topics.as_deref().map(|topics| standing(tx, self.team, id, topics)).transpose()?;
+        let topics = self.topics.as_deref().map(|topics| topic_states(tx, self.team, id, topics)).transpose()?;
         let created_ms = id.created_ms();
         Ok(ContactView { id, email, first_name, last_name, unsubscribed, created_ms, properties, topics })
     }
 
     /// Begins an answer.
-    pub(super) fn room(&self) -> Room {
-        Room { topics_bytes: self.topics_bytes, left: ANSWER_BYTES_MAX }
+    pub(super) fn room(&self) -> ResponseBudget {
+        ResponseBudget { topics_bytes: self.topics_bytes, left: ANSWER_BYTES_MAX }
     }
 }
 
 /// What is left of the bytes of an answer.
-pub(super) struct Room {
+pub(super) struct ResponseBudget {
     topics_bytes: usize,
     left: usize,
 }
 
-impl Room {
+impl ResponseBudget {
     /// Takes what a contact has.
     ///
     /// # Errors
@@ -170,14 +170,14 @@ fn topic_bytes(topic: &Topic) -> usize {
 
 /// Returns where a contact stands with every topic of the team.
 pub(super) fn topics_of(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<Vec<TopicSubscription>, StoreError> {
-    standing(tx, team, id, &shared_topics(tx, team)?)
+    topic_states(tx, team, id, &shared_topics(tx, team)?)
 }
 
 fn shared_topics(tx: &impl Reads, team: TeamId) -> Result<Vec<Arc<Topic>>, StoreError> {
     Ok(topics::all(tx, team)?.into_iter().map(Arc::new).collect())
 }
 
-fn standing(
+fn topic_states(
     tx: &impl Reads,
     team: TeamId,
     id: ContactId,

@@ -3,22 +3,22 @@
 
 use super::model::{ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
 use super::store::{self, AudienceRow, ContactRow, TopicChoiceRow};
-use crate::address::EmailAddress;
-use crate::clock::TimestampMs;
+use crate::base::address::EmailAddress;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::context::Context;
-use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, ContactSnapshot, Source, TopicSnapshot};
-use crate::id::{ContactId, SegmentId, TeamId, TopicId};
+use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, TopicSnapshot};
 use crate::segments;
-use crate::store::tables::{AUDIENCES, AddressHash, CONTACTS, TOPIC_CHOICES};
 use crate::store::{Reads as _, StoreError, WriteTx};
-use crate::suppressions::{self, Cause, Origin};
+use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::tables::{AUDIENCES, AddressHash, CONTACTS, TOPIC_CHOICES};
 use crate::topics::{self, Subscription};
 
 /// Segments that an event about a contact names: a batch may tell of ten thousand choices.
-const SEGMENTS_TOLD_MAX: usize = 100;
+const EVENT_SEGMENTS_MAX: usize = 100;
 
 /// The segments of one contact as its events name them, read when the first event asks.
-type Told = Option<Vec<SegmentId>>;
+type EventSegments = Option<Vec<SegmentId>>;
 
 /// Changes to the contacts of one team by one source, within a transaction. What they add up to is
 /// written by [`ContactWriter::finish`].
@@ -26,7 +26,7 @@ pub struct ContactWriter<'a, 't> {
     tx: &'a WriteTx<'t>,
     context: &'a Context,
     team: TeamId,
-    source: Source,
+    source: ChangeSource,
     now_ms: TimestampMs,
     added: u64,
     removed: u64,
@@ -35,7 +35,7 @@ pub struct ContactWriter<'a, 't> {
 
 /// What a change of a contact came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum WriteResult {
     /// Something of the contact, its segments or its choices is other than before.
     Changed,
     /// Everything was so already; nothing was written.
@@ -44,7 +44,7 @@ pub enum Written {
 
 impl<'a, 't> ContactWriter<'a, 't> {
     /// Begins the changes of `source` to the contacts of `team`.
-    pub fn new(tx: &'a WriteTx<'t>, context: &'a Context, team: TeamId, source: Source) -> Self {
+    pub fn new(tx: &'a WriteTx<'t>, context: &'a Context, team: TeamId, source: ChangeSource) -> Self {
         let now_ms = context.now_ms();
         Self { tx, context, team, source, now_ms, added: 0, removed: 0, changed: false }
     }
@@ -71,7 +71,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         let mut segments = new.changes.segments.clone();
         segments.sort_unstable();
         segments.dedup();
-        segments.truncate(SEGMENTS_TOLD_MAX);
+        segments.truncate(EVENT_SEGMENTS_MAX);
         self.record(AudienceKind::ContactCreated, id, &row, &mut Some(segments), None)?;
         Ok(id)
     }
@@ -87,7 +87,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         changes: &ContactChanges,
         resubscribe: Resubscribe,
         opt_ins: OptIns,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<WriteResult, StoreError> {
         let mut joined = false;
         let mut told = None;
         for segment in &changes.segments {
@@ -109,7 +109,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
             }
         }
         let chosen = self.choose(id, &new, &changes.topics, opt_ins, &mut told)?;
-        Ok(if joined || rewritten || chosen { Written::Changed } else { Written::Unchanged })
+        Ok(if joined || rewritten || chosen { WriteResult::Changed } else { WriteResult::Unchanged })
     }
 
     /// Writes explicit choices down, and records those that turn what the contact receives. Returns
@@ -124,7 +124,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         row: &ContactRow,
         choices: &[(TopicId, Subscription)],
         opt_ins: OptIns,
-        told: &mut Told,
+        told: &mut EventSegments,
     ) -> Result<bool, StoreError> {
         let mut chosen = false;
         for (topic, subscription) in choices {
@@ -171,14 +171,14 @@ impl<'a, 't> ContactWriter<'a, 't> {
             .map_err(|_| StoreError::Corrupt("the address of a contact does not read".into()))?;
         let opted_out = row.unsubscribed() || self.has_opted_out_of_a_topic(id)?;
         let segments = segments::of_contact(self.tx, self.team, id)?;
-        let mut told = Some(segments.iter().copied().take(SEGMENTS_TOLD_MAX).collect());
+        let mut told = Some(segments.iter().copied().take(EVENT_SEGMENTS_MAX).collect());
         self.record(AudienceKind::ContactDeleted, id, row, &mut told, None)?;
         for segment in segments {
             segments::remove_member(self.tx, self.team, segment, id)?;
         }
         store::remove(self.tx, self.team, id, &address.identity_hash())?;
         if opted_out {
-            let cause = Cause::listed(Origin::Unsubscribe, self.source);
+            let cause = SuppressionCause::listed(Origin::Unsubscribe, self.source);
             suppressions::add(self.tx, self.context, self.team, &address, cause)?;
         }
         self.removed += 1;
@@ -211,12 +211,12 @@ impl<'a, 't> ContactWriter<'a, 't> {
         kind: AudienceKind,
         id: ContactId,
         row: &ContactRow,
-        told: &mut Told,
+        told: &mut EventSegments,
         topic: Option<TopicSnapshot>,
     ) -> Result<(), StoreError> {
         let segments = match told {
             Some(segments) => segments.clone(),
-            None => told.insert(segments::oldest_of_contact(self.tx, self.team, id, SEGMENTS_TOLD_MAX)?).clone(),
+            None => told.insert(segments::oldest_of_contact(self.tx, self.team, id, EVENT_SEGMENTS_MAX)?).clone(),
         };
         let contact = ContactSnapshot {
             id,
@@ -261,12 +261,12 @@ pub fn set_topics(
     team: TeamId,
     contact: ContactId,
     choices: &[(TopicId, Subscription)],
-    source: Source,
-) -> Result<Written, StoreError> {
-    let Some(row) = store::find(tx, team, contact)? else { return Ok(Written::Unchanged) };
+    source: ChangeSource,
+) -> Result<WriteResult, StoreError> {
+    let Some(row) = store::find(tx, team, contact)? else { return Ok(WriteResult::Unchanged) };
     let writer = ContactWriter::new(tx, context, team, source);
     let chosen = writer.choose(contact, &row, choices, OptIns::Allowed, &mut None)?;
-    Ok(if chosen { Written::Changed } else { Written::Unchanged })
+    Ok(if chosen { WriteResult::Changed } else { WriteResult::Unchanged })
 }
 
 /// Opts a contact out of all marketing email, or subscribes it again. Repeats change nothing.
@@ -279,9 +279,9 @@ pub fn set_subscription(
     team: TeamId,
     contact: ContactId,
     subscription: Subscription,
-    source: Source,
-) -> Result<Written, StoreError> {
-    let Some(row) = store::find(tx, team, contact)? else { return Ok(Written::Unchanged) };
+    source: ChangeSource,
+) -> Result<WriteResult, StoreError> {
+    let Some(row) = store::find(tx, team, contact)? else { return Ok(WriteResult::Unchanged) };
     let unsubscribed = subscription == Subscription::OptOut;
     let changes = ContactChanges { unsubscribed: Some(unsubscribed), ..ContactChanges::default() };
     let mut writer = ContactWriter::new(tx, context, team, source);

@@ -15,10 +15,10 @@ use salvo::hyper::body::Bytes;
 use salvo::{BoxedError, Request, Response, Writer as _, handler};
 use tokio::sync::mpsc;
 
-use crate::announcer::Announcement;
 use crate::api_keys::{ApiKeys, Caller};
+use crate::event_bus::PublishedEvent;
 use crate::http::{ApiError, ApiResult, ErrorCode, State, query_value};
-use crate::live::{Filter, Live, Seen, Watch};
+use crate::live::{EventStream, EventStreams, StreamItem, TypeFilter};
 
 /// The pause between two signs of life of a stream on which nothing happens.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
@@ -28,7 +28,7 @@ const RETRY_AFTER_S: u32 = 5;
 /// Streams the events of the caller's team, for as long as the caller's key works.
 #[handler]
 pub(crate) async fn stream_events(
-    live: State<Live>,
+    live: State<EventStreams>,
     keys: State<ApiKeys>,
     caller: Caller,
     req: &mut Request,
@@ -38,7 +38,7 @@ pub(crate) async fn stream_events(
         let message = format!("Unknown query parameter `{unknown}`. This endpoint takes `types`.");
         return Err(ApiError::validation(message));
     }
-    let filter = Filter::parse(query_value(req, "types")?.unwrap_or_default())
+    let filter = TypeFilter::parse(query_value(req, "types")?.unwrap_or_default())
         .map_err(|error| ApiError::validation(format!("Invalid `types` query parameter: {error}.")))?;
     let (place, watch) = live.open(caller.team, filter).map_err(|error| ApiError {
         retry_after_s: Some(RETRY_AFTER_S),
@@ -74,10 +74,10 @@ impl Body for StreamBody {
 }
 
 /// Writes the stream until its reader is gone.
-async fn write(texts: mpsc::Sender<Bytes>, mut watch: Watch, heartbeat_every: Duration) {
+async fn write(texts: mpsc::Sender<Bytes>, mut watch: EventStream, heartbeat_every: Duration) {
     // The first comment has the head of the answer leave at once.
     let mut text = ": ringmail\n\n".to_owned();
-    while watch.meanwhile(texts.send(text.into())).await.is_ok() {
+    while watch.buffer_while(texts.send(text.into())).await.is_ok() {
         text = tokio::select! {
             seen = watch.next() => match seen {
                 Some(seen) => message(&seen),
@@ -90,12 +90,12 @@ async fn write(texts: mpsc::Sender<Bytes>, mut watch: Watch, heartbeat_every: Du
 }
 
 /// A body is one line: its JSON has every control character escaped (RFC 8259 §7).
-fn message(seen: &Seen) -> String {
+fn message(seen: &StreamItem) -> String {
     match seen {
-        Seen::Event(Announcement { team: _, id, event_type, body }) => {
+        StreamItem::Event(PublishedEvent { team: _, id, event_type, body }) => {
             format!("id: {id}\nevent: {event_type}\ndata: {body}\n\n")
         }
-        Seen::Missed(count) => format!("event: ringmail.missed\ndata: {{\"count\":{count}}}\n\n"),
+        StreamItem::Missed(count) => format!("event: ringmail.missed\ndata: {{\"count\":{count}}}\n\n"),
     }
 }
 
@@ -104,15 +104,15 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::announcer::Announcer;
+    use crate::base::id::Id;
+    use crate::event_bus::EventBus;
     use crate::http::ConnectionLimits;
-    use crate::id::Id;
 
     /// How long a test waits for what is to happen.
     const WITHIN: Duration = Duration::from_secs(20);
 
-    fn watch(announcer: &Announcer) -> Watch {
-        Watch::new(announcer, Id::MIN, Filter::everything())
+    fn watch(announcer: &EventBus) -> EventStream {
+        EventStream::new(announcer, Id::MIN, TypeFilter::everything())
     }
 
     async fn read(body: &mut mpsc::Receiver<Bytes>) -> Bytes {
@@ -121,7 +121,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_on_which_nothing_happens_shows_signs_of_life() {
-        let announcer = Announcer::default();
+        let announcer = EventBus::default();
         let (texts, mut body) = mpsc::channel(1);
         let reading = async {
             assert_eq!(read(&mut body).await, ": ringmail\n\n");
@@ -141,7 +141,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_ends_when_its_reader_hangs_up_though_nothing_happens() {
-        let announcer = Announcer::default();
+        let announcer = EventBus::default();
         let (texts, mut body) = mpsc::channel(1);
         let hanging_up = async move {
             read(&mut body).await;
@@ -157,13 +157,13 @@ mod tests {
     #[test]
     fn an_event_is_three_lines_and_a_gap_is_an_event_of_its_own() {
         let body = r#"{"type":"email.sent","data":{"subject":"a\nb"}}"#.into();
-        let event = Announcement { team: Id::MIN, id: Id::MIN, event_type: "email.sent", body };
+        let event = PublishedEvent { team: Id::MIN, id: Id::MIN, event_type: "email.sent", body };
 
         let id = "00000000-0000-0000-0000-000000000000";
         let expected = format!(
             "id: {id}\nevent: email.sent\ndata: {{\"type\":\"email.sent\",\"data\":{{\"subject\":\"a\\nb\"}}}}\n\n"
         );
-        assert_eq!(message(&Seen::Event(event)), expected);
-        assert_eq!(message(&Seen::Missed(7)), "event: ringmail.missed\ndata: {\"count\":7}\n\n");
+        assert_eq!(message(&StreamItem::Event(event)), expected);
+        assert_eq!(message(&StreamItem::Missed(7)), "event: ringmail.missed\ndata: {\"count\":7}\n\n");
     }
 }

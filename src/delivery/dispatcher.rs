@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, error, info_span};
 
 use super::engine::Engine;
-use super::lane::{Offer, Ready};
+use super::lane::{PushResult, ReadyGroup};
 use super::queue::{Due, DueKey, DuePage, read_due};
 use super::transport::{Destination, Servers};
-use super::{simulated, unsent, worker};
-use crate::clock::TimestampMs;
+use super::{sessionless, simulated, worker};
+use crate::base::clock::TimestampMs;
 use crate::dns::Freshness;
 use crate::store::StoreError;
 
@@ -39,7 +39,7 @@ const FULL_PAGES_MAX: usize = 20;
 /// What is known of a destination's servers.
 enum RouteState {
     /// These groups wait for the answer.
-    Asking(Vec<Due>),
+    Resolving(Vec<Due>),
     /// The answer, and when it was given.
     Known(TimestampMs, Arc<Servers>),
 }
@@ -63,9 +63,9 @@ pub(super) struct Dispatcher {
 
 /// What became of a group that the table or the bell brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Admission {
+enum AdmitResult {
     /// It is on its way, or was already.
-    OnItsWay,
+    Accepted,
     /// Its lane is full; it stays in the table alone.
     Full,
 }
@@ -95,11 +95,11 @@ impl Dispatcher {
             let wait = self.wait_for_time();
             tokio::select! {
                 () = self.stop.cancelled() => return Ok(()),
-                () = self.engine.bell.heard() => self.hear().await?,
-                Some(answered) = self.lookups.join_next_with_id() => self.answered(answered),
+                () = self.engine.bell.notified() => self.process_notifications().await?,
+                Some(answered) = self.lookups.join_next_with_id() => self.lookup_finished(answered),
                 () = tokio::time::sleep(wait) => self.load().await?,
                 _ = reconcile.tick() => {
-                    unsent::release_abandoned(&self.engine).await;
+                    sessionless::release_abandoned(&self.engine).await;
                     self.cursor = None;
                     self.load().await?;
                 }
@@ -108,7 +108,7 @@ impl Dispatcher {
     }
 
     /// Takes what the bell brought; reads the table when it says so or when there is room again.
-    async fn hear(&mut self) -> Result<(), StoreError> {
+    async fn process_notifications(&mut self) -> Result<(), StoreError> {
         let pending = self.engine.bell.take();
         let now_ms = self.engine.context.now_ms();
         let mut rescan = pending.rescan;
@@ -137,7 +137,7 @@ impl Dispatcher {
     /// Returns how long nothing becomes due by itself.
     fn wait_for_time(&self) -> Duration {
         let now_ms = self.engine.context.now_ms();
-        let rest_end = self.engine.lanes().next_rest_end(now_ms);
+        let rest_end = self.engine.lanes().next_cooldown_end(now_ms);
         let next_ms = [self.next_due_ms, rest_end].into_iter().flatten().min();
         let wait_ms = next_ms.map_or(i64::MAX, |next_ms| (next_ms - now_ms).max(1));
         Duration::from_millis(u64::try_from(wait_ms).unwrap_or(u64::MAX)).min(RECONCILE_EVERY)
@@ -160,7 +160,7 @@ impl Dispatcher {
             }
             let (mut full, read) = (0, rows.len());
             for due in rows {
-                full += usize::from(self.admit(due) == Admission::Full);
+                full += usize::from(self.admit(due) == AdmitResult::Full);
             }
             self.more = more;
             if !more {
@@ -178,33 +178,33 @@ impl Dispatcher {
     }
 
     /// Sends a group on its way, unless it is on it already.
-    fn admit(&mut self, due: Due) -> Admission {
+    fn admit(&mut self, due: Due) -> AdmitResult {
         if !self.engine.lanes().know(due.key) {
-            return Admission::OnItsWay;
+            return AdmitResult::Accepted;
         }
         if due.destination == simulated::DESTINATION {
-            self.spawn_unsent(vec![due], unsent::Reason::Simulated);
-            return Admission::OnItsWay;
+            self.spawn_unsent(vec![due], sessionless::SessionlessReason::Simulated);
+            return AdmitResult::Accepted;
         }
         let name = if self.engine.settings.transport.is_single() { "" } else { due.destination.as_str() };
         let now_ms = self.engine.context.now_ms();
         match self.routes.get_mut(name) {
             Some(RouteState::Known(at_ms, servers)) if now_ms - *at_ms < ROUTE_FRESH_MS => {
-                let ready = Ready { due, servers: Arc::clone(servers) };
-                if self.engine.lanes().offer(ready) == Offer::Full {
-                    return Admission::Full;
+                let ready = ReadyGroup { due, servers: Arc::clone(servers) };
+                if self.engine.lanes().offer(ready) == PushResult::Full {
+                    return AdmitResult::Full;
                 }
             }
-            Some(RouteState::Asking(waiting)) => waiting.push(due),
+            Some(RouteState::Resolving(waiting)) => waiting.push(due),
             Some(RouteState::Known(..)) | None => {
                 let name = name.to_owned();
                 let freshness = if due.vanished { Freshness::Fresh } else { Freshness::Cached };
                 self.forget_routes(now_ms);
-                self.routes.insert(name.clone(), RouteState::Asking(vec![due]));
-                self.ask(name, freshness);
+                self.routes.insert(name.clone(), RouteState::Resolving(vec![due]));
+                self.start_lookup(name, freshness);
             }
         }
-        Admission::OnItsWay
+        AdmitResult::Accepted
     }
 
     fn forget_routes(&mut self, now_ms: TimestampMs) {
@@ -212,15 +212,15 @@ impl Dispatcher {
             return;
         }
         self.routes.retain(|_, route| match route {
-            RouteState::Asking(_) => true,
+            RouteState::Resolving(_) => true,
             RouteState::Known(at_ms, _) => now_ms - *at_ms < ROUTE_FRESH_MS,
         });
         if self.routes.len() >= ROUTES_MAX {
-            self.routes.retain(|_, route| matches!(route, RouteState::Asking(_)));
+            self.routes.retain(|_, route| matches!(route, RouteState::Resolving(_)));
         }
     }
 
-    fn ask(&mut self, name: String, freshness: Freshness) {
+    fn start_lookup(&mut self, name: String, freshness: Freshness) {
         if self.lookups.len() >= LOOKUPS_MAX {
             self.waiting.push((name, freshness));
             return;
@@ -232,9 +232,9 @@ impl Dispatcher {
     }
 
     /// Gives the groups of a destination to its lane, or settles them when it has none.
-    fn answered(&mut self, answered: Result<(tokio::task::Id, Destination), tokio::task::JoinError>) {
+    fn lookup_finished(&mut self, answered: Result<(tokio::task::Id, Destination), tokio::task::JoinError>) {
         if let Some((name, freshness)) = self.waiting.pop() {
-            self.ask(name, freshness);
+            self.start_lookup(name, freshness);
         }
         let (lookup, destination) = match answered {
             Ok((lookup, destination)) => (lookup, Some(destination)),
@@ -244,7 +244,7 @@ impl Dispatcher {
             }
         };
         let Some(name) = self.asked.remove(&lookup) else { return };
-        let Some(RouteState::Asking(waiting)) = self.routes.remove(&name) else { return };
+        let Some(RouteState::Resolving(waiting)) = self.routes.remove(&name) else { return };
         let Some(destination) = destination else {
             // The groups are in the table; the next reconciliation finds them.
             let keys: Vec<DueKey> = waiting.into_iter().map(|due| due.key).collect();
@@ -255,16 +255,18 @@ impl Dispatcher {
             Destination::Servers(servers) => {
                 let mut lanes = self.engine.lanes();
                 for due in waiting {
-                    lanes.offer(Ready { due, servers: Arc::clone(&servers) });
+                    lanes.offer(ReadyGroup { due, servers: Arc::clone(&servers) });
                 }
                 drop(lanes);
                 let now_ms = self.engine.context.now_ms();
                 self.routes.insert(name, RouteState::Known(now_ms, servers));
                 return;
             }
-            Destination::Undeliverable { status, message } => unsent::Reason::Undeliverable { status, message },
-            Destination::Vanished => unsent::Reason::Vanished,
-            Destination::Unknown { reason } => unsent::Reason::Unknown { reason },
+            Destination::Undeliverable { status, message } => {
+                sessionless::SessionlessReason::Undeliverable { status, message }
+            }
+            Destination::Vanished => sessionless::SessionlessReason::Vanished,
+            Destination::Unknown { reason } => sessionless::SessionlessReason::Unknown { reason },
         };
         let mut waiting = waiting.into_iter().peekable();
         while waiting.peek().is_some() {
@@ -273,9 +275,9 @@ impl Dispatcher {
         }
     }
 
-    fn spawn_unsent(&self, groups: Vec<Due>, reason: unsent::Reason) {
+    fn spawn_unsent(&self, groups: Vec<Due>, reason: sessionless::SessionlessReason) {
         let engine = Arc::clone(&self.engine);
-        self.engine.tasks.spawn(async move { unsent::settle_groups(&engine, groups, &reason).await });
+        self.engine.tasks.spawn(async move { sessionless::settle_groups(&engine, groups, &reason).await });
     }
 
     fn start_sessions(&self) {

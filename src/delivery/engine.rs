@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, info, warn};
 
-use super::bell::QueueBell;
 use super::dispatcher::Dispatcher;
-use super::held::Held;
-use super::lane::{Appetite, Lanes};
+use super::lane::{Lanes, Refill};
+use super::leases::LeaseTracker;
+use super::notifier::QueueNotifier;
 use super::queue::{self, DueKey};
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
@@ -35,7 +35,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(30);
 
 /// How the engine delivers.
 #[derive(Clone)]
-pub struct Settings {
+pub struct EngineSettings {
     /// The EHLO name.
     pub hostname: String,
     /// Where mail goes.
@@ -68,12 +68,12 @@ pub enum Flow {
 /// The delivery engine.
 pub struct Engine {
     pub(super) context: Context,
-    pub(super) settings: Settings,
-    pub(super) bell: QueueBell,
+    pub(super) settings: EngineSettings,
+    pub(super) bell: QueueNotifier,
     pub(super) signing: SigningKeyCache,
     pub(super) return_paths: ReturnPaths,
     /// Leases of this boot and who holds them.
-    pub(super) held: Held,
+    pub(super) held: LeaseTracker,
     /// Room for the messages under way, in KiB.
     pub(super) message_room: Arc<Semaphore>,
     /// A place for each session, over all sites.
@@ -85,12 +85,12 @@ pub struct Engine {
 
 impl Engine {
     /// Returns an engine over the queue; [`Engine::run`] starts it.
-    pub fn new(context: Context, settings: Settings, bell: QueueBell) -> Arc<Self> {
+    pub fn new(context: Context, settings: EngineSettings, bell: QueueNotifier) -> Arc<Self> {
         let rest_min = settings.schedule.delays.first().copied().unwrap_or(Duration::from_secs(60));
         Arc::new(Self {
             signing: SigningKeyCache::new(context.keyring.clone()),
             return_paths: ReturnPaths::new(&context.keyring),
-            held: Held::default(),
+            held: LeaseTracker::default(),
             message_room: Arc::new(Semaphore::new(MESSAGE_ROOM_KIB)),
             lanes: Mutex::new(Lanes::new(settings.sessions_per_site, rest_min)),
             sessions: Arc::new(Semaphore::new(settings.sessions_max)),
@@ -115,7 +115,7 @@ impl Engine {
             return Ok(());
         }
         // A dispatcher that failed has taken what it knew with it.
-        self.lanes().forget_strays();
+        self.lanes().forget_orphans();
         let ended = Dispatcher::new(Arc::clone(&self), stop).run().await;
         self.tasks.close();
         if tokio::time::timeout(STOP_WITHIN, self.tasks.wait()).await.is_err() {
@@ -142,7 +142,7 @@ impl Engine {
         match settled.await {
             Ok(requeued) => {
                 self.held.settled(&claimed);
-                self.bell.ring_for(requeued);
+                self.bell.groups_queued(requeued);
             }
             // The lease stays; the reconciliation puts it back as a possible duplicate.
             Err(error) => {
@@ -154,7 +154,7 @@ impl Engine {
 
     /// Forgets groups that have left memory, and has the table read again when that made room.
     pub(super) fn forget(&self, keys: &[DueKey]) {
-        if self.lanes().forget(keys) == Appetite::Hungry {
+        if self.lanes().forget(keys) == Refill::Needed {
             self.bell.wake();
         }
     }

@@ -1,11 +1,11 @@
 //! Taking addresses out of conversations.
 
-use super::rows::AttemptRow;
-use crate::address::AddressSet;
+use super::rows::SmtpAttemptRow;
+use crate::base::address::AddressSet;
+use crate::base::id::{EmailId, Id};
 use crate::events::ERASED;
-use crate::id::{EmailId, Id};
-use crate::store::tables::ATTEMPTS;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::ATTEMPTS;
 
 /// Returns whether a conversation about an email mentions one of the addresses. One that does not read
 /// is passed over, here and below.
@@ -43,8 +43,8 @@ pub(crate) fn erase_attempts(tx: &WriteTx<'_>, email: EmailId, addresses: &Addre
 }
 
 /// Returns whether there was anything to take out.
-fn erase_row(row: &mut AttemptRow, addresses: &AddressSet) -> bool {
-    let AttemptRow {
+fn erase_row(row: &mut SmtpAttemptRow, addresses: &AddressSet) -> bool {
+    let SmtpAttemptRow {
         at_ms: _,
         group: _,
         number: _,

@@ -4,14 +4,14 @@
 use super::queue::Claimed;
 use super::return_path::ReturnPaths;
 use super::smtp::Envelope;
-use crate::address::Mailbox;
-use crate::clock::TimestampMs;
+use crate::base::address::Mailbox;
+use crate::base::clock::TimestampMs;
+use crate::base::id::TopicId;
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
-use crate::emails::{self, Content, EmailRow, RecipientKind, message_id};
-use crate::id::TopicId;
+use crate::emails::{self, EmailContent, EmailRow, RecipientKind, message_id};
 use crate::mime::dkim::{self, Signature};
-use crate::mime::{self, Attachment, Message, Party};
+use crate::mime::{self, Message, MimeAttachment, MimeMailbox};
 use crate::preferences::{Links, UnsubscribeToken};
 use crate::store::{ReadTx, StoreError};
 
@@ -26,7 +26,7 @@ pub(super) struct Composed {
 
 /// Why a message cannot be made. None of these goes away by waiting.
 #[derive(Debug)]
-pub(super) enum ComposeError {
+pub(super) enum MessageError {
     /// Retention or a deletion has removed the content.
     ContentGone,
     /// The sender's domain has been deleted.
@@ -37,7 +37,7 @@ pub(super) enum ComposeError {
     Store(StoreError),
 }
 
-impl From<StoreError> for ComposeError {
+impl From<StoreError> for MessageError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -51,22 +51,22 @@ pub(super) fn compose(
     return_paths: &ReturnPaths,
     links: &Links,
     claimed: &Claimed,
-) -> Result<Composed, ComposeError> {
+) -> Result<Composed, MessageError> {
     let (row, id) = (&claimed.row, claimed.key.email);
-    let mut content = emails::read_content(tx, &context.keyring, id)?.ok_or(ComposeError::ContentGone)?;
+    let mut content = emails::read_content(tx, &context.keyring, id)?.ok_or(MessageError::ContentGone)?;
     if let Some(topic) = row.topic {
         content = with_link(content, links, claimed, topic)?;
     }
-    let domain = signing.find(tx, claimed.due.team, row.domain)?.ok_or(ComposeError::DomainGone)?;
+    let domain = signing.find(tx, claimed.due.team, row.domain)?.ok_or(MessageError::DomainGone)?;
     let mut files = Vec::with_capacity(row.attachments.len());
     for (number, info) in (0..).zip(&row.attachments) {
-        let bytes = emails::read_attachment(tx, &context.keyring, id, number)?.ok_or(ComposeError::ContentGone)?;
+        let bytes = emails::read_attachment(tx, &context.keyring, id, number)?.ok_or(MessageError::ContentGone)?;
         files.push((info, bytes));
     }
     let lines = Lines::parse(row)?;
-    let attachments: Vec<Attachment<'_>> = files
+    let attachments: Vec<MimeAttachment<'_>> = files
         .iter()
-        .map(|(info, bytes)| Attachment {
+        .map(|(info, bytes)| MimeAttachment {
             filename: Some(&info.filename),
             content_type: Some(&info.content_type),
             content: bytes,
@@ -102,20 +102,29 @@ pub(super) fn compose(
 
 /// Gives an email under a topic its recipient's unsubscribe link. Such an email goes out to one
 /// recipient at a time.
-fn with_link(content: Content, links: &Links, claimed: &Claimed, topic: TopicId) -> Result<Content, ComposeError> {
+fn with_link(
+    content: EmailContent,
+    links: &Links,
+    claimed: &Claimed,
+    topic: TopicId,
+) -> Result<EmailContent, MessageError> {
     let Some(index) = claimed.recipients.first() else { return Ok(content) };
     let mailbox = Mailbox::parse(&claimed.row.recipients[*index].mailbox).map_err(|error| invalid(&error))?;
     let token = UnsubscribeToken::of_topic(claimed.due.team, topic, mailbox.address().clone());
     let link = links.link(&token);
-    let Content { html, text, mut headers } = content;
+    let EmailContent { html, text, mut headers } = content;
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("List-Unsubscribe")) {
         headers.extend(link.headers());
     }
-    Ok(Content { html: html.map(|html| link.fill_html(html)), text: text.map(|text| link.fill_text(text)), headers })
+    Ok(EmailContent {
+        html: html.map(|html| link.fill_html(html)),
+        text: text.map(|text| link.fill_text(text)),
+        headers,
+    })
 }
 
-fn invalid(error: &dyn std::fmt::Display) -> ComposeError {
-    ComposeError::Invalid(error.to_string())
+fn invalid(error: &dyn std::fmt::Display) -> MessageError {
+    MessageError::Invalid(error.to_string())
 }
 
 /// A mailbox as a header line shows it.
@@ -133,12 +142,12 @@ struct Lines {
 }
 
 impl Lines {
-    fn parse(row: &EmailRow) -> Result<Self, ComposeError> {
+    fn parse(row: &EmailRow) -> Result<Self, MessageError> {
         let one = |text: &str| {
             let mailbox = Mailbox::parse(text).map_err(|error| invalid(&error))?;
             Ok(Shown { name: mailbox.name().map(ToOwned::to_owned), address: mailbox.address().to_string() })
         };
-        let line = |kind: RecipientKind| -> Result<Vec<Shown>, ComposeError> {
+        let line = |kind: RecipientKind| -> Result<Vec<Shown>, MessageError> {
             row.line(kind).iter().map(|text| one(text)).collect()
         };
         Ok(Self {
@@ -150,12 +159,12 @@ impl Lines {
     }
 }
 
-fn parties(shown: &[Shown]) -> Vec<Party<'_>> {
+fn parties(shown: &[Shown]) -> Vec<MimeMailbox<'_>> {
     shown.iter().map(party).collect()
 }
 
-fn party(shown: &Shown) -> Party<'_> {
-    Party { name: shown.name.as_deref(), address: &shown.address }
+fn party(shown: &Shown) -> MimeMailbox<'_> {
+    MimeMailbox { name: shown.name.as_deref(), address: &shown.address }
 }
 
 /// The date of the message is the same in every attempt.

@@ -4,9 +4,9 @@
 //! (`dispatcher.rs`), which reads what is due, asks the transport (`transport.rs`) for the destination's servers and puts the group into the lane of
 //! their site (`lane.rs`). A session task (`worker.rs`, `session.rs`) leases a few groups, composes and signs
 //! each message (`message.rs`, `return_path.rs`), speaks SMTP (`smtp/`), reads what the replies mean (`outcome.rs`) and settles the group (`settle.rs`, `retry.rs`) in one
-//! transaction with its events. Groups without a conversation are settled by `unsent.rs`.
+//! transaction with its events. Groups without a conversation are settled by `sessionless.rs`.
 //! `capture/` is the built-in mailbox; `simulated.rs` the recipients whose outcome is known;
-//! `forget.rs` and `erase.rs` take what is not to be kept.
+//! `retention.rs` and `erase.rs` take what is not to be kept.
 //!
 //! Invariants: the queue in memory is a part of the table and never more; a message leaves only
 //! under a committed lease; nothing the peer has accepted is forgotten but by a kill before the
@@ -15,33 +15,33 @@
 pub mod capture;
 pub mod smtp;
 
-mod bell;
 mod dispatcher;
 mod engine;
 mod erase;
-mod forget;
-mod held;
 mod lane;
+mod leases;
 mod message;
+mod notifier;
 mod outcome;
 mod queue;
 mod receiving_host;
+mod retention;
 mod retry;
 mod return_path;
 mod rows;
 mod session;
+mod sessionless;
 mod settle;
 pub mod simulated;
 mod transport;
-mod unsent;
 mod worker;
 
-pub use bell::QueueBell;
-pub use engine::{Engine, Flow, Settings};
+pub use engine::{Engine, EngineSettings, Flow};
 pub(crate) use erase::{attempts_hold, erase_attempts};
-pub use forget::forget_old;
+pub use notifier::QueueNotifier;
 pub(crate) use queue::{Due, DueKey};
+pub use retention::purge;
 pub use retry::RetrySchedule;
 pub(crate) use return_path::ReturnPaths;
-pub use rows::{AttemptRow, CapturedRow, Class, DestinationRow, DueRow, LeaseRow, ReceivingHostRow};
+pub use rows::{CapturedRow, Class, DestinationRow, DueRow, LeaseRow, ReceivingHostRow, SmtpAttemptRow};
 pub use transport::{Direct, Relay, RelayResolver, Transport};

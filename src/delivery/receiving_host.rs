@@ -3,10 +3,10 @@
 use tracing::error;
 
 use super::rows::ReceivingHostRow;
-use crate::clock::DAY_MS;
+use crate::base::clock::DAY_MS;
 use crate::context::Context;
-use crate::store::tables::RECEIVING_HOSTS;
 use crate::store::{Reads as _, StoreError, name_hash};
+use crate::tables::RECEIVING_HOSTS;
 
 /// How long a broken STARTTLS is remembered.
 const BROKEN_TLS_MS: i64 = 3 * DAY_MS;

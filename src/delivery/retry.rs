@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::rows::DueRow;
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
 
 /// The delay is spread by this many percent either way, so that what failed together does not
 /// come back together.
@@ -13,7 +13,7 @@ const SHORT_MS_MAX: i64 = 5 * 60_000;
 /// How long a destination whose name has vanished is given to come back.
 pub(super) const CONFIRM_AFTER_MS: i64 = 15 * 60_000;
 /// After how long a delay is told again, in hours since the first attempt was due.
-const DELAY_TOLD_AFTER_MS: [i64; 3] = [0, 4 * 3_600_000, 24 * 3_600_000];
+const DELAY_REPORTED_AFTER_MS: [i64; 3] = [0, 4 * 3_600_000, 24 * 3_600_000];
 
 /// How often and how long delivery is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,13 +26,13 @@ pub struct RetrySchedule {
 
 /// Which delay applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(super) enum RetryDelay {
     /// The schedule's.
     Ordinary,
     /// The schedule's, but minutes at the most.
     Short,
     /// None: what is left of a transaction goes on in another.
-    AtOnce,
+    Immediate,
     /// As long as it takes to tell a name that is gone from one that was lost for a moment.
     Confirm,
 }
@@ -42,7 +42,7 @@ impl RetrySchedule {
     /// when it has expired. `spread` is any number; the same one gives the same time.
     pub(super) fn next_attempt(
         &self,
-        pace: Pace,
+        pace: RetryDelay,
         attempts: u16,
         due: &DueRow,
         now_ms: TimestampMs,
@@ -52,10 +52,10 @@ impl RetrySchedule {
             return None;
         }
         let delay_ms = match pace {
-            Pace::AtOnce => return Some(now_ms),
-            Pace::Confirm => return Some((now_ms + CONFIRM_AFTER_MS).min(self.expires_ms(due))),
-            Pace::Ordinary => self.delay_ms(attempts),
-            Pace::Short => self.delay_ms(attempts).min(SHORT_MS_MAX),
+            RetryDelay::Immediate => return Some(now_ms),
+            RetryDelay::Confirm => return Some((now_ms + CONFIRM_AFTER_MS).min(self.expires_ms(due))),
+            RetryDelay::Ordinary => self.delay_ms(attempts),
+            RetryDelay::Short => self.delay_ms(attempts).min(SHORT_MS_MAX),
         };
         let jitter_ms = delay_ms * JITTER_PERCENT / 100;
         let span = u64::try_from(2 * jitter_ms + 1).unwrap_or(1);
@@ -78,9 +78,9 @@ impl RetrySchedule {
 
 /// Returns whether a delay is told once more, `told` times after it was first: at once, after four
 /// hours and after a day.
-pub(super) fn tells_delay(told: u8, due: &DueRow, now_ms: TimestampMs) -> bool {
+pub(super) fn should_report_delay(told: u8, due: &DueRow, now_ms: TimestampMs) -> bool {
     let age_ms = now_ms - due.first_due_ms;
-    DELAY_TOLD_AFTER_MS.get(usize::from(told)).is_some_and(|after_ms| age_ms >= *after_ms)
+    DELAY_REPORTED_AFTER_MS.get(usize::from(told)).is_some_and(|after_ms| age_ms >= *after_ms)
 }
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::id::Id;
+    use crate::base::id::Id;
 
     const MINUTE_MS: i64 = 60_000;
 
@@ -111,7 +111,7 @@ mod tests {
             let delay_ms = minutes * MINUTE_MS;
             let middle = u64::try_from(delay_ms * JITTER_PERCENT / 100).unwrap();
 
-            let next = schedule().next_attempt(Pace::Ordinary, attempts, &due(), 0, middle);
+            let next = schedule().next_attempt(RetryDelay::Ordinary, attempts, &due(), 0, middle);
 
             assert_eq!(next, Some(delay_ms), "attempt {attempts}");
         }
@@ -121,8 +121,8 @@ mod tests {
     fn an_expired_group_is_given_up_and_one_about_to_expire_gets_a_last_attempt() {
         let expires_ms = 48 * 60 * MINUTE_MS;
 
-        assert_eq!(schedule().next_attempt(Pace::Ordinary, 20, &due(), expires_ms, 0), None);
-        assert_eq!(schedule().next_attempt(Pace::Ordinary, 20, &due(), expires_ms - 1, 0), Some(expires_ms));
+        assert_eq!(schedule().next_attempt(RetryDelay::Ordinary, 20, &due(), expires_ms, 0), None);
+        assert_eq!(schedule().next_attempt(RetryDelay::Ordinary, 20, &due(), expires_ms - 1, 0), Some(expires_ms));
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
             (2, hours(24), true),
             (3, hours(47), false),
         ] {
-            assert_eq!(tells_delay(told, &due(), at_ms), tells, "told {told} at {at_ms}");
+            assert_eq!(should_report_delay(told, &due(), at_ms), tells, "told {told} at {at_ms}");
         }
     }
 
@@ -146,7 +146,7 @@ mod tests {
             let schedule = schedule();
             let delay_ms = schedule.delay_ms(attempts);
 
-            let next = schedule.next_attempt(Pace::Ordinary, attempts, &due(), now_ms, spread).unwrap();
+            let next = schedule.next_attempt(RetryDelay::Ordinary, attempts, &due(), now_ms, spread).unwrap();
 
             prop_assert!(next >= now_ms + delay_ms * 8 / 10);
             prop_assert!(next <= now_ms + delay_ms * 12 / 10);

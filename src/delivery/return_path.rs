@@ -7,7 +7,7 @@
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::id::EmailId;
+use crate::base::id::EmailId;
 use crate::store::Keyring;
 
 /// RFC 4648 §6 in lower case: local parts meet software that folds case.
@@ -100,7 +100,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::id::Id;
+    use crate::base::id::Id;
 
     fn paths() -> ReturnPaths {
         let directory = tempfile::tempdir().unwrap();

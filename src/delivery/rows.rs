@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::TimestampMs;
-use crate::id::{EmailId, TeamId};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EmailId, TeamId};
 use crate::store::Row;
 
 /// Which mail goes first. The numbers are part of a key and can never change.
@@ -51,10 +51,10 @@ pub struct DueRow {
     pub vanished_ms: Option<TimestampMs>,
     /// The next conversation uses one command at a time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub plainly: bool,
+    pub without_pipelining: bool,
     /// How often its delay has been told.
     #[serde(default)]
-    pub delays_told: u8,
+    pub delays_reported: u8,
     /// A conversation was cut off by a stop and may have delivered it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub possible_duplicate: bool,
@@ -70,8 +70,8 @@ impl DueRow {
             attempts: 0,
             first_due_ms: due_ms,
             vanished_ms: None,
-            plainly: false,
-            delays_told: 0,
+            without_pipelining: false,
+            delays_reported: 0,
             possible_duplicate: false,
         }
     }
@@ -93,7 +93,7 @@ impl Row for LeaseRow {}
 
 /// One SMTP conversation about one recipient group.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct AttemptRow {
+pub struct SmtpAttemptRow {
     /// When it ended.
     pub at_ms: TimestampMs,
     /// The recipient group.
@@ -118,7 +118,7 @@ pub struct AttemptRow {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub transcript: String,
 }
-impl Row for AttemptRow {}
+impl Row for SmtpAttemptRow {}
 
 /// What was learned about a receiving host: its STARTTLS does not work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use tracing::debug;
 
 use super::engine::Engine;
 use super::receiving_host;
-use super::smtp::{Endpoint, FailedSession, Identity, Session, SessionError, Timeouts, TlsPolicy};
+use super::smtp::{Endpoint, FailedSession, Identity, SessionError, SmtpSession, Timeouts, TlsPolicy};
 use super::transport::Servers;
 
 /// How long a session is used.
@@ -21,7 +21,7 @@ const ADDRESSES_TRIED_MAX: usize = 3;
 
 /// An open session and whose it is.
 pub(super) struct SiteSession {
-    pub(super) session: Session,
+    pub(super) session: SmtpSession,
     pub(super) host: String,
 }
 
@@ -105,13 +105,13 @@ async fn connect(
     tls: TlsPolicy,
     identity: &Identity,
     timeouts: &Timeouts,
-) -> Result<Session, FailedOpening> {
+) -> Result<SmtpSession, FailedOpening> {
     let settings = &engine.settings;
     let mut endpoint = Endpoint { address, host: host.to_owned(), tls };
     if tls == TlsPolicy::Opportunistic && receiving_host::has_broken_tls(&engine.context, host).await {
         endpoint.tls = TlsPolicy::Never;
     }
-    let failed = match Session::open(&endpoint, identity, timeouts, &settings.tls).await {
+    let failed = match SmtpSession::open(&endpoint, identity, timeouts, &settings.tls).await {
         Ok(session) => return Ok(session),
         Err(failed) => failed,
     };
@@ -124,6 +124,6 @@ async fn connect(
     debug!("STARTTLS of {host} does not work: {}", failed.error);
     receiving_host::remember_broken_tls(&engine.context, host).await;
     endpoint.tls = TlsPolicy::Never;
-    let opened = Session::open(&endpoint, identity, timeouts, &settings.tls).await;
+    let opened = SmtpSession::open(&endpoint, identity, timeouts, &settings.tls).await;
     opened.map_err(|failed| FailedOpening { failed, endpoint: Some(endpoint) })
 }

@@ -3,41 +3,45 @@
 
 use std::sync::Arc;
 
-use super::outcome::{Charge, Company, Deferral, Fate};
-use super::queue::{Claimed, Due, is_told, requeue};
-use super::retry::{Pace, RetrySchedule, tells_delay};
-use super::rows::{AttemptRow, DestinationRow, DueRow};
-use crate::address::EmailAddress;
-use crate::clock::{DAY_MS, TimestampMs};
+use super::outcome::{Charge, Deferral, Grouping, RecipientDisposition};
+use super::queue::{Claimed, Due, has_reported_outcome, requeue};
+use super::retry::{RetryDelay, RetrySchedule, should_report_delay};
+use super::rows::{DestinationRow, DueRow, SmtpAttemptRow};
+use crate::base::address::EmailAddress;
+use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::EmailId;
+use crate::base::random;
 use crate::context::Context;
-use crate::emails::{self, DeliveryState, EmailRow, LastEvent, bare};
-use crate::events::{Bounce, Detail, Event, Kind};
-use crate::id::EmailId;
-use crate::random;
-use crate::store::tables::{ATTEMPTS, DESTINATIONS, EMAILS, LEASES};
+use crate::emails::{self, EmailRow, LastEvent, RecipientState, bare};
+use crate::events::{Bounce, Detail, EmailEventKind, Event};
 use crate::store::{Reads, StoreError, WriteTx, name_hash};
-use crate::suppressions::{self, Cause};
+use crate::suppressions::{self, SuppressionCause};
+use crate::tables::{ATTEMPTS, DESTINATIONS, EMAILS, LEASES};
 
 /// What an attempt came to.
 #[derive(Clone, Debug)]
 pub(super) struct Settlement {
     pub(super) claimed: Arc<Claimed>,
     /// One fate for each of the claimed recipients, in their order.
-    pub(super) fates: Vec<Fate>,
+    pub(super) fates: Vec<RecipientDisposition>,
     /// The conversation; none when there was none.
-    pub(super) attempt: Option<AttemptRow>,
+    pub(super) attempt: Option<SmtpAttemptRow>,
     /// Whether the outcome is simulated, so that nobody joins the suppression list.
     pub(super) simulated: bool,
 }
 
 impl Settlement {
     /// Returns a settlement with a fate for each recipient.
-    pub(super) fn new(claimed: Arc<Claimed>, fates: Vec<Fate>, attempt: Option<AttemptRow>) -> Self {
+    pub(super) fn new(
+        claimed: Arc<Claimed>,
+        fates: Vec<RecipientDisposition>,
+        attempt: Option<SmtpAttemptRow>,
+    ) -> Self {
         Self { claimed, fates, attempt, simulated: false }
     }
 
     /// Returns a settlement with one fate for everybody.
-    pub(super) fn alike(claimed: Arc<Claimed>, fate: Fate, attempt: Option<AttemptRow>) -> Self {
+    pub(super) fn alike(claimed: Arc<Claimed>, fate: RecipientDisposition, attempt: Option<SmtpAttemptRow>) -> Self {
         let fates = vec![fate; claimed.recipients.len()];
         Self::new(claimed, fates, attempt)
     }
@@ -66,25 +70,25 @@ pub(super) fn settle(
         settlement,
         row,
         due: due.clone(),
-        recorder: emails::Recorder::new(due.team, key.email),
+        recorder: emails::EventRecorder::new(due.team, key.email),
         now_ms,
         delivered: Vec::new(),
         complained: Vec::new(),
     };
     let mut deferred = Vec::new();
     for (index, fate) in recipients.iter().zip(&settlement.fates) {
-        if is_told(&settling.row.recipients[*index]) {
+        if has_reported_outcome(&settling.row.recipients[*index]) {
             settling.end(*index, fate)?;
             continue;
         }
         match fate {
-            Fate::Delivered { reply, complained } => settling.deliver(*index, reply, *complained),
-            Fate::Bounced { bounce, suppresses } => settling.bounce(*index, bounce, *suppresses)?,
-            Fate::Failed { reason, reply } => settling.fail(*index, reason, reply.as_deref())?,
-            Fate::Deferred(deferral) => deferred.push((*index, deferral)),
+            RecipientDisposition::Delivered { reply, complained } => settling.deliver(*index, reply, *complained),
+            RecipientDisposition::Bounced { bounce, suppresses } => settling.bounce(*index, bounce, *suppresses)?,
+            RecipientDisposition::Failed { reason, reply } => settling.fail(*index, reason, reply.as_deref())?,
+            RecipientDisposition::Deferred(deferral) => deferred.push((*index, deferral)),
         }
     }
-    settling.tell_delivered()?;
+    settling.record_delivered()?;
     let requeued = settling.defer(schedule, &deferred)?;
     if let Some(attempt) = &settlement.attempt {
         tx.put(&ATTEMPTS, &(key.email, context.id()), attempt)?;
@@ -100,7 +104,7 @@ struct Settling<'a, 't> {
     settlement: &'a Settlement,
     row: EmailRow,
     due: DueRow,
-    recorder: emails::Recorder,
+    recorder: emails::EventRecorder,
     now_ms: TimestampMs,
     /// Delivered recipients with the server's reply.
     delivered: Vec<(String, String)>,
@@ -117,14 +121,14 @@ impl Settling<'_, '_> {
         bare(&self.row.recipients[index].mailbox).to_owned()
     }
 
-    fn climb(&mut self, index: usize, rung: LastEvent, state: DeliveryState) {
+    fn climb(&mut self, index: usize, rung: LastEvent, state: RecipientState) {
         let recipient = &mut self.row.recipients[index];
         recipient.state = state;
-        recipient.last_event.climb(rung);
-        self.row.last_event.climb(rung);
+        recipient.last_event.advance(rung);
+        self.row.last_event.advance(rung);
     }
 
-    fn record(&mut self, kind: Kind, recipients: Vec<String>, detail: Detail) -> Result<(), StoreError> {
+    fn record(&mut self, kind: EmailEventKind, recipients: Vec<String>, detail: Detail) -> Result<(), StoreError> {
         let event = Event { kind, at_ms: self.now_ms, recipients, detail };
         self.recorder.record(self.tx, self.context, &self.row, event)
     }
@@ -133,34 +137,41 @@ impl Settling<'_, '_> {
     /// message: what it tells came after our 250, however late that is written down, and is not tried
     /// again. A second event would say the same or less. An address that does not exist is suppressed all
     /// the same.
-    fn end(&mut self, index: usize, fate: &Fate) -> Result<(), StoreError> {
-        self.row.recipients[index].state = DeliveryState::Settled;
+    fn end(&mut self, index: usize, fate: &RecipientDisposition) -> Result<(), StoreError> {
+        self.row.recipients[index].state = RecipientState::Settled;
         match fate {
-            Fate::Bounced { suppresses: true, .. } => self.suppress(index),
-            Fate::Bounced { .. } | Fate::Delivered { .. } | Fate::Failed { .. } | Fate::Deferred(_) => Ok(()),
+            RecipientDisposition::Bounced { suppresses: true, .. } => self.suppress(index),
+            RecipientDisposition::Bounced { .. }
+            | RecipientDisposition::Delivered { .. }
+            | RecipientDisposition::Failed { .. }
+            | RecipientDisposition::Deferred(_) => Ok(()),
         }
     }
 
     fn deliver(&mut self, index: usize, reply: &str, complained: bool) {
-        self.climb(index, LastEvent::Delivered, DeliveryState::Settled);
+        self.climb(index, LastEvent::Delivered, RecipientState::Settled);
         self.delivered.push((self.address(index), reply.to_owned()));
         if complained {
-            self.climb(index, LastEvent::Complained, DeliveryState::Settled);
+            self.climb(index, LastEvent::Complained, RecipientState::Settled);
             self.complained.push(self.address(index));
         }
     }
 
     /// Records one event for the recipients that one reply accepted.
-    fn tell_delivered(&mut self) -> Result<(), StoreError> {
+    fn record_delivered(&mut self) -> Result<(), StoreError> {
         let delivered = std::mem::take(&mut self.delivered);
         for accepted in delivered.chunk_by(|left, right| left.1 == right.1) {
             let recipients: Vec<String> = accepted.iter().map(|(address, _)| address.clone()).collect();
             let Some((_, reply)) = accepted.first() else { continue };
-            self.record(Kind::Delivered, recipients, Detail::Reply { reply: reply.clone() })?;
+            self.record(EmailEventKind::Delivered, recipients, Detail::Reply { reply: reply.clone() })?;
         }
         if !self.complained.is_empty() {
             let complained = std::mem::take(&mut self.complained);
-            self.record(Kind::Complained, complained, Detail::Complaint { feedback_type: Some("abuse".to_owned()) })?;
+            self.record(
+                EmailEventKind::Complained,
+                complained,
+                Detail::Complaint { feedback_type: Some("abuse".to_owned()) },
+            )?;
         }
         if !delivered.is_empty() && !self.settlement.simulated {
             self.remember_destination()?;
@@ -181,9 +192,9 @@ impl Settling<'_, '_> {
     }
 
     fn bounce(&mut self, index: usize, bounce: &Bounce, suppresses: bool) -> Result<(), StoreError> {
-        self.climb(index, LastEvent::Bounced, DeliveryState::Settled);
+        self.climb(index, LastEvent::Bounced, RecipientState::Settled);
         let address = self.address(index);
-        self.record(Kind::Bounced, vec![address], Detail::Bounce(bounce.clone()))?;
+        self.record(EmailEventKind::Bounced, vec![address], Detail::Bounce(bounce.clone()))?;
         if suppresses { self.suppress(index) } else { Ok(()) }
     }
 
@@ -192,26 +203,26 @@ impl Settling<'_, '_> {
             return Ok(());
         }
         let Ok(parsed) = EmailAddress::parse(&self.address(index)) else { return Ok(()) };
-        suppressions::add(self.tx, self.context, self.due.team, &parsed, Cause::bounce(self.email()))?;
+        suppressions::add(self.tx, self.context, self.due.team, &parsed, SuppressionCause::bounce(self.email()))?;
         Ok(())
     }
 
     fn fail(&mut self, index: usize, reason: &str, reply: Option<&str>) -> Result<(), StoreError> {
-        self.climb(index, LastEvent::Failed, DeliveryState::Settled);
+        self.climb(index, LastEvent::Failed, RecipientState::Settled);
         let diagnostic = reply.map(ToOwned::to_owned).into_iter().collect();
         let detail = Detail::Failed { reason: reason.to_owned(), diagnostic };
         let address = self.address(index);
-        self.record(Kind::Failed, vec![address], detail)
+        self.record(EmailEventKind::Failed, vec![address], detail)
     }
 
     /// Puts the deferred back into the queue: those to be tried at once in groups of their own, so
     /// that they do not wait with the others.
     fn defer(&mut self, schedule: &RetrySchedule, deferred: &[(usize, &Deferral)]) -> Result<Vec<Due>, StoreError> {
         let (at_once, later): (Vec<_>, Vec<_>) =
-            deferred.iter().copied().partition(|(_, deferral)| deferral.pace == Pace::AtOnce);
+            deferred.iter().copied().partition(|(_, deferral)| deferral.pace == RetryDelay::Immediate);
         let mut requeued = Vec::new();
         let (alone, together): (Vec<_>, Vec<_>) =
-            at_once.into_iter().partition(|(_, deferral)| deferral.company == Company::Alone);
+            at_once.into_iter().partition(|(_, deferral)| deferral.company == Grouping::Alone);
         if !together.is_empty() {
             let group = self.next_group();
             requeued.extend(self.defer_group(schedule, group, &together)?);
@@ -253,8 +264,8 @@ impl Settling<'_, '_> {
             }
         }
         let Some(next_ms) = next_ms else { return Ok(None) };
-        due.plainly = due.plainly || waiting.iter().any(|(_, deferral)| deferral.plainly);
-        self.tell_delay(&mut due, &waiting)?;
+        due.without_pipelining = due.without_pipelining || waiting.iter().any(|(_, deferral)| deferral.plainly);
+        self.record_delay(&mut due, &waiting)?;
         for (index, _) in &waiting {
             self.row.recipients[*index].group = group;
         }
@@ -268,21 +279,21 @@ impl Settling<'_, '_> {
         hours.is_some_and(|hours| self.now_ms - self.due.first_due_ms >= hours * 3_600_000)
     }
 
-    fn tell_delay(&mut self, due: &mut DueRow, waiting: &[(usize, &Deferral)]) -> Result<(), StoreError> {
+    fn record_delay(&mut self, due: &mut DueRow, waiting: &[(usize, &Deferral)]) -> Result<(), StoreError> {
         let told: Vec<(usize, &Deferral)> =
-            waiting.iter().copied().filter(|(_, deferral)| deferral.pace != Pace::AtOnce).collect();
+            waiting.iter().copied().filter(|(_, deferral)| deferral.pace != RetryDelay::Immediate).collect();
         let Some((_, first)) = told.first() else { return Ok(()) };
-        if !tells_delay(due.delays_told, due, self.now_ms) {
+        if !should_report_delay(due.delays_reported, due, self.now_ms) {
             return Ok(());
         }
-        due.delays_told += 1;
+        due.delays_reported += 1;
         let reply = first.reply.clone();
         let recipients: Vec<String> = told.iter().map(|(index, _)| self.address(*index)).collect();
         for (index, _) in &told {
-            self.climb(*index, LastEvent::DeliveryDelayed, DeliveryState::InFlight);
+            self.climb(*index, LastEvent::DeliveryDelayed, RecipientState::InFlight);
         }
         let detail = reply.map_or(Detail::None, |reply| Detail::Reply { reply });
-        self.record(Kind::DeliveryDelayed, recipients, detail)
+        self.record(EmailEventKind::DeliveryDelayed, recipients, detail)
     }
 }
 
@@ -293,14 +304,14 @@ mod tests {
     use super::super::queue::claim;
     use super::super::queue::tests::{ADA, BOB, TEAM, put_due, row};
     use super::*;
-    use crate::announcer::Heard;
     use crate::emails::RecipientKind;
+    use crate::event_bus::BusMessage;
     use crate::events::{self, BounceType};
-    use crate::store::tables::DUE;
+    use crate::tables::DUE;
 
     /// Claims an email to Ada and Bob in one group, has it told meanwhile what became of Ada, and settles it
     /// with a fate for each. Returns the email and how many groups went back into the queue.
-    async fn settled(context: &Context, told: LastEvent, fates: [Fate; 2]) -> (EmailId, usize) {
+    async fn settled(context: &Context, told: LastEvent, fates: [RecipientDisposition; 2]) -> (EmailId, usize) {
         let (id, keys) = put_due(context, &[(RecipientKind::To, ADA), (RecipientKind::To, BOB)]).await;
         let mut together = row(context, id);
         together.recipients[1].group = 0;
@@ -312,7 +323,7 @@ mod tests {
             tx.delete(&DUE, &keys[1].parts())?;
             let claimed = claim(tx, &settling, &keys[..1])?.remove(0);
             let mut row = claimed.row.clone();
-            row.recipients[0].last_event.climb(told);
+            row.recipients[0].last_event.advance(told);
             tx.put(&EMAILS, &(TEAM, id), &row)?;
             settle(tx, &settling, &schedule, &Settlement::new(Arc::new(claimed), fates.to_vec(), None))
         };
@@ -324,13 +335,13 @@ mod tests {
     }
 
     /// Returns what stands in the timeline after the sending, each with its recipients.
-    fn story(context: &Context, id: EmailId) -> Vec<(Kind, Vec<String>)> {
-        let events = context.store.read_now::<_, StoreError>(|tx| events::of_email(tx, id)).unwrap();
+    fn story(context: &Context, id: EmailId) -> Vec<(EmailEventKind, Vec<String>)> {
+        let events = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, id)).unwrap();
         events.into_iter().skip(1).map(|event| (event.kind, event.recipients)).collect()
     }
 
-    fn delivered() -> Fate {
-        Fate::Delivered { reply: "250 Taken".into(), complained: false }
+    fn delivered() -> RecipientDisposition {
+        RecipientDisposition::Delivered { reply: "250 Taken".into(), complained: false }
     }
 
     #[tokio::test]
@@ -340,41 +351,41 @@ mod tests {
             (LastEvent::Delivered, delivered()),
             (LastEvent::Bounced, delivered()),
             (LastEvent::Complained, delivered()),
-            (LastEvent::Failed, Fate::Failed { reason: "rejected".into(), reply: None }),
+            (LastEvent::Failed, RecipientDisposition::Failed { reason: "rejected".into(), reply: None }),
         ] {
             let (id, requeued) = settled(&context, told, [fate, delivered()]).await;
 
             assert_eq!(requeued, 0);
-            assert_eq!(story(&context, id), [(Kind::Delivered, vec![BOB.to_owned()])], "{told:?}");
+            assert_eq!(story(&context, id), [(EmailEventKind::Delivered, vec![BOB.to_owned()])], "{told:?}");
             let ada = &row(&context, id).recipients[0];
-            assert_eq!((ada.state, ada.last_event), (DeliveryState::Settled, told));
+            assert_eq!((ada.state, ada.last_event), (RecipientState::Settled, told));
         }
     }
 
     #[tokio::test]
     async fn a_deferral_does_not_put_back_who_was_told_of_meanwhile() {
         let (_directory, context) = Context::temporary();
-        let deferred = || Fate::Deferred(Deferral::ordinary(Some("451 later".into())));
+        let deferred = || RecipientDisposition::Deferred(Deferral::ordinary(Some("451 later".into())));
 
         let (id, requeued) = settled(&context, LastEvent::Delivered, [deferred(), deferred()]).await;
 
         assert_eq!(requeued, 1);
-        assert_eq!(story(&context, id), [(Kind::DeliveryDelayed, vec![BOB.to_owned()])]);
+        assert_eq!(story(&context, id), [(EmailEventKind::DeliveryDelayed, vec![BOB.to_owned()])]);
         let recipients = row(&context, id).recipients;
-        assert_eq!((recipients[0].state, recipients[0].last_event), (DeliveryState::Settled, LastEvent::Delivered));
-        assert!(matches!(recipients[1].state, DeliveryState::Waiting { .. }));
+        assert_eq!((recipients[0].state, recipients[0].last_event), (RecipientState::Settled, LastEvent::Delivered));
+        assert!(matches!(recipients[1].state, RecipientState::Waiting { .. }));
     }
 
     #[tokio::test]
     async fn the_content_is_opened_once_however_much_there_is_to_tell() {
         let (_directory, context) = Context::temporary();
-        let mut heard = context.announcer.listen(TEAM);
+        let mut heard = context.event_bus.subscribe(TEAM);
 
-        let failed = Fate::Failed { reason: "rejected".into(), reply: None };
+        let failed = RecipientDisposition::Failed { reason: "rejected".into(), reply: None };
         settled(&context, LastEvent::Sent, [failed, delivered()]).await;
 
         assert_eq!(context.keyring.opened(), 2, "for the claim, and for the settlement");
-        let bodies: Vec<_> = std::iter::from_fn(|| heard.try_recv().ok()).map(Heard::body).collect();
+        let bodies: Vec<_> = std::iter::from_fn(|| heard.try_recv().ok()).map(BusMessage::body).collect();
         assert_eq!(bodies.len(), 3);
         assert!(bodies.iter().all(|body| body.contains("X-Order")), "{bodies:?}");
     }
@@ -389,7 +400,7 @@ mod tests {
             diagnostic: Vec::new(),
         };
 
-        let fate = Fate::Bounced { bounce, suppresses: true };
+        let fate = RecipientDisposition::Bounced { bounce, suppresses: true };
         settled(&context, LastEvent::Failed, [fate, delivered()]).await;
 
         let hash = EmailAddress::parse(ADA).unwrap().identity_hash();

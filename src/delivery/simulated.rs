@@ -8,7 +8,7 @@ pub const DESTINATION: &str = "simulated";
 
 /// What becomes of a simulated recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SimulatedOutcome {
     /// Delivered.
     Delivered,
     /// Bounced for good.
@@ -22,18 +22,18 @@ pub enum Outcome {
 }
 
 /// Returns the outcome of a bare address; `None` for a real one. A `+label` is ignored.
-pub fn outcome(address: &str) -> Option<Outcome> {
+pub fn outcome(address: &str) -> Option<SimulatedOutcome> {
     let (local, domain) = address.rsplit_once('@')?;
     if !DOMAINS.contains(&domain) {
         return None;
     }
     let local = local.split('+').next().unwrap_or_default();
     match local.to_ascii_lowercase().as_str() {
-        "delivered" => Some(Outcome::Delivered),
-        "bounced" => Some(Outcome::Bounced),
-        "complained" => Some(Outcome::Complained),
-        "suppressed" => Some(Outcome::Suppressed),
-        "delayed" => Some(Outcome::Delayed),
+        "delivered" => Some(SimulatedOutcome::Delivered),
+        "bounced" => Some(SimulatedOutcome::Bounced),
+        "complained" => Some(SimulatedOutcome::Complained),
+        "suppressed" => Some(SimulatedOutcome::Suppressed),
+        "delayed" => Some(SimulatedOutcome::Delayed),
         _ => None,
     }
 }
@@ -45,11 +45,11 @@ mod tests {
     #[test]
     fn a_label_and_the_case_do_not_matter() {
         for (address, expected) in [
-            ("delivered@resend.dev", Some(Outcome::Delivered)),
-            ("Bounced+order-7@ringmail.test", Some(Outcome::Bounced)),
-            ("complained+@resend.dev", Some(Outcome::Complained)),
-            ("suppressed@ringmail.test", Some(Outcome::Suppressed)),
-            ("delayed@resend.dev", Some(Outcome::Delayed)),
+            ("delivered@resend.dev", Some(SimulatedOutcome::Delivered)),
+            ("Bounced+order-7@ringmail.test", Some(SimulatedOutcome::Bounced)),
+            ("complained+@resend.dev", Some(SimulatedOutcome::Complained)),
+            ("suppressed@ringmail.test", Some(SimulatedOutcome::Suppressed)),
+            ("delayed@resend.dev", Some(SimulatedOutcome::Delayed)),
             ("someone@resend.dev", None),
             ("delivered@example.com", None),
             ("delivered", None),

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::smtp::{Credentials, TlsPolicy};
+use crate::base::clock::TimestampMs;
+use crate::base::random;
 use crate::dns::{Freshness, MxHost, Resolver, Route, RoutePolicy};
-use crate::{clock::TimestampMs, random};
 
 /// How mail leaves.
 #[derive(Clone)]
@@ -84,14 +85,14 @@ pub(super) struct Servers {
     /// The lane: everything for one site shares its sessions and its troubles.
     pub(super) site: String,
     /// Name and addresses, best first.
-    pub(super) hosts: Vec<Host>,
+    pub(super) hosts: Vec<MailHost>,
     pub(super) tls: TlsPolicy,
     pub(super) credentials: Option<Credentials>,
 }
 
 /// A server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Host {
+pub(super) struct MailHost {
     pub(super) name: String,
     pub(super) addresses: Vec<SocketAddr>,
 }
@@ -104,7 +105,7 @@ impl Transport {
             Self::Relay(relay) => relay.destination(now_ms).await,
             Self::Capture { address } => Destination::Servers(Arc::new(Servers {
                 site: "capture".into(),
-                hosts: vec![Host { name: "localhost".into(), addresses: vec![*address] }],
+                hosts: vec![MailHost { name: "localhost".into(), addresses: vec![*address] }],
                 tls: TlsPolicy::Never,
                 credentials: None,
             })),
@@ -140,9 +141,9 @@ impl Direct {
         }
     }
 
-    fn host(&self, host: MxHost) -> Host {
+    fn host(&self, host: MxHost) -> MailHost {
         let addresses = host.addresses.into_iter().map(|ip| SocketAddr::new(ip, self.port)).collect();
-        Host { name: host.name, addresses }
+        MailHost { name: host.name, addresses }
     }
 }
 
@@ -151,7 +152,7 @@ impl Relay {
         match self.resolver.0.addresses(&self.host, now_ms).await {
             Ok(addresses) => Destination::Servers(Arc::new(Servers {
                 site: format!("relay {}", self.host),
-                hosts: vec![Host {
+                hosts: vec![MailHost {
                     name: self.host.clone(),
                     addresses: addresses.into_iter().map(|ip| SocketAddr::new(ip, self.port)).collect(),
                 }],

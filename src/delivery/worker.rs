@@ -13,17 +13,17 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, error};
 
 use super::engine::Engine;
-use super::lane::{Idle, Ready, Take};
-use super::message::{self, ComposeError, Composed};
-use super::outcome::{Circumstances, Deferral, Fate, SiteMood, read_refusal, read_transaction};
+use super::lane::{Idle, NextGroups, ReadyGroup};
+use super::message::{self, Composed, MessageError};
+use super::outcome::{Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_refusal, read_transaction};
 use super::queue::{Claimed, DueKey, claim};
-use super::rows::AttemptRow;
+use super::rows::SmtpAttemptRow;
 use super::session::{FailedOpening, SiteSession};
+use super::sessionless;
 use super::settle::Settlement;
 use super::smtp::SessionError;
 use super::transport::Servers;
-use super::unsent;
-use crate::blocking;
+use crate::base::blocking;
 
 /// How long an open session waits for more mail of its site.
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -73,20 +73,20 @@ impl Worker<'_> {
             let now_ms = self.engine.context.now_ms();
             let take = self.engine.lanes().take(self.site, now_ms, |servers| self.fits(servers));
             match take {
-                Take::Groups(groups) => {
+                NextGroups::Groups(groups) => {
                     if self.engine.lanes().wants_more(self.site) {
-                        self.engine.bell.ring();
+                        self.engine.bell.rescan();
                     }
                     if self.deliver_groups(groups).await == Next::End {
                         return;
                     }
                 }
-                Take::Elsewhere => {
+                NextGroups::OtherServers => {
                     if let Some(open) = self.open.take() {
                         open.quit().await;
                     }
                 }
-                Take::Wait { work, evict } => {
+                NextGroups::Wait { work, evict } => {
                     if self.open.is_none() {
                         return;
                     }
@@ -102,7 +102,7 @@ impl Worker<'_> {
                         return;
                     }
                 }
-                Take::Rest => return,
+                NextGroups::CoolingDown => return,
             }
         }
     }
@@ -112,7 +112,7 @@ impl Worker<'_> {
         self.open.as_ref().is_none_or(|open| open.is_with(servers))
     }
 
-    async fn deliver_groups(&mut self, groups: Vec<Ready>) -> Next {
+    async fn deliver_groups(&mut self, groups: Vec<ReadyGroup>) -> Next {
         let Some(first) = groups.first() else { return Next::Continue };
         let servers = Arc::clone(&first.servers);
         let keys: Vec<DueKey> = groups.iter().map(|ready| ready.due.key).collect();
@@ -148,7 +148,9 @@ impl Worker<'_> {
 
     /// Puts a leased group back, untried.
     async fn release(&self, claimed: Arc<Claimed>) {
-        self.engine.settle(Settlement::alike(claimed, Fate::Deferred(Deferral::at_once(None)), None)).await;
+        self.engine
+            .settle(Settlement::alike(claimed, RecipientDisposition::Deferred(Deferral::at_once(None)), None))
+            .await;
     }
 
     async fn deliver(&mut self, claimed: Arc<Claimed>, servers: &Servers) -> Next {
@@ -177,7 +179,7 @@ impl Worker<'_> {
                 return Next::Continue;
             }
         };
-        if claimed.due.plainly {
+        if claimed.due.without_pipelining {
             self.open = self.open.take().map(SiteSession::without_pipelining);
         }
         let Some(open) = &mut self.open else { return Next::End };
@@ -185,16 +187,16 @@ impl Worker<'_> {
         let pieces = [composed.signatures.as_slice(), composed.message.as_slice()];
         let transaction = open.session.deliver(&composed.envelope, &pieces).await;
         let host = open.host.clone();
-        let under = Circumstances { host: &host, plainly: claimed.due.plainly, reused };
+        let under = TransactionContext { host: &host, plainly: claimed.due.without_pipelining, reused };
         let (fates, mood) = read_transaction(&transaction, under);
         let attempt = self.attempt_row(&claimed, summary(&fates), transaction.transcript);
         self.engine.settle(Settlement::new(claimed, fates, Some(attempt))).await;
         self.after_transaction(mood).await
     }
 
-    async fn after_transaction(&mut self, mood: SiteMood) -> Next {
+    async fn after_transaction(&mut self, mood: SiteHealth) -> Next {
         let now_ms = self.engine.context.now_ms();
-        if mood == SiteMood::Strained {
+        if mood == SiteHealth::Throttled {
             self.rest(now_ms).await;
             return Next::End;
         }
@@ -205,7 +207,7 @@ impl Worker<'_> {
         Next::Continue
     }
 
-    async fn compose(&self, claimed: &Arc<Claimed>) -> Result<Composed, ComposeError> {
+    async fn compose(&self, claimed: &Arc<Claimed>) -> Result<Composed, MessageError> {
         let (engine, claimed) = (Arc::clone(self.engine), Arc::clone(claimed));
         blocking::run(move || {
             engine.context.store.read_now(|tx| {
@@ -227,9 +229,9 @@ impl Worker<'_> {
         let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
         let fate = match &failed.error {
             SessionError::Refused { phase, reply } => read_refusal(*phase, reply, host, true).0,
-            error => Fate::Deferred(Deferral::ordinary(Some(format!("4.4.1 {error}")))),
+            error => RecipientDisposition::Deferred(Deferral::ordinary(Some(format!("4.4.1 {error}")))),
         };
-        let attempt = AttemptRow {
+        let attempt = SmtpAttemptRow {
             at_ms: self.engine.context.now_ms(),
             group: claimed.key.group,
             number: claimed.due.attempts.saturating_add(1),
@@ -249,13 +251,13 @@ impl Worker<'_> {
         let expired = self.engine.lanes().failed(self.site, now_ms, self.engine.settings.schedule.expire_after);
         if !expired.is_empty() {
             let expired = expired.into_iter().map(|ready| ready.due).collect();
-            unsent::settle_groups(self.engine, expired, &unsent::Reason::Expired).await;
+            sessionless::settle_groups(self.engine, expired, &sessionless::SessionlessReason::Expired).await;
         }
     }
 
-    fn attempt_row(&self, claimed: &Claimed, summary: String, transcript: String) -> AttemptRow {
+    fn attempt_row(&self, claimed: &Claimed, summary: String, transcript: String) -> SmtpAttemptRow {
         let facts = self.open.as_ref().map(|open| open.session.facts());
-        AttemptRow {
+        SmtpAttemptRow {
             at_ms: self.engine.context.now_ms(),
             group: claimed.key.group,
             number: claimed.due.attempts.saturating_add(1),
@@ -276,24 +278,25 @@ fn with_servers(mut claimed: Claimed) -> Claimed {
 }
 
 /// Returns the fate of a message that cannot be made.
-fn unsendable(error: ComposeError) -> Fate {
-    let failed = |reason: &str, reply: Option<String>| Fate::Failed { reason: reason.to_owned(), reply };
+fn unsendable(error: MessageError) -> RecipientDisposition {
+    let failed =
+        |reason: &str, reply: Option<String>| RecipientDisposition::Failed { reason: reason.to_owned(), reply };
     match error {
-        ComposeError::ContentGone => failed("content_removed", None),
-        ComposeError::DomainGone => failed("domain_removed", None),
-        ComposeError::Invalid(why) => failed("invalid_message", Some(why)),
-        ComposeError::Store(error) => {
+        MessageError::ContentGone => failed("content_removed", None),
+        MessageError::DomainGone => failed("domain_removed", None),
+        MessageError::Invalid(why) => failed("invalid_message", Some(why)),
+        MessageError::Store(error) => {
             error!(%error, "the content of an email could not be read: {error}");
-            Fate::Deferred(Deferral::free(None))
+            RecipientDisposition::Deferred(Deferral::free(None))
         }
     }
 }
 
 /// Sums an attempt up in one line.
-fn summary(fates: &[Fate]) -> String {
-    let count = |wanted: fn(&Fate) -> bool| fates.iter().filter(|fate| wanted(fate)).count();
-    let delivered = count(|fate| matches!(fate, Fate::Delivered { .. }));
-    let deferred = count(|fate| matches!(fate, Fate::Deferred(_)));
+fn summary(fates: &[RecipientDisposition]) -> String {
+    let count = |wanted: fn(&RecipientDisposition) -> bool| fates.iter().filter(|fate| wanted(fate)).count();
+    let delivered = count(|fate| matches!(fate, RecipientDisposition::Delivered { .. }));
+    let deferred = count(|fate| matches!(fate, RecipientDisposition::Deferred(_)));
     let refused = fates.len() - delivered - deferred;
     format!("{delivered} delivered, {deferred} deferred, {refused} refused")
 }

@@ -2,7 +2,7 @@
 
 use super::error::LookupError;
 use super::host;
-use super::records::Verdict;
+use super::records::RecordVerdict;
 use super::resolver::Resolver;
 
 /// RFC 9989 §4.10: the walk up the tree skips to this many labels, so that a long name costs
@@ -52,11 +52,11 @@ impl Resolver {
 
 /// Judges what [`Resolver::dmarc`] found. Any policy will do: a stricter one than was advised is
 /// no mistake.
-pub fn compare_dmarc(seen: &Result<Option<Dmarc>, LookupError>) -> Verdict {
+pub fn compare_dmarc(seen: &Result<Option<Dmarc>, LookupError>) -> RecordVerdict {
     match seen {
-        Ok(Some(_)) => Verdict::found(),
-        Ok(None) => Verdict::missing("DMARC record"),
-        Err(error) => Verdict::absent("DMARC record", error),
+        Ok(Some(_)) => RecordVerdict::found(),
+        Ok(None) => RecordVerdict::missing("DMARC record"),
+        Err(error) => RecordVerdict::absent("DMARC record", error),
     }
 }
 

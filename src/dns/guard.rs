@@ -12,7 +12,7 @@ use super::cidr::Cidr;
 
 /// Why an address is not dialled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refusal {
+pub enum BlockedAddress {
     /// `0.0.0.0/8` and `::`.
     Unspecified,
     /// This machine.
@@ -39,7 +39,7 @@ pub enum Refusal {
     Reserved,
 }
 
-impl Refusal {
+impl BlockedAddress {
     /// Returns the reason as a fragment for logs and error messages.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -59,13 +59,13 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for BlockedAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for BlockedAddress {}
 
 /// Decides which addresses may be dialled. The default allows global unicast and nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Guard {
     /// # Errors
     ///
     /// The kind of address that is refused.
-    pub fn check(&self, ip: IpAddr) -> Result<(), Refusal> {
+    pub fn check(&self, ip: IpAddr) -> Result<(), BlockedAddress> {
         match refusal(ip) {
             Some(refusal) if !self.allowed.iter().any(|range| range.contains(ip)) => Err(refusal),
             _ => Ok(()),
@@ -99,13 +99,13 @@ impl Guard {
 }
 
 /// Returns why the public Internet does not route `ip`, or `None` when it does.
-fn refusal(ip: IpAddr) -> Option<Refusal> {
+fn refusal(ip: IpAddr) -> Option<BlockedAddress> {
     let refused = REFUSED.iter().find(|(range, _)| range.contains(ip)).map(|(_, refusal)| *refusal);
     match ip {
         IpAddr::V4(_) => refused,
         // Only 2000::/3 was ever handed out (RFC 4291 §2.4); what lies outside waits for a
         // meaning we cannot know yet.
-        IpAddr::V6(v6) => refused.or((v6.segments()[0] >> 13 != 0b001).then_some(Refusal::Reserved)),
+        IpAddr::V6(v6) => refused.or((v6.segments()[0] >> 13 != 0b001).then_some(BlockedAddress::Reserved)),
     }
 }
 
@@ -118,44 +118,44 @@ const fn v6(head: [u16; 3], prefix_bits: u8) -> Cidr {
 }
 
 /// The IANA special-purpose registries (RFC 6890), narrower ranges first where they overlap.
-const REFUSED: &[(Cidr, Refusal)] = &[
-    (v4(0, 0, 0, 0, 8), Refusal::Unspecified),
-    (v4(10, 0, 0, 0, 8), Refusal::Private),
-    (v4(100, 64, 0, 0, 10), Refusal::CarrierNat),
-    (v4(127, 0, 0, 0, 8), Refusal::Loopback),
-    (v4(169, 254, 0, 0, 16), Refusal::LinkLocal),
-    (v4(172, 16, 0, 0, 12), Refusal::Private),
-    (v4(192, 0, 2, 0, 24), Refusal::Documentation),
-    (v4(192, 0, 0, 0, 24), Refusal::Reserved),
-    (v4(192, 31, 196, 0, 24), Refusal::Reserved), // AS112
-    (v4(192, 52, 193, 0, 24), Refusal::Reserved), // AMT
-    (v4(192, 88, 99, 0, 24), Refusal::Reserved),  // 6to4 relays, RFC 7526
-    (v4(192, 168, 0, 0, 16), Refusal::Private),
-    (v4(192, 175, 48, 0, 24), Refusal::Reserved), // AS112
-    (v4(198, 18, 0, 0, 15), Refusal::Benchmarking),
-    (v4(198, 51, 100, 0, 24), Refusal::Documentation),
-    (v4(203, 0, 113, 0, 24), Refusal::Documentation),
-    (v4(224, 0, 0, 0, 4), Refusal::Multicast),
-    (v4(240, 0, 0, 0, 4), Refusal::Reserved), // broadcast among them
-    (Cidr::v6(Ipv6Addr::UNSPECIFIED, 128), Refusal::Unspecified),
-    (Cidr::v6(Ipv6Addr::LOCALHOST, 128), Refusal::Loopback),
-    (v6([0, 0, 0], 96), Refusal::EmbedsIpv4), // compatible
-    (Cidr::v6(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96), Refusal::EmbedsIpv4), // mapped
-    (Cidr::v6(Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0), 96), Refusal::EmbedsIpv4), // translated, RFC 2765
-    (v6([0x64, 0xff9b, 0], 96), Refusal::EmbedsIpv4), // NAT64, RFC 6052
-    (v6([0x64, 0xff9b, 1], 48), Refusal::EmbedsIpv4), // NAT64, RFC 8215
-    (v6([0x2001, 0, 0], 32), Refusal::EmbedsIpv4), // Teredo
-    (v6([0x2001, 2, 0], 48), Refusal::Benchmarking),
-    (v6([0x2001, 0xdb8, 0], 32), Refusal::Documentation),
-    (v6([0x2001, 0, 0], 23), Refusal::Reserved), // protocol assignments, ORCHID among them
-    (v6([0x2002, 0, 0], 16), Refusal::EmbedsIpv4), // 6to4
-    (v6([0x2620, 0x4f, 0x8000], 48), Refusal::Reserved), // AS112
-    (v6([0x3ffe, 0, 0], 16), Refusal::Reserved), // 6bone, RFC 3701
-    (v6([0x3fff, 0, 0], 20), Refusal::Documentation), // RFC 9637
-    (v6([0xfc00, 0, 0], 7), Refusal::UniqueLocal),
-    (v6([0xfe80, 0, 0], 10), Refusal::LinkLocal),
-    (v6([0xfec0, 0, 0], 10), Refusal::SiteLocal),
-    (v6([0xff00, 0, 0], 8), Refusal::Multicast),
+const REFUSED: &[(Cidr, BlockedAddress)] = &[
+    (v4(0, 0, 0, 0, 8), BlockedAddress::Unspecified),
+    (v4(10, 0, 0, 0, 8), BlockedAddress::Private),
+    (v4(100, 64, 0, 0, 10), BlockedAddress::CarrierNat),
+    (v4(127, 0, 0, 0, 8), BlockedAddress::Loopback),
+    (v4(169, 254, 0, 0, 16), BlockedAddress::LinkLocal),
+    (v4(172, 16, 0, 0, 12), BlockedAddress::Private),
+    (v4(192, 0, 2, 0, 24), BlockedAddress::Documentation),
+    (v4(192, 0, 0, 0, 24), BlockedAddress::Reserved),
+    (v4(192, 31, 196, 0, 24), BlockedAddress::Reserved), // AS112
+    (v4(192, 52, 193, 0, 24), BlockedAddress::Reserved), // AMT
+    (v4(192, 88, 99, 0, 24), BlockedAddress::Reserved),  // 6to4 relays, RFC 7526
+    (v4(192, 168, 0, 0, 16), BlockedAddress::Private),
+    (v4(192, 175, 48, 0, 24), BlockedAddress::Reserved), // AS112
+    (v4(198, 18, 0, 0, 15), BlockedAddress::Benchmarking),
+    (v4(198, 51, 100, 0, 24), BlockedAddress::Documentation),
+    (v4(203, 0, 113, 0, 24), BlockedAddress::Documentation),
+    (v4(224, 0, 0, 0, 4), BlockedAddress::Multicast),
+    (v4(240, 0, 0, 0, 4), BlockedAddress::Reserved), // broadcast among them
+    (Cidr::v6(Ipv6Addr::UNSPECIFIED, 128), BlockedAddress::Unspecified),
+    (Cidr::v6(Ipv6Addr::LOCALHOST, 128), BlockedAddress::Loopback),
+    (v6([0, 0, 0], 96), BlockedAddress::EmbedsIpv4), // compatible
+    (Cidr::v6(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96), BlockedAddress::EmbedsIpv4), // mapped
+    (Cidr::v6(Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0), 96), BlockedAddress::EmbedsIpv4), // translated, RFC 2765
+    (v6([0x64, 0xff9b, 0], 96), BlockedAddress::EmbedsIpv4), // NAT64, RFC 6052
+    (v6([0x64, 0xff9b, 1], 48), BlockedAddress::EmbedsIpv4), // NAT64, RFC 8215
+    (v6([0x2001, 0, 0], 32), BlockedAddress::EmbedsIpv4), // Teredo
+    (v6([0x2001, 2, 0], 48), BlockedAddress::Benchmarking),
+    (v6([0x2001, 0xdb8, 0], 32), BlockedAddress::Documentation),
+    (v6([0x2001, 0, 0], 23), BlockedAddress::Reserved), // protocol assignments, ORCHID among them
+    (v6([0x2002, 0, 0], 16), BlockedAddress::EmbedsIpv4), // 6to4
+    (v6([0x2620, 0x4f, 0x8000], 48), BlockedAddress::Reserved), // AS112
+    (v6([0x3ffe, 0, 0], 16), BlockedAddress::Reserved), // 6bone, RFC 3701
+    (v6([0x3fff, 0, 0], 20), BlockedAddress::Documentation), // RFC 9637
+    (v6([0xfc00, 0, 0], 7), BlockedAddress::UniqueLocal),
+    (v6([0xfe80, 0, 0], 10), BlockedAddress::LinkLocal),
+    (v6([0xfec0, 0, 0], 10), BlockedAddress::SiteLocal),
+    (v6([0xff00, 0, 0], 8), BlockedAddress::Multicast),
 ];
 
 #[cfg(test)]
@@ -185,47 +185,47 @@ mod tests {
             ("2001:200::1", None),
             ("2003::1", None),
             ("3fff:1000::1", None),
-            ("0.0.0.0", Some(Refusal::Unspecified)),
-            ("0.1.2.3", Some(Refusal::Unspecified)),
-            ("10.255.255.255", Some(Refusal::Private)),
-            ("100.64.0.1", Some(Refusal::CarrierNat)),
-            ("127.0.0.1", Some(Refusal::Loopback)),
-            ("127.255.255.254", Some(Refusal::Loopback)),
-            ("169.254.169.254", Some(Refusal::LinkLocal)),
-            ("172.31.255.255", Some(Refusal::Private)),
-            ("192.0.0.8", Some(Refusal::Reserved)),
-            ("192.0.2.1", Some(Refusal::Documentation)),
-            ("192.88.99.1", Some(Refusal::Reserved)),
-            ("192.168.0.1", Some(Refusal::Private)),
-            ("198.19.255.255", Some(Refusal::Benchmarking)),
-            ("198.51.100.7", Some(Refusal::Documentation)),
-            ("203.0.113.9", Some(Refusal::Documentation)),
-            ("224.0.0.1", Some(Refusal::Multicast)),
-            ("240.0.0.1", Some(Refusal::Reserved)),
-            ("255.255.255.255", Some(Refusal::Reserved)),
-            ("::", Some(Refusal::Unspecified)),
-            ("::1", Some(Refusal::Loopback)),
-            ("::8.8.8.8", Some(Refusal::EmbedsIpv4)),
-            ("::ffff:8.8.8.8", Some(Refusal::EmbedsIpv4)),
-            ("::ffff:127.0.0.1", Some(Refusal::EmbedsIpv4)),
-            ("::ffff:0:7f00:1", Some(Refusal::EmbedsIpv4)),
-            ("64:ff9b::a00:1", Some(Refusal::EmbedsIpv4)),
-            ("64:ff9b:1::a00:1", Some(Refusal::EmbedsIpv4)),
-            ("2001::1", Some(Refusal::EmbedsIpv4)),
-            ("2001:2::1", Some(Refusal::Benchmarking)),
-            ("2001:20::1", Some(Refusal::Reserved)),
-            ("2001:db8::1", Some(Refusal::Documentation)),
-            ("2002:7f00:1::", Some(Refusal::EmbedsIpv4)),
-            ("3ffe::1", Some(Refusal::Reserved)),
-            ("3fff::1", Some(Refusal::Documentation)),
-            ("100::1", Some(Refusal::Reserved)),
-            ("4000::1", Some(Refusal::Reserved)),
-            ("5f00::1", Some(Refusal::Reserved)),
-            ("fc00::1", Some(Refusal::UniqueLocal)),
-            ("fdff::1", Some(Refusal::UniqueLocal)),
-            ("fe80::1", Some(Refusal::LinkLocal)),
-            ("fec0::1", Some(Refusal::SiteLocal)),
-            ("ff02::1", Some(Refusal::Multicast)),
+            ("0.0.0.0", Some(BlockedAddress::Unspecified)),
+            ("0.1.2.3", Some(BlockedAddress::Unspecified)),
+            ("10.255.255.255", Some(BlockedAddress::Private)),
+            ("100.64.0.1", Some(BlockedAddress::CarrierNat)),
+            ("127.0.0.1", Some(BlockedAddress::Loopback)),
+            ("127.255.255.254", Some(BlockedAddress::Loopback)),
+            ("169.254.169.254", Some(BlockedAddress::LinkLocal)),
+            ("172.31.255.255", Some(BlockedAddress::Private)),
+            ("192.0.0.8", Some(BlockedAddress::Reserved)),
+            ("192.0.2.1", Some(BlockedAddress::Documentation)),
+            ("192.88.99.1", Some(BlockedAddress::Reserved)),
+            ("192.168.0.1", Some(BlockedAddress::Private)),
+            ("198.19.255.255", Some(BlockedAddress::Benchmarking)),
+            ("198.51.100.7", Some(BlockedAddress::Documentation)),
+            ("203.0.113.9", Some(BlockedAddress::Documentation)),
+            ("224.0.0.1", Some(BlockedAddress::Multicast)),
+            ("240.0.0.1", Some(BlockedAddress::Reserved)),
+            ("255.255.255.255", Some(BlockedAddress::Reserved)),
+            ("::", Some(BlockedAddress::Unspecified)),
+            ("::1", Some(BlockedAddress::Loopback)),
+            ("::8.8.8.8", Some(BlockedAddress::EmbedsIpv4)),
+            ("::ffff:8.8.8.8", Some(BlockedAddress::EmbedsIpv4)),
+            ("::ffff:127.0.0.1", Some(BlockedAddress::EmbedsIpv4)),
+            ("::ffff:0:7f00:1", Some(BlockedAddress::EmbedsIpv4)),
+            ("64:ff9b::a00:1", Some(BlockedAddress::EmbedsIpv4)),
+            ("64:ff9b:1::a00:1", Some(BlockedAddress::EmbedsIpv4)),
+            ("2001::1", Some(BlockedAddress::EmbedsIpv4)),
+            ("2001:2::1", Some(BlockedAddress::Benchmarking)),
+            ("2001:20::1", Some(BlockedAddress::Reserved)),
+            ("2001:db8::1", Some(BlockedAddress::Documentation)),
+            ("2002:7f00:1::", Some(BlockedAddress::EmbedsIpv4)),
+            ("3ffe::1", Some(BlockedAddress::Reserved)),
+            ("3fff::1", Some(BlockedAddress::Documentation)),
+            ("100::1", Some(BlockedAddress::Reserved)),
+            ("4000::1", Some(BlockedAddress::Reserved)),
+            ("5f00::1", Some(BlockedAddress::Reserved)),
+            ("fc00::1", Some(BlockedAddress::UniqueLocal)),
+            ("fdff::1", Some(BlockedAddress::UniqueLocal)),
+            ("fe80::1", Some(BlockedAddress::LinkLocal)),
+            ("fec0::1", Some(BlockedAddress::SiteLocal)),
+            ("ff02::1", Some(BlockedAddress::Multicast)),
         ] {
             assert_eq!(Guard::default().check(ip(address)).err(), want, "{address}");
         }

@@ -44,9 +44,9 @@ impl Default for Timings {
 
 /// Whether a lookup may use what is remembered, and may be remembered itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
+pub(super) enum CacheMode {
     Use { now_ms: i64 },
-    Skip,
+    Bypass,
 }
 
 /// The servers that are asked, and the questions under way.
@@ -93,11 +93,11 @@ impl Lookups {
         &self,
         name: &str,
         kind: RecordType,
-        memory: Memory,
+        memory: CacheMode,
     ) -> Result<Vec<RData>, LookupError> {
         let name = host::normalize(name).ok_or(LookupError::NoSuchName)?;
         let question: Question = (name, kind);
-        let Memory::Use { now_ms } = memory else {
+        let CacheMode::Use { now_ms } = memory else {
             return self.ask(&question, memory).await.map_err(|miss| describe(&question, miss));
         };
 
@@ -129,7 +129,7 @@ impl Lookups {
     }
 
     /// Asks one server after the other until one says something final.
-    async fn ask(&self, (name, kind): &Question, memory: Memory) -> Result<Vec<RData>, Miss> {
+    async fn ask(&self, (name, kind): &Question, memory: CacheMode) -> Result<Vec<RData>, Miss> {
         let name = complete(name).map_err(|_| Miss::NoSuchName)?;
         let Ok(Ok(_permit)) = tokio::time::timeout(self.timeout, self.permits.acquire()).await else {
             return Err(Miss::Overloaded);

@@ -18,7 +18,7 @@ pub const ROOT: &str = ".";
 
 /// An MX host whose addresses are not known yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct MxCandidate {
     /// The exchange as published, normalized: the name a certificate is checked against.
     pub name: String,
     /// Lower is asked first.
@@ -27,11 +27,11 @@ pub struct Target {
 
 /// What an MX answer asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum MxPlan {
     /// The domain takes no mail.
     Null,
     /// Look these up; sorted, at least one, at most [`CANDIDATES_MAX`].
-    Ask(Vec<Target>),
+    Ask(Vec<MxCandidate>),
     /// No record leads anywhere.
     Dead(Unroutable),
 }
@@ -40,12 +40,12 @@ pub enum Plan {
 ///
 /// `records` are preferences and exchanges as they came, `own_names` the normalized names this
 /// server goes by.
-pub fn plan(records: &[(u16, String)], own_names: &[String], seed: u64) -> Plan {
+pub fn plan(records: &[(u16, String)], own_names: &[String], seed: u64) -> MxPlan {
     // RFC 7505 §3: one record, preference zero, the root.
     if let [(0, exchange)] = records
         && exchange == ROOT
     {
-        return Plan::Null;
+        return MxPlan::Null;
     }
     // The same host twice counts once, at its better preference.
     let mut best: HashMap<String, u16> = HashMap::new();
@@ -56,12 +56,13 @@ pub fn plan(records: &[(u16, String)], own_names: &[String], seed: u64) -> Plan 
         best.entry(name).and_modify(|known| *known = (*known).min(*preference)).or_insert(*preference);
     }
     if best.is_empty() {
-        return Plan::Dead(Unroutable::NoAddresses);
+        return MxPlan::Dead(Unroutable::NoAddresses);
     }
-    let mut targets: Vec<Target> = best.into_iter().map(|(name, preference)| Target { name, preference }).collect();
+    let mut targets: Vec<MxCandidate> =
+        best.into_iter().map(|(name, preference)| MxCandidate { name, preference }).collect();
     drop_from_own(&mut targets, |target| own_names.contains(&target.name), |target| target.preference);
     if targets.is_empty() {
-        return Plan::Dead(Unroutable::OwnHost);
+        return MxPlan::Dead(Unroutable::OwnHost);
     }
     // By name first, so that the order depends on the seed and not on the order of the answer.
     targets.sort_unstable_by(|a, b| (a.preference, &a.name).cmp(&(b.preference, &b.name)));
@@ -71,7 +72,7 @@ pub fn plan(records: &[(u16, String)], own_names: &[String], seed: u64) -> Plan 
         random.shuffle(group);
     }
     targets.truncate(CANDIDATES_MAX);
-    Plan::Ask(targets)
+    MxPlan::Ask(targets)
 }
 
 /// RFC 5321 §5.1: when one of the hosts is ourselves, it and everything at its preference or
@@ -115,24 +116,24 @@ mod tests {
         list.iter().map(|(preference, host)| (*preference, (*host).to_owned())).collect()
     }
 
-    fn asked(list: &[(u16, &str)], own: &[&str], seed: u64) -> Result<Vec<String>, Plan> {
+    fn asked(list: &[(u16, &str)], own: &[&str], seed: u64) -> Result<Vec<String>, MxPlan> {
         let own: Vec<String> = own.iter().map(|name| (*name).to_owned()).collect();
         match plan(&records(list), &own, seed) {
-            Plan::Ask(targets) => Ok(targets.into_iter().map(|target| target.name).collect()),
+            MxPlan::Ask(targets) => Ok(targets.into_iter().map(|target| target.name).collect()),
             other => Err(other),
         }
     }
 
     #[test]
     fn an_mx_answer_becomes_a_plan() {
-        let dead = |why| Err(Plan::Dead(why));
+        let dead = |why| Err(MxPlan::Dead(why));
         let names = |list: &[&str]| Ok(list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-        let cases: &[(Answer, Result<Vec<String>, Plan>)] = &[
+        let cases: &[(Answer, Result<Vec<String>, MxPlan>)] = &[
             (
                 &[(20, "b.example"), (10, "A.example."), (30, "c.example")],
                 names(&["a.example", "b.example", "c.example"]),
             ),
-            (&[(0, ".")], Err(Plan::Null)),
+            (&[(0, ".")], Err(MxPlan::Null)),
             // Not a null MX by the letter, and no way to anywhere: dead, and never the A record.
             (&[(10, ".")], dead(Unroutable::NoAddresses)),
             (&[(0, "."), (10, "a.example")], names(&["a.example"])),
@@ -170,7 +171,7 @@ mod tests {
             set in proptest::collection::vec((0u16..4, "[a-z.\\\\]{0,3}(\\.example)?\\.?"), 0..60),
             seed: u64,
         ) {
-            if let Plan::Ask(targets) = plan(&set, &["a.example".to_owned()], seed) {
+            if let MxPlan::Ask(targets) = plan(&set, &["a.example".to_owned()], seed) {
                 prop_assert!(!targets.is_empty() && targets.len() <= CANDIDATES_MAX);
                 prop_assert!(targets.is_sorted_by_key(|target| target.preference));
                 for target in &targets {

@@ -20,7 +20,7 @@ const QUOTED_CHARS_MAX: usize = 100;
 /// What the DNS says about one expected record. Stored rows hold the words too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Live {
+pub enum DnsMatch {
     /// It is there.
     Found,
     /// Nothing of its kind is there.
@@ -31,7 +31,7 @@ pub enum Live {
     Unknown,
 }
 
-impl Live {
+impl DnsMatch {
     /// Returns the word on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -45,10 +45,10 @@ impl Live {
 
 /// The state of one record, and one line for whoever has to repair it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct RecordVerdict {
     /// What the DNS says.
-    pub live: Live,
-    /// Present unless the record is [`Live::Found`].
+    pub live: DnsMatch,
+    /// Present unless the record is [`DnsMatch::Found`].
     pub detail: Option<String>,
 }
 
@@ -82,7 +82,7 @@ pub enum Expected {
 
 impl Resolver {
     /// Looks an expected record up, afresh, and compares.
-    pub async fn check(&self, expected: &Expected) -> Verdict {
+    pub async fn check(&self, expected: &Expected) -> RecordVerdict {
         let verdict = async {
             match expected {
                 Expected::Txt { name, value } => compare_txt(value, &self.txt(name).await),
@@ -90,62 +90,67 @@ impl Resolver {
                 Expected::Cname { name, target } => compare_cname(target, &self.cname(name).await),
             }
         };
-        let late =
-            || Verdict::new(Live::Unknown, format!("No answer from the DNS within {} s.", CHECK_TIMEOUT.as_secs()));
+        let late = || {
+            RecordVerdict::new(
+                DnsMatch::Unknown,
+                format!("No answer from the DNS within {} s.", CHECK_TIMEOUT.as_secs()),
+            )
+        };
         tokio::time::timeout(CHECK_TIMEOUT, verdict).await.unwrap_or_else(|_| late())
     }
 }
 
 /// Compares an MX record; others beside it do no harm to the verdict.
-pub fn compare_mx(priority: u16, host: &str, seen: &Result<Vec<(u16, String)>, LookupError>) -> Verdict {
+pub fn compare_mx(priority: u16, host: &str, seen: &Result<Vec<(u16, String)>, LookupError>) -> RecordVerdict {
     let seen = match seen {
         Ok(seen) => seen,
-        Err(error) => return Verdict::absent("MX record", error),
+        Err(error) => return RecordVerdict::absent("MX record", error),
     };
     let host = bare(host);
     if seen.iter().any(|(preference, exchange)| *preference == priority && bare(exchange) == host) {
-        return Verdict::found();
+        return RecordVerdict::found();
     }
     match (seen.iter().find(|(_, exchange)| bare(exchange) == host), seen.iter().min()) {
-        (Some((preference, _)), _) => {
-            Verdict::new(Live::Mismatch, format!("The MX record has priority {preference}; set it to {priority}."))
-        }
-        (None, Some((preference, exchange))) => Verdict::new(
-            Live::Mismatch,
+        (Some((preference, _)), _) => RecordVerdict::new(
+            DnsMatch::Mismatch,
+            format!("The MX record has priority {preference}; set it to {priority}."),
+        ),
+        (None, Some((preference, exchange))) => RecordVerdict::new(
+            DnsMatch::Mismatch,
             format!("Another MX record is published: {}", quote(&format!("{preference} {exchange}"))),
         ),
-        (None, None) => Verdict::missing("MX record"),
+        (None, None) => RecordVerdict::missing("MX record"),
     }
 }
 
 /// Compares an alias.
-pub fn compare_cname(target: &str, seen: &Result<String, LookupError>) -> Verdict {
+pub fn compare_cname(target: &str, seen: &Result<String, LookupError>) -> RecordVerdict {
     match seen {
-        Ok(seen) if bare(seen) == bare(target) => Verdict::found(),
-        Ok(seen) => Verdict::new(Live::Mismatch, format!("The CNAME record points to {}", quote(seen))),
-        Err(error) => Verdict::absent("CNAME record", error),
+        Ok(seen) if bare(seen) == bare(target) => RecordVerdict::found(),
+        Ok(seen) => RecordVerdict::new(DnsMatch::Mismatch, format!("The CNAME record points to {}", quote(seen))),
+        Err(error) => RecordVerdict::absent("CNAME record", error),
     }
 }
 
-impl Verdict {
+impl RecordVerdict {
     pub(super) fn found() -> Self {
-        Self { live: Live::Found, detail: None }
+        Self { live: DnsMatch::Found, detail: None }
     }
 
     pub(super) fn missing(noun: &str) -> Self {
-        Self::new(Live::Missing, format!("No {noun} is published at this name."))
+        Self::new(DnsMatch::Missing, format!("No {noun} is published at this name."))
     }
 
     pub(super) fn absent(noun: &str, error: &LookupError) -> Self {
         match error {
             LookupError::NoSuchName | LookupError::NoRecords => Self::missing(noun),
             LookupError::Temporary(reason) => {
-                Self::new(Live::Unknown, format!("The DNS did not answer: {}", quote(reason)))
+                Self::new(DnsMatch::Unknown, format!("The DNS did not answer: {}", quote(reason)))
             }
         }
     }
 
-    pub(super) fn new(live: Live, detail: String) -> Self {
+    pub(super) fn new(live: DnsMatch, detail: String) -> Self {
         Self { live, detail: Some(detail) }
     }
 }
@@ -173,13 +178,13 @@ mod tests {
 
     #[test]
     fn an_mx_record_needs_its_host_and_its_priority() {
-        let cases: &[(Answer, Live, Option<&str>)] = &[
-            (&[(10, "Mail.Example.COM.")], Live::Found, None),
-            (&[(5, "other.example"), (10, "mail.example.com")], Live::Found, None),
-            (&[(20, "mail.example.com")], Live::Mismatch, Some("The MX record has priority 20; set it to 10.")),
-            (&[(10, "mx.example.net")], Live::Mismatch, Some("Another MX record is published: 10 mx.example.net")),
-            (&[(0, ".")], Live::Mismatch, Some("Another MX record is published: 0 .")),
-            (&[], Live::Missing, Some("No MX record is published at this name.")),
+        let cases: &[(Answer, DnsMatch, Option<&str>)] = &[
+            (&[(10, "Mail.Example.COM.")], DnsMatch::Found, None),
+            (&[(5, "other.example"), (10, "mail.example.com")], DnsMatch::Found, None),
+            (&[(20, "mail.example.com")], DnsMatch::Mismatch, Some("The MX record has priority 20; set it to 10.")),
+            (&[(10, "mx.example.net")], DnsMatch::Mismatch, Some("Another MX record is published: 10 mx.example.net")),
+            (&[(0, ".")], DnsMatch::Mismatch, Some("Another MX record is published: 0 .")),
+            (&[], DnsMatch::Missing, Some("No MX record is published at this name.")),
         ];
         for (seen, live, detail) in cases {
             let seen = Ok(seen.iter().map(|(preference, host)| (*preference, (*host).to_owned())).collect());
@@ -190,20 +195,20 @@ mod tests {
 
     #[test]
     fn an_alias_points_where_it_should() {
-        assert_eq!(compare_cname("track.example.com", &Ok("Track.Example.com.".to_owned())).live, Live::Found);
-        assert_eq!(compare_cname("track.example.com", &Ok("parked.example".to_owned())).live, Live::Mismatch);
+        assert_eq!(compare_cname("track.example.com", &Ok("Track.Example.com.".to_owned())).live, DnsMatch::Found);
+        assert_eq!(compare_cname("track.example.com", &Ok("parked.example".to_owned())).live, DnsMatch::Mismatch);
     }
 
     #[test]
     fn silence_is_unknown_and_never_missing() {
         let failed = LookupError::Temporary("SERVFAIL".to_owned());
-        assert_eq!(compare_txt("token", &Err(failed.clone())).live, Live::Unknown);
-        assert_eq!(compare_mx(10, "a.example", &Err(failed.clone())).live, Live::Unknown);
-        assert_eq!(compare_cname("a.example", &Err(failed)).live, Live::Unknown);
+        assert_eq!(compare_txt("token", &Err(failed.clone())).live, DnsMatch::Unknown);
+        assert_eq!(compare_mx(10, "a.example", &Err(failed.clone())).live, DnsMatch::Unknown);
+        assert_eq!(compare_cname("a.example", &Err(failed)).live, DnsMatch::Unknown);
         for empty in [LookupError::NoSuchName, LookupError::NoRecords] {
-            assert_eq!(compare_txt("token", &Err(empty.clone())).live, Live::Missing);
-            assert_eq!(compare_mx(10, "a.example", &Err(empty.clone())).live, Live::Missing);
-            assert_eq!(compare_cname("a.example", &Err(empty)).live, Live::Missing);
+            assert_eq!(compare_txt("token", &Err(empty.clone())).live, DnsMatch::Missing);
+            assert_eq!(compare_mx(10, "a.example", &Err(empty.clone())).live, DnsMatch::Missing);
+            assert_eq!(compare_cname("a.example", &Err(empty)).live, DnsMatch::Missing);
         }
     }
 

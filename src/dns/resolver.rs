@@ -11,7 +11,7 @@ use hickory_resolver::system_conf::read_system_conf;
 
 use super::error::{DnsError, LookupError};
 use super::host;
-use super::lookup::{Lookups, Memory, Timings, complete};
+use super::lookup::{CacheMode, Lookups, Timings, complete};
 use super::mx::ROOT;
 use super::upstream::{Upstream, server_at};
 
@@ -70,7 +70,7 @@ impl Resolver {
     ///
     /// [`LookupError`].
     pub async fn txt(&self, name: &str) -> Result<Vec<String>, LookupError> {
-        let records = self.lookups.records(name, RecordType::TXT, Memory::Skip).await?;
+        let records = self.lookups.records(name, RecordType::TXT, CacheMode::Bypass).await?;
         Ok(records
             .iter()
             .filter_map(|record| match record {
@@ -87,7 +87,7 @@ impl Resolver {
     ///
     /// [`LookupError`].
     pub async fn mx(&self, name: &str) -> Result<Vec<(u16, String)>, LookupError> {
-        self.mx_records(name, Memory::Skip).await
+        self.mx_records(name, CacheMode::Bypass).await
     }
 
     /// Returns the target of the alias at `name`, in lowercase without its final dot. Asks afresh.
@@ -96,7 +96,7 @@ impl Resolver {
     ///
     /// [`LookupError`].
     pub async fn cname(&self, name: &str) -> Result<String, LookupError> {
-        let records = self.lookups.records(name, RecordType::CNAME, Memory::Skip).await?;
+        let records = self.lookups.records(name, RecordType::CNAME, CacheMode::Bypass).await?;
         let target = records.iter().find_map(|record| match record {
             RData::CNAME(target) => Some(to_text(&target.0)),
             _ => None,
@@ -110,7 +110,7 @@ impl Resolver {
     ///
     /// [`LookupError`].
     pub async fn ptr(&self, ip: IpAddr) -> Result<Vec<String>, LookupError> {
-        let records = self.lookups.records(&Name::from(ip).to_ascii(), RecordType::PTR, Memory::Skip).await?;
+        let records = self.lookups.records(&Name::from(ip).to_ascii(), RecordType::PTR, CacheMode::Bypass).await?;
         Ok(records
             .iter()
             .filter_map(|record| match record {
@@ -135,7 +135,7 @@ impl Resolver {
         if let Some(addresses) = self.hosts_file_addresses(host) {
             return Ok(addresses);
         }
-        self.both_families(host, Memory::Use { now_ms }).await
+        self.both_families(host, CacheMode::Use { now_ms }).await
     }
 
     /// Returns the addresses that the DNS gives for `host`, IPv4 before IPv6, remembered answers
@@ -146,7 +146,7 @@ impl Resolver {
     ///
     /// [`LookupError`].
     pub async fn dns_addresses(&self, host: &str, now_ms: i64) -> Result<Vec<IpAddr>, LookupError> {
-        self.both_families(host, Memory::Use { now_ms }).await
+        self.both_families(host, CacheMode::Use { now_ms }).await
     }
 
     /// Returns the addresses that the DNS gives for `host`, IPv4 before IPv6. Asks afresh, and
@@ -156,10 +156,10 @@ impl Resolver {
     ///
     /// [`LookupError`].
     pub async fn published_addresses(&self, host: &str) -> Result<Vec<IpAddr>, LookupError> {
-        self.both_families(host, Memory::Skip).await
+        self.both_families(host, CacheMode::Bypass).await
     }
 
-    pub(super) async fn mx_records(&self, name: &str, memory: Memory) -> Result<Vec<(u16, String)>, LookupError> {
+    pub(super) async fn mx_records(&self, name: &str, memory: CacheMode) -> Result<Vec<(u16, String)>, LookupError> {
         let records = self.lookups.records(name, RecordType::MX, memory).await?;
         Ok(records
             .iter()
@@ -170,7 +170,7 @@ impl Resolver {
             .collect())
     }
 
-    pub(super) async fn both_families(&self, host: &str, memory: Memory) -> Result<Vec<IpAddr>, LookupError> {
+    pub(super) async fn both_families(&self, host: &str, memory: CacheMode) -> Result<Vec<IpAddr>, LookupError> {
         let (v4, v6) = tokio::join!(
             self.lookups.records(host, RecordType::A, memory),
             self.lookups.records(host, RecordType::AAAA, memory)

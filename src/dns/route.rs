@@ -9,8 +9,8 @@ use tokio::task::JoinSet;
 use super::error::LookupError;
 use super::guard::Guard;
 use super::host;
-use super::lookup::Memory;
-use super::mx::{self, Plan, Target};
+use super::lookup::CacheMode;
+use super::mx::{self, MxCandidate, MxPlan};
 use super::resolver::Resolver;
 use super::select::{Dead, select};
 use super::site::Site;
@@ -117,14 +117,14 @@ impl Resolver {
             return Route::NoSuchDomain;
         };
         let memory = match policy.freshness {
-            Freshness::Cached => Memory::Use { now_ms },
-            Freshness::Fresh => Memory::Skip,
+            Freshness::Cached => CacheMode::Use { now_ms },
+            Freshness::Fresh => CacheMode::Bypass,
         };
         match self.mx_records(&domain, memory).await {
             Ok(records) => match mx::plan(&records, &policy.own.names, policy.seed) {
-                Plan::Null => Route::NullMx,
-                Plan::Dead(why) => Route::NoAddresses(why),
-                Plan::Ask(targets) => {
+                MxPlan::Null => Route::NullMx,
+                MxPlan::Dead(why) => Route::NoAddresses(why),
+                MxPlan::Ask(targets) => {
                     // The whole set as published, so that a site does not change with a cap.
                     let named: Vec<(u16, String)> = records
                         .into_iter()
@@ -139,7 +139,7 @@ impl Resolver {
                 Route::NoAddresses(Unroutable::OwnHost)
             }
             Err(LookupError::NoRecords) => {
-                let targets = vec![Target { name: domain.clone(), preference: 0 }];
+                let targets = vec![MxCandidate { name: domain.clone(), preference: 0 }];
                 self.dialable(Site::of(&domain, &[]), targets, memory, policy).await
             }
             Err(LookupError::NoSuchName) => Route::NoSuchDomain,
@@ -147,7 +147,7 @@ impl Resolver {
         }
     }
 
-    async fn dialable(&self, site: Site, targets: Vec<Target>, memory: Memory, policy: &RoutePolicy) -> Route {
+    async fn dialable(&self, site: Site, targets: Vec<MxCandidate>, memory: CacheMode, policy: &RoutePolicy) -> Route {
         let mut lookups = JoinSet::new();
         for (place, target) in targets.into_iter().enumerate() {
             let resolver = self.clone();

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use super::error::LookupError;
-use super::mx::{ADDRESSES_MAX, HOSTS_MAX, SplitMix64, Target, drop_from_own};
+use super::mx::{ADDRESSES_MAX, HOSTS_MAX, MxCandidate, SplitMix64, drop_from_own};
 use super::route::{Families, MxHost, RoutePolicy, Unroutable};
 
 /// Why no address of an MX set can be dialled.
@@ -23,7 +23,7 @@ pub enum Dead {
 ///
 /// When not one address is left.
 pub fn select(
-    mut found: Vec<(Target, Result<Vec<IpAddr>, LookupError>)>,
+    mut found: Vec<(MxCandidate, Result<Vec<IpAddr>, LookupError>)>,
     policy: &RoutePolicy,
 ) -> Result<Vec<MxHost>, Dead> {
     let is_own = |ip: &IpAddr| policy.own.addresses.contains(ip);
@@ -146,12 +146,12 @@ mod tests {
     use crate::dns::{Guard, OwnHost};
     use proptest::prelude::*;
 
-    fn found(list: &[(u16, &str, &[&str])]) -> Vec<(Target, Result<Vec<IpAddr>, LookupError>)> {
+    fn found(list: &[(u16, &str, &[&str])]) -> Vec<(MxCandidate, Result<Vec<IpAddr>, LookupError>)> {
         list.iter()
             .map(|(preference, name, addresses)| {
                 let addresses: Vec<IpAddr> = addresses.iter().map(|ip| ip.parse().unwrap()).collect();
                 let addresses = if addresses.is_empty() { Err(LookupError::NoRecords) } else { Ok(addresses) };
-                (Target { name: (*name).to_owned(), preference: *preference }, addresses)
+                (MxCandidate { name: (*name).to_owned(), preference: *preference }, addresses)
             })
             .collect()
     }
@@ -176,7 +176,10 @@ mod tests {
     #[test]
     fn the_reason_reported_is_the_most_hopeful_one() {
         let temporary = || {
-            (Target { name: "t.example".to_owned(), preference: 9 }, Err(LookupError::Temporary("SERVFAIL".to_owned())))
+            (
+                MxCandidate { name: "t.example".to_owned(), preference: 9 },
+                Err(LookupError::Temporary("SERVFAIL".to_owned())),
+            )
         };
         let v4_only = RoutePolicy { families: Families::V4Only, ..RoutePolicy::default() };
         let dead = |mut list: Vec<_>, temporarily: bool| {
@@ -249,7 +252,7 @@ mod tests {
             let mut list: Vec<_> = lists
                 .into_iter()
                 .enumerate()
-                .map(|(at, (preference, addresses))| (Target { name: format!("h{at}.example"), preference }, Ok(addresses)))
+                .map(|(at, (preference, addresses))| (MxCandidate { name: format!("h{at}.example"), preference }, Ok(addresses)))
                 .collect();
             list.sort_by_key(|(target, _)| target.preference);
             let policy = RoutePolicy { seed, ..RoutePolicy::default() };

@@ -3,35 +3,36 @@
 use std::collections::BTreeMap;
 
 use super::error::LookupError;
-use super::records::{Live, Verdict, quote};
+use super::records::{DnsMatch, RecordVerdict, quote};
 
 /// Compares a TXT record. Whitespace is collapsed and letter case kept, because keys are
 /// case-sensitive. `seen` holds the texts at the name, each joined from its strings.
-pub fn compare_txt(value: &str, seen: &Result<Vec<String>, LookupError>) -> Verdict {
+pub fn compare_txt(value: &str, seen: &Result<Vec<String>, LookupError>) -> RecordVerdict {
     let value = collapse(value);
     let purpose = Purpose::of(&value);
     let noun = purpose.noun();
     let seen = match seen {
         Ok(seen) => seen,
-        Err(error) => return Verdict::absent(noun, error),
+        Err(error) => return RecordVerdict::absent(noun, error),
     };
     let rivals: Vec<String> =
         seen.iter().map(|text| collapse(text)).filter(|text| Purpose::of(text) == purpose).collect();
     let equal = rivals.iter().filter(|text| **text == value || purpose.means_the_same(text, &value)).count();
     match (equal, rivals.len()) {
-        (0, 0) => Verdict::missing(noun),
-        (0, _) if purpose == Purpose::Other => Verdict::missing(noun),
-        (0, 1) if rivals[0].starts_with('"') => {
-            Verdict::new(Live::Mismatch, format!("The {noun} contains quotation marks; enter it without them."))
-        }
-        (0, _) => Verdict::new(Live::Mismatch, format!("Another {noun} is published: {}", quote(&rivals[0]))),
+        (0, 0) => RecordVerdict::missing(noun),
+        (0, _) if purpose == Purpose::Other => RecordVerdict::missing(noun),
+        (0, 1) if rivals[0].starts_with('"') => RecordVerdict::new(
+            DnsMatch::Mismatch,
+            format!("The {noun} contains quotation marks; enter it without them."),
+        ),
+        (0, _) => RecordVerdict::new(DnsMatch::Mismatch, format!("Another {noun} is published: {}", quote(&rivals[0]))),
         // RFC 7208 §4.5 and RFC 7489 §6.6.3 void them all when there are several; RFC 6376
         // §3.6.2.2 leaves it open which key a verifier takes.
-        (_, 2..) if purpose != Purpose::Other => Verdict::new(
-            Live::Mismatch,
+        (_, 2..) if purpose != Purpose::Other => RecordVerdict::new(
+            DnsMatch::Mismatch,
             format!("{} {noun}s are published and only one may be; remove the others.", rivals.len()),
         ),
-        _ => Verdict::found(),
+        _ => RecordVerdict::found(),
     }
 }
 
@@ -109,38 +110,38 @@ mod tests {
 
     #[test]
     fn texts_are_compared_with_whitespace_collapsed_and_case_kept() {
-        let cases: &[(&str, &[&str], Live)] = &[
-            (SPF, &[SPF], Live::Found),
-            (SPF, &["unrelated", "v=spf1  a:mail.example.com\t~all "], Live::Found),
-            (SPF, &["v=spf1 a:MAIL.example.com ~all"], Live::Mismatch),
-            (SPF, &["v=spf1 -all"], Live::Mismatch),
-            (SPF, &[SPF, "v=spf1 -all"], Live::Mismatch),
-            (SPF, &["unrelated"], Live::Missing),
-            (SPF, &[], Live::Missing),
-            (SPF, &["\"v=spf1 a:mail.example.com ~all\""], Live::Mismatch),
-            (KEY, &[KEY], Live::Found),
-            (KEY, &["k=rsa;p=MIGfMA0 Gcs/Q+DQ;"], Live::Found),
-            (KEY, &["p=MIGfMA0Gcs/Q+DQ"], Live::Found),
-            (KEY, &["v=DKIM1; k=rsa; p=migfma0gcs/q+dq"], Live::Mismatch),
-            (KEY, &["v=DKIM1; k=ed25519; p=MIGfMA0Gcs/Q+DQ"], Live::Mismatch),
-            (KEY, &["v=DKIM1; k=rsa; p="], Live::Mismatch),
-            (KEY, &["v=DKIM1; p=MIGfMA0Gcs/Q+DQ; p=other"], Live::Mismatch),
-            (KEY, &[KEY, "v=DKIM1; k=rsa; p=other"], Live::Mismatch),
-            (KEY, &["v=spf1 -all"], Live::Missing),
-            ("token-1", &["token-2"], Live::Missing),
-            ("token-1", &["token-2", "token-1"], Live::Found),
+        let cases: &[(&str, &[&str], DnsMatch)] = &[
+            (SPF, &[SPF], DnsMatch::Found),
+            (SPF, &["unrelated", "v=spf1  a:mail.example.com\t~all "], DnsMatch::Found),
+            (SPF, &["v=spf1 a:MAIL.example.com ~all"], DnsMatch::Mismatch),
+            (SPF, &["v=spf1 -all"], DnsMatch::Mismatch),
+            (SPF, &[SPF, "v=spf1 -all"], DnsMatch::Mismatch),
+            (SPF, &["unrelated"], DnsMatch::Missing),
+            (SPF, &[], DnsMatch::Missing),
+            (SPF, &["\"v=spf1 a:mail.example.com ~all\""], DnsMatch::Mismatch),
+            (KEY, &[KEY], DnsMatch::Found),
+            (KEY, &["k=rsa;p=MIGfMA0 Gcs/Q+DQ;"], DnsMatch::Found),
+            (KEY, &["p=MIGfMA0Gcs/Q+DQ"], DnsMatch::Found),
+            (KEY, &["v=DKIM1; k=rsa; p=migfma0gcs/q+dq"], DnsMatch::Mismatch),
+            (KEY, &["v=DKIM1; k=ed25519; p=MIGfMA0Gcs/Q+DQ"], DnsMatch::Mismatch),
+            (KEY, &["v=DKIM1; k=rsa; p="], DnsMatch::Mismatch),
+            (KEY, &["v=DKIM1; p=MIGfMA0Gcs/Q+DQ; p=other"], DnsMatch::Mismatch),
+            (KEY, &[KEY, "v=DKIM1; k=rsa; p=other"], DnsMatch::Mismatch),
+            (KEY, &["v=spf1 -all"], DnsMatch::Missing),
+            ("token-1", &["token-2"], DnsMatch::Missing),
+            ("token-1", &["token-2", "token-1"], DnsMatch::Found),
         ];
         for (value, seen, want) in cases {
             let verdict = compare_txt(value, &texts(seen));
             assert_eq!(verdict.live, *want, "{value:?} against {seen:?}");
-            assert_eq!(verdict.detail.is_none(), *want == Live::Found, "{verdict:?}");
+            assert_eq!(verdict.detail.is_none(), *want == DnsMatch::Found, "{verdict:?}");
         }
     }
 
     proptest! {
         #[test]
         fn a_text_is_always_found_in_itself(value in "\\PC{1,80}") {
-            prop_assert_eq!(compare_txt(&value, &Ok(vec![value.clone()])).live, Live::Found);
+            prop_assert_eq!(compare_txt(&value, &Ok(vec![value.clone()])).live, DnsMatch::Found);
         }
     }
 }

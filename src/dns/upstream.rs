@@ -11,7 +11,7 @@ use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 
 use super::error::DnsError;
-use super::lookup::{IN_FLIGHT_MAX, Memory, Timings};
+use super::lookup::{CacheMode, IN_FLIGHT_MAX, Timings};
 
 /// A longer chain is a mistake or an attack; public resolvers stop at about as many.
 const CNAME_LINKS_MAX: usize = 8;
@@ -51,10 +51,10 @@ impl Upstream {
     }
 
     /// Asks once, over UDP and again over TCP when the answer was cut.
-    pub(super) async fn ask(&self, name: &Name, kind: RecordType, memory: Memory) -> Result<Vec<RData>, Miss> {
+    pub(super) async fn ask(&self, name: &Name, kind: RecordType, memory: CacheMode) -> Result<Vec<RData>, Miss> {
         let client = match memory {
-            Memory::Use { .. } => &self.cached,
-            Memory::Skip => &self.fresh,
+            CacheMode::Use { .. } => &self.cached,
+            CacheMode::Bypass => &self.fresh,
         };
         // The library's own limit is per message; this one is for the whole chain.
         let lookup = tokio::time::timeout(self.timeout, client.lookup(name.clone(), kind)).await;

@@ -8,8 +8,8 @@
 use super::model::{DomainStatus, RecordKind, RecordState, RecordStatus};
 use super::records::ExpectedRecord;
 use super::store::DomainRow;
-use crate::clock::TimestampMs;
-use crate::dns::Live;
+use crate::base::clock::TimestampMs;
+use crate::dns::DnsMatch;
 
 const MINUTE_MS: i64 = 60_000;
 /// How long a missing record is sought: that of the compatible API, and longer than any change
@@ -19,15 +19,15 @@ const SOUGHT_MAX_MS: i64 = 72 * 60 * MINUTE_MS;
 const RECHECK_MIN_MS: i64 = 10 * MINUTE_MS;
 /// How long after verification was asked for the records are looked for every minute: somebody
 /// is likely to be waiting.
-const EAGER_MS: i64 = 15 * MINUTE_MS;
+const FAST_RECHECK_MS: i64 = 15 * MINUTE_MS;
 /// The pause between two looks while somebody is waiting.
 const EAGER_PAUSE_MS: i64 = MINUTE_MS;
 
 /// What the DNS said about one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Finding {
+pub(super) struct RecordCheck {
     pub(super) record: ExpectedRecord,
-    pub(super) live: Live,
+    pub(super) live: DnsMatch,
     pub(super) detail: Option<String>,
     pub(super) inherited_from: Option<String>,
     pub(super) policy: Option<String>,
@@ -53,7 +53,7 @@ pub(super) fn ask(row: &mut DomainRow, now_ms: TimestampMs) {
         return;
     }
     row.status = DomainStatus::Pending;
-    row.sought_ms = Some(now_ms);
+    row.pending_since_ms = Some(now_ms);
     for record in &mut row.records {
         if !record.status.counts_as_found() {
             record.status = RecordStatus::Pending;
@@ -66,7 +66,7 @@ pub(super) fn ask(row: &mut DomainRow, now_ms: TimestampMs) {
 pub(super) fn apply(
     row: &mut DomainRow,
     current: &[ExpectedRecord],
-    findings: &[Finding],
+    findings: &[RecordCheck],
     now_ms: TimestampMs,
 ) -> Change {
     let before = row.status;
@@ -79,7 +79,7 @@ pub(super) fn apply(
         })
         .collect();
     row.checked_ms = Some(now_ms);
-    (row.status, row.sought_ms) = next_status(before, row.sought_ms, &row.records, now_ms);
+    (row.status, row.pending_since_ms) = next_status(before, row.pending_since_ms, &row.records, now_ms);
     match (before, row.status) {
         (before, after) if before == after => Change::None,
         (_, DomainStatus::Verified) => Change::Verified,
@@ -89,23 +89,23 @@ pub(super) fn apply(
     }
 }
 
-fn next_state(kind: RecordKind, finding: Option<&Finding>, earlier: Option<&RecordState>) -> RecordState {
+fn next_state(kind: RecordKind, finding: Option<&RecordCheck>, earlier: Option<&RecordState>) -> RecordState {
     let Some(finding) = finding else {
         let unseen = || RecordState::unseen(kind, RecordStatus::Pending);
         return earlier.cloned().unwrap_or_else(unseen);
     };
     let was_found = earlier.is_some_and(|state| state.status.counts_as_found());
-    let was_missing = earlier.is_some_and(|state| state.live == Some(Live::Missing));
+    let was_missing = earlier.is_some_and(|state| state.live == Some(DnsMatch::Missing));
     let status = match finding.live {
-        Live::Found => RecordStatus::Verified,
-        Live::Missing if was_found && !was_missing => RecordStatus::TemporaryFailure,
-        Live::Missing => RecordStatus::NotStarted,
-        Live::Mismatch => RecordStatus::Failed,
-        Live::Unknown if was_found => RecordStatus::TemporaryFailure,
-        Live::Unknown => RecordStatus::Pending,
+        DnsMatch::Found => RecordStatus::Verified,
+        DnsMatch::Missing if was_found && !was_missing => RecordStatus::TemporaryFailure,
+        DnsMatch::Missing => RecordStatus::NotStarted,
+        DnsMatch::Mismatch => RecordStatus::Failed,
+        DnsMatch::Unknown if was_found => RecordStatus::TemporaryFailure,
+        DnsMatch::Unknown => RecordStatus::Pending,
     };
     // Silence says nothing about a policy that was seen before.
-    let remembered = earlier.filter(|_| finding.live == Live::Unknown);
+    let remembered = earlier.filter(|_| finding.live == DnsMatch::Unknown);
     RecordState {
         kind,
         status,
@@ -123,9 +123,9 @@ fn next_status(
     now_ms: TimestampMs,
 ) -> (DomainStatus, Option<TimestampMs>) {
     let required = || records.iter().filter(|state| state.kind.is_required());
-    let is_missing = required().any(|state| state.live == Some(Live::Missing) && !state.status.counts_as_found());
-    let is_wrong = required().any(|state| state.live == Some(Live::Mismatch));
-    if required().all(|state| state.live == Some(Live::Found)) {
+    let is_missing = required().any(|state| state.live == Some(DnsMatch::Missing) && !state.status.counts_as_found());
+    let is_wrong = required().any(|state| state.live == Some(DnsMatch::Mismatch));
+    if required().all(|state| state.live == Some(DnsMatch::Found)) {
         return (DomainStatus::Verified, None);
     }
     match before {
@@ -151,9 +151,9 @@ pub(super) fn is_due(row: &DomainRow, now_ms: TimestampMs) -> bool {
     match row.status {
         DomainStatus::NotStarted => false,
         DomainStatus::Verified => age_ms >= RECHECK_MIN_MS,
-        DomainStatus::Pending => row.checked_ms < row.sought_ms || age_ms >= RECHECK_MIN_MS,
+        DomainStatus::Pending => row.checked_ms < row.pending_since_ms || age_ms >= RECHECK_MIN_MS,
         DomainStatus::Failed => {
-            age_ms >= RECHECK_MIN_MS && row.sought_ms.is_some_and(|sought_ms| now_ms - sought_ms < SOUGHT_MAX_MS)
+            age_ms >= RECHECK_MIN_MS && row.pending_since_ms.is_some_and(|sought_ms| now_ms - sought_ms < SOUGHT_MAX_MS)
         }
     }
 }
@@ -161,23 +161,23 @@ pub(super) fn is_due(row: &DomainRow, now_ms: TimestampMs) -> bool {
 /// Returns when a domain that has just been checked should be looked at again, ahead of the sweeps:
 /// soon after it was asked for, and after the first miss of a record that was found.
 pub(super) fn next_eager_ms(row: &DomainRow, now_ms: TimestampMs) -> Option<TimestampMs> {
-    let missed_once = |state: &RecordState| state.live == Some(Live::Missing) && state.status.counts_as_found();
+    let missed_once = |state: &RecordState| state.live == Some(DnsMatch::Missing) && state.status.counts_as_found();
     if row.status == DomainStatus::Verified && !row.assumed && row.records.iter().any(missed_once) {
         return Some(now_ms + EAGER_PAUSE_MS);
     }
     let is_sought = matches!(row.status, DomainStatus::Pending | DomainStatus::Failed);
-    let sought_ms = row.sought_ms.filter(|_| is_sought && !row.assumed)?;
-    (now_ms - sought_ms < EAGER_MS).then_some(now_ms + EAGER_PAUSE_MS)
+    let sought_ms = row.pending_since_ms.filter(|_| is_sought && !row.assumed)?;
+    (now_ms - sought_ms < FAST_RECHECK_MS).then_some(now_ms + EAGER_PAUSE_MS)
 }
 
 /// Marks every record of a domain as found without a look.
 pub(super) fn assume(row: &mut DomainRow, current: &[ExpectedRecord]) {
     let found = |record: &ExpectedRecord| RecordState {
-        live: Some(Live::Found),
+        live: Some(DnsMatch::Found),
         ..RecordState::unseen(record.kind, RecordStatus::Verified)
     };
     row.records = current.iter().map(found).collect();
-    (row.status, row.sought_ms, row.assumed) = (DomainStatus::Verified, None, true);
+    (row.status, row.pending_since_ms, row.assumed) = (DomainStatus::Verified, None, true);
 }
 
 #[cfg(test)]
@@ -187,32 +187,32 @@ mod tests {
     use super::*;
     use crate::domains::records::expected;
     use crate::domains::testing::{row, settings};
+    use DnsMatch::{Found, Mismatch, Missing, Unknown};
     use DomainStatus as Domain;
-    use Live::{Found, Mismatch, Missing, Unknown};
     use RecordStatus as Record;
 
     const NOW_MS: i64 = 1_767_604_353_456;
     const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
     /// The answers in the order the records are printed: MX, SPF, RSA, Ed25519.
-    fn findings(row: &DomainRow, answers: [Live; 4]) -> Vec<Finding> {
+    fn findings(row: &DomainRow, answers: [DnsMatch; 4]) -> Vec<RecordCheck> {
         let records = expected(row, &settings());
         records.into_iter().zip(answers).map(|(record, live)| finding(record, live)).collect()
     }
 
-    fn finding(record: ExpectedRecord, live: Live) -> Finding {
+    fn finding(record: ExpectedRecord, live: DnsMatch) -> RecordCheck {
         let detail = (live != Found).then(|| "a line".to_owned());
-        Finding { record, live, detail, inherited_from: None, policy: None }
+        RecordCheck { record, live, detail, inherited_from: None, policy: None }
     }
 
-    fn check(row: &mut DomainRow, answers: [Live; 4], now_ms: i64) -> Change {
+    fn check(row: &mut DomainRow, answers: [DnsMatch; 4], now_ms: i64) -> Change {
         let current = expected(row, &settings());
         let findings = findings(row, answers);
         apply(row, &current, &findings, now_ms)
     }
 
     fn in_status(status: Domain, sought_ms: Option<i64>) -> DomainRow {
-        let mut row = DomainRow { status, sought_ms, ..row("example.org") };
+        let mut row = DomainRow { status, pending_since_ms: sought_ms, ..row("example.org") };
         if status == Domain::Verified {
             let current = expected(&row, &settings());
             assume(&mut row, &current);
@@ -293,14 +293,14 @@ mod tests {
         assert_eq!(next_eager_ms(&row, NOW_MS), None);
         assert_eq!(check(&mut row, missing, NOW_MS), Change::None);
         assert_eq!(check(&mut row, missing, NOW_MS), Change::Lost);
-        assert_eq!((row.status, row.sought_ms), (Domain::Failed, Some(NOW_MS)));
+        assert_eq!((row.status, row.pending_since_ms), (Domain::Failed, Some(NOW_MS)));
     }
 
     #[test]
     fn a_record_that_changed_during_its_check_is_not_judged() {
         let mut row = in_status(Domain::Pending, Some(NOW_MS));
         row.tracking_subdomain = Some("old".into());
-        let findings: Vec<Finding> =
+        let findings: Vec<RecordCheck> =
             expected(&row, &settings()).into_iter().map(|record| finding(record, Found)).collect();
         row.tracking_subdomain = Some("new".into());
         let current = expected(&row, &settings());
@@ -324,7 +324,7 @@ mod tests {
 
             ask(&mut row, NOW_MS);
 
-            assert_eq!((row.status, row.sought_ms.is_some()), (after, sought), "{before:?}");
+            assert_eq!((row.status, row.pending_since_ms.is_some()), (after, sought), "{before:?}");
         }
     }
 
@@ -355,15 +355,15 @@ mod tests {
     fn a_fresh_search_looks_again_every_minute_for_a_quarter_of_an_hour() {
         for (status, sought_ms, next) in [
             (Domain::Pending, Some(NOW_MS), Some(NOW_MS + MINUTE_MS)),
-            (Domain::Failed, Some(NOW_MS - EAGER_MS + 1), Some(NOW_MS + MINUTE_MS)),
-            (Domain::Pending, Some(NOW_MS - EAGER_MS), None),
+            (Domain::Failed, Some(NOW_MS - FAST_RECHECK_MS + 1), Some(NOW_MS + MINUTE_MS)),
+            (Domain::Pending, Some(NOW_MS - FAST_RECHECK_MS), None),
             (Domain::Verified, None, None),
         ] {
             assert_eq!(next_eager_ms(&in_status(status, sought_ms), NOW_MS), next, "{status:?} {sought_ms:?}");
         }
     }
 
-    fn any_live() -> impl Strategy<Value = Live> {
+    fn any_live() -> impl Strategy<Value = DnsMatch> {
         prop_oneof![Just(Found), Just(Missing), Just(Mismatch), Just(Unknown)]
     }
 

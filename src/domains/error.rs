@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::model::NAME_CHARS_MIN;
-use crate::address::DomainName;
+use crate::base::address::DomainName;
 use crate::mime::dkim::KeyError;
 use crate::store::StoreError;
 

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::records::RecordView;
-use crate::address::DomainName;
-use crate::clock::TimestampMs;
-use crate::dns::Live;
-use crate::id::DomainId;
-use crate::patch::Patch;
+use crate::base::address::DomainName;
+use crate::base::clock::TimestampMs;
+use crate::base::id::DomainId;
+use crate::base::patch::Patch;
+use crate::dns::DnsMatch;
 
 /// The shortest name, in characters: `a.co`.
 pub(super) const NAME_CHARS_MIN: usize = 4;
@@ -116,7 +116,7 @@ pub struct RecordState {
     pub status: RecordStatus,
     /// What the name servers answered; none before the first check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub live: Option<Live>,
+    pub live: Option<DnsMatch>,
     /// One line that says what is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::clock::TimestampMs;
-use crate::id::{DomainId, TeamId};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{DomainId, TeamId};
 
 /// Domains that wait at once. Beyond it they wait for a sweep.
 const WAITING_MAX: usize = 1_024;
@@ -45,7 +45,7 @@ impl CheckQueue {
     }
 
     /// Waits until a domain has been added.
-    pub(super) async fn rung(&self) {
+    pub(super) async fn notified(&self) {
         self.rung.notified().await;
     }
 }
@@ -53,7 +53,7 @@ impl CheckQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::Id;
+    use crate::base::id::Id;
 
     #[test]
     fn a_domain_waits_once_until_its_earliest_time() {

@@ -3,7 +3,7 @@
 use super::model::{NAME_CHARS_MAX, RecordKind, RecordState, RecordStatus};
 use super::settings::DomainSettings;
 use super::store::DomainRow;
-use crate::dns::{self, Expected, Live};
+use crate::dns::{self, DnsMatch, Expected};
 
 /// The policy that is advised when a domain has none: receivers report, and refuse nothing.
 const DMARC_ADVICE: &str = "v=DMARC1; p=none;";
@@ -37,7 +37,7 @@ pub struct RecordView {
     /// What the last check made of it.
     pub status: RecordStatus,
     /// What the name servers answered.
-    pub live: Option<Live>,
+    pub live: Option<DnsMatch>,
     /// One line that says what is wrong.
     pub detail: Option<String>,
     /// The parent domain a DMARC policy comes from.

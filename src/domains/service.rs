@@ -15,17 +15,17 @@ use super::records;
 use super::settings::DomainSettings;
 use super::signing::{self, NewKeys};
 use super::store::{self, DomainRow};
-use crate::address::DomainName;
 use crate::api_keys::{self, ApiKeys};
-use crate::blocking;
-use crate::clock::TimestampMs;
+use crate::base::address::DomainName;
+use crate::base::blocking;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{DomainId, TeamId};
+use crate::base::patch::Patch;
 use crate::context::Context;
 use crate::dns::Resolver;
-use crate::id::{DomainId, TeamId};
-use crate::patch::Patch;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::tables::DOMAINS;
 use crate::store::{StoreError, WriteTx};
+use crate::tables::DOMAINS;
 
 /// The return path's label when none is chosen: that of the compatible API.
 const RETURN_PATH: &str = "send";
@@ -132,7 +132,7 @@ impl Domains {
             ed25519,
             records: Vec::new(),
             checked_ms: None,
-            sought_ms: None,
+            pending_since_ms: None,
             assumed: false,
             created_ms: self.context.now_ms(),
         };
@@ -249,9 +249,9 @@ impl Domains {
             .store
             .write::<_, StoreError>(move |tx| {
                 let Some(mut row) = store::find(tx, team, id)? else { return Ok(false) };
-                let before = (row.status, row.sought_ms);
+                let before = (row.status, row.pending_since_ms);
                 decide::ask(&mut row, now_ms);
-                if before != (row.status, row.sought_ms) {
+                if before != (row.status, row.pending_since_ms) {
                     store::put(tx, team, id, &row)?;
                 }
                 Ok(true)

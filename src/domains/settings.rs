@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::address::DomainName;
+use crate::base::address::DomainName;
 
 /// Characters of the SPF text at most: one string of a TXT record (RFC 1035 §3.3).
 const SPF_CHARS_MAX: usize = 255;

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::records::SELECTOR_CHARS;
 use super::store::{self, DkimKeyRow, DomainRow};
-use crate::id::{DomainId, TeamId};
+use crate::base::id::{DomainId, TeamId};
+use crate::base::random;
 use crate::mime::dkim::{Algorithm, KeyError, SigningKey};
-use crate::random;
 use crate::store::{Keyring, Reads, StoreError};
 
 /// Domains whose opened keys are kept in memory, each of a few kilobytes.
@@ -152,9 +152,9 @@ fn is_current(tx: &impl Reads, team: TeamId, id: DomainId, keys: &SigningKeys) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::id::Id;
     use crate::domains::model::{RecordKind, RecordState, RecordStatus};
     use crate::domains::testing::{context, row};
-    use crate::id::Id;
 
     #[test]
     fn a_selector_is_a_label_and_no_two_are_alike() {

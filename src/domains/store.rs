@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{DomainStatus, RecordKind, RecordState};
-use crate::clock::TimestampMs;
-use crate::id::{DomainId, TeamId};
-use crate::store::tables::{DOMAINS, SENDER_DOMAINS};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{DomainId, TeamId};
 use crate::store::{NEXT, NameHash, Order, Reads, Row, STOP, StoreError, WriteTx, name_hash};
+use crate::tables::{DOMAINS, SENDER_DOMAINS};
 
 /// Domains after which counting ends.
 const COUNTED_MAX: usize = 10_000;
@@ -41,7 +41,7 @@ pub struct DomainRow {
     pub checked_ms: Option<TimestampMs>,
     /// Since when a required record is being sought: verification was asked for, or one was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sought_ms: Option<TimestampMs>,
+    pub pending_since_ms: Option<TimestampMs>,
     /// Whether its records count as found without a look, as `ringmail dev --domain` declares.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub assumed: bool,

@@ -24,7 +24,7 @@ pub(super) fn row(name: &str) -> DomainRow {
         ed25519: key("ed", "v=DKIM1; k=ed25519; p=BBBB"),
         records: Vec::new(),
         checked_ms: None,
-        sought_ms: None,
+        pending_since_ms: None,
         assumed: false,
         created_ms: 0,
     }

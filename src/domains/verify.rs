@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::decide::Finding;
+use super::decide::RecordCheck;
 use super::records::{ExpectedRecord, dmarc_advice, expected, full_name};
 use super::settings::DomainSettings;
 use super::store::DomainRow;
@@ -15,7 +15,7 @@ const DMARC_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Looks for every record of a domain and says what there is. Ends within [`DMARC_TIMEOUT`]:
 /// the other questions have shorter bounds of their own.
-pub(super) async fn look(resolver: &Resolver, row: &DomainRow, settings: &DomainSettings) -> Vec<Finding> {
+pub(super) async fn check_records(resolver: &Resolver, row: &DomainRow, settings: &DomainSettings) -> Vec<RecordCheck> {
     let mut asked = JoinSet::new();
     for record in expected(row, settings) {
         let resolver = resolver.clone();
@@ -27,10 +27,10 @@ pub(super) async fn look(resolver: &Resolver, row: &DomainRow, settings: &Domain
     findings
 }
 
-async fn find(resolver: &Resolver, record: ExpectedRecord) -> Finding {
-    let dns::Verdict { live, detail } = resolver.check(&record.expected).await;
+async fn find(resolver: &Resolver, record: ExpectedRecord) -> RecordCheck {
+    let dns::RecordVerdict { live, detail } = resolver.check(&record.expected).await;
     let detail = located(detail, &record);
-    Finding { record, live, detail, inherited_from: None, policy: None }
+    RecordCheck { record, live, detail, inherited_from: None, policy: None }
 }
 
 /// Puts the complete name before a detail: the printed one is relative, and a control panel may
@@ -39,16 +39,16 @@ fn located(detail: Option<String>, record: &ExpectedRecord) -> Option<String> {
     detail.map(|detail| format!("{}: {detail}", full_name(&record.expected)))
 }
 
-async fn find_policy(resolver: &Resolver, row: &DomainRow) -> Finding {
+async fn find_policy(resolver: &Resolver, row: &DomainRow) -> RecordCheck {
     let seen = tokio::time::timeout(DMARC_TIMEOUT, resolver.dmarc(&row.name)).await;
     let late = || format!("no answer within {} s", DMARC_TIMEOUT.as_secs());
     let seen = seen.unwrap_or_else(|_| Err(LookupError::Temporary(late())));
-    let dns::Verdict { live, detail } = dns::compare_dmarc(&seen);
+    let dns::RecordVerdict { live, detail } = dns::compare_dmarc(&seen);
     let (policy, inherited_from) = match seen {
         Ok(Some(dns::Dmarc { policy, inherited_from })) => (Some(policy.to_owned()), inherited_from),
         Ok(None) | Err(_) => (None, None),
     };
     let record = dmarc_advice(row);
     let detail = located(detail, &record);
-    Finding { record, live, detail, inherited_from, policy }
+    RecordCheck { record, live, detail, inherited_from, policy }
 }

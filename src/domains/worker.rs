@@ -18,10 +18,10 @@ use super::records;
 use super::service::Domains;
 use super::store::{self, DomainRow};
 use super::verify;
-use crate::clock::TimestampMs;
-use crate::id::{DomainId, Id, TeamId};
-use crate::store::tables::DOMAINS;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{DomainId, Id, TeamId};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
+use crate::tables::DOMAINS;
 
 /// How often the queue and the time of the next sweep are looked at when nothing rings. It costs a
 /// lock and a comparison.
@@ -50,7 +50,7 @@ impl Domains {
             }
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                () = self.queue.rung() => {}
+                () = self.queue.notified() => {}
                 () = tokio::time::sleep(TICK) => {}
             }
         }
@@ -83,7 +83,7 @@ impl Domains {
                         Err(_) => return Ok(()),
                     },
                 },
-                () = self.queue.rung(), if has_room => {}
+                () = self.queue.notified(), if has_room => {}
             }
         }
     }
@@ -115,7 +115,7 @@ impl Domains {
     async fn check(&self, team: TeamId, id: DomainId) -> Result<(), StoreError> {
         let row = self.context.store.read(move |tx| store::find(tx, team, id)).await?;
         let Some(row) = row.filter(|row| !row.assumed) else { return Ok(()) };
-        let findings = verify::look(&self.resolver, &row, &self.settings).await;
+        let findings = verify::check_records(&self.resolver, &row, &self.settings).await;
         let now_ms = self.context.now_ms();
         let settings = Arc::clone(&self.settings);
         let checked = self
@@ -131,7 +131,7 @@ impl Domains {
             })
             .await?;
         if let Some((row, change)) = checked {
-            tell(id, &row, change);
+            log_change(id, &row, change);
             if let Some(next_ms) = decide::next_eager_ms(&row, now_ms) {
                 self.queue.push(team, id, next_ms);
             }
@@ -140,7 +140,7 @@ impl Domains {
     }
 }
 
-fn tell(id: DomainId, row: &DomainRow, change: Change) {
+fn log_change(id: DomainId, row: &DomainRow, change: Change) {
     let name = &row.name;
     match change {
         Change::Verified => info!(domain.id = %id, domain.name = %name, "{name} is verified and may be sent from"),

@@ -10,17 +10,17 @@ use std::sync::Arc;
 
 use super::idempotency::ReservationRow;
 use super::model::bare;
-use super::prepare::{Draft, LastSenders, Prepared};
-use super::send::{BatchError, SendError, Sender};
+use super::prepare::{EncodedEmail, PreparedEmail, SenderDomainCache};
+use super::send::{SendBatchError, SendError, Sender};
 use super::store::EmailRow;
-use crate::address::EmailAddress;
-use crate::clock::TimestampMs;
+use crate::base::address::EmailAddress;
+use crate::base::clock::TimestampMs;
+use crate::base::id::TeamId;
 use crate::context::Context;
 use crate::delivery::Due;
-use crate::id::TeamId;
-use crate::store::tables::AddressHash;
 use crate::store::{StoreError, WriteTx};
 use crate::suppressions::{self, SendKind};
+use crate::tables::AddressHash;
 use crate::topics::{self, SendTopic, Subscription};
 use crate::{contacts, domains, usage};
 
@@ -28,7 +28,7 @@ use crate::{contacts, domains, usage};
 #[derive(Debug)]
 pub(super) enum AcceptError {
     /// What the store holds refuses an email.
-    Item(BatchError),
+    Item(SendBatchError),
     /// The store failed.
     Store(StoreError),
 }
@@ -40,16 +40,16 @@ impl From<StoreError> for AcceptError {
 }
 
 /// The emails of one request and what accepts them.
-pub(super) struct AcceptGroup {
+pub(super) struct AcceptTransaction {
     pub(super) context: Context,
-    pub(super) senders: Arc<LastSenders>,
+    pub(super) senders: Arc<SenderDomainCache>,
     pub(super) sender: Sender,
     pub(super) now: TimestampMs,
-    pub(super) prepared: Vec<Prepared>,
+    pub(super) prepared: Vec<PreparedEmail>,
     pub(super) key_row: Option<ReservationRow>,
 }
 
-impl AcceptGroup {
+impl AcceptTransaction {
     /// Returns what became due, for the delivery engine.
     pub(super) fn apply(&self, tx: &WriteTx<'_>) -> Result<Vec<Due>, AcceptError> {
         // Every check of every email comes before the first write: a refusal costs nothing.
@@ -57,7 +57,7 @@ impl AcceptGroup {
         for (index, email) in self.prepared.iter().enumerate() {
             let draft = self.check(tx, email).map_err(|error| match error {
                 SendError::Store(error) => AcceptError::Store(error),
-                error => AcceptError::Item(BatchError { index, error }),
+                error => AcceptError::Item(SendBatchError { index, error }),
             })?;
             drafts.push(draft);
         }
@@ -76,7 +76,7 @@ impl AcceptGroup {
 
     /// Checks an email against what the store holds; returns what is to be written of it, without
     /// the recipients that may not be written to.
-    fn check<'e>(&self, tx: &WriteTx<'_>, email: &'e Prepared) -> Result<Cow<'e, Draft>, SendError> {
+    fn check<'e>(&self, tx: &WriteTx<'_>, email: &'e PreparedEmail) -> Result<Cow<'e, EncodedEmail>, SendError> {
         let team = self.sender.team;
         let domain = domains::find_sender_hashed(tx, team, &email.sender_hash)?
             .filter(|domain| domain.verified)
@@ -129,7 +129,7 @@ fn may_write_to(
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn still_wanted(
+pub(crate) fn still_deliverable(
     tx: &WriteTx<'_>,
     team: TeamId,
     row: &EmailRow,

@@ -1,22 +1,22 @@
 //! Changing an email that has not gone out: another time, called off, deleted. Each is one
 //! transaction with the queue, so that it wins or loses against a send that begins, never half.
 
-use super::facts;
+use super::event_recorder;
 use super::model::{LastEvent, bare};
 use super::read::visible;
 use super::retention::{delete_email, is_settled};
 use super::send::Emails;
-use super::store::{DeliveryState, EmailRow};
-use crate::clock::TimestampMs;
+use super::store::{EmailRow, RecipientState};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EmailId, TeamId};
 use crate::delivery::{Class, DueKey};
-use crate::events::{Detail, Event, Kind};
-use crate::id::{EmailId, TeamId};
-use crate::store::tables::{DUE, EMAILS};
+use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{Reads, StoreError, WriteTx};
+use crate::tables::{DUE, EMAILS};
 
 /// Why an email cannot be changed.
 #[derive(Debug)]
-pub enum ChangeError {
+pub enum ChangeEmailError {
     /// The team has no such email.
     NotFound,
     /// It is not scheduled, or its delivery has begun.
@@ -25,7 +25,7 @@ pub enum ChangeError {
     Store(StoreError),
 }
 
-impl From<StoreError> for ChangeError {
+impl From<StoreError> for ChangeEmailError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -35,11 +35,11 @@ impl Emails {
     /// Moves a scheduled email to another time.
     ///
     /// # Errors
-    /// [`ChangeError`].
-    pub async fn reschedule(&self, team: TeamId, id: EmailId, due_ms: TimestampMs) -> Result<(), ChangeError> {
+    /// [`ChangeEmailError`].
+    pub async fn reschedule(&self, team: TeamId, id: EmailId, due_ms: TimestampMs) -> Result<(), ChangeEmailError> {
         self.context
             .store
-            .write::<_, ChangeError>(move |tx| {
+            .write::<_, ChangeEmailError>(move |tx| {
                 let mut row = scheduled(tx, team, id)?;
                 for (old_ms, group) in waiting_groups(&row) {
                     let Some(mut due) = tx.get(&DUE, &due_key(old_ms, id, group))? else { continue };
@@ -49,30 +49,31 @@ impl Emails {
                 }
                 row.scheduled_ms = Some(due_ms);
                 for recipient in &mut row.recipients {
-                    recipient.state = DeliveryState::Waiting { due_ms };
+                    recipient.state = RecipientState::Waiting { due_ms };
                 }
                 tx.put(&EMAILS, &(team, id), &row)?;
                 Ok(())
             })
             .await?;
-        self.bell.ring();
+        self.bell.rescan();
         Ok(())
     }
 
     /// Calls off a scheduled email.
     ///
     /// # Errors
-    /// [`ChangeError`].
-    pub async fn cancel(&self, team: TeamId, id: EmailId) -> Result<(), ChangeError> {
+    /// [`ChangeEmailError`].
+    pub async fn cancel(&self, team: TeamId, id: EmailId) -> Result<(), ChangeEmailError> {
         let context = self.context.clone();
         self.context
             .store
             .write(move |tx| {
                 let mut row = scheduled(tx, team, id)?;
-                call_off(tx, id, &mut row)?;
+                cancel_queued(tx, id, &mut row)?;
                 let recipients = row.recipients.iter().map(|recipient| bare(&recipient.mailbox).to_owned()).collect();
-                let event = Event { kind: Kind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
-                facts::record(tx, &context, team, id, &row, event)?;
+                let event =
+                    Event { kind: EmailEventKind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
+                event_recorder::record(tx, &context, team, id, &row, event)?;
                 tx.put(&EMAILS, &(team, id), &row)?;
                 Ok(())
             })
@@ -89,7 +90,7 @@ impl Emails {
             .store
             .write(move |tx| {
                 let Some(mut row) = visible(tx, team, id)? else { return Ok(false) };
-                call_off(tx, id, &mut row)?;
+                cancel_queued(tx, id, &mut row)?;
                 if is_settled(&row) {
                     delete_email(tx, team, id)?;
                     return Ok(true);
@@ -115,26 +116,26 @@ pub(crate) fn put_settled(tx: &WriteTx<'_>, team: TeamId, id: EmailId, row: &Ema
 }
 
 /// Returns an email all of which still waits for its time.
-fn scheduled(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<EmailRow, ChangeError> {
-    let row = visible(tx, team, id)?.ok_or(ChangeError::NotFound)?;
-    if row.last_event == LastEvent::Scheduled { Ok(row) } else { Err(ChangeError::NotScheduled(row.last_event)) }
+fn scheduled(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<EmailRow, ChangeEmailError> {
+    let row = visible(tx, team, id)?.ok_or(ChangeEmailError::NotFound)?;
+    if row.last_event == LastEvent::Scheduled { Ok(row) } else { Err(ChangeEmailError::NotScheduled(row.last_event)) }
 }
 
 /// Takes what waits out of the queue.
-fn call_off(tx: &WriteTx<'_>, id: EmailId, row: &mut EmailRow) -> Result<(), StoreError> {
+fn cancel_queued(tx: &WriteTx<'_>, id: EmailId, row: &mut EmailRow) -> Result<(), StoreError> {
     for (due_ms, group) in waiting_groups(row) {
         tx.delete(&DUE, &due_key(due_ms, id, group))?;
     }
     let mut called_off = false;
     for recipient in &mut row.recipients {
-        if matches!(recipient.state, DeliveryState::Waiting { .. }) {
-            recipient.state = DeliveryState::Settled;
-            recipient.last_event.climb(LastEvent::Canceled);
+        if matches!(recipient.state, RecipientState::Waiting { .. }) {
+            recipient.state = RecipientState::Settled;
+            recipient.last_event.advance(LastEvent::Canceled);
             called_off = true;
         }
     }
     if called_off {
-        row.last_event.climb(LastEvent::Canceled);
+        row.last_event.advance(LastEvent::Canceled);
     }
     Ok(())
 }
@@ -145,8 +146,8 @@ fn waiting_groups(row: &EmailRow) -> Vec<(TimestampMs, u16)> {
         .recipients
         .iter()
         .filter_map(|recipient| match recipient.state {
-            DeliveryState::Waiting { due_ms } => Some((due_ms, recipient.group)),
-            DeliveryState::InFlight | DeliveryState::Settled => None,
+            RecipientState::Waiting { due_ms } => Some((due_ms, recipient.group)),
+            RecipientState::InFlight | RecipientState::Settled => None,
         })
         .collect();
     groups.sort_unstable();
@@ -160,37 +161,38 @@ fn due_key(due_ms: TimestampMs, email: EmailId, group: u16) -> (u64, u8, EmailId
 
 #[cfg(test)]
 mod tests {
-    use crate::preferences::{LinkSettings, Links, Reach};
+    use crate::preferences::{LinkAudience, LinkSettings, Links};
     use std::sync::Arc;
 
     use tokio_util::task::TaskTracker;
 
     use super::*;
+    use crate::base::id::Id;
     use crate::context::Context;
-    use crate::delivery::QueueBell;
+    use crate::delivery::QueueNotifier;
     use crate::emails::Idempotency;
     use crate::emails::store::RecipientRow;
-    use crate::id::Id;
     use crate::store::Blob;
     use crate::store::page::{Cursor, PageError, PageQuery};
-    use crate::store::tables::{EMAIL_BODIES, EVENTS};
+    use crate::tables::{EMAIL_BODIES, EVENTS};
 
     const TEAM: TeamId = Id::MIN;
 
     /// An email to one recipient.
-    fn row(state: DeliveryState) -> EmailRow {
+    fn row(state: RecipientState) -> EmailRow {
         let recipient = RecipientRow::example("ada@example.com", state, LastEvent::Queued);
         EmailRow::example(vec![recipient], LastEvent::Queued)
     }
 
-    async fn put(context: &Context, state: DeliveryState) -> EmailId {
+    async fn put(context: &Context, state: RecipientState) -> EmailId {
         let id = context.id();
         let ids = context.clone();
         let write = move |tx: &WriteTx<'_>| {
             tx.put(&EMAILS, &(TEAM, id), &row(state))?;
             tx.put(&EMAIL_BODIES, &(id, 0), &Blob(vec![1]))?;
-            let event = Event { kind: Kind::Scheduled, at_ms: 0, recipients: Vec::new(), detail: Detail::None };
-            facts::record(tx, &ids, TEAM, id, &row(state), event)
+            let event =
+                Event { kind: EmailEventKind::Scheduled, at_ms: 0, recipients: Vec::new(), detail: Detail::None };
+            event_recorder::record(tx, &ids, TEAM, id, &row(state), event)
         };
         context.store.write::<_, StoreError>(write).await.unwrap();
         id
@@ -213,12 +215,12 @@ mod tests {
     async fn a_deleted_email_goes_at_once_or_with_its_last_delivery() {
         let (_directory, context) = Context::temporary();
         let idempotency = Arc::new(Idempotency::new(context.clone()));
-        let settings = LinkSettings { public_url: "http://localhost".into(), reach: Reach::Captured };
+        let settings = LinkSettings { public_url: "http://localhost".into(), reach: LinkAudience::Captured };
         let links = Links::new(context.keyring.clone(), settings);
-        let emails = Emails::new(context.clone(), QueueBell::default(), idempotency, TaskTracker::new(), links);
-        let settled = put(&context, DeliveryState::Settled).await;
-        let waiting = put(&context, DeliveryState::Waiting { due_ms: 1 }).await;
-        let under_way = put(&context, DeliveryState::InFlight).await;
+        let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, TaskTracker::new(), links);
+        let settled = put(&context, RecipientState::Settled).await;
+        let waiting = put(&context, RecipientState::Waiting { due_ms: 1 }).await;
+        let under_way = put(&context, RecipientState::InFlight).await;
 
         for id in [settled, waiting, under_way] {
             assert!(emails.delete(TEAM, id).await.unwrap());
@@ -231,7 +233,7 @@ mod tests {
         assert_eq!(kept(&context, waiting), [false; 3]);
         assert_eq!(kept(&context, under_way), [true; 3]);
         let end = move |tx: &WriteTx<'_>| {
-            let row = EmailRow { hidden: true, ..row(DeliveryState::Settled) };
+            let row = EmailRow { hidden: true, ..row(RecipientState::Settled) };
             put_settled(tx, TEAM, under_way, &row)
         };
         context.store.write::<_, StoreError>(end).await.unwrap();

@@ -3,11 +3,11 @@
 use super::model::AttachmentInfo;
 use super::retention::is_settled;
 use super::store::{EmailRow, RecipientRow, delete_content_rows, has_content};
-use crate::address::AddressSet;
+use crate::base::address::AddressSet;
+use crate::base::id::{EmailId, TeamId};
 use crate::events::ERASED;
-use crate::id::{EmailId, TeamId};
-use crate::store::tables::EMAILS;
 use crate::store::{Reads as _, StoreError, WriteTx};
+use crate::tables::EMAILS;
 
 /// What taking addresses out of an email came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,19 +15,19 @@ pub(crate) enum EmailErasure {
     /// None of them is left in its row, nor any content when nobody else received it.
     Erased,
     /// It has not settled, and is as it was.
-    OnItsWay,
+    NotSettled,
     /// There are more chunks of content than may be removed at once; its row is as it was.
     Unfinished,
 }
 
 /// Returns whether an email's row names or mentions one of the addresses.
-pub(crate) fn holds(row: &EmailRow, addresses: &AddressSet) -> bool {
+pub(crate) fn mentions(row: &EmailRow, addresses: &AddressSet) -> bool {
     erased(row, addresses).is_some()
 }
 
 /// Returns whether an address has been taken out of an email's row, or is still to be.
 pub(crate) fn is_concerned(row: &EmailRow, addresses: &AddressSet) -> bool {
-    is_begun(row) || holds(row, addresses)
+    is_begun(row) || mentions(row, addresses)
 }
 
 /// Returns whether an address has been taken out of an email's row.
@@ -55,7 +55,7 @@ pub(crate) fn erase(
     // Deleted meanwhile, with all that was kept under it.
     let Some(row) = tx.get(&EMAILS, &(team, id))? else { return Ok(EmailErasure::Erased) };
     if !is_settled(&row) {
-        return Ok(EmailErasure::OnItsWay);
+        return Ok(EmailErasure::NotSettled);
     }
     let erased = erased(&row, addresses);
     let row = erased.as_ref().unwrap_or(&row);

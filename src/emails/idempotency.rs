@@ -11,11 +11,11 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
 use super::store::IdempotencyRow;
-use crate::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::{EmailId, Id, IdempotencyId, TeamId};
 use crate::context::Context;
-use crate::id::{EmailId, Id, IdempotencyId, TeamId};
-use crate::store::tables::IDEMPOTENCY;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::tables::IDEMPOTENCY;
 
 /// The longest key, in characters.
 pub(super) const KEY_CHARS_MAX: usize = 256;
@@ -26,7 +26,7 @@ const PAGE_ROWS: usize = 1_000;
 
 /// The calls that take a key; a key used with one means nothing to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
+pub enum IdempotentRoute {
     /// `POST /emails`.
     Send,
     /// `POST /emails/batch`.
@@ -45,10 +45,10 @@ pub struct IdempotentRequest {
 
 impl IdempotentRequest {
     /// Joins a key with the canonical hash of the request's body.
-    pub fn new(route: Route, key: &str, body_hash: [u8; 32]) -> Self {
+    pub fn new(route: IdempotentRoute, key: &str, body_hash: [u8; 32]) -> Self {
         let route = match route {
-            Route::Send => b"POST /emails\0".as_slice(),
-            Route::Batch => b"POST /emails/batch\0",
+            IdempotentRoute::Send => b"POST /emails\0".as_slice(),
+            IdempotentRoute::Batch => b"POST /emails/batch\0",
         };
         Self { team: None, key_hash: key_hash(route, key), body_hash, lifetime_ms: LIFETIME_MS }
     }
@@ -62,7 +62,7 @@ impl IdempotentRequest {
 
 /// What was answered to the first request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct IdempotentResponse {
     /// The emails, in the order of the request.
     pub emails: Vec<EmailId>,
     /// The items a permissive batch refused: index and message.
@@ -75,7 +75,7 @@ pub enum Reserved {
     /// It is the first; go on, and settle.
     First(Reservation),
     /// It was answered before.
-    Replay(Answer),
+    Replay(IdempotentResponse),
 }
 
 /// Why a key refuses a request.
@@ -90,7 +90,7 @@ pub enum KeyConflict {
 #[derive(Debug)]
 enum Entry {
     Running { body_hash: [u8; 32] },
-    Done { body_hash: [u8; 32], expires_ms: TimestampMs, answer: Answer },
+    Done { body_hash: [u8; 32], expires_ms: TimestampMs, answer: IdempotentResponse },
 }
 
 type Keys = HashMap<(TeamId, [u8; 32]), Entry>;
@@ -122,7 +122,7 @@ impl Idempotency {
             for ((expires, _), row) in page {
                 let IdempotencyRow { team, key_hash, body_hash, answer, refused } = row;
                 let expires_ms = i64::try_from(expires).unwrap_or(i64::MAX);
-                let answer = Answer { emails: answer, refused };
+                let answer = IdempotentResponse { emails: answer, refused };
                 keys.entry((team, key_hash)).or_insert(Entry::Done { body_hash, expires_ms, answer });
             }
             drop(keys);
@@ -139,7 +139,11 @@ impl Idempotency {
     ///
     /// # Errors
     /// [`KeyConflict`].
-    pub async fn replay(&self, team: TeamId, request: &IdempotentRequest) -> Result<Option<Answer>, KeyConflict> {
+    pub async fn replay(
+        &self,
+        team: TeamId,
+        request: &IdempotentRequest,
+    ) -> Result<Option<IdempotentResponse>, KeyConflict> {
         self.wait_until_loaded().await;
         answered(&lock(&self.keys), request.team.unwrap_or(team), request, self.context.now_ms())
     }
@@ -214,7 +218,7 @@ pub(super) struct ReservationRow {
 
 impl Reservation {
     /// Returns the row that remembers `answer`.
-    pub(super) fn row(&self, id: IdempotencyId, answer: &Answer) -> ReservationRow {
+    pub(super) fn row(&self, id: IdempotencyId, answer: &IdempotentResponse) -> ReservationRow {
         let row = IdempotencyRow {
             team: self.team,
             key_hash: self.request.key_hash,
@@ -226,7 +230,7 @@ impl Reservation {
     }
 
     /// Remembers the answer, whose row has been committed.
-    pub(super) fn settle(mut self, answer: Answer) {
+    pub(super) fn settle(mut self, answer: IdempotentResponse) {
         let entry = Entry::Done { body_hash: self.request.body_hash, expires_ms: self.expires_ms, answer };
         lock(&self.keys).insert((self.team, self.request.key_hash), entry);
         self.settled = true;
@@ -257,7 +261,7 @@ fn answered(
     team: TeamId,
     request: &IdempotentRequest,
     now_ms: TimestampMs,
-) -> Result<Option<Answer>, KeyConflict> {
+) -> Result<Option<IdempotentResponse>, KeyConflict> {
     match keys.get(&(team, request.key_hash)) {
         None => Ok(None),
         Some(Entry::Done { expires_ms, .. }) if *expires_ms <= now_ms => Ok(None),
@@ -302,9 +306,9 @@ mod tests {
     /// Uses a key for the first time, as a send does.
     async fn settle(context: &Context, keys: &Idempotency, sender: TeamId, request: &IdempotentRequest) {
         let Ok(Reserved::First(reservation)) = keys.reserve(sender, request).await else { panic!("it is the first") };
-        let row = reservation.row(context.id(), &Answer::default());
+        let row = reservation.row(context.id(), &IdempotentResponse::default());
         context.store.write::<_, StoreError>(move |tx| row.put(tx)).await.unwrap();
-        reservation.settle(Answer::default());
+        reservation.settle(IdempotentResponse::default());
     }
 
     #[tokio::test]
@@ -312,7 +316,7 @@ mod tests {
         let (_directory, context) = Context::temporary();
         let keys = Idempotency::new(context.clone());
         keys.load().await.unwrap();
-        let callers = IdempotentRequest::new(Route::Send, "key", [0; 32]);
+        let callers = IdempotentRequest::new(IdempotentRoute::Send, "key", [0; 32]);
         let instances = IdempotentRequest::of_instance(TEAM, "key", 8 * DAY_MS);
         settle(&context, &keys, TEAM, &callers).await;
         settle(&context, &keys, OTHER, &instances).await;

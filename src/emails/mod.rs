@@ -22,8 +22,8 @@ pub mod tags;
 mod accept;
 mod change;
 mod erase;
+mod event_recorder;
 mod excerpt;
-mod facts;
 mod idempotency;
 mod model;
 mod prepare;
@@ -32,24 +32,24 @@ mod retention;
 mod send;
 mod store;
 
-pub(crate) use accept::still_wanted;
+pub(crate) use accept::still_deliverable;
 pub(crate) use change::put_settled;
-pub(crate) use erase::{EmailErasure, erase, holds, is_concerned};
+pub(crate) use erase::{EmailErasure, erase, is_concerned, mentions};
 #[cfg(test)]
-pub(crate) use facts::put_headers;
-pub(crate) use facts::{Recorder, record};
-pub use idempotency::{Answer, Idempotency, IdempotentRequest, KeyConflict, Route};
+pub(crate) use event_recorder::put_headers;
+pub(crate) use event_recorder::{EventRecorder, record};
+pub use idempotency::{Idempotency, IdempotentRequest, IdempotentResponse, IdempotentRoute, KeyConflict};
 pub(crate) use model::bare;
-pub use model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail};
-pub use read::WholeEmail;
+pub use model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SendEmail};
+pub use read::EmailDetails;
 pub(crate) use read::find_of_teams;
 pub use retention::Retention;
 pub(crate) use retention::is_settled;
-pub use send::{BatchError, Emails, SendError, Sender};
-pub use store::{DeliveryState, EmailRow, IdempotencyRow, RecipientRow};
+pub use send::{Emails, SendBatchError, SendError, Sender};
+pub use store::{EmailRow, IdempotencyRow, RecipientRow, RecipientState};
 pub(crate) use store::{read_attachment, read_content};
 
-use crate::id::EmailId;
+use crate::base::id::EmailId;
 
 /// Limits of an email that an operator may set.
 #[derive(Clone, Copy, Debug)]

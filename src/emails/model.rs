@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::attachments::Attachment;
 use super::headers::CustomHeaders;
 use super::tags::Tag;
-use crate::address::Mailbox;
-use crate::clock::TimestampMs;
-use crate::id::{AttachmentId, TopicId};
+use crate::base::address::Mailbox;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{AttachmentId, TopicId};
 
 /// Recipients in `to`, `cc` and `bcc` together.
 pub(super) const RECIPIENTS_MAX: usize = 50;
@@ -67,7 +67,7 @@ impl LastEvent {
     }
 
     /// Climbs to `rung` when that is higher; stays otherwise.
-    pub fn climb(&mut self, rung: Self) {
+    pub fn advance(&mut self, rung: Self) {
         if rung > *self {
             *self = rung;
         }
@@ -137,7 +137,7 @@ pub struct AttachmentInfo {
 
 /// What an email says, apart from its subject and addresses. Stored compressed and sealed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Content {
+pub struct EmailContent {
     /// The html part as it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
@@ -165,9 +165,9 @@ mod tests {
     fn a_late_event_never_lowers_the_status() {
         let mut status = LastEvent::Delivered;
 
-        status.climb(LastEvent::Sent);
+        status.advance(LastEvent::Sent);
         assert_eq!(status, LastEvent::Delivered);
-        status.climb(LastEvent::Bounced);
+        status.advance(LastEvent::Bounced);
 
         assert_eq!(status, LastEvent::Bounced);
     }

@@ -2,7 +2,7 @@
 //! encryption), and the rows as they will be written unless the store says otherwise.
 //!
 //! The writer thread serves one command after another, so that what is done here keeps nobody else
-//! waiting. A [`Draft`] is a guess: that the sender's domain is as the last accept found it, and
+//! waiting. A [`EncodedEmail`] is a guess: that the sender's domain is as the last accept found it, and
 //! that every recipient may be written to. The transaction looks for itself, and makes another
 //! draft where the guess was wrong.
 
@@ -10,20 +10,20 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::facts;
-use super::model::{AttachmentInfo, Content, LastEvent, Recipient, RecipientKind, SendEmail, bare};
+use super::event_recorder;
+use super::model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SendEmail, bare};
 use super::send::Sender;
-use super::store::{DeliveryState, EmailRow, RecipientRow, StoredBlob, seal_attachment, seal_content};
-use crate::address::Mailbox;
-use crate::clock::TimestampMs;
+use super::store::{EmailRow, RecipientRow, RecipientState, StoredBlob, seal_attachment, seal_content};
+use crate::base::address::Mailbox;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{DomainId, EmailId, TeamId, TopicId};
 use crate::context::Context;
 use crate::delivery::{Class, Due, DueKey, DueRow, simulated};
 use crate::domains::SenderDomainRow;
-use crate::events::{Detail, EmailFacts, Event, Kind, PreparedEvent};
-use crate::id::{DomainId, EmailId, TeamId, TopicId};
+use crate::events::{Detail, EmailEventData, EmailEventKind, Event, PreparedEvent};
 use crate::preferences::{LinkError, Links, PairOrigin};
-use crate::store::tables::{AddressHash, DUE, EMAILS};
 use crate::store::{Encoded, NameHash, StoreError, WriteTx, name_hash};
+use crate::tables::{AddressHash, DUE, EMAILS};
 
 /// Senders' domains remembered; beyond that all are forgotten, and learned again one by one.
 const SENDERS_MAX: usize = 1_000;
@@ -32,9 +32,9 @@ type Senders = HashMap<(TeamId, NameHash), SenderDomainRow>;
 
 /// The senders' domains as the last accepts found them.
 #[derive(Default)]
-pub(super) struct LastSenders(Mutex<Senders>);
+pub(super) struct SenderDomainCache(Mutex<Senders>);
 
-impl LastSenders {
+impl SenderDomainCache {
     fn find(&self, team: TeamId, name: NameHash) -> Option<SenderDomainRow> {
         self.lock().get(&(team, name)).copied()
     }
@@ -53,7 +53,7 @@ impl LastSenders {
 }
 
 /// An email ready for its transaction.
-pub(super) struct Prepared {
+pub(super) struct PreparedEmail {
     pub(super) id: EmailId,
     /// The name of the sender's domain.
     pub(super) sender_domain: String,
@@ -65,18 +65,18 @@ pub(super) struct Prepared {
     pub(super) recipients: Vec<Option<AddressHash>>,
     /// With every recipient; its domain and its groups are the draft's affair.
     row: EmailRow,
-    guess: Option<Draft>,
+    precomputed: Option<EncodedEmail>,
     /// What the event of an email for later says of it.
-    facts: Option<EmailFacts>,
+    facts: Option<EmailEventData>,
     content: StoredBlob,
     attachments: Vec<StoredBlob>,
 }
 
-impl Prepared {
+impl PreparedEmail {
     pub(super) fn new(
         context: &Context,
         links: &Links,
-        senders: &LastSenders,
+        senders: &SenderDomainCache,
         sender: Sender,
         email: SendEmail,
         now: TimestampMs,
@@ -98,7 +98,7 @@ impl Prepared {
         let id = context.id();
         let scheduled_ms = scheduled_ms.filter(|due| *due > now);
         let last_event = if scheduled_ms.is_some() { LastEvent::Scheduled } else { LastEvent::Queued };
-        let content = Content { html, text, headers: headers.into() };
+        let content = EmailContent { html, text, headers: headers.into() };
         let stored = (0..)
             .zip(&attachments)
             .map(|(number, attachment)| seal_attachment(&context.keyring, id, number, attachment.content()))
@@ -117,7 +117,7 @@ impl Prepared {
             kind: *kind,
             mailbox: mailbox.to_string(),
             group: 0,
-            state: DeliveryState::Waiting { due_ms },
+            state: RecipientState::Waiting { due_ms },
             last_event,
         };
         let mut row = EmailRow {
@@ -136,7 +136,7 @@ impl Prepared {
             last_event,
             hidden: false,
         };
-        let facts = scheduled_ms.map(|_| facts::with_headers(id, &row, content.headers.clone()));
+        let facts = scheduled_ms.map(|_| event_recorder::with_headers(id, &row, content.headers.clone()));
         let sender_domain = from.address().domain().as_str().to_owned();
         let sender_hash = name_hash(&sender_domain);
         let domain = senders.find(sender.team, sender_hash);
@@ -144,7 +144,7 @@ impl Prepared {
             id,
             link,
             recipients: recipients.iter().map(|recipient| found_by(&recipient.mailbox)).collect(),
-            guess: domain.map(|domain| Draft::new(sender.team, id, &mut row, domain, facts.as_ref())),
+            precomputed: domain.map(|domain| EncodedEmail::new(sender.team, id, &mut row, domain, facts.as_ref())),
             facts,
             row,
             sender_domain,
@@ -174,12 +174,12 @@ impl Prepared {
     /// indexes are left out.
     pub(super) fn draft(
         &self,
-        senders: &LastSenders,
+        senders: &SenderDomainCache,
         team: TeamId,
         domain: SenderDomainRow,
         blocked: &[usize],
-    ) -> Cow<'_, Draft> {
-        let guess = self.guess.as_ref().filter(|guess| guess.domain == domain);
+    ) -> Cow<'_, EncodedEmail> {
+        let guess = self.precomputed.as_ref().filter(|guess| guess.domain == domain);
         if guess.is_none() {
             senders.remember(team, self.sender_hash, domain);
         }
@@ -189,7 +189,7 @@ impl Prepared {
                 let mut row = self.row.clone();
                 let mut index = 0..;
                 row.recipients.retain(|_| index.next().is_some_and(|index| !blocked.contains(&index)));
-                Cow::Owned(Draft::new(team, self.id, &mut row, domain, self.facts.as_ref()))
+                Cow::Owned(EncodedEmail::new(team, self.id, &mut row, domain, self.facts.as_ref()))
             }
         }
     }
@@ -203,7 +203,7 @@ impl Prepared {
         tx: &WriteTx<'_>,
         context: &Context,
         team: TeamId,
-        draft: &Draft,
+        draft: &EncodedEmail,
     ) -> Result<(), StoreError> {
         for (due, row) in &draft.groups {
             tx.put_encoded(&DUE, &due.key.parts(), row)?;
@@ -222,7 +222,7 @@ impl Prepared {
 
 /// What is written of an email beside its content, encoded.
 #[derive(Clone)]
-pub(super) struct Draft {
+pub(super) struct EncodedEmail {
     /// The sender's domain that it was made for.
     domain: SenderDomainRow,
     row: Encoded<EmailRow>,
@@ -232,9 +232,15 @@ pub(super) struct Draft {
     scheduled: Option<PreparedEvent>,
 }
 
-impl Draft {
+impl EncodedEmail {
     /// Fills in what the sender's domain decides, and encodes. `facts` are those of an email for later.
-    fn new(team: TeamId, id: EmailId, row: &mut EmailRow, domain: SenderDomainRow, facts: Option<&EmailFacts>) -> Self {
+    fn new(
+        team: TeamId,
+        id: EmailId,
+        row: &mut EmailRow,
+        domain: SenderDomainRow,
+        facts: Option<&EmailEventData>,
+    ) -> Self {
         row.domain = domain.id;
         let due_ms = row.scheduled_ms.unwrap_or(row.created_ms);
         let place = |(group, destination)| {
@@ -245,7 +251,8 @@ impl Draft {
         let groups = assign_groups(row, domain).into_iter().map(place).collect();
         let scheduled = facts.and_then(|facts| {
             let recipients = row.recipients.iter().map(|recipient| bare(&recipient.mailbox).to_owned()).collect();
-            let event = Event { kind: Kind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None };
+            let event =
+                Event { kind: EmailEventKind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None };
             PreparedEvent::new(team, event, facts)
         });
         Self { domain, row: Encoded::new(row), groups, scheduled }
@@ -270,7 +277,7 @@ fn check_link(links: &Links, email: &SendEmail) -> Result<(), LinkError> {
 fn found_by(mailbox: &Mailbox) -> Option<AddressHash> {
     let address = mailbox.address();
     let outcome = simulated::outcome(&address.to_string());
-    (outcome != Some(simulated::Outcome::Suppressed)).then(|| address.identity_hash())
+    (outcome != Some(simulated::SimulatedOutcome::Suppressed)).then(|| address.identity_hash())
 }
 
 /// Numbers the recipients that share a transaction and returns each number's destination domain.

@@ -1,30 +1,30 @@
 //! Reading emails back: pages, one email with its timeline, attachments.
 
-use super::model::{AttachmentInfo, Content};
+use super::model::{AttachmentInfo, EmailContent};
 use super::send::Emails;
 use super::store::{EmailRow, has_content, read_attachment, read_content};
+use crate::base::id::{AttachmentId, EmailId, TeamId};
 use crate::events::{self, Event};
-use crate::id::{AttachmentId, EmailId, TeamId};
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::tables::EMAILS;
 use crate::store::{Reads, StoreError};
+use crate::tables::EMAILS;
 
 /// An email with everything that is kept of it.
 #[derive(Debug)]
-pub struct WholeEmail {
+pub struct EmailDetails {
     /// Its id.
     pub id: EmailId,
     /// What lists show.
     pub row: EmailRow,
     /// What it says; none once retention has removed it.
-    pub content: Option<Content>,
+    pub content: Option<EmailContent>,
     /// What happened to it, oldest first.
     pub events: Vec<Event>,
 }
 
 /// Why an attachment is not there.
 #[derive(Debug)]
-pub enum AttachmentError {
+pub enum ReadAttachmentError {
     /// The team has no such email.
     EmailNotFound,
     /// The email has no such attachment.
@@ -35,7 +35,7 @@ pub enum AttachmentError {
     Store(StoreError),
 }
 
-impl From<StoreError> for AttachmentError {
+impl From<StoreError> for ReadAttachmentError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -62,15 +62,15 @@ impl Emails {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn find(&self, team: TeamId, id: EmailId) -> Result<Option<WholeEmail>, StoreError> {
+    pub async fn find(&self, team: TeamId, id: EmailId) -> Result<Option<EmailDetails>, StoreError> {
         let keyring = self.context.keyring.clone();
         self.context
             .store
             .read(move |tx| {
                 let Some(row) = visible(tx, team, id)? else { return Ok(None) };
                 let content = read_content(tx, &keyring, id)?;
-                let events = events::of_email(tx, id)?;
-                Ok(Some(WholeEmail { id, row, content, events }))
+                let events = events::email_timeline(tx, id)?;
+                Ok(Some(EmailDetails { id, row, content, events }))
             })
             .await
     }
@@ -78,14 +78,14 @@ impl Emails {
     /// Returns what is said of an email's attachments, in the order they were given.
     ///
     /// # Errors
-    /// [`AttachmentError`].
-    pub async fn attachments(&self, team: TeamId, id: EmailId) -> Result<Vec<AttachmentInfo>, AttachmentError> {
+    /// [`ReadAttachmentError`].
+    pub async fn attachments(&self, team: TeamId, id: EmailId) -> Result<Vec<AttachmentInfo>, ReadAttachmentError> {
         self.context
             .store
             .read(move |tx| {
-                let row = visible(tx, team, id)?.ok_or(AttachmentError::EmailNotFound)?;
+                let row = visible(tx, team, id)?.ok_or(ReadAttachmentError::EmailNotFound)?;
                 if !has_content(tx, id)? {
-                    return Err(AttachmentError::Purged);
+                    return Err(ReadAttachmentError::Purged);
                 }
                 Ok(row.attachments)
             })
@@ -95,21 +95,21 @@ impl Emails {
     /// Returns an attachment with its bytes.
     ///
     /// # Errors
-    /// [`AttachmentError`].
+    /// [`ReadAttachmentError`].
     pub async fn attachment(
         &self,
         team: TeamId,
         id: EmailId,
         attachment: AttachmentId,
-    ) -> Result<(AttachmentInfo, Vec<u8>), AttachmentError> {
+    ) -> Result<(AttachmentInfo, Vec<u8>), ReadAttachmentError> {
         let keyring = self.context.keyring.clone();
         self.context
             .store
             .read(move |tx| {
-                let row = visible(tx, team, id)?.ok_or(AttachmentError::EmailNotFound)?;
+                let row = visible(tx, team, id)?.ok_or(ReadAttachmentError::EmailNotFound)?;
                 let found = (0..).zip(row.attachments).find(|(_, info)| info.id == attachment);
-                let (number, info) = found.ok_or(AttachmentError::AttachmentNotFound)?;
-                let content = read_attachment(tx, &keyring, id, number)?.ok_or(AttachmentError::Purged)?;
+                let (number, info) = found.ok_or(ReadAttachmentError::AttachmentNotFound)?;
+                let content = read_attachment(tx, &keyring, id, number)?.ok_or(ReadAttachmentError::Purged)?;
                 Ok((info, content))
             })
             .await

@@ -4,13 +4,13 @@
 //! removes, whatever else is stored.
 
 use super::store::{EmailRow, delete_content, delete_content_rows};
-use crate::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::delivery::capture;
-use crate::emails::store::DeliveryState;
-use crate::id::{EmailId, Id, TeamId};
-use crate::store::tables::{ATTEMPTS, EMAIL_BODIES, EMAILS, EVENTS};
+use crate::emails::store::RecipientState;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::tables::{ATTEMPTS, EMAIL_BODIES, EMAILS, EVENTS};
 use crate::{events, teams, webhooks};
 
 /// Emails looked at in one transaction.
@@ -112,7 +112,7 @@ fn is_under_way(tx: &impl Reads, teams: &[TeamId], id: EmailId) -> Result<bool, 
 
 /// Returns whether nothing of the email waits or is under way.
 pub(crate) fn is_settled(row: &EmailRow) -> bool {
-    row.recipients.iter().all(|recipient| recipient.state == DeliveryState::Settled)
+    row.recipients.iter().all(|recipient| recipient.state == RecipientState::Settled)
 }
 
 async fn purge_rows(context: &Context, team: TeamId, before: TimestampMs) -> Result<(), StoreError> {
@@ -172,7 +172,7 @@ pub(super) fn delete_email(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Resul
 mod tests {
     use super::*;
     use crate::store::Blob;
-    use crate::store::tables::ATTACHMENTS;
+    use crate::tables::ATTACHMENTS;
 
     /// Writes what an email of so many chunks leaves in the tables of content.
     fn put_chunks(tx: &WriteTx<'_>, id: EmailId, chunks: u32) -> Result<(), StoreError> {

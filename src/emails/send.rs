@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 
-use super::accept::{AcceptError, AcceptGroup};
-use super::idempotency::{Answer, Idempotency, IdempotentRequest, KeyConflict, Reservation, Reserved};
+use super::accept::{AcceptError, AcceptTransaction};
+use super::idempotency::{Idempotency, IdempotentRequest, IdempotentResponse, KeyConflict, Reservation, Reserved};
 use super::model::SendEmail;
-use super::prepare::{LastSenders, Prepared};
+use super::prepare::{PreparedEmail, SenderDomainCache};
 use crate::api_keys::Caller;
-use crate::blocking;
-use crate::clock::TimestampMs;
+use crate::base::blocking;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{ApiKeyId, DomainId, EmailId, TeamId};
 use crate::context::Context;
-use crate::delivery::QueueBell;
-use crate::id::{ApiKeyId, DomainId, EmailId, TeamId};
+use crate::delivery::QueueNotifier;
 use crate::preferences::{LinkError, Links};
 use crate::store::StoreError;
 
@@ -54,7 +54,7 @@ impl From<KeyConflict> for SendError {
 
 /// A refused email of a batch: its index in the request, and why.
 #[derive(Debug)]
-pub struct BatchError {
+pub struct SendBatchError {
     /// The index, from 0.
     pub index: usize,
     /// Why.
@@ -81,18 +81,18 @@ impl From<Caller> for Sender {
 /// The emails of the instance.
 pub struct Emails {
     pub(super) context: Context,
-    pub(super) bell: QueueBell,
+    pub(super) bell: QueueNotifier,
     idempotency: Arc<Idempotency>,
     tasks: TaskTracker,
     links: Links,
-    senders: Arc<LastSenders>,
+    senders: Arc<SenderDomainCache>,
 }
 
 impl Emails {
     /// Wires the use cases of emails.
     pub fn new(
         context: Context,
-        bell: QueueBell,
+        bell: QueueNotifier,
         idempotency: Arc<Idempotency>,
         tasks: TaskTracker,
         links: Links,
@@ -110,7 +110,11 @@ impl Emails {
     ///
     /// # Errors
     /// [`SendError::Key`] when the key came with another payload, or its first request still runs.
-    pub async fn replay(&self, team: TeamId, request: Option<&IdempotentRequest>) -> Result<Option<Answer>, SendError> {
+    pub async fn replay(
+        &self,
+        team: TeamId,
+        request: Option<&IdempotentRequest>,
+    ) -> Result<Option<IdempotentResponse>, SendError> {
         match request {
             Some(request) => Ok(self.idempotency.replay(team, request).await?),
             None => Ok(None),
@@ -135,15 +139,15 @@ impl Emails {
     /// the answer so that a replay repeats them.
     ///
     /// # Errors
-    /// [`BatchError`] of the first refused email; nothing is stored.
+    /// [`SendBatchError`] of the first refused email; nothing is stored.
     pub async fn send_all(
         &self,
         sender: Sender,
         emails: Vec<SendEmail>,
         refused: Vec<(u32, String)>,
         request: Option<IdempotentRequest>,
-    ) -> Result<Answer, BatchError> {
-        let whole = |error: SendError| BatchError { index: 0, error };
+    ) -> Result<IdempotentResponse, SendBatchError> {
+        let whole = |error: SendError| SendBatchError { index: 0, error };
         let mut reservation = None;
         if let Some(request) = request {
             let reserved = self.idempotency.reserve(sender.team, &request).await;
@@ -182,29 +186,29 @@ impl Emails {
         emails: Vec<SendEmail>,
         refused: Vec<(u32, String)>,
         reservation: Option<Reservation>,
-    ) -> Result<(Answer, Option<Reservation>), BatchError> {
+    ) -> Result<(IdempotentResponse, Option<Reservation>), SendBatchError> {
         let now = self.context.now_ms();
         let prepared = self.prepare(sender, emails, now).await;
-        let answer = Answer { emails: prepared.iter().map(|email| email.id).collect(), refused };
+        let answer = IdempotentResponse { emails: prepared.iter().map(|email| email.id).collect(), refused };
         let key_row = reservation.as_ref().map(|reservation| reservation.row(self.context.id(), &answer));
-        let bytes = prepared.iter().map(Prepared::bytes).sum();
+        let bytes = prepared.iter().map(PreparedEmail::bytes).sum();
         let (context, senders) = (self.context.clone(), Arc::clone(&self.senders));
-        let group = AcceptGroup { context, senders, sender, now, prepared, key_row };
+        let group = AcceptTransaction { context, senders, sender, now, prepared, key_row };
         let accepted = self.context.store.write_sized(bytes, move |tx| group.apply(tx)).await;
         match accepted {
             Ok(queued) => {
-                self.bell.ring_for(queued);
+                self.bell.groups_queued(queued);
                 Ok((answer, reservation))
             }
             Err(AcceptError::Item(error)) => Err(error),
-            Err(AcceptError::Store(error)) => Err(BatchError { index: 0, error: error.into() }),
+            Err(AcceptError::Store(error)) => Err(SendBatchError { index: 0, error: error.into() }),
         }
     }
 
-    async fn prepare(&self, sender: Sender, emails: Vec<SendEmail>, now: TimestampMs) -> Vec<Prepared> {
+    async fn prepare(&self, sender: Sender, emails: Vec<SendEmail>, now: TimestampMs) -> Vec<PreparedEmail> {
         let bytes: usize = emails.iter().map(content_bytes).sum();
         let (context, links, senders) = (self.context.clone(), self.links.clone(), Arc::clone(&self.senders));
-        let prepare = move |email| Prepared::new(&context, &links, &senders, sender, email, now);
+        let prepare = move |email| PreparedEmail::new(&context, &links, &senders, sender, email, now);
         blocking::run_sized(bytes, move || emails.into_iter().map(prepare).collect()).await
     }
 }

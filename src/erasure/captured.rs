@@ -1,22 +1,31 @@
 //! The built-in mailbox, which is the instance's and not a team's.
 
-use super::places::{CHUNKS_MAX, Page, Progress, ROWS_MAX};
-use super::store::{ErasureRow, Stage, Target};
+use super::stages::{CHUNKS_MAX, MatchPage, ROWS_MAX, StepResult};
+use super::store::{ErasureRow, ErasureTarget, Stage};
+use crate::base::id::{CapturedId, Id};
 use crate::delivery::{CapturedRow, capture};
-use crate::id::{CapturedId, Id};
-use crate::store::tables::EMAILS;
 use crate::store::{Reads, StoreError, WriteTx, skip_corrupt};
+use crate::tables::EMAILS;
 use crate::{emails, teams};
 
 /// Reads a page of the messages that are to be removed.
-pub(super) fn page(tx: &impl Reads, target: &Target, after: CapturedId) -> Result<Page<CapturedId>, StoreError> {
+pub(super) fn page(
+    tx: &impl Reads,
+    target: &ErasureTarget,
+    after: CapturedId,
+) -> Result<MatchPage<CapturedId>, StoreError> {
     let (hits, next) = capture::page_of_meant(tx, after, ROWS_MAX, |id, message| is_meant(tx, id, message, target))?;
-    Ok(Page { hits, next })
+    Ok(MatchPage { hits, next })
 }
 
 /// Returns whether a message in the mailbox is to or about an erased address. The mailbox is the
 /// instance's: one that belongs to an email of another team stays, and so does one that came later.
-fn is_meant(tx: &impl Reads, id: CapturedId, message: &CapturedRow, target: &Target) -> Result<bool, StoreError> {
+fn is_meant(
+    tx: &impl Reads,
+    id: CapturedId,
+    message: &CapturedRow,
+    target: &ErasureTarget,
+) -> Result<bool, StoreError> {
     let team = target.team;
     let addresses = message.email.map_or_else(|| target.at(id), |email| target.at(email));
     let is_named = message.recipients.iter().chain([&message.sender]).any(|text| addresses.contains(text));
@@ -39,21 +48,25 @@ fn is_meant(tx: &impl Reads, id: CapturedId, message: &CapturedRow, target: &Tar
 }
 
 /// Removes messages, and says what comes after them.
-pub(super) fn erase(tx: &WriteTx<'_>, row: &mut ErasureRow, page: &Page<CapturedId>) -> Result<Progress, StoreError> {
-    let is_late = matches!(row.stage, Stage::LateCaptured { .. });
+pub(super) fn erase(
+    tx: &WriteTx<'_>,
+    row: &mut ErasureRow,
+    page: &MatchPage<CapturedId>,
+) -> Result<StepResult, StoreError> {
+    let is_late = matches!(row.stage, Stage::RecheckCaptured { .. });
     let mut chunks_left = CHUNKS_MAX;
     for id in &page.hits {
         if !capture::remove(tx, *id, &mut chunks_left)? {
             // The page is looked at again: what is left of it is found again.
-            return Ok(Progress::More);
+            return Ok(StepResult::More);
         }
     }
     row.stage = match (page.next, is_late) {
         (Some(after), false) => Stage::Captured { after },
-        (Some(after), true) => Stage::LateCaptured { after },
+        (Some(after), true) => Stage::RecheckCaptured { after },
         (None, false) => Stage::AudienceEvents { after: Id::MIN },
-        (None, true) if row.late_entries.is_empty() => Stage::LateMessages { after: Id::MIN },
-        (None, true) => Stage::LateAudienceEvents { after: Id::MIN },
+        (None, true) if row.late_entries.is_empty() => Stage::RecheckMessages { after: Id::MIN },
+        (None, true) => Stage::RecheckAudienceEvents { after: Id::MIN },
     };
-    Ok(Progress::More)
+    Ok(StepResult::More)
 }

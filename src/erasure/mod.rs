@@ -5,8 +5,8 @@
 //! with those of its team that came later and have not begun, and goes through every place an address
 //! can lie in, page by page; when nothing is left, the row goes too.
 //!
-//! Reading order: `places.rs` (the list of all places, and what becomes of an address in each),
-//! `audience.rs`, `captured.rs` and `told.rs` (those of the suppression list, of the built-in mailbox and
+//! Reading order: `stages.rs` (the list of all places, and what becomes of an address in each),
+//! `audience.rs`, `captured.rs` and `webhook_data.rs` (those of the suppression list, of the built-in mailbox and
 //! of webhooks), `store.rs` (the row, and how far it has come), `worker.rs` (going through the places).
 //!
 //! Invariants: a page that holds an address and how far it brought the erasure are one transaction,
@@ -20,11 +20,11 @@
 
 mod audience;
 mod captured;
-mod places;
+mod stages;
 mod store;
 #[cfg(test)]
 mod tests;
-mod told;
+mod webhook_data;
 mod worker;
 
 pub use store::{ErasureRow, request};

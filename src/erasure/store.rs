@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::address::{AddressSet, EmailAddress};
+use crate::base::address::{AddressSet, EmailAddress};
+use crate::base::id::{CapturedId, EmailId, ErasureId, EventId, Id, LogId, SuppressionId, TeamId};
 use crate::context::Context;
-use crate::id::{CapturedId, EmailId, ErasureId, EventId, Id, LogId, SuppressionId, TeamId};
-use crate::store::tables::{AddressHash, ERASURES};
 use crate::store::{Keyring, NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
+use crate::tables::{AddressHash, ERASURES};
 use crate::webhooks::DeliveryPlace;
 
 /// Bytes of an id.
@@ -35,10 +35,10 @@ pub struct ErasureRow {
     pub(super) stage: Stage,
     /// Emails that had not settled when they were come to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) on_their_way: Vec<EmailId>,
+    pub(super) pending_emails: Vec<EmailId>,
     /// Whether there were any.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) waited: bool,
+    pub(super) had_pending: bool,
     /// Entries of the suppression list that emails from before the requests brought after them, which
     /// are erased already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -46,7 +46,7 @@ pub struct ErasureRow {
     /// The last email before the first that had not settled and is not among those: emails after it are
     /// gone through once more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) rest_after: Option<EmailId>,
+    pub(super) resume_after: Option<EmailId>,
 }
 impl Row for ErasureRow {}
 
@@ -93,14 +93,14 @@ pub(super) enum Stage {
         after: EventId,
     },
     /// The emails that were on their way, until each has settled.
-    OnTheirWay,
+    PendingEmails,
     /// The built-in mailbox once more, where those have arrived meanwhile.
-    LateCaptured {
+    RecheckCaptured {
         /// The last one that is done.
         after: CapturedId,
     },
     /// Events about the entries that those brought to the suppression list.
-    LateAudienceEvents {
+    RecheckAudienceEvents {
         /// The last one that is done.
         after: EventId,
     },
@@ -115,19 +115,19 @@ pub(super) enum Stage {
         after: DeliveryPlace,
     },
     /// What webhooks deliver of what came of emails that were on their way.
-    LateMessages {
+    RecheckMessages {
         /// The last one that is done.
         after: EventId,
     },
     /// What webhook endpoints answered to that.
-    LateDeliveries {
+    RecheckDeliveries {
         /// The last one that is done.
         after: DeliveryPlace,
     },
     /// The log of requests, once every request that is under way has been written.
     RequestLog(LogSpan),
     /// The same once more, where requests have read of emails that were on their way.
-    LateRequestLog(LogSpan),
+    RecheckRequestLog(LogSpan),
 }
 
 /// Which requests are gone through.
@@ -146,7 +146,7 @@ impl LogSpan {
 
 /// What an erasure is about: the addresses of its requests, each for what was there when it was made.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct ErasureTarget {
     /// Whose rows.
     pub(super) team: TeamId,
     /// The requests, in the order in which they were made.
@@ -157,7 +157,7 @@ pub(super) struct Target {
     pub(super) hashes: Vec<(AddressHash, ErasureId)>,
 }
 
-impl Target {
+impl ErasureTarget {
     /// Returns the last request's place among the ids of another kind: what was drawn after it stays.
     pub(super) fn until<R>(&self) -> Id<R> {
         self.requests.last().map_or(Id::MIN, |last| among(*last))
@@ -194,10 +194,10 @@ pub fn request(
             sealed: context.keyring.seal(&place(id), &plain),
             joined: Vec::new(),
             stage: Stage::Suppressions,
-            on_their_way: Vec::new(),
-            waited: false,
+            pending_emails: Vec::new(),
+            had_pending: false,
             late_entries: Vec::new(),
-            rest_after: None,
+            resume_after: None,
         };
         tx.put(&ERASURES, &(team, id), &row)?;
     }
@@ -298,7 +298,7 @@ pub(super) fn join(tx: &WriteTx<'_>, key: ErasureKey, others: &[ErasureId]) -> R
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn target(keyring: &Keyring, key: ErasureKey, row: &ErasureRow) -> Result<Target, StoreError> {
+pub(super) fn target(keyring: &Keyring, key: ErasureKey, row: &ErasureRow) -> Result<ErasureTarget, StoreError> {
     let (team, first) = key;
     let joined = row.joined.iter().map(|request| (request.id, &request.sealed));
     let (mut requests, mut lists) = (Vec::new(), Vec::new());
@@ -311,7 +311,7 @@ pub(super) fn target(keyring: &Keyring, key: ErasureKey, row: &ErasureRow) -> Re
         hashes.extend(list.iter().map(|address| (address.identity_hash(), *id)));
     }
     let addresses = AddressSet::of_lists(lists.iter().map(Vec::as_slice));
-    Ok(Target { team, requests, addresses, hashes: hashes.into_iter().collect() })
+    Ok(ErasureTarget { team, requests, addresses, hashes: hashes.into_iter().collect() })
 }
 
 /// Returns a request's place among the ids of another kind.

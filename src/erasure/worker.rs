@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing::{error, info};
 
-use super::places::{self, Found, Progress};
-use super::store::{self, ErasureKey, ErasureRow, Target};
+use super::stages::{self, StageMatches, StepResult};
+use super::store::{self, ErasureKey, ErasureRow, ErasureTarget};
+use crate::base::id::TeamId;
 use crate::context::Context;
-use crate::id::TeamId;
-use crate::logs::{Barrier, Unwritten};
-use crate::store::tables::ERASURES;
+use crate::logs::{Barrier, PendingEntries};
 use crate::store::{ReadTx, Reads as _, StoreError, WriteTx};
+use crate::tables::ERASURES;
 
 /// Pages of a turn, after which another team has its turn. What is kept in memory of how far an
 /// erasure has come is written at its end.
@@ -28,16 +28,16 @@ pub struct Erasures {
     context: Context,
     /// Those that wait for emails to settle or for requests to be logged, or have failed. A cache: after a start each is looked at
     /// once.
-    pauses: Mutex<HashMap<ErasureKey, Pause>>,
+    pauses: Mutex<HashMap<ErasureKey, Backoff>>,
     /// Requests that the log does not hold yet.
-    unwritten: Unwritten,
+    unwritten: PendingEntries,
     /// Those that erasures wait for. A start has none: what was under way before it is gone.
     barriers: Mutex<HashMap<ErasureKey, Barrier>>,
 }
 
 /// How long an erasure is left alone.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pause {
+struct Backoff {
     /// Rounds it has been given.
     rounds: u32,
     /// Rounds that are left of them.
@@ -46,10 +46,10 @@ struct Pause {
 
 /// An erasure that has its turn.
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct ErasureRun {
     key: ErasureKey,
     row: ErasureRow,
-    target: Arc<Target>,
+    target: Arc<ErasureTarget>,
     /// Whether it has come further than the row in the store says: past pages without a hit.
     is_ahead: bool,
 }
@@ -57,7 +57,7 @@ pub(super) struct Walk {
 impl Erasures {
     /// Returns the erasures of the instance that `context` belongs to, whose log lacks the requests of
     /// `unwritten`.
-    pub fn new(context: Context, unwritten: Unwritten) -> Self {
+    pub fn new(context: Context, unwritten: PendingEntries) -> Self {
         Self { context, pauses: Mutex::default(), unwritten, barriers: Mutex::default() }
     }
 
@@ -67,13 +67,13 @@ impl Erasures {
     ///
     /// # Errors
     /// [`StoreError`], where none of them could go on.
-    pub async fn advance(&self) -> Result<(), StoreError> {
+    pub async fn run_round(&self) -> Result<(), StoreError> {
         self.count_round();
         loop {
             let mut has_advanced = false;
             let mut after = None;
             while let Some(team) = self.read(move |tx| store::next_team(tx, after)).await? {
-                has_advanced |= self.give_turn(team).await?;
+                has_advanced |= self.run_team(team).await?;
                 after = Some(team);
             }
             if !has_advanced {
@@ -84,16 +84,16 @@ impl Erasures {
 
     /// Brings the earliest erasure of a team that does not pause on by some pages. Returns whether there
     /// was one.
-    pub(super) async fn give_turn(&self, team: TeamId) -> Result<bool, StoreError> {
+    pub(super) async fn run_team(&self, team: TeamId) -> Result<bool, StoreError> {
         let paused = self.paused();
         let earliest = self.read(move |tx| store::earliest(tx, team, |key| !paused.contains(&key))).await?;
         let Some(key) = earliest else { return Ok(false) };
         let (_, id) = key;
         match self.take_turn(key).await {
-            Ok(Progress::More) => {}
-            Ok(Progress::Waiting) => self.pause(key, WAITING_ROUNDS_MAX),
-            Ok(Progress::Logging) => self.pause(key, LOGGING_ROUNDS_MAX),
-            Ok(Progress::Done) => {
+            Ok(StepResult::More) => {}
+            Ok(StepResult::Waiting) => self.pause(key, WAITING_ROUNDS_MAX),
+            Ok(StepResult::Logging) => self.pause(key, LOGGING_ROUNDS_MAX),
+            Ok(StepResult::Done) => {
                 self.lock().remove(&key);
                 info!(team.id = %team, erasure.id = %id, "erasure {id} is done");
             }
@@ -106,22 +106,22 @@ impl Erasures {
         Ok(true)
     }
 
-    async fn take_turn(&self, key: ErasureKey) -> Result<Progress, StoreError> {
-        let Some(mut walk) = self.begin(key).await? else { return Ok(Progress::Done) };
+    async fn take_turn(&self, key: ErasureKey) -> Result<StepResult, StoreError> {
+        let Some(mut walk) = self.begin(key).await? else { return Ok(StepResult::Done) };
         for _ in 0..TURN_PAGES {
             let progress = self.step(&mut walk).await?;
-            if progress != Progress::More {
+            if progress != StepResult::More {
                 return Ok(progress);
             }
         }
         if walk.is_ahead {
             self.context.store.write_bulk::<_, StoreError>(move |tx| tx.put(&ERASURES, &walk.key, &walk.row)).await?;
         }
-        Ok(Progress::More)
+        Ok(StepResult::More)
     }
 
     /// Takes an erasure up, with the later ones of its team that can go along; `None` when it is done.
-    pub(super) async fn begin(&self, key: ErasureKey) -> Result<Option<Walk>, StoreError> {
+    pub(super) async fn begin(&self, key: ErasureKey) -> Result<Option<ErasureRun>, StoreError> {
         let keyring = self.context.keyring.clone();
         let others = self.read(move |tx| match tx.get(&ERASURES, &key)? {
             Some(row) => store::joinable(tx, &keyring, key, &row),
@@ -138,31 +138,31 @@ impl Erasures {
         self.read(move |tx| {
             let Some(row) = tx.get(&ERASURES, &key)? else { return Ok(None) };
             let target = Arc::new(store::target(&keyring, key, &row)?);
-            Ok(Some(Walk { key, row, target, is_ahead: false }))
+            Ok(Some(ErasureRun { key, row, target, is_ahead: false }))
         })
         .await
     }
 
     /// Goes through one page of the place that an erasure has come to. Nothing is written for a page
     /// without a hit: going through it again would change nothing.
-    pub(super) async fn step(&self, walk: &mut Walk) -> Result<Progress, StoreError> {
-        let Walk { key, row, target, .. } = walk;
+    pub(super) async fn step(&self, walk: &mut ErasureRun) -> Result<StepResult, StoreError> {
+        let ErasureRun { key, row, target, .. } = walk;
         let (key, row, target) = (*key, row.clone(), Arc::clone(target));
         let (looked_for, keyring) = (Arc::clone(&target), self.context.keyring.clone());
-        let look = self.read(move |tx| places::look(tx, &keyring, &row, &looked_for).map(|found| (found, row)));
+        let look = self.read(move |tx| stages::scan_stage(tx, &keyring, &row, &looked_for).map(|found| (found, row)));
         let (found, row) = look.await?;
         match found {
-            Found::Nothing => return Ok(Progress::Waiting),
-            Found::RequestLogAhead if !self.requests_are_written(key) => return Ok(Progress::Logging),
+            StageMatches::StillPending => return Ok(StepResult::Waiting),
+            StageMatches::RequestLogAhead if !self.requests_are_written(key) => return Ok(StepResult::Logging),
             _ => {}
         }
-        if let Some(stage) = found.passed(row.stage) {
+        if let Some(stage) = found.skip_to(row.stage) {
             walk.row.stage = stage;
             walk.is_ahead = true;
-            return Ok(Progress::More);
+            return Ok(StepResult::More);
         }
-        let announcer = self.context.announcer.clone();
-        let erase = move |tx: &WriteTx<'_>| places::erase(tx, &announcer, key, row.clone(), &target, &found);
+        let announcer = self.context.event_bus.clone();
+        let erase = move |tx: &WriteTx<'_>| stages::erase_matches(tx, &announcer, key, row.clone(), &target, &found);
         let (progress, row) = self.context.store.write_bulk(erase).await?;
         walk.row = row;
         walk.is_ahead = false;
@@ -206,7 +206,7 @@ impl Erasures {
         pause.left = pause.rounds;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ErasureKey, Pause>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ErasureKey, Backoff>> {
         self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::outbox::{Told, tell};
+use super::outbox::{EventHeader, publish};
 use super::types::EventType;
-use crate::clock::{TimestampMs, to_iso};
+use crate::base::clock::{TimestampMs, to_iso};
+use crate::base::id::{ContactId, SegmentId, SuppressionId, TeamId, TopicId};
 use crate::context::Context;
-use crate::id::{ContactId, SegmentId, SuppressionId, TeamId, TopicId};
-use crate::store::tables::AUDIENCE_EVENTS;
 use crate::store::{Row, StoreError, WriteTx};
+use crate::tables::AUDIENCE_EVENTS;
 
 /// What an erased address reads as.
 pub const ERASED: &str = "[erased]";
@@ -71,7 +71,7 @@ impl AudienceKind {
 /// Who changed a contact or the suppression list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum ChangeSource {
     /// A request with an API key.
     Api,
     /// A member of the team, in the dashboard or on the command line.
@@ -125,7 +125,7 @@ pub struct SuppressionSnapshot {
     pub origin: String,
     /// Who listed or removed it; none for bounces and complaints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<Source>,
+    pub source: Option<ChangeSource>,
     /// When it was listed.
     pub created_ms: TimestampMs,
 }
@@ -139,7 +139,7 @@ pub enum AudienceSubject {
         /// The contact.
         contact: ContactSnapshot,
         /// Who changed it.
-        source: Source,
+        source: ChangeSource,
         /// The topic, of the two topic events.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         topic: Option<TopicSnapshot>,
@@ -191,7 +191,7 @@ impl AudienceEvent {
 }
 
 /// `audience_id` and `segment_ids` are the compatible API's, whose typed SDKs require them.
-fn contact_data(contact: &ContactSnapshot, source: Source, team: TeamId) -> Json {
+fn contact_data(contact: &ContactSnapshot, source: ChangeSource, team: TeamId) -> Json {
     let audience = contact.segments.first().map_or_else(|| team.to_string(), ToString::to_string);
     json!({
         "id": contact.id,
@@ -219,15 +219,15 @@ pub fn record_audience(
     event: &AudienceEvent,
 ) -> Result<(), StoreError> {
     let id = context.id();
-    let told = Told { team, id, event_type: event.kind.event_type(), at_ms: event.at_ms };
-    tell(tx, context, told, || Ok(event.payload(team).to_string()))?;
+    let told = EventHeader { team, id, event_type: event.kind.event_type(), at_ms: event.at_ms };
+    publish(tx, context, told, || Ok(event.payload(team).to_string()))?;
     tx.put(&AUDIENCE_EVENTS, &(team, id), event)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::Id;
+    use crate::base::id::Id;
 
     const AT_MS: TimestampMs = 1_767_604_353_456;
     const TEAM: TeamId = Id::MIN;
@@ -247,7 +247,8 @@ mod tests {
     #[test]
     fn a_contact_event_says_what_the_contact_was_and_who_changed_it() {
         let topic = TopicSnapshot { id: Id::MAX, name: "News".into() };
-        let subject = AudienceSubject::Contact { contact: contact(), source: Source::OneClick, topic: Some(topic) };
+        let subject =
+            AudienceSubject::Contact { contact: contact(), source: ChangeSource::OneClick, topic: Some(topic) };
         let event = AudienceEvent { kind: AudienceKind::TopicOptOut, at_ms: AT_MS, subject };
 
         insta::assert_json_snapshot!(event.payload(TEAM));
@@ -257,7 +258,7 @@ mod tests {
     fn a_contact_in_no_segment_names_its_team_as_the_audience() {
         let contact = ContactSnapshot { segments: Vec::new(), ..contact() };
 
-        let data = contact_data(&contact, Source::Api, TEAM);
+        let data = contact_data(&contact, ChangeSource::Api, TEAM);
 
         assert_eq!(data["audience_id"], TEAM.to_string());
         assert_eq!(data["segment_ids"], json!([]));
@@ -283,7 +284,7 @@ mod tests {
         use crate::store::Value as _;
 
         for kind in [AudienceKind::ContactCreated, AudienceKind::SuppressionRemoved] {
-            let subject = AudienceSubject::Contact { contact: contact(), source: Source::Dashboard, topic: None };
+            let subject = AudienceSubject::Contact { contact: contact(), source: ChangeSource::Dashboard, topic: None };
             let event = AudienceEvent { kind, at_ms: AT_MS, subject };
             assert_eq!(AudienceEvent::from_bytes(&event.to_bytes()).unwrap(), event);
         }

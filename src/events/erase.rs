@@ -1,19 +1,23 @@
 //! Taking addresses out of events.
 
 use super::audience::{AudienceEvent, AudienceSubject, ContactSnapshot, ERASED, SuppressionSnapshot, TopicSnapshot};
-use super::model::{Bounce, Click, Detail, Open};
+use super::model::{Bounce, ClickDetail, Detail, OpenDetail};
 use super::store::EventRow;
-use crate::address::AddressSet;
-use crate::id::{EmailId, EventId, Id, SuppressionId, TeamId};
-use crate::store::tables::{AUDIENCE_EVENTS, EVENTS};
+use crate::base::address::AddressSet;
+use crate::base::id::{EmailId, EventId, Id, SuppressionId, TeamId};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::{AUDIENCE_EVENTS, EVENTS};
 
 /// Returns whether an event of an email names or mentions one of the addresses. One that does not read
 /// is passed over, here and below.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn of_email_hold(tx: &impl Reads, email: EmailId, addresses: &AddressSet) -> Result<bool, StoreError> {
+pub(crate) fn email_events_mention(
+    tx: &impl Reads,
+    email: EmailId,
+    addresses: &AddressSet,
+) -> Result<bool, StoreError> {
     let mut found = false;
     tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |(_, id), row| {
         let Some(mut row) = skip_corrupt(row.decode(), format_args!("event {id} of email {email}"))? else {
@@ -29,7 +33,7 @@ pub(crate) fn of_email_hold(tx: &impl Reads, email: EmailId, addresses: &Address
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn erase_of_email(tx: &WriteTx<'_>, email: EmailId, addresses: &AddressSet) -> Result<(), StoreError> {
+pub(crate) fn erase_email_events(tx: &WriteTx<'_>, email: EmailId, addresses: &AddressSet) -> Result<(), StoreError> {
     let mut erased = Vec::new();
     tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |key, row| {
         let Some(mut row) = skip_corrupt(row.decode(), format_args!("event {} of email {email}", key.1))? else {
@@ -55,11 +59,11 @@ fn erase_row(row: &mut EventRow, addresses: &AddressSet) -> bool {
         Detail::None => {}
         Detail::Complaint { feedback_type } => feedback_type.iter_mut().for_each(mention),
         // Where somebody opened or clicked is theirs, like their address.
-        Detail::Open(Open { ip_address, user_agent, at_ms: _, reason: _ }) => {
+        Detail::Open(OpenDetail { ip_address, user_agent, at_ms: _, reason: _ }) => {
             mention(ip_address);
             mention(user_agent);
         }
-        Detail::Click(Click { link, ip_address, user_agent, at_ms: _, reason: _ }) => {
+        Detail::Click(ClickDetail { link, ip_address, user_agent, at_ms: _, reason: _ }) => {
             mention(link);
             mention(ip_address);
             mention(user_agent);
@@ -88,7 +92,7 @@ fn erase_if(text: &mut String, is_meant: impl Fn(&str) -> bool) -> bool {
 
 /// Which events about the audience an erasure reaches.
 #[derive(Clone, Debug)]
-pub(crate) struct Reach<'a> {
+pub(crate) struct ErasureScope<'a> {
     /// Those that name one of these addresses.
     pub(crate) addresses: AddressSet,
     /// Those about one of these entries of the suppression list.
@@ -104,7 +108,7 @@ pub(crate) fn audience_page<'a>(
     tx: &impl Reads,
     team: TeamId,
     after: EventId,
-    reach: impl Fn(EventId) -> Reach<'a>,
+    reach: impl Fn(EventId) -> ErasureScope<'a>,
     rows_max: usize,
 ) -> Result<(Vec<EventId>, Option<EventId>), StoreError> {
     let (mut hits, mut seen, mut next) = (Vec::new(), 0, None);
@@ -134,7 +138,7 @@ pub(crate) fn erase_audience(
     tx: &WriteTx<'_>,
     team: TeamId,
     event: EventId,
-    reach: &Reach<'_>,
+    reach: &ErasureScope<'_>,
 ) -> Result<(), StoreError> {
     let Some(mut row) = tx.get(&AUDIENCE_EVENTS, &(team, event))? else { return Ok(()) };
     if erase_audience_event(&mut row, reach) {
@@ -144,9 +148,9 @@ pub(crate) fn erase_audience(
 }
 
 /// Returns whether there was anything to take out.
-fn erase_audience_event(event: &mut AudienceEvent, reach: &Reach<'_>) -> bool {
+fn erase_audience_event(event: &mut AudienceEvent, reach: &ErasureScope<'_>) -> bool {
     let AudienceEvent { kind: _, at_ms: _, subject } = event;
-    let Reach { addresses, entries } = reach;
+    let ErasureScope { addresses, entries } = reach;
     match subject {
         AudienceSubject::Contact { contact, source: _, topic } => {
             let ContactSnapshot { id: _, email, first_name, last_name, unsubscribed: _, updated_ms: _, segments: _ } =

@@ -4,10 +4,10 @@ use serde_json::Value as Json;
 
 use super::audience::ERASED;
 use super::outbox::MessageRow;
-use crate::address::AddressSet;
-use crate::id::{EmailId, EventId, Id, SuppressionId, TeamId};
-use crate::store::tables::EVENT_MESSAGES;
+use crate::base::address::AddressSet;
+use crate::base::id::{EmailId, EventId, Id, SuppressionId, TeamId};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::EVENT_MESSAGES;
 
 /// What a body tells of, as far as that says which addresses are taken out of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::address::EmailAddress;
+    use crate::base::address::EmailAddress;
 
     fn set() -> AddressSet {
         AddressSet::new(&["ada@example.com", "\"b\\\"c\"@example.com"].map(|text| EmailAddress::parse(text).unwrap()))

@@ -25,19 +25,19 @@ mod team;
 mod types;
 
 pub use audience::{
-    AudienceEvent, AudienceEventRow, AudienceKind, AudienceSubject, ContactSnapshot, ERASED, Source,
+    AudienceEvent, AudienceEventRow, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, ERASED,
     SuppressionSnapshot, TopicSnapshot, record_audience,
 };
-pub(crate) use erase::{Reach, audience_page, erase_audience, erase_of_email, of_email_hold};
+pub(crate) use erase::{ErasureScope, audience_page, email_events_mention, erase_audience, erase_email_events};
 pub(crate) use erase_message::{MessageSubject, erase_message, message_page};
-pub use model::{Bounce, BounceType, Click, Detail, Event, Kind, Open};
+pub use model::{Bounce, BounceType, ClickDetail, Detail, EmailEventKind, Event, OpenDetail};
 pub use outbox::{
-    Departed, MessageRow, OutboxRow, Outgoing, SubscriptionsRow, Term, listeners, message, put_message, subscribe,
-    take_outgoing, unsubscribe,
+    Activation, MessageRow, OutboxBatch, OutboxEntry, OutboxRow, SubscriptionsRow, enabled_endpoints, message,
+    put_message, subscribe, take_batch, unsubscribe,
 };
-pub use payload::EmailFacts;
+pub use payload::EmailEventData;
 pub use retention::{purge_audience, purge_messages};
 pub use sample::sample;
-pub use store::{EventRow, PreparedEvent, of_email, record};
+pub use store::{EventRow, PreparedEvent, email_timeline, record};
 pub use team::{Deliverability, Metric, Quota, QuotaPeriod, TeamEvent, record_team};
 pub use types::{EventType, EventTypes};

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::types::EventType;
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum EmailEventKind {
     /// Accepted for a later time.
     #[serde(rename = "email.scheduled")]
     Scheduled,
@@ -43,7 +43,7 @@ pub enum Kind {
     Canceled,
 }
 
-impl Kind {
+impl EmailEventKind {
     /// Returns the type that webhook endpoints know it by; none for what is told to nobody.
     pub const fn event_type(self) -> Option<EventType> {
         Some(match self {
@@ -105,7 +105,7 @@ pub struct Bounce {
 
 /// A load of the pixel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Open {
+pub struct OpenDetail {
     /// Where from.
     pub ip_address: String,
     /// What with.
@@ -120,7 +120,7 @@ pub struct Open {
 
 /// A link that was followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Click {
+pub struct ClickDetail {
     /// Where it leads.
     pub link: String,
     /// Where from.
@@ -149,9 +149,9 @@ pub enum Detail {
         feedback_type: Option<String>,
     },
     /// Of `email.opened`, and of `email.prefetched` about the pixel.
-    Open(Open),
+    Open(OpenDetail),
     /// Of `email.clicked`, and of `email.prefetched` about a link.
-    Click(Click),
+    Click(ClickDetail),
     /// Of `email.failed`.
     Failed {
         /// Why it was given up.
@@ -171,7 +171,7 @@ pub enum Detail {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// What.
-    pub kind: Kind,
+    pub kind: EmailEventKind,
     /// When.
     pub at_ms: TimestampMs,
     /// The recipients it is about, bare addresses.

@@ -10,22 +10,22 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::types::{EventType, EventTypes};
-use crate::announcer::Announcement;
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EventId, Id, TeamId, WebhookId};
 use crate::context::Context;
-use crate::id::{EventId, Id, TeamId, WebhookId};
-use crate::store::tables::{EVENT_MESSAGES, EVENT_OUTBOX, EVENT_SUBSCRIPTIONS};
+use crate::event_bus::PublishedEvent;
 use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::{EVENT_MESSAGES, EVENT_OUTBOX, EVENT_SUBSCRIPTIONS};
 
 /// Which of the times that an endpoint was enabled this is: what happened in an earlier one is not
 /// delivered in a later.
-pub type Term = u32;
+pub type Activation = u32;
 
 /// Which enabled endpoints of a team hear of what, on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscriptionsRow {
     /// The endpoints, oldest first, each with its term.
-    pub endpoints: Vec<(WebhookId, Term, EventTypes)>,
+    pub endpoints: Vec<(WebhookId, Activation, EventTypes)>,
 }
 impl Row for SubscriptionsRow {}
 
@@ -51,7 +51,7 @@ pub struct OutboxRow {
     /// When it was written down: what the 24 hours of a delivery begin at.
     pub queued_ms: TimestampMs,
     /// The endpoints, each with its term then.
-    pub endpoints: Vec<(WebhookId, Term)>,
+    pub endpoints: Vec<(WebhookId, Activation)>,
 }
 impl Row for OutboxRow {}
 
@@ -62,7 +62,7 @@ impl Row for OutboxRow {}
 pub fn subscribe(
     tx: &WriteTx<'_>,
     team: TeamId,
-    (webhook, term): (WebhookId, Term),
+    (webhook, term): (WebhookId, Activation),
     types: EventTypes,
 ) -> Result<(), StoreError> {
     let mut row = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))?.unwrap_or_default();
@@ -88,7 +88,7 @@ pub fn unsubscribe(tx: &WriteTx<'_>, team: TeamId, webhook: WebhookId) -> Result
 
 /// An event that somebody may want to hear of.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct EventHeader {
     pub(super) team: TeamId,
     pub(super) id: EventId,
     pub(super) event_type: EventType,
@@ -98,15 +98,15 @@ pub(super) struct Told {
 /// Writes an event down for the endpoints that asked for its type, and announces it after the commit.
 /// `body` is asked for when anybody is there to hear it. Where it cannot be made because something does
 /// not read, those who watch do without: they are no reason for a fact to fail.
-pub(super) fn tell(
+pub(super) fn publish(
     tx: &WriteTx<'_>,
     context: &Context,
-    told: Told,
+    told: EventHeader,
     body: impl FnOnce() -> Result<String, StoreError>,
 ) -> Result<(), StoreError> {
-    let Told { team, id, event_type, at_ms: _ } = told;
+    let EventHeader { team, id, event_type, at_ms: _ } = told;
     let endpoints = subscribers(tx, team, event_type)?;
-    let is_heard = context.announcer.is_heard(team);
+    let is_heard = context.event_bus.has_subscribers(team);
     if endpoints.is_empty() && !is_heard {
         return Ok(());
     }
@@ -117,18 +117,18 @@ pub(super) fn tell(
     };
     let Some(body) = body else { return Ok(()) };
     let announcement =
-        is_heard.then(|| Announcement { team, id, event_type: event_type.as_str(), body: Arc::from(body.as_str()) });
+        is_heard.then(|| PublishedEvent { team, id, event_type: event_type.as_str(), body: Arc::from(body.as_str()) });
     let is_queued = !endpoints.is_empty();
     if is_queued {
         queue(tx, context, told, endpoints, body)?;
     }
-    let announcer = context.announcer.clone();
+    let announcer = context.event_bus.clone();
     tx.after_commit(move || {
         if is_queued {
-            announcer.ring_outbox();
+            announcer.notify_outbox();
         }
         if let Some(announcement) = announcement {
-            announcer.announce(announcement);
+            announcer.publish(announcement);
         }
     });
     Ok(())
@@ -137,11 +137,11 @@ pub(super) fn tell(
 fn queue(
     tx: &WriteTx<'_>,
     context: &Context,
-    told: Told,
-    endpoints: Vec<(WebhookId, Term)>,
+    told: EventHeader,
+    endpoints: Vec<(WebhookId, Activation)>,
     body: String,
 ) -> Result<(), StoreError> {
-    let Told { team, id, event_type, at_ms } = told;
+    let EventHeader { team, id, event_type, at_ms } = told;
     tx.put(&EVENT_MESSAGES, &(team, id), &MessageRow { event_type, at_ms, body })?;
     let row = OutboxRow { event_type, at_ms, queued_ms: context.now_ms(), endpoints };
     tx.put(&EVENT_OUTBOX, &(team, id), &row)
@@ -151,12 +151,16 @@ fn queue(
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn listeners(tx: &impl Reads, team: TeamId) -> Result<Vec<(WebhookId, Term)>, StoreError> {
+pub fn enabled_endpoints(tx: &impl Reads, team: TeamId) -> Result<Vec<(WebhookId, Activation)>, StoreError> {
     let row = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))?.unwrap_or_default();
     Ok(row.endpoints.into_iter().map(|(webhook, term, _)| (webhook, term)).collect())
 }
 
-fn subscribers(tx: &impl Reads, team: TeamId, event_type: EventType) -> Result<Vec<(WebhookId, Term)>, StoreError> {
+fn subscribers(
+    tx: &impl Reads,
+    team: TeamId,
+    event_type: EventType,
+) -> Result<Vec<(WebhookId, Activation)>, StoreError> {
     let Some(row) = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))? else { return Ok(Vec::new()) };
     let hear = row.endpoints.into_iter().filter(|(.., types)| types.contains(event_type));
     Ok(hear.map(|(webhook, term, _)| (webhook, term)).collect())
@@ -164,7 +168,7 @@ fn subscribers(tx: &impl Reads, team: TeamId, event_type: EventType) -> Result<V
 
 /// An event in the outbox.
 #[derive(Clone, Debug)]
-pub struct Outgoing {
+pub struct OutboxEntry {
     /// Whose event it is.
     pub team: TeamId,
     /// The event.
@@ -175,30 +179,30 @@ pub struct Outgoing {
 
 /// Events taken out of the outbox.
 #[derive(Clone, Debug)]
-pub struct Departed {
+pub struct OutboxBatch {
     /// The events, each team's oldest first.
-    pub events: Vec<Outgoing>,
+    pub events: Vec<OutboxEntry>,
     /// The team that had its turn last.
-    pub last: TeamId,
+    pub last_team: TeamId,
     /// Whether nothing is left.
-    pub is_all: bool,
+    pub is_outbox_empty: bool,
 }
 
 /// Takes events out of the outbox until they come to `deliveries_max` deliveries or more. Teams have
-/// their turns in the order of their ids, a quarter of it each, from the one after `last` on: what one
+/// their turns in the order of their ids, a quarter of it each, from the one after `last_team` on: what one
 /// team has waiting keeps no other from its own. The caller queues a delivery for each endpoint in the
 /// same transaction. A row that does not read goes too, and is not among them.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn take_outgoing(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Result<Departed, StoreError> {
-    let mut departed = Departed { events: Vec::new(), last, is_all: false };
+pub fn take_batch(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Result<OutboxBatch, StoreError> {
+    let mut departed = OutboxBatch { events: Vec::new(), last_team: last, is_outbox_empty: false };
     let mut left = deliveries_max;
-    while left > 0 && !departed.is_all {
-        let turn = take_turn(tx, departed.last, left.min(deliveries_max.div_ceil(4)))?;
+    while left > 0 && !departed.is_outbox_empty {
+        let turn = take_team_batch(tx, departed.last_team, left.min(deliveries_max.div_ceil(4)))?;
         // After the last team comes the first.
-        departed.is_all = turn.team.is_none() && departed.last == TeamId::MIN;
-        departed.last = turn.team.unwrap_or(TeamId::MIN);
+        departed.is_outbox_empty = turn.team.is_none() && departed.last_team == TeamId::MIN;
+        departed.last_team = turn.team.unwrap_or(TeamId::MIN);
         departed.events.extend(turn.events);
         left = left.saturating_sub(turn.deliveries);
     }
@@ -207,15 +211,15 @@ pub fn take_outgoing(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> R
 
 /// What one team's turn brought.
 #[derive(Default)]
-struct Turn {
+struct TeamBatch {
     /// Whose it was; none when no team after the last has anything.
     team: Option<TeamId>,
-    events: Vec<Outgoing>,
+    events: Vec<OutboxEntry>,
     deliveries: usize,
 }
 
-fn take_turn(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Result<Turn, StoreError> {
-    let (mut turn, mut keys) = (Turn::default(), Vec::new());
+fn take_team_batch(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Result<TeamBatch, StoreError> {
+    let (mut turn, mut keys) = (TeamBatch::default(), Vec::new());
     let from = if last == TeamId::MIN { (last, Id::MIN) } else { (last, Id::MAX) };
     tx.scan(&EVENT_OUTBOX, &from, &(Id::MAX, Id::MAX), Order::Ascending, |(team, event), row| {
         if *turn.team.get_or_insert(team) != team {
@@ -225,7 +229,7 @@ fn take_turn(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Result<Tu
         let what = format_args!("event {event} of team {team} in the outbox");
         if let Some(row) = skip_corrupt::<OutboxRow>(row.decode(), what)? {
             turn.deliveries += row.endpoints.len();
-            turn.events.push(Outgoing { team, event, row });
+            turn.events.push(OutboxEntry { team, event, row });
         } else {
             turn.deliveries += 1;
         }
@@ -259,7 +263,7 @@ mod tests {
     use tokio::sync::broadcast;
 
     use super::*;
-    use crate::announcer::Heard;
+    use crate::event_bus::BusMessage;
     use crate::store::Encoded;
 
     fn team(number: u8) -> TeamId {
@@ -272,27 +276,27 @@ mod tests {
         body: impl Fn() -> Result<String, StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
         let (telling, id, at_ms) = (context.clone(), context.id(), context.now_ms());
-        let told = Told { team: team(1), id, event_type: EventType::ContactCreated, at_ms };
+        let told = EventHeader { team: team(1), id, event_type: EventType::ContactCreated, at_ms };
         let fact = MessageRow { event_type: told.event_type, at_ms, body: String::new() };
         let write = move |tx: &WriteTx<'_>| {
             tx.put(&EVENT_MESSAGES, &(team(9), id), &fact)?;
-            tell(tx, &telling, told, &body)
+            publish(tx, &telling, told, &body)
         };
         context.store.write(write).await
     }
 
     /// Returns the body that a listener hears of.
-    fn body_heard(heard: &mut broadcast::Receiver<Heard>) -> Arc<str> {
+    fn body_heard(heard: &mut broadcast::Receiver<BusMessage>) -> Arc<str> {
         heard.try_recv().unwrap().body()
     }
 
     #[tokio::test]
     async fn a_body_is_made_for_those_who_watch_the_team_and_for_no_other_s() {
         let (_directory, context) = Context::temporary();
-        let theirs = context.announcer.listen(team(2));
+        let theirs = context.event_bus.subscribe(team(2));
         tell_of(&context, || panic!("nobody hears of it")).await.unwrap();
 
-        let mut ours = context.announcer.listen(team(1));
+        let mut ours = context.event_bus.subscribe(team(1));
         tell_of(&context, || Ok("{}".into())).await.unwrap();
 
         assert_eq!(&*body_heard(&mut ours), "{}");
@@ -302,7 +306,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_does_not_read_costs_those_who_watch_the_event_and_nobody_the_fact() {
         let (_directory, context) = Context::temporary();
-        let mut heard = context.announcer.listen(team(1));
+        let mut heard = context.event_bus.subscribe(team(1));
         let corrupt = || Err(StoreError::Corrupt("the content".into()));
 
         tell_of(&context, corrupt).await.unwrap();
@@ -337,11 +341,11 @@ mod tests {
         context.store.write::<_, StoreError>(put).await.unwrap();
     }
 
-    async fn take(context: &Context, last: TeamId, deliveries_max: usize) -> Departed {
-        context.store.write::<_, StoreError>(move |tx| take_outgoing(tx, last, deliveries_max)).await.unwrap()
+    async fn take(context: &Context, last: TeamId, deliveries_max: usize) -> OutboxBatch {
+        context.store.write::<_, StoreError>(move |tx| take_batch(tx, last, deliveries_max)).await.unwrap()
     }
 
-    fn teams(departed: &Departed) -> Vec<TeamId> {
+    fn teams(departed: &OutboxBatch) -> Vec<TeamId> {
         departed.events.iter().map(|event| event.team).collect()
     }
 
@@ -354,13 +358,13 @@ mod tests {
 
         let first = take(&context, TeamId::MIN, 8).await;
         assert_eq!(teams(&first), [team(1), team(2), team(3), team(1)]);
-        let second = take(&context, first.last, 8).await;
+        let second = take(&context, first.last_team, 8).await;
         assert_eq!(teams(&second), [team(3), team(1), team(1), team(1)]);
-        let third = take(&context, second.last, 100).await;
-        assert_eq!((teams(&third), third.is_all), (vec![team(1); 4], true));
-        assert!(!second.is_all);
-        let fourth = take(&context, third.last, 8).await;
-        assert_eq!((teams(&fourth), fourth.is_all), (vec![], true));
+        let third = take(&context, second.last_team, 100).await;
+        assert_eq!((teams(&third), third.is_outbox_empty), (vec![team(1); 4], true));
+        assert!(!second.is_outbox_empty);
+        let fourth = take(&context, third.last_team, 8).await;
+        assert_eq!((teams(&fourth), fourth.is_outbox_empty), (vec![], true));
     }
 
     #[tokio::test]

@@ -4,14 +4,14 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
-use super::model::{Bounce, Click, Detail, Event, Open};
+use super::model::{Bounce, ClickDetail, Detail, Event, OpenDetail};
 use super::types::EventType;
-use crate::clock::{TimestampMs, to_iso};
-use crate::id::EmailId;
+use crate::base::clock::{TimestampMs, to_iso};
+use crate::base::id::EmailId;
 
 /// What the events of an email say of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EmailFacts {
+pub struct EmailEventData {
     /// The email.
     pub id: EmailId,
     /// Its `Message-ID`, with its brackets.
@@ -30,14 +30,14 @@ pub struct EmailFacts {
 
 /// The body of a delivery.
 #[derive(Serialize)]
-pub(super) struct Envelope<D> {
+pub(super) struct EventBody<D> {
     #[serde(rename = "type")]
     pub(super) event_type: &'static str,
     pub(super) created_at: String,
     pub(super) data: D,
 }
 
-impl<D: Serialize> Envelope<D> {
+impl<D: Serialize> EventBody<D> {
     pub(super) fn new(event_type: EventType, at_ms: TimestampMs, data: D) -> Self {
         Self { event_type: event_type.as_str(), created_at: to_iso(at_ms), data }
     }
@@ -122,9 +122,9 @@ struct ClickData<'a> {
 }
 
 /// Returns the body that delivers an email's event.
-pub(super) fn email(event_type: EventType, event: &Event, facts: &EmailFacts) -> String {
+pub(super) fn email(event_type: EventType, event: &Event, facts: &EmailEventData) -> String {
     let Event { kind: _, at_ms, recipients, detail } = event;
-    let EmailFacts { id, message_id, created_ms, from, subject, tags, headers } = facts;
+    let EmailEventData { id, message_id, created_ms, from, subject, tags, headers } = facts;
     let mut data = EmailData {
         email_id: *id,
         message_id,
@@ -150,28 +150,28 @@ pub(super) fn email(event_type: EventType, event: &Event, facts: &EmailFacts) ->
         }
         Detail::Complaint { feedback_type } => data.complaint_feedback_type = feedback_type.as_deref(),
         Detail::Failed { reason, diagnostic: _ } => data.failed = Some(FailedData { reason }),
-        Detail::Open(Open { ip_address, user_agent, at_ms, reason }) => {
+        Detail::Open(OpenDetail { ip_address, user_agent, at_ms, reason }) => {
             let reason = reason.as_deref();
             data.open = Some(OpenData { ip_address, timestamp: to_iso(*at_ms), user_agent, reason });
         }
-        Detail::Click(Click { link, ip_address, user_agent, at_ms, reason }) => {
+        Detail::Click(ClickDetail { link, ip_address, user_agent, at_ms, reason }) => {
             let reason = reason.as_deref();
             data.click = Some(ClickData { ip_address, link, timestamp: to_iso(*at_ms), user_agent, reason });
         }
     }
-    Envelope::new(event_type, *at_ms, data).to_json()
+    EventBody::new(event_type, *at_ms, data).to_json()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{BounceType, Kind};
-    use crate::id::Id;
+    use crate::base::id::Id;
+    use crate::events::{BounceType, EmailEventKind};
 
     const AT_MS: TimestampMs = 1_767_604_353_456;
 
-    fn facts() -> EmailFacts {
-        EmailFacts {
+    fn facts() -> EmailEventData {
+        EmailEventData {
             id: Id::first_at(AT_MS - 2_000),
             message_id: "<0199@mail.example.com>".into(),
             created_ms: AT_MS - 2_000,
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    fn body(kind: Kind, detail: Detail) -> serde_json::Value {
+    fn body(kind: EmailEventKind, detail: Detail) -> serde_json::Value {
         let event = Event { kind, at_ms: AT_MS, recipients: vec!["ada@example.net".into()], detail };
         serde_json::from_str(&email(kind.event_type().unwrap(), &event, &facts())).unwrap()
     }
@@ -195,13 +195,13 @@ mod tests {
             subtype: "NoEmail".into(),
             diagnostic: vec!["smtp; 550 5.1.1 no such user".into()],
         };
-        let open = |reason: Option<&str>| Open {
+        let open = |reason: Option<&str>| OpenDetail {
             ip_address: "198.51.100.7".into(),
             user_agent: "Mail/1".into(),
             at_ms: AT_MS - 5,
             reason: reason.map(Into::into),
         };
-        let click = |reason: Option<&str>| Click {
+        let click = |reason: Option<&str>| ClickDetail {
             link: "https://example.com/a?b=c".into(),
             ip_address: "198.51.100.7".into(),
             user_agent: "Browser/1".into(),
@@ -210,18 +210,18 @@ mod tests {
         };
         let failed = Detail::Failed { reason: "expired".into(), diagnostic: vec!["451 later".into()] };
         for (name, kind, detail) in [
-            ("scheduled", Kind::Scheduled, Detail::None),
-            ("sent", Kind::Sent, Detail::None),
-            ("delivered", Kind::Delivered, Detail::Reply { reply: "250 ok".into() }),
-            ("delivery_delayed", Kind::DeliveryDelayed, Detail::Reply { reply: "451 later".into() }),
-            ("bounced", Kind::Bounced, Detail::Bounce(bounce)),
-            ("complained", Kind::Complained, Detail::Complaint { feedback_type: Some("abuse".into()) }),
-            ("failed", Kind::Failed, failed),
-            ("opened", Kind::Opened, Detail::Open(open(None))),
-            ("opened_by_click", Kind::Opened, Detail::Open(open(Some("click")))),
-            ("clicked", Kind::Clicked, Detail::Click(click(None))),
-            ("prefetched_open", Kind::Prefetched, Detail::Open(open(Some("proxy")))),
-            ("prefetched_click", Kind::Prefetched, Detail::Click(click(Some("gateway")))),
+            ("scheduled", EmailEventKind::Scheduled, Detail::None),
+            ("sent", EmailEventKind::Sent, Detail::None),
+            ("delivered", EmailEventKind::Delivered, Detail::Reply { reply: "250 ok".into() }),
+            ("delivery_delayed", EmailEventKind::DeliveryDelayed, Detail::Reply { reply: "451 later".into() }),
+            ("bounced", EmailEventKind::Bounced, Detail::Bounce(bounce)),
+            ("complained", EmailEventKind::Complained, Detail::Complaint { feedback_type: Some("abuse".into()) }),
+            ("failed", EmailEventKind::Failed, failed),
+            ("opened", EmailEventKind::Opened, Detail::Open(open(None))),
+            ("opened_by_click", EmailEventKind::Opened, Detail::Open(open(Some("click")))),
+            ("clicked", EmailEventKind::Clicked, Detail::Click(click(None))),
+            ("prefetched_open", EmailEventKind::Prefetched, Detail::Open(open(Some("proxy")))),
+            ("prefetched_click", EmailEventKind::Prefetched, Detail::Click(click(Some("gateway")))),
         ] {
             insta::assert_json_snapshot!(format!("email_{name}"), body(kind, detail));
         }
@@ -229,8 +229,8 @@ mod tests {
 
     #[test]
     fn an_email_without_tags_and_headers_leaves_them_out() {
-        let event = Event { kind: Kind::Sent, at_ms: AT_MS, recipients: Vec::new(), detail: Detail::None };
-        let facts = EmailFacts { tags: Vec::new(), headers: Vec::new(), ..facts() };
+        let event = Event { kind: EmailEventKind::Sent, at_ms: AT_MS, recipients: Vec::new(), detail: Detail::None };
+        let facts = EmailEventData { tags: Vec::new(), headers: Vec::new(), ..facts() };
 
         let body: serde_json::Value = serde_json::from_str(&email(EventType::EmailSent, &event, &facts)).unwrap();
 

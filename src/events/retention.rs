@@ -1,11 +1,11 @@
 //! How long events about the audience are kept, and what webhooks deliver of any. Events about an email
 //! go with the email's row.
 
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EventId, Id, TeamId};
 use crate::context::Context;
-use crate::id::{EventId, Id, TeamId};
 use crate::store::StoreError;
-use crate::store::tables::{AUDIENCE_EVENTS, EVENT_MESSAGES};
+use crate::tables::{AUDIENCE_EVENTS, EVENT_MESSAGES};
 use crate::teams;
 
 /// Rows removed in one transaction.

@@ -2,14 +2,14 @@
 //! in zeros, as none that is drawn does, and its texts say that it is a test.
 
 use super::audience::{
-    AudienceEvent, AudienceKind, AudienceSubject, ContactSnapshot, Source, SuppressionSnapshot, TopicSnapshot,
+    AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, SuppressionSnapshot, TopicSnapshot,
 };
-use super::model::{Bounce, BounceType, Click, Detail, Event, Kind, Open};
-use super::payload::{self, EmailFacts};
+use super::model::{Bounce, BounceType, ClickDetail, Detail, EmailEventKind, Event, OpenDetail};
+use super::payload::{self, EmailEventData};
 use super::team::{Deliverability, Metric, Quota, QuotaPeriod, TeamEvent};
 use super::types::EventType;
-use crate::clock::{DAY_MS, TimestampMs};
-use crate::id::Id;
+use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::Id;
 
 const ADDRESS: &str = "test@example.com";
 const TEXT: &str = "A test of this webhook endpoint";
@@ -20,22 +20,25 @@ const IP_ADDRESS: &str = "192.0.2.1";
 /// Returns the body that delivers a sample of an event that happens at `at_ms`.
 pub fn sample(event_type: EventType, at_ms: TimestampMs) -> String {
     match event_type {
-        EventType::EmailScheduled => email(event_type, Kind::Scheduled, Detail::None, at_ms),
-        EventType::EmailSent => email(event_type, Kind::Sent, Detail::None, at_ms),
-        EventType::EmailDelivered => email(event_type, Kind::Delivered, Detail::None, at_ms),
-        EventType::EmailDeliveryDelayed => email(event_type, Kind::DeliveryDelayed, Detail::None, at_ms),
-        EventType::EmailBounced => email(event_type, Kind::Bounced, Detail::Bounce(bounce()), at_ms),
-        EventType::EmailComplained => {
-            email(event_type, Kind::Complained, Detail::Complaint { feedback_type: Some("abuse".into()) }, at_ms)
-        }
-        EventType::EmailOpened => email(event_type, Kind::Opened, Detail::Open(open(None, at_ms)), at_ms),
-        EventType::EmailClicked => email(event_type, Kind::Clicked, Detail::Click(click(at_ms)), at_ms),
+        EventType::EmailScheduled => email(event_type, EmailEventKind::Scheduled, Detail::None, at_ms),
+        EventType::EmailSent => email(event_type, EmailEventKind::Sent, Detail::None, at_ms),
+        EventType::EmailDelivered => email(event_type, EmailEventKind::Delivered, Detail::None, at_ms),
+        EventType::EmailDeliveryDelayed => email(event_type, EmailEventKind::DeliveryDelayed, Detail::None, at_ms),
+        EventType::EmailBounced => email(event_type, EmailEventKind::Bounced, Detail::Bounce(bounce()), at_ms),
+        EventType::EmailComplained => email(
+            event_type,
+            EmailEventKind::Complained,
+            Detail::Complaint { feedback_type: Some("abuse".into()) },
+            at_ms,
+        ),
+        EventType::EmailOpened => email(event_type, EmailEventKind::Opened, Detail::Open(open(None, at_ms)), at_ms),
+        EventType::EmailClicked => email(event_type, EmailEventKind::Clicked, Detail::Click(click(at_ms)), at_ms),
         EventType::EmailPrefetched => {
-            email(event_type, Kind::Prefetched, Detail::Open(open(Some("proxy"), at_ms)), at_ms)
+            email(event_type, EmailEventKind::Prefetched, Detail::Open(open(Some("proxy"), at_ms)), at_ms)
         }
         EventType::EmailFailed => {
             let detail = Detail::Failed { reason: "expired".into(), diagnostic: Vec::new() };
-            email(event_type, Kind::Failed, detail, at_ms)
+            email(event_type, EmailEventKind::Failed, detail, at_ms)
         }
         EventType::ContactCreated => contact(AudienceKind::ContactCreated, at_ms),
         EventType::ContactUpdated => contact(AudienceKind::ContactUpdated, at_ms),
@@ -61,9 +64,9 @@ fn invented<R>(at_ms: TimestampMs) -> Id<R> {
     Id::from_bytes(bytes)
 }
 
-fn email(event_type: EventType, kind: Kind, detail: Detail, at_ms: TimestampMs) -> String {
+fn email(event_type: EventType, kind: EmailEventKind, detail: Detail, at_ms: TimestampMs) -> String {
     let event = Event { kind, at_ms, recipients: vec![ADDRESS.to_owned()], detail };
-    let facts = EmailFacts {
+    let facts = EmailEventData {
         id: invented(at_ms),
         message_id: "<test@example.com>".to_owned(),
         created_ms: at_ms,
@@ -84,13 +87,13 @@ fn bounce() -> Bounce {
     }
 }
 
-fn open(reason: Option<&str>, at_ms: TimestampMs) -> Open {
-    Open { ip_address: IP_ADDRESS.into(), user_agent: "Test/1".into(), at_ms, reason: reason.map(Into::into) }
+fn open(reason: Option<&str>, at_ms: TimestampMs) -> OpenDetail {
+    OpenDetail { ip_address: IP_ADDRESS.into(), user_agent: "Test/1".into(), at_ms, reason: reason.map(Into::into) }
 }
 
-fn click(at_ms: TimestampMs) -> Click {
+fn click(at_ms: TimestampMs) -> ClickDetail {
     let (ip_address, user_agent) = (IP_ADDRESS.to_owned(), "Test/1".to_owned());
-    Click { link: LINK.to_owned(), ip_address, user_agent, at_ms, reason: None }
+    ClickDetail { link: LINK.to_owned(), ip_address, user_agent, at_ms, reason: None }
 }
 
 fn contact(kind: AudienceKind, at_ms: TimestampMs) -> String {
@@ -105,7 +108,7 @@ fn contact(kind: AudienceKind, at_ms: TimestampMs) -> String {
     };
     let topic = matches!(kind, AudienceKind::TopicOptIn | AudienceKind::TopicOptOut)
         .then(|| TopicSnapshot { id: invented(at_ms), name: TEXT.to_owned() });
-    audience(kind, AudienceSubject::Contact { contact, source: Source::Dashboard, topic }, at_ms)
+    audience(kind, AudienceSubject::Contact { contact, source: ChangeSource::Dashboard, topic }, at_ms)
 }
 
 fn suppression(kind: AudienceKind, at_ms: TimestampMs) -> String {
@@ -113,7 +116,7 @@ fn suppression(kind: AudienceKind, at_ms: TimestampMs) -> String {
         id: invented(at_ms),
         email: ADDRESS.to_owned(),
         origin: "manual".to_owned(),
-        source: Some(Source::Dashboard),
+        source: Some(ChangeSource::Dashboard),
         created_ms: at_ms,
     };
     audience(kind, AudienceSubject::Suppression(entry), at_ms)

@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Detail, Event, Kind};
-use super::outbox::{Told, tell};
-use super::payload::{self, EmailFacts};
+use super::model::{Detail, EmailEventKind, Event};
+use super::outbox::{EventHeader, publish};
+use super::payload::{self, EmailEventData};
 use super::types::EventType;
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
-use crate::id::{EmailId, Id, TeamId};
-use crate::store::tables::EVENTS;
 use crate::store::{Encoded, NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::tables::EVENTS;
 
 /// An event on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EventRow {
     pub(super) team: TeamId,
-    pub(super) kind: Kind,
+    pub(super) kind: EmailEventKind,
     pub(super) at_ms: TimestampMs,
     pub(super) recipients: Vec<String>,
     #[serde(default = "none", skip_serializing_if = "is_none")]
@@ -43,12 +43,12 @@ pub fn record(
     team: TeamId,
     email: EmailId,
     event: Event,
-    facts: impl FnOnce() -> Result<EmailFacts, StoreError>,
+    facts: impl FnOnce() -> Result<EmailEventData, StoreError>,
 ) -> Result<(), StoreError> {
     let id = context.id();
     if let Some(event_type) = event.kind.event_type() {
-        let told = Told { team, id, event_type, at_ms: event.at_ms };
-        tell(tx, context, told, || Ok(payload::email(event_type, &event, &facts()?)))?;
+        let told = EventHeader { team, id, event_type, at_ms: event.at_ms };
+        publish(tx, context, told, || Ok(payload::email(event_type, &event, &facts()?)))?;
     }
     let Event { kind, at_ms, recipients, detail } = event;
     tx.put(&EVENTS, &(email, id), &EventRow { team, kind, at_ms, recipients, detail })
@@ -65,7 +65,7 @@ pub struct PreparedEvent {
 
 impl PreparedEvent {
     /// Makes an event of an email ready; `None` for one that is told to nobody.
-    pub fn new(team: TeamId, event: Event, facts: &EmailFacts) -> Option<Self> {
+    pub fn new(team: TeamId, event: Event, facts: &EmailEventData) -> Option<Self> {
         let event_type = event.kind.event_type()?;
         let body = payload::email(event_type, &event, facts);
         let Event { kind, at_ms, recipients, detail } = event;
@@ -80,7 +80,7 @@ impl PreparedEvent {
     pub fn record(&self, tx: &WriteTx<'_>, context: &Context, team: TeamId, email: EmailId) -> Result<(), StoreError> {
         let Self { event_type, at_ms, row, body } = self;
         let id = context.id();
-        tell(tx, context, Told { team, id, event_type: *event_type, at_ms: *at_ms }, || Ok(body.clone()))?;
+        publish(tx, context, EventHeader { team, id, event_type: *event_type, at_ms: *at_ms }, || Ok(body.clone()))?;
         tx.put_encoded(&EVENTS, &(email, id), row)
     }
 }
@@ -91,7 +91,7 @@ impl PreparedEvent {
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn of_email(tx: &impl Reads, email: EmailId) -> Result<Vec<Event>, StoreError> {
+pub fn email_timeline(tx: &impl Reads, email: EmailId) -> Result<Vec<Event>, StoreError> {
     let mut events = Vec::new();
     tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |_, row| {
         let EventRow { team: _, kind, at_ms, recipients, detail } = row.decode()?;

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::outbox::{Told, tell};
-use super::payload::Envelope;
+use super::outbox::{EventHeader, publish};
+use super::payload::EventBody;
 use super::types::EventType;
-use crate::clock::{TimestampMs, to_iso};
+use crate::base::clock::{TimestampMs, to_iso};
+use crate::base::id::TeamId;
 use crate::context::Context;
-use crate::id::TeamId;
 use crate::store::{StoreError, WriteTx};
 
 /// What a team is judged by.
@@ -107,10 +107,10 @@ impl TeamEvent {
     pub(super) fn body(&self, at_ms: TimestampMs) -> String {
         match self {
             Self::DeliverabilityWarning(data) | Self::DeliverabilityPaused(data) => {
-                Envelope::new(self.event_type(), at_ms, data).to_json()
+                EventBody::new(self.event_type(), at_ms, data).to_json()
             }
             Self::QuotaWarning(quota) | Self::QuotaReached(quota) | Self::QuotaPaused(quota) => {
-                Envelope::new(self.event_type(), at_ms, QuotaData::of(quota)).to_json()
+                EventBody::new(self.event_type(), at_ms, QuotaData::of(quota)).to_json()
             }
         }
     }
@@ -132,8 +132,8 @@ impl<'a> QuotaData<'a> {
 /// # Errors
 /// [`StoreError`].
 pub fn record_team(tx: &WriteTx<'_>, context: &Context, team: TeamId, event: &TeamEvent) -> Result<(), StoreError> {
-    let told = Told { team, id: context.id(), event_type: event.event_type(), at_ms: context.now_ms() };
-    tell(tx, context, told, || Ok(event.body(told.at_ms)))
+    let told = EventHeader { team, id: context.id(), event_type: event.event_type(), at_ms: context.now_ms() };
+    publish(tx, context, told, || Ok(event.body(told.at_ms)))
 }
 
 #[cfg(test)]

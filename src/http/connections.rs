@@ -10,7 +10,7 @@ use salvo::Server;
 use salvo::conn::Acceptor;
 use salvo::fuse::FuseConfig;
 
-/// The bounds of connections. What a request's body may cost is the affair of `intake.rs`.
+/// The bounds of connections. What a request's body may cost is the affair of `body_limits.rs`.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
     /// Connections at once; the next ones wait to be accepted.

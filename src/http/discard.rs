@@ -6,7 +6,7 @@ use salvo::Request;
 use salvo::http::body::Body as _;
 use salvo::http::header::EXPECT;
 
-use super::intake::next_bytes;
+use super::body_limits::next_bytes;
 
 /// Bytes of a refused body that are read to their end all the same.
 const DISCARDED_BYTES_MAX: u64 = 128 << 20;

@@ -16,19 +16,18 @@ use tracing::Instrument as _;
 use super::discard::{Rest, discard_rest};
 use super::error::{ApiError, ErrorCode};
 use super::rate_limit::{RateLimitState, RateLimiter};
-use super::state::Services;
-use crate::id::{IdSource, LogId};
+use crate::base::id::{IdSource, LogId};
 
 /// Gives a request its id, its services and the headers of its answer.
-pub(crate) struct Edge {
-    pub(crate) services: Arc<Services>,
+pub(crate) struct Edge<S> {
+    pub(crate) services: Arc<S>,
     pub(crate) limiter: Arc<RateLimiter>,
     pub(crate) ids: IdSource,
     pub(crate) cors: Cors,
 }
 
 #[async_trait]
-impl Handler for Edge {
+impl<S: Send + Sync + 'static> Handler for Edge<S> {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let id: LogId = self.ids.draw();
         let span =

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::error::ApiError;
 use super::query::{declare_query, query_value};
-use crate::id::Id;
+use crate::base::id::Id;
 use crate::store::page::{Cursor, Page, PageQuery};
 
 /// Rows on a page when the caller does not say.

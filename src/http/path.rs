@@ -10,8 +10,8 @@ use salvo::oapi::{
 use salvo::{Depot, Extractible, Request};
 
 use super::error::ApiError;
-use crate::id::Id;
-use crate::id_or_email::{IdOrEmail, IdOrEmailError};
+use crate::base::id::Id;
+use crate::base::id_or_email::{IdOrEmail, IdOrEmailError};
 
 /// An id from the path, named as the handler's argument is.
 pub struct PathId<R>(pub Id<R>);

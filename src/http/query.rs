@@ -2,7 +2,6 @@
 //! refused.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use salvo::oapi::{Object, OpenApi, Operation, Parameter, ParameterIn, PathItemType, Required};
 use salvo::{Depot, FlowCtrl, Request, Response, handler};
@@ -77,7 +76,6 @@ pub(crate) async fn refuse_unknown(req: &mut Request, depot: &mut Depot, res: &m
         return;
     }
     let Ok(parameters) = service::<QueryParameters>(depot) else { return };
-    let parameters: Arc<QueryParameters> = parameters;
     let Some((unknown, known)) = parameters.first_unknown(req) else { return };
     let shown: String = unknown.chars().filter(|c| !c.is_control()).take(60).collect();
     let accepted = if known.is_empty() {

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use salvo::Response;
 use salvo::http::HeaderValue;
 
-use crate::clock::Clock;
-use crate::id::ApiKeyId;
+use crate::base::clock::Clock;
+use crate::base::id::ApiKeyId;
 
 /// The window in milliseconds; `ratelimit-policy` names it in seconds.
 const WINDOW_MS: i64 = 1_000;
@@ -90,7 +90,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::id::Id;
+    use crate::base::id::Id;
 
     #[test]
     fn a_key_gets_its_limit_a_second_and_another_key_its_own() {

@@ -11,9 +11,9 @@ use salvo::http::{ResBody, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 
 use crate::api_keys::Caller;
-use crate::clock::monotonic;
-use crate::id::LogId;
-use crate::logs::{Answered, BodyCopy, HELD_BYTES_MAX, LoggedBody, RequestLog};
+use crate::base::clock::monotonic;
+use crate::base::id::LogId;
+use crate::logs::{BodyCopy, HELD_BYTES_MAX, LoggedBody, LoggedRequest, RequestLog};
 
 /// Method, matched path, and the fields of the answer that are secret there and nowhere else.
 const SECRETS_OF_ANSWERS: &[(&str, &str, &[&str])] = &[
@@ -22,7 +22,7 @@ const SECRETS_OF_ANSWERS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Hands requests to the log.
-pub(super) struct Recorder(pub(super) Arc<RequestLog>);
+pub(crate) struct RequestRecorder(pub(crate) Arc<RequestLog>);
 
 /// Whose request it is, known before it is known whether the key may do what it asks.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ struct RequestBody(Option<LoggedBody>);
 
 /// In which form a request's body goes to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(super) enum BodyCapture {
     /// Not at all.
     Nothing,
     /// Its bytes, shared.
@@ -44,11 +44,11 @@ pub(super) enum Keep {
 }
 
 /// Returns in which form the log wants a body of `bytes`.
-pub(super) fn form_of(depot: &Depot, bytes: usize) -> Keep {
+pub(super) fn form_of(depot: &Depot, bytes: usize) -> BodyCapture {
     match depot.get_typed::<RequestBody>() {
-        Err(_) => Keep::Nothing,
-        Ok(_) if bytes <= HELD_BYTES_MAX => Keep::Bytes,
-        Ok(_) => Keep::Copy,
+        Err(_) => BodyCapture::Nothing,
+        Ok(_) if bytes <= HELD_BYTES_MAX => BodyCapture::Bytes,
+        Ok(_) => BodyCapture::Copy,
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn keep(depot: &mut Depot, body: LoggedBody) {
 }
 
 #[async_trait]
-impl Handler for Recorder {
+impl Handler for RequestRecorder {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let Some(begun) = self.0.begin() else { return };
         let started = monotonic();
@@ -70,7 +70,7 @@ impl Handler for Recorder {
         let (Ok(id), Ok(KnownCaller(caller))) = (depot.get_typed::<LogId>(), depot.get_typed::<KnownCaller>()) else {
             return;
         };
-        let answered = Answered {
+        let answered = LoggedRequest {
             id: *id,
             team: caller.team,
             key: caller.key,
@@ -83,7 +83,7 @@ impl Handler for Recorder {
             response_body: body_of(res),
             response_secrets: secrets_of(req.method().as_str(), req.matched_path()),
         };
-        self.0.hand_over(begun, answered);
+        self.0.enqueue(begun, answered);
     }
 }
 

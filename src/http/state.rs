@@ -1,7 +1,8 @@
-//! How handlers reach the services that `app.rs` wires.
+//! Access of handlers to the services of the instance.
+//!
+//! `app/services.rs` lists the services and implements [`Service`] for each. A handler that takes a
+//! [`State`] of any other type does not compile.
 
-use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -11,23 +12,10 @@ use salvo::{Depot, Extractible, Request};
 
 use super::error::{ApiError, ErrorCode};
 
-/// The services of the instance by their type. Built once, shared by every request.
-#[derive(Clone, Default)]
-pub struct Services(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
-
-impl Services {
-    /// Adds a service.
-    #[must_use]
-    pub fn with<T: Send + Sync + 'static>(mut self, service: Arc<T>) -> Self {
-        self.0.insert(TypeId::of::<T>(), service);
-        self
-    }
-
-    /// Returns the service of that type.
-    pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        let service = Arc::clone(self.0.get(&TypeId::of::<T>())?);
-        service.downcast().ok()
-    }
+/// A service that handlers can take as an argument.
+pub trait Service: Send + Sync + Sized + 'static {
+    /// Returns the service from the depot of a request; `None` outside the routes of the server.
+    fn find(depot: &Depot) -> Option<&Arc<Self>>;
 }
 
 /// A service as a handler's argument.
@@ -41,16 +29,16 @@ impl<T> Deref for State<T> {
     }
 }
 
-/// Returns the service of that type from the request's services.
-pub(crate) fn service<T: Send + Sync + 'static>(depot: &Depot) -> Result<Arc<T>, ApiError> {
-    depot
-        .get_typed::<Arc<Services>>()
-        .ok()
-        .and_then(|services| services.get::<T>())
-        .ok_or_else(|| ApiError::new(ErrorCode::InternalServerError, "This part of the server is not running."))
+/// Returns a service of the instance.
+///
+/// # Errors
+/// 500 outside the routes of the server, which put the services into the depot.
+pub(crate) fn service<T: Service>(depot: &Depot) -> Result<Arc<T>, ApiError> {
+    let missing = || ApiError::new(ErrorCode::InternalServerError, "This part of the server is not running.");
+    T::find(depot).cloned().ok_or_else(missing)
 }
 
-impl<'ex, T: Send + Sync + 'static> Extractible<'ex> for State<T> {
+impl<'ex, T: Service> Extractible<'ex> for State<T> {
     fn metadata() -> &'static Metadata {
         static METADATA: Metadata = Metadata::new("State");
         &METADATA

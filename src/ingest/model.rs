@@ -1,8 +1,8 @@
 //! What a report says. Pure.
 
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::EmailId;
 use crate::events::Bounce;
-use crate::id::EmailId;
 
 /// The longest text of another system that is kept, in characters.
 const TEXT_CHARS_MAX: usize = 1_000;
@@ -11,42 +11,42 @@ const ADDRESS_BYTES_MAX: usize = 320;
 
 /// What one report says about one email.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct DeliveryReport {
     /// What may name the email, the surest first.
-    pub references: Vec<Reference>,
+    pub references: Vec<EmailLocator>,
     /// What became of its recipients.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<RecipientReport>,
     /// Who is meant by a finding that names no recipient of the email.
-    pub stand: Stand,
+    pub stand: FallbackRecipient,
 }
 
-impl Report {
+impl DeliveryReport {
     /// Returns how many bytes its texts have.
     pub(super) fn text_bytes(&self) -> usize {
-        self.findings.iter().map(Finding::text_bytes).sum()
+        self.findings.iter().map(RecipientReport::text_bytes).sum()
     }
 }
 
-impl Finding {
+impl RecipientReport {
     fn text_bytes(&self) -> usize {
         let kept = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let recipients: usize = self.recipients.iter().map(String::len).sum();
         recipients
             + match &self.outcome {
-                Outcome::Delivered { reply } | Outcome::Delayed { reply } => kept(reply),
-                Outcome::Bounced { bounce, suppresses: _ } => {
+                ReportedOutcome::Delivered { reply } | ReportedOutcome::Delayed { reply } => kept(reply),
+                ReportedOutcome::Bounced { bounce, suppresses: _ } => {
                     let diagnostic: usize = bounce.diagnostic.iter().map(String::len).sum();
                     bounce.message.len() + bounce.subtype.len() + diagnostic
                 }
-                Outcome::Failed { reason, diagnostic } => reason.len() + kept(diagnostic),
-                Outcome::Complained { feedback_type } => kept(feedback_type),
+                ReportedOutcome::Failed { reason, diagnostic } => reason.len() + kept(diagnostic),
+                ReportedOutcome::Complained { feedback_type } => kept(feedback_type),
             }
     }
 }
 
 /// What may name an email.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reference {
+pub enum EmailLocator {
     /// An address that may be a return path of ours, which proves itself.
     ReturnPath(String),
     /// An id that a relay of ours gives.
@@ -58,9 +58,9 @@ pub enum Reference {
 
 /// Who is meant by a finding that names no recipient of the email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stand {
+pub enum FallbackRecipient {
     /// Nobody.
-    Nobody,
+    None,
     /// The only recipient there is: mail is forwarded under other addresses, and complaints come
     /// without any.
     OnlyRecipient,
@@ -68,18 +68,18 @@ pub enum Stand {
 
 /// What became of one recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct RecipientReport {
     /// Addresses that may name the recipient, the surest first.
     pub recipients: Vec<String>,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: ReportedOutcome,
     /// When, if the report says so.
     pub at_ms: Option<TimestampMs>,
 }
 
 /// What became of a recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ReportedOutcome {
     /// Delivered.
     Delivered {
         /// What was said.

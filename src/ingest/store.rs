@@ -2,10 +2,10 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::context::Context;
-use crate::store::tables::INGESTED;
 use crate::store::{Reads, StoreError, WriteTx};
+use crate::tables::INGESTED;
 
 /// Days for which a repeat is known. Relays give up on a request within three days, and mail servers
 /// on a message within five.
@@ -17,9 +17,9 @@ const LAST: [u8; 32] = [0xff; 32];
 
 /// What a request is known by when it comes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark([u8; 32]);
+pub struct DedupKey([u8; 32]);
 
-impl Mark {
+impl DedupKey {
     /// Returns the mark of a request that has an id.
     pub(super) fn of_id(id: &str) -> Self {
         Self::of(b"id", id.as_bytes())
@@ -39,7 +39,7 @@ impl Mark {
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn put_once(tx: &WriteTx<'_>, mark: Mark, now_ms: TimestampMs) -> Result<bool, StoreError> {
+pub(super) fn insert_dedup_key(tx: &WriteTx<'_>, mark: DedupKey, now_ms: TimestampMs) -> Result<bool, StoreError> {
     let today = day(now_ms);
     for earlier in today.saturating_sub(DAYS - 1)..=today {
         if tx.contains(&INGESTED, &(earlier, mark.0))? {
@@ -79,11 +79,11 @@ mod tests {
     async fn a_repeat_is_known_for_a_week_and_then_forgotten() {
         let (_directory, context) = Context::temporary();
         let day = Duration::from_secs(24 * 3600);
-        let is_first = |mark: Mark| {
+        let is_first = |mark: DedupKey| {
             let now_ms = context.now_ms();
-            context.store.write::<_, StoreError>(move |tx| put_once(tx, mark, now_ms))
+            context.store.write::<_, StoreError>(move |tx| insert_dedup_key(tx, mark, now_ms))
         };
-        let (one, other) = (Mark::of_id("msg_1"), Mark::of_message(b"msg_1"));
+        let (one, other) = (DedupKey::of_id("msg_1"), DedupKey::of_message(b"msg_1"));
 
         assert!(is_first(one).await.unwrap());
         assert!(is_first(other).await.unwrap(), "an id and a message are never the same");

@@ -3,8 +3,8 @@
 //! The other system has given up, so that every verdict is final: what our own delivery would try
 //! again has expired there, or was rejected. Only a recipient that does not exist bounces.
 
-use super::model::{Outcome, kept};
-use crate::delivery::smtp::{Action, BounceKind, EnhancedCode, FailReason, Phase, RefusalClass, Reply, classify};
+use super::model::{ReportedOutcome, kept};
+use crate::delivery::smtp::{Action, BounceKind, EnhancedCode, FailReason, RefusalClass, Reply, SmtpPhase, classify};
 use crate::delivery::smtp::{Verdict, parse_reply};
 use crate::events::{Bounce, BounceType};
 
@@ -23,23 +23,23 @@ pub(super) struct Refusal<'a> {
 
 impl Refusal<'_> {
     /// Returns the outcome for the recipient.
-    pub(super) fn outcome(self) -> Outcome {
+    pub(super) fn outcome(self) -> ReportedOutcome {
         let diagnostic = self.said();
         let Some(reply) = self.reply() else {
-            return Outcome::Failed { reason: FailReason::Rejected.as_str().to_owned(), diagnostic };
+            return ReportedOutcome::Failed { reason: FailReason::Rejected.as_str().to_owned(), diagnostic };
         };
-        let verdict = classify(Phase::Rcpt, &reply, self.host.unwrap_or_default());
+        let verdict = classify(SmtpPhase::Rcpt, &reply, self.host.unwrap_or_default());
         match verdict.action {
             Action::Bounce { suppress } => {
-                Outcome::Bounced { bounce: bounce(&verdict, diagnostic), suppresses: suppress }
+                ReportedOutcome::Bounced { bounce: bounce(&verdict, diagnostic), suppresses: suppress }
             }
-            action => Outcome::Failed { reason: reason(action, &reply).as_str().to_owned(), diagnostic },
+            action => ReportedOutcome::Failed { reason: reason(action, &reply).as_str().to_owned(), diagnostic },
         }
     }
 
     /// Returns the outcome where what was said has a clear meaning.
-    pub(super) fn clear_outcome(self) -> Option<Outcome> {
-        let verdict = classify(Phase::Rcpt, &self.reply()?, self.host.unwrap_or_default());
+    pub(super) fn clear_outcome(self) -> Option<ReportedOutcome> {
+        let verdict = classify(SmtpPhase::Rcpt, &self.reply()?, self.host.unwrap_or_default());
         let is_clear = !matches!(verdict.class, RefusalClass::Unknown | RefusalClass::Temporary);
         is_clear.then(|| self.outcome())
     }
@@ -121,12 +121,12 @@ mod tests {
 
     use super::*;
 
-    fn short(outcome: &Outcome) -> String {
+    fn short(outcome: &ReportedOutcome) -> String {
         match outcome {
-            Outcome::Bounced { bounce, suppresses } => {
+            ReportedOutcome::Bounced { bounce, suppresses } => {
                 format!("{} {} {suppresses}", bounce.bounce_type.as_str(), bounce.subtype)
             }
-            Outcome::Failed { reason, .. } => reason.clone(),
+            ReportedOutcome::Failed { reason, .. } => reason.clone(),
             other => panic!("a refusal is final: {other:?}"),
         }
     }

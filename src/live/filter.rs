@@ -9,15 +9,15 @@ const SHOWN_CHARS_MAX: usize = 64;
 
 /// The types that a watcher sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Filter(EventTypes);
+pub struct TypeFilter(EventTypes);
 
 /// A pattern that no type of event fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilterError {
+pub struct TypeFilterError {
     pattern: String,
 }
 
-impl fmt::Display for FilterError {
+impl fmt::Display for TypeFilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let types: Vec<&str> = EventType::all().map(EventType::as_str).collect();
         write!(
@@ -29,9 +29,9 @@ impl fmt::Display for FilterError {
     }
 }
 
-impl std::error::Error for FilterError {}
+impl std::error::Error for TypeFilterError {}
 
-impl Filter {
+impl TypeFilter {
     /// Returns the filter that lets everything through.
     pub fn everything() -> Self {
         Self(EventType::all().collect())
@@ -41,15 +41,17 @@ impl Filter {
     /// through.
     ///
     /// # Errors
-    /// [`FilterError`] of the first pattern that no type fits.
-    pub fn parse(patterns: &str) -> Result<Self, FilterError> {
+    /// [`TypeFilterError`] of the first pattern that no type fits.
+    pub fn parse(patterns: &str) -> Result<Self, TypeFilterError> {
         let mut types: Vec<EventType> = Vec::new();
         for pattern in patterns.split(',').map(str::trim).filter(|pattern| !pattern.is_empty()) {
             let before = types.len();
             types.extend(EventType::all().filter(|event_type| fits(pattern, event_type.as_str())));
             if types.len() == before {
                 let printable = |c: char| if c.is_control() { ' ' } else { c };
-                return Err(FilterError { pattern: pattern.chars().take(SHOWN_CHARS_MAX).map(printable).collect() });
+                return Err(TypeFilterError {
+                    pattern: pattern.chars().take(SHOWN_CHARS_MAX).map(printable).collect(),
+                });
             }
             // A pattern that is given again and again adds nothing.
             types.sort_unstable();
@@ -59,7 +61,7 @@ impl Filter {
     }
 
     /// Returns whether events of that name are asked for.
-    pub fn lets_through(self, event_type: &str) -> bool {
+    pub fn matches(self, event_type: &str) -> bool {
         EventType::parse(event_type).is_some_and(|event_type| self.0.contains(event_type))
     }
 }
@@ -90,14 +92,14 @@ mod tests {
             ("email.*,email.sent,", "email.sent", true),
             ("email.*", "no such type", false),
         ] {
-            assert_eq!(Filter::parse(patterns).unwrap().lets_through(name), is_let_through, "{patterns} {name}");
+            assert_eq!(TypeFilter::parse(patterns).unwrap().matches(name), is_let_through, "{patterns} {name}");
         }
     }
 
     #[test]
     fn a_pattern_that_no_type_fits_is_refused_with_those_that_there_are() {
         for pattern in ["email", "email*", "e.*", "email.sent,nothing", "EMAIL.SENT", "*.sent", "a\nb"] {
-            let sentence = Filter::parse(pattern).unwrap_err().to_string();
+            let sentence = TypeFilter::parse(pattern).unwrap_err().to_string();
             assert!(sentence.contains("email.delivered"), "{sentence}");
             assert!(!sentence.chars().any(char::is_control), "{sentence}");
         }

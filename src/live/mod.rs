@@ -16,7 +16,7 @@ mod line;
 mod streams;
 mod watch;
 
-pub use filter::{Filter, FilterError};
+pub use filter::{TypeFilter, TypeFilterError};
 pub use line::line;
-pub use streams::{Live, Place, TooManyStreams};
-pub use watch::{Seen, Watch};
+pub use streams::{EventStreams, StreamPermit, TooManyStreams};
+pub use watch::{EventStream, StreamItem};

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::filter::Filter;
-use super::watch::Watch;
-use crate::announcer::Announcer;
-use crate::id::TeamId;
+use super::filter::TypeFilter;
+use super::watch::EventStream;
+use crate::base::id::TeamId;
+use crate::event_bus::EventBus;
 
 /// Streams at once: a browser has one for each open window.
 const STREAMS_MAX: usize = 64;
@@ -20,8 +20,8 @@ const STREAMS_OF_TEAM_MAX: usize = 8;
 
 /// The streams of an instance.
 #[derive(Debug)]
-pub struct Live {
-    announcer: Announcer,
+pub struct EventStreams {
+    announcer: EventBus,
     tasks: TaskTracker,
     stop: CancellationToken,
     open: Arc<Mutex<HashMap<TeamId, usize>>>,
@@ -42,14 +42,14 @@ impl fmt::Display for TooManyStreams {
 
 /// A stream's place among those there may be. Dropping it gives it back.
 #[derive(Debug)]
-pub struct Place {
+pub struct StreamPermit {
     open: Arc<Mutex<HashMap<TeamId, usize>>>,
     team: TeamId,
 }
 
-impl Live {
+impl EventStreams {
     /// Joins the announcer with the tracker that owns the streams' tasks.
-    pub fn new(announcer: Announcer, tasks: TaskTracker) -> Self {
+    pub fn new(announcer: EventBus, tasks: TaskTracker) -> Self {
         Self { announcer, tasks, stop: CancellationToken::new(), open: Arc::default() }
     }
 
@@ -57,7 +57,7 @@ impl Live {
     ///
     /// # Errors
     /// [`TooManyStreams`].
-    pub fn open(&self, team: TeamId, filter: Filter) -> Result<(Place, Watch), TooManyStreams> {
+    pub fn open(&self, team: TeamId, filter: TypeFilter) -> Result<(StreamPermit, EventStream), TooManyStreams> {
         let mut open = lock(&self.open);
         let of_team = open.get(&team).copied().unwrap_or(0);
         if of_team >= STREAMS_OF_TEAM_MAX || open.values().sum::<usize>() >= STREAMS_MAX {
@@ -65,8 +65,8 @@ impl Live {
         }
         open.insert(team, of_team + 1);
         drop(open);
-        let place = Place { open: Arc::clone(&self.open), team };
-        Ok((place, Watch::new(&self.announcer, team, filter)))
+        let place = StreamPermit { open: Arc::clone(&self.open), team };
+        Ok((place, EventStream::new(&self.announcer, team, filter)))
     }
 
     /// Runs what writes a stream, until it ends, its key is revoked or the server stops.
@@ -88,7 +88,7 @@ impl Live {
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         let mut open = lock(&self.open);
         if let Some(of_team) = open.get_mut(&self.team) {
@@ -108,12 +108,12 @@ fn lock(open: &Mutex<HashMap<TeamId, usize>>) -> MutexGuard<'_, HashMap<TeamId, 
 mod tests {
     use super::*;
 
-    fn live() -> Live {
-        Live::new(Announcer::default(), TaskTracker::new())
+    fn live() -> EventStreams {
+        EventStreams::new(EventBus::default(), TaskTracker::new())
     }
 
-    fn open(live: &Live, team: u8) -> Result<(Place, Watch), TooManyStreams> {
-        live.open(TeamId::from_bytes([team; 16]), Filter::everything())
+    fn open(live: &EventStreams, team: u8) -> Result<(StreamPermit, EventStream), TooManyStreams> {
+        live.open(TeamId::from_bytes([team; 16]), TypeFilter::everything())
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
     }
 
     /// Runs a stream that does not end by itself.
-    fn run(live: &Live, revoked: &CancellationToken) {
+    fn run(live: &EventStreams, revoked: &CancellationToken) {
         let (place, _watch) = open(live, 1).unwrap();
         live.run(revoked.clone(), async move {
             let _place = place;

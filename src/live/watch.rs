@@ -7,9 +7,9 @@ use std::pin::pin;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use super::filter::Filter;
-use crate::announcer::{Announcement, Announcer, Heard};
-use crate::id::TeamId;
+use super::filter::TypeFilter;
+use crate::base::id::TeamId;
+use crate::event_bus::{BusMessage, EventBus, PublishedEvent};
 
 /// Events that a watcher keeps while it waits for whoever reads them: as many as may come at once.
 const KEPT_MAX: usize = 1_024;
@@ -20,21 +20,21 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 
 /// What a watcher sees.
 #[derive(Clone, Debug)]
-pub enum Seen {
+pub enum StreamItem {
     /// An event.
-    Event(Announcement),
+    Event(PublishedEvent),
     /// So many events, at most, that it was too slow for, or that an erasure came before.
     Missed(u64),
 }
 
 /// A watcher.
 #[derive(Debug)]
-pub struct Watch {
-    heard: broadcast::Receiver<Heard>,
-    filter: Filter,
+pub struct EventStream {
+    heard: broadcast::Receiver<BusMessage>,
+    filter: TypeFilter,
     /// Events that were missed before those that are kept.
     missed_before: u64,
-    kept: VecDeque<Announcement>,
+    kept: VecDeque<PublishedEvent>,
     /// Bytes of their bodies.
     kept_bytes: usize,
     /// Events that came after those that are kept and found no room; none while nothing is kept.
@@ -43,11 +43,11 @@ pub struct Watch {
     is_over: bool,
 }
 
-impl Watch {
+impl EventStream {
     /// Watches the events of a team from here on.
-    pub fn new(announcer: &Announcer, team: TeamId, filter: Filter) -> Self {
+    pub fn new(announcer: &EventBus, team: TeamId, filter: TypeFilter) -> Self {
         Self {
-            heard: announcer.listen(team),
+            heard: announcer.subscribe(team),
             filter,
             missed_before: 0,
             kept: VecDeque::new(),
@@ -59,12 +59,12 @@ impl Watch {
 
     /// Waits for the next thing to be seen; `None` when there will be nothing any more. Nothing is lost
     /// when the wait is given up.
-    pub async fn next(&mut self) -> Option<Seen> {
+    pub async fn next(&mut self) -> Option<StreamItem> {
         loop {
             // An erasure may have been said since, and what it came after is not shown.
             self.catch_up();
             if self.missed_before > 0 {
-                return Some(Seen::Missed(std::mem::take(&mut self.missed_before)));
+                return Some(StreamItem::Missed(std::mem::take(&mut self.missed_before)));
             }
             if let Some(announcement) = self.kept.pop_front() {
                 self.kept_bytes -= announcement.body.len();
@@ -72,7 +72,7 @@ impl Watch {
                     // What comes from here on is kept behind the gap.
                     self.missed_before = std::mem::take(&mut self.missed_after);
                 }
-                return Some(Seen::Event(announcement));
+                return Some(StreamItem::Event(announcement));
             }
             if self.is_over {
                 return None;
@@ -84,7 +84,7 @@ impl Watch {
 
     /// Waits for `work`, and goes on listening meanwhile: a reader that is slow for a moment misses
     /// nothing, and what an erasure came before is not kept until it reads on.
-    pub async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> T {
+    pub async fn buffer_while<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
             tokio::select! {
@@ -105,26 +105,26 @@ impl Watch {
         }
     }
 
-    fn take(&mut self, heard: Result<Heard, RecvError>) {
+    fn take(&mut self, heard: Result<BusMessage, RecvError>) {
         match heard {
-            Ok(Heard::Event(announcement)) if !self.filter.lets_through(announcement.event_type) => {}
-            Ok(Heard::Event(announcement)) if self.has_room_for(&announcement) => {
+            Ok(BusMessage::Event(announcement)) if !self.filter.matches(announcement.event_type) => {}
+            Ok(BusMessage::Event(announcement)) if self.has_room_for(&announcement) => {
                 self.kept_bytes += announcement.body.len();
                 self.kept.push_back(announcement);
             }
-            Ok(Heard::Event(_)) if self.kept.is_empty() => self.missed_before += 1,
-            Ok(Heard::Event(_)) => self.missed_after += 1,
-            Ok(Heard::Erasure) => self.let_go(),
+            Ok(BusMessage::Event(_)) if self.kept.is_empty() => self.missed_before += 1,
+            Ok(BusMessage::Event(_)) => self.missed_after += 1,
+            Ok(BusMessage::Erasure) => self.drop_buffered(),
             // Whether these were asked for is not known, nor whether an erasure was among them.
             Err(RecvError::Lagged(count)) => {
-                self.let_go();
+                self.drop_buffered();
                 self.missed_before = self.missed_before.saturating_add(count);
             }
             Err(RecvError::Closed) => self.is_over = true,
         }
     }
 
-    fn has_room_for(&self, announcement: &Announcement) -> bool {
+    fn has_room_for(&self, announcement: &PublishedEvent) -> bool {
         let body_bytes = announcement.body.len();
         // What comes after a gap waits behind it.
         self.missed_after == 0
@@ -134,7 +134,7 @@ impl Watch {
     }
 
     /// Has missed all that is kept.
-    fn let_go(&mut self) {
+    fn drop_buffered(&mut self) {
         self.missed_before += std::mem::take(&mut self.missed_after) + self.kept.len() as u64;
         self.kept = VecDeque::new();
         self.kept_bytes = 0;
@@ -144,75 +144,75 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::EventId;
+    use crate::base::id::EventId;
 
     const TEAM: TeamId = TeamId::from_bytes([1; 16]);
     const OTHER: TeamId = TeamId::from_bytes([2; 16]);
 
-    fn announcement(team: TeamId, number: u8, event_type: &'static str) -> Announcement {
-        Announcement { team, id: EventId::from_bytes([number; 16]), event_type, body: "{}".into() }
+    fn announcement(team: TeamId, number: u8, event_type: &'static str) -> PublishedEvent {
+        PublishedEvent { team, id: EventId::from_bytes([number; 16]), event_type, body: "{}".into() }
     }
 
-    fn with_body(number: u8, body_bytes: usize) -> Announcement {
-        Announcement { body: "x".repeat(body_bytes).into(), ..announcement(TEAM, number, "email.sent") }
+    fn with_body(number: u8, body_bytes: usize) -> PublishedEvent {
+        PublishedEvent { body: "x".repeat(body_bytes).into(), ..announcement(TEAM, number, "email.sent") }
     }
 
-    async fn number(watch: &mut Watch) -> u8 {
+    async fn number(watch: &mut EventStream) -> u8 {
         match watch.next().await {
-            Some(Seen::Event(announcement)) => announcement.id.as_bytes()[0],
+            Some(StreamItem::Event(announcement)) => announcement.id.as_bytes()[0],
             seen => panic!("{seen:?}"),
         }
     }
 
     #[tokio::test]
     async fn a_watcher_sees_what_it_asked_for_of_its_own_team_in_order() {
-        let announcer = Announcer::default();
-        let mut watch = Watch::new(&announcer, TEAM, Filter::parse("email.*").unwrap());
+        let announcer = EventBus::default();
+        let mut watch = EventStream::new(&announcer, TEAM, TypeFilter::parse("email.*").unwrap());
 
-        announcer.announce(announcement(TEAM, 1, "email.sent"));
-        announcer.announce(announcement(OTHER, 2, "email.sent"));
-        announcer.announce(announcement(TEAM, 3, "contact.created"));
-        announcer.announce(announcement(TEAM, 4, "email.delivered"));
+        announcer.publish(announcement(TEAM, 1, "email.sent"));
+        announcer.publish(announcement(OTHER, 2, "email.sent"));
+        announcer.publish(announcement(TEAM, 3, "contact.created"));
+        announcer.publish(announcement(TEAM, 4, "email.delivered"));
 
         assert_eq!([number(&mut watch).await, number(&mut watch).await], [1, 4]);
     }
 
     #[tokio::test]
     async fn a_slow_watcher_is_told_how_many_it_missed_and_goes_on() {
-        let announcer = Announcer::default();
-        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        let announcer = EventBus::default();
+        let mut watch = EventStream::new(&announcer, TEAM, TypeFilter::everything());
         let writing = async {
             for _ in 0..KEPT_MAX + 7 {
-                announcer.announce(announcement(TEAM, 1, "email.sent"));
-                announcer.announce(announcement(OTHER, 1, "email.sent"));
+                announcer.publish(announcement(TEAM, 1, "email.sent"));
+                announcer.publish(announcement(OTHER, 1, "email.sent"));
                 // The watcher hears at least one whenever the writer waits.
                 tokio::task::yield_now().await;
                 tokio::task::yield_now().await;
             }
         };
-        watch.meanwhile(writing).await;
+        watch.buffer_while(writing).await;
 
         for _ in 0..KEPT_MAX {
             assert_eq!(number(&mut watch).await, 1);
         }
-        assert!(matches!(watch.next().await, Some(Seen::Missed(7))));
-        announcer.announce(announcement(TEAM, 2, "email.sent"));
+        assert!(matches!(watch.next().await, Some(StreamItem::Missed(7))));
+        announcer.publish(announcement(TEAM, 2, "email.sent"));
         while number(&mut watch).await != 2 {}
     }
 
     #[tokio::test]
     async fn a_gap_ends_while_events_go_on_coming() {
-        let announcer = Announcer::default();
-        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        let announcer = EventBus::default();
+        let mut watch = EventStream::new(&announcer, TEAM, TypeFilter::everything());
         for _ in 0..KEPT_MAX + 7 {
-            announcer.announce(announcement(TEAM, 1, "email.sent"));
+            announcer.publish(announcement(TEAM, 1, "email.sent"));
             watch.catch_up();
         }
 
         let mut missed = Vec::new();
         for _ in 0..2 * KEPT_MAX {
-            announcer.announce(announcement(TEAM, 2, "email.sent"));
-            if let Some(Seen::Missed(count)) = watch.next().await {
+            announcer.publish(announcement(TEAM, 2, "email.sent"));
+            if let Some(StreamItem::Missed(count)) = watch.next().await {
                 missed.push(count);
             }
         }
@@ -223,13 +223,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_watcher_that_did_not_listen_at_all_is_told_so() {
-        let announcer = Announcer::default();
-        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        let announcer = EventBus::default();
+        let mut watch = EventStream::new(&announcer, TEAM, TypeFilter::everything());
         for _ in 0..3_000 {
-            announcer.announce(announcement(TEAM, 1, "email.sent"));
+            announcer.publish(announcement(TEAM, 1, "email.sent"));
         }
 
-        let Some(Seen::Missed(missed)) = watch.next().await else { panic!("the gap comes first") };
+        let Some(StreamItem::Missed(missed)) = watch.next().await else { panic!("the gap comes first") };
 
         assert!(missed >= 1_000, "{missed}");
         assert_eq!(number(&mut watch).await, 1);
@@ -237,40 +237,40 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_beyond_the_bound_is_missed() {
-        let announcer = Announcer::default();
-        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        let announcer = EventBus::default();
+        let mut watch = EventStream::new(&announcer, TEAM, TypeFilter::everything());
 
-        announcer.announce(with_body(1, BODY_BYTES_MAX + 1));
+        announcer.publish(with_body(1, BODY_BYTES_MAX + 1));
 
-        assert!(matches!(watch.next().await, Some(Seen::Missed(1))));
+        assert!(matches!(watch.next().await, Some(StreamItem::Missed(1))));
     }
 
     #[tokio::test]
     async fn bodies_beyond_the_bound_of_all_are_missed_and_room_comes_back() {
-        let announcer = Announcer::default();
-        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        let announcer = EventBus::default();
+        let mut watch = EventStream::new(&announcer, TEAM, TypeFilter::everything());
         let fitting = KEPT_BYTES_MAX / BODY_BYTES_MAX;
 
         for _ in 0..2 {
             for _ in 0..fitting {
-                announcer.announce(with_body(1, BODY_BYTES_MAX));
+                announcer.publish(with_body(1, BODY_BYTES_MAX));
             }
-            announcer.announce(with_body(2, 1));
+            announcer.publish(with_body(2, 1));
             for _ in 0..fitting {
                 assert_eq!(number(&mut watch).await, 1);
             }
-            assert!(matches!(watch.next().await, Some(Seen::Missed(1))));
+            assert!(matches!(watch.next().await, Some(StreamItem::Missed(1))));
         }
         assert_eq!(watch.kept_bytes, 0);
     }
 
     #[tokio::test]
     async fn a_thousand_events_at_once_are_seen_by_whoever_reads_on() {
-        let announcer = Announcer::default();
-        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        let announcer = EventBus::default();
+        let mut watch = EventStream::new(&announcer, TEAM, TypeFilter::everything());
 
         for _ in 0..1_000 {
-            announcer.announce(announcement(TEAM, 1, "contact.created"));
+            announcer.publish(announcement(TEAM, 1, "contact.created"));
         }
 
         for _ in 0..1_000 {
@@ -279,9 +279,9 @@ mod tests {
     }
 
     /// Has the watcher hear what has been said while its reader takes nothing.
-    async fn stall(watch: &mut Watch) {
+    async fn stall(watch: &mut EventStream) {
         watch
-            .meanwhile(async {
+            .buffer_while(async {
                 for _ in 0..8 {
                     tokio::task::yield_now().await;
                 }
@@ -291,64 +291,64 @@ mod tests {
 
     #[tokio::test]
     async fn an_erasure_wakes_a_watcher_to_let_go_of_what_came_before_it() {
-        let announcer = Announcer::default();
-        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        let announcer = EventBus::default();
+        let mut watch = EventStream::new(&announcer, TEAM, TypeFilter::everything());
         for number in 1..=2 {
-            announcer.announce(announcement(TEAM, number, "email.sent"));
+            announcer.publish(announcement(TEAM, number, "email.sent"));
             stall(&mut watch).await;
         }
         assert_eq!(watch.kept.len(), 2);
 
-        announcer.announce_erasure(OTHER);
+        announcer.publish_erasure(OTHER);
         stall(&mut watch).await;
         assert_eq!(watch.kept.len(), 2);
-        announcer.announce_erasure(TEAM);
+        announcer.publish_erasure(TEAM);
         stall(&mut watch).await;
         assert_eq!((watch.kept.len(), watch.kept_bytes), (0, 0));
 
-        announcer.announce(announcement(TEAM, 3, "email.sent"));
-        assert!(matches!(watch.next().await, Some(Seen::Missed(2))));
+        announcer.publish(announcement(TEAM, 3, "email.sent"));
+        assert!(matches!(watch.next().await, Some(StreamItem::Missed(2))));
         assert_eq!(number(&mut watch).await, 3);
     }
 
     #[tokio::test]
     async fn what_came_before_an_erasure_is_not_shown_after_it_to_whoever_was_not_listening() {
-        let announcer = Announcer::default();
-        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        let announcer = EventBus::default();
+        let mut watch = EventStream::new(&announcer, TEAM, TypeFilter::everything());
         for number in 1..=3 {
-            announcer.announce(announcement(TEAM, number, "email.sent"));
+            announcer.publish(announcement(TEAM, number, "email.sent"));
         }
         assert_eq!(number(&mut watch).await, 1);
 
-        announcer.announce_erasure(TEAM);
-        announcer.announce(announcement(TEAM, 4, "email.sent"));
+        announcer.publish_erasure(TEAM);
+        announcer.publish(announcement(TEAM, 4, "email.sent"));
 
-        assert!(matches!(watch.next().await, Some(Seen::Missed(2))));
+        assert!(matches!(watch.next().await, Some(StreamItem::Missed(2))));
         assert_eq!(number(&mut watch).await, 4);
     }
 
     #[tokio::test]
     async fn a_watcher_that_lost_something_lets_go_of_what_it_keeps_for_it_may_have_lost_an_erasure() {
-        let announcer = Announcer::default();
-        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
-        announcer.announce(announcement(TEAM, 1, "email.sent"));
-        announcer.announce(announcement(TEAM, 1, "email.sent"));
+        let announcer = EventBus::default();
+        let mut watch = EventStream::new(&announcer, TEAM, TypeFilter::everything());
+        announcer.publish(announcement(TEAM, 1, "email.sent"));
+        announcer.publish(announcement(TEAM, 1, "email.sent"));
         assert_eq!(number(&mut watch).await, 1);
         assert_eq!(watch.kept.len(), 1);
 
-        announcer.announce_erasure(TEAM);
+        announcer.publish_erasure(TEAM);
         for _ in 0..3_000 {
-            announcer.announce(announcement(TEAM, 2, "email.sent"));
+            announcer.publish(announcement(TEAM, 2, "email.sent"));
         }
 
-        assert!(matches!(watch.next().await, Some(Seen::Missed(missed)) if missed > 1));
+        assert!(matches!(watch.next().await, Some(StreamItem::Missed(missed)) if missed > 1));
         assert_eq!(number(&mut watch).await, 2);
     }
 
     #[tokio::test]
     async fn a_watcher_ends_when_nothing_can_be_announced_any_more() {
-        let announcer = Announcer::default();
-        let mut watch = Watch::new(&announcer, TEAM, Filter::everything());
+        let announcer = EventBus::default();
+        let mut watch = EventStream::new(&announcer, TEAM, TypeFilter::everything());
         drop(announcer);
 
         assert!(watch.next().await.is_none());

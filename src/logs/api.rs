@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 use super::service::Logs;
 use super::store::{Bodies, LogRow};
 use crate::api_keys::Caller;
-use crate::clock::to_iso;
+use crate::base::clock::to_iso;
+use crate::base::id::{LogId, resource};
 use crate::http::{ApiError, ApiResult, List, ListQuery, PathId, State};
-use crate::id::{LogId, resource};
 
 /// A request, in a list.
 #[derive(Serialize, ToSchema)]

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::pending_entries::PendingEntryGuard;
 use super::redact::{BodyCopy, redact_also};
 use super::store::{COPY_BYTES_MAX, LogRow, PreparedLog};
-use super::unwritten::Begun;
-use crate::id::{ApiKeyId, LogId, TeamId};
+use crate::base::id::{ApiKeyId, LogId, TeamId};
 use crate::store::Keyring;
 
 /// Bytes of a body that may wait in memory as it came. Of a larger one the copy is made at once.
@@ -46,7 +46,7 @@ impl LoggedBody {
 }
 
 /// What is known of a request when it has been answered.
-pub struct Answered<'a> {
+pub struct LoggedRequest<'a> {
     /// The request's id.
     pub id: LogId,
     /// Whose key it came with.
@@ -79,12 +79,12 @@ pub(super) struct Entry {
     request_body: Option<LoggedBody>,
     response_body: Option<LoggedBody>,
     response_secrets: &'static [&'static str],
-    begun: Begun,
+    begun: PendingEntryGuard,
 }
 
 impl Entry {
-    pub(super) fn new(begun: Begun, answered: Answered<'_>) -> Self {
-        let Answered {
+    pub(super) fn new(begun: PendingEntryGuard, answered: LoggedRequest<'_>) -> Self {
+        let LoggedRequest {
             id,
             team,
             key,
@@ -118,7 +118,7 @@ impl Entry {
 
     /// Makes the copies of the bodies and encodes what is written. It takes microseconds, and more
     /// for large bodies: it belongs on a thread that may block.
-    pub(super) fn prepare(self, keyring: &Keyring) -> (PreparedLog, Begun) {
+    pub(super) fn prepare(self, keyring: &Keyring) -> (PreparedLog, PendingEntryGuard) {
         let Self { id, team, row, request_body, response_body, response_secrets, begun } = self;
         let request = request_body.and_then(|body| body.into_json(&[]));
         let response = response_body.and_then(|body| body.into_json(response_secrets));

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::store::{self, Bodies, LogRow};
-use crate::address::AddressSet;
-use crate::id::{Id, LogId, TeamId};
-use crate::store::tables::REQUEST_LOGS;
+use crate::base::address::AddressSet;
+use crate::base::id::{Id, LogId, TeamId};
 use crate::store::{Keyring, NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::REQUEST_LOGS;
 
 /// Returns the newest request of the team.
 ///
@@ -99,7 +99,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::address::EmailAddress;
+    use crate::base::address::EmailAddress;
 
     fn set() -> AddressSet {
         let parse = |text| EmailAddress::parse(text).unwrap();

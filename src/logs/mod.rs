@@ -6,7 +6,7 @@
 //! A row's id is its request's, which the answer carries as `x-request-id`, and tells when it began.
 //!
 //! Reading order: `redact.rs` (the copy of a body that may be kept; pure), `entry.rs` (a request that
-//! was answered), `store.rs` (the rows, and the sealed copies), `queue.rs` (what waits), `unwritten.rs`
+//! was answered), `store.rs` (the rows, and the sealed copies), `queue.rs` (what waits), `pending_entries.rs`
 //! (which requests have not reached the store), `recorder.rs` (handing over and writing), `service.rs`
 //! (lists and one entry), `retention.rs`, `erase.rs`, `api.rs` (endpoints).
 //!
@@ -18,21 +18,21 @@ pub mod api;
 
 mod entry;
 mod erase;
+mod pending_entries;
 mod queue;
 mod recorder;
 mod redact;
 mod retention;
 mod service;
 mod store;
-mod unwritten;
 
-pub use entry::{Answered, HELD_BYTES_MAX, LoggedBody};
+pub use entry::{HELD_BYTES_MAX, LoggedBody, LoggedRequest};
 pub(crate) use erase::{newest, page_that_mentions, remove};
+pub(crate) use pending_entries::Barrier;
+pub use pending_entries::{PendingEntries, PendingEntryGuard};
 pub use recorder::{Recording, RequestLog};
 pub(crate) use redact::is_secret_field;
 pub use redact::{BodyCopy, redact};
 pub use retention::purge;
 pub use service::Logs;
 pub use store::{COPY_BYTES_MAX, LogRow};
-pub(crate) use unwritten::Barrier;
-pub use unwritten::{Begun, Unwritten};

@@ -1,10 +1,10 @@
 //! How long requests stay in the log.
 
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{Id, LogId, TeamId};
 use crate::context::Context;
-use crate::id::{Id, LogId, TeamId};
-use crate::store::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
 use crate::store::{StoreError, WriteTx};
+use crate::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
 use crate::teams;
 
 /// Rows removed in one transaction.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::recorder::RequestLog;
 use super::store::{self, Bodies, LogRow};
+use crate::base::id::{LogId, TeamId};
 use crate::context::Context;
-use crate::id::{LogId, TeamId};
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::tables::REQUEST_LOGS;
 use crate::store::{Reads as _, StoreError};
+use crate::tables::REQUEST_LOGS;
 
 /// The request logs of the teams.
 pub struct Logs {

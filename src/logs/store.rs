@@ -4,9 +4,9 @@ use std::cell::RefCell;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{ApiKeyId, LogId, TeamId};
-use crate::store::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
+use crate::base::id::{ApiKeyId, LogId, TeamId};
 use crate::store::{Blob, Encoded, Keyring, Reads, Row, StoreError, WriteTx};
+use crate::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
 
 /// Bytes of a copy of one body.
 pub const COPY_BYTES_MAX: usize = 16 << 10;
@@ -107,12 +107,12 @@ pub(super) fn delete(tx: &WriteTx<'_>, team: TeamId, id: LogId) -> Result<(), St
 
 fn seal(keyring: &Keyring, id: LogId, bodies: &Bodies) -> Vec<u8> {
     let plain = rmp_serde::to_vec_named(bodies).expect("texts write into memory");
-    keyring.seal(&place(id), &pack(&plain))
+    keyring.seal(&associated_data(id), &pack(&plain))
 }
 
 fn open(keyring: &Keyring, id: LogId, sealed: &[u8]) -> Result<Bodies, StoreError> {
     let corrupt = || StoreError::Corrupt(format!("the copies of request {id} do not read"));
-    let packed = keyring.open_sealed(&place(id), sealed)?;
+    let packed = keyring.open_sealed(&associated_data(id), sealed)?;
     let plain = unpack(&packed).ok_or_else(corrupt)?;
     rmp_serde::from_slice(&plain).map_err(|_| corrupt())
 }
@@ -141,7 +141,7 @@ fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-fn place(id: LogId) -> [u8; 17] {
+fn associated_data(id: LogId) -> [u8; 17] {
     let mut place = [b'l'; 17];
     place[1..].copy_from_slice(id.as_bytes());
     place
@@ -150,8 +150,8 @@ fn place(id: LogId) -> [u8; 17] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::id::Id;
     use crate::context::Context;
-    use crate::id::Id;
 
     #[test]
     fn copies_open_as_they_were_sealed_and_nowhere_else() {

@@ -5,7 +5,7 @@ use super::header::{
     Folder, refuse_controls, write_addresses, write_custom, write_date, write_message_id, write_parameter, write_text,
 };
 use super::media_type;
-use super::message::{Attachment, ComposeError, Field, Message};
+use super::message::{ComposeError, Field, Message, MimeAttachment};
 use super::text::text_from_html;
 
 /// A word of a subject that is longer is carried as encoded words, which fold.
@@ -124,7 +124,7 @@ fn write_leaf(out: &mut Vec<u8>, essence: &str, text: &str) {
     write_quoted_printable(out, text);
 }
 
-fn write_attachment(out: &mut Vec<u8>, attachment: &Attachment<'_>) -> Result<(), ComposeError> {
+fn write_attachment(out: &mut Vec<u8>, attachment: &MimeAttachment<'_>) -> Result<(), ComposeError> {
     let filename = attachment.filename.filter(|name| !name.is_empty());
     if let Some(filename) = filename {
         refuse_controls(filename, Field::Filename)?;

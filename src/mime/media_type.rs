@@ -1,7 +1,7 @@
 //! The content types of attachments: what the sender says, as far as it can be repeated.
 
 use super::header::is_token;
-use super::message::Attachment;
+use super::message::MimeAttachment;
 
 const OCTET_STREAM: &str = "application/octet-stream";
 
@@ -61,7 +61,7 @@ pub(super) struct MediaType<'a> {
 }
 
 /// Returns the type to declare for an attachment.
-pub(super) fn of_attachment<'a>(attachment: &Attachment<'a>) -> MediaType<'a> {
+pub(super) fn of_attachment<'a>(attachment: &MimeAttachment<'a>) -> MediaType<'a> {
     match attachment.content_type {
         Some(stated) => parse(stated).unwrap_or_else(|| plain(OCTET_STREAM)),
         None => plain(by_extension(attachment.filename.unwrap_or_default())),
@@ -142,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn of(filename: Option<&str>, content_type: Option<&str>) -> String {
-        let attachment = Attachment { filename, content_type, content: b"" };
+        let attachment = MimeAttachment { filename, content_type, content: b"" };
         let media_type = of_attachment(&attachment);
         let parameters: String =
             media_type.parameters.iter().map(|(attribute, value)| format!(";{attribute}={value}")).collect();

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A mailbox: `Name <address>`, or the address alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Party<'a> {
+pub struct MimeMailbox<'a> {
     /// The display name as a person reads it, neither quoted nor encoded.
     pub name: Option<&'a str>,
     /// `local@domain`, the domain as A-labels.
@@ -13,7 +13,7 @@ pub struct Party<'a> {
 
 /// A file that travels with the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attachment<'a> {
+pub struct MimeAttachment<'a> {
     pub filename: Option<&'a str>,
     /// What the sender says it is; guessed from the filename when absent.
     pub content_type: Option<&'a str>,
@@ -27,10 +27,10 @@ pub struct Attachment<'a> {
 /// are resolved before.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'a> {
-    pub from: Party<'a>,
-    pub to: &'a [Party<'a>],
-    pub cc: &'a [Party<'a>],
-    pub reply_to: &'a [Party<'a>],
+    pub from: MimeMailbox<'a>,
+    pub to: &'a [MimeMailbox<'a>],
+    pub cc: &'a [MimeMailbox<'a>],
+    pub reply_to: &'a [MimeMailbox<'a>],
     pub subject: &'a str,
     /// Milliseconds since 1970, the `Date` of the message.
     pub date_ms: i64,
@@ -42,7 +42,7 @@ pub struct Message<'a> {
     /// the text part, as the compatible API defines it.
     pub text: Option<&'a str>,
     pub html: Option<&'a str>,
-    pub attachments: &'a [Attachment<'a>],
+    pub attachments: &'a [MimeAttachment<'a>],
 }
 
 impl Message<'_> {

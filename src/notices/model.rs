@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::TimestampMs;
-use crate::id::WebhookId;
+use crate::base::clock::TimestampMs;
+use crate::base::id::WebhookId;
 
 /// Something that the owners of a team should know. On disk as it is here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::Notice;
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::TeamId;
 use crate::context::Context;
-use crate::id::TeamId;
-use crate::store::tables::NOTICES;
 use crate::store::{Row, StoreError, WriteTx};
+use crate::tables::NOTICES;
 
 /// A notice on disk, until the owners have been told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,9 +23,9 @@ impl Row for NoticeRow {}
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn tell(tx: &WriteTx<'_>, context: &Context, team: TeamId, notice: &Notice) -> Result<(), StoreError> {
+pub fn record(tx: &WriteTx<'_>, context: &Context, team: TeamId, notice: &Notice) -> Result<(), StoreError> {
     tx.put(&NOTICES, &(team, context.id()), &NoticeRow { at_ms: context.now_ms(), notice: notice.clone() })?;
-    let announcer = context.announcer.clone();
-    tx.after_commit(move || announcer.ring_notices());
+    let announcer = context.event_bus.clone();
+    tx.after_commit(move || announcer.notify_notices());
     Ok(())
 }

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
-use super::told::Told;
-use super::worker::{NOTICES_MAX, NoticeWorker, TROUBLES_MAX, Trouble};
-use super::{Notice, tell};
-use crate::address::{EmailAddress, Mailbox};
+use super::result::NotifyResult;
+use super::worker::{FAILURES_MAX, NOTICES_MAX, NoticeWorker, RetryState};
+use super::{Notice, record};
+use crate::base::address::{EmailAddress, Mailbox};
+use crate::base::id::{Id, TeamId};
 use crate::context::Context;
-use crate::delivery::QueueBell;
+use crate::delivery::QueueNotifier;
 use crate::domains::SenderDomainRow;
 use crate::emails::{Emails, Idempotency};
-use crate::id::{Id, TeamId};
-use crate::preferences::{LinkSettings, Links, Reach};
-use crate::store::tables::{EMAILS, NOTICES, SENDER_DOMAINS, USERS};
+use crate::preferences::{LinkAudience, LinkSettings, Links};
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx, name_hash};
-use crate::suppressions::{self, Cause, Origin};
+use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::tables::{EMAILS, NOTICES, SENDER_DOMAINS, USERS};
 use crate::teams;
 use crate::users::{self, Role, User, UserRow};
 
@@ -70,9 +70,9 @@ impl Place {
     async fn worker(&self, from: Option<&str>) -> NoticeWorker {
         let idempotency = Arc::new(Idempotency::new(self.context.clone()));
         idempotency.load().await.unwrap();
-        let settings = LinkSettings { public_url: "http://localhost".into(), reach: Reach::Captured };
+        let settings = LinkSettings { public_url: "http://localhost".into(), reach: LinkAudience::Captured };
         let links = Links::new(self.context.keyring.clone(), settings);
-        let (bell, tasks) = (QueueBell::default(), TaskTracker::new());
+        let (bell, tasks) = (QueueNotifier::default(), TaskTracker::new());
         let emails = Emails::new(self.context.clone(), bell, idempotency, tasks, links);
         let from = from.map(|from| Mailbox::parse(from).unwrap());
         NoticeWorker::new(self.context.clone(), Arc::new(emails), from)
@@ -86,7 +86,7 @@ impl Place {
         let context = self.context.clone();
         let endpoint = "https://hooks.example/mail".to_owned();
         let notice = Notice::WebhookDisabled { webhook: Id::MIN, endpoint };
-        let write = move |tx: &WriteTx<'_>| (0..times).try_for_each(|_| tell(tx, &context, team, &notice));
+        let write = move |tx: &WriteTx<'_>| (0..times).try_for_each(|_| record(tx, &context, team, &notice));
         self.context.store.write::<_, StoreError>(write).await.unwrap();
     }
 
@@ -130,10 +130,10 @@ async fn every_owner_is_told_once_even_if_the_process_ends_before_the_row_goes()
 
     let first = place.worker(FROM).await;
     let (key, row) = first.due(None).await.unwrap().remove(0);
-    let told = first.tell_owners(key, row.as_ref().unwrap()).await.unwrap();
-    assert_eq!(told, Told::Owners { told: 2, passed_over: 0 });
+    let told = first.notify_owners(key, row.as_ref().unwrap()).await.unwrap();
+    assert_eq!(told, NotifyResult::Owners { told: 2, suppressed: 0 });
     assert_eq!(place.waiting(), 1);
-    place.worker(FROM).await.look().await.unwrap();
+    place.worker(FROM).await.process_due().await.unwrap();
 
     assert_eq!(place.recipients(), ["one@owners.example", "two@owners.example"]);
     assert_eq!(place.waiting(), 0);
@@ -149,11 +149,11 @@ async fn an_owner_who_cannot_be_told_costs_the_others_nothing() {
     place.happen().await;
     let worker = place.worker(FROM).await;
 
-    worker.look().await.unwrap();
+    worker.process_due().await.unwrap();
     for hours in [25, 140] {
         place.pass(hours * HOUR).await;
-        worker.look().await.unwrap();
-        place.worker(FROM).await.look().await.unwrap();
+        worker.process_due().await.unwrap();
+        place.worker(FROM).await.process_due().await.unwrap();
     }
 
     assert_eq!(place.recipients(), ["five@owners.example", "one@owners.example", "two@owners.example"]);
@@ -166,11 +166,11 @@ async fn nobody_is_told_again_when_another_team_becomes_the_sender() {
     place.happen().await;
     let first = place.worker(FROM).await;
     let (key, row) = first.due(None).await.unwrap().remove(0);
-    first.tell_owners(key, row.as_ref().unwrap()).await.unwrap();
+    first.notify_owners(key, row.as_ref().unwrap()).await.unwrap();
 
     place.verify(place.older, "example.com").await;
-    first.look().await.unwrap();
-    place.worker(FROM).await.look().await.unwrap();
+    first.process_due().await.unwrap();
+    place.worker(FROM).await.process_due().await.unwrap();
 
     assert_eq!(place.recipients(), ["one@owners.example", "two@owners.example"]);
     assert_eq!(place.waiting(), 0);
@@ -183,7 +183,7 @@ async fn what_is_older_than_a_week_is_not_told() {
         place.happen().await;
 
         place.pass(hours * HOUR).await;
-        place.worker(FROM).await.look().await.unwrap();
+        place.worker(FROM).await.process_due().await.unwrap();
 
         assert_eq!(place.recipients().len(), told, "after {hours} hours");
         assert_eq!(place.waiting(), 0, "after {hours} hours");
@@ -195,12 +195,12 @@ async fn a_suppressed_owner_is_passed_over() {
     let place = Place::new().await;
     let (team, context) = (place.team, place.context.clone());
     let address = EmailAddress::parse("one@owners.example").unwrap();
-    let cause = Cause::listed(Origin::Manual, crate::events::Source::Api);
+    let cause = SuppressionCause::listed(Origin::Manual, crate::events::ChangeSource::Api);
     let suppress = move |tx: &WriteTx<'_>| suppressions::add(tx, &context, team, &address, cause).map(drop);
     place.context.store.write::<_, StoreError>(suppress).await.unwrap();
     place.happen().await;
 
-    place.worker(Some("notices@example.com")).await.look().await.unwrap();
+    place.worker(Some("notices@example.com")).await.process_due().await.unwrap();
 
     assert_eq!(place.recipients(), ["two@owners.example"]);
     assert_eq!(place.waiting(), 0);
@@ -211,7 +211,7 @@ async fn without_a_sender_the_log_alone_has_a_notice() {
     let place = Place::new().await;
     place.happen().await;
 
-    place.worker(None).await.look().await.unwrap();
+    place.worker(None).await.process_due().await.unwrap();
 
     assert_eq!(place.waiting(), 0);
     assert_eq!(place.recipients(), [""; 0]);
@@ -224,13 +224,13 @@ async fn a_notice_waits_for_its_senders_domain() {
     place.happen().await;
     let worker = place.worker(Some("notices@other.example")).await;
 
-    worker.look().await.unwrap();
+    worker.process_due().await.unwrap();
     assert_eq!((place.waiting(), place.recipients().len()), (1, 0));
     assert!(worker.due(None).await.unwrap().is_empty(), "it rests between two tries");
 
     place.verify(place.older, "other.example").await;
     place.pass(HOUR).await;
-    worker.look().await.unwrap();
+    worker.process_due().await.unwrap();
     assert_eq!((place.waiting(), place.recipients().len()), (0, 2));
 }
 
@@ -242,16 +242,16 @@ async fn a_notice_that_cannot_be_told_waits_longer_each_time_and_goes_after_a_we
     let worker = place.worker(FROM).await;
     let mut tries = 0;
 
-    worker.look().await.unwrap();
+    worker.process_due().await.unwrap();
     while place.waiting() > 0 {
         assert!(worker.due(None).await.unwrap().is_empty(), "it waits");
         tries += 1;
         place.pass(4 * HOUR).await;
-        worker.look().await.unwrap();
+        worker.process_due().await.unwrap();
     }
 
     assert_eq!(tries, 7 * 6 + 1, "one every four hours, until more than a week has gone by");
-    assert!(worker.troubles().is_empty());
+    assert!(worker.failures().is_empty());
 }
 
 // As many failures are remembered as there is room for. A hundred more stood before everything else, and were tried
@@ -263,10 +263,10 @@ async fn a_look_ends_and_comes_to_every_notice_even_when_no_more_of_them_can_res
     place.happen_to(place.older, NOTICES_MAX).await;
     place.happen().await;
     let worker = place.worker(FROM).await;
-    let rests = Trouble { failures: 1, due_ms: i64::MAX };
-    worker.troubles().extend((0..TROUBLES_MAX).map(|_| (place.context.id(), rests)));
+    let rests = RetryState { failures: 1, due_ms: i64::MAX };
+    worker.failures().extend((0..FAILURES_MAX).map(|_| (place.context.id(), rests)));
 
-    let looked = tokio::time::timeout(Duration::from_secs(60), worker.look()).await;
+    let looked = tokio::time::timeout(Duration::from_secs(60), worker.process_due()).await;
 
     looked.expect("it ends").unwrap();
     assert_eq!(place.recipients(), ["one@owners.example", "two@owners.example"]);

@@ -7,17 +7,17 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::letter::{self, Letter};
+use super::email_text::{self, NoticeEmail};
+use super::result::{NotifyError, NotifyResult};
 use super::store::NoticeRow;
-use super::told::{TellError, Told};
-use crate::address::{DomainName, Mailbox};
-use crate::clock::{DAY_MS, TimestampMs};
+use crate::base::address::{DomainName, Mailbox};
+use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::{Id, NoticeId, TeamId};
 use crate::context::Context;
 use crate::emails::headers::CustomHeaders;
 use crate::emails::{Emails, IdempotentRequest, Recipient, RecipientKind, SendEmail, SendError, Sender};
-use crate::id::{Id, NoticeId, TeamId};
-use crate::store::tables::NOTICES;
 use crate::store::{NEXT, Order, Reads, StoreError};
+use crate::tables::NOTICES;
 use crate::users::User;
 use crate::{domains, teams, users};
 
@@ -26,13 +26,13 @@ pub(super) const NOTICES_MAX: usize = 100;
 /// Owners of a team who are told.
 const OWNERS_MAX: usize = 20;
 /// How long a notice is worth telling.
-const WORTH_MS: i64 = 7 * DAY_MS;
+const NOTICE_TTL_MS: i64 = 7 * DAY_MS;
 /// How long it is remembered who has been written to: longer than a notice is tried.
-const KEY_LIFETIME_MS: i64 = WORTH_MS + DAY_MS;
+const KEY_LIFETIME_MS: i64 = NOTICE_TTL_MS + DAY_MS;
 /// How long a notice that could not be told waits before it is tried again; the last one repeats.
 const WAITS_MS: [i64; 5] = [60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000, 4 * 60 * 60_000];
 /// Notices whose failures are remembered; one beyond them is tried once in every look.
-pub(super) const TROUBLES_MAX: usize = 10_000;
+pub(super) const FAILURES_MAX: usize = 10_000;
 
 type Key = (TeamId, NoticeId);
 /// A notice as it was found: a row that does not read is one that cannot be told.
@@ -40,7 +40,7 @@ type Found = (Key, Result<NoticeRow, StoreError>);
 
 /// A notice that could not be told.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trouble {
+pub(super) struct RetryState {
     pub(super) failures: usize,
     pub(super) due_ms: TimestampMs,
 }
@@ -56,7 +56,7 @@ pub struct NoticeWorker {
     context: Context,
     emails: Arc<Emails>,
     from: Option<Mailbox>,
-    troubles: Mutex<HashMap<NoticeId, Trouble>>,
+    troubles: Mutex<HashMap<NoticeId, RetryState>>,
 }
 
 impl NoticeWorker {
@@ -74,7 +74,7 @@ impl NoticeWorker {
         loop {
             let looked = tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                looked = self.look() => looked,
+                looked = self.process_due() => looked,
             };
             match looked {
                 Ok(()) => {}
@@ -83,14 +83,14 @@ impl NoticeWorker {
             }
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                () = self.context.announcer.notices_rung() => {}
+                () = self.context.event_bus.notices_notified() => {}
                 () = tokio::time::sleep(period) => {}
             }
         }
     }
 
     /// Takes up each notice that is due once, the oldest first.
-    pub(super) async fn look(&self) -> Result<(), StoreError> {
+    pub(super) async fn process_due(&self) -> Result<(), StoreError> {
         let mut after = None;
         loop {
             let due = self.due(after).await?;
@@ -98,7 +98,7 @@ impl NoticeWorker {
             // One that neither goes nor rests must not come up again in this look, which would never end.
             after = due.last().map(|((_, id), _)| *id);
             for found in due {
-                self.take_up(found).await?;
+                self.process(found).await?;
             }
             if is_last {
                 return Ok(());
@@ -107,19 +107,19 @@ impl NoticeWorker {
     }
 
     /// Tells one notice and removes it, or has it wait. It may be told again: no email is sent twice.
-    async fn take_up(&self, (key, row): Found) -> Result<(), StoreError> {
+    async fn process(&self, (key, row): Found) -> Result<(), StoreError> {
         let (team, id) = key;
         let what = match &row {
-            Ok(row) => letter::sentence(&row.notice, row.at_ms),
+            Ok(row) => email_text::sentence(&row.notice, row.at_ms),
             Err(_) => "there is a notice to owners".to_owned(),
         };
-        if self.context.now_ms() - id.created_ms() > WORTH_MS {
+        if self.context.now_ms() - id.created_ms() > NOTICE_TTL_MS {
             warn!(team.id = %team, notice.id = %id, "{what}; after a week, owners are not told of it any more");
             return self.remove(key).await;
         }
         let told = match row {
-            Ok(row) => self.tell_owners(key, &row).await,
-            Err(error) => Err(TellError::Row(error)),
+            Ok(row) => self.notify_owners(key, &row).await,
+            Err(error) => Err(NotifyError::Row(error)),
         };
         match told {
             Ok(told) => {
@@ -128,7 +128,7 @@ impl NoticeWorker {
             }
             Err(error) if error.is_closed() => Err(StoreError::Closed),
             Err(error) => {
-                let minutes = self.put_off(id) / 60_000;
+                let minutes = self.schedule_retry(id) / 60_000;
                 warn!(
                     team.id = %team, notice.id = %id,
                     "{what}; not every owner could be told by email, which is tried again in {minutes} min: {error}"
@@ -141,9 +141,9 @@ impl NoticeWorker {
     /// Writes to every owner who can be written to.
     ///
     /// # Errors
-    /// The first [`TellError`]; the owners behind it have been written to all the same.
-    pub(super) async fn tell_owners(&self, key: Key, row: &NoticeRow) -> Result<Told, TellError> {
-        let Some(from) = self.from.clone() else { return Ok(Told::NoSender) };
+    /// The first [`NotifyError`]; the owners behind it have been written to all the same.
+    pub(super) async fn notify_owners(&self, key: Key, row: &NoticeRow) -> Result<NotifyResult, NotifyError> {
+        let Some(from) = self.from.clone() else { return Ok(NotifyResult::NoSender) };
         let domain = from.address().domain().clone();
         let looked_up = domain.clone();
         let (team, _) = key;
@@ -152,22 +152,22 @@ impl NoticeWorker {
             let name = teams::find(tx, team)?.map(|team| team.name).unwrap_or_default();
             Ok(Some((sender, name, users::owners(tx, team, OWNERS_MAX)?)))
         });
-        let Some((sender, name, owners)) = found.await.map_err(TellError::Store)? else {
-            return Err(TellError::NoDomain(domain));
+        let Some((sender, name, owners)) = found.await.map_err(NotifyError::Store)? else {
+            return Err(NotifyError::NoDomain(domain));
         };
-        let letter = letter::letter(&row.notice, row.at_ms, &name);
+        let letter = email_text::compose(&row.notice, row.at_ms, &name);
         let sender = SystemSender { from, team: sender };
         let (mut told, mut passed_over, mut failed) = (0, 0, None);
         for owner in owners {
             match self.write_to(&sender, key, &owner, letter.clone()).await {
                 Ok(()) => told += 1,
-                Err(TellError::Send(SendError::AllRecipientsSuppressed)) => passed_over += 1,
+                Err(NotifyError::Send(SendError::AllRecipientsSuppressed)) => passed_over += 1,
                 Err(error) if error.is_closed() => return Err(error),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
         match failed {
-            None => Ok(Told::Owners { told, passed_over }),
+            None => Ok(NotifyResult::Owners { told, suppressed: passed_over }),
             Some(error) => Err(error),
         }
     }
@@ -177,14 +177,14 @@ impl NoticeWorker {
         sender: &SystemSender,
         (team, notice): Key,
         owner: &User,
-        letter: Letter,
-    ) -> Result<(), TellError> {
-        let Letter { subject, text } = letter;
+        letter: NoticeEmail,
+    ) -> Result<(), NotifyError> {
+        let NoticeEmail { subject, text } = letter;
         let email = SendEmail {
             from: sender.from.clone(),
             recipients: vec![Recipient {
                 kind: RecipientKind::To,
-                mailbox: Mailbox::parse(&owner.email).map_err(TellError::Owner)?,
+                mailbox: Mailbox::parse(&owner.email).map_err(NotifyError::Owner)?,
             }],
             reply_to: Vec::new(),
             subject,
@@ -199,14 +199,14 @@ impl NoticeWorker {
         // The same notice to the same owner is the same request, even if its words or its sender have changed since.
         let request = IdempotentRequest::of_instance(team, &format!("notice/{notice}/{}", owner.id), KEY_LIFETIME_MS);
         let by = Sender { team: sender.team, key: None, domain: None };
-        self.emails.send(by, email, Some(request)).await.map(drop).map_err(TellError::Send)
+        self.emails.send(by, email, Some(request)).await.map(drop).map_err(NotifyError::Send)
     }
 
     /// Returns the oldest notices of all teams that are due, of those younger than `after`.
     pub(super) async fn due(&self, after: Option<NoticeId>) -> Result<Vec<Found>, StoreError> {
         let now_ms = self.context.now_ms();
         let resting: HashMap<NoticeId, TimestampMs> =
-            self.troubles().iter().map(|(id, trouble)| (*id, trouble.due_ms)).collect();
+            self.failures().iter().map(|(id, trouble)| (*id, trouble.due_ms)).collect();
         self.context
             .store
             .read(move |tx| {
@@ -228,13 +228,13 @@ impl NoticeWorker {
     }
 
     /// Has a notice wait until it is tried again; returns for how long, in milliseconds.
-    fn put_off(&self, id: NoticeId) -> i64 {
+    fn schedule_retry(&self, id: NoticeId) -> i64 {
         let now_ms = self.context.now_ms();
-        let mut troubles = self.troubles();
+        let mut troubles = self.failures();
         let failures = troubles.get(&id).map_or(0, |trouble| trouble.failures);
         let wait_ms = WAITS_MS[failures.min(WAITS_MS.len() - 1)];
-        if troubles.len() < TROUBLES_MAX || troubles.contains_key(&id) {
-            troubles.insert(id, Trouble { failures: failures + 1, due_ms: now_ms + wait_ms });
+        if troubles.len() < FAILURES_MAX || troubles.contains_key(&id) {
+            troubles.insert(id, RetryState { failures: failures + 1, due_ms: now_ms + wait_ms });
         }
         wait_ms
     }
@@ -242,11 +242,11 @@ impl NoticeWorker {
     async fn remove(&self, key: Key) -> Result<(), StoreError> {
         self.context.store.write_bulk::<_, StoreError>(move |tx| tx.delete(&NOTICES, &key).map(drop)).await?;
         let (_, id) = key;
-        self.troubles().remove(&id);
+        self.failures().remove(&id);
         Ok(())
     }
 
-    pub(super) fn troubles(&self) -> MutexGuard<'_, HashMap<NoticeId, Trouble>> {
+    pub(super) fn failures(&self) -> MutexGuard<'_, HashMap<NoticeId, RetryState>> {
         self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -17,7 +17,7 @@ const STYLE: &str = include_str!("../../assets/preferences/page.css");
 
 /// A page with what a browser may do with it.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct HtmlPage {
     pub(super) html: String,
     /// The `Content-Security-Policy`.
     pub(super) policy: String,
@@ -26,16 +26,16 @@ pub(super) struct Page {
 }
 
 /// Returns the page of every link that leads nowhere, whatever the reason.
-pub(super) fn unknown(strings: &'static Strings) -> Page {
+pub(super) fn unknown(strings: &'static Strings) -> HtmlPage {
     plain(strings, strings.unknown, &[strings.unknown_why, strings.unknown_next])
 }
 
 /// Returns the page of a failure on our side.
-pub(super) fn failed(strings: &'static Strings) -> Page {
+pub(super) fn failed(strings: &'static Strings) -> HtmlPage {
     plain(strings, strings.failed, &[strings.failed_next])
 }
 
-fn plain(strings: &'static Strings, title: &str, sentences: &[&str]) -> Page {
+fn plain(strings: &'static Strings, title: &str, sentences: &[&str]) -> HtmlPage {
     let mut main = format!("<h1>{}</h1>\n", escape_html(title));
     for sentence in sentences {
         let _ = writeln!(main, "<p>{}</p>", escape_html(sentence));
@@ -44,7 +44,13 @@ fn plain(strings: &'static Strings, title: &str, sentences: &[&str]) -> Page {
 }
 
 /// Returns a page of that title; `main` is html, title and brand are text.
-pub(super) fn document(strings: &'static Strings, title: &str, brand: Option<&str>, theme: &Theme, main: &str) -> Page {
+pub(super) fn document(
+    strings: &'static Strings,
+    title: &str,
+    brand: Option<&str>,
+    theme: &Theme,
+    main: &str,
+) -> HtmlPage {
     let style = theme.style() + STYLE;
     let (title, header) = match brand {
         None => (escape_html(title).into_owned(), String::new()),
@@ -64,7 +70,7 @@ pub(super) fn document(strings: &'static Strings, title: &str, brand: Option<&st
         language = strings.tag,
         direction = strings.direction.as_str(),
     );
-    Page { html, policy: policy(&style, theme), language: strings.tag }
+    HtmlPage { html, policy: policy(&style, theme), language: strings.tag }
 }
 
 /// Returns what the browser may do with a page: show it with its style, and post its forms back. A
@@ -90,7 +96,7 @@ mod tests {
         for (theme, form_action) in
             [(Theme::default(), "'self'"), (Theme { redirect, ..Theme::default() }, "'self' https://example.com:8443")]
         {
-            let Page { html, policy, .. } = document(&ENGLISH, "Title", Some("Acme"), &theme, "<h1>Title</h1>\n");
+            let HtmlPage { html, policy, .. } = document(&ENGLISH, "Title", Some("Acme"), &theme, "<h1>Title</h1>\n");
             let (_, style) = html.split_once("<style>").unwrap();
             let (style, _) = style.split_once("</style>").unwrap();
 

@@ -1,6 +1,6 @@
 //! What a request to a link asks for, read from its body. Pure.
 
-use crate::id::TopicId;
+use crate::base::id::TopicId;
 
 /// Bytes of a body that are looked at: a form with the 500 topics that a page can list, all of them
 /// checked, takes 43,000, and a mail program sends some two hundred.
@@ -10,7 +10,7 @@ const FIELDS_MAX: usize = 1_100;
 
 /// How much of a body was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(super) enum BodyExtent {
     /// All there is.
     Whole,
     /// Its start: it was too long, too slow, or broken off.
@@ -19,7 +19,7 @@ pub(super) enum Extent {
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum FormAction {
     /// A mail program unsubscribes for its owner and wants no page (RFC 8058 §3.2).
     OneClick,
     /// The button of what the link is about.
@@ -48,33 +48,33 @@ pub(super) struct Choices {
 /// A mail program is known by the pair of RFC 8058 §3.1 in either of the encodings it names, whatever
 /// the request says of its type and however much of it has come. A person's browser sends a form,
 /// which must be whole: a missing end would read as boxes that are not checked.
-pub(super) fn action(body: &[u8], extent: Extent) -> Action {
+pub(super) fn action(body: &[u8], extent: BodyExtent) -> FormAction {
     if has_one_click_pair(body) {
-        return Action::OneClick;
+        return FormAction::OneClick;
     }
-    if extent == Extent::Start {
-        return Action::Unclear;
+    if extent == BodyExtent::Start {
+        return FormAction::Unclear;
     }
     let fields: Vec<(String, String)> =
         body.split(|byte| *byte == b'&').take(FIELDS_MAX + 1).filter_map(field).collect();
     if fields.len() > FIELDS_MAX {
-        return Action::Unclear;
+        return FormAction::Unclear;
     }
     let value = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
     if let Some(sealed) = value("undo") {
-        return Action::Undo(sealed.to_owned());
+        return FormAction::Undo(sealed.to_owned());
     }
     if value("prefs") == Some("1") {
         let topics = |wanted: &str| {
             let named = fields.iter().filter(|(name, _)| name == wanted);
             named.filter_map(|(_, value)| TopicId::parse(value)).collect()
         };
-        return Action::Save(Choices { shown: topics("shown"), checked: topics("topic") });
+        return FormAction::Save(Choices { shown: topics("shown"), checked: topics("topic") });
     }
     match value("unsubscribe") {
-        Some("everything") => Action::UnsubscribeFromEverything,
+        Some("everything") => FormAction::UnsubscribeFromEverything,
         // A post without any of our fields comes from a program that knows the header field alone.
-        _ => Action::Unsubscribe,
+        _ => FormAction::Unsubscribe,
     }
 }
 
@@ -123,11 +123,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::id::Id;
+    use crate::base::id::Id;
     use crate::topics::TOPICS_MAX;
 
-    fn whole(body: &str) -> Action {
-        action(body.as_bytes(), Extent::Whole)
+    fn whole(body: &str) -> FormAction {
+        action(body.as_bytes(), BodyExtent::Whole)
     }
 
     #[test]
@@ -140,20 +140,20 @@ mod tests {
             "x=1&List-Unsubscribe=One-Click\r\n",
             multipart,
         ] {
-            assert_eq!(whole(body), Action::OneClick, "{body}");
-            assert_eq!(action(body.as_bytes(), Extent::Start), Action::OneClick, "{body}");
+            assert_eq!(whole(body), FormAction::OneClick, "{body}");
+            assert_eq!(action(body.as_bytes(), BodyExtent::Start), FormAction::OneClick, "{body}");
         }
         for body in ["", "List-Unsubscribe=", "One-Click=List-Unsubscribe", "{}", "unsubscribe=topic", "x=1"] {
-            assert_eq!(whole(body), Action::Unsubscribe, "{body}");
-            assert_eq!(action(body.as_bytes(), Extent::Start), Action::Unclear, "{body}");
+            assert_eq!(whole(body), FormAction::Unsubscribe, "{body}");
+            assert_eq!(action(body.as_bytes(), BodyExtent::Start), FormAction::Unclear, "{body}");
         }
     }
 
     #[test]
     fn the_buttons_of_the_page_are_told_apart() {
-        assert_eq!(whole("unsubscribe=everything"), Action::UnsubscribeFromEverything);
-        assert_eq!(whole("undo=AbC-_1"), Action::Undo("AbC-_1".into()));
-        assert_eq!(whole("prefs=1"), Action::Save(Choices::default()));
+        assert_eq!(whole("unsubscribe=everything"), FormAction::UnsubscribeFromEverything);
+        assert_eq!(whole("undo=AbC-_1"), FormAction::Undo("AbC-_1".into()));
+        assert_eq!(whole("prefs=1"), FormAction::Save(Choices::default()));
     }
 
     #[test]
@@ -162,8 +162,8 @@ mod tests {
         let encoded = high.to_string().replace('-', "%2D");
         let body = format!("topic={low}&prefs=1&topic=x&shown={encoded}&topic=&other={low}&topic={encoded}&shown=x");
 
-        assert_eq!(whole(&body), Action::Save(Choices { shown: vec![high], checked: vec![low, high] }));
-        assert_eq!(action(body.as_bytes(), Extent::Start), Action::Unclear);
+        assert_eq!(whole(&body), FormAction::Save(Choices { shown: vec![high], checked: vec![low, high] }));
+        assert_eq!(action(body.as_bytes(), BodyExtent::Start), FormAction::Unclear);
     }
 
     #[test]
@@ -172,14 +172,17 @@ mod tests {
         let body = format!("prefs=1{}", format!("&shown={id}&topic={id}").repeat(TOPICS_MAX));
 
         assert!(body.len() <= BODY_BYTES_MAX);
-        assert_eq!(whole(&body), Action::Save(Choices { shown: vec![id; TOPICS_MAX], checked: vec![id; TOPICS_MAX] }));
+        assert_eq!(
+            whole(&body),
+            FormAction::Save(Choices { shown: vec![id; TOPICS_MAX], checked: vec![id; TOPICS_MAX] })
+        );
     }
 
     #[test]
     fn a_form_of_too_many_fields_changes_nothing() {
         let body = format!("prefs=1{}", "&topic=x".repeat(FIELDS_MAX));
 
-        assert_eq!(whole(&body), Action::Unclear);
+        assert_eq!(whole(&body), FormAction::Unclear);
     }
 
     #[test]
@@ -194,7 +197,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_body_panics_the_reader(body in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = (action(&body, Extent::Whole), action(&body, Extent::Start));
+            let _ = (action(&body, BodyExtent::Whole), action(&body, BodyExtent::Start));
         }
 
         #[test]
@@ -202,7 +205,7 @@ mod tests {
             let topics: Vec<TopicId> = topics.into_iter().map(Id::from_bytes).collect();
             let body = topics.iter().fold("prefs=1".to_owned(), |body, topic| format!("{body}&shown={topic}&topic={topic}"));
 
-            prop_assert_eq!(whole(&body), Action::Save(Choices { shown: topics.clone(), checked: topics }));
+            prop_assert_eq!(whole(&body), FormAction::Save(Choices { shown: topics.clone(), checked: topics }));
         }
     }
 }

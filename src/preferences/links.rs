@@ -17,7 +17,7 @@ const PLACEHOLDERS: [&str; 2] = ["{{{UNSUBSCRIBE_URL}}}", "{{{RESEND_UNSUBSCRIBE
 
 /// Who can get what the instance sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum LinkAudience {
     /// Whoever uses this machine: everything ends in the built-in mailbox.
     Captured,
     /// Anyone.
@@ -30,21 +30,21 @@ pub struct LinkSettings {
     /// The base of every generated link, without a slash at its end.
     pub public_url: String,
     /// Who can get the links.
-    pub reach: Reach,
+    pub reach: LinkAudience,
 }
 
 impl LinkSettings {
     /// Returns whether whoever gets a link can open it: not when it leads to the machine of its
     /// reader and the reader is somewhere else.
     pub fn links_work(&self) -> bool {
-        self.reach == Reach::Captured || !is_loopback(&self.public_url)
+        self.reach == LinkAudience::Captured || !is_loopback(&self.public_url)
     }
 
     /// Returns what may be said of one-click unsubscribing.
     fn header_form(&self) -> HeaderForm {
         // RFC 8058 §3.1 asks for an https target. In the built-in mailbox the pair is shown for any
         // target, because it is there to be looked at and followed on the machine itself.
-        if self.reach == Reach::Captured || self.public_url.starts_with("https://") {
+        if self.reach == LinkAudience::Captured || self.public_url.starts_with("https://") {
             HeaderForm::Pair
         } else {
             HeaderForm::LinkAlone
@@ -114,20 +114,20 @@ impl Links {
     }
 
     /// Returns the link of one recipient.
-    pub fn link(&self, token: &UnsubscribeToken) -> Link {
+    pub fn link(&self, token: &UnsubscribeToken) -> UnsubscribeLink {
         let url = format!("{}/unsubscribe/{}", self.settings.public_url, token.seal(&self.keyring));
-        Link { url, form: self.settings.header_form() }
+        UnsubscribeLink { url, form: self.settings.header_form() }
     }
 }
 
 /// The link of one recipient.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct UnsubscribeLink {
     url: String,
     form: HeaderForm,
 }
 
-impl Link {
+impl UnsubscribeLink {
     /// Returns the address of the page.
     pub fn url(&self) -> &str {
         &self.url
@@ -233,22 +233,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::address::EmailAddress;
-    use crate::id::Id;
+    use crate::base::address::EmailAddress;
+    use crate::base::id::Id;
 
-    fn links(public_url: &str, reach: Reach) -> Links {
+    fn links(public_url: &str, reach: LinkAudience) -> Links {
         let directory = tempfile::tempdir().unwrap();
         let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
         Links::new(keyring, LinkSettings { public_url: public_url.to_owned(), reach })
     }
 
-    fn link(url: &str) -> Link {
-        Link { url: url.to_owned(), form: HeaderForm::Pair }
+    fn link(url: &str) -> UnsubscribeLink {
+        UnsubscribeLink { url: url.to_owned(), form: HeaderForm::Pair }
     }
 
     #[test]
     fn a_link_names_the_recipient_below_the_public_address() {
-        let links = links("https://mail.example.com/base", Reach::Delivered);
+        let links = links("https://mail.example.com/base", LinkAudience::Delivered);
         let address = EmailAddress::parse("ada@example.com").unwrap();
         let token = UnsubscribeToken::of_topic(Id::MIN, Id::MAX, address);
 
@@ -291,13 +291,13 @@ mod tests {
     #[test]
     fn the_pair_needs_https_once_mail_leaves_the_machine() {
         for (public_url, reach, names) in [
-            ("https://m.test", Reach::Delivered, &["List-Unsubscribe", "List-Unsubscribe-Post"][..]),
-            ("http://m.test", Reach::Delivered, &["List-Unsubscribe"]),
-            ("http://127.0.0.1:8787", Reach::Captured, &["List-Unsubscribe", "List-Unsubscribe-Post"]),
+            ("https://m.test", LinkAudience::Delivered, &["List-Unsubscribe", "List-Unsubscribe-Post"][..]),
+            ("http://m.test", LinkAudience::Delivered, &["List-Unsubscribe"]),
+            ("http://127.0.0.1:8787", LinkAudience::Captured, &["List-Unsubscribe", "List-Unsubscribe-Post"]),
         ] {
             let form = links(public_url, reach).settings.header_form();
 
-            let headers = Link { url: format!("{public_url}/u"), form }.headers();
+            let headers = UnsubscribeLink { url: format!("{public_url}/u"), form }.headers();
 
             assert_eq!(headers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
             assert_eq!(headers[0].1, format!("<{public_url}/u>"));
@@ -309,11 +309,11 @@ mod tests {
         let with_link = Some("{{{UNSUBSCRIBE_URL}}}");
         let loopback = || Err(LinkError::Loopback("http://localhost:8787".into()));
         for (public_url, reach, text, pair, checked) in [
-            ("http://localhost:8787", Reach::Delivered, None, PairOrigin::Generated, loopback()),
-            ("http://localhost:8787", Reach::Delivered, with_link, PairOrigin::Caller, loopback()),
-            ("http://localhost:8787", Reach::Delivered, Some("Hello"), PairOrigin::Caller, Ok(())),
-            ("http://localhost:8787", Reach::Captured, with_link, PairOrigin::Generated, Ok(())),
-            ("http://m.test", Reach::Delivered, with_link, PairOrigin::Generated, Ok(())),
+            ("http://localhost:8787", LinkAudience::Delivered, None, PairOrigin::Generated, loopback()),
+            ("http://localhost:8787", LinkAudience::Delivered, with_link, PairOrigin::Caller, loopback()),
+            ("http://localhost:8787", LinkAudience::Delivered, Some("Hello"), PairOrigin::Caller, Ok(())),
+            ("http://localhost:8787", LinkAudience::Captured, with_link, PairOrigin::Generated, Ok(())),
+            ("http://m.test", LinkAudience::Delivered, with_link, PairOrigin::Generated, Ok(())),
         ] {
             assert_eq!(links(public_url, reach).check(None, text, pair), checked, "{public_url} {reach:?} {text:?}");
         }
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn placeholders_have_a_bound_over_both_parts() {
-        let links = links("https://m.test", Reach::Delivered);
+        let links = links("https://m.test", LinkAudience::Delivered);
         let half = PLACEHOLDERS[0].repeat(PLACEHOLDERS_MAX / 2);
         let more = format!("{half}{}", PLACEHOLDERS[1]);
 

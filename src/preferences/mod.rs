@@ -39,11 +39,11 @@ mod undo;
 mod view;
 
 pub use colour::Colour;
-pub use links::{Link, LinkError, LinkSettings, Links, PLACEHOLDERS_MAX, PairOrigin, Reach};
+pub use links::{LinkAudience, LinkError, LinkSettings, Links, PLACEHOLDERS_MAX, PairOrigin, UnsubscribeLink};
 pub use opt_out::{LinkToError, OptOut, OptedOut, Preferences};
 pub use palette::Palette;
 pub use redirect::RedirectUrl;
 pub use store::{ThemeRow, change_theme, reset_theme, theme_of};
 pub use theme::{Theme, ThemeError, ThemeTexts};
 pub use token::{Scope, UnsubscribeToken};
-pub use view::{About, Done, ListedTopic, Standing, View};
+pub use view::{About, ConsentState, Done, ListedTopic, View};

@@ -6,14 +6,14 @@ use super::redirect::RedirectUrl;
 use super::store;
 use super::token::{Scope, UnsubscribeToken};
 use super::undo::{Received, Subject, Undo};
-use super::view::{self, ListedTopic, Recipient, Standing, View};
-use crate::address::EmailAddress;
-use crate::contacts::{self, Written};
+use super::view::{self, ConsentState, LinkRecipient, ListedTopic, View};
+use crate::base::address::EmailAddress;
+use crate::base::id::{TeamId, TopicId};
+use crate::contacts::{self, WriteResult};
 use crate::context::Context;
-use crate::events::Source;
-use crate::id::{TeamId, TopicId};
+use crate::events::ChangeSource;
 use crate::store::{StoreError, WriteTx};
-use crate::suppressions::{self, Added, Cause, Origin};
+use crate::suppressions::{self, Added, Origin, SuppressionCause};
 use crate::topics::Subscription;
 
 /// What to opt out of.
@@ -82,13 +82,18 @@ impl Preferences {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn opt_out(&self, token: &str, opt_out: OptOut, source: Source) -> Result<Option<OptedOut>, StoreError> {
+    pub async fn opt_out(
+        &self,
+        token: &str,
+        opt_out: OptOut,
+        source: ChangeSource,
+    ) -> Result<Option<OptedOut>, StoreError> {
         let Some(token) = self.open(token) else { return Ok(None) };
         let context = self.context.clone();
         self.context
             .store
             .write(move |tx| {
-                let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(None) };
+                let Some(recipient) = LinkRecipient::find(tx, &token)? else { return Ok(None) };
                 let undo = record(tx, &context, &token, &recipient, opt_out, source)?;
                 let undo = undo.map(|undo| undo.seal(&token, &context.keyring, context.now_ms()));
                 Ok(Some(OptedOut { undo, redirect: store::theme_of(tx, token.team)?.redirect }))
@@ -106,7 +111,7 @@ impl Preferences {
         let Some(token) = self.open(token) else { return Ok(false) };
         let context = self.context.clone();
         let write = move |tx: &WriteTx<'_>| {
-            let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(false) };
+            let Some(recipient) = LinkRecipient::find(tx, &token)? else { return Ok(false) };
             let Some((contact, _)) = recipient.contact else { return Ok(true) };
             let Choices { shown, checked } = &choices;
             let choose = |topic: ListedTopic| {
@@ -118,7 +123,7 @@ impl Preferences {
             };
             let choices: Vec<(TopicId, Subscription)> =
                 recipient.topics(tx, &token)?.into_iter().filter_map(choose).collect();
-            contacts::set_topics(tx, &context, token.team, contact, &choices, Source::HostedPage)?;
+            contacts::set_topics(tx, &context, token.team, contact, &choices, ChangeSource::HostedPage)?;
             Ok(true)
         };
         self.context.store.write(write).await
@@ -134,7 +139,7 @@ impl Preferences {
         let undo = Undo::open(sealed, &token, &self.context.keyring, self.context.now_ms());
         let context = self.context.clone();
         let write = move |tx: &WriteTx<'_>| {
-            let Some(recipient) = Recipient::find(tx, &token)? else { return Ok(None) };
+            let Some(recipient) = LinkRecipient::find(tx, &token)? else { return Ok(None) };
             let Some(undo) = undo else { return Ok(Some(false)) };
             take_back(tx, &context, &token, &recipient, undo).map(Some)
         };
@@ -158,9 +163,9 @@ fn record(
     tx: &WriteTx<'_>,
     context: &Context,
     token: &UnsubscribeToken,
-    recipient: &Recipient,
+    recipient: &LinkRecipient,
     opt_out: OptOut,
-    source: Source,
+    source: ChangeSource,
 ) -> Result<Option<Undo>, StoreError> {
     let topic = match (opt_out, token.scope) {
         (OptOut::OfLink, Scope::Topic(topic)) => Some(topic),
@@ -168,7 +173,7 @@ fn record(
     };
     let Some((contact, standing)) = recipient.contact else {
         let subject = if topic.is_some() { Subject::Topic } else { Subject::Everything };
-        let cause = Cause::listed(Origin::Unsubscribe, source);
+        let cause = SuppressionCause::listed(Origin::Unsubscribe, source);
         return Ok(match suppressions::add(tx, context, token.team, &token.address, cause)? {
             Added::New(id) | Added::OptedOut(id) => Some(Undo::Suppression(subject, id)),
             Added::Raised(_) | Added::Listed(_) => None,
@@ -184,7 +189,7 @@ fn record(
         }
         None => {
             contacts::set_subscription(tx, context, token.team, contact, Subscription::OptOut, source)?;
-            (standing == Standing::Receives).then_some(Undo::Everything)
+            (standing == ConsentState::Receives).then_some(Undo::Everything)
         }
     })
 }
@@ -194,10 +199,10 @@ fn take_back(
     tx: &WriteTx<'_>,
     context: &Context,
     token: &UnsubscribeToken,
-    recipient: &Recipient,
+    recipient: &LinkRecipient,
     undo: Undo,
 ) -> Result<bool, StoreError> {
-    let (team, source) = (token.team, Source::HostedPage);
+    let (team, source) = (token.team, ChangeSource::HostedPage);
     let written = match (undo, token.scope, recipient.contact) {
         (Undo::Suppression(_, id), ..) => {
             return suppressions::lift_opt_out(tx, context, team, &recipient.hash, Some(id), source);
@@ -213,7 +218,9 @@ fn take_back(
             contacts::set_subscription(tx, context, team, contact, Subscription::OptIn, source)?
         }
         // The contact is gone, and its opt-out with it; or the token is of another kind of link.
-        (Undo::Choice(_), Scope::Everything, _) | (Undo::Choice(_) | Undo::Everything, _, None) => Written::Unchanged,
+        (Undo::Choice(_), Scope::Everything, _) | (Undo::Choice(_) | Undo::Everything, _, None) => {
+            WriteResult::Unchanged
+        }
     };
-    Ok(written == Written::Changed)
+    Ok(written == WriteResult::Changed)
 }

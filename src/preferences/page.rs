@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::document::{Page, document};
+use super::document::{HtmlPage, document};
 use super::links::escape_html;
 use super::strings::{Strings, Values};
 use super::undo::Subject;
-use super::view::{About, ListedTopic, Standing, View};
-use crate::address::EmailAddress;
+use super::view::{About, ConsentState, ListedTopic, View};
+use crate::base::address::EmailAddress;
 use crate::topics::Subscription;
 
 /// What the request before this one did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Notice {
+pub(super) enum PageNotice {
     /// The choices are written down.
     Saved,
     /// An opt-out is taken back.
@@ -20,33 +20,33 @@ pub(super) enum Notice {
 }
 
 /// Returns the page of a link: what it asks, or what has been answered.
-pub(super) fn of_view(view: &View, notice: Option<Notice>, strings: &'static Strings) -> Page {
+pub(super) fn of_view(view: &View, notice: Option<PageNotice>, strings: &'static Strings) -> HtmlPage {
     let address = masked(&view.address);
     let topic = match &view.about {
         About::Topic { name, .. } => name.as_deref().unwrap_or_default(),
         About::Everything => "",
     };
     let body = Body { view, strings, values: Values { address: &address, topic, brand: &view.brand } };
-    let opted_out = view.everything == Standing::OptedOut;
+    let opted_out = view.everything == ConsentState::OptedOut;
     let (title, content) = match (&view.done, &view.about) {
         (Some(done), _) => body.done(done.subject, Some(&done.undo)),
         (None, _) if opted_out => body.done(Subject::Everything, None),
-        (None, About::Topic { standing: Standing::OptedOut, .. }) => body.done(Subject::Topic, None),
-        (None, About::Topic { standing: Standing::Receives, .. }) => body.ask_topic(),
+        (None, About::Topic { standing: ConsentState::OptedOut, .. }) => body.done(Subject::Topic, None),
+        (None, About::Topic { standing: ConsentState::Receives, .. }) => body.ask_topic(),
         (None, About::Everything) if view.topics.is_empty() => body.ask_everything(),
         (None, About::Everything) => body.choose(),
     };
     let notice = match notice {
-        Some(Notice::Saved) => Some(strings.saved),
+        Some(PageNotice::Saved) => Some(strings.saved),
         // An opt-out made since then is not talked over.
-        Some(Notice::SubscribedAgain) if !opted_out && view.done.is_none() => Some(strings.subscribed_again),
-        Some(Notice::SubscribedAgain) | None => None,
+        Some(PageNotice::SubscribedAgain) if !opted_out && view.done.is_none() => Some(strings.subscribed_again),
+        Some(PageNotice::SubscribedAgain) | None => None,
     };
     let mut main = String::with_capacity(content.len() + 1_024);
     if let Some(notice) = notice {
         let _ = writeln!(main, "<p class=\"notice\" role=\"status\">{}</p>", escape_html(notice));
     }
-    let asks = view.done.is_none() && !matches!(view.standing(), Standing::OptedOut);
+    let asks = view.done.is_none() && !matches!(view.consent_state(), ConsentState::OptedOut);
     if let Some(message) = view.theme.message.as_ref().filter(|_| asks) {
         let _ = writeln!(main, "<p class=\"message\" dir=\"auto\">{}</p>", escape_html(message));
     }
@@ -221,7 +221,7 @@ fn masked(address: &EmailAddress) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{Id, TopicId};
+    use crate::base::id::{Id, TopicId};
     use crate::preferences::strings::{ENGLISH, GERMAN, LANGUAGES};
     use crate::preferences::theme::Theme;
     use crate::preferences::view::Done;
@@ -238,8 +238,8 @@ mod tests {
             address: EmailAddress::parse("o'neil&co@example.com").unwrap(),
             brand: "Acme".into(),
             theme: Theme::default(),
-            about: About::Topic { name: Some("News".into()), standing: Standing::Receives },
-            everything: Standing::Receives,
+            about: About::Topic { name: Some("News".into()), standing: ConsentState::Receives },
+            everything: ConsentState::Receives,
             topics: vec![topic("News", Subscription::OptIn), topic("Offers", Subscription::OptOut)],
             done: None,
         }
@@ -256,18 +256,18 @@ mod tests {
         vec![
             view(),
             View { topics: vec![], ..view() },
-            View { about: of_topic(Standing::OptedOut), ..view() },
-            View { about: of_topic(Standing::OptedOut), topics: vec![], ..view() },
-            View { about: of_deleted(Standing::Receives), ..view() },
-            View { about: of_deleted(Standing::Receives), topics: vec![], ..view() },
-            View { about: of_deleted(Standing::OptedOut), ..view() },
-            View { about: of_deleted(Standing::OptedOut), done: done(Subject::Topic), ..view() },
-            View { everything: Standing::OptedOut, ..view() },
+            View { about: of_topic(ConsentState::OptedOut), ..view() },
+            View { about: of_topic(ConsentState::OptedOut), topics: vec![], ..view() },
+            View { about: of_deleted(ConsentState::Receives), ..view() },
+            View { about: of_deleted(ConsentState::Receives), topics: vec![], ..view() },
+            View { about: of_deleted(ConsentState::OptedOut), ..view() },
+            View { about: of_deleted(ConsentState::OptedOut), done: done(Subject::Topic), ..view() },
+            View { everything: ConsentState::OptedOut, ..view() },
             View { done: done(Subject::Topic), ..view() },
-            View { done: done(Subject::Everything), everything: Standing::OptedOut, ..view() },
+            View { done: done(Subject::Everything), everything: ConsentState::OptedOut, ..view() },
             View { about: About::Everything, ..view() },
             View { about: About::Everything, topics: vec![], ..view() },
-            View { about: About::Everything, everything: Standing::OptedOut, ..view() },
+            View { about: About::Everything, everything: ConsentState::OptedOut, ..view() },
         ]
     }
 
@@ -311,7 +311,7 @@ mod tests {
     fn every_state_is_whole_in_every_language() {
         for strings in LANGUAGES {
             for view in states() {
-                for notice in [None, Some(Notice::Saved), Some(Notice::SubscribedAgain)] {
+                for notice in [None, Some(PageNotice::Saved), Some(PageNotice::SubscribedAgain)] {
                     let html = of_view(&view, notice, strings).html;
 
                     assert!(html.contains(&format!("<html lang=\"{}\" dir=\"ltr\">", strings.tag)));
@@ -346,8 +346,8 @@ mod tests {
     #[test]
     fn whoever_has_opted_out_before_is_told_so_without_a_way_back() {
         let theme = Theme { message: Some("Before".into()), success: Some("After".into()), ..Theme::default() };
-        let opted_out = View { everything: Standing::OptedOut, theme: theme.clone(), ..view() };
-        let of_topic = About::Topic { name: Some("News".into()), standing: Standing::OptedOut };
+        let opted_out = View { everything: ConsentState::OptedOut, theme: theme.clone(), ..view() };
+        let of_topic = About::Topic { name: Some("News".into()), standing: ConsentState::OptedOut };
         for (view, buttons) in [
             (opted_out, 0),
             (View { about: of_topic.clone(), theme: theme.clone(), topics: vec![], ..view() }, 0),
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_page_without_topics_has_its_one_button_alone() {
-        let of_topic = |name| About::Topic { name, standing: Standing::Receives };
+        let of_topic = |name| About::Topic { name, standing: ConsentState::Receives };
         for about in [About::Everything, of_topic(Some("News".into())), of_topic(None)] {
             let html = of_view(&View { about, topics: vec![], ..view() }, None, &ENGLISH).html;
 
@@ -387,10 +387,10 @@ mod tests {
 
     #[test]
     fn what_is_undone_is_not_told_to_someone_who_has_opted_out_again() {
-        let notice = Some(Notice::SubscribedAgain);
+        let notice = Some(PageNotice::SubscribedAgain);
         let told = |view: &View| of_view(view, notice, &ENGLISH).html.contains(ENGLISH.subscribed_again);
 
         assert!(told(&view()));
-        assert!(!told(&View { everything: Standing::OptedOut, ..view() }));
+        assert!(!told(&View { everything: ConsentState::OptedOut, ..view() }));
     }
 }

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::theme::{self, Theme, ThemeError, ThemeTexts};
+use crate::base::id::TeamId;
 use crate::context::Context;
-use crate::id::TeamId;
-use crate::store::tables::PREFERENCE_THEMES;
 use crate::store::{Reads, Row, StoreError, WriteTx};
+use crate::tables::PREFERENCE_THEMES;
 
 /// A theme on disk, as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,7 +102,7 @@ fn put_theme(tx: &WriteTx<'_>, team: TeamId, theme: &Theme) -> Result<(), StoreE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::Id;
+    use crate::base::id::Id;
     use crate::preferences::colour::Colour;
     use crate::preferences::redirect::RedirectUrl;
 

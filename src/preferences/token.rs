@@ -6,8 +6,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::address::EmailAddress;
-use crate::id::{TeamId, TopicId};
+use crate::base::address::EmailAddress;
+use crate::base::id::{TeamId, TopicId};
 use crate::store::Keyring;
 
 /// What the sealed bytes are bound to.
@@ -105,7 +105,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::id::Id;
+    use crate::base::id::Id;
 
     /// For the many cases of a property: making a key file waits for the disk.
     static KEYRING: LazyLock<Keyring> = LazyLock::new(keyring);

@@ -8,8 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::token::UnsubscribeToken;
-use crate::clock::TimestampMs;
-use crate::id::SuppressionId;
+use crate::base::clock::TimestampMs;
+use crate::base::id::SuppressionId;
 use crate::store::Keyring;
 
 /// How long a visit lasts.
@@ -115,8 +115,8 @@ fn place(token: &UnsubscribeToken) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::EmailAddress;
-    use crate::id::{Id, TopicId};
+    use crate::base::address::EmailAddress;
+    use crate::base::id::{Id, TopicId};
 
     const NOW_MS: TimestampMs = 1_767_604_353_456;
 

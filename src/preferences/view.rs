@@ -4,18 +4,18 @@ use super::store;
 use super::theme::Theme;
 use super::token::{Scope, UnsubscribeToken};
 use super::undo::{Received, Subject, Undo};
-use crate::address::EmailAddress;
+use crate::base::address::EmailAddress;
+use crate::base::id::{ContactId, TeamId, TopicId};
 use crate::contacts;
-use crate::id::{ContactId, TeamId, TopicId};
-use crate::store::tables::AddressHash;
 use crate::store::{Reads, StoreError};
 use crate::suppressions;
+use crate::tables::AddressHash;
 use crate::topics::{Subscription, Topic, Visibility};
 use crate::{teams, topics};
 
 /// Where a recipient stands with a topic, or with everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ConsentState {
     /// Nothing is recorded against sending.
     Receives,
     /// An opt-out is recorded.
@@ -30,7 +30,7 @@ pub enum About {
         /// Its name; none once it has been deleted.
         name: Option<String>,
         /// Where the recipient stands with it.
-        standing: Standing,
+        standing: ConsentState,
     },
     /// Everything.
     Everything,
@@ -70,7 +70,7 @@ pub struct View {
     /// What the link is about.
     pub about: About,
     /// Where the recipient stands with everything.
-    pub everything: Standing,
+    pub everything: ConsentState,
     /// The public topics, oldest first, where the recipient has choices: a contact, whose link is
     /// about no private topic.
     pub topics: Vec<ListedTopic>,
@@ -80,19 +80,19 @@ pub struct View {
 
 impl View {
     /// Returns where the recipient stands with what the link is about.
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn consent_state(&self) -> ConsentState {
         match self.about {
-            About::Topic { standing: Standing::OptedOut, .. } => Standing::OptedOut,
+            About::Topic { standing: ConsentState::OptedOut, .. } => ConsentState::OptedOut,
             About::Topic { .. } | About::Everything => self.everything,
         }
     }
 }
 
 /// A link's recipient in the transaction that reads or changes their choices.
-pub(super) struct Recipient {
+pub(super) struct LinkRecipient {
     pub(super) hash: AddressHash,
     /// The contact of the address, and whether it opted out of everything.
-    pub(super) contact: Option<(ContactId, Standing)>,
+    pub(super) contact: Option<(ContactId, ConsentState)>,
     /// Whether the suppression list keeps an opt-out of the address, whatever else lists it.
     pub(super) listed_opt_out: bool,
     /// The link's own topic.
@@ -119,7 +119,7 @@ impl LinkTopic {
     }
 }
 
-impl Recipient {
+impl LinkRecipient {
     /// Finds who a token is about; `None` when its team is gone.
     ///
     /// # Errors
@@ -134,16 +134,16 @@ impl Recipient {
         };
         let hash = token.address.identity_hash();
         let contact = contacts::find_by_address(tx, token.team, &hash)?
-            .map(|(id, row)| (id, if row.unsubscribed() { Standing::OptedOut } else { Standing::Receives }));
+            .map(|(id, row)| (id, if row.unsubscribed() { ConsentState::OptedOut } else { ConsentState::Receives }));
         let listed_opt_out = suppressions::is_opted_out(tx, token.team, &hash)?;
         Ok(Some(Self { hash, contact, listed_opt_out, topic }))
     }
 
     /// Returns where the recipient stands with everything. What lists an address without an opt-out
     /// is the team's affair, and not shown.
-    pub(super) fn everything(&self) -> Standing {
-        let opted_out = self.contact.is_some_and(|(_, standing)| standing == Standing::OptedOut);
-        if opted_out || self.listed_opt_out { Standing::OptedOut } else { Standing::Receives }
+    pub(super) fn everything(&self) -> ConsentState {
+        let opted_out = self.contact.is_some_and(|(_, standing)| standing == ConsentState::OptedOut);
+        if opted_out || self.listed_opt_out { ConsentState::OptedOut } else { ConsentState::Receives }
     }
 
     /// Returns why the contact receives the link's own topic; `None` when it does not.
@@ -194,7 +194,7 @@ pub(super) fn load(
     done: Option<(Undo, String)>,
 ) -> Result<Option<View>, StoreError> {
     let Some(team) = teams::find(tx, token.team)? else { return Ok(None) };
-    let Some(recipient) = Recipient::find(tx, token)? else { return Ok(None) };
+    let Some(recipient) = LinkRecipient::find(tx, token)? else { return Ok(None) };
     let theme = store::theme_of(tx, token.team)?;
     let everything = recipient.everything();
     let topics = recipient.topics(tx, token)?;
@@ -203,16 +203,19 @@ pub(super) fn load(
         Some(LinkTopic { id, topic }) => {
             // The topic's default is nobody's word, so that it does not answer what the link asks.
             let opted_out = contacts::has_opted_out(tx, token.team, &recipient.hash, *id)?;
-            let standing =
-                if opted_out || everything == Standing::OptedOut { Standing::OptedOut } else { Standing::Receives };
+            let standing = if opted_out || everything == ConsentState::OptedOut {
+                ConsentState::OptedOut
+            } else {
+                ConsentState::Receives
+            };
             About::Topic { name: topic.as_ref().map(|topic| topic.name.clone()), standing }
         }
     };
     // What has been taken back elsewhere since is not done any more.
     let still_so = |undo: &Undo| match (undo, &about) {
-        (Undo::Choice(_), About::Topic { standing, .. }) => *standing == Standing::OptedOut,
+        (Undo::Choice(_), About::Topic { standing, .. }) => *standing == ConsentState::OptedOut,
         (Undo::Choice(_), About::Everything) => false,
-        (Undo::Everything | Undo::Suppression(..), _) => everything == Standing::OptedOut,
+        (Undo::Everything | Undo::Suppression(..), _) => everything == ConsentState::OptedOut,
     };
     let done =
         done.filter(|(undo, _)| still_so(undo)).map(|(undo, sealed)| Done { subject: undo.subject(), undo: sealed });

@@ -6,12 +6,12 @@
 
 use std::ops::ControlFlow;
 
-use super::census::{Census, Stretch};
-use super::resolve::{Pace, Rule, Span, Walked, holds, walk_at};
+use super::count_limiter::CountError;
+use super::counter::{IdRange, SegmentCounter};
+use super::resolve::{ContactRange, ScanEnd, ScanLimit, SegmentRule, holds, walk_at};
 use super::store;
-use super::turns::CountError;
+use crate::base::id::{ContactId, SegmentId, TeamId};
 use crate::contacts::{self, ContactRow, audience};
-use crate::id::{ContactId, SegmentId, TeamId};
 use crate::store::page::{Cursor, Page, PageQuery};
 use crate::store::{Order, Reads, Store, StoreError};
 
@@ -51,19 +51,26 @@ struct Gathered {
     /// As many as are looked for: one more than the page shows, which tells that there are more.
     wanted: usize,
     /// What has not been looked at.
-    rest: Option<Span>,
+    rest: Option<ContactRange>,
 }
 
 impl Gathered {
     /// Looks on, as far as `pace` says.
-    fn look(&mut self, tx: &impl Reads, team: TeamId, rule: &Rule, span: Span, pace: Pace) -> Result<(), StoreError> {
+    fn look(
+        &mut self,
+        tx: &impl Reads,
+        team: TeamId,
+        rule: &SegmentRule,
+        span: ContactRange,
+        pace: ScanLimit,
+    ) -> Result<(), StoreError> {
         let walked = walk_at(tx, team, rule, span, pace, |one| {
             self.contacts.push(one.contact);
             if self.contacts.len() == self.wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         self.rest = match walked {
-            Walked::ToTheEnd | Walked::Stopped => None,
-            Walked::Paused(last) => span.beyond(last),
+            ScanEnd::ToTheEnd | ScanEnd::Stopped => None,
+            ScanEnd::Paused(last) => span.beyond(last),
         };
         Ok(())
     }
@@ -73,9 +80,9 @@ impl Gathered {
         &mut self,
         tx: &impl Reads,
         team: TeamId,
-        rule: &Rule,
-        span: Span,
-        stretches: &[Stretch],
+        rule: &SegmentRule,
+        span: ContactRange,
+        stretches: &[IdRange],
     ) -> Result<(), StoreError> {
         let first = stretches.partition_point(|(_, newest)| *newest < span.from);
         let after = stretches.partition_point(|(oldest, _)| *oldest <= span.to);
@@ -86,8 +93,8 @@ impl Gathered {
                 Order::Descending => stretches.next_back(),
             };
             let Some((oldest, newest)) = next else { break };
-            let part = Span { from: span.from.max(*oldest), to: span.to.min(*newest), ..span };
-            self.look(tx, team, rule, part, Pace::rows(usize::MAX))?;
+            let part = ContactRange { from: span.from.max(*oldest), to: span.to.min(*newest), ..span };
+            self.look(tx, team, rule, part, ScanLimit::rows(usize::MAX))?;
         }
         self.rest = None;
         Ok(())
@@ -120,7 +127,7 @@ impl Gathered {
 /// [`SegmentPageError`].
 pub(super) async fn page(
     store: &Store,
-    census: &Census,
+    census: &SegmentCounter,
     team: TeamId,
     segment: SegmentId,
     query: PageQuery<ContactId>,
@@ -131,7 +138,7 @@ pub(super) async fn page(
         Nearby::Page(page) => return Ok(page),
         Nearby::Partly { rule, found, order, revision } => (rule, found, order, revision),
     };
-    if let (Some(span), Some(counted)) = (found.rest, census.stretches(team, &rule, revision).await?) {
+    if let (Some(span), Some(counted)) = (found.rest, census.ranges(team, &rule, revision).await?) {
         let rule = rule.clone();
         found = store
             .read::<_, StoreError>(move |tx| {
@@ -157,7 +164,7 @@ pub(super) async fn page(
 enum Nearby {
     Page(Page<(ContactId, ContactRow)>),
     Partly {
-        rule: Rule,
+        rule: SegmentRule,
         found: Gathered,
         order: Order,
         /// That of the audience that was looked at.
@@ -174,11 +181,11 @@ fn look_nearby(
     rows_max: usize,
 ) -> Result<Nearby, SegmentPageError> {
     let segment = store::find(tx, team, segment)?.ok_or(SegmentPageError::NotFound)?;
-    let rule = Rule::of(&segment);
+    let rule = SegmentRule::of(&segment);
     let (span, cursor) = match query.cursor {
-        Cursor::Newest => (Some(Span::all(Order::Descending)), None),
-        Cursor::After(id) => (Span::all(Order::Descending).beyond(id), Some(id)),
-        Cursor::Before(id) => (Span::all(Order::Ascending).beyond(id), Some(id)),
+        Cursor::Newest => (Some(ContactRange::all(Order::Descending)), None),
+        Cursor::After(id) => (ContactRange::all(Order::Descending).beyond(id), Some(id)),
+        Cursor::Before(id) => (ContactRange::all(Order::Ascending).beyond(id), Some(id)),
     };
     if let Some(cursor) = cursor
         && !holds(tx, team, &rule, cursor)?
@@ -187,7 +194,7 @@ fn look_nearby(
     }
     let mut found = Gathered { contacts: Vec::new(), wanted: query.limit + 1, rest: None };
     let Some(span) = span else { return Ok(Nearby::Page(Page { rows: Vec::new(), has_more: false })) };
-    found.look(tx, team, &rule, span, Pace::rows(rows_max))?;
+    found.look(tx, team, &rule, span, ScanLimit::rows(rows_max))?;
     if found.rest.is_some() {
         let revision = audience(tx, team)?.revision;
         return Ok(Nearby::Partly { rule, found, order: span.order, revision });

@@ -8,8 +8,8 @@
 //! each once. Without a filter it matches nobody.
 //!
 //! Reading order: `model.rs` (what a segment is), `filter/` (which contacts match), `store.rs` (rows,
-//! and whom a segment holds by hand), `resolve.rs` (whom it holds), `census.rs` (how many, and where
-//! they lie), `turns.rs` (who counts when), `memory.rs` (what was counted before), `listing.rs` (pages
+//! and whom a segment holds by hand), `resolve.rs` (whom it holds), `counter.rs` (how many, and where
+//! they lie), `count_limiter.rs` (who counts when), `count_cache.rs` (what was counted before), `listing.rs` (pages
 //! of them), `service.rs` and `error.rs` (the use cases), `api/` (endpoints, and the older name of
 //! all this: audiences).
 //!
@@ -20,23 +20,23 @@
 pub mod api;
 pub mod filter;
 
-mod census;
+mod count_cache;
+mod count_limiter;
+mod counter;
 mod error;
 mod listing;
-mod memory;
 mod model;
 mod resolve;
 mod service;
 mod store;
-mod turns;
 
+pub use count_limiter::CountError;
 pub use error::{CreateSegmentError, DeleteSegmentError, UpdateSegmentError};
 pub use listing::SegmentPageError;
 pub use model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
-pub use resolve::{Found, Rule, Span, Walked, holds, that_hold, walk};
+pub use resolve::{ContactRange, ScanEnd, SegmentMatch, SegmentRule, holds, scan, that_hold};
 pub use service::Segments;
 pub use store::{SegmentRow, add_member, all, count, exists, find, of_contact, oldest_of_contact, remove_member};
-pub use turns::CountError;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
 //! What a segment is. Pure.
 
 use super::filter::Filter;
-use crate::clock::TimestampMs;
-use crate::id::SegmentId;
-use crate::one_line::one_line;
-use crate::patch::Patch;
+use crate::base::clock::TimestampMs;
+use crate::base::id::SegmentId;
+use crate::base::one_line::one_line;
+use crate::base::patch::Patch;
 
 /// The most segments of a team: a contact may be in all of them, and each is named where it is.
 pub const SEGMENTS_MAX: usize = 1_000;

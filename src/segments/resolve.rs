@@ -1,7 +1,7 @@
 //! Whom a segment holds: those its filter matches and those added by hand, each once.
 //!
 //! This file is the one place that answers this. Lists, counts and whatever sends to a segment walk
-//! ([`walk`]); they differ in where they begin and when they stop. Of one contact and many segments
+//! ([`scan`]); they differ in where they begin and when they stop. Of one contact and many segments
 //! it is asked the other way round ([`that_hold`]).
 
 use std::ops::ControlFlow;
@@ -9,22 +9,22 @@ use std::time::{Duration, Instant};
 
 use super::filter::{Filter, FilterSubject};
 use super::model::Segment;
-use crate::clock::{self, TimestampMs};
-use crate::contacts::BorrowedContact;
-use crate::id::{ContactId, SegmentId, TeamId};
-use crate::store::tables::{CONTACTS, SEGMENT_MEMBERS};
+use crate::base::clock::{self, TimestampMs};
+use crate::base::id::{ContactId, SegmentId, TeamId};
+use crate::contacts::ContactRef;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
+use crate::tables::{CONTACTS, SEGMENT_MEMBERS};
 
 /// What decides whom a segment holds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
+pub struct SegmentRule {
     /// The segment, for those added by hand.
     pub segment: SegmentId,
     /// The filter. Without one nobody is matched.
     pub filter: Option<Filter>,
 }
 
-impl Rule {
+impl SegmentRule {
     /// Returns the rule of a segment.
     pub fn of(segment: &Segment) -> Self {
         Self { segment: segment.id, filter: segment.filter.clone() }
@@ -33,7 +33,7 @@ impl Rule {
 
 /// The contacts that are looked at: by id, so by creation, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct ContactRange {
     /// The oldest.
     pub from: ContactId,
     /// The newest.
@@ -42,7 +42,7 @@ pub struct Span {
     pub order: Order,
 }
 
-impl Span {
+impl ContactRange {
     /// Everybody, in that order.
     pub const fn all(order: Order) -> Self {
         Self { from: ContactId::MIN, to: ContactId::MAX, order }
@@ -71,7 +71,7 @@ fn previous_id(id: ContactId) -> Option<ContactId> {
 
 /// How far a walk goes in one transaction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct ScanLimit {
     rows_max: usize,
     ends: Option<Instant>,
 }
@@ -79,7 +79,7 @@ pub(super) struct Pace {
 /// Rows between two looks at the clock: some 20 µs of them.
 const ROWS_PER_LOOK: usize = 64;
 
-impl Pace {
+impl ScanLimit {
     /// So many rows.
     pub(super) const fn rows(rows_max: usize) -> Self {
         Self { rows_max, ends: None }
@@ -100,7 +100,7 @@ impl Pace {
 
 /// How a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Walked {
+pub enum ScanEnd {
     /// Everybody in the span has been looked at.
     ToTheEnd,
     /// The visitor had enough.
@@ -111,7 +111,7 @@ pub enum Walked {
 
 /// One whom the segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct SegmentMatch {
     /// Who.
     pub contact: ContactId,
     /// How many rows were looked at before it.
@@ -120,34 +120,34 @@ pub struct Found {
 
 /// Calls `visit` with those of the span whom the segment holds, in order, and looks at `rows_max`
 /// rows at most: one transaction is not to stay open long, and the walk goes on in the next one
-/// from [`Span::beyond`].
+/// from [`ContactRange::beyond`].
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn walk(
+pub fn scan(
     tx: &impl Reads,
     team: TeamId,
-    rule: &Rule,
-    span: Span,
+    rule: &SegmentRule,
+    span: ContactRange,
     rows_max: usize,
-    visit: impl FnMut(Found) -> ControlFlow<()>,
-) -> Result<Walked, StoreError> {
-    walk_at(tx, team, rule, span, Pace::rows(rows_max), visit)
+    visit: impl FnMut(SegmentMatch) -> ControlFlow<()>,
+) -> Result<ScanEnd, StoreError> {
+    walk_at(tx, team, rule, span, ScanLimit::rows(rows_max), visit)
 }
 
-/// As [`walk`], as far as `pace` says.
+/// As [`scan`], as far as `pace` says.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(super) fn walk_at(
     tx: &impl Reads,
     team: TeamId,
-    rule: &Rule,
-    span: Span,
-    pace: Pace,
-    mut visit: impl FnMut(Found) -> ControlFlow<()>,
-) -> Result<Walked, StoreError> {
-    let mut rows = Rows { last: None, count: 0, pace, ended: Walked::ToTheEnd };
+    rule: &SegmentRule,
+    span: ContactRange,
+    pace: ScanLimit,
+    mut visit: impl FnMut(SegmentMatch) -> ControlFlow<()>,
+) -> Result<ScanEnd, StoreError> {
+    let mut rows = Rows { last: None, count: 0, pace, ended: ScanEnd::ToTheEnd };
     let Some(filter) = &rule.filter else {
         let (from, to) = ((team, rule.segment, span.from), (team, rule.segment, span.to));
         tx.scan(&SEGMENT_MEMBERS, &from, &to, span.order, |(_, _, contact), _| {
@@ -166,7 +166,7 @@ pub(super) fn walk_at(
             };
             while members.next_if(is_passed).is_some() {}
             let by_hand = members.next_if_eq(&contact).is_some();
-            Ok(by_hand || filter.matches(&Subject { contact, view: BorrowedContact::of(&row)? }))
+            Ok(by_hand || filter.matches(&Subject { contact, view: ContactRef::of(&row)? }))
         };
         rows.look(contact, holds, &mut visit)
     })?;
@@ -177,9 +177,9 @@ pub(super) fn walk_at(
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn holds(tx: &impl Reads, team: TeamId, rule: &Rule, contact: ContactId) -> Result<bool, StoreError> {
-    let only = Span { from: contact, to: contact, order: Order::Ascending };
-    Ok(walk(tx, team, rule, only, 1, |_| ControlFlow::Break(()))? == Walked::Stopped)
+pub fn holds(tx: &impl Reads, team: TeamId, rule: &SegmentRule, contact: ContactId) -> Result<bool, StoreError> {
+    let only = ContactRange { from: contact, to: contact, order: Order::Ascending };
+    Ok(scan(tx, team, rule, only, 1, |_| ControlFlow::Break(()))? == ScanEnd::Stopped)
 }
 
 /// Returns those of the segments that hold the contact, in their order. The contact is read once,
@@ -197,7 +197,7 @@ pub fn that_hold(
     let key = (team, contact);
     let mut segments = Some(segments);
     tx.scan(&CONTACTS, &key, &key, Order::Ascending, |_, row| {
-        let subject = Subject { contact, view: BorrowedContact::of(&row)? };
+        let subject = Subject { contact, view: ContactRef::of(&row)? };
         for segment in segments.take().into_iter().flatten() {
             let by_hand = tx.contains(&SEGMENT_MEMBERS, &(team, segment.id, contact))?;
             if by_hand || segment.filter.as_ref().is_some_and(|filter| filter.matches(&subject)) {
@@ -215,7 +215,7 @@ fn members(
     tx: &impl Reads,
     team: TeamId,
     segment: SegmentId,
-    span: Span,
+    span: ContactRange,
     rows_max: usize,
 ) -> Result<Vec<ContactId>, StoreError> {
     let mut members = Vec::new();
@@ -234,8 +234,8 @@ fn members(
 struct Rows {
     last: Option<ContactId>,
     count: usize,
-    pace: Pace,
-    ended: Walked,
+    pace: ScanLimit,
+    ended: ScanEnd,
 }
 
 impl Rows {
@@ -243,19 +243,19 @@ impl Rows {
         &mut self,
         contact: ContactId,
         holds: impl FnOnce() -> Result<bool, StoreError>,
-        visit: &mut impl FnMut(Found) -> ControlFlow<()>,
+        visit: &mut impl FnMut(SegmentMatch) -> ControlFlow<()>,
     ) -> crate::store::Step {
         if self.pace.is_over(self.count)
             && let Some(last) = self.last
         {
-            self.ended = Walked::Paused(last);
+            self.ended = ScanEnd::Paused(last);
             return STOP;
         }
         let rows_before = self.count;
         self.count += 1;
         self.last = Some(contact);
-        if holds()? && visit(Found { contact, rows_before }).is_break() {
-            self.ended = Walked::Stopped;
+        if holds()? && visit(SegmentMatch { contact, rows_before }).is_break() {
+            self.ended = ScanEnd::Stopped;
             return STOP;
         }
         NEXT
@@ -265,7 +265,7 @@ impl Rows {
 /// A stored contact as a filter looks at it.
 struct Subject<'a> {
     contact: ContactId,
-    view: BorrowedContact<'a>,
+    view: ContactRef<'a>,
 }
 
 impl FilterSubject for Subject<'_> {
@@ -295,8 +295,11 @@ mod tests {
 
     #[test]
     fn a_walk_ends_with_its_rows_or_with_its_time() {
-        let (rows, spent, long) =
-            (Pace::rows(1_000), Pace::within(1_000, Duration::ZERO), Pace::within(1_000, Duration::from_secs(3_600)));
+        let (rows, spent, long) = (
+            ScanLimit::rows(1_000),
+            ScanLimit::within(1_000, Duration::ZERO),
+            ScanLimit::within(1_000, Duration::from_secs(3_600)),
+        );
         for (count, expected) in [
             (0, (false, false, false)),
             (1, (false, false, false)),

@@ -3,20 +3,20 @@
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::census::{Census, Steps};
+use super::count_limiter::CountError;
+use super::counter::{CountSettings, SegmentCounter};
 use super::error::{CreateSegmentError, DeleteSegmentError, UpdateSegmentError};
 use super::listing::{self, SegmentPageError};
 use super::model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
-use super::resolve::Rule;
+use super::resolve::SegmentRule;
 use super::store::{self, SegmentRow};
-use super::turns::CountError;
+use crate::base::id::{ContactId, SegmentId, TeamId};
+use crate::base::patch::Patch;
 use crate::contacts::ContactRow;
 use crate::context::Context;
-use crate::id::{ContactId, SegmentId, TeamId};
-use crate::patch::Patch;
 use crate::store::page::{Page, PageError, PageQuery, is_full, page};
-use crate::store::tables::SEGMENTS;
 use crate::store::{Reads as _, StoreError};
+use crate::tables::SEGMENTS;
 
 /// Memberships removed in one commit: some milliseconds.
 const MEMBERS_PER_COMMIT: usize = 1_000;
@@ -24,7 +24,7 @@ const MEMBERS_PER_COMMIT: usize = 1_000;
 /// The segments of the instance.
 pub struct Segments {
     context: Context,
-    census: Census,
+    census: SegmentCounter,
     /// Rung when a segment was deleted that has memberships left.
     deleted: Notify,
 }
@@ -32,12 +32,12 @@ pub struct Segments {
 impl Segments {
     /// Returns the segments of the instance that `context` belongs to.
     pub fn new(context: Context) -> Self {
-        Self::stepping(context, Steps::USUAL)
+        Self::stepping(context, CountSettings::USUAL)
     }
 
     /// As [`Segments::new`], with other steps.
-    pub(super) fn stepping(context: Context, steps: Steps) -> Self {
-        let census = Census::new(context.store.clone(), steps);
+    pub(super) fn stepping(context: Context, steps: CountSettings) -> Self {
+        let census = SegmentCounter::new(context.store.clone(), steps);
         Self { context, census, deleted: Notify::new() }
     }
 
@@ -86,7 +86,7 @@ impl Segments {
     /// # Errors
     /// [`CountError`].
     pub async fn count_contacts(&self, team: TeamId, segment: &Segment) -> Result<u64, CountError> {
-        self.census.count(team, &Rule::of(segment)).await
+        self.census.count(team, &SegmentRule::of(segment)).await
     }
 
     /// Returns a page of the contacts that a segment holds, newest first.

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::filter::Filter;
 use super::model::{SEGMENTS_MAX, Segment};
-use crate::clock::TimestampMs;
-use crate::id::{ContactId, Id, SegmentId, TeamId};
-use crate::store::tables::{CONTACT_SEGMENTS, SEGMENT_MEMBERS, SEGMENTS};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{ContactId, Id, SegmentId, TeamId};
 use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
+use crate::tables::{CONTACT_SEGMENTS, SEGMENT_MEMBERS, SEGMENTS};
 
 /// A segment on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

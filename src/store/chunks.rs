@@ -68,16 +68,19 @@ pub fn read_chunks<K: Key>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::Id;
-    use crate::store::tables::CAPTURED_MESSAGES;
-    use crate::store::{Kind, OpenOptions, Store};
+    use crate::base::id::Id;
+    use crate::store::{OpenOptions, Store, StoreKind};
+    use crate::tables::CAPTURED_MESSAGES;
 
     #[tokio::test]
     async fn bytes_of_any_length_come_back_as_they_were() {
         let directory = tempfile::tempdir().unwrap();
-        let store =
-            Store::open(&OpenOptions { directory: directory.path().into(), kind: Kind::Dev, cache_bytes: 4 << 20 })
-                .unwrap();
+        let store = Store::open(&OpenOptions {
+            directory: directory.path().into(),
+            kind: StoreKind::Dev,
+            cache_bytes: 4 << 20,
+        })
+        .unwrap();
         for (count, length) in [(1, 0), (1, 1), (1, CHUNK_BYTES), (2, CHUNK_BYTES + 1), (4, 4 * CHUNK_BYTES)] {
             let id = Id::from_bytes([u8::try_from(length % 251).unwrap(); 16]);
             let bytes: Vec<u8> = (0..length).map(|index| u8::try_from(index % 251).unwrap()).collect();

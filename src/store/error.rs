@@ -48,15 +48,16 @@ impl StoreError {
     }
 }
 
-/// Passes over what does not read, with a word in the log, and answers `None` for it: for work that
-/// goes through all rows, which must not end at one of them.
+/// Replaces a corrupt value by `None` and logs it. Use it in work over many rows, which one corrupt row must
+/// not end; [`Reads::scan_valid`](super::Reads::scan_valid) and [`Reads::get_valid`](super::Reads::get_valid)
+/// do it for rows.
 ///
 /// # Errors
-/// Every failure but [`StoreError::Corrupt`].
+/// Every failure except [`StoreError::Corrupt`].
 pub fn skip_corrupt<T>(read: Result<T, StoreError>, what: impl Display) -> Result<Option<T>, StoreError> {
     match read {
         Err(failure @ StoreError::Corrupt(_)) => {
-            error!("{what} does not read, and is passed over: {failure}");
+            error!("skipped a corrupt row: {what}: {failure}");
             Ok(None)
         }
         read => read.map(Some),
@@ -84,7 +85,7 @@ pub enum OpenError {
     /// The file was written by a newer program.
     Newer { path: PathBuf, found: u32, known: u32 },
     /// The file belongs to the other command (`dev` or `serve`).
-    OtherKind { path: PathBuf, found: super::Kind },
+    OtherKind { path: PathBuf, found: super::StoreKind },
     /// The master key does not fit or cannot be read.
     MasterKey(PathBuf, String),
     /// The snapshot before a migration could not be made.

@@ -7,7 +7,7 @@ use super::StoreError;
 
 /// The fields of a row, or of a map inside one, in the order they were written.
 #[derive(Clone, Copy, Debug)]
-pub struct Fields<'a> {
+pub struct RowFields<'a> {
     bytes: &'a [u8],
     left: usize,
 }
@@ -16,7 +16,7 @@ pub struct Fields<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct RawValue<'a>(&'a [u8]);
 
-impl<'a> Fields<'a> {
+impl<'a> RowFields<'a> {
     /// Reads the fields of a row after its version byte.
     pub(super) fn of_map(bytes: &'a [u8]) -> Result<Self, StoreError> {
         match head(bytes) {
@@ -34,7 +34,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for RowFields<'a> {
     /// The bytes of the field's name, and its value.
     type Item = Result<(&'a [u8], RawValue<'a>), StoreError>;
 
@@ -69,8 +69,8 @@ impl<'a> RawValue<'a> {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] when it is none.
-    pub fn fields(self) -> Result<Fields<'a>, StoreError> {
-        Fields::of_map(self.0)
+    pub fn fields(self) -> Result<RowFields<'a>, StoreError> {
+        RowFields::of_map(self.0)
     }
 }
 
@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn fields(bytes: &[u8]) -> Result<Vec<(String, RawValue<'_>)>, StoreError> {
-        Fields::of_map(&bytes[1..])?
+        RowFields::of_map(&bytes[1..])?
             .map(|field| field.map(|(name, value)| (String::from_utf8_lossy(name).into_owned(), value)))
             .collect()
     }

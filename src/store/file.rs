@@ -14,7 +14,7 @@ use tracing::info;
 use super::OpenError;
 
 /// How often the progress of a repair is told: a large file takes seconds and thousands of pages.
-const TELL_EVERY: Duration = Duration::from_millis(500);
+const LOG_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The engine's page, and the bytes by which it knows a file of its own.
 const PAGE_BYTES: usize = 4096;
@@ -38,11 +38,11 @@ pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
 
 /// Opens the file, and repairs it when the last process that had it open was killed.
 pub(super) fn open(path: &Path, cache_bytes: usize) -> Result<redb::Database, OpenError> {
-    let started = crate::clock::monotonic();
+    let started = crate::base::clock::monotonic();
     let told = Mutex::new(Duration::ZERO);
     open_watched(path, cache_bytes, move |progress| {
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        if started.elapsed() >= *told + TELL_EVERY {
+        if started.elapsed() >= *told + LOG_INTERVAL {
             *told = started.elapsed();
             info!("checking the store after a crash: {:.0} %", progress * 100.0);
         }

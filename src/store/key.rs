@@ -1,7 +1,7 @@
 //! Keys: tuples of fixed-width parts, most general first, stored so that byte order is the order
 //! of the parts.
 
-use crate::id::Id;
+use crate::base::id::Id;
 
 /// The widest key there is room for, in bytes.
 const KEY_BYTES_MAX: usize = 64;

@@ -14,9 +14,9 @@
 //! Invariants: no redb type leaves this folder; a row is read and written by its own noun's
 //! `store.rs` alone; nothing here knows what a row means.
 
+pub mod meta;
 pub mod migrations;
 pub mod page;
-pub mod tables;
 
 mod chunks;
 mod error;
@@ -39,7 +39,7 @@ use tokio::sync::Semaphore;
 
 pub use chunks::{Chunks, read_chunks};
 pub use error::{OpenError, StoreError, skip_corrupt};
-pub use fields::{Fields, RawValue};
+pub use fields::{RawValue, RowFields};
 pub use hash::{NameHash, name_hash};
 pub use key::{Key, KeyBytes, KeyPart};
 pub(crate) use opening::open_in_time;
@@ -48,10 +48,10 @@ pub use seal::Keyring;
 pub use transaction::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored, Table, WriteTx};
 pub use value::{Blob, Encoded, Row, Value};
 
-use queue::Lane;
+use queue::WriteQueue;
 use writer::Writer;
 
-use crate::blocking;
+use crate::base::blocking;
 
 /// The file's name inside the data directory.
 pub const FILE_NAME: &str = "ringmail.redb";
@@ -61,14 +61,14 @@ const READS_MAX: usize = 16;
 /// Which command a store belongs to; neither opens the other's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum StoreKind {
     /// `ringmail serve`: real mail.
     Serve,
     /// `ringmail dev`: development and tests.
     Dev,
 }
 
-impl std::fmt::Display for Kind {
+impl std::fmt::Display for StoreKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Serve => "serve",
@@ -83,16 +83,16 @@ pub struct OpenOptions {
     /// The data directory; made when it does not exist.
     pub directory: PathBuf,
     /// Which command opens it.
-    pub kind: Kind,
+    pub kind: StoreKind,
     /// Bytes of pages kept in memory.
     pub cache_bytes: usize,
 }
 
 /// The two doors of the store. Cheap to clone.
 #[derive(Clone)]
-pub struct Store(Arc<Doors>);
+pub struct Store(Arc<StoreInner>);
 
-struct Doors {
+struct StoreInner {
     /// `None` once the store is closed. Reads hold the lock only to begin.
     database: RwLock<Option<Arc<redb::Database>>>,
     writer: Writer,
@@ -130,7 +130,7 @@ impl Store {
             std::fs::metadata(&counted).map_or(0, |metadata| metadata.len())
         });
         let reads = Arc::new(Semaphore::new(READS_MAX));
-        Ok(Self(Arc::new(Doors { database: RwLock::new(Some(database)), writer, reads, path, epoch })))
+        Ok(Self(Arc::new(StoreInner { database: RwLock::new(Some(database)), writer, reads, path, epoch })))
     }
 
     /// Runs `work` over a consistent view of the store, on a thread that may block. Keep it under
@@ -195,7 +195,7 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.0.writer.run(Lane::Foreground, bytes, work).await
+        self.0.writer.run(WriteQueue::Foreground, bytes, work).await
     }
 
     /// As [`Store::write`], in the lane of our own bulk work, which never keeps a request waiting.
@@ -223,7 +223,7 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.0.writer.run(Lane::Bulk, bytes, work).await
+        self.0.writer.run(WriteQueue::Bulk, bytes, work).await
     }
 
     /// Returns the number of this boot, one higher at every start: what leases are held under.
@@ -256,7 +256,7 @@ impl Store {
     }
 }
 
-impl Drop for Doors {
+impl Drop for StoreInner {
     fn drop(&mut self) {
         self.writer.stop();
     }

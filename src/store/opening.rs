@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::file::make_directory;
 use super::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
-use crate::blocking;
-use crate::clock::monotonic;
+use crate::base::blocking;
+use crate::base::clock::monotonic;
 
 /// How long a store in use is waited for.
 const IN_USE_MAX: Duration = Duration::from_secs(3);
@@ -42,13 +42,14 @@ fn open(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), Open
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Kind;
+    use crate::store::StoreKind;
 
     #[tokio::test]
     async fn a_store_that_is_held_for_a_moment_is_waited_for() {
         let directory = tempfile::tempdir().unwrap();
         let key_file = directory.path().join("master.key");
-        let options = OpenOptions { directory: directory.path().to_owned(), kind: Kind::Serve, cache_bytes: 8 << 20 };
+        let options =
+            OpenOptions { directory: directory.path().to_owned(), kind: StoreKind::Serve, cache_bytes: 8 << 20 };
         let (held, _) = open(&options, &key_file).unwrap();
         assert!(matches!(open(&options, &key_file), Err(OpenError::InUse(_))));
 

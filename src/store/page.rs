@@ -4,7 +4,7 @@ use super::StoreError;
 use super::key::{Key, KeyPart};
 use super::transaction::{NEXT, Order, Reads, STOP, Stored, Table};
 use super::value::Value;
-use crate::id::{Id, TeamId};
+use crate::base::id::{Id, TeamId};
 
 /// Where a page begins.
 #[derive(Debug)]
@@ -203,7 +203,7 @@ pub fn page_of<R, T>(items: Vec<T>, query: PageQuery<Id<R>>, id: impl Fn(&T) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::EmailId;
+    use crate::base::id::EmailId;
 
     fn cut(query: PageQuery<EmailId>) -> (Vec<u8>, bool) {
         let items: Vec<u8> = vec![1, 2, 3, 4, 5];

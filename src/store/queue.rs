@@ -22,7 +22,7 @@ const GROUP_BULK_BYTES_MAX: usize = 1 << 20;
 
 /// Which queue a command waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum WriteQueue {
     /// Somebody waits for the answer: accepts and every other request.
     Foreground,
     /// Work of our own: leases, outcomes, retention, imports.
@@ -38,14 +38,14 @@ pub(super) trait Command: Send {
 }
 
 /// A command in its place.
-pub(super) struct Waiting {
+pub(super) struct QueuedCommand {
     pub(super) command: Box<dyn Command>,
     bytes: usize,
     /// Frees the command's place in the lane once it is answered.
     _place: OwnedSemaphorePermit,
 }
 
-impl Waiting {
+impl QueuedCommand {
     pub(super) fn new(command: Box<dyn Command>, bytes: usize, place: OwnedSemaphorePermit) -> Self {
         Self { command, bytes, _place: place }
     }
@@ -91,8 +91,8 @@ where
 /// The two lanes.
 #[derive(Default)]
 pub(super) struct Queues {
-    foreground: VecDeque<Waiting>,
-    bulk: VecDeque<Waiting>,
+    foreground: VecDeque<QueuedCommand>,
+    bulk: VecDeque<QueuedCommand>,
     /// Why nothing is queued any more.
     closed: Option<StoreError>,
 }
@@ -102,13 +102,13 @@ impl Queues {
     ///
     /// # Errors
     /// Why nothing is queued any more.
-    pub(super) fn push(&mut self, lane: Lane, waiting: Waiting) -> Result<(), StoreError> {
+    pub(super) fn push(&mut self, lane: WriteQueue, waiting: QueuedCommand) -> Result<(), StoreError> {
         if let Some(why) = &self.closed {
             return Err(why.clone());
         }
         match lane {
-            Lane::Foreground => self.foreground.push_back(waiting),
-            Lane::Bulk => self.bulk.push_back(waiting),
+            WriteQueue::Foreground => self.foreground.push_back(waiting),
+            WriteQueue::Bulk => self.bulk.push_back(waiting),
         }
         Ok(())
     }
@@ -127,13 +127,13 @@ impl Queues {
     }
 
     /// Queues nothing any more, and returns what waits unapplied.
-    pub(super) fn abandon(&mut self, why: &StoreError) -> Vec<Waiting> {
+    pub(super) fn abandon(&mut self, why: &StoreError) -> Vec<QueuedCommand> {
         self.closed = Some(why.clone());
         self.foreground.drain(..).chain(self.bulk.drain(..)).collect()
     }
 
     /// Takes the next group, foreground first.
-    pub(super) fn gather(&mut self) -> Vec<Waiting> {
+    pub(super) fn gather(&mut self) -> Vec<QueuedCommand> {
         let mut group = Vec::new();
         take_from(&mut self.foreground, GROUP_MAX, GROUP_BYTES_MAX, &mut group);
         take_from(&mut self.bulk, GROUP_BULK_MAX, GROUP_BULK_BYTES_MAX, &mut group);
@@ -143,7 +143,12 @@ impl Queues {
 
 /// Moves commands into the group until one of the limits is reached. The first is always taken,
 /// whatever its size.
-fn take_from(queue: &mut VecDeque<Waiting>, commands_max: usize, bytes_max: usize, group: &mut Vec<Waiting>) {
+fn take_from(
+    queue: &mut VecDeque<QueuedCommand>,
+    commands_max: usize,
+    bytes_max: usize,
+    group: &mut Vec<QueuedCommand>,
+) {
     let mut bytes = 0;
     for _ in 0..commands_max {
         if bytes >= bytes_max {

@@ -11,7 +11,7 @@ use aws_lc_rs::hkdf;
 
 use super::file::sync_parent;
 use super::{OpenError, StoreError};
-use crate::random;
+use crate::base::random;
 
 const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 12;

@@ -3,14 +3,15 @@
 //! two types.
 
 use std::cell::{Cell, RefCell};
+use std::fmt::{self, Display};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use redb::{ReadableDatabase, ReadableTable as _, TableDefinition, TableError};
 
-use super::StoreError;
-use super::fields::Fields;
+use super::error::{StoreError, skip_corrupt};
+use super::fields::RowFields;
 use super::key::Key;
 use super::value::{Blob, Encoded, Row, Value, after_version};
 
@@ -24,7 +25,7 @@ pub struct Table<K, V> {
 
 impl<K, V> Table<K, V> {
     /// Declares a table. Every declaration stands in `tables.rs`.
-    pub(super) const fn new(name: &'static str) -> Self {
+    pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, types: PhantomData }
     }
 
@@ -68,8 +69,8 @@ impl<'a, V: Row> Stored<'a, V> {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] when the row is of another version.
-    pub fn fields(&self) -> Result<Fields<'a>, StoreError> {
-        Fields::of_map(after_version::<V>(self.bytes)?)
+    pub fn fields(&self) -> Result<RowFields<'a>, StoreError> {
+        RowFields::of_map(after_version::<V>(self.bytes)?)
     }
 }
 
@@ -109,11 +110,46 @@ pub trait Reads {
         visit: impl FnMut(K, Stored<'_, V>) -> Step,
     ) -> Result<(), StoreError>;
 
+    /// Calls `visit` with the decoded rows whose keys are in `from..=to`, until it stops. Logs and skips a
+    /// corrupt row, so that one of them does not end work over many.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read, a key is corrupt, or `visit` fails.
+    fn scan_valid<K: Key, V: Value>(
+        &self,
+        table: &Table<K, V>,
+        from: &K,
+        to: &K,
+        order: Order,
+        mut visit: impl FnMut(K, V) -> Step,
+    ) -> Result<(), StoreError> {
+        self.scan(table, from, to, order, |key, stored| match skip_corrupt(stored.decode(), row_name(table, &key))? {
+            Some(row) => visit(key, row),
+            None => NEXT,
+        })
+    }
+
+    /// Returns the value under `key`; `None` if there is none or it is corrupt, which is logged.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read.
+    fn get_valid<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError> {
+        Ok(skip_corrupt(self.get(table, key), row_name(table, key))?.flatten())
+    }
+
     /// Returns whether there is a value under `key`.
     ///
     /// # Errors
     /// [`StoreError`] when the file cannot be read.
     fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError>;
+}
+
+/// Names a row in the log: its table, and its key in hexadecimal.
+fn row_name<K: Key, V>(table: &Table<K, V>, key: &K) -> impl Display {
+    fmt::from_fn(move |f| {
+        write!(f, "row {} ", table.name())?;
+        key.to_bytes().as_ref().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    })
 }
 
 /// A consistent view of the store as of one commit.

@@ -20,9 +20,9 @@ use tracing::{error, info};
 
 use super::StoreError;
 use super::file::panic_message;
-use super::queue::{Lane, Queues, Typed, WAITING_MAX, Waiting};
+use super::queue::{QueuedCommand, Queues, Typed, WAITING_MAX, WriteQueue};
 use super::transaction::WriteTx;
-use crate::clock::monotonic;
+use crate::base::clock::monotonic;
 
 /// How long the store is idle before one small commit makes the file quick to open after a crash.
 const IDLE_BEFORE_QUICK_REPAIR: Duration = Duration::from_millis(100);
@@ -95,22 +95,22 @@ impl Writer {
     }
 
     /// Queues a command and waits for the commit that contains it.
-    pub(super) async fn run<F, T, E>(&self, lane: Lane, bytes: usize, work: F) -> Result<T, E>
+    pub(super) async fn run<F, T, E>(&self, lane: WriteQueue, bytes: usize, work: F) -> Result<T, E>
     where
         F: Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
         let places = match lane {
-            Lane::Foreground => &self.foreground,
-            Lane::Bulk => &self.bulk,
+            WriteQueue::Foreground => &self.foreground,
+            WriteQueue::Bulk => &self.bulk,
         };
         let Ok(place) = Arc::clone(places).acquire_owned().await else {
             return Err(StoreError::Closed.into());
         };
         let (answer, answered) = oneshot::channel();
         let command = Box::new(Typed::new(work, answer));
-        self.shared.lock().push(lane, Waiting::new(command, bytes, place))?;
+        self.shared.lock().push(lane, QueuedCommand::new(command, bytes, place))?;
         self.shared.wake.notify_one();
         answered.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
     }
@@ -153,7 +153,7 @@ enum Attempt {
 }
 
 enum Wake {
-    Group(Vec<Waiting>),
+    Group(Vec<QueuedCommand>),
     Idle,
     Closed,
 }
@@ -216,7 +216,7 @@ impl<B: Fn() -> u64> Loop<B> {
 
     /// Applies and commits a group, without those of its commands that spoil the transaction.
     /// Returns whether there was anything to commit.
-    fn commit_group(&self, mut group: Vec<Waiting>) -> bool {
+    fn commit_group(&self, mut group: Vec<QueuedCommand>) -> bool {
         while !group.is_empty() {
             match self.attempt(&mut group) {
                 Ok(Attempt::Spoiled { by, failure }) => group.remove(by).command.answer(failure),
@@ -242,7 +242,7 @@ impl<B: Fn() -> u64> Loop<B> {
     }
 
     /// Applies every command, and commits unless one of them spoiled the transaction.
-    fn attempt(&self, group: &mut [Waiting]) -> Result<Attempt, StoreError> {
+    fn attempt(&self, group: &mut [QueuedCommand]) -> Result<Attempt, StoreError> {
         let transaction = self.database.begin_write()?;
         let (spoiled, writes, acts) = {
             let tx = WriteTx::new(&transaction);

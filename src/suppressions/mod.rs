@@ -25,8 +25,8 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use model::{Cause, Origin, SendKind, Suppression};
+pub use model::{Origin, SendKind, Suppression, SuppressionCause};
 pub(crate) use opt_out::lift_opt_out;
 pub use service::{BatchTarget, Suppressions};
 pub use store::{Added, SuppressionRow, add, blocks, is_opted_out, origin};
-pub(crate) use store::{Erased, erase};
+pub(crate) use store::{EraseSelector, erase};

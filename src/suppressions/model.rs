@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::TimestampMs;
-use crate::events::Source;
-use crate::id::{EmailId, SuppressionId};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EmailId, SuppressionId};
+use crate::events::ChangeSource;
 
 /// Why an address is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,16 +52,16 @@ impl Origin {
 
 /// What lists an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cause {
+pub struct SuppressionCause {
     /// Why it is listed.
     pub origin: Origin,
     /// The email that brought it here.
     pub email: Option<EmailId>,
     /// Who lists it; nobody when a delivery does.
-    pub source: Option<Source>,
+    pub source: Option<ChangeSource>,
 }
 
-impl Cause {
+impl SuppressionCause {
     /// Returns the cause of an address that an email bounced from for good.
     pub const fn bounce(email: EmailId) -> Self {
         Self { origin: Origin::Bounce, email: Some(email), source: None }
@@ -73,7 +73,7 @@ impl Cause {
     }
 
     /// Returns the cause of an address that somebody lists.
-    pub const fn listed(origin: Origin, source: Source) -> Self {
+    pub const fn listed(origin: Origin, source: ChangeSource) -> Self {
         Self { origin, email: None, source: Some(source) }
     }
 }
@@ -113,7 +113,7 @@ impl Origin {
 
     /// Returns who an event about an entry of this origin names. Bounces and complaints come from
     /// the sending infrastructure, and an event about them names nobody.
-    pub(super) fn source(self, by: Option<Source>) -> Option<Source> {
+    pub(super) fn source(self, by: Option<ChangeSource>) -> Option<ChangeSource> {
         match self {
             Self::Bounce | Self::Complaint => None,
             Self::Manual | Self::Unsubscribe => by,
@@ -149,10 +149,10 @@ mod tests {
         for (origin, named) in [
             (Origin::Bounce, None),
             (Origin::Complaint, None),
-            (Origin::Manual, Some(Source::Api)),
-            (Origin::Unsubscribe, Some(Source::Api)),
+            (Origin::Manual, Some(ChangeSource::Api)),
+            (Origin::Unsubscribe, Some(ChangeSource::Api)),
         ] {
-            assert_eq!(origin.source(Some(Source::Api)), named);
+            assert_eq!(origin.source(Some(ChangeSource::Api)), named);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! An opt-out that its owner takes back.
 
 use super::store::{find_by_address, lift};
+use crate::base::id::{SuppressionId, TeamId};
 use crate::context::Context;
-use crate::events::Source;
-use crate::id::{SuppressionId, TeamId};
-use crate::store::tables::AddressHash;
+use crate::events::ChangeSource;
 use crate::store::{StoreError, WriteTx};
+use crate::tables::AddressHash;
 
 /// Takes back the opt-out of an address by its owner's word: that of the entry `only`, where one is
 /// named. What else lists the address stays. Returns whether there was an opt-out.
@@ -18,7 +18,7 @@ pub(crate) fn lift_opt_out(
     team: TeamId,
     address: &AddressHash,
     only: Option<SuppressionId>,
-    source: Source,
+    source: ChangeSource,
 ) -> Result<bool, StoreError> {
     let Some((id, row)) = find_by_address(tx, team, address)? else { return Ok(false) };
     if only.is_some_and(|only| only != id) {

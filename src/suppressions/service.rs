@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
-use super::model::{Cause, Origin, Suppression};
+use super::model::{Origin, Suppression, SuppressionCause};
 use super::store::{self, SuppressionRow};
-use crate::address::EmailAddress;
+use crate::base::address::EmailAddress;
+use crate::base::id::{SuppressionId, TeamId};
+use crate::base::id_or_email::IdOrEmail;
 use crate::context::Context;
-use crate::events::Source;
-use crate::id::{SuppressionId, TeamId};
-use crate::id_or_email::IdOrEmail;
+use crate::events::ChangeSource;
 use crate::store::page::{Page, PageError, PageQuery};
-use crate::store::tables::AddressHash;
 use crate::store::{Reads, StoreError, WriteTx};
+use crate::tables::AddressHash;
 
 /// Bytes that one entry with its indexes and its event takes, about.
 const ENTRY_BYTES: usize = 512;
@@ -45,13 +45,13 @@ impl Suppressions {
         team: TeamId,
         address: EmailAddress,
         origin: Origin,
-        source: Source,
+        source: ChangeSource,
     ) -> Result<Suppression, StoreError> {
         let context = self.context.clone();
         self.context
             .store
             .write(move |tx| {
-                let id = store::add(tx, &context, team, &address, Cause::listed(origin, source))?.id();
+                let id = store::add(tx, &context, team, &address, SuppressionCause::listed(origin, source))?.id();
                 let row = store::find(tx, team, id)?;
                 row.map(|row| row.view(id)).ok_or_else(|| StoreError::Corrupt("a suppression has no row".into()))
             })
@@ -67,14 +67,14 @@ impl Suppressions {
         team: TeamId,
         addresses: Vec<EmailAddress>,
         origin: Origin,
-        source: Source,
+        source: ChangeSource,
     ) -> Result<Vec<SuppressionId>, StoreError> {
         let context = self.context.clone();
         let addresses = distinct(addresses);
         self.context
             .store
             .write_bulk_sized(addresses.len() * ENTRY_BYTES, move |tx| {
-                let cause = Cause::listed(origin, source);
+                let cause = SuppressionCause::listed(origin, source);
                 let add = |address| Ok(store::add(tx, &context, team, address, cause)?.id());
                 addresses.iter().map(add).collect()
             })
@@ -112,7 +112,7 @@ impl Suppressions {
         &self,
         team: TeamId,
         target: IdOrEmail<Marker>,
-        source: Source,
+        source: ChangeSource,
     ) -> Result<Option<SuppressionId>, StoreError> {
         let context = self.context.clone();
         let remove = move |tx: &WriteTx<'_>| remove_targets(tx, &context, team, std::slice::from_ref(&target), source);
@@ -127,7 +127,7 @@ impl Suppressions {
         &self,
         team: TeamId,
         targets: BatchTarget,
-        source: Source,
+        source: ChangeSource,
     ) -> Result<Vec<SuppressionId>, StoreError> {
         let context = self.context.clone();
         let targets: Vec<IdOrEmail<Marker>> = match targets {
@@ -148,7 +148,7 @@ fn remove_targets(
     context: &Context,
     team: TeamId,
     targets: &[IdOrEmail<Marker>],
-    source: Source,
+    source: ChangeSource,
 ) -> Result<Vec<SuppressionId>, StoreError> {
     let mut removed = Vec::new();
     let mut seen = HashSet::with_capacity(targets.len());
@@ -164,7 +164,7 @@ fn remove_targets(
     Ok(removed)
 }
 
-type Marker = crate::id::resource::Suppression;
+type Marker = crate::base::id::resource::Suppression;
 
 fn find(
     tx: &impl Reads,

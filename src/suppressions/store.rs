@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Cause, Origin, SendKind, Suppression};
-use crate::address::EmailAddress;
-use crate::clock::TimestampMs;
+use super::model::{Origin, SendKind, Suppression, SuppressionCause};
+use crate::base::address::EmailAddress;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EmailId, SuppressionId, TeamId};
 use crate::context::Context;
-use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, ERASED, Source, SuppressionSnapshot};
-use crate::id::{EmailId, SuppressionId, TeamId};
+use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ERASED, SuppressionSnapshot};
 use crate::store::page::{Page, PageError, PageQuery, page_under};
-use crate::store::tables::{AddressHash, SUPPRESSION_ADDRESSES, SUPPRESSION_ORIGINS, SUPPRESSIONS, SuppressionIdRow};
 use crate::store::{Reads, Row, StoreError, WriteTx};
+use crate::tables::{AddressHash, SUPPRESSION_ADDRESSES, SUPPRESSION_ORIGINS, SUPPRESSIONS, SuppressionIdRow};
 
 /// In the place of an origin's number in the index of entries: all of them. It can never change.
 const ANY_ORIGIN: u8 = u8::MAX;
@@ -156,7 +156,7 @@ pub fn add(
     context: &Context,
     team: TeamId,
     address: &EmailAddress,
-    cause: Cause,
+    cause: SuppressionCause,
 ) -> Result<Added, StoreError> {
     let hash = address.identity_hash();
     if let Some((id, row)) = find_by_address(tx, team, &hash)? {
@@ -165,7 +165,7 @@ pub fn add(
             Origin::Bounce | Origin::Complaint | Origin::Manual => raise(tx, team, id, row, cause),
         };
     }
-    let Cause { origin, email, source } = cause;
+    let SuppressionCause { origin, email, source } = cause;
     let id = context.id();
     let created_ms = context.now_ms();
     let opted_out_ms = (origin == Origin::Unsubscribe).then_some(created_ms);
@@ -197,7 +197,7 @@ fn raise(
     team: TeamId,
     id: SuppressionId,
     row: SuppressionRow,
-    cause: Cause,
+    cause: SuppressionCause,
 ) -> Result<Added, StoreError> {
     if row.origin != Origin::Unsubscribe {
         return Ok(Added::Listed(id));
@@ -219,7 +219,7 @@ pub(super) fn lift(
     team: TeamId,
     id: SuppressionId,
     row: SuppressionRow,
-    source: Source,
+    source: ChangeSource,
 ) -> Result<bool, StoreError> {
     if row.origin == Origin::Unsubscribe {
         remove_row(tx, context, team, id, &row, source)?;
@@ -243,7 +243,7 @@ pub(super) fn remove(
     team: TeamId,
     id: SuppressionId,
     row: SuppressionRow,
-    source: Source,
+    source: ChangeSource,
 ) -> Result<(), StoreError> {
     if row.origin == Origin::Unsubscribe || !row.is_opted_out() {
         return remove_row(tx, context, team, id, &row, source);
@@ -259,7 +259,7 @@ fn remove_row(
     team: TeamId,
     id: SuppressionId,
     row: &SuppressionRow,
-    source: Source,
+    source: ChangeSource,
 ) -> Result<(), StoreError> {
     tx.delete(&SUPPRESSIONS, &(team, id))?;
     tx.delete(&SUPPRESSION_ADDRESSES, &(team, row.hash))?;
@@ -269,11 +269,11 @@ fn remove_row(
 
 /// Which entries an erasure takes the address out of.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Erased {
+pub(crate) enum EraseSelector {
     /// Those that were made up to this one.
     Until(SuppressionId),
     /// Those that an email up to this one brought, whenever they were made.
-    BroughtUpTo(EmailId),
+    CausedUpTo(EmailId),
 }
 
 /// Takes the address out of its entry, whose hash goes on blocking. Returns the entry when there was
@@ -285,12 +285,12 @@ pub(crate) fn erase(
     tx: &WriteTx<'_>,
     team: TeamId,
     address: &AddressHash,
-    which: Erased,
+    which: EraseSelector,
 ) -> Result<Option<SuppressionId>, StoreError> {
     let Some((id, row)) = find_listed(tx, team, address)? else { return Ok(None) };
     let is_meant = match which {
-        Erased::Until(until) => id <= until,
-        Erased::BroughtUpTo(email) => row.source.is_some_and(|source| source <= email),
+        EraseSelector::Until(until) => id <= until,
+        EraseSelector::CausedUpTo(email) => row.source.is_some_and(|source| source <= email),
     };
     if !is_meant {
         return Ok(None);
@@ -324,7 +324,7 @@ fn record(
     kind: AudienceKind,
     id: SuppressionId,
     row: &SuppressionRow,
-    by: Option<Source>,
+    by: Option<ChangeSource>,
 ) -> Result<(), StoreError> {
     let entry = SuppressionSnapshot {
         id,

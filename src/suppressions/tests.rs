@@ -1,15 +1,15 @@
 //! The rows of the list over a real store.
 
 use super::lift_opt_out;
-use super::model::{Cause, Origin, SendKind, Suppression};
-use super::store::{Added, Erased, add, blocks, erase, find, find_listed, is_opted_out, list, remove};
-use crate::address::EmailAddress;
+use super::model::{Origin, SendKind, Suppression, SuppressionCause};
+use super::store::{Added, EraseSelector, add, blocks, erase, find, find_listed, is_opted_out, list, remove};
+use crate::base::address::EmailAddress;
+use crate::base::id::{EmailId, Id, SuppressionId, TeamId};
 use crate::context::Context;
-use crate::events::{AudienceEvent, AudienceSubject, ERASED, Source};
-use crate::id::{EmailId, Id, SuppressionId, TeamId};
+use crate::events::{AudienceEvent, AudienceSubject, ChangeSource, ERASED};
 use crate::store::page::{Cursor, Page, PageError, PageQuery};
-use crate::store::tables::{AUDIENCE_EVENTS, SUPPRESSION_ORIGINS};
 use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
+use crate::tables::{AUDIENCE_EVENTS, SUPPRESSION_ORIGINS};
 
 const TEAM: TeamId = Id::MIN;
 
@@ -18,7 +18,7 @@ fn address(text: &str) -> EmailAddress {
 }
 
 /// Returns what the events say: the type, the address, the origin and who did it.
-fn told(tx: &impl Reads) -> Vec<(&'static str, String, String, Option<Source>)> {
+fn told(tx: &impl Reads) -> Vec<(&'static str, String, String, Option<ChangeSource>)> {
     let mut told = Vec::new();
     tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
         let AudienceEvent { kind, subject, .. } = row.decode()?;
@@ -54,22 +54,22 @@ async fn an_opt_out_is_raised_in_place_and_no_other_origin_changes() {
         let add = |cause| add(tx, context, TEAM, &ada, cause).unwrap();
         let email = context.id();
 
-        let first = add(Cause::listed(Origin::Unsubscribe, Source::OneClick));
+        let first = add(SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::OneClick));
         let Added::New(id) = first else { panic!("{first:?}") };
         assert!(!blocked(SendKind::Transactional) && blocked(SendKind::Topic));
-        assert_eq!(add(Cause::listed(Origin::Unsubscribe, Source::HostedPage)), Added::Listed(id));
+        assert_eq!(add(SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::HostedPage)), Added::Listed(id));
         assert_eq!(ids(tx, Some(Origin::Unsubscribe)), [id]);
-        assert_eq!(add(Cause::bounce(email)), Added::Raised(id));
+        assert_eq!(add(SuppressionCause::bounce(email)), Added::Raised(id));
         assert!(blocked(SendKind::Transactional) && blocked(SendKind::Topic));
         assert_eq!(find(tx, TEAM, id).unwrap().unwrap().source, Some(email));
         assert!(is_opted_out(tx, TEAM, &ada.identity_hash()).unwrap(), "raising takes no opt-out back");
         assert_eq!((ids(tx, Some(Origin::Unsubscribe)), ids(tx, Some(Origin::Bounce))), (vec![], vec![id]));
         for later in [Origin::Complaint, Origin::Unsubscribe, Origin::Manual] {
-            assert_eq!(add(Cause::listed(later, Source::Api)), Added::Listed(id));
+            assert_eq!(add(SuppressionCause::listed(later, ChangeSource::Api)), Added::Listed(id));
             assert_eq!(find(tx, TEAM, id).unwrap().unwrap().origin, Origin::Bounce);
         }
 
-        let added = ("suppression.added", "ada@example.com".into(), "unsubscribe".into(), Some(Source::OneClick));
+        let added = ("suppression.added", "ada@example.com".into(), "unsubscribe".into(), Some(ChangeSource::OneClick));
         assert_eq!(told(tx), [added]);
     })
     .await;
@@ -82,25 +82,25 @@ async fn an_opt_out_is_kept_with_an_entry_of_any_origin_and_outlives_it() {
             let ada = address(&format!("ada{number}@example.com"));
             let email = context.id();
             let opted_out = || is_opted_out(tx, TEAM, &ada.identity_hash()).unwrap();
-            let cause = Cause { origin, email: Some(email), source: Some(Source::Api) };
+            let cause = SuppressionCause { origin, email: Some(email), source: Some(ChangeSource::Api) };
             let id = add(tx, context, TEAM, &ada, cause).unwrap().id();
             assert!(!opted_out());
 
-            let opt_out = Cause::listed(Origin::Unsubscribe, Source::OneClick);
+            let opt_out = SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::OneClick);
             assert_eq!(add(tx, context, TEAM, &ada, opt_out).unwrap(), Added::OptedOut(id));
             assert_eq!(add(tx, context, TEAM, &ada, opt_out).unwrap(), Added::Listed(id));
             let row = find(tx, TEAM, id).unwrap().unwrap();
             assert!(opted_out());
             assert_eq!((row.origin, row.source), (origin, Some(email)));
 
-            remove(tx, context, TEAM, id, row, Source::Api).unwrap();
+            remove(tx, context, TEAM, id, row, ChangeSource::Api).unwrap();
             let row = find(tx, TEAM, id).unwrap().unwrap();
             assert_eq!((row.origin, row.source), (Origin::Unsubscribe, None));
             assert_eq!((ids(tx, Some(origin)), ids(tx, Some(Origin::Unsubscribe))), (vec![], vec![id]));
             let blocked = |kind| blocks(tx, TEAM, &ada.identity_hash(), kind).unwrap();
             assert!(blocked(SendKind::Topic) && !blocked(SendKind::Transactional));
 
-            remove(tx, context, TEAM, id, row, Source::Api).unwrap();
+            remove(tx, context, TEAM, id, row, ChangeSource::Api).unwrap();
             assert!(find(tx, TEAM, id).unwrap().is_none());
             let told = told(tx);
             let [.., added, removed] = told.as_slice() else { panic!("{told:?}") };
@@ -116,18 +116,19 @@ async fn an_opt_out_is_kept_with_an_entry_of_any_origin_and_outlives_it() {
 async fn an_opt_out_is_taken_back_from_an_entry_of_any_origin_and_the_rest_stays() {
     within(|tx, context| {
         let ada = address("ada@example.com");
-        let lift = |only| lift_opt_out(tx, context, TEAM, &ada.identity_hash(), only, Source::HostedPage).unwrap();
-        let listed = Cause::listed(Origin::Manual, Source::Api);
+        let lift =
+            |only| lift_opt_out(tx, context, TEAM, &ada.identity_hash(), only, ChangeSource::HostedPage).unwrap();
+        let listed = SuppressionCause::listed(Origin::Manual, ChangeSource::Api);
         let id = add(tx, context, TEAM, &ada, listed).unwrap().id();
         assert!(!lift(None), "nothing to take back");
-        add(tx, context, TEAM, &ada, Cause::listed(Origin::Unsubscribe, Source::HostedPage)).unwrap();
+        add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::HostedPage)).unwrap();
 
         assert!(!lift(Some(context.id())), "of another entry");
         assert!(lift(Some(id)));
 
         let row = find(tx, TEAM, id).unwrap().unwrap();
         assert_eq!((row.origin, row.is_opted_out()), (Origin::Manual, false));
-        remove(tx, context, TEAM, id, row, Source::Api).unwrap();
+        remove(tx, context, TEAM, id, row, ChangeSource::Api).unwrap();
         assert!(find(tx, TEAM, id).unwrap().is_none(), "nothing is left of it");
     })
     .await;
@@ -137,13 +138,14 @@ async fn an_opt_out_is_taken_back_from_an_entry_of_any_origin_and_the_rest_stays
 async fn an_erased_address_goes_on_blocking_and_is_found_by_its_id_alone() {
     within(|tx, context| {
         let ada = address("Ada@example.com");
-        let id = add(tx, context, TEAM, &ada, Cause::listed(Origin::Manual, Source::Api)).unwrap().id();
+        let id =
+            add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Manual, ChangeSource::Api)).unwrap().id();
 
         for (which, erased) in [
-            (Erased::BroughtUpTo(Id::MAX), None),
-            (Erased::Until(Id::MIN), None),
-            (Erased::Until(id), Some(id)),
-            (Erased::Until(id), None),
+            (EraseSelector::CausedUpTo(Id::MAX), None),
+            (EraseSelector::Until(Id::MIN), None),
+            (EraseSelector::Until(id), Some(id)),
+            (EraseSelector::Until(id), None),
         ] {
             assert_eq!(erase(tx, TEAM, &ada.identity_hash(), which).unwrap(), erased, "{which:?}");
         }
@@ -153,13 +155,13 @@ async fn an_erased_address_goes_on_blocking_and_is_found_by_its_id_alone() {
         assert_eq!((ids(tx, None), ids(tx, Some(Origin::Manual))), (vec![], vec![]));
         let row = find(tx, TEAM, id).unwrap().unwrap();
         assert_eq!(row.email, None);
-        let again = add(tx, context, TEAM, &ada, Cause::listed(Origin::Manual, Source::Api)).unwrap();
+        let again = add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Manual, ChangeSource::Api)).unwrap();
         assert_eq!(again, Added::Listed(id));
         assert_eq!(find(tx, TEAM, id).unwrap().unwrap().email, None);
 
-        remove(tx, context, TEAM, id, row, Source::Api).unwrap();
+        remove(tx, context, TEAM, id, row, ChangeSource::Api).unwrap();
         assert!(!blocks(tx, TEAM, &ada.identity_hash(), SendKind::Topic).unwrap());
-        assert_eq!(told(tx)[1], ("suppression.removed", ERASED.into(), "manual".into(), Some(Source::Api)));
+        assert_eq!(told(tx)[1], ("suppression.removed", ERASED.into(), "manual".into(), Some(ChangeSource::Api)));
     })
     .await;
 }
@@ -169,10 +171,10 @@ async fn an_address_is_erased_by_the_email_that_brought_it_whenever_that_was() {
     within(|tx, context| {
         let ada = address("ada@example.com");
         let (earlier, email): (EmailId, EmailId) = (context.id(), context.id());
-        let id = add(tx, context, TEAM, &ada, Cause::complaint(email)).unwrap().id();
+        let id = add(tx, context, TEAM, &ada, SuppressionCause::complaint(email)).unwrap().id();
 
         for (up_to, erased) in [(earlier, None), (email, Some(id)), (email, None)] {
-            let which = Erased::BroughtUpTo(up_to);
+            let which = EraseSelector::CausedUpTo(up_to);
             assert_eq!(erase(tx, TEAM, &ada.identity_hash(), which).unwrap(), erased, "{which:?}");
         }
 
@@ -196,22 +198,22 @@ async fn the_index_holds_what_is_listed_and_nothing_that_is_stepped_over() {
         };
         let [ada, bob, eve] = ["ada", "bob", "eve"].map(|name| address(&format!("{name}@example.com")));
         let list = |address, cause| add(tx, context, TEAM, address, cause).unwrap().id();
-        let opt_out = Cause::listed(Origin::Unsubscribe, Source::Api);
-        let manual = Cause::listed(Origin::Manual, Source::Api);
+        let opt_out = SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::Api);
+        let manual = SuppressionCause::listed(Origin::Manual, ChangeSource::Api);
         let kept = list(&ada, opt_out);
         let lowered = list(&bob, opt_out);
         list(&bob, manual);
         let erased = list(&eve, manual);
         assert_eq!(indexed(), [(2, lowered), (2, erased), (3, kept), (255, kept), (255, lowered), (255, erased)]);
 
-        erase(tx, TEAM, &eve.identity_hash(), Erased::Until(Id::MAX)).unwrap();
+        erase(tx, TEAM, &eve.identity_hash(), EraseSelector::Until(Id::MAX)).unwrap();
         list(&eve, opt_out);
-        remove(tx, context, TEAM, lowered, find(tx, TEAM, lowered).unwrap().unwrap(), Source::Api).unwrap();
+        remove(tx, context, TEAM, lowered, find(tx, TEAM, lowered).unwrap().unwrap(), ChangeSource::Api).unwrap();
         assert_eq!(indexed(), [(3, kept), (3, lowered), (255, kept), (255, lowered)]);
         assert_eq!(ids(tx, None), [lowered, kept]);
 
         for id in [kept, lowered, erased, erased] {
-            remove(tx, context, TEAM, id, find(tx, TEAM, id).unwrap().unwrap(), Source::Api).unwrap();
+            remove(tx, context, TEAM, id, find(tx, TEAM, id).unwrap().unwrap(), ChangeSource::Api).unwrap();
         }
         assert_eq!(indexed(), []);
     })
@@ -222,10 +224,12 @@ async fn the_index_holds_what_is_listed_and_nothing_that_is_stepped_over() {
 async fn an_erased_opt_out_is_raised_without_being_listed() {
     within(|tx, context| {
         let ada = address("ada@example.com");
-        let id = add(tx, context, TEAM, &ada, Cause::listed(Origin::Unsubscribe, Source::Api)).unwrap().id();
-        erase(tx, TEAM, &ada.identity_hash(), Erased::Until(id)).unwrap();
+        let id = add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::Api))
+            .unwrap()
+            .id();
+        erase(tx, TEAM, &ada.identity_hash(), EraseSelector::Until(id)).unwrap();
 
-        assert_eq!(add(tx, context, TEAM, &ada, Cause::complaint(context.id())).unwrap(), Added::Raised(id));
+        assert_eq!(add(tx, context, TEAM, &ada, SuppressionCause::complaint(context.id())).unwrap(), Added::Raised(id));
 
         assert!(blocks(tx, TEAM, &ada.identity_hash(), SendKind::Transactional).unwrap());
         assert_eq!((ids(tx, None), ids(tx, Some(Origin::Complaint))), (vec![], vec![]));
@@ -240,7 +244,10 @@ async fn a_page_of_one_origin_holds_its_entries_and_takes_its_cursors_alone() {
             .map(|number| {
                 let origin = Origin::ALL[number % 4];
                 let address = address(&format!("r{number}@example.com"));
-                (origin, add(tx, context, TEAM, &address, Cause::listed(origin, Source::Api)).unwrap().id())
+                (
+                    origin,
+                    add(tx, context, TEAM, &address, SuppressionCause::listed(origin, ChangeSource::Api)).unwrap().id(),
+                )
             })
             .collect();
         for origin in Origin::ALL {

@@ -1,8 +1,8 @@
 //! What a team is.
 
-use crate::clock::TimestampMs;
-use crate::id::TeamId;
-use crate::one_line::one_line;
+use crate::base::clock::TimestampMs;
+use crate::base::id::TeamId;
+use crate::base::one_line::one_line;
 
 /// The longest name of a team, in characters.
 pub(super) const NAME_CHARS_MAX: usize = 80;

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{self, Team, TeamNameError};
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{Id, TeamId};
 use crate::context::Context;
-use crate::id::{Id, TeamId};
-use crate::store::tables::TEAMS;
 use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
+use crate::tables::TEAMS;
 
 /// A team on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]

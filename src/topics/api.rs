@@ -11,10 +11,10 @@ use super::model::{
 };
 use super::service::{CreateTopicError, DeleteTopicError, Topics, UpdateTopicError};
 use crate::api_keys::Caller;
-use crate::clock::to_iso;
+use crate::base::clock::to_iso;
+use crate::base::id::{TopicId, resource};
+use crate::base::patch::Patch;
 use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, State};
-use crate::id::{TopicId, resource};
-use crate::patch::Patch;
 
 /// A topic to make.
 #[derive(Debug, Deserialize, ToSchema)]

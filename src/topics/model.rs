@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::TimestampMs;
-use crate::id::TopicId;
-use crate::one_line::one_line;
-use crate::patch::Patch;
+use crate::base::clock::TimestampMs;
+use crate::base::id::TopicId;
+use crate::base::one_line::one_line;
+use crate::base::patch::Patch;
 
 /// The most topics of a team: every read of a contact's topics goes through all of them.
 pub const TOPICS_MAX: usize = 500;

@@ -2,12 +2,12 @@
 
 use super::model::{NewTopic, TOPICS_MAX, Topic, TopicChanges, TopicName};
 use super::store::{self, TopicRow};
+use crate::base::id::{TeamId, TopicId};
+use crate::base::patch::Patch;
 use crate::context::Context;
-use crate::id::{TeamId, TopicId};
-use crate::patch::Patch;
 use crate::store::page::{Page, PageError, PageQuery, is_full, page};
-use crate::store::tables::TOPICS;
 use crate::store::{Reads as _, StoreError};
+use crate::tables::TOPICS;
 
 /// Why a topic cannot be added.
 #[derive(Debug)]
@@ -171,7 +171,7 @@ fn changed(row: TopicRow, changes: &TopicChanges) -> TopicRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::Id;
+    use crate::base::id::Id;
     use crate::topics::{Description, Subscription, Visibility, all, find_for_send};
 
     const TEAM: TeamId = Id::MIN;

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{SendTopic, Subscription, Topic, Visibility};
-use crate::clock::{DAY_MS, TimestampMs};
-use crate::id::{Id, TeamId, TopicId};
-use crate::store::tables::{DELETED_TOPICS, TOPICS};
+use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::{Id, TeamId, TopicId};
 use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
+use crate::tables::{DELETED_TOPICS, TOPICS};
 
 /// A topic on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

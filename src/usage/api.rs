@@ -5,10 +5,10 @@ use salvo::oapi::{ToSchema, endpoint};
 use salvo::writing::Json;
 use serde::Serialize;
 
-use super::model::{Report, Sent};
+use super::model::{Sent, UsageReport};
 use super::service::Usage;
 use crate::api_keys::Caller;
-use crate::clock::to_iso;
+use crate::base::clock::to_iso;
 use crate::http::{ApiResult, RateLimiter, State};
 use crate::segments::SEGMENTS_MAX;
 
@@ -170,8 +170,8 @@ struct RateLimitResponse {
 }
 
 impl UsageResponse {
-    fn of(report: Report, dashboard_url: &str, rate_limit: u32) -> Self {
-        let Report { team, today, month, contacts, segments, domains } = report;
+    fn of(report: UsageReport, dashboard_url: &str, rate_limit: u32) -> Self {
+        let UsageReport { team, today, month, contacts, segments, domains } = report;
         Self {
             object: "usage",
             cloud: false,

@@ -15,6 +15,6 @@ mod model;
 mod service;
 mod store;
 
-pub use model::{Report, Sent};
+pub use model::{Sent, UsageReport};
 pub use service::Usage;
 pub use store::{UsageRow, count};

@@ -4,12 +4,12 @@ use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime};
 
-use crate::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::teams::Team;
 
 /// What a team has sent, and how much of everything it keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct UsageReport {
     /// The team.
     pub team: Team,
     /// The emails of this UTC day.
@@ -35,12 +35,12 @@ pub struct Sent {
 
 /// The days of a span up to the present one, as they are counted since 1970, and its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct UsagePeriod {
     pub(super) days: RangeInclusive<u32>,
     pub(super) resets_ms: TimestampMs,
 }
 
-impl Span {
+impl UsagePeriod {
     /// Returns the UTC day of `now_ms`.
     pub(super) fn day(now_ms: TimestampMs) -> Self {
         let today = day(now_ms);
@@ -68,7 +68,7 @@ fn start_ms(date: NaiveDate) -> TimestampMs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::to_iso;
+    use crate::base::clock::to_iso;
 
     fn ms(text: &str) -> TimestampMs {
         DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis()
@@ -82,7 +82,7 @@ mod tests {
             ("2026-12-31T12:00:00.000Z", "2027-01-01T00:00:00.000Z"),
             ("1970-01-01T00:00:00.000Z", "1970-01-02T00:00:00.000Z"),
         ] {
-            let span = Span::day(ms(now));
+            let span = UsagePeriod::day(ms(now));
 
             assert_eq!(span.days, day(ms(now))..=day(ms(now)), "{now}");
             assert_eq!(to_iso(span.resets_ms), resets, "{now}");
@@ -98,7 +98,7 @@ mod tests {
             ("2028-02-29T12:00:00.000Z", 29, "2028-03-01T00:00:00.000Z"),
             ("2026-12-24T18:00:00.000Z", 24, "2027-01-01T00:00:00.000Z"),
         ] {
-            let span = Span::month(ms(now));
+            let span = UsagePeriod::month(ms(now));
 
             assert_eq!(span.days.clone().count(), days, "{now}");
             assert_eq!(*span.days.end(), day(ms(now)), "{now}");
@@ -109,8 +109,8 @@ mod tests {
     #[test]
     fn times_that_no_calendar_holds_are_no_panic() {
         for now_ms in [i64::MIN, -1, i64::MAX] {
-            Span::day(now_ms);
-            Span::month(now_ms);
+            UsagePeriod::day(now_ms);
+            UsagePeriod::month(now_ms);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The use case: a report of one moment.
 
-use super::model::{Report, Sent, Span};
+use super::model::{Sent, UsagePeriod, UsageReport};
 use super::store;
+use crate::base::id::TeamId;
 use crate::context::Context;
-use crate::id::TeamId;
 use crate::store::{Reads, StoreError};
 use crate::{contacts, domains, segments, teams};
 
@@ -28,19 +28,19 @@ impl Usage {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn report(&self, team: TeamId) -> Result<Report, StoreError> {
+    pub async fn report(&self, team: TeamId) -> Result<UsageReport, StoreError> {
         let now_ms = self.context.now_ms();
         self.context
             .store
             .read(move |tx| {
-                let sent = |span: Span| {
+                let sent = |span: UsagePeriod| {
                     let emails = store::emails(tx, team, &span.days)?;
                     Ok::<_, StoreError>(Sent { emails, resets_ms: span.resets_ms })
                 };
-                Ok(Report {
+                Ok(UsageReport {
                     team: named(tx, team)?,
-                    today: sent(Span::day(now_ms))?,
-                    month: sent(Span::month(now_ms))?,
+                    today: sent(UsagePeriod::day(now_ms))?,
+                    month: sent(UsagePeriod::month(now_ms))?,
                     contacts: contacts::audience(tx, team)?.contacts,
                     segments: segments::count(tx, team)?,
                     domains: domains::count(tx, team)?,

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::model::day;
-use crate::clock::TimestampMs;
-use crate::id::TeamId;
-use crate::store::tables::USAGE;
+use crate::base::clock::TimestampMs;
+use crate::base::id::TeamId;
 use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::tables::USAGE;
 
 /// One day of a team.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -2,12 +2,12 @@
 
 use super::model::{Member, Role, User};
 use super::store::{self, MembershipRow};
-use crate::address::EmailAddress;
+use crate::base::address::EmailAddress;
+use crate::base::id::{Id, TeamId, UserId};
 use crate::context::Context;
-use crate::id::{Id, TeamId, UserId};
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::tables::MEMBERSHIPS;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::tables::MEMBERSHIPS;
 use crate::teams;
 
 /// Why an address cannot join a team.
@@ -29,7 +29,7 @@ impl From<StoreError> for AddError {
 
 /// Why a membership stays as it is.
 #[derive(Debug)]
-pub enum ChangeError {
+pub enum MembershipError {
     /// The address belongs to no member of the team.
     NotMember,
     /// The team would be left without an owner.
@@ -38,7 +38,7 @@ pub enum ChangeError {
     Store(StoreError),
 }
 
-impl From<StoreError> for ChangeError {
+impl From<StoreError> for MembershipError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -90,13 +90,13 @@ pub async fn add(
 /// Gives a member of the team another role.
 ///
 /// # Errors
-/// [`ChangeError`]; nothing is stored.
+/// [`MembershipError`]; nothing is stored.
 pub async fn change_role(
     context: &Context,
     team: TeamId,
     address: EmailAddress,
     role: Role,
-) -> Result<Member, ChangeError> {
+) -> Result<Member, MembershipError> {
     context
         .store
         .write(move |tx| {
@@ -114,8 +114,8 @@ pub async fn change_role(
 /// Takes an address out of a team; a user without a team is gone.
 ///
 /// # Errors
-/// [`ChangeError`]; nothing is stored.
-pub async fn remove(context: &Context, team: TeamId, address: EmailAddress) -> Result<Member, ChangeError> {
+/// [`MembershipError`]; nothing is stored.
+pub async fn remove(context: &Context, team: TeamId, address: EmailAddress) -> Result<Member, MembershipError> {
     context
         .store
         .write(move |tx| {
@@ -167,15 +167,15 @@ pub fn owners(tx: &impl Reads, team: TeamId, owners_max: usize) -> Result<Vec<Us
     Ok(owners)
 }
 
-fn member(tx: &impl Reads, team: TeamId, address: &EmailAddress) -> Result<Member, ChangeError> {
-    let user = store::find_by_address(tx, address)?.ok_or(ChangeError::NotMember)?;
-    let row = tx.get(&MEMBERSHIPS, &(team, user.id))?.ok_or(ChangeError::NotMember)?;
+fn member(tx: &impl Reads, team: TeamId, address: &EmailAddress) -> Result<Member, MembershipError> {
+    let user = store::find_by_address(tx, address)?.ok_or(MembershipError::NotMember)?;
+    let row = tx.get(&MEMBERSHIPS, &(team, user.id))?.ok_or(MembershipError::NotMember)?;
     let MembershipRow { role, created_ms } = row;
     Ok(Member { user, role, since_ms: created_ms })
 }
 
-fn keep_an_owner(tx: &WriteTx<'_>, team: TeamId, leaving: UserId) -> Result<(), ChangeError> {
-    if has_owner_beside(tx, team, Some(leaving))? { Ok(()) } else { Err(ChangeError::LastOwner) }
+fn keep_an_owner(tx: &WriteTx<'_>, team: TeamId, leaving: UserId) -> Result<(), MembershipError> {
+    if has_owner_beside(tx, team, Some(leaving))? { Ok(()) } else { Err(MembershipError::LastOwner) }
 }
 
 fn has_owner_beside(tx: &impl Reads, team: TeamId, leaving: Option<UserId>) -> Result<bool, StoreError> {
@@ -265,8 +265,8 @@ mod tests {
 
         let demoted = change_role(&place.context, place.team, first(), Role::Member).await;
         let removed = remove(&place.context, place.team, first()).await;
-        assert!(matches!(demoted, Err(ChangeError::LastOwner)));
-        assert!(matches!(removed, Err(ChangeError::LastOwner)));
+        assert!(matches!(demoted, Err(MembershipError::LastOwner)));
+        assert!(matches!(removed, Err(MembershipError::LastOwner)));
 
         change_role(&place.context, place.team, address("second@example.com"), Role::Owner).await.unwrap();
         remove(&place.context, place.team, first()).await.unwrap();
@@ -303,7 +303,7 @@ mod tests {
         let removed = remove(&place.context, place.team, stranger()).await;
 
         assert!(matches!(added, Err(AddError::TeamNotFound)));
-        assert!(matches!(changed, Err(ChangeError::NotMember)));
-        assert!(matches!(removed, Err(ChangeError::NotMember)));
+        assert!(matches!(changed, Err(MembershipError::NotMember)));
+        assert!(matches!(removed, Err(MembershipError::NotMember)));
     }
 }

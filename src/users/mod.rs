@@ -13,6 +13,6 @@ mod members;
 mod model;
 mod store;
 
-pub use members::{AddError, ChangeError, add, change_role, list, owners, remove};
+pub use members::{AddError, MembershipError, add, change_role, list, owners, remove};
 pub use model::{Member, Role, User};
 pub use store::{MembershipRow, UserRow};

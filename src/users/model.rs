@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::TimestampMs;
-use crate::id::UserId;
+use crate::base::clock::TimestampMs;
+use crate::base::id::UserId;
 
 /// What a user may do in a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

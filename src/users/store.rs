@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{Role, User};
-use crate::address::EmailAddress;
-use crate::clock::TimestampMs;
-use crate::id::UserId;
-use crate::store::tables::{USER_ADDRESSES, USERS, UserIdRow};
+use crate::base::address::EmailAddress;
+use crate::base::clock::TimestampMs;
+use crate::base::id::UserId;
 use crate::store::{Reads, Row, StoreError, WriteTx};
+use crate::tables::{USER_ADDRESSES, USERS, UserIdRow};
 
 /// A user on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,15 +1,15 @@
 //! The use cases of deliveries: show them and what was tried, make one again, send a test.
 
-use super::bell::WebhookBell;
 use super::error::{DeliveryError, ReplayError, TestWebhookError};
-use super::model::{Delivery, DeliveryStatus, WebhookStatus, WholeDelivery};
+use super::model::{Delivery, DeliveryStatus, DeliveryWithPayload, WebhookStatus};
+use super::notifier::DispatchNotifier;
 use super::service::Webhooks;
-use super::store::{self, AttemptRow, DeliveryRow, DeliveryState};
+use super::store::{self, DeliveryRow, WebhookAttemptRow, WebhookDeliveryState};
+use crate::base::id::{EventId, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
 use crate::events::{self, EventType, MessageRow};
-use crate::id::{EventId, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
 use crate::store::page::{Page, PageQuery, page_of, page_under};
-use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::store::{Reads, WriteTx};
+use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 
 /// What a test tells of, where the caller does not say and the endpoint hears of it.
 const TEST_TYPE: EventType = EventType::EmailDelivered;
@@ -47,7 +47,7 @@ impl Webhooks {
         team: TeamId,
         webhook: WebhookId,
         id: WebhookDeliveryId,
-    ) -> Result<WholeDelivery, DeliveryError> {
+    ) -> Result<DeliveryWithPayload, DeliveryError> {
         let bell = self.bell.clone();
         self.context
             .store
@@ -55,7 +55,7 @@ impl Webhooks {
                 let row = find(tx, team, webhook, id)?;
                 let message = events::message(tx, team, row.event)?;
                 let delivery = delivery(id, &row, &bell);
-                Ok(WholeDelivery { delivery, payload: message.map(|message| message.body) })
+                Ok(DeliveryWithPayload { delivery, payload: message.map(|message| message.body) })
             })
             .await
     }
@@ -70,7 +70,7 @@ impl Webhooks {
         webhook: WebhookId,
         id: WebhookDeliveryId,
         query: PageQuery<WebhookAttemptId>,
-    ) -> Result<Page<AttemptRow>, DeliveryError> {
+    ) -> Result<Page<WebhookAttemptRow>, DeliveryError> {
         self.context
             .store
             .read(move |tx| {
@@ -100,13 +100,13 @@ impl Webhooks {
                 if events::message(tx, team, row.event)?.is_none() {
                     return Err(ReplayError::PayloadGone);
                 }
-                if let DeliveryState::Queued { due_ms } = row.state {
+                if let WebhookDeliveryState::Queued { due_ms } = row.state {
                     tx.delete(&WEBHOOK_QUEUE, &store::queue_key(webhook, due_ms, id))?;
                 }
-                let state = DeliveryState::Queued { due_ms: now_ms };
-                let row = DeliveryRow { queued_ms: now_ms, term: endpoint.term, counted: 0, state, ..row };
+                let state = WebhookDeliveryState::Queued { due_ms: now_ms };
+                let row = DeliveryRow { queued_ms: now_ms, activation: endpoint.activation, counted: 0, state, ..row };
                 store::put_queued(tx, (team, webhook, id), &row)?;
-                tell_queued(tx, &bell, webhook);
+                notify_queued(tx, &bell, webhook);
                 Ok(())
             })
             .await
@@ -141,19 +141,19 @@ impl Webhooks {
                 }
                 let body = events::sample(event_type, now_ms);
                 events::put_message(tx, team, event, &MessageRow { event_type, at_ms: now_ms, body })?;
-                let state = DeliveryState::Queued { due_ms: now_ms };
+                let state = WebhookDeliveryState::Queued { due_ms: now_ms };
                 let row = DeliveryRow {
                     event,
                     event_type,
                     at_ms: now_ms,
                     queued_ms: now_ms,
-                    term: endpoint.term,
+                    activation: endpoint.activation,
                     state,
                     counted: 0,
                     attempts: Vec::new(),
                 };
                 store::put_queued(tx, (team, webhook, id), &row)?;
-                tell_queued(tx, &bell, webhook);
+                notify_queued(tx, &bell, webhook);
                 let (status, next_attempt_ms) = (DeliveryStatus::Pending, Some(now_ms));
                 Ok(Delivery { id, event_type, at_ms: now_ms, status, next_attempt_ms })
             })
@@ -175,18 +175,18 @@ fn find(
 }
 
 /// Tells the dispatcher of a delivery once it is durable; the endpoint itself is as it was.
-fn tell_queued(tx: &WriteTx<'_>, bell: &WebhookBell, webhook: WebhookId) {
+fn notify_queued(tx: &WriteTx<'_>, bell: &DispatchNotifier, webhook: WebhookId) {
     let bell = bell.clone();
-    tx.after_commit(move || bell.queued([webhook]));
+    tx.after_commit(move || bell.deliveries_queued([webhook]));
 }
 
-fn delivery(id: WebhookDeliveryId, row: &DeliveryRow, bell: &WebhookBell) -> Delivery {
-    let DeliveryRow { event: _, event_type, at_ms, queued_ms: _, term: _, state, counted: _, attempts: _ } = row;
+fn delivery(id: WebhookDeliveryId, row: &DeliveryRow, bell: &DispatchNotifier) -> Delivery {
+    let DeliveryRow { event: _, event_type, at_ms, queued_ms: _, activation: _, state, counted: _, attempts: _ } = row;
     let (status, next_attempt_ms) = match state {
-        DeliveryState::Queued { .. } if bell.is_attempting(id) => (DeliveryStatus::Attempting, None),
-        DeliveryState::Queued { due_ms } => (DeliveryStatus::Pending, Some(*due_ms)),
-        DeliveryState::Delivered { at_ms: _ } => (DeliveryStatus::Success, None),
-        DeliveryState::Exhausted { at_ms: _, why: _ } => (DeliveryStatus::Failed, None),
+        WebhookDeliveryState::Queued { .. } if bell.is_attempting(id) => (DeliveryStatus::Attempting, None),
+        WebhookDeliveryState::Queued { due_ms } => (DeliveryStatus::Pending, Some(*due_ms)),
+        WebhookDeliveryState::Delivered { at_ms: _ } => (DeliveryStatus::Success, None),
+        WebhookDeliveryState::Exhausted { at_ms: _, why: _ } => (DeliveryStatus::Failed, None),
     };
     Delivery { id, event_type: *event_type, at_ms: *at_ms, status, next_attempt_ms }
 }

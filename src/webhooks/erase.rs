@@ -1,11 +1,11 @@
 //! Taking addresses out of what endpoints answered.
 
 use super::store::DeliveryRow;
-use crate::address::AddressSet;
+use crate::base::address::AddressSet;
+use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::events::ERASED;
-use crate::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
-use crate::store::tables::WEBHOOK_DELIVERIES;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::WEBHOOK_DELIVERIES;
 
 /// Where a delivery of a team lies.
 pub(crate) type DeliveryPlace = (WebhookId, WebhookDeliveryId);

@@ -1,7 +1,7 @@
 //! How an endpoint fares, and what follows from it. Pure.
 
 use super::store::HealthRow;
-use crate::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{DAY_MS, TimestampMs};
 
 /// Deliveries in a row that end in vain before the endpoint is disabled.
 const DISABLED_AFTER: u32 = 20;
@@ -12,7 +12,7 @@ const LAST_TEN: u16 = (1 << FAILING_AFTER) - 1;
 
 /// How a delivery ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum DeliveryResult {
     /// The endpoint answered 2xx.
     Delivered,
     /// In vain.
@@ -21,7 +21,7 @@ pub(super) enum End {
 
 /// What follows for the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Consequence {
+pub(super) enum HealthAction {
     /// Nothing.
     Nothing,
     /// The owners are told that its deliveries fail.
@@ -32,24 +32,24 @@ pub(super) enum Consequence {
 
 impl HealthRow {
     /// Takes the end of a delivery into account.
-    pub(super) fn take(&mut self, end: End, now_ms: TimestampMs) -> Consequence {
-        let in_vain = end == End::Exhausted;
-        self.last_ten = (self.last_ten << 1 | u16::from(in_vain)) & LAST_TEN;
-        self.ended = (self.ended + 1).min(FAILING_AFTER);
+    pub(super) fn record(&mut self, end: DeliveryResult, now_ms: TimestampMs) -> HealthAction {
+        let in_vain = end == DeliveryResult::Exhausted;
+        self.recent_failures = (self.recent_failures << 1 | u16::from(in_vain)) & LAST_TEN;
+        self.recent_count = (self.recent_count + 1).min(FAILING_AFTER);
         if !in_vain {
-            self.exhausted_in_a_row = 0;
-            return Consequence::Nothing;
+            self.consecutive_failures = 0;
+            return HealthAction::Nothing;
         }
-        self.exhausted_in_a_row = self.exhausted_in_a_row.saturating_add(1);
-        if self.exhausted_in_a_row >= DISABLED_AFTER {
-            return Consequence::Disabled;
+        self.consecutive_failures = self.consecutive_failures.saturating_add(1);
+        if self.consecutive_failures >= DISABLED_AFTER {
+            return HealthAction::Disabled;
         }
-        let is_failing = self.ended == FAILING_AFTER && self.last_ten == LAST_TEN;
-        if is_failing && self.told_failing_ms.is_none_or(|told_ms| now_ms - told_ms >= DAY_MS) {
-            self.told_failing_ms = Some(now_ms);
-            return Consequence::Failing;
+        let is_failing = self.recent_count == FAILING_AFTER && self.recent_failures == LAST_TEN;
+        if is_failing && self.failing_notified_ms.is_none_or(|told_ms| now_ms - told_ms >= DAY_MS) {
+            self.failing_notified_ms = Some(now_ms);
+            return HealthAction::Failing;
         }
-        Consequence::Nothing
+        HealthAction::Nothing
     }
 }
 
@@ -63,13 +63,13 @@ mod tests {
     fn ten_in_vain_are_told_once_and_twenty_disable() {
         let mut health = HealthRow::default();
 
-        let followed: Vec<Consequence> = (0..20).map(|_| health.take(End::Exhausted, NOW_MS)).collect();
+        let followed: Vec<HealthAction> = (0..20).map(|_| health.record(DeliveryResult::Exhausted, NOW_MS)).collect();
 
         for (number, consequence) in (1..).zip(followed) {
             let expected = match number {
-                10 => Consequence::Failing,
-                20 => Consequence::Disabled,
-                _ => Consequence::Nothing,
+                10 => HealthAction::Failing,
+                20 => HealthAction::Disabled,
+                _ => HealthAction::Nothing,
             };
             assert_eq!(consequence, expected, "{number}");
         }
@@ -79,13 +79,13 @@ mod tests {
     fn one_delivery_that_arrives_begins_the_count_anew() {
         let mut health = HealthRow::default();
         (0..19).for_each(|_| {
-            health.take(End::Exhausted, NOW_MS);
+            health.record(DeliveryResult::Exhausted, NOW_MS);
         });
 
-        assert_eq!(health.take(End::Delivered, NOW_MS), Consequence::Nothing);
+        assert_eq!(health.record(DeliveryResult::Delivered, NOW_MS), HealthAction::Nothing);
 
-        let followed: Vec<Consequence> = (0..19).map(|_| health.take(End::Exhausted, NOW_MS)).collect();
-        assert!(!followed.contains(&Consequence::Disabled));
+        let followed: Vec<HealthAction> = (0..19).map(|_| health.record(DeliveryResult::Exhausted, NOW_MS)).collect();
+        assert!(!followed.contains(&HealthAction::Disabled));
     }
 
     #[test]
@@ -95,11 +95,11 @@ mod tests {
         for hour in 0..72 {
             let now_ms = NOW_MS + hour * DAY_MS / 24;
             for _ in 0..15 {
-                if health.take(End::Exhausted, now_ms) == Consequence::Failing {
+                if health.record(DeliveryResult::Exhausted, now_ms) == HealthAction::Failing {
                     told_ms.push(now_ms - NOW_MS);
                 }
             }
-            health.take(End::Delivered, now_ms);
+            health.record(DeliveryResult::Delivered, now_ms);
         }
 
         assert_eq!(told_ms, [0, DAY_MS, 2 * DAY_MS]);
@@ -109,11 +109,11 @@ mod tests {
     fn an_endpoint_that_fares_well_stands_still() {
         let mut health = HealthRow::default();
         (0..10).for_each(|_| {
-            health.take(End::Delivered, NOW_MS);
+            health.record(DeliveryResult::Delivered, NOW_MS);
         });
         let settled = health.clone();
 
-        health.take(End::Delivered, NOW_MS);
+        health.record(DeliveryResult::Delivered, NOW_MS);
 
         assert_eq!(health, settled, "no row has to be written");
     }

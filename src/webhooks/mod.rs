@@ -7,8 +7,8 @@
 //!
 //! `model.rs` an endpoint and its rules; `store.rs` the rows and reads; `service.rs` and `error.rs` the
 //! use cases; `deliveries.rs` showing deliveries, replaying them and sending tests; `api/` the
-//! endpoints; `ladder.rs` what an attempt means for its delivery; `health.rs` how an endpoint fares;
-//! `dispatch/` posting what is queued; `bell.rs` how that is woken; `removal.rs` what a deleted endpoint
+//! endpoints; `retry.rs` what an attempt means for its delivery; `health.rs` how an endpoint fares;
+//! `dispatch/` posting what is queued; `notifier.rs` how that is woken; `removal.rs` what a deleted endpoint
 //! leaves; `retention.rs` how long deliveries are kept; `erase.rs` taking addresses out of them.
 //!
 //! Invariants: a delivery and its place in the queue are written together and end together; an outcome
@@ -17,33 +17,34 @@
 
 pub mod api;
 
-mod bell;
 mod deliveries;
 mod dispatch;
 mod erase;
 mod error;
 mod health;
-mod ladder;
 mod model;
+mod notifier;
 mod removal;
 mod retention;
+mod retry;
 mod service;
 mod store;
 #[cfg(test)]
 mod tests;
 
-pub use bell::WebhookBell;
-pub use dispatch::{DispatchSettings, Dispatcher};
+pub use dispatch::{DispatchSettings, WebhookDispatcher};
 pub(crate) use erase::{DeliveryPlace, delivery_page, erase_delivery};
 pub use error::{
     CreateWebhookError, DeliveryError, ReplayError, RotateSecretError, TestWebhookError, UpdateWebhookError,
 };
 pub use model::{
-    Delivery, DeliveryStatus, NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Rotated, Rotation, Subscription,
-    Switch, WEBHOOKS_MAX, Webhook, WebhookChanges, WebhookStatus, WholeDelivery,
+    Delivery, DeliveryStatus, DeliveryWithPayload, NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Rotation,
+    RotationResult, StatusChange, SubscribedEvents, WEBHOOKS_MAX, Webhook, WebhookChanges, WebhookStatus,
 };
+pub use notifier::DispatchNotifier;
 pub use retention::purge;
 pub use service::Webhooks;
 pub use store::{
-    AttemptRow, DeliveryRow, DeliveryState, Exhaustion, HealthRow, PreviousSecretRow, QueueRow, WebhookRow,
+    DeliveryRow, ExhaustedReason, HealthRow, PreviousSecretRow, QueueRow, WebhookAttemptRow, WebhookDeliveryState,
+    WebhookRow,
 };

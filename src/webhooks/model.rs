@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{WebhookDeliveryId, WebhookId};
+use crate::base::signature::WebhookSecret;
 use crate::events::{EventType, EventTypes};
-use crate::id::{WebhookDeliveryId, WebhookId};
-use crate::outgoing::CustomerUrl;
-use crate::signature::WebhookSecret;
+use crate::http_client::CustomerUrl;
 
 /// Endpoints of one team.
 pub const WEBHOOKS_MAX: usize = 200;
@@ -18,14 +18,14 @@ pub const OVERLAP_HOURS_DEFAULT: u8 = 24;
 /// What an endpoint hears of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Subscription {
+pub enum SubscribedEvents {
     /// Every type but those that have to be named, those added later too.
     All,
     /// These types.
     Named(EventTypes),
 }
 
-impl Subscription {
+impl SubscribedEvents {
     /// Returns the types.
     pub fn types(self) -> EventTypes {
         match self {
@@ -65,7 +65,7 @@ pub struct Webhook {
     /// Where events are posted to.
     pub endpoint: String,
     /// What it hears of.
-    pub subscription: Subscription,
+    pub subscription: SubscribedEvents,
     /// Whether anything is delivered.
     pub status: WebhookStatus,
     /// When it was made.
@@ -80,7 +80,7 @@ pub struct NewWebhook {
     /// Where events are posted to.
     pub endpoint: CustomerUrl,
     /// What it hears of.
-    pub subscription: Subscription,
+    pub subscription: SubscribedEvents,
     /// What signs; one is generated when there is none.
     pub secret: Option<WebhookSecret>,
 }
@@ -91,21 +91,21 @@ pub struct WebhookChanges {
     /// Where events are posted to.
     pub endpoint: Option<CustomerUrl>,
     /// What it hears of.
-    pub subscription: Option<Subscription>,
+    pub subscription: Option<SubscribedEvents>,
     /// Whether anything is delivered.
-    pub switch: Option<Switch>,
+    pub switch: Option<StatusChange>,
 }
 
 /// What a team does with an endpoint. Whether it was the team that disabled it makes no difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Switch {
+pub enum StatusChange {
     /// Has events delivered.
     Enable,
     /// Has nothing delivered.
     Disable,
 }
 
-impl Switch {
+impl StatusChange {
     /// Reads the word the API uses.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -136,7 +136,7 @@ pub struct Rotation {
 
 /// A secret that has been replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rotated {
+pub struct RotationResult {
     /// What signs from here on.
     pub secret: WebhookSecret,
     /// When the one before stops signing; none when it has.
@@ -185,7 +185,7 @@ pub struct Delivery {
 
 /// A delivery with what is delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WholeDelivery {
+pub struct DeliveryWithPayload {
     /// The delivery.
     pub delivery: Delivery,
     /// The body of its requests; none once retention has removed it.
@@ -201,12 +201,12 @@ mod tests {
         use WebhookStatus::{AutoDisabled, Disabled, Enabled};
 
         for (switch, before, after) in [
-            (Switch::Enable, Enabled, Enabled),
-            (Switch::Enable, Disabled, Enabled),
-            (Switch::Enable, AutoDisabled, Enabled),
-            (Switch::Disable, Enabled, Disabled),
-            (Switch::Disable, Disabled, Disabled),
-            (Switch::Disable, AutoDisabled, AutoDisabled),
+            (StatusChange::Enable, Enabled, Enabled),
+            (StatusChange::Enable, Disabled, Enabled),
+            (StatusChange::Enable, AutoDisabled, Enabled),
+            (StatusChange::Disable, Enabled, Disabled),
+            (StatusChange::Disable, Disabled, Disabled),
+            (StatusChange::Disable, AutoDisabled, AutoDisabled),
         ] {
             assert_eq!(switch.applied_to(before), after, "{switch:?} {before:?}");
         }
@@ -214,10 +214,10 @@ mod tests {
 
     #[test]
     fn the_words_of_a_switch_are_those_of_a_status() {
-        assert_eq!(Switch::parse(WebhookStatus::Enabled.as_str()), Some(Switch::Enable));
-        assert_eq!(Switch::parse(WebhookStatus::AutoDisabled.as_str()), Some(Switch::Disable));
+        assert_eq!(StatusChange::parse(WebhookStatus::Enabled.as_str()), Some(StatusChange::Enable));
+        assert_eq!(StatusChange::parse(WebhookStatus::AutoDisabled.as_str()), Some(StatusChange::Disable));
         for text in ["", "Enabled", "auto_disabled", " enabled", "paused"] {
-            assert_eq!(Switch::parse(text), None, "{text:?}");
+            assert_eq!(StatusChange::parse(text), None, "{text:?}");
         }
     }
 }

@@ -7,9 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::service::Webhooks;
 use super::store::{self, QueueRow};
-use crate::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
-use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
+use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 
 /// Rows of each table removed in one commit: some milliseconds.
 pub(super) const ROWS_PER_COMMIT: usize = 500;

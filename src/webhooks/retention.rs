@@ -1,11 +1,11 @@
 //! How long deliveries are kept, and what they delivered.
 
-use super::store::{self, DeliveryRow, DeliveryState, WebhookRow};
-use crate::clock::TimestampMs;
+use super::store::{self, DeliveryRow, WebhookDeliveryState, WebhookRow};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::context::Context;
-use crate::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
-use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::{events, teams};
 
 /// Deliveries looked at in one transaction, each with up to sixteen answers.
@@ -58,7 +58,7 @@ async fn purge_deliveries(
     let (mut after, mut wanted) = (Id::MIN, Id::MAX);
     loop {
         let purge = move |tx: &WriteTx<'_>| purge_page(tx, (team, webhook), (after, until));
-        let Page { last, oldest_wanted } = context.store.write_bulk::<_, StoreError>(purge).await?;
+        let PurgedPage { last, oldest_wanted } = context.store.write_bulk::<_, StoreError>(purge).await?;
         wanted = wanted.min(oldest_wanted);
         match last {
             Some(last) => after = last,
@@ -68,7 +68,7 @@ async fn purge_deliveries(
 }
 
 /// What became of a page of deliveries.
-struct Page {
+struct PurgedPage {
     /// Where the next page begins; none at the end.
     last: Option<WebhookDeliveryId>,
     /// The oldest event that a delivery which was kept is about.
@@ -79,8 +79,8 @@ fn purge_page(
     tx: &WriteTx<'_>,
     (team, webhook): (TeamId, WebhookId),
     (after, until): (WebhookDeliveryId, WebhookDeliveryId),
-) -> Result<Page, StoreError> {
-    let mut page = Page { last: None, oldest_wanted: Id::MAX };
+) -> Result<PurgedPage, StoreError> {
+    let mut page = PurgedPage { last: None, oldest_wanted: Id::MAX };
     let (mut ended, mut seen) = (Vec::new(), 0);
     let (from, to) = ((team, webhook, after), (team, webhook, until));
     tx.scan(&WEBHOOK_DELIVERIES, &from, &to, Order::Ascending, |(_, _, id), row| {
@@ -89,7 +89,7 @@ fn purge_page(
         }
         let row = skip_corrupt::<DeliveryRow>(row.decode(), format_args!("delivery {id} to webhook {webhook}"))?;
         match row {
-            Some(DeliveryRow { state: DeliveryState::Queued { due_ms }, event, .. })
+            Some(DeliveryRow { state: WebhookDeliveryState::Queued { due_ms }, event, .. })
                 if tx.contains(&WEBHOOK_QUEUE, &store::queue_key(webhook, due_ms, id))? =>
             {
                 page.oldest_wanted = page.oldest_wanted.min(event);

@@ -4,45 +4,45 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::bell::WebhookBell;
 use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
-use super::model::{NewWebhook, Rotated, Rotation, Webhook, WebhookChanges, WebhookStatus};
+use super::model::{NewWebhook, Rotation, RotationResult, Webhook, WebhookChanges, WebhookStatus};
+use super::notifier::DispatchNotifier;
 use super::removal;
 use super::store::{self, HealthRow, PreviousSecretRow, WebhookRow};
+use crate::base::id::{TeamId, WebhookId};
+use crate::base::signature::WebhookSecret;
 use crate::context::Context;
 use crate::events;
-use crate::id::{TeamId, WebhookId};
-use crate::outgoing::Policy;
-use crate::signature::WebhookSecret;
+use crate::http_client::UrlPolicy;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::tables::{WEBHOOK_HEALTH, WEBHOOKS};
 use crate::store::{Reads as _, StoreError, WriteTx, skip_corrupt};
+use crate::tables::{WEBHOOK_HEALTH, WEBHOOKS};
 
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 
 /// The webhooks of the instance.
 pub struct Webhooks {
     pub(super) context: Context,
-    pub(super) bell: WebhookBell,
-    policy: Policy,
+    pub(super) bell: DispatchNotifier,
+    policy: UrlPolicy,
     /// Rung when an endpoint was deleted that has deliveries left.
     pub(super) deleted: Arc<Notify>,
 }
 
 impl Webhooks {
-    /// Returns the webhooks of the instance that `context` belongs to. Changes ring `bell`; `policy`
+    /// Returns the webhooks of the instance that `context` belongs to. Changes ring `notifier`; `policy`
     /// says which URLs an endpoint may have.
-    pub fn new(context: Context, bell: WebhookBell, policy: Policy) -> Self {
+    pub fn new(context: Context, bell: DispatchNotifier, policy: UrlPolicy) -> Self {
         Self { context, bell, policy, deleted: Arc::default() }
     }
 
     /// Returns what the dispatcher is woken by.
-    pub fn bell(&self) -> WebhookBell {
+    pub fn notifier(&self) -> DispatchNotifier {
         self.bell.clone()
     }
 
     /// Returns which URLs an endpoint may have.
-    pub fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &UrlPolicy {
         &self.policy
     }
 
@@ -62,7 +62,7 @@ impl Webhooks {
             endpoint: endpoint.to_string(),
             subscription,
             status: WebhookStatus::Enabled,
-            term: 0,
+            activation: 0,
             secret: store::seal_secret(&self.context.keyring, id, secret.reveal()),
             previous: None,
         };
@@ -74,8 +74,8 @@ impl Webhooks {
                     return Err(CreateWebhookError::TooMany);
                 }
                 tx.put(&WEBHOOKS, &(team, id), &row)?;
-                events::subscribe(tx, team, (id, row.term), row.subscription.types())?;
-                ring_after(tx, &bell, id);
+                events::subscribe(tx, team, (id, row.activation), row.subscription.types())?;
+                notify_after_commit(tx, &bell, id);
                 Ok(())
             })
             .await?;
@@ -130,14 +130,14 @@ impl Webhooks {
                 tx.put(&WEBHOOKS, &(team, id), &row)?;
                 let is_enabled = row.status == WebhookStatus::Enabled;
                 if is_enabled && before.status != WebhookStatus::Enabled {
-                    begin_anew(tx, team, id)?;
+                    reset_health(tx, team, id)?;
                 }
                 if is_enabled {
-                    events::subscribe(tx, team, (id, row.term), row.subscription.types())?;
+                    events::subscribe(tx, team, (id, row.activation), row.subscription.types())?;
                 } else {
                     events::unsubscribe(tx, team, id)?;
                 }
-                ring_after(tx, &bell, id);
+                notify_after_commit(tx, &bell, id);
                 Ok(())
             })
             .await
@@ -148,7 +148,12 @@ impl Webhooks {
     ///
     /// # Errors
     /// [`RotateSecretError`].
-    pub async fn rotate(&self, team: TeamId, id: WebhookId, rotation: Rotation) -> Result<Rotated, RotateSecretError> {
+    pub async fn rotate(
+        &self,
+        team: TeamId,
+        id: WebhookId,
+        rotation: Rotation,
+    ) -> Result<RotationResult, RotateSecretError> {
         let Rotation { overlap_hours, secret } = rotation;
         let secret = secret.unwrap_or_else(WebhookSecret::generate);
         let sealed = store::seal_secret(&self.context.keyring, id, secret.reveal());
@@ -161,11 +166,11 @@ impl Webhooks {
                 let before = std::mem::replace(&mut row.secret, sealed.clone());
                 row.previous = previous_expires_ms.map(|expires_ms| PreviousSecretRow { secret: before, expires_ms });
                 tx.put(&WEBHOOKS, &(team, id), &row)?;
-                ring_after(tx, &bell, id);
+                notify_after_commit(tx, &bell, id);
                 Ok::<_, RotateSecretError>(())
             })
             .await?;
-        Ok(Rotated { secret, previous_expires_ms })
+        Ok(RotationResult { secret, previous_expires_ms })
     }
 
     /// Removes an endpoint; returns whether there was one. Its deliveries are gone for every reader at
@@ -187,7 +192,7 @@ impl Webhooks {
                     let deleted = Arc::clone(&deleted);
                     tx.after_commit(move || deleted.notify_one());
                 }
-                ring_after(tx, &bell, id);
+                notify_after_commit(tx, &bell, id);
                 Ok(true)
             })
             .await
@@ -196,19 +201,28 @@ impl Webhooks {
 
 /// Rings once the transaction is durable and before its command is answered, whether or not its
 /// caller still waits.
-pub(super) fn ring_after(tx: &WriteTx<'_>, bell: &WebhookBell, webhook: WebhookId) {
+pub(super) fn notify_after_commit(tx: &WriteTx<'_>, bell: &DispatchNotifier, webhook: WebhookId) {
     let bell = bell.clone();
-    tx.after_commit(move || bell.ring(webhook));
+    tx.after_commit(move || bell.endpoint_changed(webhook));
 }
 
 /// Forgets how an endpoint fared, but not when its owners were told of it: that stays once a day.
-fn begin_anew(tx: &WriteTx<'_>, team: TeamId, id: WebhookId) -> Result<(), StoreError> {
+fn reset_health(tx: &WriteTx<'_>, team: TeamId, id: WebhookId) -> Result<(), StoreError> {
     let health = skip_corrupt(tx.get(&WEBHOOK_HEALTH, &(team, id)), format_args!("how webhook {id} fares"))?;
-    let HealthRow { told_failing_ms, told_backlog_ms, .. } = health.flatten().unwrap_or_default();
+    let HealthRow { failing_notified_ms: told_failing_ms, backlog_notified_ms: told_backlog_ms, .. } =
+        health.flatten().unwrap_or_default();
     if told_failing_ms.or(told_backlog_ms).is_none() {
         return tx.delete(&WEBHOOK_HEALTH, &(team, id)).map(drop);
     }
-    tx.put(&WEBHOOK_HEALTH, &(team, id), &HealthRow { told_failing_ms, told_backlog_ms, ..HealthRow::default() })
+    tx.put(
+        &WEBHOOK_HEALTH,
+        &(team, id),
+        &HealthRow {
+            failing_notified_ms: told_failing_ms,
+            backlog_notified_ms: told_backlog_ms,
+            ..HealthRow::default()
+        },
+    )
 }
 
 /// Applies an update to a row.
@@ -220,7 +234,7 @@ fn changed(row: WebhookRow, changes: &WebhookChanges) -> WebhookRow {
         endpoint: endpoint.as_ref().map_or(row.endpoint, ToString::to_string),
         subscription: subscription.unwrap_or(row.subscription),
         status,
-        term: row.term.wrapping_add(u32::from(is_enabled_again)),
+        activation: row.activation.wrapping_add(u32::from(is_enabled_again)),
         secret: row.secret,
         previous: row.previous,
     }

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Subscription, WEBHOOKS_MAX, Webhook, WebhookStatus};
-use crate::clock::TimestampMs;
-use crate::events::{EventType, Term};
-use crate::id::{EventId, Id, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
-use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
+use super::model::{SubscribedEvents, WEBHOOKS_MAX, Webhook, WebhookStatus};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EventId, Id, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
+use crate::events::{Activation, EventType};
 use crate::store::{Keyring, NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::teams;
 
 /// An endpoint on disk.
@@ -16,11 +16,11 @@ pub struct WebhookRow {
     /// Where events are posted to.
     pub endpoint: String,
     /// What it hears of.
-    pub subscription: Subscription,
+    pub subscription: SubscribedEvents,
     /// Whether anything is delivered.
     pub status: WebhookStatus,
     /// Which of the times that it was enabled this is, or was the last.
-    pub term: Term,
+    pub activation: Activation,
     /// The secret that signs, sealed: the text with its prefix.
     #[serde(with = "serde_bytes")]
     pub secret: Vec<u8>,
@@ -44,17 +44,17 @@ pub struct PreviousSecretRow {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthRow {
     /// Deliveries that ended in vain since the last that did not.
-    pub exhausted_in_a_row: u32,
+    pub consecutive_failures: u32,
     /// The last ten that ended, the newest in the lowest bit; set for one in vain.
-    pub last_ten: u16,
+    pub recent_failures: u16,
     /// How many have ended, up to ten.
-    pub ended: u8,
+    pub recent_count: u8,
     /// When the owners were last told that deliveries fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_failing_ms: Option<TimestampMs>,
+    pub failing_notified_ms: Option<TimestampMs>,
     /// When the owners were last told that deliveries wait too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_backlog_ms: Option<TimestampMs>,
+    pub backlog_notified_ms: Option<TimestampMs>,
 }
 impl Row for HealthRow {}
 
@@ -70,15 +70,15 @@ pub struct DeliveryRow {
     /// When it was queued last: what the schedule and the 24 hours begin at.
     pub queued_ms: TimestampMs,
     /// The endpoint's term when it was queued last: it is not delivered in another.
-    pub term: Term,
+    pub activation: Activation,
     /// How far it has come.
-    pub state: DeliveryState,
+    pub state: WebhookDeliveryState,
     /// Attempts that count against the schedule, since it was queued last.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub counted: u8,
     /// What was tried, oldest first: the last sixteen attempts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attempts: Vec<AttemptRow>,
+    pub attempts: Vec<WebhookAttemptRow>,
 }
 impl Row for DeliveryRow {}
 
@@ -90,7 +90,7 @@ fn is_zero(number: &u8) -> bool {
 /// How far a delivery has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DeliveryState {
+pub enum WebhookDeliveryState {
     /// In the queue, under this time.
     Queued {
         /// When it is due.
@@ -106,14 +106,14 @@ pub enum DeliveryState {
         /// When.
         at_ms: TimestampMs,
         /// Why.
-        why: Exhaustion,
+        why: ExhaustedReason,
     },
 }
 
 /// Why a delivery was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Exhaustion {
+pub enum ExhaustedReason {
     /// Every attempt of the schedule was made.
     Schedule,
     /// It was not delivered within 24 hours.
@@ -121,12 +121,12 @@ pub enum Exhaustion {
     /// Its endpoint was disabled meanwhile.
     Disabled,
     /// Its body is gone, or does not read.
-    Lost,
+    PayloadMissing,
 }
 
 /// One request that carried a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AttemptRow {
+pub struct WebhookAttemptRow {
     /// Its id.
     pub id: WebhookAttemptId,
     /// When it was sent.
@@ -153,7 +153,7 @@ impl Row for QueueRow {}
 impl WebhookRow {
     /// Returns the endpoint at `now_ms`.
     pub fn webhook(&self, id: WebhookId, now_ms: TimestampMs) -> Webhook {
-        let Self { endpoint, subscription, status, term: _, secret: _, previous } = self;
+        let Self { endpoint, subscription, status, activation: _, secret: _, previous } = self;
         let expires_ms = previous.as_ref().map(|previous| previous.expires_ms);
         Webhook {
             id,
@@ -237,7 +237,7 @@ pub(super) fn put_queued(
     (team, webhook, id): (TeamId, WebhookId, WebhookDeliveryId),
     row: &DeliveryRow,
 ) -> Result<(), StoreError> {
-    if let DeliveryState::Queued { due_ms } = row.state {
+    if let WebhookDeliveryState::Queued { due_ms } = row.state {
         tx.put(&WEBHOOK_QUEUE, &queue_key(webhook, due_ms, id), &QueueRow { team, queued_ms: row.queued_ms })?;
     }
     tx.put(&WEBHOOK_DELIVERIES, &(team, webhook, id), row)

@@ -79,7 +79,7 @@ where
 {
     let mut failures = 0;
     loop {
-        let started = crate::clock::monotonic();
+        let started = crate::base::clock::monotonic();
         let mut task = JoinSet::new();
         task.spawn(run(stop.clone()).in_current_span());
         match task.join_next().await {

@@ -1,20 +1,20 @@
 //! Contacts: import and export.
 
-use super::super::response::{Refusal, Response, Rows};
-use super::super::services::Services;
+use super::super::response::{AdminError, Response, Rows};
+use super::super::services::AdminServices;
 use super::{Answer, teams};
+use crate::base::id::{ContactId, SegmentId};
 use crate::contacts::export::{self, ExportError};
-use crate::contacts::import::{self, Given, ImportError, ImportItem, WriteOptions};
-use crate::id::{ContactId, SegmentId};
+use crate::contacts::import::{self, ImportDefaults, ImportError, ImportItem, WriteOptions};
 
-pub(super) async fn begin(services: &Services, team: Option<String>, given: Given) -> Answer {
+pub(super) async fn begin(services: &AdminServices, team: Option<String>, given: ImportDefaults) -> Answer {
     let team = teams::chosen(services, team).await?;
     let properties = import::begin(&services.context, team, given).await?;
     Ok(Response::Properties(Rows { data: properties, has_more: false }))
 }
 
 pub(super) async fn import(
-    services: &Services,
+    services: &AdminServices,
     team: Option<String>,
     options: WriteOptions,
     items: Vec<ImportItem>,
@@ -25,7 +25,7 @@ pub(super) async fn import(
 }
 
 pub(super) async fn export(
-    services: &Services,
+    services: &AdminServices,
     team: Option<String>,
     segment: Option<SegmentId>,
     after: Option<ContactId>,
@@ -34,7 +34,7 @@ pub(super) async fn export(
     Ok(Response::Exported(export::page(&services.context, team, segment, after).await?))
 }
 
-impl From<ImportError> for Refusal {
+impl From<ImportError> for AdminError {
     fn from(error: ImportError) -> Self {
         match error {
             ImportError::TooMany => Self::invalid(error.to_string()),
@@ -44,7 +44,7 @@ impl From<ImportError> for Refusal {
     }
 }
 
-impl From<ExportError> for Refusal {
+impl From<ExportError> for AdminError {
     fn from(error: ExportError) -> Self {
         match error {
             ExportError::SegmentNotFound(_) => Self::not_found(error.to_string()),

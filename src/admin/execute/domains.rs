@@ -1,46 +1,46 @@
 //! Sending domains.
 
 use super::super::request::DomainTrust;
-use super::super::response::{DomainView, RecordView, Refusal, RemovedView, Response, Rows};
-use super::super::services::Services;
+use super::super::response::{AdminError, DnsRecordView, DomainView, RemovedView, Response, Rows};
+use super::super::services::AdminServices;
 use super::{Answer, page_after, teams, time};
-use crate::address::DomainName;
+use crate::base::address::DomainName;
+use crate::base::id::{DomainId, TeamId};
 use crate::domains::{self, CreateDomainError, Domain, DomainRule, DomainWithRecords, NewDomain};
-use crate::id::{DomainId, TeamId};
-use crate::store::Kind;
+use crate::store::StoreKind;
 
-pub(super) async fn add(services: &Services, team: Option<String>, name: &str, trust: DomainTrust) -> Answer {
+pub(super) async fn add(services: &AdminServices, team: Option<String>, name: &str, trust: DomainTrust) -> Answer {
     let name =
-        DomainName::parse(name).map_err(|error| Refusal::invalid(format!("`{name}` is no domain name: {error}")))?;
+        DomainName::parse(name).map_err(|error| AdminError::invalid(format!("`{name}` is no domain name: {error}")))?;
     let team = teams::chosen(services, team).await?;
     match (trust, services.kind) {
         (DomainTrust::Records, _) => {
             let domain = services.domains.create(team, NewDomain::named(name)).await?;
             Ok(Response::Domain(with_records(domain, None)))
         }
-        (DomainTrust::Given, Kind::Dev) => {
+        (DomainTrust::Given, StoreKind::Dev) => {
             let id = services.domains.add_verified(team, name).await?;
             found(services, team, id).await
         }
-        (DomainTrust::Given, Kind::Serve) => Err(Refusal::invalid(
+        (DomainTrust::Given, StoreKind::Serve) => Err(AdminError::invalid(
             "--verified is for development instances (`ringmail dev`) alone; here a domain is verified by its DNS records",
         )),
     }
 }
 
-pub(super) async fn list(services: &Services, team: Option<String>, after: Option<DomainId>) -> Answer {
+pub(super) async fn list(services: &AdminServices, team: Option<String>, after: Option<DomainId>) -> Answer {
     let team = teams::chosen(services, team).await?;
     let page = services.domains.list(team, page_after(after)).await?;
     Ok(Response::Domains(Rows { data: page.rows.into_iter().map(view).collect(), has_more: page.has_more }))
 }
 
-pub(super) async fn show(services: &Services, team: Option<String>, domain: &str) -> Answer {
+pub(super) async fn show(services: &AdminServices, team: Option<String>, domain: &str) -> Answer {
     let team = teams::chosen(services, team).await?;
     let id = named(services, team, domain).await?;
     found(services, team, id).await
 }
 
-pub(super) async fn check(services: &Services, team: Option<String>, domain: &str) -> Answer {
+pub(super) async fn check(services: &AdminServices, team: Option<String>, domain: &str) -> Answer {
     let team = teams::chosen(services, team).await?;
     let id = named(services, team, domain).await?;
     if !services.domains.request_verification(team, id).await? {
@@ -49,7 +49,7 @@ pub(super) async fn check(services: &Services, team: Option<String>, domain: &st
     found(services, team, id).await
 }
 
-pub(super) async fn remove(services: &Services, team: Option<String>, domain: &str) -> Answer {
+pub(super) async fn remove(services: &AdminServices, team: Option<String>, domain: &str) -> Answer {
     let team = teams::chosen(services, team).await?;
     let id = named(services, team, domain).await?;
     let name = services.domains.find(team, id).await?.map(|found| found.domain.name);
@@ -62,9 +62,9 @@ pub(super) async fn remove(services: &Services, team: Option<String>, domain: &s
 }
 
 /// Returns the domain of that name or id.
-pub(super) async fn named(services: &Services, team: TeamId, text: &str) -> Result<DomainId, Refusal> {
+pub(super) async fn named(services: &AdminServices, team: TeamId, text: &str) -> Result<DomainId, AdminError> {
     let (name, id) = (DomainName::parse(text).ok(), DomainId::parse(text));
-    let found = services.context.store.read::<_, Refusal>(move |tx| {
+    let found = services.context.store.read::<_, AdminError>(move |tx| {
         if let Some(name) = name
             && let Some(row) = domains::find_sender(tx, team, name.as_str())?
         {
@@ -79,7 +79,7 @@ pub(super) async fn named(services: &Services, team: TeamId, text: &str) -> Resu
 }
 
 /// Returns the newest verified domain of a team, to send a test from.
-pub(super) async fn newest_verified(services: &Services, team: TeamId) -> Result<Option<String>, Refusal> {
+pub(super) async fn newest_verified(services: &AdminServices, team: TeamId) -> Result<Option<String>, AdminError> {
     let mut after = None;
     loop {
         let page = services.domains.list(team, page_after(after)).await?;
@@ -93,17 +93,17 @@ pub(super) async fn newest_verified(services: &Services, team: TeamId) -> Result
     }
 }
 
-async fn found(services: &Services, team: TeamId, id: DomainId) -> Answer {
+async fn found(services: &AdminServices, team: TeamId, id: DomainId) -> Answer {
     let row = services.context.store.read(move |tx| domains::find(tx, team, id)).await?;
     let domain = services.domains.find(team, id).await?;
     let (Some(row), Some(domain)) = (row, domain) else {
-        return Err(Refusal::not_found("the domain has just been removed"));
+        return Err(AdminError::not_found("the domain has just been removed"));
     };
     Ok(Response::Domain(with_records(domain, row.checked_ms.map(time))))
 }
 
-fn unknown(domain: &str) -> Refusal {
-    Refusal::not_found(format!("the team has no domain `{domain}`; `ringmail domain list` shows those there are"))
+fn unknown(domain: &str) -> AdminError {
+    AdminError::not_found(format!("the team has no domain `{domain}`; `ringmail domain list` shows those there are"))
 }
 
 fn view(domain: Domain) -> DomainView {
@@ -131,7 +131,7 @@ fn with_records(domain: DomainWithRecords, checked_at: Option<String>) -> Domain
     }
 }
 
-fn record(record: domains::RecordView) -> RecordView {
+fn record(record: domains::RecordView) -> DnsRecordView {
     let domains::RecordView {
         record,
         name,
@@ -144,7 +144,7 @@ fn record(record: domains::RecordView) -> RecordView {
         inherited_from: _,
         policy: _,
     } = record;
-    RecordView {
+    DnsRecordView {
         record: record.to_owned(),
         name,
         dns_type: dns_type.to_owned(),
@@ -156,7 +156,7 @@ fn record(record: domains::RecordView) -> RecordView {
     }
 }
 
-impl From<CreateDomainError> for Refusal {
+impl From<CreateDomainError> for AdminError {
     fn from(error: CreateDomainError) -> Self {
         match error {
             CreateDomainError::Taken(name) => {

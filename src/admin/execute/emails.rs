@@ -3,14 +3,14 @@
 
 use serde_json::{Value, json};
 
-use super::super::response::{EmailView, EventView, Outcome, RecipientView, Refusal, Response, SentView};
-use super::super::services::Services;
+use super::super::response::{AdminError, EmailView, EventView, RecipientOutcome, RecipientView, Response, SentView};
+use super::super::services::AdminServices;
 use super::{Answer, domains, teams, time};
+use crate::base::id::{EmailId, TeamId};
 use crate::emails::api::request::{Rules, SendEmailRequest};
-use crate::emails::{DeliveryState, EmailRow, LastEvent, RecipientRow, Sender, WholeEmail};
-use crate::events::{Click, Detail, Event, Open};
+use crate::emails::{EmailDetails, EmailRow, LastEvent, RecipientRow, RecipientState, Sender};
+use crate::events::{ClickDetail, Detail, Event, OpenDetail};
 use crate::http::{ApiError, ErrorCode};
-use crate::id::{EmailId, TeamId};
 
 /// The local part a test is sent from when the caller names no sender.
 const SENDER_LOCAL_PART: &str = "hello";
@@ -28,7 +28,7 @@ pub(super) struct NewEmail {
     pub(super) text: Option<String>,
 }
 
-pub(super) async fn send(services: &Services, team: Option<String>, email: NewEmail) -> Answer {
+pub(super) async fn send(services: &AdminServices, team: Option<String>, email: NewEmail) -> Answer {
     let NewEmail { from, to, subject, html, text } = email;
     let team = teams::chosen(services, team).await?;
     let from = match from {
@@ -42,7 +42,7 @@ pub(super) async fn send(services: &Services, team: Option<String>, email: NewEm
         }
     }
     let request: SendEmailRequest = serde_json::from_value(body)
-        .map_err(|error| Refusal::invalid(format!("the email is not in order: {error}")))?;
+        .map_err(|error| AdminError::invalid(format!("the email is not in order: {error}")))?;
     let rules =
         Rules { now_ms: services.context.now_ms(), attachment_bytes_max: services.email_limits.attachment_bytes_max };
     let email = request.parse(rules)?;
@@ -51,22 +51,22 @@ pub(super) async fn send(services: &Services, team: Option<String>, email: NewEm
     Ok(Response::Sent(SentView { id, from }))
 }
 
-async fn sender(services: &Services, team: TeamId) -> Result<String, Refusal> {
+async fn sender(services: &AdminServices, team: TeamId) -> Result<String, AdminError> {
     let domain = domains::newest_verified(services, team).await?.ok_or_else(|| {
-        Refusal::failed("the team has no verified domain to send from; add one with `ringmail domain add NAME`")
+        AdminError::failed("the team has no verified domain to send from; add one with `ringmail domain add NAME`")
     })?;
     Ok(format!("{SENDER_LOCAL_PART}@{domain}"))
 }
 
-pub(super) async fn show(services: &Services, team: Option<String>, id: EmailId) -> Answer {
+pub(super) async fn show(services: &AdminServices, team: Option<String>, id: EmailId) -> Answer {
     let team = teams::chosen(services, team).await?;
     let email = services.emails.find(team, id).await?;
-    let email = email.ok_or_else(|| Refusal::not_found(format!("the team has no email {id}")))?;
+    let email = email.ok_or_else(|| AdminError::not_found(format!("the team has no email {id}")))?;
     Ok(Response::Email(view(email)))
 }
 
-fn view(email: WholeEmail) -> EmailView {
-    let WholeEmail { id, row, content: _, events } = email;
+fn view(email: EmailDetails) -> EmailView {
+    let EmailDetails { id, row, content: _, events } = email;
     let EmailRow { from, subject, created_ms, last_event, recipients, .. } = row;
     let skipped = events.len().saturating_sub(EVENTS_MAX);
     EmailView {
@@ -83,8 +83,10 @@ fn view(email: WholeEmail) -> EmailView {
 fn recipient(row: RecipientRow) -> RecipientView {
     let RecipientRow { kind: _, mailbox, group: _, state, last_event } = row;
     let outcome = match state {
-        DeliveryState::Settled => match last_event {
-            LastEvent::Delivered | LastEvent::Opened | LastEvent::Clicked | LastEvent::Complained => Outcome::Delivered,
+        RecipientState::Settled => match last_event {
+            LastEvent::Delivered | LastEvent::Opened | LastEvent::Clicked | LastEvent::Complained => {
+                RecipientOutcome::Delivered
+            }
             LastEvent::Scheduled
             | LastEvent::Queued
             | LastEvent::Sent
@@ -92,9 +94,9 @@ fn recipient(row: RecipientRow) -> RecipientView {
             | LastEvent::Bounced
             | LastEvent::Suppressed
             | LastEvent::Failed
-            | LastEvent::Canceled => Outcome::Undelivered,
+            | LastEvent::Canceled => RecipientOutcome::Undelivered,
         },
-        DeliveryState::Waiting { .. } | DeliveryState::InFlight => Outcome::Open,
+        RecipientState::Waiting { .. } | RecipientState::InFlight => RecipientOutcome::Open,
     };
     RecipientView { email: mailbox, last_event: last_event.as_str().to_owned(), outcome }
 }
@@ -107,10 +109,10 @@ fn event(event: Event) -> EventView {
         Detail::Failed { reason, diagnostic } => Some(joined(reason, diagnostic)),
         Detail::Reply { reply } => Some(reply),
         Detail::Complaint { feedback_type } => feedback_type,
-        Detail::Open(Open { ip_address, user_agent, at_ms: _, reason: _ }) => {
+        Detail::Open(OpenDetail { ip_address, user_agent, at_ms: _, reason: _ }) => {
             Some(format!("{ip_address} {user_agent}"))
         }
-        Detail::Click(Click { link, ip_address: _, user_agent: _, at_ms: _, reason: _ }) => Some(link),
+        Detail::Click(ClickDetail { link, ip_address: _, user_agent: _, at_ms: _, reason: _ }) => Some(link),
     };
     // What the other side said goes to a terminal: no control character of its choosing.
     let detail = detail.map(|text| {
@@ -127,7 +129,7 @@ fn joined(reason: String, diagnostic: Vec<String>) -> String {
     format!("{}: {}", reason.trim_end_matches('.'), diagnostic.join(" "))
 }
 
-impl From<ApiError> for Refusal {
+impl From<ApiError> for AdminError {
     fn from(error: ApiError) -> Self {
         let message = error.message;
         match error.code {

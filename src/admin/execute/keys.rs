@@ -1,15 +1,15 @@
 //! API keys.
 
-use super::super::response::{KeyView, Refusal, Response, Rows};
-use super::super::services::Services;
+use super::super::response::{AdminError, KeyView, Response, Rows};
+use super::super::services::AdminServices;
 use super::{Answer, domains, page_after, teams, time};
 use crate::api_keys::{ApiKey, CreateKeyError, NewKey, Permission};
-use crate::id::{ApiKeyId, TeamId};
+use crate::base::id::{ApiKeyId, TeamId};
 
 const NAME_RULE: &str = "a key's name has 1 to 80 characters and no control characters";
 
 pub(super) async fn create(
-    services: &Services,
+    services: &AdminServices,
     team: Option<String>,
     name: String,
     permission: Permission,
@@ -24,13 +24,13 @@ pub(super) async fn create(
     Ok(Response::Key(KeyView { token: Some(token.reveal().to_owned()), ..view(key) }))
 }
 
-pub(super) async fn list(services: &Services, team: Option<String>, after: Option<ApiKeyId>) -> Answer {
+pub(super) async fn list(services: &AdminServices, team: Option<String>, after: Option<ApiKeyId>) -> Answer {
     let team = teams::chosen(services, team).await?;
     let page = services.api_keys.list(team, page_after(after)).await?;
     Ok(Response::Keys(Rows { data: page.rows.into_iter().map(view).collect(), has_more: page.has_more }))
 }
 
-pub(super) async fn rename(services: &Services, team: Option<String>, key: &str, name: &str) -> Answer {
+pub(super) async fn rename(services: &AdminServices, team: Option<String>, key: &str, name: &str) -> Answer {
     let team = teams::chosen(services, team).await?;
     let found = named(services, team, key).await?;
     if !services.api_keys.rename(team, found.id, name).await? {
@@ -39,7 +39,7 @@ pub(super) async fn rename(services: &Services, team: Option<String>, key: &str,
     Ok(Response::Key(view(ApiKey { name: name.trim().to_owned(), ..found })))
 }
 
-pub(super) async fn revoke(services: &Services, team: Option<String>, key: &str) -> Answer {
+pub(super) async fn revoke(services: &AdminServices, team: Option<String>, key: &str) -> Answer {
     let team = teams::chosen(services, team).await?;
     let found = named(services, team, key).await?;
     if !services.api_keys.delete(team, found.id).await? {
@@ -49,7 +49,7 @@ pub(super) async fn revoke(services: &Services, team: Option<String>, key: &str)
 }
 
 /// Returns the key of that id, or the only one of that name.
-async fn named(services: &Services, team: TeamId, text: &str) -> Result<ApiKey, Refusal> {
+async fn named(services: &AdminServices, team: TeamId, text: &str) -> Result<ApiKey, AdminError> {
     let id = ApiKeyId::parse(text);
     let mut found = None;
     let mut after = None;
@@ -61,7 +61,7 @@ async fn named(services: &Services, team: TeamId, text: &str) -> Result<ApiKey, 
                 return Ok(key);
             }
             if key.name == text && found.replace(key).is_some() {
-                return Err(Refusal::conflict(format!(
+                return Err(AdminError::conflict(format!(
                     "several keys are named `{text}`; give the id that `ringmail key list` shows"
                 )));
             }
@@ -72,8 +72,8 @@ async fn named(services: &Services, team: TeamId, text: &str) -> Result<ApiKey, 
     }
 }
 
-fn unknown(key: &str) -> Refusal {
-    Refusal::not_found(format!("the team has no key `{key}`; `ringmail key list` shows those there are"))
+fn unknown(key: &str) -> AdminError {
+    AdminError::not_found(format!("the team has no key `{key}`; `ringmail key list` shows those there are"))
 }
 
 fn view(key: ApiKey) -> KeyView {
@@ -89,7 +89,7 @@ fn view(key: ApiKey) -> KeyView {
     }
 }
 
-impl From<CreateKeyError> for Refusal {
+impl From<CreateKeyError> for AdminError {
     fn from(error: CreateKeyError) -> Self {
         match error {
             CreateKeyError::Name => Self::invalid(NAME_RULE),

@@ -13,28 +13,28 @@ mod webhooks;
 pub(super) use live::watch;
 
 use super::request::Request;
-use super::response::{Refusal, Response, ServerView};
-use super::services::Services;
-use crate::clock::{self, TimestampMs};
-use crate::contacts::import::{Given, WriteOptions};
-use crate::id::Id;
+use super::response::{AdminError, Response, ServerView};
+use super::services::AdminServices;
+use crate::base::clock::{self, TimestampMs};
+use crate::base::id::Id;
+use crate::contacts::import::{ImportDefaults, WriteOptions};
 use crate::store::StoreError;
 use crate::store::page::{Cursor, PageError, PageQuery};
-use crate::webhooks::Switch;
+use crate::webhooks::StatusChange;
 
 /// Rows of one page of a list.
 const PAGE_ROWS: usize = 100;
 /// Names that a refusal lists.
 const NAMES_LISTED_MAX: usize = 10;
 
-type Answer = Result<Response, Refusal>;
+type Answer = Result<Response, AdminError>;
 
 /// Answers a request.
-pub async fn execute(services: &Services, request: Request) -> Response {
+pub async fn execute(services: &AdminServices, request: Request) -> Response {
     answer(services, request).await.unwrap_or_else(Response::Refused)
 }
 
-async fn answer(services: &Services, request: Request) -> Answer {
+async fn answer(services: &AdminServices, request: Request) -> Answer {
     match request {
         Request::Ping => {
             let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -59,8 +59,12 @@ async fn answer(services: &Services, request: Request) -> Answer {
         Request::DomainRemove { team, domain } => domains::remove(services, team, &domain).await,
         Request::WebhookCreate { team, endpoint, events } => webhooks::create(services, team, endpoint, events).await,
         Request::WebhookList { team, after } => webhooks::list(services, team, after).await,
-        Request::WebhookDisable { team, webhook } => webhooks::switch(services, team, &webhook, Switch::Disable).await,
-        Request::WebhookEnable { team, webhook } => webhooks::switch(services, team, &webhook, Switch::Enable).await,
+        Request::WebhookDisable { team, webhook } => {
+            webhooks::switch(services, team, &webhook, StatusChange::Disable).await
+        }
+        Request::WebhookEnable { team, webhook } => {
+            webhooks::switch(services, team, &webhook, StatusChange::Enable).await
+        }
         Request::WebhookRotate { team, webhook, overlap_hours } => {
             webhooks::rotate(services, team, &webhook, overlap_hours).await
         }
@@ -75,17 +79,17 @@ async fn answer(services: &Services, request: Request) -> Answer {
             emails::send(services, team, emails::NewEmail { from, to, subject, html, text }).await
         }
         Request::Tail { .. } => {
-            Err(Refusal::failed("events are shown by a running server alone; start one with `ringmail serve`"))
+            Err(AdminError::failed("events are shown by a running server alone; start one with `ringmail serve`"))
         }
         Request::EmailShow { team, email } => emails::show(services, team, email).await,
         Request::ImportBegin { team, segments, topics } => {
-            contacts::begin(services, team, Given { segments, topics }).await
+            contacts::begin(services, team, ImportDefaults { segments, topics }).await
         }
         Request::ImportContacts { team, existing, run, segments, topics, items } => {
-            let options = WriteOptions { existing, run, given: Given { segments, topics } };
+            let options = WriteOptions { existing, run, given: ImportDefaults { segments, topics } };
             contacts::import(services, team, options, items).await
         }
-        Request::ExportBegin { team } => contacts::begin(services, team, Given::default()).await,
+        Request::ExportBegin { team } => contacts::begin(services, team, ImportDefaults::default()).await,
         Request::ExportContacts { team, segment, after } => contacts::export(services, team, segment, after).await,
     }
 }
@@ -99,7 +103,7 @@ fn time(ms: TimestampMs) -> String {
     clock::to_iso(ms)
 }
 
-impl From<StoreError> for Refusal {
+impl From<StoreError> for AdminError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Closed => Self::failed("the server is shutting down; try again once it runs"),
@@ -108,7 +112,7 @@ impl From<StoreError> for Refusal {
     }
 }
 
-impl From<PageError> for Refusal {
+impl From<PageError> for AdminError {
     fn from(error: PageError) -> Self {
         match error {
             PageError::UnknownCursor => Self::conflict("the list changed while it was read; try again"),

@@ -1,25 +1,25 @@
 //! How teams' preference pages look.
 
-use super::super::response::{ColoursView, Refusal, Response, ThemeView};
-use super::super::services::Services;
+use super::super::response::{AdminError, ColoursView, Response, ThemeView};
+use super::super::services::AdminServices;
 use super::{Answer, teams};
 use crate::preferences::{self, Palette, Theme, ThemeTexts};
 
-pub(super) async fn show(services: &Services, team: Option<String>) -> Answer {
+pub(super) async fn show(services: &AdminServices, team: Option<String>) -> Answer {
     let team = teams::chosen(services, team).await?;
     let theme = services.context.store.read(move |tx| preferences::theme_of(tx, team)).await?;
     Ok(Response::Theme(view(&theme)))
 }
 
-pub(super) async fn set(services: &Services, team: Option<String>, texts: ThemeTexts) -> Answer {
+pub(super) async fn set(services: &AdminServices, team: Option<String>, texts: ThemeTexts) -> Answer {
     let team = teams::chosen(services, team).await?;
     match preferences::change_theme(&services.context, team, texts).await? {
         Ok(theme) => Ok(Response::Theme(view(&theme))),
-        Err((name, error)) => Err(Refusal::invalid(format!("--{name}: {error}"))),
+        Err((name, error)) => Err(AdminError::invalid(format!("--{name}: {error}"))),
     }
 }
 
-pub(super) async fn reset(services: &Services, team: Option<String>) -> Answer {
+pub(super) async fn reset(services: &AdminServices, team: Option<String>) -> Answer {
     let team = teams::chosen(services, team).await?;
     preferences::reset_theme(&services.context, team).await?;
     Ok(Response::Theme(view(&Theme::default())))

@@ -7,13 +7,13 @@ use serde_json::value::RawValue;
 
 use super::query::{ConflictRule, parse_facets};
 use super::request::{BatchGetRequest, BatchRemoveRequest, CreateContactRequest, Wanted};
-use super::response::{BatchGetResponse, BatchItemError, BatchRemoveResponse, BatchResponse};
+use super::response::{BatchGetResponse, BatchRemoveResponse, BatchResponse, ContactBatchItemError};
 use crate::api_keys::Caller;
-use crate::blocking;
+use crate::base::blocking;
 use crate::contacts::{
-    BATCH_CHOICES_MAX, BATCH_MAX, BatchError, BatchOptions, Contacts, Erase, NewContact, OptIns, Validation,
+    BATCH_CHOICES_MAX, BATCH_MAX, BatchOptions, ContactBatchError, Contacts, Erase, NewContact, OptIns, Validation,
 };
-use crate::events::Source;
+use crate::events::ChangeSource;
 use crate::http::tolerance::CONTACT_ITEM_ECHOES;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body};
 
@@ -55,12 +55,12 @@ pub async fn create_contacts(
     };
     let (accepted, refused) = blocking::run_sized(raw.len(), move || parse_items(items, validation)).await?;
     let options =
-        BatchOptions { on_conflict: on_conflict.0, validation, opt_ins: OptIns::Allowed, source: Source::Api };
+        BatchOptions { on_conflict: on_conflict.0, validation, opt_ins: OptIns::Allowed, source: ChangeSource::Api };
     let outcome = contacts.batch(caller.team, accepted, options).await?;
     Ok(Json(BatchResponse::of(outcome, refused)))
 }
 
-type Parsed = (Vec<(usize, NewContact)>, Vec<BatchItemError>);
+type Parsed = (Vec<(usize, NewContact)>, Vec<ContactBatchItemError>);
 
 fn parse_items(items: Vec<Box<RawValue>>, validation: Validation) -> ApiResult<Parsed> {
     let mut accepted = Vec::with_capacity(items.len());
@@ -80,7 +80,7 @@ fn parse_items(items: Vec<Box<RawValue>>, validation: Validation) -> ApiResult<P
                 accepted.push((index, contact));
             }
             Err(error) if validation == Validation::Strict => return Err(at_index(index, error)),
-            Err(error) => refused.push(BatchItemError::new(index, error.message)),
+            Err(error) => refused.push(ContactBatchItemError::new(index, error.message)),
         }
     }
     Ok((accepted, refused))
@@ -114,15 +114,15 @@ pub async fn batch_remove_contacts(
 ) -> ApiResult<Json<BatchRemoveResponse>> {
     let (removal, erase) = removal.into_inner().parse()?;
     let erase = if erase { Erase::Yes } else { Erase::No };
-    let removed = contacts.remove_many(caller.team, removal, erase, Source::Api).await?;
+    let removed = contacts.remove_many(caller.team, removal, erase, ChangeSource::Api).await?;
     Ok(Json(BatchRemoveResponse::of(removed)))
 }
 
-impl From<BatchError> for ApiError {
-    fn from(error: BatchError) -> Self {
+impl From<ContactBatchError> for ApiError {
+    fn from(error: ContactBatchError) -> Self {
         match error {
-            BatchError::Item { index, error } => at_index(index, error.into()),
-            BatchError::Store(error) => error.into(),
+            ContactBatchError::Item { index, error } => at_index(index, error.into()),
+            ContactBatchError::Store(error) => error.into(),
         }
     }
 }

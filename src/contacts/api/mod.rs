@@ -1,7 +1,7 @@
 //! The endpoints under `/contacts`.
 //!
 //! `request.rs`, `properties.rs` and `query.rs` what is asked, with its rules; `response.rs` what is
-//! answered; `batch.rs` many contacts at once; `relations.rs` a contact's topics and segments.
+//! answered; `batch.rs` many contacts at once; `memberships.rs` a contact's topics and segments.
 
 mod batch;
 mod properties;
@@ -21,11 +21,11 @@ pub(crate) use self::relations::{
 };
 pub(crate) use self::request::{CreateContactRequest, UpdateContactRequest};
 pub(crate) use self::response::{ContactResponse, DeletedContact};
-use super::{ANSWER_BYTES_MAX, Contacts, Facets, ItemError, ShowError, WriteError};
+use super::{ANSWER_BYTES_MAX, Contacts, IncludedFields, ItemError, ShowError, WriteError};
 use crate::api_keys::Caller;
-use crate::events::Source;
+use crate::base::id::resource;
+use crate::events::ChangeSource;
 use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathIdOrEmail, State};
-use crate::id::resource;
 use crate::segments::Segments;
 use crate::store::page::PageError;
 
@@ -40,7 +40,7 @@ pub async fn create_contact(
     contact: Body<CreateContactRequest>,
 ) -> ApiResult<Created<ContactResponse>> {
     let new = contact.into_inner().parse()?;
-    let contact = contacts.create(caller.team, new, Source::Api).await?;
+    let contact = contacts.create(caller.team, new, ChangeSource::Api).await?;
     Ok(Created(contact.into()))
 }
 
@@ -71,7 +71,7 @@ pub async fn get_contact(
     caller: Caller,
     id: PathIdOrEmail<resource::Contact>,
 ) -> ApiResult<Json<ContactResponse>> {
-    let contact = contacts.find(caller.team, id.0, Facets::PROPERTIES).await?;
+    let contact = contacts.find(caller.team, id.0, IncludedFields::PROPERTIES).await?;
     contact.map(|contact| Json(contact.into())).ok_or_else(not_found)
 }
 
@@ -84,7 +84,7 @@ pub async fn update_contact(
     changes: Body<UpdateContactRequest>,
 ) -> ApiResult<Json<ContactResponse>> {
     let (email, changes) = changes.into_inner().parse()?;
-    let contact = contacts.update(caller.team, id.0, email, changes, Source::Api).await?;
+    let contact = contacts.update(caller.team, id.0, email, changes, ChangeSource::Api).await?;
     Ok(Json(contact.into()))
 }
 
@@ -99,7 +99,7 @@ pub async fn delete_contact(
     id: PathIdOrEmail<resource::Contact>,
     erase: EraseRule,
 ) -> ApiResult<Json<DeletedContact>> {
-    let removed = contacts.remove(caller.team, id.0, erase.0, Source::Api).await?;
+    let removed = contacts.remove(caller.team, id.0, erase.0, ChangeSource::Api).await?;
     removed.map(|id| Json(DeletedContact::of(id))).ok_or_else(not_found)
 }
 

@@ -4,13 +4,13 @@ use salvo::extract::Metadata;
 use salvo::oapi::{BasicType, Components, EndpointArgRegister, Object, Operation};
 use salvo::{Depot, Extractible, Request};
 
-use crate::contacts::{Erase, Facets, OnConflict};
+use crate::base::id::{Id, SegmentId};
+use crate::contacts::{Erase, IncludedFields, OnConflict};
 use crate::http::{ApiError, ApiResult, declare_query, query_value};
-use crate::id::{Id, SegmentId};
 
 /// Reads the names of facets.
-pub(super) fn parse_facets<'w>(words: impl IntoIterator<Item = &'w str>) -> ApiResult<Facets> {
-    let mut facets = Facets::default();
+pub(super) fn parse_facets<'w>(words: impl IntoIterator<Item = &'w str>) -> ApiResult<IncludedFields> {
+    let mut facets = IncludedFields::default();
     for word in words {
         match word {
             "properties" => facets.properties = true,
@@ -22,7 +22,7 @@ pub(super) fn parse_facets<'w>(words: impl IntoIterator<Item = &'w str>) -> ApiR
 }
 
 /// The `include` parameter: `properties`, `topics` or both, with a comma between.
-pub(crate) struct Include(pub(crate) Facets);
+pub(crate) struct Include(pub(crate) IncludedFields);
 
 impl<'ex> Extractible<'ex> for Include {
     fn metadata() -> &'static Metadata {

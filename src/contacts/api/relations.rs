@@ -8,13 +8,13 @@ use super::not_found;
 use super::request::{REFERENCES_MAX, TopicChoice, parse_choices};
 use super::response::{ContactSegmentResponse, ContactSegmentRow, ContactTopicsResponse, TopicSubscriptionResponse};
 use crate::api_keys::Caller;
+use crate::base::id::resource;
 use crate::contacts::Contacts;
-use crate::events::Source;
+use crate::events::ChangeSource;
 use crate::http::{
     ApiError, ApiResult, AtMost, Body, BodySize, ErrorCode, FromBody, List, ListQuery, PathId, PathIdOrEmail, State,
     body,
 };
-use crate::id::resource;
 use crate::store::page::page_of;
 
 /// Choices about topics: a bare array.
@@ -57,7 +57,7 @@ pub async fn update_contact_topics(
 ) -> ApiResult<Json<ContactTopicsResponse>> {
     let AtMost(choices) = choices.into_inner().0;
     let choices = parse_choices("", choices)?;
-    let (contact, topics) = contacts.choose(caller.team, id.0, choices, Source::Api).await?;
+    let (contact, topics) = contacts.choose(caller.team, id.0, choices, ChangeSource::Api).await?;
     Ok(Json(ContactTopicsResponse::of(contact, topics)))
 }
 
@@ -82,7 +82,7 @@ pub async fn join_segment(
     id: PathIdOrEmail<resource::Contact>,
     segment_id: PathId<resource::Segment>,
 ) -> ApiResult<Json<ContactSegmentResponse>> {
-    let contact = contacts.join(caller.team, id.0, segment_id.0, Source::Api).await?;
+    let contact = contacts.join(caller.team, id.0, segment_id.0, ChangeSource::Api).await?;
     Ok(Json(ContactSegmentResponse::joined(contact, segment_id.0)))
 }
 
@@ -94,7 +94,7 @@ pub async fn leave_segment(
     id: PathIdOrEmail<resource::Contact>,
     segment_id: PathId<resource::Segment>,
 ) -> ApiResult<Json<ContactSegmentResponse>> {
-    let left = contacts.leave(caller.team, id.0, segment_id.0, Source::Api).await?;
+    let left = contacts.leave(caller.team, id.0, segment_id.0, ChangeSource::Api).await?;
     let contact = left.ok_or_else(|| {
         ApiError::new(
             ErrorCode::NotFound,

@@ -4,12 +4,12 @@ use salvo::oapi::ToSchema;
 use serde::Deserialize;
 
 use super::properties::GivenProperties;
-use crate::address::EmailAddress;
+use crate::base::address::EmailAddress;
+use crate::base::id::{Id, TopicId};
+use crate::base::patch::Patch;
 use crate::contacts::model::{NAME_CHARS_MAX, is_name};
 use crate::contacts::{ContactChanges, ContactName, NewContact, Removal};
 use crate::http::{ApiError, ApiResult, AtMost, JsonBody};
-use crate::id::{Id, TopicId};
-use crate::patch::Patch;
 use crate::topics::Subscription;
 
 /// Segments, and topics, in one request at most.

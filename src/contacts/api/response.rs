@@ -5,9 +5,9 @@ use serde::{Serialize, Serializer};
 
 use super::properties::ShownProperties;
 use super::request::ContactReference;
-use crate::clock::to_iso;
+use crate::base::clock::to_iso;
+use crate::base::id::{ContactId, SegmentId};
 use crate::contacts::{BatchItem, BatchOutcome, ContactView, ItemStatus, TopicSubscription};
-use crate::id::{ContactId, SegmentId};
 use crate::segments::Segment;
 
 /// A contact.
@@ -138,7 +138,7 @@ pub(crate) struct BatchResponse {
     /// How many items came to what; together, those of the request.
     counts: BatchCounts,
     /// The items that failed; with `x-batch-validation: permissive` alone.
-    errors: Vec<BatchItemError>,
+    errors: Vec<ContactBatchItemError>,
 }
 
 /// An item of a batch that did not fail.
@@ -169,7 +169,7 @@ pub(crate) struct BatchCounts {
 
 /// An item of a batch that failed.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct BatchItemError {
+pub(crate) struct ContactBatchItemError {
     /// Its place in the request, from 0.
     index: usize,
     /// What was wrong.
@@ -204,12 +204,12 @@ pub(crate) struct MissingContact {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct BatchRemoveResponse {
     /// Those that were there.
-    data: Vec<RemovedContact>,
+    data: Vec<RemovedContactResponse>,
 }
 
 /// One of them.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct RemovedContact {
+pub(crate) struct RemovedContactResponse {
     /// Always `contact`.
     object: &'static str,
     /// Its id.
@@ -293,9 +293,11 @@ impl ContactSegmentResponse {
 
 impl BatchResponse {
     /// Joins what became of the batch with the items that were refused before.
-    pub(super) fn of(outcome: BatchOutcome, mut errors: Vec<BatchItemError>) -> Self {
+    pub(super) fn of(outcome: BatchOutcome, mut errors: Vec<ContactBatchItemError>) -> Self {
         let BatchOutcome { items, failed } = outcome;
-        errors.extend(failed.into_iter().map(|(index, error)| BatchItemError { index, message: error.to_string() }));
+        errors.extend(
+            failed.into_iter().map(|(index, error)| ContactBatchItemError { index, message: error.to_string() }),
+        );
         errors.sort_unstable_by_key(|error| error.index);
         let mut counts = BatchCounts { failed: errors.len(), ..BatchCounts::default() };
         let row = |item: BatchItem| {
@@ -312,7 +314,7 @@ impl BatchResponse {
     }
 }
 
-impl BatchItemError {
+impl ContactBatchItemError {
     pub(super) fn new(index: usize, message: String) -> Self {
         Self { index, message }
     }
@@ -335,7 +337,7 @@ impl BatchGetResponse {
 
 impl BatchRemoveResponse {
     pub(super) fn of(removed: Vec<ContactId>) -> Self {
-        let row = |id: ContactId| RemovedContact { object: "contact", contact: id.to_string(), deleted: true };
+        let row = |id: ContactId| RemovedContactResponse { object: "contact", contact: id.to_string(), deleted: true };
         Self { data: removed.into_iter().map(row).collect() }
     }
 }

@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock;
+use crate::base::clock;
+use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::contact_properties::{self, Definitions};
 use crate::contacts::{self, ContactRow};
 use crate::context::Context;
-use crate::id::{ContactId, SegmentId, TeamId, TopicId};
-use crate::segments::{self, Rule, Span, Walked};
-use crate::store::tables::CONTACTS;
+use crate::segments::{self, ContactRange, ScanEnd, SegmentRule};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
+use crate::tables::CONTACTS;
 use crate::topics::{self, Subscription};
 
 /// Contacts of a page.
@@ -111,11 +111,11 @@ pub async fn page(
             let rule = match segment {
                 Some(id) => {
                     let found = segments::find(tx, team, id)?.ok_or(ExportError::SegmentNotFound(id))?;
-                    Some(Rule::of(&found))
+                    Some(SegmentRule::of(&found))
                 }
                 None => None,
             };
-            let all = Span::all(Order::Ascending);
+            let all = ContactRange::all(Order::Ascending);
             let Some(span) = after.map_or(Some(all), |after| all.beyond(after)) else {
                 return Ok(ExportPage { data: Vec::new(), next: None });
             };
@@ -148,7 +148,7 @@ impl<'a, T: Reads> Open<'a, T> {
         Ok(Self { tx, team, definitions, topics, page, text_bytes: 0 })
     }
 
-    fn take_all(&mut self, span: Span) -> Result<(), StoreError> {
+    fn take_all(&mut self, span: ContactRange) -> Result<(), StoreError> {
         let team = self.team;
         self.tx.scan(&CONTACTS, &(team, span.from), &(team, span.to), span.order, |(_, id), row| {
             if self.ends_before() {
@@ -159,10 +159,10 @@ impl<'a, T: Reads> Open<'a, T> {
         })
     }
 
-    fn take_segment(&mut self, rule: &Rule, span: Span) -> Result<(), StoreError> {
+    fn take_segment(&mut self, rule: &SegmentRule, span: ContactRange) -> Result<(), StoreError> {
         let (tx, team) = (self.tx, self.team);
         let mut failed = Ok(());
-        let walked = segments::walk(tx, team, rule, span, LOOKED_AT_MAX, |found| {
+        let walked = segments::scan(tx, team, rule, span, LOOKED_AT_MAX, |found| {
             if self.ends_before() {
                 return ControlFlow::Break(());
             }
@@ -176,7 +176,7 @@ impl<'a, T: Reads> Open<'a, T> {
                 }
             }
         })?;
-        if let Walked::Paused(last) = walked {
+        if let ScanEnd::Paused(last) = walked {
             self.page.next = Some(last);
         }
         failed

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::super::csv::{harmless, push_line};
 use super::super::import::PROPERTY_PREFIX;
 use super::page::ExportedContact;
-use crate::id::Id;
+use crate::base::id::Id;
 
 /// The columns of an export, without those of properties.
 const COLUMNS: [&str; 10] = [
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
     use crate::contact_properties::PropertyKind;
-    use crate::contacts::import::{Existing, Import, ImportItem, ImportOptions, Mapping, Property, Run};
+    use crate::contacts::import::{ExistingContacts, Import, ImportItem, ImportOptions, Mapping, Property, RunMode};
 
     fn contact(email: &str) -> ExportedContact {
         ExportedContact {
@@ -148,8 +148,12 @@ mod tests {
     /// What an import of a file says of its contacts.
     fn imported(file: &str, keys: &[String]) -> Vec<ImportItem> {
         let properties = keys.iter().map(|key| Property { key: key.clone(), kind: PropertyKind::String }).collect();
-        let options =
-            ImportOptions { mapping: Mapping::default(), properties, existing: Existing::Upsert, run: Run::Write };
+        let options = ImportOptions {
+            mapping: Mapping::default(),
+            properties,
+            existing: ExistingContacts::Upsert,
+            run: RunMode::Write,
+        };
         let mut import = Import::new(options);
         import.feed(file.as_bytes()).unwrap();
         import.finish().unwrap();

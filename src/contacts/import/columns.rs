@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Property;
-use super::mapping::{Assignment, Mapping, Target, shown};
+use super::mapping::{Assignment, ColumnTarget, Mapping, shown};
 
 /// Column names that a sentence lists.
 const NAMES_LISTED_MAX: usize = 12;
@@ -16,7 +16,7 @@ pub struct Column {
     /// Its name in the header.
     pub name: String,
     /// What it says; none where it is passed over.
-    pub target: Option<Target>,
+    pub target: Option<ColumnTarget>,
 }
 
 impl Column {
@@ -46,7 +46,7 @@ pub enum HeaderError {
     /// Several columns have that name.
     SeveralColumns(String),
     /// Two columns say the same.
-    TargetTwice(Target),
+    TargetTwice(ColumnTarget),
     /// One column is to say two things.
     ColumnTwice(String),
     /// The team has no such property.
@@ -102,9 +102,9 @@ impl Mapping {
             }
             columns[at].target = defined(target.clone(), properties)?;
         }
-        let mapped: Vec<Target> = columns.iter().filter_map(|column| column.target.clone()).collect();
+        let mapped: Vec<ColumnTarget> = columns.iter().filter_map(|column| column.target.clone()).collect();
         for (column, _) in columns.iter_mut().zip(is_decided).filter(|(_, is_decided)| !is_decided) {
-            let told = defined(Target::of_column(&column.name), properties)?;
+            let told = defined(ColumnTarget::of_column(&column.name), properties)?;
             column.target = told.filter(|target| !mapped.contains(target));
         }
         let mut seen = Vec::new();
@@ -114,7 +114,7 @@ impl Mapping {
             }
             seen.push(target);
         }
-        if seen.contains(&&Target::Email) {
+        if seen.contains(&&ColumnTarget::Email) {
             return Ok(columns);
         }
         if names.iter().any(|name| name.contains('@')) {
@@ -125,10 +125,10 @@ impl Mapping {
 }
 
 /// Returns the target with its property's key as the team spells it.
-fn defined(target: Option<Target>, properties: &[Property]) -> Result<Option<Target>, HeaderError> {
-    let Some(Target::Property(key)) = target else { return Ok(target) };
+fn defined(target: Option<ColumnTarget>, properties: &[Property]) -> Result<Option<ColumnTarget>, HeaderError> {
+    let Some(ColumnTarget::Property(key)) = target else { return Ok(target) };
     match properties.iter().find(|property| property.key.eq_ignore_ascii_case(&key)) {
-        Some(property) => Ok(Some(Target::Property(property.key.clone()))),
+        Some(property) => Ok(Some(ColumnTarget::Property(property.key.clone()))),
         None => Err(HeaderError::NoProperty(key)),
     }
 }

@@ -14,7 +14,7 @@ pub(in crate::contacts) const PROPERTY_PREFIX: &str = "property:";
 /// What a column says of a contact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Target {
+pub enum ColumnTarget {
     /// Its address.
     Email,
     /// Its first name.
@@ -33,7 +33,7 @@ pub enum Target {
     Property(String),
 }
 
-impl Target {
+impl ColumnTarget {
     fn parse(word: &str) -> Option<Self> {
         match word {
             "email" => Some(Self::Email),
@@ -70,7 +70,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ColumnTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Email => f.write_str("email"),
@@ -89,7 +89,7 @@ impl fmt::Display for Target {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Assignment {
     /// What the column says; none where it is passed over.
-    pub(super) target: Option<Target>,
+    pub(super) target: Option<ColumnTarget>,
     /// The column's name, or its number after a `#`.
     pub(super) column: String,
 }
@@ -153,7 +153,7 @@ fn assignment(part: &str) -> Result<Assignment, MapError> {
     }
     let target = match word {
         "ignore" => None,
-        word => Some(Target::parse(word).ok_or_else(|| MapError::Target(word.to_owned()))?),
+        word => Some(ColumnTarget::parse(word).ok_or_else(|| MapError::Target(word.to_owned()))?),
     };
     Ok(Assignment { target, column: column.to_owned() })
 }

@@ -7,7 +7,7 @@
 //! command line and the dashboard drive the same one.
 //!
 //! Reading order: `mapping.rs` (what a person says of columns), `columns.rs` (which column says what),
-//! `head.rs` (encoding, delimiter and the first row), `row.rs` (a row to a contact), `progress.rs`
+//! `file_header.rs` (encoding, delimiter and the first row), `row.rs` (a row to a contact), `progress.rs`
 //! (what is counted and reported), `write.rs` (a batch to the store).
 //!
 //! Invariants: what waits is bounded by one feed, a batch and [`ERRORS_WAITING_MAX`] errors, whatever
@@ -18,7 +18,7 @@
 //! restates what is stored, and that changes nothing.
 
 mod columns;
-mod head;
+mod file_header;
 mod mapping;
 mod progress;
 mod row;
@@ -28,12 +28,12 @@ mod write;
 mod tests;
 
 pub use columns::{Column, HeaderError};
-pub use head::FileError;
+pub use file_header::FileError;
 pub(super) use mapping::PROPERTY_PREFIX;
-pub use mapping::{MapError, Mapping, Target};
-pub use progress::{Progress, RowError};
+pub use mapping::{ColumnTarget, MapError, Mapping};
+pub use progress::{ImportProgress, RowError};
 pub use row::ImportItem;
-pub use write::{Given, ImportError, WriteOptions, begin, write_batch};
+pub use write::{ImportDefaults, ImportError, WriteOptions, begin, write_batch};
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -54,7 +54,7 @@ const ERRORS_WAITING_MAX: usize = 1_000;
 /// What happens to a contact that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Existing {
+pub enum ExistingContacts {
     /// What the file says is merged into it.
     Upsert,
     /// It stays untouched.
@@ -64,7 +64,7 @@ pub enum Existing {
 /// Whether an import writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Run {
+pub enum RunMode {
     /// It does.
     Write,
     /// It checks everything, counts the same, and writes nothing.
@@ -88,9 +88,9 @@ pub struct ImportOptions {
     /// The contact properties of the team.
     pub properties: Vec<Property>,
     /// What happens to contacts that are there already.
-    pub existing: Existing,
+    pub existing: ExistingContacts,
     /// Whether it writes.
-    pub run: Run,
+    pub run: RunMode,
 }
 
 /// Items for one batch, each with the line of the file it stands at.
@@ -104,7 +104,7 @@ pub struct ImportBatch {
 /// What came of an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ImportOutcome {
     /// A contact was added.
     Created,
     /// A contact that was there has, or had already, what the item says.
@@ -130,7 +130,7 @@ pub struct Import {
     /// In a check: what was counted as created, by a hash of the address. The one thing that grows
     /// with the file.
     seen: HashSet<u64>,
-    progress: Progress,
+    progress: ImportProgress,
 }
 
 #[derive(Debug)]
@@ -167,7 +167,7 @@ impl Import {
             out: Vec::new(),
             errors: Vec::new(),
             seen: HashSet::new(),
-            progress: Progress::default(),
+            progress: ImportProgress::default(),
         }
     }
 
@@ -181,11 +181,11 @@ impl Import {
         match &mut self.state {
             State::Head(held) => {
                 held.extend_from_slice(bytes);
-                if held.len() < head::BYTES_MAX {
+                if held.len() < file_header::BYTES_MAX {
                     return Ok(());
                 }
                 let held = std::mem::take(held);
-                self.open(&held, head::Extent::Part)
+                self.open(&held, file_header::FileExtent::Part)
             }
             State::Rows { .. } => {
                 self.take_rows(bytes);
@@ -201,7 +201,7 @@ impl Import {
     pub fn finish(&mut self) -> Result<(), FileError> {
         if let State::Head(held) = &mut self.state {
             let held = std::mem::take(held);
-            self.open(&held, head::Extent::Whole)?;
+            self.open(&held, file_header::FileExtent::Whole)?;
         }
         if let State::Rows { reader, .. } = &mut self.state
             && let Some(record) = reader.end()
@@ -212,9 +212,9 @@ impl Import {
         Ok(())
     }
 
-    fn open(&mut self, held: &[u8], extent: head::Extent) -> Result<(), FileError> {
-        let head::Head { reader, columns, rest } =
-            head::read(held, extent, &self.options.mapping, &self.options.properties)?;
+    fn open(&mut self, held: &[u8], extent: file_header::FileExtent) -> Result<(), FileError> {
+        let file_header::FileHeader { reader, columns, rest } =
+            file_header::read(held, extent, &self.options.mapping, &self.options.properties)?;
         self.state = State::Rows { reader, columns };
         self.take_rows(rest);
         Ok(())
@@ -268,18 +268,18 @@ impl Import {
     }
 
     /// Counts what came of a batch, item by item. An item without an outcome has failed.
-    pub fn settle(&mut self, batch: ImportBatch, outcomes: Vec<Outcome>) {
+    pub fn settle(&mut self, batch: ImportBatch, outcomes: Vec<ImportOutcome>) {
         let ImportBatch { lines, items } = batch;
         self.out.retain(|first| Some(first) != lines.first());
-        let unanswered = || Outcome::Failed("there was no answer about this row".to_owned());
+        let unanswered = || ImportOutcome::Failed("there was no answer about this row".to_owned());
         let outcomes = outcomes.into_iter().chain(std::iter::repeat_with(unanswered));
         let errors_before = self.errors.len();
         for ((line, item), outcome) in lines.into_iter().zip(items).zip(outcomes) {
             match self.counted(&item, outcome) {
-                Outcome::Created => self.progress.created += 1,
-                Outcome::Updated => self.progress.updated += 1,
-                Outcome::Skipped => self.progress.skipped += 1,
-                Outcome::Failed(message) => {
+                ImportOutcome::Created => self.progress.created += 1,
+                ImportOutcome::Updated => self.progress.updated += 1,
+                ImportOutcome::Skipped => self.progress.skipped += 1,
+                ImportOutcome::Failed(message) => {
                     self.progress.failed += 1;
                     self.errors.push(RowError { line, column: None, email: item.email.to_string(), message });
                 }
@@ -293,8 +293,8 @@ impl Import {
 
     /// Returns the outcome as a run that writes would have it: an address that stands twice in the
     /// file is created once.
-    fn counted(&mut self, item: &ImportItem, outcome: Outcome) -> Outcome {
-        if self.options.run == Run::Write || outcome != Outcome::Created {
+    fn counted(&mut self, item: &ImportItem, outcome: ImportOutcome) -> ImportOutcome {
+        if self.options.run == RunMode::Write || outcome != ImportOutcome::Created {
             return outcome;
         }
         // A hash holds a file of any length in few bytes a row. Two addresses with the same one would
@@ -302,9 +302,9 @@ impl Import {
         let mut hasher = DefaultHasher::new();
         item.email.identity().hash(&mut hasher);
         match self.options.existing {
-            _ if self.seen.insert(hasher.finish()) => Outcome::Created,
-            Existing::Upsert => Outcome::Updated,
-            Existing::Skip => Outcome::Skipped,
+            _ if self.seen.insert(hasher.finish()) => ImportOutcome::Created,
+            ExistingContacts::Upsert => ImportOutcome::Updated,
+            ExistingContacts::Skip => ImportOutcome::Skipped,
         }
     }
 
@@ -318,7 +318,7 @@ impl Import {
     }
 
     /// Returns what was counted so far.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> ImportProgress {
         self.progress
     }
 

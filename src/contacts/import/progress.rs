@@ -8,7 +8,7 @@ use super::super::csv::{harmless, push_line};
 
 /// What was counted so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Progress {
+pub struct ImportProgress {
     /// Rows that were read, without blank ones and the first.
     pub rows: u64,
     /// Contacts added.

@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::super::csv::{Record, restored};
 use super::columns::Column;
-use super::mapping::{Target, shown};
+use super::mapping::{ColumnTarget, shown};
 use super::progress::RowError;
-use crate::address::EmailAddress;
+use crate::base::address::EmailAddress;
+use crate::base::id::{Id, SegmentId, TopicId};
 use crate::contact_properties::{Definitions, PropertyError};
 use crate::contacts::model::{NAME_CHARS_MAX, PROPERTIES_BYTES_MAX, is_name};
-use crate::contacts::weight::text_bytes;
-use crate::id::{Id, SegmentId, TopicId};
+use crate::contacts::size::text_bytes;
 use crate::segments::SEGMENTS_MAX;
 use crate::topics::TOPICS_MAX;
 
@@ -74,7 +74,7 @@ pub(super) fn read(
     if record.fault.is_none() && record.cells().all(|cell| cell.is_some_and(str::is_empty)) {
         return Ok(None);
     }
-    let address_at = columns.iter().position(|column| column.target == Some(Target::Email)).unwrap_or_default();
+    let address_at = columns.iter().position(|column| column.target == Some(ColumnTarget::Email)).unwrap_or_default();
     let error = |column: Option<&Column>, message: String| RowError {
         line: record.line,
         column: column.map(|column| shown(&column.name)),
@@ -122,18 +122,18 @@ struct Draft {
 
 impl Draft {
     /// Takes what a cell says; the inner error is the fragment that says what is wrong with it.
-    fn take(&mut self, target: &Target, cell: &str, definitions: &Definitions) -> Result<(), String> {
+    fn take(&mut self, target: &ColumnTarget, cell: &str, definitions: &Definitions) -> Result<(), String> {
         match target {
-            Target::Email => {
+            ColumnTarget::Email => {
                 self.email = Some(EmailAddress::parse(cell.trim()).map_err(|error| error.to_string())?);
             }
-            Target::FirstName => self.first_name = Some(name(cell)?),
-            Target::LastName => self.last_name = Some(name(cell)?),
-            Target::Unsubscribed => self.unsubscribed = Some(truth(cell.trim())?),
-            Target::Segment => self.segments = ids(cell, "segment", SEGMENTS_MAX)?,
-            Target::TopicOptIn => self.opt_ins = ids(cell, "topic", TOPICS_MAX)?,
-            Target::TopicOptOut => self.opt_outs = ids(cell, "topic", TOPICS_MAX)?,
-            Target::Property(key) => {
+            ColumnTarget::FirstName => self.first_name = Some(name(cell)?),
+            ColumnTarget::LastName => self.last_name = Some(name(cell)?),
+            ColumnTarget::Unsubscribed => self.unsubscribed = Some(truth(cell.trim())?),
+            ColumnTarget::Segment => self.segments = ids(cell, "segment", SEGMENTS_MAX)?,
+            ColumnTarget::TopicOptIn => self.opt_ins = ids(cell, "topic", TOPICS_MAX)?,
+            ColumnTarget::TopicOptOut => self.opt_outs = ids(cell, "topic", TOPICS_MAX)?,
+            ColumnTarget::Property(key) => {
                 self.properties.insert(key.clone(), value(definitions, key, cell)?);
             }
         }

@@ -10,8 +10,8 @@ fn options() -> ImportOptions {
     ImportOptions {
         mapping: Mapping::default(),
         properties: vec![property("plan", PropertyKind::String), property("seats", PropertyKind::Number)],
-        existing: Existing::Upsert,
-        run: Run::Write,
+        existing: ExistingContacts::Upsert,
+        run: RunMode::Write,
     }
 }
 
@@ -41,7 +41,7 @@ fn items(file: &str) -> Vec<ImportItem> {
 fn errors(file: &[u8]) -> Vec<String> {
     let Made { batches, mut import } = made(file, 1_000, options()).unwrap();
     for batch in batches {
-        let outcomes = vec![Outcome::Created; batch.items.len()];
+        let outcomes = vec![ImportOutcome::Created; batch.items.len()];
         import.settle(batch, outcomes);
     }
     import.take_errors().iter().map(|error| format!("{} {}", error.line, error.sentence())).collect()
@@ -124,8 +124,8 @@ fn segments_are_named_by_their_ids() {
     let file = format!("email,Lists\na@example.com,{one} {two}\nb@example.com,News\n");
     let Made { batches, mut import } = made(file.as_bytes(), 9, ImportOptions { mapping, ..options() }).unwrap();
 
-    assert_eq!(batches[0].items[0].segments, [one, two].map(|id| crate::id::SegmentId::parse(id).unwrap()));
-    import.settle(batches.into_iter().next().unwrap(), vec![Outcome::Updated]);
+    assert_eq!(batches[0].items[0].segments, [one, two].map(|id| crate::base::id::SegmentId::parse(id).unwrap()));
+    import.settle(batches.into_iter().next().unwrap(), vec![ImportOutcome::Updated]);
     assert!(import.take_errors()[0].sentence().contains("`Lists`: `News` is not the id of a segment"));
 }
 
@@ -140,10 +140,10 @@ fn segments_and_choices_of_an_export_map_by_themselves() {
     let Made { batches, mut import } = made(file.as_bytes(), 9, options()).unwrap();
 
     let item = &batches[0].items[0];
-    let id = |text| crate::id::TopicId::parse(text).unwrap();
-    assert_eq!(item.segments, [crate::id::SegmentId::parse(two).unwrap()]);
+    let id = |text| crate::base::id::TopicId::parse(text).unwrap();
+    assert_eq!(item.segments, [crate::base::id::SegmentId::parse(two).unwrap()]);
     assert_eq!((&item.opt_ins[..], &item.opt_outs[..]), (&[id(one)][..], &[id(one), id(two)][..]));
-    import.settle(batches.into_iter().next().unwrap(), vec![Outcome::Created]);
+    import.settle(batches.into_iter().next().unwrap(), vec![ImportOutcome::Created]);
     assert_eq!(import.take_errors()[0].sentence(), "`topic_opt_in_ids`: `x` is not the id of a topic");
 }
 
@@ -152,8 +152,8 @@ fn segments_and_choices_of_an_export_map_by_themselves() {
 fn half_a_first_row_is_never_taken_for_the_whole() {
     let row = "email,first_name,unsubscribed\r\na@example.com,Ada,yes\r\n";
     for blank in 0..40 {
-        let file = format!("{}{row}", "\n".repeat(head::BYTES_MAX - blank));
-        for step in [1_000, head::BYTES_MAX, 1 << 20] {
+        let file = format!("{}{row}", "\n".repeat(file_header::BYTES_MAX - blank));
+        for step in [1_000, file_header::BYTES_MAX, 1 << 20] {
             match made(file.as_bytes(), step, options()) {
                 Ok(made) => assert_eq!(made.import.columns().len(), 3, "{blank} {step}"),
                 Err(error) => assert_eq!(error, FileError::LateFirstRow, "{blank} {step}"),
@@ -242,13 +242,13 @@ fn batches_have_a_thousand_items_or_less_and_lie_in_the_order_of_the_file() {
 #[test]
 fn wrong_rows_do_not_wait_for_a_batch_to_be_full() {
     let mut import = Import::new(options());
-    import.feed(format!("email\n{}", " \n".repeat(head::BYTES_MAX)).as_bytes()).unwrap();
+    import.feed(format!("email\n{}", " \n".repeat(file_header::BYTES_MAX)).as_bytes()).unwrap();
     import.feed(b"a@example.com\n").unwrap();
     let mut answered = 0;
     for _ in 0..100 {
         import.feed("bad\n".repeat(500).as_bytes()).unwrap();
         while let Some(batch) = import.next_batch() {
-            import.settle(batch, vec![Outcome::Created]);
+            import.settle(batch, vec![ImportOutcome::Created]);
         }
         answered += import.take_errors().len();
 
@@ -264,11 +264,11 @@ fn rows_are_counted_by_what_came_of_them() {
     let Made { mut batches, mut import } = made(file, 1_000, options()).unwrap();
 
     assert!(import.take_errors().is_empty(), "the rows before it have no answer yet");
-    let refused = Outcome::Failed("it is refused".to_owned());
-    let outcomes = vec![Outcome::Created, refused, Outcome::Updated, Outcome::Skipped];
+    let refused = ImportOutcome::Failed("it is refused".to_owned());
+    let outcomes = vec![ImportOutcome::Created, refused, ImportOutcome::Updated, ImportOutcome::Skipped];
     import.settle(batches.remove(0), outcomes);
 
-    let Progress { rows, created, updated, skipped, failed, bytes } = import.progress();
+    let ImportProgress { rows, created, updated, skipped, failed, bytes } = import.progress();
     assert_eq!((rows, created, updated, skipped, failed), (6, 1, 1, 1, 3));
     assert_eq!(bytes, file.len() as u64);
     let errors = import.take_errors();
@@ -280,11 +280,11 @@ fn rows_are_counted_by_what_came_of_them() {
 #[test]
 fn a_check_counts_an_address_that_stands_twice_as_created_once() {
     let file = b"email\na@example.com\nA@Example.com\nb@example.com\n";
-    for (existing, updated, skipped) in [(Existing::Upsert, 1, 0), (Existing::Skip, 0, 1)] {
-        let options = ImportOptions { run: Run::Check, existing, ..options() };
+    for (existing, updated, skipped) in [(ExistingContacts::Upsert, 1, 0), (ExistingContacts::Skip, 0, 1)] {
+        let options = ImportOptions { run: RunMode::Check, existing, ..options() };
         let Made { batches, mut import } = made(file, 1_000, options).unwrap();
         for batch in batches {
-            let outcomes = vec![Outcome::Created; batch.items.len()];
+            let outcomes = vec![ImportOutcome::Created; batch.items.len()];
             import.settle(batch, outcomes);
         }
 
@@ -358,11 +358,11 @@ proptest! {
         let file = [b"email,first_name\n", rows.as_slice()].concat();
         let Made { batches, mut import } = made(&file, step, options()).unwrap();
         for batch in batches {
-            let outcomes = vec![Outcome::Created; batch.items.len()];
+            let outcomes = vec![ImportOutcome::Created; batch.items.len()];
             import.settle(batch, outcomes);
         }
 
-        let Progress { rows, created, failed, .. } = import.progress();
+        let ImportProgress { rows, created, failed, .. } = import.progress();
         prop_assert_eq!(rows, created + failed);
         prop_assert_eq!(import.take_errors().len() as u64, failed);
     }

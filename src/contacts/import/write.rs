@@ -3,17 +3,17 @@
 use std::fmt;
 
 use super::row::ImportItem;
-use super::{Existing, Outcome, Property, Run};
+use super::{ExistingContacts, ImportOutcome, Property, RunMode};
+use crate::base::id::{SegmentId, TeamId, TopicId};
+use crate::base::patch::Patch;
 use crate::contact_properties::{ContactProperties, PROPERTIES_MAX};
 use crate::contacts::{
-    BATCH_CHOICES_MAX, BATCH_MAX, BatchError, BatchItem, BatchOptions, BatchOutcome, CONTACT_PROPERTIES_MAX,
+    BATCH_CHOICES_MAX, BATCH_MAX, BatchItem, BatchOptions, BatchOutcome, CONTACT_PROPERTIES_MAX, ContactBatchError,
     ContactChanges, Contacts, ItemError, ItemStatus, NewContact, OnConflict, OptIns, PROPERTIES_BYTES_MAX,
     PropertyChange, Validation,
 };
 use crate::context::Context;
-use crate::events::Source;
-use crate::id::{SegmentId, TeamId, TopicId};
-use crate::patch::Patch;
+use crate::events::ChangeSource;
 use crate::segments;
 use crate::store::page::{Cursor, PageError, PageQuery};
 use crate::store::{Reads, StoreError};
@@ -24,7 +24,7 @@ const GIVEN_MAX: usize = 100;
 
 /// What every contact of an import is given beside what its row says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Given {
+pub struct ImportDefaults {
     /// Segments it is added to.
     pub segments: Vec<SegmentId>,
     /// Topics it is opted in to, unless it has opted out.
@@ -35,11 +35,11 @@ pub struct Given {
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
     /// What happens to contacts that are there already.
-    pub existing: Existing,
+    pub existing: ExistingContacts,
     /// Whether anything is written.
-    pub run: Run,
+    pub run: RunMode,
     /// What every contact is given.
-    pub given: Given,
+    pub given: ImportDefaults,
 }
 
 /// Why an import cannot begin, or go on.
@@ -82,7 +82,7 @@ impl std::error::Error for ImportError {}
 ///
 /// # Errors
 /// [`ImportError`].
-pub async fn begin(context: &Context, team: TeamId, given: Given) -> Result<Vec<Property>, ImportError> {
+pub async fn begin(context: &Context, team: TeamId, given: ImportDefaults) -> Result<Vec<Property>, ImportError> {
     check_length(&given)?;
     context.store.read(move |tx| check_given(tx, team, &given)).await?;
     Ok(properties(context, team).await?)
@@ -98,12 +98,12 @@ async fn properties(context: &Context, team: TeamId) -> Result<Vec<Property>, St
     Ok(properties.map(|property| Property { key: property.key, kind: property.kind }).collect())
 }
 
-fn check_length(given: &Given) -> Result<(), ImportError> {
-    let Given { segments, topics } = given;
+fn check_length(given: &ImportDefaults) -> Result<(), ImportError> {
+    let ImportDefaults { segments, topics } = given;
     if segments.len() > GIVEN_MAX || topics.len() > GIVEN_MAX { Err(ImportError::TooMany) } else { Ok(()) }
 }
 
-fn check_given(tx: &impl Reads, team: TeamId, given: &Given) -> Result<(), ImportError> {
+fn check_given(tx: &impl Reads, team: TeamId, given: &ImportDefaults) -> Result<(), ImportError> {
     for id in &given.segments {
         if !segments::exists(tx, team, *id)? {
             return Err(ImportError::SegmentNotFound(*id));
@@ -128,7 +128,7 @@ pub async fn write_batch(
     team: TeamId,
     options: WriteOptions,
     items: Vec<ImportItem>,
-) -> Result<Vec<Outcome>, ImportError> {
+) -> Result<Vec<ImportOutcome>, ImportError> {
     let WriteOptions { existing, run, given } = options;
     let count = items.len();
     if count > BATCH_MAX {
@@ -137,23 +137,23 @@ pub async fn write_batch(
     check_length(&given)?;
     let how = BatchOptions {
         on_conflict: match existing {
-            Existing::Upsert => OnConflict::Upsert,
-            Existing::Skip => OnConflict::Skip,
+            ExistingContacts::Upsert => OnConflict::Upsert,
+            ExistingContacts::Skip => OnConflict::Skip,
         },
         validation: Validation::Permissive,
         opt_ins: OptIns::KeepOptOuts,
-        source: Source::Dashboard,
+        source: ChangeSource::Dashboard,
     };
     let items = items.into_iter().map(|item| contact(item, &given)).enumerate().collect();
     let contacts = Contacts::new(context.clone());
     let outcome = match run {
-        Run::Check => contacts.rehearse(team, items, how).await,
-        Run::Write => write(&contacts, team, items, how).await,
+        RunMode::Check => contacts.rehearse(team, items, how).await,
+        RunMode::Write => write(&contacts, team, items, how).await,
     };
     match outcome {
         Ok(outcome) => Ok(answered(count, outcome)),
-        Err(BatchError::Store(error)) => Err(error.into()),
-        Err(BatchError::Item { .. }) => unreachable!("a permissive batch lists what failed"),
+        Err(ContactBatchError::Store(error)) => Err(error.into()),
+        Err(ContactBatchError::Item { .. }) => unreachable!("a permissive batch lists what failed"),
     }
 }
 
@@ -163,7 +163,7 @@ async fn write(
     team: TeamId,
     items: Vec<(usize, NewContact)>,
     how: BatchOptions,
-) -> Result<BatchOutcome, BatchError> {
+) -> Result<BatchOutcome, ContactBatchError> {
     let mut items = items.into_iter().peekable();
     let mut outcome = BatchOutcome::default();
     while items.peek().is_some() {
@@ -181,7 +181,7 @@ async fn write(
     Ok(outcome)
 }
 
-fn contact(item: ImportItem, given: &Given) -> NewContact {
+fn contact(item: ImportItem, given: &ImportDefaults) -> NewContact {
     let ImportItem { email, first_name, last_name, unsubscribed, properties, segments, opt_ins, opt_outs } = item;
     let set = |name: Option<String>| name.map_or(Patch::Keep, Patch::Set);
     let mut changes = ContactChanges {
@@ -198,19 +198,19 @@ fn contact(item: ImportItem, given: &Given) -> NewContact {
     NewContact { email, changes }
 }
 
-fn answered(count: usize, outcome: BatchOutcome) -> Vec<Outcome> {
+fn answered(count: usize, outcome: BatchOutcome) -> Vec<ImportOutcome> {
     let BatchOutcome { items, failed } = outcome;
-    let unanswered = Outcome::Failed("the batch says nothing about it".to_owned());
+    let unanswered = ImportOutcome::Failed("the batch says nothing about it".to_owned());
     let mut outcomes = vec![unanswered; count];
     for BatchItem { index, id: _, status } in items {
         outcomes[index] = match status {
-            ItemStatus::Created => Outcome::Created,
-            ItemStatus::Updated => Outcome::Updated,
-            ItemStatus::Skipped => Outcome::Skipped,
+            ItemStatus::Created => ImportOutcome::Created,
+            ItemStatus::Updated => ImportOutcome::Updated,
+            ItemStatus::Skipped => ImportOutcome::Skipped,
         };
     }
     for (index, error) in failed {
-        outcomes[index] = Outcome::Failed(match error {
+        outcomes[index] = ImportOutcome::Failed(match error {
             ItemError::SegmentNotFound(id) => format!("the team has no segment {id}"),
             ItemError::TopicNotFound(id) => format!("the team has no topic {id}"),
             ItemError::NotANumber(key) => format!("the property `{key}` is a number, and the value is none"),

@@ -3,7 +3,7 @@
 use super::*;
 
 fn options(on_conflict: OnConflict, validation: Validation) -> BatchOptions {
-    BatchOptions { on_conflict, validation, opt_ins: OptIns::Allowed, source: crate::events::Source::Api }
+    BatchOptions { on_conflict, validation, opt_ins: OptIns::Allowed, source: crate::events::ChangeSource::Api }
 }
 
 fn named(email: &str, first_name: &str) -> NewContact {
@@ -12,9 +12,9 @@ fn named(email: &str, first_name: &str) -> NewContact {
 }
 
 impl Audience {
-    fn batch(&self, items: Vec<NewContact>, options: BatchOptions) -> Result<BatchOutcome, BatchError> {
+    fn batch(&self, items: Vec<NewContact>, options: BatchOptions) -> Result<BatchOutcome, ContactBatchError> {
         let batch = Batch::new(items.into_iter().enumerate().collect(), options);
-        let rehearsed = self.context.store.read_now(|tx| batch.rehearse(tx, TEAM));
+        let rehearsed = self.context.store.read_now(|tx| batch.dry_run(tx, TEAM));
         let written = self.write(move |tx, context| batch.apply(tx, context, TEAM));
         match (&rehearsed, &written) {
             (Ok(rehearsed), Ok(written)) => {
@@ -78,7 +78,7 @@ fn a_strict_batch_with_a_known_address_writes_nothing() {
     let items = vec![new("bob@example.com"), new("ada@example.com")];
     let error = audience.batch(items, options(OnConflict::Error, Validation::Strict)).unwrap_err();
 
-    assert!(matches!(error, BatchError::Item { index: 1, error: ItemError::Exists }), "{error:?}");
+    assert!(matches!(error, ContactBatchError::Item { index: 1, error: ItemError::Exists }), "{error:?}");
     assert_eq!(audience.audience(), state);
 }
 

@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::contacts::export::{ExportError, ExportedContact, page};
-use crate::store::tables::{CONTACT_PROPERTIES, CONTACTS};
+use crate::tables::{CONTACT_PROPERTIES, CONTACTS};
 
 impl Audience {
     /// Adds contacts that are numbered, by hand in `segment` where their number can be divided by
     /// `every`.
     fn add_many(&self, count: usize, segment: SegmentId, every: usize) -> Vec<ContactId> {
         self.write(move |tx, context| {
-            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::Source::Api);
+            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::ChangeSource::Api);
             let ids = (0..count).map(|number| {
                 let mut item = new(&format!("{number}@example.com"));
                 if number.is_multiple_of(every) {
@@ -71,7 +71,7 @@ fn an_export_goes_on_behind_a_contact_that_is_gone() {
         let gone = added[1];
         move |tx, context| {
             let row = find(tx, TEAM, gone).unwrap().unwrap();
-            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::Source::Api);
+            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::ChangeSource::Api);
             writer.remove(gone, &row).unwrap();
             writer.finish().unwrap();
         }

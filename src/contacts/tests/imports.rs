@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::contacts::import::{
-    Existing, Given, ImportError, ImportItem, Outcome, Run, WriteOptions, begin, write_batch,
+    ExistingContacts, ImportDefaults, ImportError, ImportItem, ImportOutcome, RunMode, WriteOptions, begin, write_batch,
 };
 use crate::events::AudienceSubject;
 
@@ -13,11 +13,11 @@ fn item(email: &str) -> ImportItem {
 impl Audience {
     fn import(
         &self,
-        existing: Existing,
-        run: Run,
-        given: Given,
+        existing: ExistingContacts,
+        run: RunMode,
+        given: ImportDefaults,
         items: Vec<ImportItem>,
-    ) -> Result<Vec<Outcome>, ImportError> {
+    ) -> Result<Vec<ImportOutcome>, ImportError> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(write_batch(&self.context, TEAM, WriteOptions { existing, run, given }, items))
     }
@@ -25,21 +25,22 @@ impl Audience {
 
 #[test]
 fn an_import_writes_what_is_not_stored_and_tells_of_that_alone() {
-    use Outcome::{Created, Updated};
+    use ImportOutcome::{Created, Updated};
 
     let audience = Audience::new();
     let items = vec![item("ada@example.com"), item("bob@example.com")];
 
-    let first = audience.import(Existing::Upsert, Run::Write, Given::default(), items.clone()).unwrap();
+    let first =
+        audience.import(ExistingContacts::Upsert, RunMode::Write, ImportDefaults::default(), items.clone()).unwrap();
     let state = audience.audience();
-    let again = audience.import(Existing::Upsert, Run::Write, Given::default(), items).unwrap();
+    let again = audience.import(ExistingContacts::Upsert, RunMode::Write, ImportDefaults::default(), items).unwrap();
 
     assert_eq!((first, again), (vec![Created, Created], vec![Updated, Updated]));
     assert_eq!(audience.kinds_after(0), ["contact.created", "contact.created"]);
     assert_eq!(audience.audience(), state);
     for event in audience.events() {
         let AudienceSubject::Contact { source, .. } = event.subject else { panic!("{event:?}") };
-        assert_eq!(source, crate::events::Source::Dashboard);
+        assert_eq!(source, crate::events::ChangeSource::Dashboard);
     }
 }
 
@@ -51,16 +52,16 @@ fn a_check_says_what_a_write_does_and_writes_nothing() {
     let nowhere = ImportItem { segments: vec![Id::MAX], ..item("carl@example.com") };
     let items = vec![item("ADA@example.com"), item("bob@example.com"), nowhere, item("bob@example.com")];
 
-    for existing in [Existing::Skip, Existing::Upsert] {
-        let checked = audience.import(existing, Run::Check, Given::default(), items.clone()).unwrap();
+    for existing in [ExistingContacts::Skip, ExistingContacts::Upsert] {
+        let checked = audience.import(existing, RunMode::Check, ImportDefaults::default(), items.clone()).unwrap();
         assert_eq!(audience.audience(), state);
         assert_eq!(audience.row(known).unwrap().first_name, None);
 
         let others = Audience::new();
         others.add(new("ada@example.com"));
-        let written = others.import(existing, Run::Write, Given::default(), items.clone()).unwrap();
+        let written = others.import(existing, RunMode::Write, ImportDefaults::default(), items.clone()).unwrap();
         assert_eq!(checked, written);
-        assert!(matches!(&written[2], Outcome::Failed(message) if message.contains("no segment")), "{written:?}");
+        assert!(matches!(&written[2], ImportOutcome::Failed(message) if message.contains("no segment")), "{written:?}");
     }
 }
 
@@ -74,10 +75,10 @@ fn who_opted_out_stays_out() {
         ..ContactChanges::default()
     };
     let known = audience.add(NewContact { changes: opted_out, ..new("ada@example.com") });
-    let given = Given { segments: vec![segment], topics: vec![topic] };
+    let given = ImportDefaults { segments: vec![segment], topics: vec![topic] };
     let again = ImportItem { unsubscribed: Some(false), opt_ins: vec![topic], ..item("ada@example.com") };
 
-    audience.import(Existing::Upsert, Run::Write, given, vec![again, item("bob@example.com")]).unwrap();
+    audience.import(ExistingContacts::Upsert, RunMode::Write, given, vec![again, item("bob@example.com")]).unwrap();
 
     let read = audience.context.store.read_now::<_, StoreError>(|tx| {
         let (bob, _) = find_by_address(tx, TEAM, &new("bob@example.com").email.identity_hash())?.unwrap();
@@ -95,7 +96,7 @@ fn who_opted_out_stays_out() {
 fn an_opt_out_of_a_topic_stands_whatever_else_the_file_says() {
     let audience = Audience::new();
     let topic = audience.topic(Subscription::OptIn);
-    let given = Given { topics: vec![topic], ..Given::default() };
+    let given = ImportDefaults { topics: vec![topic], ..ImportDefaults::default() };
     let out = |email| ImportItem { opt_outs: vec![topic], ..item(email) };
     let into = |email| ImportItem { opt_ins: vec![topic], ..item(email) };
     let both = ImportItem { opt_ins: vec![topic], ..out("both@example.com") };
@@ -108,8 +109,8 @@ fn an_opt_out_of_a_topic_stands_whatever_else_the_file_says() {
         into("in@example.com"),
     ];
 
-    audience.import(Existing::Upsert, Run::Write, given.clone(), rows.clone()).unwrap();
-    audience.import(Existing::Upsert, Run::Write, given, vec![into("first@example.com")]).unwrap();
+    audience.import(ExistingContacts::Upsert, RunMode::Write, given.clone(), rows.clone()).unwrap();
+    audience.import(ExistingContacts::Upsert, RunMode::Write, given, vec![into("first@example.com")]).unwrap();
 
     for (email, expected) in [
         ("first@example.com", Subscription::OptOut),
@@ -131,15 +132,15 @@ fn an_import_begins_with_what_the_team_has() {
     let (topic, segment) = (audience.topic(Subscription::OptIn), audience.segment());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let begun = |team, given| runtime.block_on(begin(&audience.context, team, given));
-    let given = Given { segments: vec![segment], topics: vec![topic] };
+    let given = ImportDefaults { segments: vec![segment], topics: vec![topic] };
 
     assert_eq!(begun(TEAM, given.clone()).unwrap(), []);
     assert!(matches!(begun(Id::MAX, given), Err(ImportError::SegmentNotFound(id)) if id == segment));
-    let given = Given { topics: vec![topic], ..Given::default() };
+    let given = ImportDefaults { topics: vec![topic], ..ImportDefaults::default() };
     assert!(matches!(begun(Id::MAX, given), Err(ImportError::TopicNotFound(id)) if id == topic));
-    let given = Given { topics: vec![topic; 101], ..Given::default() };
+    let given = ImportDefaults { topics: vec![topic; 101], ..ImportDefaults::default() };
     assert!(matches!(begun(TEAM, given), Err(ImportError::TooMany)));
     let many = vec![item("ada@example.com"); 1_001];
-    let refused = audience.import(Existing::Skip, Run::Write, Given::default(), many);
+    let refused = audience.import(ExistingContacts::Skip, RunMode::Write, ImportDefaults::default(), many);
     assert!(matches!(refused, Err(ImportError::TooMany)));
 }

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use super::*;
-use crate::address::EmailAddress;
+use crate::base::address::EmailAddress;
+use crate::base::id::{ContactId, Id, SegmentId, TeamId, TopicId};
+use crate::base::patch::Patch;
 use crate::context::Context;
 use crate::events::{AudienceEvent, AudienceSubject};
-use crate::id::{ContactId, Id, SegmentId, TeamId, TopicId};
-use crate::patch::Patch;
 use crate::segments::SegmentRow;
-use crate::store::tables::{AUDIENCE_EVENTS, SEGMENTS, TOPICS};
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
 use crate::suppressions;
+use crate::tables::{AUDIENCE_EVENTS, SEGMENTS, TOPICS};
 use crate::topics::{Subscription, TopicRow, Visibility};
 
 const TEAM: TeamId = Id::MIN;
@@ -51,17 +51,17 @@ impl Audience {
 
     fn add(&self, item: NewContact) -> ContactId {
         self.write(move |tx, context| {
-            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::Source::Api);
+            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::ChangeSource::Api);
             let id = writer.create(&item, &item.email.identity_hash()).unwrap();
             writer.finish().unwrap();
             id
         })
     }
 
-    fn update(&self, id: ContactId, changes: ContactChanges, resubscribe: Resubscribe, opt_ins: OptIns) -> Written {
+    fn update(&self, id: ContactId, changes: ContactChanges, resubscribe: Resubscribe, opt_ins: OptIns) -> WriteResult {
         self.write(move |tx, context| {
             let row = find(tx, TEAM, id).unwrap().unwrap();
-            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::Source::Api);
+            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::ChangeSource::Api);
             let written = writer.update(id, &row, &changes, resubscribe, opt_ins).unwrap();
             writer.finish().unwrap();
             written

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::store::page::{Cursor, Page, PageQuery};
-use crate::store::tables::CONTACTS;
+use crate::tables::CONTACTS;
 use crate::topics::TOPICS_MAX;
 
-const WHOLE: Facets = Facets { properties: true, topics: true };
+const WHOLE: IncludedFields = IncludedFields { properties: true, topics: true };
 
 impl Audience {
     /// Adds contacts and topics as large as they can be, in JSON.
@@ -30,7 +30,7 @@ impl Audience {
         });
     }
 
-    fn list(&self, limit: usize, facets: Facets) -> Result<Page<ContactView>, ShowError> {
+    fn list(&self, limit: usize, facets: IncludedFields) -> Result<Page<ContactView>, ShowError> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let query = PageQuery { limit, cursor: Cursor::Newest };
         runtime.block_on(Contacts::new(self.context.clone()).list(TEAM, query, facets))
@@ -50,7 +50,7 @@ fn a_list_of_twenty_is_shown_however_large_they_are_and_one_of_a_hundred_is_not(
     let second = page.rows[1].topics.as_ref().unwrap();
     assert!(first.iter().zip(second).all(|(one, other)| Arc::ptr_eq(&one.topic, &other.topic)), "topics are shared");
     assert!(matches!(audience.list(100, WHOLE), Err(ShowError::TooLarge)));
-    assert_eq!(audience.list(100, Facets::default()).unwrap().rows.len(), 100);
+    assert_eq!(audience.list(100, IncludedFields::default()).unwrap().rows.len(), 100);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn what_is_counted_is_never_less_than_what_is_answered() {
     let audience = Audience::new();
     audience.fill(1, 2);
 
-    for facets in [Facets::default(), Facets::PROPERTIES, WHOLE] {
+    for facets in [IncludedFields::default(), IncludedFields::PROPERTIES, WHOLE] {
         let contact = audience.list(1, facets).unwrap().rows.remove(0);
         let answered = serde_json::to_vec(&crate::contacts::api::ContactResponse::from(contact.clone())).unwrap().len();
 

@@ -33,7 +33,7 @@ fn a_write_that_restates_what_is_stored_leaves_no_trace() {
 
     let written = audience.update(id, changes, Resubscribe::Allowed, OptIns::Allowed);
 
-    assert_eq!(written, Written::Unchanged);
+    assert_eq!(written, WriteResult::Unchanged);
     assert_eq!((audience.row(id), audience.audience(), audience.events()), (row, state, events));
 }
 
@@ -43,11 +43,11 @@ fn only_an_explicit_word_lifts_an_opt_out() {
     let id = audience.add(new("ada@example.com"));
     let say = |unsubscribed| ContactChanges { unsubscribed: Some(unsubscribed), ..ContactChanges::default() };
 
-    assert_eq!(audience.update(id, say(true), Resubscribe::Never, OptIns::Allowed), Written::Changed);
+    assert_eq!(audience.update(id, say(true), Resubscribe::Never, OptIns::Allowed), WriteResult::Changed);
     assert_eq!(audience.kinds_after(1), ["contact.updated", "contact.unsubscribed"]);
-    assert_eq!(audience.update(id, say(false), Resubscribe::Never, OptIns::Allowed), Written::Unchanged);
+    assert_eq!(audience.update(id, say(false), Resubscribe::Never, OptIns::Allowed), WriteResult::Unchanged);
     assert!(audience.row(id).unwrap().unsubscribed());
-    assert_eq!(audience.update(id, say(false), Resubscribe::Allowed, OptIns::Allowed), Written::Changed);
+    assert_eq!(audience.update(id, say(false), Resubscribe::Allowed, OptIns::Allowed), WriteResult::Changed);
     assert!(!audience.row(id).unwrap().unsubscribed());
     assert_eq!(audience.kinds_after(3), ["contact.updated", "contact.resubscribed"]);
 }
@@ -88,7 +88,7 @@ fn an_event_names_the_oldest_hundred_segments() {
     audience.update(id, changes, Resubscribe::Never, OptIns::Allowed);
     audience.write(move |tx, context| {
         let row = find(tx, TEAM, id).unwrap().unwrap();
-        let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::Source::Api);
+        let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::ChangeSource::Api);
         writer.remove(id, &row).unwrap();
         assert!(crate::segments::of_contact(tx, TEAM, id).unwrap().is_empty(), "it left all of them");
         writer.finish().unwrap();
@@ -111,14 +111,14 @@ fn a_choice_about_a_deleted_topic_is_kept_and_noted_for_forgetting() {
 
     let written = audience.write(move |tx, context| {
         let choice = [(gone, Subscription::OptOut)];
-        set_topics(tx, context, TEAM, id, &choice, crate::events::Source::OneClick).unwrap()
+        set_topics(tx, context, TEAM, id, &choice, crate::events::ChangeSource::OneClick).unwrap()
     });
 
-    assert_eq!(written, Written::Changed);
+    assert_eq!(written, WriteResult::Changed);
     assert_eq!(audience.kinds_after(1), [] as [&str; 0]);
     audience.write(move |tx, context| {
         assert_eq!(choices_of(tx, TEAM, id).unwrap(), [(gone, Subscription::OptOut)]);
-        let later_ms = context.now_ms() + 41 * crate::clock::DAY_MS;
+        let later_ms = context.now_ms() + 41 * crate::base::clock::DAY_MS;
         let (team, forgotten) = crate::topics::forgotten(tx, later_ms, 10).unwrap().expect("it is noted");
         let forgotten: Vec<TopicId> = forgotten.iter().map(|topic| topic.id).collect();
         assert_eq!((team, forgotten), (TEAM, vec![gone]));
@@ -154,7 +154,7 @@ fn what_a_removed_contact_opted_out_of_stays_said() {
 
         let origin = audience.write(move |tx, context| {
             let row = find(tx, TEAM, id).unwrap().unwrap();
-            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::Source::Api);
+            let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::ChangeSource::Api);
             writer.remove(id, &row).unwrap();
             writer.finish().unwrap();
             assert!(choices_of(tx, TEAM, id).unwrap().is_empty());

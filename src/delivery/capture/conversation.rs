@@ -5,17 +5,17 @@ use std::slice::Iter;
 
 use smtp_proto::{Error, MAIL_BODY_BINARYMIME, MailFrom, RcptTo, Request};
 
-use super::message::{Message, Received, Refused};
+use super::message::{DataProgress, DataReader, Refused};
 use super::{ERRORS_MAX, LINE_BYTES_MAX, MESSAGE_BYTES_MAX, RECIPIENTS_MAX};
+use crate::base::id::CapturedId;
 use crate::delivery::smtp::Envelope;
-use crate::id::CapturedId;
 
 /// What is to be done once the bytes at hand have been read this far.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ServerAction {
     /// All are read: the replies go out, and more is awaited.
     Read,
-    /// A message is to be kept; [`Conversation::kept`] is told how that went before any more is read.
+    /// A message is to be kept; [`ServerSession::kept`] is told how that went before any more is read.
     Keep(Envelope, Vec<u8>),
     /// The conversation is over when the replies have gone out.
     Close,
@@ -31,7 +31,7 @@ pub(super) enum End {
 }
 
 /// A conversation with one client.
-pub(super) struct Conversation {
+pub(super) struct ServerSession {
     /// What has been answered and not yet been sent.
     replies: Vec<u8>,
     /// A command line whose end has not come.
@@ -41,11 +41,11 @@ pub(super) struct Conversation {
     /// From MAIL to the end of the message.
     envelope: Option<Envelope>,
     /// From DATA to the end of the message.
-    message: Option<Message>,
+    message: Option<DataReader>,
     errors: u32,
 }
 
-impl Conversation {
+impl ServerSession {
     /// Begins a conversation; its greeting is the first reply.
     pub(super) fn new() -> Self {
         let mut conversation = Self {
@@ -67,7 +67,7 @@ impl Conversation {
 
     /// Returns how many bytes of an unfinished message are held.
     pub(super) fn held_bytes(&self) -> usize {
-        self.message.as_ref().map_or(0, Message::held_bytes)
+        self.message.as_ref().map_or(0, DataReader::held_bytes)
     }
 
     /// Gives up the message under way: its rest is read and not kept.
@@ -77,7 +77,7 @@ impl Conversation {
         }
     }
 
-    /// Answers the message that [`Step::Keep`] handed out; `None` when it could not be kept.
+    /// Answers the message that [`ServerAction::Keep`] handed out; `None` when it could not be kept.
     pub(super) fn kept(&mut self, id: Option<CapturedId>) {
         match id {
             // The id makes its way into the transcript of the attempt: the email leads to its capture.
@@ -95,36 +95,36 @@ impl Conversation {
     }
 
     /// Reads on, until all of `input` is read or something has to be done.
-    pub(super) fn advance(&mut self, input: &mut Iter<'_, u8>) -> Step {
+    pub(super) fn advance(&mut self, input: &mut Iter<'_, u8>) -> ServerAction {
         while input.len() > 0 {
             let step = if self.message.is_some() { self.read_message(input) } else { self.read_line(input) };
             if let Some(step) = step {
                 return step;
             }
         }
-        Step::Read
+        ServerAction::Read
     }
 
-    fn read_message(&mut self, input: &mut Iter<'_, u8>) -> Option<Step> {
+    fn read_message(&mut self, input: &mut Iter<'_, u8>) -> Option<ServerAction> {
         let received = self.message.as_mut()?.receive(input);
-        if received == Received::Part {
+        if received == DataProgress::Part {
             return None;
         }
         self.message = None;
         let envelope = self.envelope.take();
         match received {
-            Received::Part => None,
-            Received::Whole(message) => envelope.map(|envelope| Step::Keep(envelope, message)),
-            Received::Refused(why) => {
+            DataProgress::Part => None,
+            DataProgress::Whole(message) => envelope.map(|envelope| ServerAction::Keep(envelope, message)),
+            DataProgress::Refused(why) => {
                 self.refused(why);
                 None
             }
-            Received::Lost(why) => {
+            DataProgress::Lost(why) => {
                 match why {
                     Some(why) => self.refused(why),
                     None => self.reply("554 5.6.0 a bare CR stands where the message may end"),
                 }
-                Some(Step::Close)
+                Some(ServerAction::Close)
             }
         }
     }
@@ -136,7 +136,7 @@ impl Conversation {
         }
     }
 
-    fn read_line(&mut self, input: &mut Iter<'_, u8>) -> Option<Step> {
+    fn read_line(&mut self, input: &mut Iter<'_, u8>) -> Option<ServerAction> {
         let bytes = input.as_slice();
         let end = bytes.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
         let (part, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
@@ -163,9 +163,9 @@ impl Conversation {
         }
     }
 
-    fn read_command(&mut self, line: &[u8]) -> Option<Step> {
+    fn read_command(&mut self, line: &[u8]) -> Option<ServerAction> {
         match Request::parse(&mut line.iter()) {
-            Ok(request) => self.obey(request, line),
+            Ok(request) => self.handle_command(request, line),
             Err(Error::UnknownCommand) => self.error("500 5.5.1 there is no such command"),
             Err(Error::InvalidSenderAddress) => self.error("553 5.1.7 the sender is not an address"),
             Err(Error::InvalidRecipientAddress) => self.error("553 5.1.3 the recipient is not an address"),
@@ -181,7 +181,7 @@ impl Conversation {
         }
     }
 
-    fn obey(&mut self, request: Request<Cow<'_, str>>, line: &[u8]) -> Option<Step> {
+    fn handle_command(&mut self, request: Request<Cow<'_, str>>, line: &[u8]) -> Option<ServerAction> {
         match request {
             Request::Ehlo { .. } => {
                 self.greet();
@@ -217,12 +217,12 @@ impl Conversation {
             }
             Request::Quit => {
                 self.reply("221 2.0.0 bye");
-                Some(Step::Close)
+                Some(ServerAction::Close)
             }
             // What follows is a part of a message, and no command.
             Request::Bdat { .. } | Request::Burl { .. } => {
                 self.reply("502 5.5.1 CHUNKING is not offered");
-                Some(Step::Close)
+                Some(ServerAction::Close)
             }
             Request::Auth { .. } => self.error("502 5.5.1 AUTH is not offered, and not needed"),
             Request::StartTls => self.error("502 5.5.1 STARTTLS is not offered"),
@@ -240,7 +240,7 @@ impl Conversation {
         self.envelope = None;
     }
 
-    fn begin(&mut self, from: &MailFrom<Cow<'_, str>>) -> Option<Step> {
+    fn begin(&mut self, from: &MailFrom<Cow<'_, str>>) -> Option<ServerAction> {
         if !self.is_greeted {
             return self.error("503 5.5.1 EHLO comes first");
         }
@@ -261,7 +261,7 @@ impl Conversation {
         None
     }
 
-    fn add_recipient(&mut self, to: &RcptTo<Cow<'_, str>>, line: &[u8]) -> Option<Step> {
+    fn add_recipient(&mut self, to: &RcptTo<Cow<'_, str>>, line: &[u8]) -> Option<ServerAction> {
         // The parser shows `<>` and the one recipient without a domain (RFC 5321 §4.1.1.3) alike.
         let recipient = match to.address.as_ref() {
             "" if !names_postmaster(line) => return self.error("553 5.1.3 there is no recipient"),
@@ -279,30 +279,30 @@ impl Conversation {
         None
     }
 
-    fn begin_message(&mut self) -> Option<Step> {
+    fn begin_message(&mut self) -> Option<ServerAction> {
         match &self.envelope {
             None => self.error("503 5.5.1 MAIL comes first"),
             Some(envelope) if envelope.recipients.is_empty() => self.error("554 5.5.1 there is no recipient"),
             Some(_) => {
-                self.message = Some(Message::new());
+                self.message = Some(DataReader::new());
                 self.reply("354 end with a dot on a line of its own");
                 None
             }
         }
     }
 
-    fn error(&mut self, reply: &str) -> Option<Step> {
+    fn error(&mut self, reply: &str) -> Option<ServerAction> {
         self.reply(reply);
         self.count_error()
     }
 
-    fn count_error(&mut self) -> Option<Step> {
+    fn count_error(&mut self) -> Option<ServerAction> {
         self.errors += 1;
         if self.errors < ERRORS_MAX {
             return None;
         }
         self.reply("421 4.7.0 too many errors");
-        Some(Step::Close)
+        Some(ServerAction::Close)
     }
 
     fn reply(&mut self, line: &str) {

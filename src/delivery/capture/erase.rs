@@ -1,9 +1,9 @@
 //! Removing single messages from the mailbox: those that an erasure reaches.
 
+use crate::base::id::{CapturedId, Id};
 use crate::delivery::rows::CapturedRow;
-use crate::id::{CapturedId, Id};
-use crate::store::tables::{CAPTURED, CAPTURED_MESSAGES};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::{CAPTURED, CAPTURED_MESSAGES};
 
 /// Reads up to `rows_max` envelopes after `after`; returns the messages that are meant, and where the
 /// next page begins unless this is the last. An envelope that does not read is passed over.

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
-use super::mailbox::Mailbox;
-use super::session::{BLOCK_BYTES, Shared, converse};
+use super::mailbox::CaptureMailbox;
+use super::session::{BLOCK_BYTES, ListenerContext, converse};
 use super::{SESSIONS_MAX, UNDER_WAY_BYTES_MAX};
 
 /// RFC 5321 §4.5.3.2.7: a server waits five minutes for the next command.
@@ -40,7 +40,7 @@ impl CaptureListener {
     }
 }
 
-impl Mailbox {
+impl CaptureMailbox {
     /// Takes an address to be served later.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Mailbox {
     pub async fn serve(listener: CaptureListener, mailbox: Arc<Self>, stop: CancellationToken) {
         let CaptureListener { listener, address: _, idle } = listener;
         let blocks = Arc::new(Semaphore::new(UNDER_WAY_BYTES_MAX / BLOCK_BYTES));
-        let shared = Arc::new(Shared { mailbox, blocks, idle, stop: stop.clone() });
+        let shared = Arc::new(ListenerContext { mailbox, blocks, idle, stop: stop.clone() });
         let places = Arc::new(Semaphore::new(SESSIONS_MAX));
         let sessions = TaskTracker::new();
         loop {

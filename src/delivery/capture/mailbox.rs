@@ -2,16 +2,16 @@
 
 use tracing::error;
 
-use crate::blocking;
-use crate::clock::TimestampMs;
+use crate::base::blocking;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{CapturedId, Id};
 use crate::context::Context;
 use crate::delivery::return_path::ReturnPaths;
 use crate::delivery::rows::CapturedRow;
 use crate::delivery::smtp::Envelope;
-use crate::id::{CapturedId, Id};
 use crate::store::page::{Page, PageError, PageQuery, page_by_id};
-use crate::store::tables::{CAPTURED, CAPTURED_MESSAGES};
 use crate::store::{Chunks, Encoded, Keyring, Reads as _, StoreError, read_chunks};
+use crate::tables::{CAPTURED, CAPTURED_MESSAGES};
 
 /// Rows of either table removed in one transaction.
 const PAGE_ROWS: usize = 200;
@@ -19,12 +19,12 @@ const PAGE_ROWS: usize = 200;
 const SEALED_AT_ONCE_BYTES: usize = 64 << 10;
 
 /// The built-in mailbox.
-pub struct Mailbox {
+pub struct CaptureMailbox {
     context: Context,
     return_paths: ReturnPaths,
 }
 
-impl Mailbox {
+impl CaptureMailbox {
     /// Returns the mailbox of an instance.
     pub fn new(context: Context) -> Self {
         Self { return_paths: ReturnPaths::new(&context.keyring), context }

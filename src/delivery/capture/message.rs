@@ -12,7 +12,7 @@ const READ_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;
 const TAIL_BYTES: usize = 4;
 
 /// Receives one message, without the dots that were put in on the way.
-pub(super) struct Message {
+pub(super) struct DataReader {
     receiver: DataReceiver,
     bytes: Vec<u8>,
     /// What has been received, kept or not.
@@ -29,9 +29,9 @@ pub(super) enum Refused {
     NoRoom,
 }
 
-/// What became of the bytes given to [`Message::receive`].
+/// What became of the bytes given to [`DataReader::receive`].
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Received {
+pub(super) enum DataProgress {
     /// They are all read, and more belong to the message.
     Part,
     /// The message is complete.
@@ -42,7 +42,7 @@ pub(super) enum Received {
     Lost(Option<Refused>),
 }
 
-impl Message {
+impl DataReader {
     pub(super) fn new() -> Self {
         let mut receiver = DataReceiver::new();
         // RFC 5321 §4.1.1.4: the CRLF of the DATA command begins the first line, which may be a dot.
@@ -63,7 +63,7 @@ impl Message {
     }
 
     /// Reads what belongs to the message from `input`.
-    pub(super) fn receive(&mut self, input: &mut Iter<'_, u8>) -> Received {
+    pub(super) fn receive(&mut self, input: &mut Iter<'_, u8>) -> DataProgress {
         let before = input.len();
         let whole = self.receiver.ingest(input, &mut self.bytes);
         self.received_bytes += before - input.len();
@@ -74,15 +74,15 @@ impl Message {
         // of its message, and what follows for the rest of it.
         let ends_cleanly = self.bytes.is_empty() || self.bytes.ends_with(b"\r\n");
         if whole && !ends_cleanly || !whole && self.received_bytes > READ_BYTES_MAX {
-            return Received::Lost(self.refused);
+            return DataProgress::Lost(self.refused);
         }
         match (self.refused, whole) {
-            (None, true) => Received::Whole(std::mem::take(&mut self.bytes)),
-            (None, false) => Received::Part,
-            (Some(why), true) => Received::Refused(why),
+            (None, true) => DataProgress::Whole(std::mem::take(&mut self.bytes)),
+            (None, false) => DataProgress::Part,
+            (Some(why), true) => DataProgress::Refused(why),
             (Some(_), false) => {
                 self.forget();
-                Received::Part
+                DataProgress::Part
             }
         }
     }
@@ -101,19 +101,19 @@ mod tests {
     use crate::delivery::smtp::body::DotStuffer;
 
     /// Receives `wire` in pieces of `piece` bytes; returns what became of it and what is left over.
-    fn receive(wire: &[u8], piece: usize) -> (Received, Vec<u8>) {
-        let mut message = Message::new();
+    fn receive(wire: &[u8], piece: usize) -> (DataProgress, Vec<u8>) {
+        let mut message = DataReader::new();
         let mut rest = wire;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(piece.min(rest.len()));
             let mut input = now.iter();
             let received = message.receive(&mut input);
-            if received != Received::Part {
+            if received != DataProgress::Part {
                 return (received, [input.as_slice(), later].concat());
             }
             rest = later;
         }
-        (Received::Part, Vec::new())
+        (DataProgress::Part, Vec::new())
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
             for piece in 1..=wire.len() {
                 let (received, left) = receive(format!("{wire}QUIT").as_bytes(), piece);
 
-                assert_eq!(received, Received::Whole(message.into()), "{wire:?} by {piece}");
+                assert_eq!(received, DataProgress::Whole(message.into()), "{wire:?} by {piece}");
                 assert_eq!(left, b"QUIT");
             }
         }
@@ -142,7 +142,7 @@ mod tests {
                 let (received, left) = receive(wire.as_bytes(), piece);
 
                 assert_eq!(left, b"QUIT", "{not_the_end:?} by {piece}");
-                let Received::Whole(message) = received else { panic!("{not_the_end:?}: {received:?}") };
+                let DataProgress::Whole(message) = received else { panic!("{not_the_end:?}: {received:?}") };
                 assert!(message.windows(4).any(|bytes| bytes == b"MAIL"));
             }
         }
@@ -152,35 +152,35 @@ mod tests {
     fn an_end_that_another_server_would_not_see_is_no_end() {
         for wire in ["a\r\n.\r\r\nMAIL", ".\r\r\nMAIL", "a\r\n.\r\r\r\nMAIL"] {
             for piece in 1..=wire.len() {
-                assert_eq!(receive(wire.as_bytes(), piece), (Received::Lost(None), b"MAIL".into()), "{wire:?}");
+                assert_eq!(receive(wire.as_bytes(), piece), (DataProgress::Lost(None), b"MAIL".into()), "{wire:?}");
             }
         }
     }
 
     #[test]
     fn a_refused_message_is_read_to_its_end_and_not_held() {
-        let mut message = Message::new();
-        assert_eq!(message.receive(&mut b"Subject: a\r\n\r\n".iter()), Received::Part);
+        let mut message = DataReader::new();
+        assert_eq!(message.receive(&mut b"Subject: a\r\n\r\n".iter()), DataProgress::Part);
 
         message.refuse(Refused::NoRoom);
 
         let mut input = b"b\r\n.\r".iter();
-        assert_eq!(message.receive(&mut input), Received::Part);
+        assert_eq!(message.receive(&mut input), DataProgress::Part);
         assert!(message.held_bytes() <= TAIL_BYTES);
         let mut input = b"\nQUIT".iter();
-        assert_eq!(message.receive(&mut input), Received::Refused(Refused::NoRoom));
+        assert_eq!(message.receive(&mut input), DataProgress::Refused(Refused::NoRoom));
         assert_eq!(input.as_slice(), b"QUIT");
     }
 
     #[test]
     fn a_message_without_an_end_is_given_up() {
         let block = vec![b'a'; 1 << 20];
-        let mut message = Message::new();
+        let mut message = DataReader::new();
 
-        let parts = (0..1_000).take_while(|_| message.receive(&mut block.iter()) == Received::Part).count();
+        let parts = (0..1_000).take_while(|_| message.receive(&mut block.iter()) == DataProgress::Part).count();
 
         assert_eq!(parts, READ_BYTES_MAX >> 20);
-        assert_eq!(message.receive(&mut block.iter()), Received::Lost(Some(Refused::TooLarge)));
+        assert_eq!(message.receive(&mut block.iter()), DataProgress::Lost(Some(Refused::TooLarge)));
     }
 
     proptest! {
@@ -202,7 +202,7 @@ mod tests {
 
             let (received, left) = receive(&wire, piece);
 
-            prop_assert_eq!(received, Received::Whole(message));
+            prop_assert_eq!(received, DataProgress::Whole(message));
             prop_assert!(left.is_empty());
         }
 

@@ -3,7 +3,7 @@
 //! In capture mode the engine delivers into it over loopback, through a conversation like any other
 //! server's, so that what is tried in development is what happens in service. Other programs may
 //! send to it too. A message is kept byte for byte with its envelope, sealed, until retention or
-//! [`Mailbox::delete_all`] removes it.
+//! [`CaptureMailbox::delete_all`] removes it.
 //!
 //! Reading order: `conversation.rs` (commands and replies, without a socket), `message.rs` (the bytes
 //! after DATA), `session.rs` (one connection), `listener.rs` (all of them), `mailbox.rs` (rows),
@@ -24,7 +24,7 @@ mod tests;
 
 pub(crate) use erase::{page_of_meant, remove};
 pub use listener::CaptureListener;
-pub use mailbox::Mailbox;
+pub use mailbox::CaptureMailbox;
 pub(crate) use mailbox::purge;
 
 /// Bytes of a message: what `SIZE` announces (RFC 1870 §3).

@@ -10,8 +10,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::{Conversation, End, Step};
-use super::mailbox::Mailbox;
+use super::conversation::{End, ServerAction, ServerSession};
+use super::mailbox::CaptureMailbox;
 use super::message::Refused;
 
 /// Bytes read at once.
@@ -22,8 +22,8 @@ pub(super) const BLOCK_BYTES: usize = READ_BYTES;
 const WRITE_WITHIN: Duration = Duration::from_secs(60);
 
 /// What the sessions of a listener share.
-pub(super) struct Shared {
-    pub(super) mailbox: Arc<Mailbox>,
+pub(super) struct ListenerContext {
+    pub(super) mailbox: Arc<CaptureMailbox>,
     /// Blocks that the messages under way may take.
     pub(super) blocks: Arc<Semaphore>,
     /// How long a client may be silent.
@@ -35,9 +35,9 @@ pub(super) struct Shared {
 ///
 /// # Errors
 /// What the socket answers; [`io::ErrorKind::TimedOut`] when the client reads no replies.
-pub(super) async fn converse(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+pub(super) async fn converse(mut stream: TcpStream, shared: &ListenerContext) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let mut conversation = Conversation::new();
+    let mut conversation = ServerSession::new();
     let mut room = Room { blocks: &shared.blocks, taken: None };
     let mut buffer = vec![0; READ_BYTES];
     loop {
@@ -59,20 +59,20 @@ pub(super) async fn converse(mut stream: TcpStream, shared: &Shared) -> io::Resu
         };
         loop {
             match conversation.advance(&mut input) {
-                Step::Read => break,
-                Step::Keep(envelope, message) => {
+                ServerAction::Read => break,
+                ServerAction::Keep(envelope, message) => {
                     // Awaited whatever else happens: a message that is committed must be answered so.
                     let kept = shared.mailbox.keep(envelope, message).await;
                     conversation.kept(kept);
                 }
-                Step::Close => return close(stream, conversation, shared).await,
+                ServerAction::Close => return close(stream, conversation, shared).await,
             }
         }
         room.make(&mut conversation);
     }
 }
 
-async fn send(stream: &mut TcpStream, conversation: &mut Conversation, shared: &Shared) -> io::Result<()> {
+async fn send(stream: &mut TcpStream, conversation: &mut ServerSession, shared: &ListenerContext) -> io::Result<()> {
     let replies = conversation.replies();
     if replies.is_empty() {
         return Ok(());
@@ -87,7 +87,7 @@ async fn send(stream: &mut TcpStream, conversation: &mut Conversation, shared: &
     sent.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-async fn close(mut stream: TcpStream, mut conversation: Conversation, shared: &Shared) -> io::Result<()> {
+async fn close(mut stream: TcpStream, mut conversation: ServerSession, shared: &ListenerContext) -> io::Result<()> {
     send(&mut stream, &mut conversation, shared).await?;
     stream.shutdown().await
 }
@@ -101,7 +101,7 @@ struct Room<'a> {
 impl Room<'_> {
     /// Takes the blocks that the message under way needs, or gives the message up; gives back those
     /// of a message that has ended.
-    fn make(&mut self, conversation: &mut Conversation) {
+    fn make(&mut self, conversation: &mut ServerSession) {
         let needed = conversation.held_bytes() / BLOCK_BYTES;
         let taken = self.taken.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         if needed == 0 {
@@ -125,15 +125,15 @@ mod tests {
     use super::*;
 
     /// Begins a message and returns the conversation in the middle of it.
-    fn in_a_message() -> Conversation {
-        let mut conversation = Conversation::new();
+    fn in_a_message() -> ServerSession {
+        let mut conversation = ServerSession::new();
         let commands = b"EHLO a\r\nMAIL FROM:<>\r\nRCPT TO:<b@x.test>\r\nDATA\r\n";
-        assert_eq!(conversation.advance(&mut commands.iter()), Step::Read);
+        assert_eq!(conversation.advance(&mut commands.iter()), ServerAction::Read);
         conversation.replies().clear();
         conversation
     }
 
-    fn feed(conversation: &mut Conversation, bytes: &[u8]) -> Step {
+    fn feed(conversation: &mut ServerSession, bytes: &[u8]) -> ServerAction {
         conversation.advance(&mut bytes.iter())
     }
 
@@ -151,9 +151,9 @@ mod tests {
         second_room.make(&mut second);
 
         assert_eq!(blocks.available_permits(), 1);
-        assert_eq!(feed(&mut second, b"\r\n.\r\n"), Step::Read);
+        assert_eq!(feed(&mut second, b"\r\n.\r\n"), ServerAction::Read);
         assert!(second.replies().starts_with(b"452 4.3.1 "));
-        assert!(matches!(feed(&mut first, b"\r\n.\r\n"), Step::Keep(..)));
+        assert!(matches!(feed(&mut first, b"\r\n.\r\n"), ServerAction::Keep(..)));
         first_room.make(&mut first);
         assert_eq!(blocks.available_permits(), 3);
     }

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use super::queue::{Due, DueKey};
 use super::rows::Class;
 use super::transport::Servers;
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
 
 /// Groups that are ready in memory, over all lanes.
 pub(super) const READY_MAX: usize = 50_000;
@@ -25,18 +25,18 @@ const LANE_READY_MAX: usize = 5_000;
 /// Groups a session takes at a time: their leases share a commit.
 const TAKE_MAX: usize = 8;
 /// The longest rest of a site that fails.
-const REST_MAX: Duration = Duration::from_secs(30 * 60);
+const COOLDOWN_MAX: Duration = Duration::from_secs(30 * 60);
 
 /// A group that is ready, with where it goes.
 #[derive(Clone, Debug)]
-pub(super) struct Ready {
+pub(super) struct ReadyGroup {
     pub(super) due: Due,
     pub(super) servers: Arc<Servers>,
 }
 
 /// What becomes of a group that is offered to the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Offer {
+pub(super) enum PushResult {
     /// It is in its lane.
     Taken,
     /// Its lane is full; it stays in the table alone.
@@ -45,14 +45,14 @@ pub(super) enum Offer {
 
 #[derive(Default)]
 struct Lane {
-    transactional: VecDeque<Ready>,
-    broadcast: VecDeque<Ready>,
+    transactional: VecDeque<ReadyGroup>,
+    broadcast: VecDeque<ReadyGroup>,
     sessions: usize,
     /// Sessions that are open and have nothing to do.
     idle: usize,
     /// Failures since the last success.
     failures: u32,
-    rests_until_ms: TimestampMs,
+    cooldown_until_ms: TimestampMs,
     /// There is more in the table.
     overflowed: bool,
     /// There is work.
@@ -66,7 +66,7 @@ impl Lane {
         self.transactional.len() + self.broadcast.len()
     }
 
-    fn front(&self) -> Option<&Ready> {
+    fn front(&self) -> Option<&ReadyGroup> {
         self.transactional.front().or_else(|| self.broadcast.front())
     }
 
@@ -74,11 +74,11 @@ impl Lane {
     fn wants_session(&self, now_ms: TimestampMs, sessions_max: usize) -> bool {
         let busy = self.sessions.saturating_sub(self.idle);
         let enough = if self.idle > 0 { self.idle * TAKE_MAX } else { busy };
-        self.rests_until_ms <= now_ms && self.sessions < sessions_max && self.len() > enough
+        self.cooldown_until_ms <= now_ms && self.sessions < sessions_max && self.len() > enough
     }
 
     /// Transactional mail never waits behind a broadcast.
-    fn pop(&mut self) -> Option<Ready> {
+    fn pop(&mut self) -> Option<ReadyGroup> {
         self.transactional.pop_front().or_else(|| self.broadcast.pop_front())
     }
 }
@@ -97,11 +97,11 @@ pub(super) struct Lanes {
 
 /// Whether the dispatcher should look at the table again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Appetite {
+pub(super) enum Refill {
     /// There is room again for what did not fit.
-    Hungry,
+    Needed,
     /// There is none, or nothing waits for it.
-    Content,
+    NotNeeded,
 }
 
 /// Which half of the lanes a look for work is at.
@@ -114,9 +114,9 @@ enum Pass {
 }
 
 /// What a session takes next.
-pub(super) enum Take {
+pub(super) enum NextGroups {
     /// These, all for the same servers.
-    Groups(Vec<Ready>),
+    Groups(Vec<ReadyGroup>),
     /// Nothing; wait for work, or for being asked to make room.
     Wait {
         /// There is work.
@@ -125,9 +125,9 @@ pub(super) enum Take {
         evict: Arc<Notify>,
     },
     /// There is work for other servers of the site than the session's.
-    Elsewhere,
+    OtherServers,
     /// Nothing, and the site rests.
-    Rest,
+    CoolingDown,
 }
 
 /// Whether a session begins or ends to wait for work.
@@ -157,24 +157,24 @@ impl Lanes {
 
     /// Forgets groups that have left memory: the table no longer has them, or has to be asked again.
     #[must_use]
-    pub(super) fn forget(&mut self, keys: &[DueKey]) -> Appetite {
+    pub(super) fn forget(&mut self, keys: &[DueKey]) -> Refill {
         for key in keys {
             self.known.remove(key);
         }
         if self.starved && self.known.len() < READY_MAX / 2 {
             self.starved = false;
-            return Appetite::Hungry;
+            return Refill::Needed;
         }
-        Appetite::Content
+        Refill::NotNeeded
     }
 
     /// Puts a known group into its lane.
-    pub(super) fn offer(&mut self, ready: Ready) -> Offer {
+    pub(super) fn offer(&mut self, ready: ReadyGroup) -> PushResult {
         let lane = self.lanes.entry(ready.servers.site.clone()).or_default();
         if lane.len() >= LANE_READY_MAX {
             lane.overflowed = true;
             self.known.remove(&ready.due.key);
-            return Offer::Full;
+            return PushResult::Full;
         }
         match ready.due.key.class {
             Class::Transactional => lane.transactional.push_back(ready),
@@ -182,14 +182,15 @@ impl Lanes {
         }
         // A permit that nobody waits for yet is kept, so that no group is overlooked.
         lane.notify.notify_one();
-        Offer::Taken
+        PushResult::Taken
     }
 
     /// Returns the sites that have work and may have one more session, and reserves it for each.
     /// `permit` is asked once for each session.
     pub(super) fn reserve_sessions(&mut self, now_ms: TimestampMs, mut permit: impl FnMut() -> bool) -> Vec<String> {
-        self.lanes
-            .retain(|_, lane| lane.len() > 0 || lane.sessions > 0 || lane.overflowed || lane.rests_until_ms > now_ms);
+        self.lanes.retain(|_, lane| {
+            lane.len() > 0 || lane.sessions > 0 || lane.overflowed || lane.cooldown_until_ms > now_ms
+        });
         self.turn = self.turn.wrapping_add(1);
         let first = self.turn % self.lanes.len().max(1);
         let (mut reserved, mut refused) = (Vec::new(), false);
@@ -225,12 +226,12 @@ impl Lanes {
 
     /// Takes the next groups of a site. `fits` says whether a session that is open can take a
     /// group; a group that does not fit stays for another.
-    pub(super) fn take(&mut self, site: &str, now_ms: TimestampMs, fits: impl Fn(&Servers) -> bool) -> Take {
-        let Some(lane) = self.lanes.get_mut(site) else { return Take::Rest };
-        if lane.rests_until_ms > now_ms {
-            return Take::Rest;
+    pub(super) fn take(&mut self, site: &str, now_ms: TimestampMs, fits: impl Fn(&Servers) -> bool) -> NextGroups {
+        let Some(lane) = self.lanes.get_mut(site) else { return NextGroups::CoolingDown };
+        if lane.cooldown_until_ms > now_ms {
+            return NextGroups::CoolingDown;
         }
-        let mut groups: Vec<Ready> = Vec::new();
+        let mut groups: Vec<ReadyGroup> = Vec::new();
         let take_max = if lane.failures > 0 { 1 } else { TAKE_MAX.min(lane.len().div_ceil(lane.sessions.max(1))) };
         while groups.len() < take_max {
             let fit = match (lane.front(), groups.first()) {
@@ -244,12 +245,12 @@ impl Lanes {
             groups.extend(lane.pop());
         }
         if !groups.is_empty() {
-            return Take::Groups(groups);
+            return NextGroups::Groups(groups);
         }
         if lane.len() > 0 {
-            return Take::Elsewhere;
+            return NextGroups::OtherServers;
         }
-        Take::Wait { work: Arc::clone(&lane.notify), evict: Arc::clone(&lane.evict) }
+        NextGroups::Wait { work: Arc::clone(&lane.notify), evict: Arc::clone(&lane.evict) }
     }
 
     /// Returns whether a lane that had overflowed has room again, and clears the mark.
@@ -274,27 +275,27 @@ impl Lanes {
     pub(super) fn succeeded(&mut self, site: &str) {
         if let Some(lane) = self.lanes.get_mut(site) {
             lane.failures = 0;
-            lane.rests_until_ms = 0;
+            lane.cooldown_until_ms = 0;
         }
     }
 
     /// Lets a site rest after a failure, and returns the groups that have expired meanwhile.
-    pub(super) fn failed(&mut self, site: &str, now_ms: TimestampMs, expire_after: Duration) -> Vec<Ready> {
+    pub(super) fn failed(&mut self, site: &str, now_ms: TimestampMs, expire_after: Duration) -> Vec<ReadyGroup> {
         let rest_min = self.rest_min;
         let Some(lane) = self.lanes.get_mut(site) else { return Vec::new() };
         // Sessions that fail together count once.
-        if lane.rests_until_ms <= now_ms {
+        if lane.cooldown_until_ms <= now_ms {
             lane.failures = lane.failures.saturating_add(1);
-            let rest = rest_min.saturating_mul(1 << (lane.failures - 1).min(10)).min(REST_MAX);
-            lane.rests_until_ms = now_ms + i64::try_from(rest.as_millis()).unwrap_or(i64::MAX);
+            let rest = rest_min.saturating_mul(1 << (lane.failures - 1).min(10)).min(COOLDOWN_MAX);
+            lane.cooldown_until_ms = now_ms + i64::try_from(rest.as_millis()).unwrap_or(i64::MAX);
         }
         let expire_ms = i64::try_from(expire_after.as_millis()).unwrap_or(i64::MAX);
-        let expired = |ready: &Ready| now_ms - ready.due.first_due_ms >= expire_ms;
+        let expired = |ready: &ReadyGroup| now_ms - ready.due.first_due_ms >= expire_ms;
         let mut gone = Vec::new();
         for queue in [&mut lane.transactional, &mut lane.broadcast] {
             let (old, young) = std::mem::take(queue).into_iter().partition(expired);
             *queue = young;
-            gone.extend::<VecDeque<Ready>>(old);
+            gone.extend::<VecDeque<ReadyGroup>>(old);
         }
         gone
     }
@@ -308,17 +309,17 @@ impl Lanes {
 
     /// Forgets every group that is in no lane: after a dispatcher that failed, nobody else brings
     /// them.
-    pub(super) fn forget_strays(&mut self) {
+    pub(super) fn forget_orphans(&mut self) {
         let queues = self.lanes.values().flat_map(|lane| lane.transactional.iter().chain(&lane.broadcast));
         self.known = queues.map(|ready| ready.due.key).collect();
     }
 
     /// Returns when the first resting site that has work may be tried again.
-    pub(super) fn next_rest_end(&self, now_ms: TimestampMs) -> Option<TimestampMs> {
+    pub(super) fn next_cooldown_end(&self, now_ms: TimestampMs) -> Option<TimestampMs> {
         self.lanes
             .values()
-            .filter(|lane| lane.len() > 0 && lane.rests_until_ms > now_ms)
-            .map(|lane| lane.rests_until_ms)
+            .filter(|lane| lane.len() > 0 && lane.cooldown_until_ms > now_ms)
+            .map(|lane| lane.cooldown_until_ms)
             .min()
     }
 }

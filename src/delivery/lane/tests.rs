@@ -1,25 +1,25 @@
 use super::*;
+use crate::base::id::{EmailId, Id};
 use crate::delivery::smtp::TlsPolicy;
-use crate::id::{EmailId, Id};
 
 fn servers(site: &str) -> Arc<Servers> {
     Arc::new(Servers { site: site.into(), hosts: Vec::new(), tls: TlsPolicy::Never, credentials: None })
 }
 
-fn ready(site: &str, number: u8, class: Class) -> Ready {
+fn ready(site: &str, number: u8, class: Class) -> ReadyGroup {
     let email: EmailId = Id::from_bytes([number; 16]);
     let key = DueKey { due_ms: 0, class, email, group: 0 };
-    Ready { due: Due { key, destination: site.into(), first_due_ms: 0, vanished: false }, servers: servers(site) }
+    ReadyGroup { due: Due { key, destination: site.into(), first_due_ms: 0, vanished: false }, servers: servers(site) }
 }
 
 fn lanes() -> Lanes {
     Lanes::new(2, Duration::from_secs(60))
 }
 
-fn taken(take: Take) -> Vec<u8> {
+fn taken(take: NextGroups) -> Vec<u8> {
     match take {
-        Take::Groups(groups) => groups.iter().map(|ready| ready.due.key.email.as_bytes()[0]).collect(),
-        Take::Wait { .. } | Take::Elsewhere | Take::Rest => Vec::new(),
+        NextGroups::Groups(groups) => groups.iter().map(|ready| ready.due.key.email.as_bytes()[0]).collect(),
+        NextGroups::Wait { .. } | NextGroups::OtherServers | NextGroups::CoolingDown => Vec::new(),
     }
 }
 
@@ -57,11 +57,11 @@ fn a_site_that_fails_rests_longer_each_time_and_is_probed_with_one_group() {
 
     lanes.failed("a", 0, forever);
     assert!(lanes.reserve_sessions(59_999, || true).is_empty());
-    assert_eq!(lanes.next_rest_end(0), Some(60_000));
+    assert_eq!(lanes.next_cooldown_end(0), Some(60_000));
     assert_eq!(lanes.reserve_sessions(60_000, || true), ["a"]);
     assert_eq!(taken(lanes.take("a", 60_000, |_| true)).len(), 1);
     lanes.failed("a", 60_000, forever);
-    assert_eq!(lanes.next_rest_end(60_000), Some(180_000));
+    assert_eq!(lanes.next_cooldown_end(60_000), Some(180_000));
     lanes.succeeded("a");
 
     assert_eq!(taken(lanes.take("a", 60_001, |_| true)).len(), 8);
@@ -85,9 +85,9 @@ fn work_for_other_servers_of_the_site_is_told_from_no_work() {
     let mut lanes = lanes();
     lanes.offer(ready("a", 1, Class::Transactional));
 
-    assert!(matches!(lanes.take("a", 0, |_| false), Take::Elsewhere));
+    assert!(matches!(lanes.take("a", 0, |_| false), NextGroups::OtherServers));
     assert_eq!(taken(lanes.take("a", 0, |_| true)), [1]);
-    assert!(matches!(lanes.take("a", 0, |_| true), Take::Wait { .. }));
+    assert!(matches!(lanes.take("a", 0, |_| true), NextGroups::Wait { .. }));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_full_lane_leaves_the_rest_in_the_table_and_asks_for_more_later() {
         offers.push(lanes.offer(one));
     }
 
-    assert_eq!(offers.last(), Some(&Offer::Full));
+    assert_eq!(offers.last(), Some(&PushResult::Full));
     assert!(!lanes.wants_more("a"));
     while lanes.lanes["a"].len() >= LANE_READY_MAX / 2 {
         let _ = lanes.take("a", 0, |_| true);

@@ -4,13 +4,13 @@
 //! email's row. Each move is one transaction, so a kill leaves it where it was before or after.
 
 use super::rows::{Class, DueRow, LeaseRow};
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
-use crate::emails::{self, DeliveryState, EmailRow, LastEvent, RecipientKind, RecipientRow, bare};
-use crate::events::{Detail, Event, Kind};
-use crate::id::{EmailId, Id, TeamId};
-use crate::store::tables::{DUE, EMAILS, LEASES};
+use crate::emails::{self, EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState, bare};
+use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::tables::{DUE, EMAILS, LEASES};
 
 /// Leases of an earlier boot put back in one transaction.
 const RECOVER_ROWS: usize = 500;
@@ -128,7 +128,7 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
         let Some(due) = tx.get(&DUE, &key.parts())? else { continue };
         tx.delete(&DUE, &key.parts())?;
         let Some(mut row) = tx.get(&EMAILS, &(due.team, key.email))? else { continue };
-        let waiting = DeliveryState::Waiting { due_ms: key.due_ms };
+        let waiting = RecipientState::Waiting { due_ms: key.due_ms };
         let mut recipients: Vec<usize> = (0..row.recipients.len())
             .filter(|index| row.recipients[*index].group == key.group && row.recipients[*index].state == waiting)
             .collect();
@@ -141,15 +141,16 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
         let mut newly_sent = Vec::new();
         for index in &recipients {
             let recipient = &mut row.recipients[*index];
-            recipient.state = DeliveryState::InFlight;
+            recipient.state = RecipientState::InFlight;
             if recipient.last_event < LastEvent::Sent {
                 recipient.last_event = LastEvent::Sent;
                 newly_sent.push(bare(&recipient.mailbox).to_owned());
             }
         }
-        row.last_event.climb(LastEvent::Sent);
+        row.last_event.advance(LastEvent::Sent);
         if !newly_sent.is_empty() {
-            let event = Event { kind: Kind::Sent, at_ms: now_ms, recipients: newly_sent, detail: Detail::None };
+            let event =
+                Event { kind: EmailEventKind::Sent, at_ms: now_ms, recipients: newly_sent, detail: Detail::None };
             emails::record(tx, context, due.team, key.email, &row, event)?;
         }
         let lease = LeaseRow { due, class: key.class, epoch: context.store.epoch(), leased_ms: now_ms };
@@ -168,7 +169,7 @@ fn drop_unwanted(
     row: &mut EmailRow,
     recipients: &mut Vec<usize>,
 ) -> Result<(), StoreError> {
-    let wanted = emails::still_wanted(tx, due.team, row, recipients)?;
+    let wanted = emails::still_deliverable(tx, due.team, row, recipients)?;
     recipients.retain(|index| !wanted.contains(index));
     suppress(row, recipients);
     *recipients = wanted;
@@ -189,11 +190,11 @@ fn reaches_anybody(tx: &WriteTx<'_>, team: TeamId, row: &EmailRow) -> Result<boo
     if row.recipients.iter().any(|recipient| is_to(recipient) && has_gone_out(recipient)) {
         return Ok(true);
     }
-    Ok(!emails::still_wanted(tx, team, row, &waiting(row, is_to))?.is_empty())
+    Ok(!emails::still_deliverable(tx, team, row, &waiting(row, is_to))?.is_empty())
 }
 
 fn is_waiting(recipient: &RecipientRow) -> bool {
-    matches!(recipient.state, DeliveryState::Waiting { .. })
+    matches!(recipient.state, RecipientState::Waiting { .. })
 }
 
 /// Returns the recipients who wait and are meant.
@@ -206,9 +207,9 @@ fn waiting(row: &EmailRow, is_meant: impl Fn(&RecipientRow) -> bool) -> Vec<usiz
 fn suppress(row: &mut EmailRow, recipients: &[usize]) {
     for index in recipients {
         let recipient = &mut row.recipients[*index];
-        recipient.state = DeliveryState::Settled;
-        recipient.last_event.climb(LastEvent::Suppressed);
-        row.last_event.climb(LastEvent::Suppressed);
+        recipient.state = RecipientState::Settled;
+        recipient.last_event.advance(LastEvent::Suppressed);
+        row.last_event.advance(LastEvent::Suppressed);
     }
 }
 
@@ -248,8 +249,8 @@ fn recover_page(tx: &WriteTx<'_>, context: &Context) -> Result<usize, StoreError
 
 /// Returns whether another system has told what became of a recipient while the delivery was under way.
 /// Nobody who is leased has come further than a delay otherwise.
-pub(super) fn is_told(recipient: &RecipientRow) -> bool {
-    recipient.state == DeliveryState::InFlight && recipient.last_event > LastEvent::DeliveryDelayed
+pub(super) fn has_reported_outcome(recipient: &RecipientRow) -> bool {
+    recipient.state == RecipientState::InFlight && recipient.last_event > LastEvent::DeliveryDelayed
 }
 
 /// Puts the recipients of a group that are in flight back into the queue, except for whose outcome is
@@ -264,9 +265,9 @@ pub(super) fn requeue(
     due: &DueRow,
 ) -> Result<Due, StoreError> {
     for recipient in &mut row.recipients {
-        if recipient.group == group && recipient.state == DeliveryState::InFlight {
-            let is_over = is_told(recipient);
-            recipient.state = if is_over { DeliveryState::Settled } else { DeliveryState::Waiting { due_ms } };
+        if recipient.group == group && recipient.state == RecipientState::InFlight {
+            let is_over = has_reported_outcome(recipient);
+            recipient.state = if is_over { RecipientState::Settled } else { RecipientState::Waiting { due_ms } };
         }
     }
     let key = DueKey { due_ms, class, email, group };

@@ -1,9 +1,9 @@
 //! Claiming from the queue, and what goes back into it.
 
 use super::*;
-use crate::address::EmailAddress;
-use crate::events::Source;
-use crate::suppressions::{self, Cause, Origin};
+use crate::base::address::EmailAddress;
+use crate::events::ChangeSource;
+use crate::suppressions::{self, Origin, SuppressionCause};
 
 pub(in crate::delivery) const TEAM: TeamId = Id::from_bytes([1; 16]);
 pub(in crate::delivery) const ADA: &str = "ada@example.com";
@@ -18,7 +18,7 @@ pub(in crate::delivery) async fn put_due(
     let recipient = |(group, (kind, address)): (usize, &(RecipientKind, &str))| RecipientRow {
         kind: *kind,
         group: u16::try_from(group).unwrap(),
-        ..RecipientRow::example(address, DeliveryState::Waiting { due_ms: now_ms }, LastEvent::Queued)
+        ..RecipientRow::example(address, RecipientState::Waiting { due_ms: now_ms }, LastEvent::Queued)
     };
     let row = EmailRow {
         created_ms: now_ms,
@@ -41,7 +41,7 @@ pub(in crate::delivery) async fn put_due(
 async fn suppress(context: &Context, address: &str) {
     let (context, address) = (context.clone(), EmailAddress::parse(address).unwrap());
     let store = context.store.clone();
-    let cause = Cause::listed(Origin::Manual, Source::Api);
+    let cause = SuppressionCause::listed(Origin::Manual, ChangeSource::Api);
     let add = move |tx: &WriteTx<'_>| suppressions::add(tx, &context, TEAM, &address, cause);
     store.write::<_, StoreError>(add).await.unwrap();
 }
@@ -66,7 +66,7 @@ async fn whoever_is_suppressed_right_after_the_send_is_not_written_to() {
     assert_eq!(claimed(&context, &keys).await, [BOB]);
 
     let recipients = row(&context, id).recipients;
-    assert_eq!((recipients[0].state, recipients[0].last_event), (DeliveryState::Settled, LastEvent::Suppressed));
+    assert_eq!((recipients[0].state, recipients[0].last_event), (RecipientState::Settled, LastEvent::Suppressed));
 }
 
 #[tokio::test]
@@ -85,15 +85,15 @@ async fn whose_outcome_is_known_does_not_go_back_into_the_queue() {
     let (_directory, context) = Context::temporary();
     let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
     for (last_event, state) in [
-        (LastEvent::Sent, DeliveryState::Waiting { due_ms: 7 }),
-        (LastEvent::DeliveryDelayed, DeliveryState::Waiting { due_ms: 7 }),
-        (LastEvent::Delivered, DeliveryState::Settled),
-        (LastEvent::Bounced, DeliveryState::Settled),
-        (LastEvent::Complained, DeliveryState::Settled),
-        (LastEvent::Failed, DeliveryState::Settled),
+        (LastEvent::Sent, RecipientState::Waiting { due_ms: 7 }),
+        (LastEvent::DeliveryDelayed, RecipientState::Waiting { due_ms: 7 }),
+        (LastEvent::Delivered, RecipientState::Settled),
+        (LastEvent::Bounced, RecipientState::Settled),
+        (LastEvent::Complained, RecipientState::Settled),
+        (LastEvent::Failed, RecipientState::Settled),
     ] {
         let mut row = row(&context, id);
-        (row.recipients[0].state, row.recipients[0].last_event) = (DeliveryState::InFlight, last_event);
+        (row.recipients[0].state, row.recipients[0].last_event) = (RecipientState::InFlight, last_event);
         let key = keys[0];
         let put_back = move |tx: &WriteTx<'_>| {
             let (mut row, due) = (row.clone(), DueRow::fresh(TEAM, "example.com".into(), 7));
@@ -121,7 +121,7 @@ async fn copies_go_to_nobody_when_nobody_in_to_is_left() {
 
     let row = row(&context, id);
     assert_eq!(row.last_event, LastEvent::Suppressed);
-    assert!(row.recipients.iter().all(|recipient| recipient.state == DeliveryState::Settled));
+    assert!(row.recipients.iter().all(|recipient| recipient.state == RecipientState::Settled));
     assert!(row.recipients.iter().all(|recipient| recipient.last_event == LastEvent::Suppressed));
     assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
 }

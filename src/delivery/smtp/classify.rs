@@ -4,7 +4,7 @@
 //! phase. A 4xx is always tried again, whatever it says; a 5xx before RCPT is about this side or the site, never about
 //! the recipient. Conclusions that suppress an address are drawn last and from clear signs only.
 
-use super::Phase;
+use super::SmtpPhase;
 use super::reply::Reply;
 use super::rules::{self, SiteMeasure};
 
@@ -72,9 +72,9 @@ pub enum Action {
     RetryLimited { hours: u32 },
     /// On the ordinary schedule; the site is suspended for this source address, and someone should look. `delist` is
     /// where to ask for removal.
-    HoldSite { pace: SitePace, delist: Option<&'static str> },
+    HoldSite { pace: SiteThrottle, delist: Option<&'static str> },
     /// On the ordinary schedule; the site gets less.
-    ThrottleSite { pace: SitePace },
+    ThrottleSite { pace: SiteThrottle },
     /// At once, in a smaller transaction, without counting as an attempt. When the refused recipient was the first of
     /// its transaction, no smaller one exists, and this is [`Action::Retry`].
     SplitRecipients,
@@ -84,7 +84,7 @@ pub enum Action {
 
 /// How much a site still gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SitePace {
+pub enum SiteThrottle {
     /// Half the sessions, growing again with success.
     Halve,
     /// One connection, one message a minute.
@@ -132,7 +132,7 @@ pub struct Verdict {
 }
 
 /// KumoMTA's default answer to a block: an hour and a half at a trickle.
-const TRICKLE: SitePace = SitePace::Trickle { minutes: 90 };
+const TRICKLE: SiteThrottle = SiteThrottle::Trickle { minutes: 90 };
 /// Quotas are raised or emptied within a day or not at all.
 const MAILBOX_FULL_HOURS: u32 = 24;
 
@@ -157,7 +157,7 @@ impl RefusalClass {
                 (Transient, "General", Action::HoldSite { pace, delist })
             }
             Self::RateLimited | Self::SiteRefused => {
-                let pace = SitePace::Halve;
+                let pace = SiteThrottle::Halve;
                 (Transient, "General", Action::ThrottleSite { pace })
             }
             Self::TooManyRecipients => (Transient, "General", Action::SplitRecipients),
@@ -188,7 +188,7 @@ impl From<RefusalClass> for Finding {
 ///
 /// The verdict is about the one reply: how often it may be repeated, and whether there is anyone left to split from,
 /// is for the caller to see.
-pub fn classify(phase: Phase, reply: &Reply, host: &str) -> Verdict {
+pub fn classify(phase: SmtpPhase, reply: &Reply, host: &str) -> Verdict {
     let refusal = Refusal {
         phase,
         code: reply.code,
@@ -207,7 +207,7 @@ pub fn classify(phase: Phase, reply: &Reply, host: &str) -> Verdict {
 
 /// A reply, prepared for being judged.
 struct Refusal {
-    phase: Phase,
+    phase: SmtpPhase,
     code: u16,
     is_transient: bool,
     /// Subject and detail of the enhanced code.
@@ -263,12 +263,12 @@ impl Refusal {
         match (self.code, self.phase) {
             (421, _) => RefusalClass::RateLimited,
             // Subject 3 is the whole system, not the mailbox.
-            (452, Phase::Rcpt) if !matches!(self.detail, Some((3, _))) => RefusalClass::MailboxFull,
+            (452, SmtpPhase::Rcpt) if !matches!(self.detail, Some((3, _))) => RefusalClass::MailboxFull,
             (500..=504, _) => RefusalClass::Protocol,
             // RFC 5321 §4.2.3: exceeded storage allocation. Of the mailbox at RCPT, by the message later.
-            (552, Phase::Rcpt) => RefusalClass::MailboxFull,
+            (552, SmtpPhase::Rcpt) => RefusalClass::MailboxFull,
             (552, _) => RefusalClass::TooLarge,
-            (554, Phase::Greeting) => RefusalClass::Blocked,
+            (554, SmtpPhase::Greeting) => RefusalClass::Blocked,
             _ if self.is_transient => RefusalClass::Temporary,
             _ => RefusalClass::Unknown,
         }
@@ -286,7 +286,7 @@ impl Refusal {
         }
         if self.is_transient {
             verdict = soften(verdict);
-        } else if self.phase == Phase::Auth {
+        } else if self.phase == SmtpPhase::Auth {
             // A smarthost that does not know us takes no message at all until someone corrects the credentials.
             let (pace, delist) = (TRICKLE, None);
             verdict.action = Action::HoldSite { pace, delist };
@@ -298,14 +298,16 @@ impl Refusal {
     fn in_phase(&self, class: RefusalClass) -> RefusalClass {
         let about_site = if self.is_transient { RefusalClass::Temporary } else { RefusalClass::SiteRefused };
         match self.phase {
-            Phase::Precheck | Phase::Rcpt | Phase::Data | Phase::Body => class,
+            SmtpPhase::Precheck | SmtpPhase::Rcpt | SmtpPhase::Data | SmtpPhase::Body => class,
             // Nothing about a message has been said yet.
-            Phase::Connect | Phase::Greeting | Phase::Ehlo | Phase::StartTls | Phase::Auth => match class {
-                RefusalClass::Blocked | RefusalClass::RateLimited | RefusalClass::Greylisted => class,
-                _ => about_site,
-            },
+            SmtpPhase::Connect | SmtpPhase::Greeting | SmtpPhase::Ehlo | SmtpPhase::StartTls | SmtpPhase::Auth => {
+                match class {
+                    RefusalClass::Blocked | RefusalClass::RateLimited | RefusalClass::Greylisted => class,
+                    _ => about_site,
+                }
+            }
             // The sender and the size have been named, no recipient.
-            Phase::Mail => match class {
+            SmtpPhase::Mail => match class {
                 RefusalClass::BadMailbox
                 | RefusalClass::BadDomain
                 | RefusalClass::MailboxFull

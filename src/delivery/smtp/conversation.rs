@@ -6,14 +6,14 @@ use std::time::Duration;
 use mail_send::SmtpClient;
 use tokio::time::{Instant, timeout_at};
 
-use super::Phase;
+use super::SmtpPhase;
 use super::reply::{Reply, ReplyError};
 use super::stream::{Flushed, ReadError, SmtpStream};
 
 /// How a conversation broke off. After it, nothing more can be said on the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Broken {
-    pub(super) phase: Phase,
+pub(super) struct ConversationFailure {
+    pub(super) phase: SmtpPhase,
     pub(super) cause: Cause,
 }
 
@@ -72,14 +72,19 @@ impl Conversation {
     }
 
     /// Writes one command line and waits for its reply.
-    pub(super) async fn command(&mut self, phase: Phase, line: &str, limit: Duration) -> Result<Reply, Broken> {
+    pub(super) async fn command(
+        &mut self,
+        phase: SmtpPhase,
+        line: &str,
+        limit: Duration,
+    ) -> Result<Reply, ConversationFailure> {
         self.stream().queue(line.as_bytes());
         self.flush(phase, limit).await?;
         self.reply(phase, limit).await
     }
 
     /// Writes the gathered commands.
-    pub(super) async fn flush(&mut self, phase: Phase, limit: Duration) -> Result<(), Broken> {
+    pub(super) async fn flush(&mut self, phase: SmtpPhase, limit: Duration) -> Result<(), ConversationFailure> {
         let deadline = self.deadline(limit);
         let cause = match timeout_at(deadline, self.stream().flush()).await {
             Ok(Ok(())) => return Ok(()),
@@ -87,7 +92,7 @@ impl Conversation {
             Ok(Err(_)) => self.parting_words(phase).await,
             Err(_) => Cause::TimedOut,
         };
-        Err(Broken { phase, cause })
+        Err(ConversationFailure { phase, cause })
     }
 
     /// Writes the gathered part of a message, unless the server speaks first.
@@ -108,7 +113,7 @@ impl Conversation {
     }
 
     /// Waits for one reply. A 421 is always the end.
-    pub(super) async fn reply(&mut self, phase: Phase, limit: Duration) -> Result<Reply, Broken> {
+    pub(super) async fn reply(&mut self, phase: SmtpPhase, limit: Duration) -> Result<Reply, ConversationFailure> {
         let deadline = self.deadline(limit);
         let Self { client, raw, .. } = self;
         let cause = match timeout_at(deadline, client.stream.read_reply(raw)).await {
@@ -118,18 +123,18 @@ impl Conversation {
             Ok(Err(ReadError::Garbled(error))) => Cause::Garbled(error),
             Err(_) => Cause::TimedOut,
         };
-        Err(Broken { phase, cause })
+        Err(ConversationFailure { phase, cause })
     }
 
     /// Waits for a last reply from a server that has stopped listening.
-    pub(super) async fn parting_reply(&mut self, phase: Phase) -> Result<Reply, Broken> {
+    pub(super) async fn parting_reply(&mut self, phase: SmtpPhase) -> Result<Reply, ConversationFailure> {
         self.reply(phase, self.parting).await
     }
 
-    async fn parting_words(&mut self, phase: Phase) -> Cause {
+    async fn parting_words(&mut self, phase: SmtpPhase) -> Cause {
         match self.parting_reply(phase).await {
             Ok(reply) if !reply.is_positive() => Cause::Closing(reply),
-            Err(Broken { cause: Cause::Closing(reply), .. }) => Cause::Closing(reply),
+            Err(ConversationFailure { cause: Cause::Closing(reply), .. }) => Cause::Closing(reply),
             _ => Cause::Lost,
         }
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use mail_send::smtp::message::Parameters;
 
-use super::Phase;
+use super::SmtpPhase;
 use super::capabilities::Capabilities;
 use super::outcome::{RecipientResult, Undecided};
 use super::reply::Reply;
@@ -33,7 +33,7 @@ pub(super) struct Plan {
 impl Plan {
     /// Decides what can be asked of a server that announced these capabilities.
     pub(super) fn new(envelope: &Envelope, message_bytes: u64, capabilities: &Capabilities) -> Self {
-        let refused = |reply: Reply| Err(RecipientResult::Refused { phase: Phase::Precheck, reply });
+        let refused = |reply: Reply| Err(RecipientResult::Refused { phase: SmtpPhase::Precheck, reply });
         let whole = mail_command(envelope, message_bytes, capabilities);
         let rcpt_max = capabilities.rcpt_max.unwrap_or(RCPT_MAX_DEFAULT);
         let mut accepted = 0;
@@ -51,7 +51,7 @@ impl Plan {
                 if accepted >= rcpt_max {
                     return Err(RecipientResult::NotTried {
                         reason: Undecided::OverRecipientLimit,
-                        phase: Phase::Precheck,
+                        phase: SmtpPhase::Precheck,
                         reply: None,
                     });
                 }
@@ -162,7 +162,7 @@ mod tests {
 
     fn refusal(result: &Result<String, RecipientResult>) -> Option<(u8, u16, u16)> {
         match result {
-            Err(RecipientResult::Refused { phase: Phase::Precheck, reply }) => reply.enhanced,
+            Err(RecipientResult::Refused { phase: SmtpPhase::Precheck, reply }) => reply.enhanced,
             _ => None,
         }
     }

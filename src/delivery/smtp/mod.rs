@@ -1,6 +1,6 @@
 //! One SMTP conversation with one server, and what its replies mean.
 //!
-//! A [`Session`] is opened to one address, carries any number of messages one after the other, and ends with QUIT
+//! A [`SmtpSession`] is opened to one address, carries any number of messages one after the other, and ends with QUIT
 //! or with the first thing that cannot be explained. It knows nothing of the store, of the queue or of routing:
 //! whoever holds it chooses the host, the TLS policy and when to stop, and turns each [`RecipientResult`] into an
 //! outcome with the help of [`classify()`].
@@ -67,17 +67,17 @@ pub mod tls;
 mod transaction;
 mod transcript;
 
-pub use classify::{Action, BounceKind, FailReason, RefusalClass, SitePace, Verdict, classify};
+pub use classify::{Action, BounceKind, FailReason, RefusalClass, SiteThrottle, Verdict, classify};
 pub use envelope::Envelope;
 pub use outcome::{ConnectionState, RecipientResult, Transaction, Undecided};
 pub use reply::{EnhancedCode, Reply, ReplyError, parse_reply};
-pub use session::{Credentials, Endpoint, FailedSession, Hello, Identity, Session, SessionError, SessionFacts};
+pub use session::{Credentials, Endpoint, FailedSession, Hello, Identity, SessionError, SessionFacts, SmtpSession};
 pub use timeouts::Timeouts;
 pub use tls::{TlsConfigs, TlsFacts, TlsPolicy, Verification};
 
 /// A step of the conversation, in the order in which they happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
+pub enum SmtpPhase {
     Connect,
     Greeting,
     Ehlo,
@@ -92,7 +92,7 @@ pub enum Phase {
     Body,
 }
 
-impl Phase {
+impl SmtpPhase {
     /// Returns the name as it is printed in records and messages.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl Phase {
     }
 }
 
-impl std::fmt::Display for Phase {
+impl std::fmt::Display for SmtpPhase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }

@@ -4,17 +4,17 @@ use mail_send::{Credentials as Sasl, Error as SaslError};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::Phase;
+use super::SmtpPhase;
 use super::capabilities::Capabilities;
-use super::conversation::{Broken, Cause, Conversation};
+use super::conversation::{Cause, Conversation, ConversationFailure};
 use super::reply::Reply;
-use super::session::{Credentials, Endpoint, FailedSession, Hello, Identity, Session, SessionError, SessionFacts};
+use super::session::{Credentials, Endpoint, FailedSession, Hello, Identity, SessionError, SessionFacts, SmtpSession};
 use super::stream::{Secrecy, SmtpStream};
 use super::timeouts::Timeouts;
 use super::tls::{TlsConfigs, TlsFacts, TlsPolicy, Verification};
 use super::transcript::Speaker;
 
-/// The arguments of [`Session::open`], on the way to a session.
+/// The arguments of [`SmtpSession::open`], on the way to a session.
 pub(super) struct Opening<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) identity: &'a Identity,
@@ -24,12 +24,12 @@ pub(super) struct Opening<'a> {
 
 impl Opening<'_> {
     pub(super) fn may_say_helo(&self, error: &SessionError) -> bool {
-        matches!(error, SessionError::Refused { phase: Phase::Ehlo, reply } if reply.is_permanent())
+        matches!(error, SessionError::Refused { phase: SmtpPhase::Ehlo, reply } if reply.is_permanent())
             && matches!(self.endpoint.tls, TlsPolicy::Never | TlsPolicy::Opportunistic)
             && self.identity.credentials.is_none()
     }
 
-    pub(super) async fn open(&self, hello: Hello) -> Result<Session, FailedSession> {
+    pub(super) async fn open(&self, hello: Hello) -> Result<SmtpSession, FailedSession> {
         let address = self.endpoint.address;
         let connect = SmtpStream::connect(address, self.identity.source);
         let stream = match timeout(self.timeouts.connect, connect).await {
@@ -43,7 +43,7 @@ impl Opening<'_> {
             Err(_) => {
                 return Err(FailedSession {
                     transcript: format!("-- connecting to {address} timed out\n"),
-                    error: SessionError::TimedOut { phase: Phase::Connect },
+                    error: SessionError::TimedOut { phase: SmtpPhase::Connect },
                 });
             }
         };
@@ -52,7 +52,7 @@ impl Opening<'_> {
         conversation.stream().transcript.record(Speaker::Note, note.as_bytes());
 
         match self.greet(&mut conversation, hello).await {
-            Ok(facts) => Ok(Session::new(conversation, self.timeouts.clone(), facts)),
+            Ok(facts) => Ok(SmtpSession::new(conversation, self.timeouts.clone(), facts)),
             Err(error) => {
                 let transcript = &mut conversation.stream().transcript;
                 transcript.record(Speaker::Note, error.to_string().as_bytes());
@@ -74,10 +74,10 @@ impl Opening<'_> {
             facts.tls = Some(self.handshake(conversation, verify).await?);
         }
         let greeting = conversation
-            .reply(Phase::Greeting, self.timeouts.greeting)
+            .reply(SmtpPhase::Greeting, self.timeouts.greeting)
             .await
             .map_err(|broken| after_handshake(broken, &facts))?;
-        accept(Phase::Greeting, greeting)?;
+        accept(SmtpPhase::Greeting, greeting)?;
         facts.capabilities = self.hello(conversation, hello).await?;
 
         if let Some(verify) = self.wanted_starttls(&facts.capabilities)? {
@@ -87,7 +87,7 @@ impl Opening<'_> {
             facts.capabilities = match self.hello(conversation, hello).await {
                 Err(SessionError::Lost { phase }) => {
                     let cause = Cause::Lost;
-                    return Err(after_handshake(Broken { phase, cause }, &facts));
+                    return Err(after_handshake(ConversationFailure { phase, cause }, &facts));
                 }
                 result => result?,
             };
@@ -104,8 +104,8 @@ impl Opening<'_> {
             Hello::Ehlo => (format!("EHLO {name}\r\n"), self.timeouts.ehlo),
             Hello::Helo => (format!("HELO {name}\r\n"), self.timeouts.ehlo),
         };
-        let reply = conversation.command(Phase::Ehlo, &line, limit).await?;
-        accept(Phase::Ehlo, reply)?;
+        let reply = conversation.command(SmtpPhase::Ehlo, &line, limit).await?;
+        accept(SmtpPhase::Ehlo, reply)?;
         Ok(match hello {
             Hello::Ehlo => Capabilities::parse(conversation.raw()),
             Hello::Helo => Capabilities::default(),
@@ -123,7 +123,7 @@ impl Opening<'_> {
     }
 
     async fn starttls(&self, conversation: &mut Conversation) -> Result<(), SessionError> {
-        let reply = conversation.command(Phase::StartTls, "STARTTLS\r\n", self.timeouts.tls).await?;
+        let reply = conversation.command(SmtpPhase::StartTls, "STARTTLS\r\n", self.timeouts.tls).await?;
         if !reply.is_positive() {
             return Err(SessionError::TlsFailed { reason: format!("STARTTLS was answered with {reply}") });
         }
@@ -185,7 +185,7 @@ impl Opening<'_> {
         let result = client.authenticate(&sasl, &facts.capabilities.sasl()).await.map(|_| ());
         client.stream.set_secrecy(Secrecy::Open);
 
-        let phase = Phase::Auth;
+        let phase = SmtpPhase::Auth;
         result.map_err(|error| match error {
             SaslError::UnsupportedAuthMechanism => SessionError::AuthNotOffered,
             SaslError::Timeout => SessionError::TimedOut { phase },
@@ -198,13 +198,13 @@ impl Opening<'_> {
     }
 }
 
-fn accept(phase: Phase, reply: Reply) -> Result<(), SessionError> {
+fn accept(phase: SmtpPhase, reply: Reply) -> Result<(), SessionError> {
     if reply.is_positive() { Ok(()) } else { Err(SessionError::Refused { phase, reply }) }
 }
 
 /// In TLS 1.3 the client's handshake ends before the server's: a server that refuses it then shows as a connection
 /// that is lost at the first command.
-fn after_handshake(broken: Broken, facts: &SessionFacts) -> SessionError {
+fn after_handshake(broken: ConversationFailure, facts: &SessionFacts) -> SessionError {
     if facts.tls.is_some() && broken.cause == Cause::Lost {
         SessionError::TlsFailed { reason: "the server hung up after the handshake".to_string() }
     } else {

@@ -1,7 +1,7 @@
 //! What comes of a message: one result for each recipient, and the state of the connection after it.
 
-use super::Phase;
-use super::conversation::{Broken, Cause};
+use super::SmtpPhase;
+use super::conversation::{Cause, ConversationFailure};
 use super::reply::Reply;
 
 /// What came of one message.
@@ -21,12 +21,12 @@ pub enum RecipientResult {
     Accepted { reply: Reply },
     /// A refusal to be judged by [`classify`](super::classify()). At RCPT it is about this recipient; at MAIL, DATA
     /// and the message it is about all that were still in the transaction.
-    Refused { phase: Phase, reply: Reply },
+    Refused { phase: SmtpPhase, reply: Reply },
     /// Nothing was decided about this recipient, who may be tried again without the risk of a duplicate.
     ///
-    /// `phase` is where the transaction stood: before [`Phase::Mail`], no attempt was made. `reply`, where there is
+    /// `phase` is where the transaction stood: before [`SmtpPhase::Mail`], no attempt was made. `reply`, where there is
     /// one, is about the site: a 421, or the last words before the connection broke.
-    NotTried { reason: Undecided, phase: Phase, reply: Option<Reply> },
+    NotTried { reason: Undecided, phase: SmtpPhase, reply: Option<Reply> },
     /// The final dot may have reached the server, and no answer came back. RFC 5321 §4.5.3.2.6 and RFC 1047: trying
     /// again may make a duplicate, not trying again may lose the message.
     Ambiguous { reason: Undecided },
@@ -70,8 +70,8 @@ pub enum ConnectionState {
     Closed,
 }
 
-impl From<Broken> for RecipientResult {
-    fn from(broken: Broken) -> Self {
+impl From<ConversationFailure> for RecipientResult {
+    fn from(broken: ConversationFailure) -> Self {
         Self::NotTried {
             reason: Undecided::from(&broken.cause),
             phase: broken.phase,

@@ -5,9 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use tokio::time::{Duration, Instant};
 
-use super::Phase;
+use super::SmtpPhase;
 use super::capabilities::Capabilities;
-use super::conversation::{Broken, Cause, Conversation};
+use super::conversation::{Cause, Conversation, ConversationFailure};
 use super::opening::Opening;
 use super::outcome::ConnectionState;
 use super::reply::{Reply, ReplyError};
@@ -75,7 +75,7 @@ pub enum SessionError {
     },
     /// The server said no, to be judged by [`classify`](super::classify()).
     Refused {
-        phase: Phase,
+        phase: SmtpPhase,
         reply: Reply,
     },
     /// STARTTLS was refused or the handshake failed. Under [`TlsPolicy::Opportunistic`] the caller may connect again
@@ -92,15 +92,15 @@ pub enum SessionError {
     /// Credentials are given, and the connection would carry them in clear text.
     AuthInClear,
     TimedOut {
-        phase: Phase,
+        phase: SmtpPhase,
     },
     /// The server closed the connection without a word.
     Lost {
-        phase: Phase,
+        phase: SmtpPhase,
     },
     /// The server does not speak SMTP.
     Garbled {
-        phase: Phase,
+        phase: SmtpPhase,
         error: ReplyError,
     },
 }
@@ -124,8 +124,8 @@ impl fmt::Display for SessionError {
 
 impl std::error::Error for SessionError {}
 
-impl From<Broken> for SessionError {
-    fn from(broken: Broken) -> Self {
+impl From<ConversationFailure> for SessionError {
+    fn from(broken: ConversationFailure) -> Self {
         let phase = broken.phase;
         match broken.cause {
             Cause::Closing(reply) => Self::Refused { phase, reply },
@@ -144,7 +144,7 @@ pub struct FailedSession {
 }
 
 /// A connection that has been greeted, encrypted and authenticated as its policy asks, ready for messages.
-pub struct Session {
+pub struct SmtpSession {
     pub(super) conversation: Conversation,
     pub(super) timeouts: Timeouts,
     pub(super) state: ConnectionState,
@@ -163,7 +163,7 @@ enum Pipelining {
     Never,
 }
 
-impl fmt::Debug for Session {
+impl fmt::Debug for SmtpSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
             .field("state", &self.state)
@@ -173,7 +173,7 @@ impl fmt::Debug for Session {
     }
 }
 
-impl Session {
+impl SmtpSession {
     /// Opens a session.
     ///
     /// A server that answers EHLO with 5xx is called a second time with HELO, where the policy needs no extension.
@@ -270,7 +270,7 @@ impl Session {
 
     /// Sends RSET where the last transaction failed. A refusal closes the session.
     ///
-    /// [`Session::deliver`] does this by itself; calling it after the failed transaction instead keeps the wait out
+    /// [`SmtpSession::deliver`] does this by itself; calling it after the failed transaction instead keeps the wait out
     /// of the next one.
     pub async fn reset(&mut self) {
         if self.state != ConnectionState::NeedsReset {

@@ -2,13 +2,13 @@
 
 use tokio::time::Instant;
 
-use super::Phase;
+use super::SmtpPhase;
 use super::body::DotStuffer;
-use super::conversation::{Broken, Cause};
+use super::conversation::{Cause, ConversationFailure};
 use super::envelope::{Envelope, Plan};
 use super::outcome::{ConnectionState, RecipientResult, Transaction, Undecided};
 use super::reply::{Reply, ReplyError};
-use super::session::{Session, SessionError};
+use super::session::{SessionError, SmtpSession};
 use super::stream::{Flushed, WRITE_BYTES};
 use super::transcript::Speaker;
 
@@ -27,7 +27,7 @@ impl Progress {
         }
     }
 
-    fn refuse_open(&mut self, phase: Phase, reply: Reply) {
+    fn refuse_open(&mut self, phase: SmtpPhase, reply: Reply) {
         self.decide_open(&RecipientResult::Refused { phase, reply });
     }
 
@@ -48,7 +48,7 @@ enum Sent {
     Unknown(Cause),
 }
 
-impl Session {
+impl SmtpSession {
     /// Delivers one message, given in pieces that are written one after the other.
     ///
     /// Never fails: every end is a result for every recipient. Takes no longer than
@@ -62,7 +62,7 @@ impl Session {
         if self.state == ConnectionState::Closed {
             progress.decide_open(&RecipientResult::NotTried {
                 reason: Undecided::SessionClosed,
-                phase: Phase::Precheck,
+                phase: SmtpPhase::Precheck,
                 reply: None,
             });
         }
@@ -84,7 +84,7 @@ impl Session {
     }
 
     /// Closes the session and decides for everyone whom nothing was decided about.
-    fn break_off(&mut self, mut broken: Broken, progress: &mut Progress) {
+    fn break_off(&mut self, mut broken: ConversationFailure, progress: &mut Progress) {
         let note = SessionError::from(broken.clone()).to_string();
         let stream = self.conversation.stream();
         stream.transcript.record(Speaker::Note, note.as_bytes());
@@ -92,10 +92,10 @@ impl Session {
         // A server that tires of a connection after some messages shows it at the next MAIL. That says nothing about
         // the message, which has not been looked at.
         if self.transactions > 1
-            && broken.phase == Phase::Mail
+            && broken.phase == SmtpPhase::Mail
             && matches!(broken.cause, Cause::Closing(_) | Cause::Lost)
         {
-            broken.phase = Phase::Precheck;
+            broken.phase = SmtpPhase::Precheck;
         }
         progress.decide_open(&broken.into());
     }
@@ -106,7 +106,7 @@ impl Session {
         message: &[&[u8]],
         message_bytes: u64,
         progress: &mut Progress,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ConversationFailure> {
         self.make_ready().await?;
         self.transactions += 1;
         // Whatever happens short of a reply to the final dot, the server may hold half a transaction.
@@ -122,10 +122,10 @@ impl Session {
         };
         if data.is_positive() {
             // This leaves it open whether the server waits for a message.
-            return Err(garbled(Phase::Data));
+            return Err(garbled(SmtpPhase::Data));
         }
         if !data.is_intermediate() {
-            progress.refuse_open(Phase::Data, data);
+            progress.refuse_open(SmtpPhase::Data, data);
             return Ok(());
         }
         if progress.accepted.is_empty() {
@@ -136,59 +136,67 @@ impl Session {
     }
 
     /// Sees to it that the server waits for MAIL.
-    async fn make_ready(&mut self) -> Result<(), Broken> {
-        let phase = Phase::Precheck;
+    async fn make_ready(&mut self) -> Result<(), ConversationFailure> {
+        let phase = SmtpPhase::Precheck;
         // A server that gave up on an idle connection has said so, or has hung up, before this.
         if self.conversation.stream().has_peer_spoken().await {
             let reply = self.conversation.parting_reply(phase).await?;
             let cause = Cause::Closing(reply);
-            return Err(Broken { phase, cause });
+            return Err(ConversationFailure { phase, cause });
         }
         self.reset().await;
         if self.state == ConnectionState::Closed {
             let cause = Cause::Lost;
-            return Err(Broken { phase, cause });
+            return Err(ConversationFailure { phase, cause });
         }
         Ok(())
     }
 
     /// MAIL, RCPT and DATA in one write (RFC 2920 §3.1). Returns the reply to DATA.
-    async fn envelope_at_once(&mut self, plan: &Plan, progress: &mut Progress) -> Result<Option<Reply>, Broken> {
+    async fn envelope_at_once(
+        &mut self,
+        plan: &Plan,
+        progress: &mut Progress,
+    ) -> Result<Option<Reply>, ConversationFailure> {
         let stream = self.conversation.stream();
         stream.queue(plan.mail.as_bytes());
         for rcpt in plan.recipients.iter().flatten() {
             stream.queue(rcpt.as_bytes());
         }
         stream.queue(b"DATA\r\n");
-        self.conversation.flush(Phase::Mail, self.timeouts.mail).await?;
+        self.conversation.flush(SmtpPhase::Mail, self.timeouts.mail).await?;
 
-        let mail = self.conversation.reply(Phase::Mail, self.timeouts.mail).await?;
+        let mail = self.conversation.reply(SmtpPhase::Mail, self.timeouts.mail).await?;
         judge_mail(mail, progress)?;
         for (index, _) in asked(plan) {
             // Every command has its reply, also those that a refused MAIL has made pointless.
-            let rcpt = self.conversation.reply(Phase::Rcpt, self.timeouts.rcpt).await?;
+            let rcpt = self.conversation.reply(SmtpPhase::Rcpt, self.timeouts.rcpt).await?;
             judge_rcpt(index, rcpt, progress)?;
         }
-        let data = self.conversation.reply(Phase::Data, self.timeouts.data).await?;
+        let data = self.conversation.reply(SmtpPhase::Data, self.timeouts.data).await?;
         Ok(Some(data))
     }
 
     /// One command at a time. Returns the reply to DATA, or `None` where DATA had no one left to go to.
-    async fn envelope_by_steps(&mut self, plan: &Plan, progress: &mut Progress) -> Result<Option<Reply>, Broken> {
+    async fn envelope_by_steps(
+        &mut self,
+        plan: &Plan,
+        progress: &mut Progress,
+    ) -> Result<Option<Reply>, ConversationFailure> {
         let conversation = &mut self.conversation;
-        let mail = conversation.command(Phase::Mail, &plan.mail, self.timeouts.mail).await?;
+        let mail = conversation.command(SmtpPhase::Mail, &plan.mail, self.timeouts.mail).await?;
         judge_mail(mail, progress)?;
         if !progress.is_open() {
             return Ok(None);
         }
         for (index, rcpt) in asked(plan) {
-            let reply = conversation.command(Phase::Rcpt, rcpt, self.timeouts.rcpt).await?;
+            let reply = conversation.command(SmtpPhase::Rcpt, rcpt, self.timeouts.rcpt).await?;
             judge_rcpt(index, reply, progress)?;
         }
         if progress.accepted.is_empty() {
             return Ok(None);
         }
-        let data = conversation.command(Phase::Data, "DATA\r\n", self.timeouts.data).await?;
+        let data = conversation.command(SmtpPhase::Data, "DATA\r\n", self.timeouts.data).await?;
         Ok(Some(data))
     }
 
@@ -196,8 +204,8 @@ impl Session {
     ///
     /// RFC 2920 §3.1: a client whose recipients were all refused sends an empty message; whatever the answer, it is
     /// about no one.
-    async fn send_nothing(&mut self) -> Result<(), Broken> {
-        self.conversation.command(Phase::Body, ".\r\n", self.timeouts.rset).await?;
+    async fn send_nothing(&mut self) -> Result<(), ConversationFailure> {
+        self.conversation.command(SmtpPhase::Body, ".\r\n", self.timeouts.rset).await?;
         Ok(())
     }
 
@@ -241,8 +249,8 @@ impl Session {
     }
 
     /// Reads what the server makes of the message.
-    async fn conclude(&mut self, sent: Sent, progress: &mut Progress) -> Result<(), Broken> {
-        let phase = Phase::Body;
+    async fn conclude(&mut self, sent: Sent, progress: &mut Progress) -> Result<(), ConversationFailure> {
+        let phase = SmtpPhase::Body;
         let is_whole = matches!(sent, Sent::Whole);
         let may_have_arrived = matches!(sent, Sent::Whole | Sent::Unknown(_));
         let final_dot = self.timeouts.final_dot;
@@ -270,7 +278,7 @@ impl Session {
                     let reason = Undecided::from(&cause);
                     progress.decide_open(&RecipientResult::Ambiguous { reason });
                 }
-                return Err(Broken { phase, cause });
+                return Err(ConversationFailure { phase, cause });
             }
         }
         if !is_whole {
@@ -286,19 +294,19 @@ fn asked(plan: &Plan) -> impl Iterator<Item = (usize, &str)> {
     recipients.filter_map(|(index, planned)| Some((index, planned.as_deref().ok()?)))
 }
 
-fn judge_mail(reply: Reply, progress: &mut Progress) -> Result<(), Broken> {
+fn judge_mail(reply: Reply, progress: &mut Progress) -> Result<(), ConversationFailure> {
     if reply.is_intermediate() {
-        return Err(garbled(Phase::Mail));
+        return Err(garbled(SmtpPhase::Mail));
     }
     if !reply.is_positive() {
-        progress.refuse_open(Phase::Mail, reply);
+        progress.refuse_open(SmtpPhase::Mail, reply);
     }
     Ok(())
 }
 
-fn judge_rcpt(index: usize, reply: Reply, progress: &mut Progress) -> Result<(), Broken> {
+fn judge_rcpt(index: usize, reply: Reply, progress: &mut Progress) -> Result<(), ConversationFailure> {
     if reply.is_intermediate() {
-        return Err(garbled(Phase::Rcpt));
+        return Err(garbled(SmtpPhase::Rcpt));
     }
     let result = &mut progress.results[index];
     if result.is_some() {
@@ -308,15 +316,15 @@ fn judge_rcpt(index: usize, reply: Reply, progress: &mut Progress) -> Result<(),
     if reply.is_positive() {
         progress.accepted.push(index);
     } else {
-        let phase = Phase::Rcpt;
+        let phase = SmtpPhase::Rcpt;
         *result = Some(RecipientResult::Refused { phase, reply });
     }
     Ok(())
 }
 
-fn garbled(phase: Phase) -> Broken {
+fn garbled(phase: SmtpPhase) -> ConversationFailure {
     let cause = Cause::Garbled(ReplyError::NotAReply);
-    Broken { phase, cause }
+    ConversationFailure { phase, cause }
 }
 
 fn write_cause(error: &std::io::Error) -> Cause {

@@ -9,7 +9,7 @@ use hickory_server::net::xfer::Protocol;
 
 use super::authority::Authority;
 use super::{NOW_MS, policy, resolver};
-use crate::dns::{Dmarc, Expected, Families, Live, LookupError, OwnHost, Resolver, Route, RoutePolicy, Unroutable};
+use crate::dns::{Dmarc, DnsMatch, Expected, Families, LookupError, OwnHost, Resolver, Route, RoutePolicy, Unroutable};
 
 const ZONE: &str = include_str!("zone.txt");
 
@@ -157,12 +157,12 @@ async fn records_are_read_as_published_and_checked() {
 
     let name = |label: &str| format!("{label}.example");
     for (expected, want) in [
-        (Expected::Txt { name: name("spf"), value: "v=spf1 a:Mail.example ~all".to_owned() }, Live::Found),
-        (Expected::Txt { name: name("spf"), value: "v=spf1 -all".to_owned() }, Live::Mismatch),
-        (Expected::Txt { name: name("absent"), value: "v=spf1 -all".to_owned() }, Live::Missing),
-        (Expected::Txt { name: name("servfail"), value: "v=spf1 -all".to_owned() }, Live::Unknown),
-        (Expected::Mx { name: name("return"), priority: 10, host: "mail.example.".to_owned() }, Live::Found),
-        (Expected::Cname { name: name("track"), target: "track.host.example".to_owned() }, Live::Found),
+        (Expected::Txt { name: name("spf"), value: "v=spf1 a:Mail.example ~all".to_owned() }, DnsMatch::Found),
+        (Expected::Txt { name: name("spf"), value: "v=spf1 -all".to_owned() }, DnsMatch::Mismatch),
+        (Expected::Txt { name: name("absent"), value: "v=spf1 -all".to_owned() }, DnsMatch::Missing),
+        (Expected::Txt { name: name("servfail"), value: "v=spf1 -all".to_owned() }, DnsMatch::Unknown),
+        (Expected::Mx { name: name("return"), priority: 10, host: "mail.example.".to_owned() }, DnsMatch::Found),
+        (Expected::Cname { name: name("track"), target: "track.host.example".to_owned() }, DnsMatch::Found),
     ] {
         let verdict = resolver.check(&expected).await;
         assert_eq!(verdict.live, want, "{expected:?}: {verdict:?}");

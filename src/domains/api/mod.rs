@@ -14,8 +14,8 @@ use self::response::{DeletedDomain, DomainReference, DomainResponse, DomainWithR
 use super::error::{CreateDomainError, DomainRule, UpdateDomainError};
 use super::service::Domains;
 use crate::api_keys::Caller;
+use crate::base::id::resource;
 use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, State};
-use crate::id::resource;
 
 /// Adds a domain.
 ///

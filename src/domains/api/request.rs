@@ -3,10 +3,10 @@
 use salvo::oapi::ToSchema;
 use serde::Deserialize;
 
-use crate::address::DomainName;
+use crate::base::address::DomainName;
+use crate::base::patch::Patch;
 use crate::domains::model::{DomainChanges, Label, NewDomain};
 use crate::http::{ApiError, ApiResult, JsonBody};
-use crate::patch::Patch;
 
 /// A domain to send from.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -3,11 +3,11 @@
 use salvo::oapi::ToSchema;
 use serde::Serialize;
 
-use crate::clock::to_iso;
-use crate::dns::Live;
+use crate::base::clock::to_iso;
+use crate::base::id::DomainId;
+use crate::dns::DnsMatch;
 use crate::domains::model::{Domain, DomainWithRecords, RecordStatus};
 use crate::domains::records::RecordView;
-use crate::id::DomainId;
 
 /// A domain as lists show it.
 #[derive(Serialize, ToSchema)]
@@ -133,7 +133,7 @@ impl From<RecordView> for RecordResponse {
             status: status.as_str(),
             value,
             priority,
-            live: live.map(Live::as_str),
+            live: live.map(DnsMatch::as_str),
             detail: detail.filter(|_| status != RecordStatus::Verified),
             inherited_from,
             policy,
@@ -190,13 +190,13 @@ mod tests {
             records: vec![
                 RecordState {
                     detail: Some("one line".into()),
-                    ..state(RecordKind::ReturnPathMx, RecordStatus::Failed, Live::Mismatch)
+                    ..state(RecordKind::ReturnPathMx, RecordStatus::Failed, DnsMatch::Mismatch)
                 },
-                state(RecordKind::DkimRsa, RecordStatus::Verified, Live::Found),
+                state(RecordKind::DkimRsa, RecordStatus::Verified, DnsMatch::Found),
                 RecordState {
                     policy: Some("none".into()),
                     inherited_from: Some("example.org".into()),
-                    ..state(RecordKind::Dmarc, RecordStatus::Verified, Live::Found)
+                    ..state(RecordKind::Dmarc, RecordStatus::Verified, DnsMatch::Found)
                 },
             ],
             ..row("mail.example.org")

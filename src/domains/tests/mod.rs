@@ -13,14 +13,14 @@ use super::service::Domains;
 use super::settings::DomainSettings;
 use super::store::{self, DomainRow};
 use super::testing::{context, settings};
-use crate::address::DomainName;
 use crate::api_keys::ApiKeys;
+use crate::base::address::DomainName;
 use crate::context::Context;
 use crate::dns::tests::authority::Authority;
 use tokio_util::task::TaskTracker;
 
-use crate::dns::{Expected, Live, Resolver, Timings};
-use crate::id::{DomainId, Id, TeamId};
+use crate::base::id::{DomainId, Id, TeamId};
+use crate::dns::{DnsMatch, Expected, Resolver, Timings};
 
 const TEAM: TeamId = Id::MIN;
 const OTHER_TEAM: TeamId = Id::MAX;

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::api_keys::{NewKey, Permission};
+use crate::base::patch::Patch;
 use crate::domains::error::{CreateDomainError, DomainRule, UpdateDomainError};
 use crate::domains::model::{DomainChanges, Label};
 use crate::domains::signing::signing_keys;
 use crate::domains::{exists, find_sender};
-use crate::patch::Patch;
 use crate::store::page::{Cursor, PageQuery};
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn a_declared_domain_is_verified_with_both_keys_and_stays_so() {
     instance.domains.check_due().await.unwrap();
     let shown = instance.shown(id).await;
     assert_eq!(shown.domain.status, DomainStatus::Verified);
-    assert!(shown.records.iter().chain(&shown.recommended).all(|row| row.live == Some(Live::Found)));
+    assert!(shown.records.iter().chain(&shown.recommended).all(|row| row.live == Some(DnsMatch::Found)));
     let keys = instance.context.store.read_now(|tx| signing_keys(tx, &instance.context.keyring, TEAM, id));
     assert_eq!(keys.unwrap().unwrap().keys.len(), 2);
 }

@@ -50,7 +50,7 @@ async fn an_inherited_policy_is_shown_with_its_parent() {
     domains.check_due().await.unwrap();
 
     let advice = instance.shown(id).await.recommended.remove(0);
-    assert_eq!((advice.status, advice.live), (RecordStatus::Verified, Some(Live::Found)));
+    assert_eq!((advice.status, advice.live), (RecordStatus::Verified, Some(DnsMatch::Found)));
     assert_eq!(advice.policy.as_deref(), Some("reject"));
     assert_eq!(advice.inherited_from.as_deref(), Some("shop.example"));
     assert_eq!(advice.name, "_dmarc.mail");
@@ -67,7 +67,7 @@ async fn missing_records_are_sought_for_three_days_and_say_where_they_should_be(
     domains.check_due().await.unwrap();
     assert_eq!(status(&instance, id).await, DomainStatus::Pending);
     let mx = instance.shown(id).await.records.remove(0);
-    assert_eq!((mx.status, mx.live), (RecordStatus::NotStarted, Some(Live::Missing)));
+    assert_eq!((mx.status, mx.live), (RecordStatus::NotStarted, Some(DnsMatch::Missing)));
     assert_eq!(mx.detail.as_deref(), Some("send.mail.shop.example: No MX record is published at this name."));
 
     look_later(&instance, &domains, 71 * HOUR).await;
@@ -114,7 +114,10 @@ async fn silence_takes_nothing_away_and_a_record_missed_twice_does_until_it_is_b
     look_later(&instance, &silent, HOUR).await;
     let shown = instance.shown(id).await;
     assert_eq!(shown.domain.status, DomainStatus::Verified);
-    assert_eq!((shown.records[2].status, shown.records[2].live), (RecordStatus::TemporaryFailure, Some(Live::Unknown)));
+    assert_eq!(
+        (shown.records[2].status, shown.records[2].live),
+        (RecordStatus::TemporaryFailure, Some(DnsMatch::Unknown))
+    );
     assert!(instance.row(id).ed25519_published());
 
     let without_spf: Vec<ExpectedRecord> =
@@ -124,7 +127,10 @@ async fn silence_takes_nothing_away_and_a_record_missed_twice_does_until_it_is_b
     look_later(&instance, &lacking, HOUR).await;
     let shown = instance.shown(id).await;
     assert_eq!(shown.domain.status, DomainStatus::Verified, "one server may lag behind");
-    assert_eq!((shown.records[1].status, shown.records[1].live), (RecordStatus::TemporaryFailure, Some(Live::Missing)));
+    assert_eq!(
+        (shown.records[1].status, shown.records[1].live),
+        (RecordStatus::TemporaryFailure, Some(DnsMatch::Missing))
+    );
     look_later(&instance, &lacking, Duration::from_secs(60)).await;
     assert_eq!(status(&instance, id).await, DomainStatus::Failed);
 

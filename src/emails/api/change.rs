@@ -9,10 +9,10 @@ use serde::Deserialize;
 use super::request::parse_scheduled_at;
 use super::response::{DeletedEmail, EmailReference};
 use crate::api_keys::Caller;
+use crate::base::id::resource;
 use crate::emails::Emails;
-use crate::emails::change::ChangeError;
+use crate::emails::change::ChangeEmailError;
 use crate::http::{ApiError, ApiResult, Body, JsonBody, PathId, State};
-use crate::id::resource;
 
 /// Another time for a scheduled email.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -65,15 +65,15 @@ pub async fn delete_email(
     }
 }
 
-impl From<ChangeError> for ApiError {
-    fn from(error: ChangeError) -> Self {
+impl From<ChangeEmailError> for ApiError {
+    fn from(error: ChangeEmailError) -> Self {
         match error {
-            ChangeError::NotFound => Self::not_found("Email"),
-            ChangeError::NotScheduled(last_event) => Self::validation(format!(
+            ChangeEmailError::NotFound => Self::not_found("Email"),
+            ChangeEmailError::NotScheduled(last_event) => Self::validation(format!(
                 "The email is not scheduled: its status is `{}`. Only scheduled emails can be changed or canceled.",
                 last_event.as_str()
             )),
-            ChangeError::Store(error) => error.into(),
+            ChangeEmailError::Store(error) => error.into(),
         }
     }
 }

@@ -7,11 +7,11 @@ use salvo::writing::Json;
 
 use super::response::{AttachmentResponse, EmailResponse, EmailSummary};
 use crate::api_keys::Caller;
-use crate::blocking;
+use crate::base::blocking;
+use crate::base::id::resource;
 use crate::emails::Emails;
-use crate::emails::read::AttachmentError;
+use crate::emails::read::ReadAttachmentError;
 use crate::http::{ApiError, ApiResult, ErrorCode, List, ListQuery, PathId, State};
-use crate::id::resource;
 
 /// Lists emails, newest first.
 #[endpoint(tags("Emails"))]
@@ -63,16 +63,16 @@ pub async fn get_attachment(
     Ok(Json(attachment))
 }
 
-impl From<AttachmentError> for ApiError {
-    fn from(error: AttachmentError) -> Self {
+impl From<ReadAttachmentError> for ApiError {
+    fn from(error: ReadAttachmentError) -> Self {
         match error {
-            AttachmentError::EmailNotFound => Self::not_found("Email"),
-            AttachmentError::AttachmentNotFound => Self::not_found("Attachment"),
-            AttachmentError::Purged => Self::new(
+            ReadAttachmentError::EmailNotFound => Self::not_found("Email"),
+            ReadAttachmentError::AttachmentNotFound => Self::not_found("Attachment"),
+            ReadAttachmentError::Purged => Self::new(
                 ErrorCode::AttachmentsPurged,
                 "The attachments of this email have been removed by the retention period.",
             ),
-            AttachmentError::Store(error) => error.into(),
+            ReadAttachmentError::Store(error) => error.into(),
         }
     }
 }

@@ -9,15 +9,15 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::address::Mailbox;
-use crate::clock::TimestampMs;
+use crate::base::address::Mailbox;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{Id, TopicId};
 use crate::emails::attachments::{self, ATTACHMENTS_MAX, AttachmentRequest};
 use crate::emails::headers::{self, RawHeaders};
 use crate::emails::model::{BATCH_MAX, RECIPIENTS_MAX, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
 use crate::emails::schedule;
 use crate::emails::tags::{self, TAGS_MAX, TagRequest};
-use crate::http::{Anything, ApiError, AtMost, BodySize, FromBody, JsonBody, body, read_at_most};
-use crate::id::{Id, TopicId};
+use crate::http::{ApiError, AtMost, BodySize, FromBody, IgnoredJson, JsonBody, body, read_at_most};
 
 /// Addresses that one field is read up to. More than are accepted, so that the refusal counts them.
 const ADDRESSES_READ_MAX: usize = 1_000;
@@ -59,7 +59,7 @@ pub struct SendEmailRequest {
     topic_id: Option<String>,
     /// Not available on this server yet.
     #[salvo(schema(value_type = Option<Object>))]
-    template: Option<Anything>,
+    template: Option<IgnoredJson>,
 }
 
 impl JsonBody for SendEmailRequest {

@@ -6,12 +6,12 @@ use salvo::oapi::ToSchema;
 use serde::Serialize;
 
 use super::timeline::EventResponse;
-use crate::clock::to_iso;
+use crate::base::clock::to_iso;
+use crate::base::id::EmailId;
 use crate::emails::model::{AttachmentInfo, RecipientKind};
-use crate::emails::read::WholeEmail;
+use crate::emails::read::EmailDetails;
 use crate::emails::store::EmailRow;
-use crate::emails::{Answer, bare, message_id};
-use crate::id::EmailId;
+use crate::emails::{IdempotentResponse, bare, message_id};
 
 /// The id of an accepted email.
 #[derive(Serialize, ToSchema)]
@@ -26,31 +26,31 @@ pub(super) struct SendBatchResponse {
     /// One entry for each accepted email, in the order of the request.
     data: Vec<SendEmailResponse>,
     /// The items that a permissive batch refused.
-    errors: Vec<BatchItemError>,
+    errors: Vec<EmailBatchItemError>,
 }
 
 /// A refused item of a batch.
 #[derive(Serialize, ToSchema)]
-pub(super) struct BatchItemError {
+pub(super) struct EmailBatchItemError {
     /// Its place in the request, from 0.
     index: u32,
     /// Why it was refused.
     message: String,
 }
 
-impl From<Answer> for SendEmailResponse {
-    fn from(answer: Answer) -> Self {
+impl From<IdempotentResponse> for SendEmailResponse {
+    fn from(answer: IdempotentResponse) -> Self {
         let id = answer.emails.first().map(ToString::to_string);
         Self { id: id.expect("a send that was accepted has one email") }
     }
 }
 
-impl From<Answer> for SendBatchResponse {
-    fn from(answer: Answer) -> Self {
-        let Answer { emails, refused } = answer;
+impl From<IdempotentResponse> for SendBatchResponse {
+    fn from(answer: IdempotentResponse) -> Self {
+        let IdempotentResponse { emails, refused } = answer;
         Self {
             data: emails.into_iter().map(|id| SendEmailResponse { id: id.to_string() }).collect(),
-            errors: refused.into_iter().map(|(index, message)| BatchItemError { index, message }).collect(),
+            errors: refused.into_iter().map(|(index, message)| EmailBatchItemError { index, message }).collect(),
         }
     }
 }
@@ -196,9 +196,9 @@ pub(super) struct RecipientResponse {
     last_event: &'static str,
 }
 
-impl From<WholeEmail> for EmailResponse {
-    fn from(email: WholeEmail) -> Self {
-        let WholeEmail { id, row, content, events } = email;
+impl From<EmailDetails> for EmailResponse {
+    fn from(email: EmailDetails) -> Self {
+        let EmailDetails { id, row, content, events } = email;
         let content = content.unwrap_or_default();
         Self {
             summary: EmailSummary::of(id, &row),

@@ -16,10 +16,10 @@ use serde_json::value::RawValue;
 use super::request::{Rules, SendBatchRequest, SendEmailRequest};
 use super::response::{SendBatchResponse, SendEmailResponse};
 use crate::api_keys::Caller;
-use crate::blocking;
-use crate::emails::idempotency::{IdempotentRequest, KEY_CHARS_MAX, KeyConflict, Route};
+use crate::base::blocking;
+use crate::emails::idempotency::{IdempotentRequest, IdempotentRoute, KEY_CHARS_MAX, KeyConflict};
 use crate::emails::model::SendEmail;
-use crate::emails::{BatchError, EmailLimits, Emails, SendError};
+use crate::emails::{EmailLimits, Emails, SendBatchError, SendError};
 use crate::http::tolerance::EMAIL_ITEM_ECHOES;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, ErrorCode, State, body, canonical};
 use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
@@ -37,7 +37,7 @@ pub async fn send_email(
 ) -> ApiResult<Json<SendEmailResponse>> {
     let (request, raw) = email.into_parts();
     let body_bytes = raw.len();
-    let idempotent = key.request(Route::Send, raw).await?;
+    let idempotent = key.request(IdempotentRoute::Send, raw).await?;
     if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
     }
@@ -62,7 +62,7 @@ pub async fn send_batch(
 ) -> ApiResult<Json<SendBatchResponse>> {
     let (SendBatchRequest(items), raw) = batch.into_parts();
     let body_bytes = raw.len();
-    let idempotent = key.request(Route::Batch, raw).await?;
+    let idempotent = key.request(IdempotentRoute::Batch, raw).await?;
     if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
     }
@@ -70,7 +70,7 @@ pub async fn send_batch(
     let parsed = blocking::run_sized(body_bytes, move || ParsedBatch::parse(items, validation, rules)).await?;
     let ParsedBatch { accepted, places, refused } = parsed;
     let answer = emails.send_all(caller.into(), accepted, refused, idempotent).await.map_err(|error| {
-        let BatchError { index, error } = error;
+        let SendBatchError { index, error } = error;
         let place = places.get(index).copied().unwrap_or(0);
         match error {
             // These are about the request, not about one of its emails.
@@ -158,7 +158,7 @@ pub(super) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
     /// Joins the key with what the body says.
-    async fn request(self, route: Route, raw: Arc<Vec<u8>>) -> ApiResult<Option<IdempotentRequest>> {
+    async fn request(self, route: IdempotentRoute, raw: Arc<Vec<u8>>) -> ApiResult<Option<IdempotentRequest>> {
         let Some(key) = self.0 else { return Ok(None) };
         let body_hash = blocking::run_sized(raw.len(), move || canonical::hash(&raw)).await;
         // A key is never passed over in silence: its owner counts on a repeat sending nothing.
@@ -217,10 +217,10 @@ mod tests {
         let key = || IdempotencyKey(Some("key".to_owned()));
 
         for body in [r#"{"created_at":1e999}"#.to_owned(), format!("{{\"a\":{}}}", "[".repeat(200))] {
-            let error = key().request(Route::Send, Arc::new(body.into_bytes())).await.unwrap_err();
+            let error = key().request(IdempotentRoute::Send, Arc::new(body.into_bytes())).await.unwrap_err();
 
             assert_eq!(error.code, ErrorCode::MalformedJson);
         }
-        assert!(key().request(Route::Send, Arc::new(b"{}".to_vec())).await.unwrap().is_some());
+        assert!(key().request(IdempotentRoute::Send, Arc::new(b"{}".to_vec())).await.unwrap().is_some());
     }
 }

@@ -3,8 +3,8 @@
 use salvo::oapi::ToSchema;
 use serde::Serialize;
 
-use crate::clock::to_iso;
-use crate::events::{Click, Detail, Event, Open};
+use crate::base::clock::to_iso;
+use crate::events::{ClickDetail, Detail, Event, OpenDetail};
 
 /// Something that happened to the email.
 #[derive(Serialize, ToSchema)]
@@ -125,10 +125,10 @@ impl From<Event> for EventResponse {
             }
             Detail::Reply { reply } => shown.reply = Some(reply),
             Detail::Complaint { feedback_type } => shown.complaint_feedback_type = feedback_type,
-            Detail::Open(Open { ip_address, user_agent, at_ms, reason }) => {
+            Detail::Open(OpenDetail { ip_address, user_agent, at_ms, reason }) => {
                 shown.open = Some(OpenResponse { ip_address, user_agent, timestamp: to_iso(at_ms), reason });
             }
-            Detail::Click(Click { link, ip_address, user_agent, at_ms, reason }) => {
+            Detail::Click(ClickDetail { link, ip_address, user_agent, at_ms, reason }) => {
                 shown.click = Some(ClickResponse { link, ip_address, user_agent, timestamp: to_iso(at_ms), reason });
             }
         }

@@ -11,9 +11,9 @@ use serde::{Deserialize, Deserializer, de};
 
 /// The bytes of an attachment, read from any of the three forms that the SDKs write.
 #[derive(Default, PartialEq, Eq)]
-pub struct Content(pub Vec<u8>);
+pub struct AttachmentContent(pub Vec<u8>);
 
-impl fmt::Debug for Content {
+impl fmt::Debug for AttachmentContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Content({} bytes)", self.0.len())
     }
@@ -44,7 +44,7 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, &'static str> {
 
 const NOT_A_BUFFER: &str = "content is an object other than a serialized Buffer; give the file encoded as standard base64, or an array of bytes";
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for AttachmentContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ContentVisitor)
     }
@@ -53,22 +53,22 @@ impl<'de> Deserialize<'de> for Content {
 struct ContentVisitor;
 
 impl<'de> de::Visitor<'de> for ContentVisitor {
-    type Value = Content;
+    type Value = AttachmentContent;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("base64 text, an array of bytes, or a serialized Buffer")
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Content, E> {
-        decode_base64(text).map(Content).map_err(E::custom)
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<AttachmentContent, E> {
+        decode_base64(text).map(AttachmentContent).map_err(E::custom)
     }
 
-    fn visit_seq<A: de::SeqAccess<'de>>(self, bytes: A) -> Result<Content, A::Error> {
-        ByteArrayVisitor.visit_seq(bytes).map(|ByteArray(bytes)| Content(bytes))
+    fn visit_seq<A: de::SeqAccess<'de>>(self, bytes: A) -> Result<AttachmentContent, A::Error> {
+        ByteArrayVisitor.visit_seq(bytes).map(|ByteArray(bytes)| AttachmentContent(bytes))
     }
 
     /// `{"type": "Buffer", "data": [72, 105]}`: what `JSON.stringify` makes of a Node.js `Buffer`.
-    fn visit_map<A: de::MapAccess<'de>>(self, mut fields: A) -> Result<Content, A::Error> {
+    fn visit_map<A: de::MapAccess<'de>>(self, mut fields: A) -> Result<AttachmentContent, A::Error> {
         let (mut kind, mut data) = (None, None);
         while let Some(field) = fields.next_key::<String>()? {
             match field.as_str() {
@@ -83,7 +83,7 @@ impl<'de> de::Visitor<'de> for ContentVisitor {
             return Err(de::Error::custom(NOT_A_BUFFER));
         }
         let ByteArray(bytes) = data.ok_or_else(|| de::Error::missing_field("data"))?;
-        Ok(Content(bytes))
+        Ok(AttachmentContent(bytes))
     }
 }
 
@@ -137,7 +137,7 @@ impl de::Visitor<'_> for ByteVisitor {
     }
 }
 
-impl ToSchema for Content {
+impl ToSchema for AttachmentContent {
     fn to_schema(_components: &mut Components) -> RefOr<Schema> {
         let byte = || Object::with_type(BasicType::Integer).minimum(0.0).maximum(255.0);
         OneOf::new()

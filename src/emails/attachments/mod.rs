@@ -10,8 +10,8 @@ use salvo::oapi::ToSchema;
 use serde::{Deserialize, Deserializer, de};
 
 use super::excerpt::excerpt;
-use crate::http::Anything;
-pub use content::Content;
+use crate::http::IgnoredJson;
+pub use content::AttachmentContent;
 use content_type::{UNKNOWN_TYPE, canonical_type, extension_of_type, type_of_name};
 
 mod content;
@@ -31,8 +31,8 @@ pub const FILENAME_CHARS_MAX: usize = 255;
 #[serde(deny_unknown_fields)]
 pub struct AttachmentRequest {
     /// The file: base64 text, an array of bytes, or a serialized Node.js `Buffer`.
-    #[salvo(schema(required = true, value_type = Content))]
-    content: Option<Content>,
+    #[salvo(schema(required = true, value_type = AttachmentContent))]
+    content: Option<AttachmentContent>,
     /// The name the recipient sees. Without one, a name is made from the content type.
     #[serde(default, deserialize_with = "filename_or_false")]
     filename: Option<String>,
@@ -41,11 +41,11 @@ pub struct AttachmentRequest {
     content_type: Option<String>,
     // Read only to be refused with a sentence of their own, so the public description leaves them out.
     #[salvo(schema(skip))]
-    path: Option<Anything>,
+    path: Option<IgnoredJson>,
     #[salvo(schema(skip))]
-    content_id: Option<Anything>,
+    content_id: Option<IgnoredJson>,
     #[salvo(schema(skip))]
-    inline_content_id: Option<Anything>,
+    inline_content_id: Option<IgnoredJson>,
 }
 
 /// One file of an email. The name is a bare file name and the content type is well formed; neither holds a control character.
@@ -107,7 +107,7 @@ pub fn parse(requests: Vec<AttachmentRequest>, bytes_max: u64) -> Result<Vec<Att
         if content_id.is_some() || inline_content_id.is_some() {
             return Err(refuse(EntryFault::ContentId));
         }
-        let Content(content) = content.ok_or_else(|| refuse(EntryFault::NoContent))?;
+        let AttachmentContent(content) = content.ok_or_else(|| refuse(EntryFault::NoContent))?;
         bytes = bytes.saturating_add(content.len() as u64);
         if bytes > bytes_max {
             return Err(AttachmentError::TooLarge { bytes_max });

@@ -169,7 +169,7 @@ fn malformed_types_are_refused() {
 #[test]
 fn size_and_count_are_bounded() {
     let entry = |bytes: usize| AttachmentRequest {
-        content: Some(Content(vec![0; bytes])),
+        content: Some(AttachmentContent(vec![0; bytes])),
         filename: None,
         content_type: None,
         path: None,
@@ -200,12 +200,12 @@ fn debug_output_leaves_the_content_out() {
         format!("{attachment:?}"),
         r#"Attachment { filename: "a.txt", content_type: "text/plain", content_bytes: 6 }"#
     );
-    assert_eq!(format!("{:?}", Content(vec![1, 2])), "Content(2 bytes)");
+    assert_eq!(format!("{:?}", AttachmentContent(vec![1, 2])), "Content(2 bytes)");
 }
 
 #[test]
 fn the_schema_names_the_three_forms_of_content() {
-    let schema = serde_json::to_value(Content::to_schema(&mut Components::new())).unwrap();
+    let schema = serde_json::to_value(AttachmentContent::to_schema(&mut Components::new())).unwrap();
     let forms: Vec<_> = schema["oneOf"].as_array().unwrap().iter().map(|form| form["type"].as_str().unwrap()).collect();
     assert_eq!(forms, ["string", "array", "object"]);
 }
@@ -239,7 +239,7 @@ proptest! {
             serde_json::json!(bytes),
             serde_json::json!({"type": "Buffer", "data": bytes}),
         ] {
-            let read: Content = serde_json::from_str(&content.to_string()).unwrap();
+            let read: AttachmentContent = serde_json::from_str(&content.to_string()).unwrap();
             prop_assert_eq!(&read.0, &bytes);
         }
     }
@@ -247,7 +247,7 @@ proptest! {
     #[test]
     fn accepted_names_and_types_are_safe_in_a_header(filename in any::<String>(), content_type in "\\PC{0,20}|[a-z]{1,4}/[a-z]{1,4}(; ?[a-z]{1,3}=(\"[ -~]{0,5}\"|[ -~]{0,4})){0,3}") {
         let request = AttachmentRequest {
-            content: Some(Content::default()),
+            content: Some(AttachmentContent::default()),
             filename: Some(filename),
             content_type: Some(content_type),
             path: None,

@@ -84,9 +84,9 @@ impl CustomHeaders {
 }
 
 impl TryFrom<Vec<(String, String)>> for CustomHeaders {
-    type Error = HeaderError;
+    type Error = CustomHeaderError;
 
-    fn try_from(raw: Vec<(String, String)>) -> Result<Self, HeaderError> {
+    fn try_from(raw: Vec<(String, String)>) -> Result<Self, CustomHeaderError> {
         parse(raw)
     }
 }
@@ -102,9 +102,9 @@ impl From<CustomHeaders> for Vec<(String, String)> {
 /// # Errors
 ///
 /// Returns the first rule that a header, or all of them together, break.
-pub fn parse(raw: Vec<(String, String)>) -> Result<CustomHeaders, HeaderError> {
+pub fn parse(raw: Vec<(String, String)>) -> Result<CustomHeaders, CustomHeaderError> {
     if raw.len() > HEADERS_MAX {
-        return Err(HeaderError::TooMany);
+        return Err(CustomHeaderError::TooMany);
     }
     let mut headers: Vec<(String, String)> = Vec::with_capacity(raw.len());
     let mut bytes = 0;
@@ -112,32 +112,32 @@ pub fn parse(raw: Vec<(String, String)>) -> Result<CustomHeaders, HeaderError> {
         let form = check_name(&name)?;
         let value = check_value(&name, &value, form)?;
         if headers.iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(&name)) {
-            return Err(HeaderError::Duplicate(excerpt(&name)));
+            return Err(CustomHeaderError::Duplicate(excerpt(&name)));
         }
         bytes += name.len() + value.len();
         if bytes > HEADERS_BYTES_MAX {
-            return Err(HeaderError::TooLarge);
+            return Err(CustomHeaderError::TooLarge);
         }
         headers.push((name, value));
     }
 
     let headers = CustomHeaders(headers);
     if headers.value(LIST_UNSUBSCRIBE).is_some() != headers.value(LIST_UNSUBSCRIBE_POST).is_some() {
-        return Err(HeaderError::Unpaired);
+        return Err(CustomHeaderError::Unpaired);
     }
     Ok(headers)
 }
 
-fn check_name(name: &str) -> Result<Form, HeaderError> {
+fn check_name(name: &str) -> Result<Form, CustomHeaderError> {
     // RFC 5322 §3.6.8: printable US-ASCII but the colon.
     if name.is_empty() || !name.bytes().all(|b| b.is_ascii_graphic() && b != b':') {
-        return Err(HeaderError::NameCharacters(excerpt(name)));
+        return Err(CustomHeaderError::NameCharacters(excerpt(name)));
     }
     if name.len() > NAME_BYTES_MAX {
-        return Err(HeaderError::NameTooLong(excerpt(name)));
+        return Err(CustomHeaderError::NameTooLong(excerpt(name)));
     }
     if RESERVED_PREFIXES.iter().any(|prefix| starts_with_ignoring_case(name, prefix)) {
-        return Err(HeaderError::Reserved(excerpt(name)));
+        return Err(CustomHeaderError::Reserved(excerpt(name)));
     }
     if name.len() > 2 && starts_with_ignoring_case(name, "X-") {
         return Ok(Form::Text);
@@ -146,34 +146,34 @@ fn check_name(name: &str) -> Result<Form, HeaderError> {
         .iter()
         .find(|(allowed, _)| allowed.eq_ignore_ascii_case(name))
         .map(|&(_, form)| form)
-        .ok_or_else(|| HeaderError::NotAllowed(excerpt(name)))
+        .ok_or_else(|| CustomHeaderError::NotAllowed(excerpt(name)))
 }
 
-fn check_value(name: &str, value: &str, form: Form) -> Result<String, HeaderError> {
+fn check_value(name: &str, value: &str, form: Form) -> Result<String, CustomHeaderError> {
     if value.chars().any(|c| (c.is_control() && c != '\t') || matches!(c, '\u{2028}' | '\u{2029}')) {
-        return Err(HeaderError::ControlCharacter(excerpt(name)));
+        return Err(CustomHeaderError::ControlCharacter(excerpt(name)));
     }
     let value = value.trim_matches([' ', '\t']);
     // RFC 5322 §3.2.2: a line of nothing but spaces is an obsolete form that readers disagree about.
     if value.is_empty() {
-        return Err(HeaderError::EmptyValue(excerpt(name)));
+        return Err(CustomHeaderError::EmptyValue(excerpt(name)));
     }
     if value.len() > VALUE_BYTES_MAX || value.split([' ', '\t']).any(|word| word.len() > WORD_BYTES_MAX) {
-        return Err(HeaderError::ValueTooLong(excerpt(name)));
+        return Err(CustomHeaderError::ValueTooLong(excerpt(name)));
     }
     if form != Form::Text && !value.is_ascii() {
-        return Err(HeaderError::NotAscii(excerpt(name)));
+        return Err(CustomHeaderError::NotAscii(excerpt(name)));
     }
     match form {
         Form::UnsubscribeTargets => check_unsubscribe_targets(value)?,
-        Form::OneClick if value != ONE_CLICK => return Err(HeaderError::NotOneClick),
+        Form::OneClick if value != ONE_CLICK => return Err(CustomHeaderError::NotOneClick),
         Form::Text | Form::Ascii | Form::OneClick => {}
     }
     Ok(value.to_owned())
 }
 
 /// RFC 2369 §2: targets in angle brackets, separated by commas. RFC 8058 §3.1 asks for an https one among them.
-fn check_unsubscribe_targets(value: &str) -> Result<(), HeaderError> {
+fn check_unsubscribe_targets(value: &str) -> Result<(), CustomHeaderError> {
     let mut https = false;
     let mut rest = value;
     loop {
@@ -181,26 +181,26 @@ fn check_unsubscribe_targets(value: &str) -> Result<(), HeaderError> {
             .trim_start_matches([' ', '\t'])
             .strip_prefix('<')
             .and_then(|text| text.split_once('>'))
-            .ok_or(HeaderError::UnsubscribeTarget)?;
+            .ok_or(CustomHeaderError::UnsubscribeTarget)?;
         if !target.bytes().all(|b| b.is_ascii_graphic() && b != b'<') {
-            return Err(HeaderError::UnsubscribeTarget);
+            return Err(CustomHeaderError::UnsubscribeTarget);
         }
         if starts_with_ignoring_case(target, "https://") {
             // The host may not be empty: `https:///path` would reach nobody.
             if target["https://".len()..].starts_with(['/', '?', '#', ':']) || target.len() == "https://".len() {
-                return Err(HeaderError::UnsubscribeTarget);
+                return Err(CustomHeaderError::UnsubscribeTarget);
             }
             https = true;
         } else if !starts_with_ignoring_case(target, "mailto:") || !target.contains('@') {
-            return Err(HeaderError::UnsubscribeTarget);
+            return Err(CustomHeaderError::UnsubscribeTarget);
         }
         rest = after.trim_start_matches([' ', '\t']);
         if rest.is_empty() {
             break;
         }
-        rest = rest.strip_prefix(',').ok_or(HeaderError::UnsubscribeTarget)?;
+        rest = rest.strip_prefix(',').ok_or(CustomHeaderError::UnsubscribeTarget)?;
     }
-    if https { Ok(()) } else { Err(HeaderError::UnsubscribeWithoutHttps) }
+    if https { Ok(()) } else { Err(CustomHeaderError::UnsubscribeWithoutHttps) }
 }
 
 fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
@@ -209,7 +209,7 @@ fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
 
 /// Why custom headers are refused. The text inside is the header's name, shortened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HeaderError {
+pub enum CustomHeaderError {
     TooMany,
     TooLarge,
     NameCharacters(String),
@@ -227,7 +227,7 @@ pub enum HeaderError {
     Unpaired,
 }
 
-impl fmt::Display for HeaderError {
+impl fmt::Display for CustomHeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooMany => write!(f, "there are more than {HEADERS_MAX} headers"),
@@ -283,4 +283,4 @@ impl fmt::Display for HeaderError {
     }
 }
 
-impl std::error::Error for HeaderError {}
+impl std::error::Error for CustomHeaderError {}

@@ -5,7 +5,7 @@ use std::fmt;
 use salvo::oapi::{BasicType, Components, Object, RefOr, Schema, ToSchema};
 use serde::{Deserialize, Deserializer, de};
 
-use super::{HEADERS_MAX, HeaderError};
+use super::{CustomHeaderError, HEADERS_MAX};
 use crate::emails::excerpt::excerpt;
 
 /// The `headers` of a request: a JSON object of strings in the order it was written.
@@ -49,10 +49,10 @@ impl<'de> de::Visitor<'de> for RawHeadersVisitor {
         let mut headers: Vec<(String, String)> = Vec::new();
         while let Some(name) = entries.next_key::<String>()? {
             if headers.len() == HEADERS_MAX {
-                return Err(de::Error::custom(HeaderError::TooMany));
+                return Err(de::Error::custom(CustomHeaderError::TooMany));
             }
             if headers.iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(&name)) {
-                return Err(de::Error::custom(HeaderError::Duplicate(excerpt(&name))));
+                return Err(de::Error::custom(CustomHeaderError::Duplicate(excerpt(&name))));
             }
             headers.push((name, entries.next_value()?));
         }

@@ -3,11 +3,11 @@ use salvo::oapi::{Components, ToSchema};
 
 use super::*;
 
-fn one(name: &str, value: &str) -> Result<CustomHeaders, HeaderError> {
+fn one(name: &str, value: &str) -> Result<CustomHeaders, CustomHeaderError> {
     parse(vec![(name.to_owned(), value.to_owned())])
 }
 
-fn pair(targets: &str, post: &str) -> Result<CustomHeaders, HeaderError> {
+fn pair(targets: &str, post: &str) -> Result<CustomHeaders, CustomHeaderError> {
     parse(vec![
         ("List-Unsubscribe".to_owned(), targets.to_owned()),
         ("List-Unsubscribe-Post".to_owned(), post.to_owned()),
@@ -58,16 +58,16 @@ fn other_names_are_refused() {
         "X-",
         "X",
     ] {
-        assert_eq!(one(name, "1"), Err(HeaderError::NotAllowed(name.to_owned())), "{name}");
+        assert_eq!(one(name, "1"), Err(CustomHeaderError::NotAllowed(name.to_owned())), "{name}");
     }
     for name in ["X-Ringmail-Id", "x-ringmail-", "X-SES-Configuration-Set", "x-ses-source"] {
-        assert_eq!(one(name, "1"), Err(HeaderError::Reserved(name.to_owned())), "{name}");
+        assert_eq!(one(name, "1"), Err(CustomHeaderError::Reserved(name.to_owned())), "{name}");
     }
     for name in ["", "X-a:", "X-a b", "X-é", "X-a\r\nBcc"] {
-        assert!(matches!(one(name, "1"), Err(HeaderError::NameCharacters(_))), "{name:?}");
+        assert!(matches!(one(name, "1"), Err(CustomHeaderError::NameCharacters(_))), "{name:?}");
     }
     assert!(one(&format!("X-{}", "a".repeat(74)), "1").is_ok());
-    assert!(matches!(one(&format!("X-{}", "a".repeat(75)), "1"), Err(HeaderError::NameTooLong(_))));
+    assert!(matches!(one(&format!("X-{}", "a".repeat(75)), "1"), Err(CustomHeaderError::NameTooLong(_))));
 }
 
 #[test]
@@ -77,17 +77,17 @@ fn values_are_one_line_of_bounded_words() {
     }
     assert_eq!(one("X-A", " \tpadded\t ").unwrap().value("x-a"), Some("padded"));
     for value in ["a\r\nBcc: x@y.co", "a\nb", "a\rb", "a\0b", "a\u{7F}", "a\u{85}b", "a\u{2028}b", "\u{1B}[2J"] {
-        assert!(matches!(one("X-A", value), Err(HeaderError::ControlCharacter(_))), "{value:?}");
+        assert!(matches!(one("X-A", value), Err(CustomHeaderError::ControlCharacter(_))), "{value:?}");
     }
     for value in ["", "  ", "\t"] {
-        assert!(matches!(one("X-A", value), Err(HeaderError::EmptyValue(_))), "{value:?}");
+        assert!(matches!(one("X-A", value), Err(CustomHeaderError::EmptyValue(_))), "{value:?}");
     }
     assert!(one("X-A", &"a".repeat(WORD_BYTES_MAX)).is_ok());
-    assert!(matches!(one("X-A", &"a".repeat(WORD_BYTES_MAX + 1)), Err(HeaderError::ValueTooLong(_))));
+    assert!(matches!(one("X-A", &"a".repeat(WORD_BYTES_MAX + 1)), Err(CustomHeaderError::ValueTooLong(_))));
     assert!(one("X-A", &"ab ".repeat(VALUE_BYTES_MAX / 3)).is_ok());
-    assert!(matches!(one("X-A", &"ab ".repeat(VALUE_BYTES_MAX / 3 + 2)), Err(HeaderError::ValueTooLong(_))));
+    assert!(matches!(one("X-A", &"ab ".repeat(VALUE_BYTES_MAX / 3 + 2)), Err(CustomHeaderError::ValueTooLong(_))));
     assert!(one("Comments", "schön").is_ok());
-    assert!(matches!(one("References", "<é@b.co>"), Err(HeaderError::NotAscii(_))));
+    assert!(matches!(one("References", "<é@b.co>"), Err(CustomHeaderError::NotAscii(_))));
 }
 
 #[test]
@@ -95,12 +95,12 @@ fn the_list_of_headers_is_bounded() {
     let headers =
         |count: usize, value: &str| parse((0..count).map(|n| (format!("X-{n}"), value.to_owned())).collect::<Vec<_>>());
     assert!(headers(50, "1").is_ok());
-    assert_eq!(headers(51, "1"), Err(HeaderError::TooMany));
+    assert_eq!(headers(51, "1"), Err(CustomHeaderError::TooMany));
     assert!(headers(35, &"a".repeat(900)).is_ok());
-    assert_eq!(headers(40, &"a".repeat(900)), Err(HeaderError::TooLarge));
+    assert_eq!(headers(40, &"a".repeat(900)), Err(CustomHeaderError::TooLarge));
 
     let twice = parse(vec![("X-A".to_owned(), "1".to_owned()), ("x-a".to_owned(), "2".to_owned())]);
-    assert_eq!(twice, Err(HeaderError::Duplicate("x-a".to_owned())));
+    assert_eq!(twice, Err(CustomHeaderError::Duplicate("x-a".to_owned())));
 }
 
 #[test]
@@ -130,14 +130,14 @@ fn the_unsubscribe_pair_comes_whole() {
         "(comment) <https://example.com/u>",
         ",<https://example.com/u>",
     ] {
-        assert_eq!(pair(targets, ONE_CLICK), Err(HeaderError::UnsubscribeTarget), "{targets}");
+        assert_eq!(pair(targets, ONE_CLICK), Err(CustomHeaderError::UnsubscribeTarget), "{targets}");
     }
-    assert_eq!(pair("<mailto:a@b.co>", ONE_CLICK), Err(HeaderError::UnsubscribeWithoutHttps));
+    assert_eq!(pair("<mailto:a@b.co>", ONE_CLICK), Err(CustomHeaderError::UnsubscribeWithoutHttps));
     for post in ["One-Click", "list-unsubscribe=one-click", "List-Unsubscribe=One-Click; x"] {
-        assert_eq!(pair("<https://example.com/u>", post), Err(HeaderError::NotOneClick), "{post}");
+        assert_eq!(pair("<https://example.com/u>", post), Err(CustomHeaderError::NotOneClick), "{post}");
     }
-    assert_eq!(one("List-Unsubscribe", "<https://example.com/u>"), Err(HeaderError::Unpaired));
-    assert_eq!(one("list-unsubscribe-post", ONE_CLICK), Err(HeaderError::Unpaired));
+    assert_eq!(one("List-Unsubscribe", "<https://example.com/u>"), Err(CustomHeaderError::Unpaired));
+    assert_eq!(one("list-unsubscribe-post", ONE_CLICK), Err(CustomHeaderError::Unpaired));
 }
 
 #[test]

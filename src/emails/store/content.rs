@@ -3,10 +3,10 @@
 
 use std::cell::RefCell;
 
-use crate::emails::model::Content;
-use crate::id::EmailId;
-use crate::store::tables::{ATTACHMENTS, EMAIL_BODIES};
+use crate::base::id::EmailId;
+use crate::emails::model::EmailContent;
 use crate::store::{Chunks, Keyring, Reads, StoreError, WriteTx, read_chunks};
+use crate::tables::{ATTACHMENTS, EMAIL_BODIES};
 
 /// The compression level: most of the gain at a fraction of the cost of higher ones.
 const ZSTD_LEVEL: i32 = 1;
@@ -45,7 +45,7 @@ impl StoredBlob {
 }
 
 /// Compresses and seals the content of an email.
-pub(in crate::emails) fn seal_content(keyring: &Keyring, id: EmailId, content: &Content) -> StoredBlob {
+pub(in crate::emails) fn seal_content(keyring: &Keyring, id: EmailId, content: &EmailContent) -> StoredBlob {
     let plain = rmp_serde::to_vec_named(content).expect("content writes into memory");
     let packed = COMPRESSOR.with_borrow_mut(|slot| {
         let compressor = match slot {
@@ -54,21 +54,25 @@ pub(in crate::emails) fn seal_content(keyring: &Keyring, id: EmailId, content: &
         };
         compressor.compress(&plain).expect("memory is there for the compressed content")
     });
-    StoredBlob(Chunks::of(keyring.seal(&content_place(id), &packed)))
+    StoredBlob(Chunks::of(keyring.seal(&content_associated_data(id), &packed)))
 }
 
 /// Seals an attachment. Files are mostly compressed already.
 pub(in crate::emails) fn seal_attachment(keyring: &Keyring, id: EmailId, number: u16, content: &[u8]) -> StoredBlob {
-    StoredBlob(Chunks::of(keyring.seal(&attachment_place(id, number), content)))
+    StoredBlob(Chunks::of(keyring.seal(&attachment_associated_data(id, number), content)))
 }
 
 /// Returns the content of an email; `None` once retention has removed it.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn read_content(tx: &impl Reads, keyring: &Keyring, id: EmailId) -> Result<Option<Content>, StoreError> {
+pub(crate) fn read_content(
+    tx: &impl Reads,
+    keyring: &Keyring,
+    id: EmailId,
+) -> Result<Option<EmailContent>, StoreError> {
     let Some(sealed) = read_chunks(tx, &EMAIL_BODIES, |chunk| (id, chunk))? else { return Ok(None) };
-    let packed = keyring.open_sealed(&content_place(id), &sealed)?;
+    let packed = keyring.open_sealed(&content_associated_data(id), &sealed)?;
     let corrupt = |what: &str| StoreError::Corrupt(format!("content of email {id}: {what}"));
     let size = zstd::zstd_safe::get_frame_content_size(&packed)
         .ok()
@@ -92,7 +96,7 @@ pub(crate) fn read_attachment(
 ) -> Result<Option<Vec<u8>>, StoreError> {
     let sealed = read_chunks(tx, &ATTACHMENTS, |chunk| (id, number, chunk))?;
     let Some(sealed) = sealed else { return Ok(None) };
-    keyring.open_sealed(&attachment_place(id, number), &sealed).map(Some)
+    keyring.open_sealed(&attachment_associated_data(id, number), &sealed).map(Some)
 }
 
 /// Returns whether the content is still there.
@@ -127,13 +131,13 @@ pub(in crate::emails) fn delete_content_rows(
     Ok(attached + tx.delete_range(&EMAIL_BODIES, &(id, 0), &(id, u32::MAX), left)?)
 }
 
-fn content_place(id: EmailId) -> [u8; 17] {
+fn content_associated_data(id: EmailId) -> [u8; 17] {
     let mut place = [b'c'; 17];
     place[1..].copy_from_slice(id.as_bytes());
     place
 }
 
-fn attachment_place(id: EmailId, number: u16) -> [u8; 19] {
+fn attachment_associated_data(id: EmailId, number: u16) -> [u8; 19] {
     let mut place = [b'a'; 19];
     place[1..17].copy_from_slice(id.as_bytes());
     place[17..].copy_from_slice(&number.to_be_bytes());

@@ -5,4 +5,4 @@ mod rows;
 
 pub(super) use content::{StoredBlob, delete_content, delete_content_rows, has_content, seal_attachment, seal_content};
 pub(crate) use content::{read_attachment, read_content};
-pub use rows::{DeliveryState, EmailRow, IdempotencyRow, RecipientRow};
+pub use rows::{EmailRow, IdempotencyRow, RecipientRow, RecipientState};

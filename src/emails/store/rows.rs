@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{ApiKeyId, DomainId, EmailId, TeamId, TopicId};
 use crate::emails::model::{AttachmentInfo, LastEvent, RecipientKind};
-use crate::id::{ApiKeyId, DomainId, EmailId, TeamId, TopicId};
 use crate::store::Row;
 
 /// An email without its content.
@@ -59,7 +59,7 @@ pub struct RecipientRow {
     /// Which recipients share its transaction.
     pub group: u16,
     /// How far its delivery has come.
-    pub state: DeliveryState,
+    pub state: RecipientState,
     /// The rung it reached.
     pub last_event: LastEvent,
 }
@@ -67,7 +67,7 @@ pub struct RecipientRow {
 /// How far the delivery to one recipient has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DeliveryState {
+pub enum RecipientState {
     /// In the queue.
     Waiting {
         /// When it is due.
@@ -132,7 +132,7 @@ impl EmailRow {
 #[cfg(test)]
 impl RecipientRow {
     /// Returns a recipient in `To`.
-    pub(crate) fn example(mailbox: &str, state: DeliveryState, last_event: LastEvent) -> Self {
+    pub(crate) fn example(mailbox: &str, state: RecipientState, last_event: LastEvent) -> Self {
         Self { kind: RecipientKind::To, mailbox: mailbox.to_owned(), group: 0, state, last_event }
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::events::{AudienceKind, Detail};
 use crate::store::Encoded;
-use crate::store::tables::{
+use crate::tables::{
     ATTEMPTS, AUDIENCE_EVENTS, CAPTURED, EVENT_MESSAGES, EVENTS, SUPPRESSION_ADDRESSES, SUPPRESSIONS, SuppressionIdRow,
     WEBHOOK_DELIVERIES,
 };
@@ -21,12 +21,12 @@ async fn an_erasure_that_does_not_read_leaves_the_others_going() {
     let foreign = request(&context, &["bob@example.com"]).await;
     let row = ErasureRow { sealed: vec![1; 80], ..erasure(&context, foreign).unwrap() };
     write(&context, move |tx| tx.put(&ERASURES, &foreign, &row)).await;
-    let id = put_email(&context, email(&["ada@example.com"], DeliveryState::Settled)).await;
+    let id = put_email(&context, email(&["ada@example.com"], RecipientState::Settled)).await;
     request(&context, &["ada@example.com"]).await;
 
-    let erasures = Erasures::new(context.clone(), Unwritten::default());
+    let erasures = Erasures::new(context.clone(), PendingEntries::default());
     for _ in 0..10 {
-        erasures.advance().await.unwrap();
+        erasures.run_round().await.unwrap();
     }
 
     assert_eq!(mailboxes(&context, id), ["[erased]"]);
@@ -39,15 +39,15 @@ async fn an_erasure_that_failed_is_tried_again_ever_more_rarely() {
     let key = request(&context, &["ada@example.com"]).await;
     let row = erasure(&context, key).unwrap();
     spoil(&context, ERASURES, key).await;
-    let erasures = Erasures::new(context.clone(), Unwritten::default());
+    let erasures = Erasures::new(context.clone(), PendingEntries::default());
     for _ in 0..100 {
-        erasures.advance().await.unwrap();
+        erasures.run_round().await.unwrap();
     }
     write(&context, move |tx| tx.put(&ERASURES, &key, &row)).await;
 
     let mut rounds = 0;
     while erasure(&context, key).is_some() {
-        erasures.advance().await.unwrap();
+        erasures.run_round().await.unwrap();
         rounds += 1;
         assert!(rounds <= 128);
     }
@@ -58,7 +58,7 @@ async fn an_erasure_that_failed_is_tried_again_ever_more_rarely() {
 #[tokio::test]
 async fn a_row_that_does_not_read_is_passed_over_and_those_beside_it_are_not() {
     let (_directory, context) = Context::temporary();
-    let to_ada = || email(&["ada@example.com"], DeliveryState::Settled);
+    let to_ada = || email(&["ada@example.com"], RecipientState::Settled);
     let spoiled = put_email(&context, to_ada()).await;
     scrubbing::record(&context, spoiled, &["ada@example.com"], Detail::None).await;
     spoil(&context, EMAILS, (TEAM, spoiled)).await;
@@ -79,7 +79,7 @@ async fn a_row_that_does_not_read_is_passed_over_and_those_beside_it_are_not() {
     spoil(&context, SUPPRESSIONS, (TEAM, entry)).await;
 
     let key = request(&context, &["ada@example.com"]).await;
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert!(erasure(&context, key).is_none());
     assert_eq!(mailboxes(&context, whole), ["[erased]"]);

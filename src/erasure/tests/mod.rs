@@ -9,16 +9,16 @@ mod tables;
 mod told;
 mod waiting;
 
-use super::places::Progress;
+use super::stages::StepResult;
 use super::store::{self, ErasureKey, ErasureRow};
 use super::worker::Erasures;
-use crate::address::EmailAddress;
+use crate::base::address::EmailAddress;
+use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
-use crate::emails::{DeliveryState, EmailRow, LastEvent, RecipientRow};
-use crate::id::{EmailId, Id, TeamId};
-use crate::logs::Unwritten;
-use crate::store::tables::{EMAILS, ERASURES};
+use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
+use crate::logs::PendingEntries;
 use crate::store::{Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
+use crate::tables::{EMAILS, ERASURES};
 
 const TEAM: TeamId = Id::from_bytes([1; 16]);
 
@@ -58,12 +58,12 @@ fn pending(context: &Context) -> Vec<ErasureKey> {
 /// Asks for an erasure and brings it as far as it goes.
 async fn erase(context: &Context, addresses: &[&str]) {
     request(context, addresses).await;
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 }
 
 /// Makes one step of an erasure.
-async fn step(context: &Context, key: ErasureKey) -> Progress {
-    let erasures = Erasures::new(context.clone(), Unwritten::default());
+async fn step(context: &Context, key: ErasureKey) -> StepResult {
+    let erasures = Erasures::new(context.clone(), PendingEntries::default());
     let mut walk = erasures.begin(key).await.unwrap().expect("the erasure is not done");
     erasures.step(&mut walk).await.unwrap()
 }
@@ -86,7 +86,7 @@ fn count<K: Key, V: Value>(context: &Context, table: &Table<K, V>, from: &K, to:
 }
 
 /// An email to these recipients, which has come as far as `state`.
-fn email(recipients: &[&str], state: DeliveryState) -> EmailRow {
+fn email(recipients: &[&str], state: RecipientState) -> EmailRow {
     let recipient = |mailbox: &&str| RecipientRow::example(mailbox, state, LastEvent::Delivered);
     EmailRow {
         from: "Shop <shop@example.org>".into(),

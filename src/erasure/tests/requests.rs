@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 use super::*;
-use crate::id::LogId;
-use crate::logs::{Answered, LoggedBody, Recording, RequestLog};
-use crate::store::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
+use crate::base::id::LogId;
+use crate::logs::{LoggedBody, LoggedRequest, Recording, RequestLog};
+use crate::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
 
-const SETTLED: DeliveryState = DeliveryState::Settled;
+const SETTLED: RecipientState = RecipientState::Settled;
 
 fn log(context: &Context) -> Arc<RequestLog> {
     RequestLog::new(context.clone(), Recording::On, TaskTracker::new())
@@ -23,7 +23,7 @@ fn ask(context: &Context, log: &RequestLog, team: TeamId, path: &str, bodies: [&
         let body = body.as_bytes().to_vec();
         (!body.is_empty()).then(|| LoggedBody::Held(Arc::new(body)))
     });
-    let answered = Answered {
+    let answered = LoggedRequest {
         id,
         team,
         key: Id::MIN,
@@ -36,7 +36,7 @@ fn ask(context: &Context, log: &RequestLog, team: TeamId, path: &str, bodies: [&
         response_body,
         response_secrets: &[],
     };
-    log.hand_over(log.begin().unwrap(), answered);
+    log.enqueue(log.begin().unwrap(), answered);
     id
 }
 
@@ -83,7 +83,7 @@ async fn a_request_that_is_under_way_is_waited_for() {
     let under_way = log.begin().unwrap();
     let key = request(&context, &["ada@example.com"]).await;
 
-    erasures.advance().await.unwrap();
+    erasures.run_round().await.unwrap();
     assert!(erasure(&context, key).is_some());
     let asked = ask(&context, &log, TEAM, "/contacts/ada@example.com", ["", ""]);
     drop(under_way);
@@ -92,7 +92,7 @@ async fn a_request_that_is_under_way_is_waited_for() {
     let later = log.begin();
     let mut rounds = 0;
     while erasure(&context, key).is_some() {
-        erasures.advance().await.unwrap();
+        erasures.run_round().await.unwrap();
         rounds += 1;
         assert!(rounds < 10);
     }
@@ -105,9 +105,9 @@ async fn a_request_that_is_under_way_is_waited_for() {
 async fn what_was_read_of_an_email_on_its_way_goes_when_the_email_has_settled() {
     let (_directory, context) = Context::temporary();
     let log = log(&context);
-    let email_id = put_email(&context, email(&["ada@example.com"], DeliveryState::InFlight)).await;
+    let email_id = put_email(&context, email(&["ada@example.com"], RecipientState::InFlight)).await;
     let key = request(&context, &["ada@example.com"]).await;
-    let advance = || async { Erasures::new(context.clone(), log.unwritten()).advance().await.unwrap() };
+    let advance = || async { Erasures::new(context.clone(), log.unwritten()).run_round().await.unwrap() };
     advance().await;
     assert!(erasure(&context, key).is_some());
     let read = ask(&context, &log, TEAM, "/emails/x", ["", r#"{"to":["ada@example.com"]}"#]);

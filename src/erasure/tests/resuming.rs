@@ -1,14 +1,14 @@
 //! An erasure that is cut off goes on where it was.
 
 use super::*;
-use crate::clock::Clock;
+use crate::base::clock::Clock;
 use crate::erasure::store::{LogSpan, Stage};
-use crate::store::{Keyring, Kind, OpenOptions, Store};
+use crate::store::{Keyring, OpenOptions, Store, StoreKind};
 
 /// Opens the store of a directory again, as the next start does.
 async fn reopen(directory: &tempfile::TempDir, context: Context) -> Context {
     context.store.close().await;
-    let options = OpenOptions { directory: directory.path().into(), kind: Kind::Dev, cache_bytes: 1 << 20 };
+    let options = OpenOptions { directory: directory.path().into(), kind: StoreKind::Dev, cache_bytes: 1 << 20 };
     let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
     let clock = Clock::manual(context.now_ms() + 1_000);
     Context::new(Store::open(&options).unwrap(), clock, keyring)
@@ -22,7 +22,7 @@ async fn a_start_after_every_step_loses_nothing_and_repeats_nothing() {
         let other = format!("r{number}@example.com");
         let row = email(
             &[if number % 2 == 0 { "ada@example.com" } else { "bob@example.com" }, &other],
-            DeliveryState::Settled,
+            RecipientState::Settled,
         );
         ids.push(put_email(&context, row).await);
     }
@@ -71,11 +71,11 @@ async fn the_addresses_lie_sealed_in_the_row() {
 async fn a_request_of_many_addresses_is_cut_into_rows_of_a_thousand() {
     let (_directory, context) = Context::temporary();
     let names: Vec<String> = (0..2_001).map(|number| format!("r{number}@example.com")).collect();
-    let id = put_email(&context, email(&["r0@example.com", "r2000@example.com"], DeliveryState::Settled)).await;
+    let id = put_email(&context, email(&["r0@example.com", "r2000@example.com"], RecipientState::Settled)).await;
 
     request(&context, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
     assert_eq!(count(&context, &ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX)), 3);
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(mailboxes(&context, id), ["[erased]"; 2]);
     write(&context, {

@@ -1,22 +1,22 @@
 //! What becomes of an address in each place.
 
 use super::*;
-use crate::delivery::{AttemptRow, CapturedRow};
+use crate::base::id::CapturedId;
+use crate::delivery::{CapturedRow, SmtpAttemptRow};
 use crate::emails::AttachmentInfo;
 use crate::events::{
-    self, AudienceEvent, AudienceKind, AudienceSubject, Bounce, BounceType, ContactSnapshot, Detail, Event, Kind,
-    Source, TopicSnapshot,
+    self, AudienceEvent, AudienceKind, AudienceSubject, Bounce, BounceType, ChangeSource, ContactSnapshot, Detail,
+    EmailEventKind, Event, TopicSnapshot,
 };
-use crate::id::CapturedId;
 use crate::store::Blob;
-use crate::store::tables::{ATTACHMENTS, ATTEMPTS, AUDIENCE_EVENTS, CAPTURED, CAPTURED_MESSAGES, EMAIL_BODIES};
-use crate::suppressions::{self, Cause, Origin, SendKind};
+use crate::suppressions::{self, Origin, SendKind, SuppressionCause};
+use crate::tables::{ATTACHMENTS, ATTEMPTS, AUDIENCE_EVENTS, CAPTURED, CAPTURED_MESSAGES, EMAIL_BODIES};
 use crate::teams;
 
-const SETTLED: DeliveryState = DeliveryState::Settled;
+const SETTLED: RecipientState = RecipientState::Settled;
 
-fn attempt(summary: &str, transcript: &str) -> AttemptRow {
-    AttemptRow {
+fn attempt(summary: &str, transcript: &str) -> SmtpAttemptRow {
+    SmtpAttemptRow {
         at_ms: 0,
         group: 0,
         number: 1,
@@ -31,7 +31,7 @@ fn attempt(summary: &str, transcript: &str) -> AttemptRow {
 
 pub(super) async fn record(context: &Context, email: EmailId, recipients: &[&str], detail: Detail) {
     let event = Event {
-        kind: Kind::Bounced,
+        kind: EmailEventKind::Bounced,
         at_ms: 0,
         recipients: recipients.iter().map(|text| (*text).to_owned()).collect(),
         detail,
@@ -42,7 +42,7 @@ pub(super) async fn record(context: &Context, email: EmailId, recipients: &[&str
 }
 
 pub(super) fn timeline(context: &Context, email: EmailId) -> Vec<Event> {
-    context.store.read_now::<_, StoreError>(|tx| events::of_email(tx, email)).unwrap()
+    context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, email)).unwrap()
 }
 
 async fn put_content(context: &Context, email: EmailId, attachment_chunks: u32) {
@@ -88,7 +88,7 @@ pub(super) async fn tell(context: &Context, kind: AudienceKind, email: &str) {
         segments: Vec::new(),
     };
     let topic = Some(TopicSnapshot { id: Id::MIN, name: "News".into() });
-    let subject = AudienceSubject::Contact { contact, source: Source::Api, topic };
+    let subject = AudienceSubject::Contact { contact, source: ChangeSource::Api, topic };
     let (recording, event) = (context.clone(), AudienceEvent { kind, at_ms: 0, subject });
     write(context, move |tx| events::record_audience(tx, &recording, TEAM, &event)).await;
 }
@@ -222,7 +222,7 @@ async fn messages_in_the_mailbox_go_whole_but_for_those_of_others() {
     kept.push(capture(&context, Some(later), &["ada@example.com"]).await);
     kept.push(capture(&context, None, &["ada@example.com"]).await);
 
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(gone.map(|id| is_captured(&context, id)), [[false; 2]; 4]);
     for id in kept {
@@ -242,7 +242,7 @@ async fn events_about_a_contact_lose_the_names_with_the_address() {
     request(&context, &["ada@example.com"]).await;
     tell(&context, AudienceKind::ContactCreated, "ada@example.com").await;
 
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(
         told(&context),
@@ -262,7 +262,13 @@ async fn a_suppression_blocks_on_without_its_address() {
     write(&context, move |tx| {
         for name in ["ada", "bob"] {
             let address = address(&format!("{name}@example.com"));
-            suppressions::add(tx, &listing, TEAM, &address, Cause::listed(Origin::Manual, Source::Api))?;
+            suppressions::add(
+                tx,
+                &listing,
+                TEAM,
+                &address,
+                SuppressionCause::listed(Origin::Manual, ChangeSource::Api),
+            )?;
         }
         Ok(())
     })

@@ -2,22 +2,22 @@
 
 use super::*;
 use crate::store::Keyring;
-use crate::store::tables::SUPPRESSIONS;
-use crate::suppressions::{self, Cause, Origin};
+use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::tables::SUPPRESSIONS;
 
 const OTHER_TEAM: TeamId = Id::from_bytes([2; 16]);
 
 /// Puts emails of a team to somebody else.
 async fn put_emails(context: &Context, team: TeamId, count: usize) -> Vec<EmailId> {
     let ids: Vec<EmailId> = (0..count).map(|_| context.id()).collect();
-    let (writing, row) = (ids.clone(), email(&["bob@example.com"], DeliveryState::Settled));
+    let (writing, row) = (ids.clone(), email(&["bob@example.com"], RecipientState::Settled));
     write(context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(team, *id), &row))).await;
     ids
 }
 
 /// Makes every step of an erasure; returns how many there were, and how many of them committed anything.
 async fn walk_to_the_end(context: &Context, key: ErasureKey) -> (usize, usize) {
-    let erasures = Erasures::new(context.clone(), Unwritten::default());
+    let erasures = Erasures::new(context.clone(), PendingEntries::default());
     let mut walk = erasures.begin(key).await.unwrap().unwrap();
     let (mut steps, mut commits) = (0, 0);
     while let Some(before) = erasure(context, key) {
@@ -33,7 +33,7 @@ async fn walk_to_the_end(context: &Context, key: ErasureKey) -> (usize, usize) {
 async fn a_page_without_a_hit_costs_no_commit() {
     let (_directory, context) = Context::temporary();
     put_emails(&context, TEAM, 450).await;
-    let id = put_email(&context, email(&["ada@example.com"], DeliveryState::Settled)).await;
+    let id = put_email(&context, email(&["ada@example.com"], RecipientState::Settled)).await;
     put_emails(&context, TEAM, 9_549).await;
     let key = request(&context, &["ada@example.com"]).await;
 
@@ -51,11 +51,11 @@ async fn requests_that_wait_go_through_everything_together() {
     let names: Vec<String> = (0..300).map(|number| format!("r{number}@example.com")).collect();
     let mut ids = Vec::new();
     for name in &names {
-        ids.push(put_email(&context, email(&[name, "bob@example.com"], DeliveryState::Settled)).await);
+        ids.push(put_email(&context, email(&[name, "bob@example.com"], RecipientState::Settled)).await);
         request(&context, &[name]).await;
     }
     let first = pending(&context)[0];
-    let erasures = Erasures::new(context.clone(), Unwritten::default());
+    let erasures = Erasures::new(context.clone(), PendingEntries::default());
 
     erasures.begin(first).await.unwrap().unwrap();
 
@@ -63,7 +63,7 @@ async fn requests_that_wait_go_through_everything_together() {
     let bytes = erasure(&context, first).unwrap().to_bytes();
     assert!(!String::from_utf8_lossy(&bytes).contains("example"));
     // What is left of them after a stop is in the one row.
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
     assert_eq!(pending(&context), []);
     assert!(ids.iter().all(|id| mailboxes(&context, *id) == ["[erased]", "bob@example.com"]));
 }
@@ -71,10 +71,10 @@ async fn requests_that_wait_go_through_everything_together() {
 #[tokio::test]
 async fn each_request_of_a_walk_reaches_what_was_there_when_it_was_made() {
     let (_directory, context) = Context::temporary();
-    let both = || email(&["ada@example.com", "bob@example.com"], DeliveryState::Settled);
+    let both = || email(&["ada@example.com", "bob@example.com"], RecipientState::Settled);
     let list = async |name: &'static str| {
         let listing = context.clone();
-        let cause = Cause::listed(Origin::Manual, crate::events::Source::Api);
+        let cause = SuppressionCause::listed(Origin::Manual, crate::events::ChangeSource::Api);
         write(&context, move |tx| suppressions::add(tx, &listing, TEAM, &address(name), cause)).await;
     };
     let one = put_email(&context, both()).await;
@@ -86,7 +86,7 @@ async fn each_request_of_a_walk_reaches_what_was_there_when_it_was_made() {
     request(&context, &["bob@example.com"]).await;
     let three = put_email(&context, both()).await;
 
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(mailboxes(&context, one), ["[erased]", "[erased]"]);
     assert_eq!(mailboxes(&context, two), ["ada@example.com", "[erased]"]);
@@ -119,7 +119,7 @@ async fn a_request_that_does_not_read_is_not_taken_along() {
     write(&context, move |tx| tx.put(&ERASURES, &foreign, &row)).await;
     request(&context, &["eve@example.com"]).await;
 
-    Erasures::new(context.clone(), Unwritten::default()).begin(first).await.unwrap().unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).begin(first).await.unwrap().unwrap();
 
     assert_eq!(pending(&context), [first, foreign]);
 }
@@ -134,15 +134,15 @@ async fn teams_take_turns_and_a_turn_ends() {
         crate::erasure::request(tx, &requesting, OTHER_TEAM, vec![address("ada@example.com")])
     });
     short.await;
-    let erasures = Erasures::new(context.clone(), Unwritten::default());
+    let erasures = Erasures::new(context.clone(), PendingEntries::default());
 
-    assert!(erasures.give_turn(TEAM).await.unwrap());
-    assert!(erasures.give_turn(OTHER_TEAM).await.unwrap());
+    assert!(erasures.run_team(TEAM).await.unwrap());
+    assert!(erasures.run_team(OTHER_TEAM).await.unwrap());
 
     assert_eq!(pending(&context), [long]);
     // The pages without a hit are written down at the end of the turn.
     assert_eq!(erasure(&context, long).unwrap().stage, store::Stage::Emails { after: ids[1_899] });
-    assert!(!erasures.give_turn(OTHER_TEAM).await.unwrap());
-    assert!(erasures.give_turn(TEAM).await.unwrap());
+    assert!(!erasures.run_team(OTHER_TEAM).await.unwrap());
+    assert!(erasures.run_team(TEAM).await.unwrap());
     assert_eq!(pending(&context), []);
 }

@@ -1,13 +1,14 @@
 //! What becomes of an address in every table of the store.
 
-use crate::store::tables::{
+use crate::store::meta::{EPOCH, META};
+use crate::tables::{
     API_KEY_USES, API_KEYS, ATTACHMENTS, ATTEMPTS, AUDIENCE_EVENTS, AUDIENCES, CAPTURED, CAPTURED_MESSAGES,
     CONTACT_ADDRESSES, CONTACT_PROPERTIES, CONTACT_PROPERTY_KEYS, CONTACT_SEGMENTS, CONTACTS, DELETED_TOPICS,
-    DESTINATIONS, DOMAINS, DUE, EMAIL_BODIES, EMAILS, EPOCH, ERASURES, EVENT_MESSAGES, EVENT_OUTBOX,
-    EVENT_SUBSCRIPTIONS, EVENTS, IDEMPOTENCY, INGESTED, LEASES, MEMBERSHIPS, META, NAMES, NOTICES, PREFERENCE_THEMES,
-    RECEIVING_HOSTS, REQUEST_LOG_BODIES, REQUEST_LOGS, SEGMENT_MEMBERS, SEGMENTS, SENDER_DOMAINS,
-    SUPPRESSION_ADDRESSES, SUPPRESSION_ORIGINS, SUPPRESSIONS, TEAMS, TOPIC_CHOICES, TOPICS, USAGE, USER_ADDRESSES,
-    USERS, WEBHOOK_DELIVERIES, WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS,
+    DESTINATIONS, DOMAINS, DUE, EMAIL_BODIES, EMAILS, ERASURES, EVENT_MESSAGES, EVENT_OUTBOX, EVENT_SUBSCRIPTIONS,
+    EVENTS, IDEMPOTENCY, INGESTED, LEASES, MEMBERSHIPS, NAMES, NOTICES, PREFERENCE_THEMES, RECEIVING_HOSTS,
+    REQUEST_LOG_BODIES, REQUEST_LOGS, SEGMENT_MEMBERS, SEGMENTS, SENDER_DOMAINS, SUPPRESSION_ADDRESSES,
+    SUPPRESSION_ORIGINS, SUPPRESSIONS, TEAMS, TOPIC_CHOICES, TOPICS, USAGE, USER_ADDRESSES, USERS, WEBHOOK_DELIVERIES,
+    WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS,
 };
 
 /// Gone through by an erasure, or gone with what asks for one.
@@ -81,7 +82,7 @@ fn every_table_is_erased_from_or_said_to_need_none() {
         let named = lists.iter().filter(|list| list.contains(table)).count();
         assert_eq!(
             named, 1,
-            "{table}: if it can hold recipients' addresses, add it to the places of an erasure (`places.rs`); say \
+            "{table}: if it can hold recipients' addresses, add it to the places of an erasure (`stages.rs`); say \
              here, in one of the three lists, which it is"
         );
     }

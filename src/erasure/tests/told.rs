@@ -3,12 +3,12 @@
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::erasure::places;
+use crate::base::id::{EventId, SuppressionId, WebhookDeliveryId, WebhookId};
+use crate::erasure::stages;
 use crate::events::{self, EventType, MessageRow};
-use crate::id::{EventId, SuppressionId, WebhookDeliveryId, WebhookId};
-use crate::store::tables::{EVENT_MESSAGES, SUPPRESSIONS, WEBHOOK_DELIVERIES};
-use crate::suppressions::{self, Cause};
-use crate::webhooks::{self, AttemptRow, DeliveryRow};
+use crate::suppressions::{self, SuppressionCause};
+use crate::tables::{EVENT_MESSAGES, SUPPRESSIONS, WEBHOOK_DELIVERIES};
+use crate::webhooks::{self, DeliveryRow, WebhookAttemptRow};
 
 async fn tell(context: &Context, team: TeamId, body: &Json) -> EventId {
     let event: EventId = context.id();
@@ -25,7 +25,7 @@ fn told(context: &Context, team: TeamId, event: EventId) -> Json {
 /// Puts a delivery whose endpoint answered these texts, and that still waits.
 async fn answer(context: &Context, team: TeamId, answers: &[&str]) -> (WebhookId, WebhookDeliveryId) {
     let place: (WebhookId, WebhookDeliveryId) = (context.id(), context.id());
-    let attempt = |response: &&str| AttemptRow {
+    let attempt = |response: &&str| WebhookAttemptRow {
         id: context.id(),
         sent_ms: 0,
         took_ms: 0,
@@ -36,9 +36,9 @@ async fn answer(context: &Context, team: TeamId, answers: &[&str]) -> (WebhookId
         event: context.id(),
         event_type: EventType::EmailSent,
         at_ms: 0,
-        term: 0,
+        activation: 0,
         queued_ms: 0,
-        state: webhooks::DeliveryState::Queued { due_ms: 7 },
+        state: webhooks::WebhookDeliveryState::Queued { due_ms: 7 },
         counted: 1,
         attempts: answers.iter().map(attempt).collect(),
     };
@@ -49,7 +49,7 @@ async fn answer(context: &Context, team: TeamId, answers: &[&str]) -> (WebhookId
 fn answers(context: &Context, team: TeamId, (webhook, id): (WebhookId, WebhookDeliveryId)) -> Vec<String> {
     let read = context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id)));
     let row = read.unwrap().unwrap();
-    assert_eq!((row.state, row.counted), (webhooks::DeliveryState::Queued { due_ms: 7 }, 1), "the rest stays");
+    assert_eq!((row.state, row.counted), (webhooks::WebhookDeliveryState::Queued { due_ms: 7 }, 1), "the rest stays");
     row.attempts.into_iter().map(|attempt| attempt.response).collect()
 }
 
@@ -91,27 +91,27 @@ async fn bodies_and_answers_lose_the_address_and_those_of_others_nothing() {
 #[tokio::test]
 async fn what_is_told_after_the_request_is_new_but_for_what_came_of_an_email_on_its_way() {
     let (_directory, context) = Context::temporary();
-    let waiting = put_email(&context, email(&["ada@example.com"], DeliveryState::InFlight)).await;
+    let waiting = put_email(&context, email(&["ada@example.com"], RecipientState::InFlight)).await;
     let key = request(&context, &["ada@example.com"]).await;
-    let erasures = Erasures::new(context.clone(), Unwritten::default());
-    erasures.advance().await.unwrap();
+    let erasures = Erasures::new(context.clone(), PendingEntries::default());
+    erasures.run_round().await.unwrap();
     assert!(erasure(&context, key).is_some(), "the email is waited for");
 
-    let later = put_email(&context, email(&["ada@example.com"], DeliveryState::Settled)).await;
+    let later = put_email(&context, email(&["ada@example.com"], RecipientState::Settled)).await;
     let sent = |id: EmailId| json!({ "type": "email.sent", "data": { "email_id": id, "to": ["ada@example.com"] } });
     let (of_waiting, of_later) = (tell(&context, TEAM, &sent(waiting)).await, tell(&context, TEAM, &sent(later)).await);
     let again = json!({ "type": "contact.created", "data": { "email": "ada@example.com", "first_name": "Ada" } });
     let of_contact = tell(&context, TEAM, &again).await;
     let (listing, ada) = (context.clone(), address("ada@example.com"));
-    write(&context, move |tx| suppressions::add(tx, &listing, TEAM, &ada, Cause::bounce(waiting))).await;
+    write(&context, move |tx| suppressions::add(tx, &listing, TEAM, &ada, SuppressionCause::bounce(waiting))).await;
     let entry = listed(&context);
     let added = json!({ "type": "suppression.added", "data": { "id": entry, "email": "ada@example.com" } });
     let of_entry = tell(&context, TEAM, &added).await;
     let place = answer(&context, TEAM, &["thanks for ada@example.com"]).await;
-    write(&context, move |tx| tx.put(&EMAILS, &(TEAM, waiting), &email(&["ada@example.com"], DeliveryState::Settled)))
+    write(&context, move |tx| tx.put(&EMAILS, &(TEAM, waiting), &email(&["ada@example.com"], RecipientState::Settled)))
         .await;
 
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert!(erasure(&context, key).is_none());
     assert_eq!(told(&context, TEAM, of_waiting)["data"]["to"], json!(["[erased]"]));
@@ -131,16 +131,16 @@ async fn who_holds_bodies_in_memory_hears_with_the_commit_that_they_have_been_er
     }
     let row = erasure(&context, key).unwrap();
     let target = store::target(&context.keyring, key, &row).unwrap();
-    let look = |tx: &crate::store::ReadTx| places::look(tx, &context.keyring, &row, &target);
+    let look = |tx: &crate::store::ReadTx| stages::scan_stage(tx, &context.keyring, &row, &target);
     let found = context.store.read_now(look).unwrap();
-    let announcer = context.announcer.clone();
+    let announcer = context.event_bus.clone();
     let (heard, hearing) = std::sync::mpsc::channel();
 
     write(&context, move |tx| {
-        places::erase(tx, &announcer, key, row.clone(), &target, &found)?;
+        stages::erase_matches(tx, &announcer, key, row.clone(), &target, &found)?;
         // After the commit, before another command begins.
         let (announcer, heard) = (announcer.clone(), heard.clone());
-        tx.after_commit(move || heard.send(announcer.erasures()).unwrap());
+        tx.after_commit(move || heard.send(announcer.erasure_generation()).unwrap());
         Ok(())
     })
     .await;

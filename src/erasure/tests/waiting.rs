@@ -2,17 +2,18 @@
 
 use super::*;
 use crate::emails;
-use crate::erasure::places::ON_THEIR_WAY_MAX;
+use crate::erasure::stages::ON_THEIR_WAY_MAX;
 use crate::events::{
-    self, AudienceEvent, AudienceKind, AudienceSubject, Detail, Event, EventTypes, Kind, MessageRow, Source,
+    self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, Detail, EmailEventKind, Event, EventTypes,
+    MessageRow,
 };
-use crate::store::tables::{AUDIENCE_EVENTS, EVENT_MESSAGES, SUPPRESSIONS};
-use crate::suppressions::{self, Cause, Origin};
+use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::tables::{AUDIENCE_EVENTS, EVENT_MESSAGES, SUPPRESSIONS};
 
 async fn settle(context: &Context, id: EmailId) {
     let mut row = email_row(context, id);
     for recipient in &mut row.recipients {
-        recipient.state = DeliveryState::Settled;
+        recipient.state = RecipientState::Settled;
     }
     write(context, move |tx| tx.put(&EMAILS, &(TEAM, id), &row)).await;
 }
@@ -35,24 +36,24 @@ fn listed(context: &Context) -> Vec<String> {
 #[tokio::test]
 async fn an_email_on_its_way_is_left_alone_until_it_has_settled() {
     let (_directory, context) = Context::temporary();
-    let waiting = put_email(&context, email(&["ada@example.com"], DeliveryState::Waiting { due_ms: 1 })).await;
-    let under_way = put_email(&context, email(&["ada@example.com"], DeliveryState::InFlight)).await;
-    let settled = put_email(&context, email(&["ada@example.com"], DeliveryState::Settled)).await;
+    let waiting = put_email(&context, email(&["ada@example.com"], RecipientState::Waiting { due_ms: 1 })).await;
+    let under_way = put_email(&context, email(&["ada@example.com"], RecipientState::InFlight)).await;
+    let settled = put_email(&context, email(&["ada@example.com"], RecipientState::Settled)).await;
     let key = request(&context, &["ada@example.com"]).await;
     let advance = async || {
         for _ in 0..3 {
-            Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+            Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
         }
     };
 
     advance().await;
     assert_eq!(mailboxes(&context, settled), ["[erased]"]);
     assert_eq!(mailboxes(&context, waiting), ["ada@example.com"]);
-    assert_eq!(erasure(&context, key).unwrap().on_their_way, [waiting, under_way]);
+    assert_eq!(erasure(&context, key).unwrap().pending_emails, [waiting, under_way]);
     settle(&context, under_way).await;
     advance().await;
     assert_eq!(mailboxes(&context, under_way), ["[erased]"]);
-    assert_eq!(erasure(&context, key).unwrap().on_their_way, [waiting]);
+    assert_eq!(erasure(&context, key).unwrap().pending_emails, [waiting]);
     write(&context, move |tx| tx.delete(&EMAILS, &(TEAM, waiting))).await;
     advance().await;
 
@@ -62,27 +63,27 @@ async fn an_email_on_its_way_is_left_alone_until_it_has_settled() {
 #[tokio::test]
 async fn a_bounce_of_an_email_that_was_on_its_way_leaves_no_address() {
     let (_directory, context) = Context::temporary();
-    let bounced = put_email(&context, email(&["ada@example.com"], DeliveryState::InFlight)).await;
+    let bounced = put_email(&context, email(&["ada@example.com"], RecipientState::InFlight)).await;
     request(&context, &["ada@example.com", "bob@example.com"]).await;
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
     let listing = context.clone();
     write(&context, move |tx| {
-        suppressions::add(tx, &listing, TEAM, &address("ada@example.com"), Cause::bounce(bounced))?;
+        suppressions::add(tx, &listing, TEAM, &address("ada@example.com"), SuppressionCause::bounce(bounced))?;
         // The team lists this one anew.
-        let anew = Cause::listed(Origin::Manual, Source::Api);
+        let anew = SuppressionCause::listed(Origin::Manual, ChangeSource::Api);
         suppressions::add(tx, &listing, TEAM, &address("bob@example.com"), anew)
     })
     .await;
     settle(&context, bounced).await;
 
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(listed(&context), ["[erased]", "bob@example.com"]);
     assert_eq!(count(&context, &ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX)), 0);
 }
 
 /// Settles an email to one recipient as a report about it does: it lists the address, and tells of it.
-async fn report(context: &Context, id: EmailId, kind: Kind, cause: Cause) {
+async fn report(context: &Context, id: EmailId, kind: EmailEventKind, cause: SuppressionCause) {
     let reporting = context.clone();
     write(context, move |tx| {
         let mut row = tx.get(&EMAILS, &(TEAM, id))?.unwrap();
@@ -90,7 +91,7 @@ async fn report(context: &Context, id: EmailId, kind: Kind, cause: Cause) {
         suppressions::add(tx, &reporting, TEAM, &address(&mailbox), cause)?;
         let event = Event { kind, at_ms: 0, recipients: vec![mailbox], detail: Detail::None };
         emails::record(tx, &reporting, TEAM, id, &row, event)?;
-        row.recipients[0].state = DeliveryState::Settled;
+        row.recipients[0].state = RecipientState::Settled;
         tx.put(&EMAILS, &(TEAM, id), &row)
     })
     .await;
@@ -120,19 +121,19 @@ async fn what_comes_of_an_email_between_the_request_and_its_page_leaves_no_addre
     let hearing = context.clone();
     write(&context, move |tx| events::subscribe(tx, TEAM, (hearing.id(), 0), EventTypes::all())).await;
     let to = async |mailbox, state| put_email(&context, email(&[mailbox], state)).await;
-    let bounced = to("ada@example.com", DeliveryState::InFlight).await;
-    let complained = to("bob@example.com", DeliveryState::Settled).await;
-    let deleted = to("eve@example.com", DeliveryState::Settled).await;
+    let bounced = to("ada@example.com", RecipientState::InFlight).await;
+    let complained = to("bob@example.com", RecipientState::Settled).await;
+    let deleted = to("eve@example.com", RecipientState::Settled).await;
     let key = request(&context, &["ada@example.com", "bob@example.com", "eve@example.com", "dan@example.com"]).await;
-    report(&context, bounced, Kind::Bounced, Cause::bounce(bounced)).await;
-    report(&context, complained, Kind::Complained, Cause::complaint(complained)).await;
-    report(&context, deleted, Kind::Complained, Cause::complaint(deleted)).await;
+    report(&context, bounced, EmailEventKind::Bounced, SuppressionCause::bounce(bounced)).await;
+    report(&context, complained, EmailEventKind::Complained, SuppressionCause::complaint(complained)).await;
+    report(&context, deleted, EmailEventKind::Complained, SuppressionCause::complaint(deleted)).await;
     // Of an email from after the request.
-    let later = to("dan@example.com", DeliveryState::InFlight).await;
-    report(&context, later, Kind::Bounced, Cause::bounce(later)).await;
+    let later = to("dan@example.com", RecipientState::InFlight).await;
+    report(&context, later, EmailEventKind::Bounced, SuppressionCause::bounce(later)).await;
     write(&context, move |tx| tx.delete(&EMAILS, &(TEAM, deleted))).await;
 
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert!(erasure(&context, key).is_none());
     assert_eq!(listed(&context), ["[erased]", "[erased]", "[erased]", "dan@example.com"]);
@@ -149,17 +150,17 @@ async fn more_emails_on_their_way_than_are_remembered_are_come_to_later() {
     let (_directory, context) = Context::temporary();
     let count = ON_THEIR_WAY_MAX + 5;
     let ids: Vec<EmailId> = (0..count).map(|_| context.id()).collect();
-    let (writing, row) = (ids.clone(), email(&["ada@example.com"], DeliveryState::InFlight));
+    let (writing, row) = (ids.clone(), email(&["ada@example.com"], RecipientState::InFlight));
     write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     let key = request(&context, &["ada@example.com"]).await;
 
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
-    assert_eq!(erasure(&context, key).unwrap().on_their_way, ids[..ON_THEIR_WAY_MAX]);
-    let (writing, row) = (ids.clone(), email(&["ada@example.com"], DeliveryState::Settled));
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
+    assert_eq!(erasure(&context, key).unwrap().pending_emails, ids[..ON_THEIR_WAY_MAX]);
+    let (writing, row) = (ids.clone(), email(&["ada@example.com"], RecipientState::Settled));
     write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     let last = ids[count - 1];
-    report(&context, last, Kind::Bounced, Cause::bounce(last)).await;
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    report(&context, last, EmailEventKind::Bounced, SuppressionCause::bounce(last)).await;
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert!(erasure(&context, key).is_none());
     assert!(ids.iter().all(|id| mailboxes(&context, *id) == ["[erased]"]));
@@ -169,50 +170,50 @@ async fn more_emails_on_their_way_than_are_remembered_are_come_to_later() {
 #[tokio::test]
 async fn nothing_else_waits_for_emails_that_are_on_their_way() {
     let (_directory, context) = Context::temporary();
-    let row = email(&["ada@example.com"], DeliveryState::Waiting { due_ms: 1 });
+    let row = email(&["ada@example.com"], RecipientState::Waiting { due_ms: 1 });
     let scheduled: Vec<EmailId> = (0..ON_THEIR_WAY_MAX + 150).map(|_| context.id()).collect();
     let writing = scheduled.clone();
     write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
-    let settled = put_email(&context, email(&["ada@example.com"], DeliveryState::Settled)).await;
+    let settled = put_email(&context, email(&["ada@example.com"], RecipientState::Settled)).await;
     let captured = scrubbing::capture(&context, None, &["ada@example.com"]).await;
     scrubbing::tell(&context, AudienceKind::ContactDeleted, "ada@example.com").await;
     let key = request(&context, &["ada@example.com"]).await;
 
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(mailboxes(&context, settled), ["[erased]"]);
     assert_eq!(scrubbing::is_captured(&context, captured), [false; 2]);
     assert_eq!(scrubbing::told(&context), ["\"[erased]\" null null"]);
     let row = erasure(&context, key).unwrap();
-    assert_eq!(row.on_their_way, scheduled[..ON_THEIR_WAY_MAX]);
-    assert_eq!(row.rest_after, Some(scheduled[ON_THEIR_WAY_MAX - 1]));
+    assert_eq!(row.pending_emails, scheduled[..ON_THEIR_WAY_MAX]);
+    assert_eq!(row.resume_after, Some(scheduled[ON_THEIR_WAY_MAX - 1]));
     // Half of those that are remembered are enough to come to the others.
     let half = scheduled[..ON_THEIR_WAY_MAX / 2].to_vec();
-    let row = email(&["ada@example.com"], DeliveryState::Settled);
+    let row = email(&["ada@example.com"], RecipientState::Settled);
     let last = scheduled[ON_THEIR_WAY_MAX + 149];
     write(&context, move |tx| half.iter().chain([&last]).try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
-    Erasures::new(context.clone(), Unwritten::default()).advance().await.unwrap();
+    Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(mailboxes(&context, last), ["[erased]"]);
     let row = erasure(&context, key).unwrap();
-    assert_eq!(row.on_their_way, scheduled[ON_THEIR_WAY_MAX / 2..ON_THEIR_WAY_MAX + 149]);
-    assert_eq!(row.rest_after, None);
+    assert_eq!(row.pending_emails, scheduled[ON_THEIR_WAY_MAX / 2..ON_THEIR_WAY_MAX + 149]);
+    assert_eq!(row.resume_after, None);
 }
 
 #[tokio::test]
 async fn an_erasure_that_waits_is_looked_at_ever_more_rarely() {
     let (_directory, context) = Context::temporary();
-    let waiting = put_email(&context, email(&["ada@example.com"], DeliveryState::InFlight)).await;
+    let waiting = put_email(&context, email(&["ada@example.com"], RecipientState::InFlight)).await;
     let key = request(&context, &["ada@example.com"]).await;
-    let erasures = Erasures::new(context.clone(), Unwritten::default());
+    let erasures = Erasures::new(context.clone(), PendingEntries::default());
     for _ in 0..20 {
-        erasures.advance().await.unwrap();
+        erasures.run_round().await.unwrap();
     }
     settle(&context, waiting).await;
 
     let mut rounds = 0;
     while erasure(&context, key).is_some() {
-        erasures.advance().await.unwrap();
+        erasures.run_round().await.unwrap();
         rounds += 1;
         assert!(rounds <= 64);
     }

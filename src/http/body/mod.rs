@@ -1,4 +1,4 @@
-//! Request bodies, once `intake.rs` has taken them in: the one place for JSON, null, unknown, duplicate and missing fields.
+//! Request bodies, once `body_limits.rs` has taken them in: the one place for JSON, null, unknown, duplicate and missing fields.
 //!
 //! A request type derives `Deserialize` with `deny_unknown_fields` and makes every field an
 //! `Option`, so that `null` equals absent; its `parse` turns an absent required field into
@@ -15,13 +15,13 @@ use salvo::{Depot, Extractible, Request};
 use serde::de::{DeserializeOwned, Deserializer as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::body_limits::BodyLimits;
 use super::error::{ApiError, ErrorCode};
-use super::intake::BodyLimits;
-use super::reader::Reader;
-use super::recording::{self, Keep};
+use super::recording::{self, BodyCapture};
 use super::state::service;
+use super::strict_json::StrictDeserializer;
 use super::tolerance;
-use crate::blocking;
+use crate::base::blocking;
 use crate::logs::{self, COPY_BYTES_MAX, LoggedBody};
 
 /// The longest part of an error in a body that is repeated to the caller, in characters.
@@ -120,11 +120,11 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
         let raw = Arc::new(raw);
         let form = recording::form_of(depot, raw.len());
-        if form == Keep::Bytes {
+        if form == BodyCapture::Bytes {
             recording::keep(depot, LoggedBody::Held(Arc::<Vec<u8>>::clone(&raw)));
         }
         let (copy, value) = blocking::run_sized(raw.len(), move || {
-            let copy = (form == Keep::Copy).then(|| logs::redact(&raw, COPY_BYTES_MAX));
+            let copy = (form == BodyCapture::Copy).then(|| logs::redact(&raw, COPY_BYTES_MAX));
             (copy, T::from_body(&raw, tolerated).map(|value| Self { value, raw }))
         })
         .await;
@@ -159,7 +159,7 @@ pub(crate) async fn read_signed_body(
 pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, ApiError> {
     let mut json = serde_json::Deserializer::from_slice(raw);
     let mut track = serde_path_to_error::Track::new();
-    let reader = Reader::new(&mut json, tolerated);
+    let reader = StrictDeserializer::new(&mut json, tolerated);
     let value = T::deserialize(serde_path_to_error::Deserializer::new(reader, &mut track));
     let value = value.map_err(|error| refuse(&error, &track.path().to_string()))?;
     json.end().map_err(|error| refuse(&error, "."))?;

@@ -9,12 +9,12 @@ use salvo::writing::Json;
 use salvo::{Depot, Request, Writer as _, handler};
 use serde::Serialize;
 
-use super::store::Mark;
-use super::{Ingest, Told, report};
-use crate::blocking;
-use crate::clock::TimestampMs;
+use super::store::DedupKey;
+use super::{Ingest, IngestResult, report};
+use crate::base::blocking;
+use crate::base::clock::TimestampMs;
+use crate::base::signature::{self, Claim, Unverified, WebhookSecret};
 use crate::http::{ApiError, ApiResult, ErrorCode, State, read_signed_body};
-use crate::signature::{self, Claim, Unverified, WebhookSecret};
 
 /// Bytes of a body of events: a thousand of them, with what was said about each.
 const EVENTS_BYTES_MAX: usize = 4 << 20;
@@ -32,9 +32,9 @@ struct IngestResponse {
     ignored: usize,
 }
 
-impl From<Told> for IngestResponse {
-    fn from(told: Told) -> Self {
-        let Told { accepted, ignored } = told;
+impl From<IngestResult> for IngestResponse {
+    fn from(told: IngestResult) -> Self {
+        let IngestResult { accepted, ignored } = told;
         Self { object: "ingest", accepted, ignored }
     }
 }
@@ -47,9 +47,9 @@ pub(crate) async fn ingest_events(
     ingest: State<Ingest>,
 ) -> ApiResult<Json<IngestResponse>> {
     let signed = Signed::read(req, depot, &ingest, EVENTS_BYTES_MAX).await?;
-    let mark = Mark::of_id(&signed.id);
+    let mark = DedupKey::of_id(&signed.id);
     let reports = signed.verified(|body| request::parse(&body)).await??;
-    Ok(Json(ingest.tell(mark, reports).await?.into()))
+    Ok(Json(ingest.apply_reports(mark, reports).await?.into()))
 }
 
 /// Takes a message that a mail server sent back.
@@ -60,9 +60,9 @@ pub(crate) async fn ingest_message(
     ingest: State<Ingest>,
 ) -> ApiResult<Json<IngestResponse>> {
     let signed = Signed::read(req, depot, &ingest, MESSAGE_BYTES_MAX).await?;
-    let (mark, report) = signed.verified(|body| (Mark::of_message(&body), report::parse(&body))).await?;
-    let Some(report) = report else { return Ok(Json(Told { accepted: 0, ignored: 1 }.into())) };
-    Ok(Json(ingest.tell(mark, vec![report]).await?.into()))
+    let (mark, report) = signed.verified(|body| (DedupKey::of_message(&body), report::parse(&body))).await?;
+    let Some(report) = report else { return Ok(Json(IngestResult { accepted: 0, ignored: 1 }.into())) };
+    Ok(Json(ingest.apply_reports(mark, vec![report]).await?.into()))
 }
 
 /// A request as it came, still to be believed.

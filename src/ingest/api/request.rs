@@ -8,15 +8,17 @@
 use chrono::DateTime;
 use serde::Deserialize;
 
-use super::super::model::{Finding, Outcome, Reference, Report, Stand, address, kept};
+use super::super::model::{
+    DeliveryReport, EmailLocator, FallbackRecipient, RecipientReport, ReportedOutcome, address, kept,
+};
 use super::super::report::of_message_id;
 use super::super::verdict::{Refusal, reported};
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::EmailId;
 use crate::delivery::smtp::FailReason;
 use crate::events::BounceType;
 use crate::http::body::{parse as parse_json, parse_items};
 use crate::http::{ApiError, ApiResult};
-use crate::id::EmailId;
 
 /// Events in one request.
 const EVENTS_MAX: usize = 1_000;
@@ -77,7 +79,7 @@ struct RelayBounce {
 }
 
 /// Reads a body. Events that mean nothing here come out as reports about nothing.
-pub(super) fn parse(body: &[u8]) -> ApiResult<Vec<Report>> {
+pub(super) fn parse(body: &[u8]) -> ApiResult<Vec<DeliveryReport>> {
     if body.trim_ascii_start().first() != Some(&b'[') {
         return Ok(vec![parse_event(body)?]);
     }
@@ -88,18 +90,18 @@ pub(super) fn parse(body: &[u8]) -> ApiResult<Vec<Report>> {
     items.iter().map(|item| item.get()).enumerate().map(report).collect()
 }
 
-fn parse_event(event: &[u8]) -> ApiResult<Report> {
+fn parse_event(event: &[u8]) -> ApiResult<DeliveryReport> {
     let AnyEvent { event_type } = parse_json(event, &[])?;
     let event_type = event_type.ok_or_else(|| ApiError::missing_field("type"))?;
     // The type comes first: under another one the same fields may hold anything.
     match EventType::parse(&event_type) {
         Some(event_type) => parse_json::<RelayEvent>(event, &[])?.into_report(event_type),
-        None => Ok(Report { references: Vec::new(), findings: Vec::new(), stand: Stand::Nobody }),
+        None => Ok(DeliveryReport { references: Vec::new(), findings: Vec::new(), stand: FallbackRecipient::None }),
     }
 }
 
 impl RelayEvent {
-    fn into_report(self, event_type: EventType) -> ApiResult<Report> {
+    fn into_report(self, event_type: EventType) -> ApiResult<DeliveryReport> {
         let recipient = self.recipient.as_deref().ok_or_else(|| ApiError::missing_field("recipient"))?;
         if self.email_id.is_none() && self.message_id.is_none() {
             return Err(ApiError::missing_field("email_id"));
@@ -108,32 +110,34 @@ impl RelayEvent {
         let ids =
             [self.email_id.as_deref().and_then(EmailId::parse), self.message_id.as_deref().and_then(of_message_id)];
         let recipients = address(recipient).into_iter().collect();
-        Ok(Report {
-            references: ids.into_iter().flatten().map(Reference::Email).collect(),
-            findings: vec![Finding { recipients, outcome: self.outcome(event_type), at_ms }],
-            stand: Stand::Nobody,
+        Ok(DeliveryReport {
+            references: ids.into_iter().flatten().map(EmailLocator::Email).collect(),
+            findings: vec![RecipientReport { recipients, outcome: self.outcome(event_type), at_ms }],
+            stand: FallbackRecipient::None,
         })
     }
 
     /// Returns what an event of that type says.
-    fn outcome(&self, event_type: EventType) -> Outcome {
+    fn outcome(&self, event_type: EventType) -> ReportedOutcome {
         let word_of = |text: &Option<String>| text.as_deref().and_then(word);
         match event_type {
-            EventType::Delivered => Outcome::Delivered { reply: self.said() },
-            EventType::Delayed => Outcome::Delayed { reply: self.said() },
+            EventType::Delivered => ReportedOutcome::Delivered { reply: self.said() },
+            EventType::Delayed => ReportedOutcome::Delayed { reply: self.said() },
             EventType::Bounced => self.bounced(),
-            EventType::Failed => Outcome::Failed {
+            EventType::Failed => ReportedOutcome::Failed {
                 reason: word_of(&self.reason).unwrap_or_else(|| FailReason::Rejected.as_str().to_owned()),
                 diagnostic: self.said(),
             },
-            EventType::Complained => Outcome::Complained { feedback_type: word_of(&self.complaint_feedback_type) },
+            EventType::Complained => {
+                ReportedOutcome::Complained { feedback_type: word_of(&self.complaint_feedback_type) }
+            }
         }
     }
 
     /// Returns what a bounce comes to. One that the relay itself calls other than permanent is taken
     /// at its word; what it calls permanent may have been refused for its content, and then what the
     /// other server said decides. Nobody is suppressed without either.
-    fn bounced(&self) -> Outcome {
+    fn bounced(&self) -> ReportedOutcome {
         let said = self.said();
         let clear = Refusal { diagnostic: said.as_deref(), ..Refusal::default() }.clear_outcome();
         let bounce_type = self.bounce.as_ref().and_then(|bounce| bounce.bounce_type.as_deref());
@@ -141,12 +145,12 @@ impl RelayEvent {
         let outcome = |bounce_type, suppresses| {
             let sub_type = self.bounce.as_ref().and_then(|bounce| bounce.sub_type.as_deref()).and_then(word);
             let sub_type = sub_type.unwrap_or_else(|| "General".to_owned());
-            Outcome::Bounced { bounce: reported(bounce_type, &sub_type, said.clone()), suppresses }
+            ReportedOutcome::Bounced { bounce: reported(bounce_type, &sub_type, said.clone()), suppresses }
         };
         match bounce_type {
             Some(milder @ (BounceType::Transient | BounceType::Undetermined)) => outcome(milder, false),
             Some(BounceType::Permanent) => match clear {
-                Some(failed @ Outcome::Failed { .. }) => failed,
+                Some(failed @ ReportedOutcome::Failed { .. }) => failed,
                 _ => outcome(BounceType::Permanent, true),
             },
             None => clear.unwrap_or_else(|| outcome(BounceType::Undetermined, false)),
@@ -194,7 +198,7 @@ mod tests {
         event
     }
 
-    fn outcome(fields: &Value) -> Option<Outcome> {
+    fn outcome(fields: &Value) -> Option<ReportedOutcome> {
         let reports = parse(event(fields).to_string().as_bytes()).unwrap();
         reports[0].findings.first().map(|finding| finding.outcome.clone())
     }
@@ -235,10 +239,10 @@ mod tests {
             (json!({ "diagnostic": "550 5.1.1 Nobody", "bounce": { "type": "Transient" } }), "Transient General false"),
         ] {
             let found = match outcome(&fields).unwrap() {
-                Outcome::Bounced { bounce, suppresses } => {
+                ReportedOutcome::Bounced { bounce, suppresses } => {
                     format!("{} {} {suppresses}", bounce.bounce_type.as_str(), bounce.subtype)
                 }
-                Outcome::Failed { reason, .. } => reason,
+                ReportedOutcome::Failed { reason, .. } => reason,
                 other => panic!("{other:?}"),
             };
             assert_eq!(found, expected, "{fields}");
@@ -256,7 +260,7 @@ mod tests {
             (json!({ "email_id": null, "message_id": "<42@example.org>" }), vec![]),
         ] {
             let reports = parse(event(&fields).to_string().as_bytes()).unwrap();
-            let expected: Vec<Reference> = expected.into_iter().map(Reference::Email).collect();
+            let expected: Vec<EmailLocator> = expected.into_iter().map(EmailLocator::Email).collect();
             assert_eq!(reports[0].references, expected, "{fields}");
         }
     }
@@ -270,7 +274,10 @@ mod tests {
         let alone = parse(other.as_bytes()).unwrap();
         let among_others = parse(events.as_bytes()).unwrap();
 
-        assert_eq!(alone, [Report { references: Vec::new(), findings: Vec::new(), stand: Stand::Nobody }]);
+        assert_eq!(
+            alone,
+            [DeliveryReport { references: Vec::new(), findings: Vec::new(), stand: FallbackRecipient::None }]
+        );
         assert_eq!(among_others.iter().map(|report| report.findings.len()).collect::<Vec<_>>(), [0, 0, 1]);
     }
 

@@ -2,8 +2,8 @@
 
 use std::cell::LazyCell;
 
-use super::fields::Fields;
-use crate::ingest::model::{Finding, Outcome, address, kept};
+use super::fields::HeaderFields;
+use crate::ingest::model::{RecipientReport, ReportedOutcome, address, kept};
 use crate::ingest::verdict::Refusal;
 
 /// Lines of the words for people that are looked through for each recipient. A notice about a hundred of
@@ -13,10 +13,10 @@ const LINES_MAX: usize = 1_000;
 const WORD_LINES_MAX: usize = 4;
 
 /// Reads the groups of a status. `words` are asked for once, when a refusal comes without a code.
-pub(super) fn read(text: &str, words: impl FnOnce() -> String) -> Vec<Finding> {
+pub(super) fn read(text: &str, words: impl FnOnce() -> String) -> Vec<RecipientReport> {
     let words = LazyCell::new(words);
-    let mut findings: Vec<Finding> = Vec::new();
-    for group in Fields::groups(text) {
+    let mut findings: Vec<RecipientReport> = Vec::new();
+    for group in HeaderFields::groups(text) {
         let Some(finding) = finding(&group, &words) else { continue };
         // An address that stands for several reaches some of them: what reached one of them has
         // reached it.
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str, words: impl FnOnce() -> String) -> Vec<Finding> {
     findings
 }
 
-fn finding(group: &Fields, words: &LazyCell<String, impl FnOnce() -> String>) -> Option<Finding> {
+fn finding(group: &HeaderFields, words: &LazyCell<String, impl FnOnce() -> String>) -> Option<RecipientReport> {
     // RFC 3464 §2.3.1: what the sender wrote comes first, because mail is forwarded.
     let named = ["Original-Recipient", "Final-Recipient"].into_iter().filter_map(|name| group.one(name));
     let recipients: Vec<String> = named.filter_map(|value| address(after_type(value))).collect();
@@ -46,20 +46,20 @@ fn finding(group: &Fields, words: &LazyCell<String, impl FnOnce() -> String>) ->
             refusal.diagnostic = refusal.diagnostic.or(said.as_deref());
             refusal.outcome()
         }
-        "delayed" => Outcome::Delayed { reply: refusal.said() },
+        "delayed" => ReportedOutcome::Delayed { reply: refusal.said() },
         // RFC 3464 §2.3.3: relayed and expanded end the notices, and nothing has gone wrong.
-        "delivered" | "relayed" | "expanded" => Outcome::Delivered { reply: refusal.said() },
+        "delivered" | "relayed" | "expanded" => ReportedOutcome::Delivered { reply: refusal.said() },
         _ => return None,
     };
-    Some(Finding { recipients, outcome, at_ms: None })
+    Some(RecipientReport { recipients, outcome, at_ms: None })
 }
 
 /// Which of two outcomes for one recipient counts.
-fn rank(outcome: &Outcome) -> u8 {
+fn rank(outcome: &ReportedOutcome) -> u8 {
     match outcome {
-        Outcome::Delivered { .. } => 2,
-        Outcome::Delayed { .. } => 1,
-        Outcome::Bounced { .. } | Outcome::Failed { .. } | Outcome::Complained { .. } => 0,
+        ReportedOutcome::Delivered { .. } => 2,
+        ReportedOutcome::Delayed { .. } => 1,
+        ReportedOutcome::Bounced { .. } | ReportedOutcome::Failed { .. } | ReportedOutcome::Complained { .. } => 0,
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    fn status(groups: &str) -> Vec<Finding> {
+    fn status(groups: &str) -> Vec<RecipientReport> {
         read(&format!("Reporting-MTA: dns; mx.example.net\n\n{groups}"), String::new)
     }
 
@@ -128,8 +128,14 @@ mod tests {
         let mixed = status(&(member("failed", "a@example.net") + &member("delivered", "b@example.net")));
         let refused = status(&(member("failed", "a@example.net") + &member("failed", "b@example.net")));
 
-        assert!(matches!(mixed.as_slice(), [Finding { outcome: Outcome::Delivered { .. }, .. }]), "{mixed:?}");
-        assert!(matches!(refused.as_slice(), [Finding { outcome: Outcome::Bounced { .. }, .. }]), "{refused:?}");
+        assert!(
+            matches!(mixed.as_slice(), [RecipientReport { outcome: ReportedOutcome::Delivered { .. }, .. }]),
+            "{mixed:?}"
+        );
+        assert!(
+            matches!(refused.as_slice(), [RecipientReport { outcome: ReportedOutcome::Bounced { .. }, .. }]),
+            "{refused:?}"
+        );
     }
 
     #[test]
@@ -145,7 +151,7 @@ mod tests {
         let findings = read(&groups, words);
 
         assert_eq!((findings.len(), asked.get()), (100, 1));
-        assert!(matches!(findings[7].outcome, Outcome::Bounced { .. }), "{:?}", findings[7]);
+        assert!(matches!(findings[7].outcome, ReportedOutcome::Bounced { .. }), "{:?}", findings[7]);
         assert!(
             read("Final-Recipient: rfc822; a@example.net\nAction: delayed\n", || panic!("not asked for")).len() == 1
         );

@@ -6,7 +6,7 @@ use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use mail_parser::{MessageParser, MimeHeaders as _};
 
-use super::fields::Fields;
+use super::fields::HeaderFields;
 
 /// Bytes of a header that are looked at. Mail servers refuse longer ones.
 const HEADER_BYTES_MAX: usize = 128 << 10;
@@ -22,7 +22,7 @@ pub(super) struct Entity<'a> {
     pub(super) media_type: String,
     boundary: Option<String>,
     encoding: Encoding,
-    pub(super) header: Fields,
+    pub(super) header: HeaderFields,
     body: &'a [u8],
 }
 
@@ -37,7 +37,7 @@ impl<'a> Entity<'a> {
     pub(super) fn read(bytes: &'a [u8]) -> Self {
         let (header, body) = split_header(bytes);
         let header = &header[..header.len().min(HEADER_BYTES_MAX)];
-        let header = Fields::header(&String::from_utf8_lossy(header));
+        let header = HeaderFields::header(&String::from_utf8_lossy(header));
         let ContentType { media_type, boundary } =
             header.one("Content-Type").and_then(content_type).unwrap_or_default();
         let encoding = match header.one("Content-Transfer-Encoding").unwrap_or_default().to_ascii_lowercase().as_str() {

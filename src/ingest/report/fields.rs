@@ -10,13 +10,13 @@ const VALUE_BYTES_MAX: usize = 4 << 10;
 
 /// The fields of one group, in their order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Fields {
+pub(super) struct HeaderFields {
     fields: Vec<(String, String)>,
     /// Whether the line before belongs to the last of them.
     is_open: bool,
 }
 
-impl Fields {
+impl HeaderFields {
     /// Reads a header, up to its first empty line. One of white space alone continues a field (RFC 5322
     /// §4.2).
     pub(super) fn header(text: &str) -> Self {
@@ -105,7 +105,7 @@ mod tests {
     fn fields_are_unfolded_and_groups_stand_apart() {
         let text = "\r\nReporting-MTA: dns; mx\r\n\r\n\r\nAction : failed\r\nDiagnostic-Code: smtp;\r\n\t550 5.1.1\r\n  No such user\r\nno field\r\n of its own\r\n: nameless\r\n\r\nAction:delayed";
 
-        let groups: Vec<Fields> = Fields::groups(text).collect();
+        let groups: Vec<HeaderFields> = HeaderFields::groups(text).collect();
 
         assert_eq!(groups.len(), 3);
         assert_eq!(groups[0].one("reporting-mta"), Some("dns; mx"));
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_header_ends_at_an_empty_line_and_not_at_a_blank_one() {
-        let header = Fields::header("Subject: a\r\n \r\n\tb\r\nTo: c\r\n\r\nCc: d\r\n");
+        let header = HeaderFields::header("Subject: a\r\n \r\n\tb\r\nTo: c\r\n\r\nCc: d\r\n");
 
         assert_eq!([header.one("Subject"), header.one("To"), header.one("Cc")], [Some("a b"), Some("c"), None]);
     }
@@ -127,15 +127,15 @@ mod tests {
         let many: String = (0..1_000).map(|number| format!("To: {number}\n")).collect();
         let long = format!("A: {}\n {}\n {}", "ä".repeat(3_000), "b".repeat(3_000), "c");
 
-        assert_eq!(Fields::first(&many).all("To").count(), FIELDS_MAX);
-        assert!(Fields::first(&long).one("A").unwrap().len() <= VALUE_BYTES_MAX);
-        assert_eq!(Fields::groups(&"a:b\n\n".repeat(1_000)).count(), GROUPS_MAX);
+        assert_eq!(HeaderFields::first(&many).all("To").count(), FIELDS_MAX);
+        assert!(HeaderFields::first(&long).one("A").unwrap().len() <= VALUE_BYTES_MAX);
+        assert_eq!(HeaderFields::groups(&"a:b\n\n".repeat(1_000)).count(), GROUPS_MAX);
     }
 
     proptest! {
         #[test]
         fn no_text_panics_the_reader(text in "([A-Za-z-]{0,9}: ?\\PC{0,20}|[ \t]\\PC{0,9}|)(\r?\n[ \t]?\\PC{0,9}){0,20}") {
-            for group in Fields::groups(&text) {
+            for group in HeaderFields::groups(&text) {
                 prop_assert!(group.fields.iter().all(|(_, value)| value.len() <= VALUE_BYTES_MAX));
             }
         }

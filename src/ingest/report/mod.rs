@@ -13,10 +13,10 @@ mod feedback;
 mod fields;
 
 use entity::Entity;
-use fields::Fields;
+use fields::HeaderFields;
 
-use super::model::{Reference, Report, Stand, address};
-use crate::id::EmailId;
+use super::model::{DeliveryReport, EmailLocator, FallbackRecipient, address};
+use crate::base::id::EmailId;
 
 /// Header fields in which the return path of the email may stand: whom the report was written to.
 const WRITTEN_TO: [&str; 4] = ["To", "Delivered-To", "X-Original-To", "Envelope-To"];
@@ -29,7 +29,7 @@ const RETURN_PATH_TAG: &str = "b+";
 const REFERENCES_MAX: usize = 16;
 
 /// Reads a message; `None` when it is no report, or says nothing that concerns us.
-pub fn parse(message: &[u8]) -> Option<Report> {
+pub fn parse(message: &[u8]) -> Option<DeliveryReport> {
     let report = Entity::read(message);
     // RFC 6522 §3: automatic replies and people's mail are of other types.
     if report.media_type != "multipart/report" {
@@ -45,7 +45,7 @@ pub fn parse(message: &[u8]) -> Option<Report> {
         report.header.all(name).for_each(|value| references.add_return_paths(value));
     }
     let findings = if part.media_type == FEEDBACK {
-        let fields = Fields::first(&part.text());
+        let fields = HeaderFields::first(&part.text());
         fields.all("Original-Mail-From").for_each(|value| references.add_return_paths(value));
         feedback::read(&fields).into_iter().collect()
     } else {
@@ -58,15 +58,15 @@ pub fn parse(message: &[u8]) -> Option<Report> {
     let returned = rest.iter().find_map(returned_header).unwrap_or_default();
     returned.all("Return-Path").for_each(|value| references.add_return_paths(value));
     if let Some(id) = returned.one("Message-ID").and_then(of_message_id) {
-        references.add(Reference::Returned(id));
+        references.add(EmailLocator::Returned(id));
     }
-    Some(Report { references: references.0, findings, stand: Stand::OnlyRecipient })
+    Some(DeliveryReport { references: references.0, findings, stand: FallbackRecipient::OnlyRecipient })
 }
 
 /// Returns the header of the message that the report is about, where this part returns it.
-fn returned_header(part: &Entity<'_>) -> Option<Fields> {
+fn returned_header(part: &Entity<'_>) -> Option<HeaderFields> {
     let returns = ["message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers"];
-    returns.contains(&part.media_type.as_str()).then(|| Fields::header(&part.text()))
+    returns.contains(&part.media_type.as_str()).then(|| HeaderFields::header(&part.text()))
 }
 
 /// Returns what the report says to people.
@@ -75,10 +75,10 @@ fn words(parts: &[Entity<'_>]) -> String {
 }
 
 #[derive(Default)]
-struct References(Vec<Reference>);
+struct References(Vec<EmailLocator>);
 
 impl References {
-    fn add(&mut self, reference: Reference) {
+    fn add(&mut self, reference: EmailLocator) {
         if self.0.len() < REFERENCES_MAX && !self.0.contains(&reference) {
             self.0.push(reference);
         }
@@ -89,7 +89,7 @@ impl References {
             let is_ours =
                 word.get(..RETURN_PATH_TAG.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(RETURN_PATH_TAG));
             if let Some(address) = address(word).filter(|_| is_ours) {
-                self.add(Reference::ReturnPath(address));
+                self.add(EmailLocator::ReturnPath(address));
             }
         }
     }

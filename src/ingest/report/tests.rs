@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::events::BounceType;
-use crate::ingest::model::{Finding, Outcome};
+use crate::ingest::model::{RecipientReport, ReportedOutcome};
 
 const RETURN_PATH: &str = "b+agny23pzwbyabaaaaaaaaaaaaiaaa.k3mzq7ya@send.example.com";
 const EMAIL: &str = "019b8d6d-f9b0-7000-8000-000000000002";
@@ -15,30 +15,30 @@ macro_rules! report {
     };
 }
 
-fn by_return_path() -> Reference {
-    Reference::ReturnPath(RETURN_PATH.to_owned())
+fn by_return_path() -> EmailLocator {
+    EmailLocator::ReturnPath(RETURN_PATH.to_owned())
 }
 
-fn by_id() -> Reference {
-    Reference::Returned(EmailId::parse(EMAIL).unwrap())
+fn by_id() -> EmailLocator {
+    EmailLocator::Returned(EmailId::parse(EMAIL).unwrap())
 }
 
 /// Returns the only finding: whom it is about, and what became of it, in one line.
-fn said(report: &Report) -> (String, String) {
-    let [Finding { recipients, outcome, at_ms: None }] = report.findings.as_slice() else {
+fn said(report: &DeliveryReport) -> (String, String) {
+    let [RecipientReport { recipients, outcome, at_ms: None }] = report.findings.as_slice() else {
         panic!("one finding: {report:?}")
     };
     let said = match outcome {
-        Outcome::Delivered { reply } => format!("delivered: {}", reply.as_deref().unwrap_or_default()),
-        Outcome::Delayed { reply } => format!("delayed: {}", reply.as_deref().unwrap_or_default()),
-        Outcome::Bounced { bounce, suppresses } => {
+        ReportedOutcome::Delivered { reply } => format!("delivered: {}", reply.as_deref().unwrap_or_default()),
+        ReportedOutcome::Delayed { reply } => format!("delayed: {}", reply.as_deref().unwrap_or_default()),
+        ReportedOutcome::Bounced { bounce, suppresses } => {
             assert!(*suppresses && bounce.bounce_type == BounceType::Permanent, "{bounce:?}");
             format!("bounced {}: {}", bounce.subtype, bounce.diagnostic.join(", "))
         }
-        Outcome::Failed { reason, diagnostic } => {
+        ReportedOutcome::Failed { reason, diagnostic } => {
             format!("failed {reason}: {}", diagnostic.as_deref().unwrap_or_default())
         }
-        Outcome::Complained { feedback_type } => {
+        ReportedOutcome::Complained { feedback_type } => {
             format!("complained: {}", feedback_type.as_deref().unwrap_or_default())
         }
     };
@@ -72,7 +72,7 @@ fn the_reports_of_real_servers_say_what_happened() {
 
         assert_eq!(said(&report), (recipient.to_owned(), expected.to_owned()));
         assert_eq!(report.references, [by_return_path(), by_id()]);
-        assert_eq!(report.stand, Stand::OnlyRecipient);
+        assert_eq!(report.stand, FallbackRecipient::OnlyRecipient);
     }
 }
 
@@ -174,8 +174,8 @@ fn only_addresses_of_the_form_of_ours_are_tried() {
     references.add_return_paths("Ada <ada@example.net>, \"b+x\" <B+One.two@send.example.com>, b+nothing, <b+>");
     (0..100).for_each(|number| references.add_return_paths(&format!("b+{number}@example.com")));
 
-    assert_eq!(references.0[0], Reference::ReturnPath("B+One.two@send.example.com".to_owned()));
-    assert_eq!(references.0[1], Reference::ReturnPath("b+0@example.com".to_owned()));
+    assert_eq!(references.0[0], EmailLocator::ReturnPath("B+One.two@send.example.com".to_owned()));
+    assert_eq!(references.0[1], EmailLocator::ReturnPath("b+0@example.com".to_owned()));
     assert_eq!(references.0.len(), REFERENCES_MAX);
 }
 

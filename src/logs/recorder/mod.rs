@@ -13,19 +13,19 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
 
-use super::entry::{Answered, Entry};
+use super::entry::{Entry, LoggedRequest};
+use super::pending_entries::{PendingEntries, PendingEntryGuard};
 use super::queue::{BATCH_MAX, ENTRIES_MAX, Pushed, Queue};
 use super::store::PreparedLog;
-use super::unwritten::{Begun, Unwritten};
-use crate::blocking;
-use crate::clock::monotonic;
+use crate::base::blocking;
+use crate::base::clock::monotonic;
 use crate::context::Context;
 use crate::store::{StoreError, WriteTx};
 
 /// How long entries gather before they are written.
 const GATHERING: Duration = Duration::from_millis(100);
 /// How often the log says that entries were lost.
-const TOLD_EVERY: Duration = Duration::from_secs(60);
+const DROP_LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// Bytes written in one command.
 const COMMAND_BYTES_MAX: usize = 1 << 20;
 
@@ -51,7 +51,7 @@ pub struct RequestLog {
     writing: tokio::sync::Mutex<()>,
     /// What goes on when its caller has gone away.
     tasks: TaskTracker,
-    unwritten: Unwritten,
+    unwritten: PendingEntries,
     lost: Mutex<Lost>,
 }
 
@@ -93,24 +93,24 @@ impl RequestLog {
             full: Notify::new(),
             writing: tokio::sync::Mutex::default(),
             tasks,
-            unwritten: Unwritten::default(),
+            unwritten: PendingEntries::default(),
             lost: Mutex::default(),
         })
     }
 
     /// Notes that a request begins; `None` when requests are not logged.
-    pub fn begin(&self) -> Option<Begun> {
+    pub fn begin(&self) -> Option<PendingEntryGuard> {
         (self.recording == Recording::On).then(|| self.unwritten.begin())
     }
 
     /// Returns the requests that are not written yet.
-    pub fn unwritten(&self) -> Unwritten {
+    pub fn unwritten(&self) -> PendingEntries {
         self.unwritten.clone()
     }
 
     /// Takes over a request that was answered. It never waits: where there is no room the request is
     /// not logged, and counted.
-    pub fn hand_over(&self, begun: Begun, answered: Answered<'_>) {
+    pub fn enqueue(&self, begun: PendingEntryGuard, answered: LoggedRequest<'_>) {
         match self.queue.push(Entry::new(begun, answered)) {
             Pushed::First => self.begun.notify_one(),
             Pushed::Batch => self.full.notify_one(),
@@ -126,12 +126,12 @@ impl RequestLog {
     /// None.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), Infallible> {
         loop {
-            self.tell_lost(monotonic());
+            self.log_dropped(monotonic());
             match self.queue.len() {
                 0 => tokio::select! {
                     () = stop.cancelled() => return Ok(()),
                     () = self.begun.notified() => continue,
-                    () = tokio::time::sleep(TOLD_EVERY) => continue,
+                    () = tokio::time::sleep(DROP_LOG_INTERVAL) => continue,
                 },
                 waiting if waiting < BATCH_MAX => tokio::select! {
                     () = stop.cancelled() => return Ok(()),
@@ -176,7 +176,7 @@ impl RequestLog {
         let keyring = self.context.keyring.clone();
         let prepared = blocking::run(move || {
             let prepared = batch.into_iter().map(|entry| entry.prepare(&keyring));
-            prepared.unzip::<PreparedLog, Begun, Vec<_>, Vec<_>>()
+            prepared.unzip::<PreparedLog, PendingEntryGuard, Vec<_>, Vec<_>>()
         });
         // The tokens are held until the rows are there.
         let (logs, _begun) = prepared.await;
@@ -199,9 +199,9 @@ impl RequestLog {
     }
 
     /// Says how many entries were lost, once a minute at most.
-    fn tell_lost(&self, now: Instant) {
+    fn log_dropped(&self, now: Instant) {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_recent = lost.told.is_some_and(|told| now.duration_since(told) < TOLD_EVERY);
+        let is_recent = lost.told.is_some_and(|told| now.duration_since(told) < DROP_LOG_INTERVAL);
         if is_recent {
             return;
         }

@@ -1,12 +1,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::id::{Id, LogId, TeamId};
+use crate::base::id::{Id, LogId, TeamId};
 use crate::logs::entry::{HELD_BYTES_MAX, LoggedBody};
 use crate::logs::queue::BYTES_MAX;
 use crate::logs::store::COPY_BYTES_MAX;
-use crate::store::tables::REQUEST_LOGS;
 use crate::store::{NEXT, Order, Reads as _};
+use crate::tables::REQUEST_LOGS;
 
 const TEAM: TeamId = Id::from_bytes([1; 16]);
 
@@ -19,7 +19,7 @@ fn hand_over(context: &Context, log: &RequestLog, body_bytes: usize) {
 }
 
 fn hand_body_over(context: &Context, log: &RequestLog, body: Option<LoggedBody>) {
-    let answered = Answered {
+    let answered = LoggedRequest {
         id: context.id(),
         team: TEAM,
         key: Id::MIN,
@@ -32,7 +32,7 @@ fn hand_body_over(context: &Context, log: &RequestLog, body: Option<LoggedBody>)
         response_body: None,
         response_secrets: &[],
     };
-    log.hand_over(log.begin().unwrap(), answered);
+    log.enqueue(log.begin().unwrap(), answered);
 }
 
 fn written(context: &Context) -> usize {
@@ -108,12 +108,12 @@ async fn what_has_no_room_is_dropped_and_counted() {
     assert_eq!(written(&context) as u64 + lost(&log), (ENTRIES_MAX + 5 + by_bytes + 1) as u64);
     assert!(log.unwritten().barrier().is_passed());
     let now = monotonic();
-    log.tell_lost(now);
+    log.log_dropped(now);
     assert_eq!(lost(&log), 0);
     log.lose(1, Loss::NoRoom);
-    log.tell_lost(now + Duration::from_secs(59));
+    log.log_dropped(now + Duration::from_secs(59));
     assert_eq!(lost(&log), 1, "one line a minute");
-    log.tell_lost(now + TOLD_EVERY);
+    log.log_dropped(now + DROP_LOG_INTERVAL);
     assert_eq!(lost(&log), 0);
 }
 

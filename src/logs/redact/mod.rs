@@ -20,7 +20,7 @@ const DEPTH_MAX: u32 = 127;
 /// Digits up to which a number without an exponent is finite, with room to spare.
 const FINITE_BYTES_MAX: usize = 300;
 /// Bytes of a string that are looked at in one step.
-const STRIDE_BYTES: usize = 32;
+const SCAN_STEP_BYTES: usize = 32;
 
 /// What is kept of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -284,10 +284,11 @@ fn is_secret(name: &[u8], also: &[&str]) -> bool {
 /// Returns where the next byte is that cannot stand in a string as it is, or ends it, or is not ASCII.
 fn plain_until(json: &[u8], at: usize) -> usize {
     let rest = json.get(at..).unwrap_or_default();
-    let (strides, _) = rest.as_chunks::<STRIDE_BYTES>();
+    let (strides, _) = rest.as_chunks::<SCAN_STEP_BYTES>();
     // Without a branch inside, so that the compiler looks at a stride at once.
-    let is_plain = |stride: &&[u8; STRIDE_BYTES]| !stride.iter().fold(false, |found, byte| found | ends_plain(*byte));
-    let skipped = strides.iter().take_while(is_plain).count() * STRIDE_BYTES;
+    let is_plain =
+        |stride: &&[u8; SCAN_STEP_BYTES]| !stride.iter().fold(false, |found, byte| found | ends_plain(*byte));
+    let skipped = strides.iter().take_while(is_plain).count() * SCAN_STEP_BYTES;
     let rest = &rest[skipped..];
     at + skipped + rest.iter().position(|byte| ends_plain(*byte)).unwrap_or(rest.len())
 }

@@ -2,7 +2,7 @@
 
 use super::words::{Place, write_encoded};
 use super::{Folder, refuse_controls};
-use crate::mime::message::{ComposeError, Field, Party};
+use crate::mime::message::{ComposeError, Field, MimeMailbox};
 
 /// RFC 5321 §4.5.3.1.1 and .2.
 const LOCAL_PART_BYTES_MAX: usize = 64;
@@ -12,7 +12,7 @@ const DOMAIN_BYTES_MAX: usize = 255;
 const QUOTED_NAME_BYTES_MAX: usize = 64;
 
 /// Writes the field `name` with its mailboxes, in order.
-pub(crate) fn write_addresses(out: &mut Vec<u8>, name: &str, parties: &[Party<'_>]) -> Result<(), ComposeError> {
+pub(crate) fn write_addresses(out: &mut Vec<u8>, name: &str, parties: &[MimeMailbox<'_>]) -> Result<(), ComposeError> {
     let mut folder = Folder::start(out, name);
     for (index, party) in parties.iter().enumerate() {
         check_address(party.address)?;
@@ -111,14 +111,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn to(parties: &[Party<'_>]) -> Result<String, ComposeError> {
+    fn to(parties: &[MimeMailbox<'_>]) -> Result<String, ComposeError> {
         let mut out = Vec::new();
         write_addresses(&mut out, "To", parties)?;
         Ok(String::from_utf8(out).unwrap())
     }
 
-    fn named<'a>(name: &'a str, address: &'a str) -> Party<'a> {
-        Party { name: Some(name), address }
+    fn named<'a>(name: &'a str, address: &'a str) -> MimeMailbox<'a> {
+        MimeMailbox { name: Some(name), address }
     }
 
     #[test]
@@ -160,17 +160,17 @@ mod tests {
             ("a@b.co\r\nBcc: x@y.co", control),
             ("a\0@b.co", control),
         ] {
-            assert_eq!(to(&[Party { name: None, address }]), Err(expected), "{address:?}");
+            assert_eq!(to(&[MimeMailbox { name: None, address }]), Err(expected), "{address:?}");
         }
         let long = format!("{}@b.co", "x".repeat(65));
-        assert_eq!(to(&[Party { name: None, address: &long }]), Err(ComposeError::TooLong(Field::Address)));
+        assert_eq!(to(&[MimeMailbox { name: None, address: &long }]), Err(ComposeError::TooLong(Field::Address)));
         assert_eq!(to(&[named("a\r\nBcc: x@y.co", "a@b.co")]), Err(ComposeError::ControlCharacter(Field::DisplayName)));
     }
 
     #[test]
     fn unusual_local_parts_are_kept() {
         for address in ["\"a b\"@c.co", "\"a\\\"b\"@c.co", "用户@xn--fsq.com", "x+y=z@c_d.co"] {
-            let field = to(&[Party { name: None, address }]).unwrap();
+            let field = to(&[MimeMailbox { name: None, address }]).unwrap();
             assert_eq!(field, format!("To: {address}\r\n"));
         }
     }
@@ -179,7 +179,7 @@ mod tests {
     fn fifty_recipients_fold_and_read_back() {
         let addresses: Vec<String> = (0..50).map(|n| format!("recipient-{n}@department-{n}.example.com")).collect();
         let names: Vec<String> = (0..50).map(|n| format!("Recipiente número {n}")).collect();
-        let parties: Vec<Party<'_>> =
+        let parties: Vec<MimeMailbox<'_>> =
             names.iter().zip(&addresses).map(|(name, address)| named(name, address)).collect();
 
         let field = to(&parties).unwrap();
@@ -203,7 +203,7 @@ mod tests {
     proptest! {
         #[test]
         fn names_read_back(names in prop::collection::vec("[^\\p{Cc}]{0,90}", 1..6)) {
-            let parties: Vec<Party<'_>> = names.iter().map(|name| named(name, "a@b.co")).collect();
+            let parties: Vec<MimeMailbox<'_>> = names.iter().map(|name| named(name, "a@b.co")).collect();
             let field = to(&parties).unwrap();
             for line in field.lines() {
                 prop_assert!(line.len() <= 76 + 64, "{}", line);

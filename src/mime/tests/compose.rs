@@ -1,13 +1,13 @@
 //! The shape of composed messages.
 
 use super::set::samples;
-use crate::mime::{Attachment, ComposeError, Field, Message, Party, compose};
+use crate::mime::{ComposeError, Field, Message, MimeAttachment, MimeMailbox, compose};
 use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use proptest::prelude::*;
 
 const BASE: Message<'_> = Message {
-    from: Party { name: Some("Sender"), address: "sender@example.com" },
-    to: &[Party { name: None, address: "to@example.net" }],
+    from: MimeMailbox { name: Some("Sender"), address: "sender@example.com" },
+    to: &[MimeMailbox { name: None, address: "to@example.net" }],
     cc: &[],
     reply_to: &[],
     subject: "Hello",
@@ -37,8 +37,8 @@ fn field_names(section: &str) -> Vec<&str> {
 fn text_alone_is_a_single_part() {
     let message = Message {
         text: Some("Hi\n"),
-        cc: &[Party { name: None, address: "cc@example.net" }],
-        reply_to: &[Party { name: None, address: "reply@example.net" }],
+        cc: &[MimeMailbox { name: None, address: "cc@example.net" }],
+        reply_to: &[MimeMailbox { name: None, address: "reply@example.net" }],
         headers: &[("X-Ref", "1")],
         ..BASE
     };
@@ -65,7 +65,7 @@ fn attachments_stand_beside_the_alternatives() {
     let message = Message {
         text: Some("Hi"),
         html: Some("<p>Hi</p>"),
-        attachments: &[Attachment { filename: Some("a.csv"), content_type: None, content: b"a,b\n" }],
+        attachments: &[MimeAttachment { filename: Some("a.csv"), content_type: None, content: b"a,b\n" }],
         ..BASE
     };
     let raw = composed(&message);
@@ -149,11 +149,11 @@ fn every_sample_reads_back() {
 
 #[test]
 fn control_characters_are_refused_wherever_they_stand() {
-    fn party<'a>(name: &'a str, address: &'a str) -> Party<'a> {
-        Party { name: Some(name), address }
+    fn party<'a>(name: &'a str, address: &'a str) -> MimeMailbox<'a> {
+        MimeMailbox { name: Some(name), address }
     }
-    fn file(filename: &str) -> Attachment<'_> {
-        Attachment { filename: Some(filename), content_type: None, content: b"" }
+    fn file(filename: &str) -> MimeAttachment<'_> {
+        MimeAttachment { filename: Some(filename), content_type: None, content: b"" }
     }
     for bad in ["x\r\nBcc: a@b.co", "x\nBcc: a@b.co", "x\rBcc: a@b.co", "x\0", "x\u{1}"] {
         let address = format!("{bad}@example.com");
@@ -175,7 +175,7 @@ fn control_characters_are_refused_wherever_they_stand() {
 
 #[test]
 fn only_a_local_part_needs_smtputf8() {
-    let to = |address| [Party { name: Some("Zoë"), address }];
+    let to = |address| [MimeMailbox { name: Some("Zoë"), address }];
     assert!(!Message { to: &to("zoe@example.net"), ..BASE }.needs_smtputf8());
     let message = Message { to: &to("zoë@example.net"), text: Some("é"), ..BASE };
     assert!(message.needs_smtputf8());
@@ -218,12 +218,12 @@ proptest! {
         content in prop::collection::vec(any::<u8>(), 0..300),
     ) {
         let message = Message {
-            to: &[Party { name: Some(&name), address: "to@example.net" }],
+            to: &[MimeMailbox { name: Some(&name), address: "to@example.net" }],
             subject: &subject,
             headers: &[("X-Value", &value)],
             text: text.as_deref(),
             html: html.as_deref(),
-            attachments: &[Attachment {
+            attachments: &[MimeAttachment {
                 filename: Some(&filename),
                 content_type: Some(&content_type),
                 content: &content,

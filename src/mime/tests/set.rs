@@ -1,6 +1,6 @@
 //! The messages that every reader and verifier is shown.
 
-use crate::mime::{Attachment, Message, Party};
+use crate::mime::{Message, MimeAttachment, MimeMailbox};
 
 /// A message, without the fields that are the same for all.
 #[derive(Default)]
@@ -41,20 +41,20 @@ impl Sample {
 
     /// Lends the sample as a message.
     pub(super) fn with_message<T>(&self, read: impl FnOnce(&Message<'_>) -> T) -> T {
-        let to: Vec<Party<'_>> =
-            self.to.iter().map(|(name, address)| Party { name: name.as_deref(), address }).collect();
+        let to: Vec<MimeMailbox<'_>> =
+            self.to.iter().map(|(name, address)| MimeMailbox { name: name.as_deref(), address }).collect();
         let headers: Vec<(&str, &str)> = self.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let attachments: Vec<Attachment<'_>> = self
+        let attachments: Vec<MimeAttachment<'_>> = self
             .attachments
             .iter()
-            .map(|(filename, content_type, content)| Attachment {
+            .map(|(filename, content_type, content)| MimeAttachment {
                 filename: filename.as_deref(),
                 content_type: *content_type,
                 content,
             })
             .collect();
         read(&Message {
-            from: Party { name: self.from_name, address: "sender@mail.example.com" },
+            from: MimeMailbox { name: self.from_name, address: "sender@mail.example.com" },
             to: &to,
             cc: &[],
             reply_to: &[],

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use super::set::{DATE_MS, DOMAIN, samples};
 use crate::mime::dkim::{Algorithm, Signature, SigningKey, sign};
-use crate::mime::{Message, Party, compose};
+use crate::mime::{Message, MimeMailbox, compose};
 
 const TIME_S: u64 = DATE_MS.unsigned_abs() / 1000;
 
@@ -154,7 +154,7 @@ proptest! {
         let records = Records([(format!("e1._domainkey.{DOMAIN}"), key.public_record())].into());
         let message = compose(
             &Message {
-                from: Party { name: Some(&name), address: "sender@mail.example.com" },
+                from: MimeMailbox { name: Some(&name), address: "sender@mail.example.com" },
                 to: &[],
                 cc: &[],
                 reply_to: &[],

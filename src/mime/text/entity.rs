@@ -6,7 +6,7 @@ use std::borrow::Cow;
 const NAME_BYTES_MAX: usize = 8;
 
 /// What stands at an ampersand.
-pub(super) enum Reference {
+pub(super) enum CharReference {
     /// A character, and the bytes of the reference including the ampersand.
     Char(char, usize),
     /// An ampersand that means itself.
@@ -14,7 +14,7 @@ pub(super) enum Reference {
 }
 
 /// Reads the reference at the start of `text`, which begins with an ampersand.
-pub(super) fn read(text: &str) -> Reference {
+pub(super) fn read(text: &str) -> CharReference {
     let body = &text[1..];
     if let Some(number) = body.strip_prefix('#') {
         return read_number(number);
@@ -24,20 +24,20 @@ pub(super) fn read(text: &str) -> Reference {
     // Without the semicolon only the oldest names count, which writers still leave bare.
     let bare = matches!(name, "amp" | "lt" | "gt" | "quot" | "nbsp" | "copy" | "reg");
     match named(name) {
-        Some(c) if after.starts_with(';') => Reference::Char(c, name_bytes + 2),
-        Some(c) if bare => Reference::Char(c, name_bytes + 1),
-        _ => Reference::Literal,
+        Some(c) if after.starts_with(';') => CharReference::Char(c, name_bytes + 2),
+        Some(c) if bare => CharReference::Char(c, name_bytes + 1),
+        _ => CharReference::Literal,
     }
 }
 
-fn read_number(text: &str) -> Reference {
+fn read_number(text: &str) -> CharReference {
     let (digits, radix, prefix_bytes) = match text.strip_prefix(['x', 'X']) {
         Some(digits) => (digits, 16, "&#x".len()),
         None => (text, 10, "&#".len()),
     };
     let digit_bytes = digits.bytes().take_while(|&byte| char::from(byte).is_digit(radix)).count();
     if digit_bytes == 0 {
-        return Reference::Literal;
+        return CharReference::Literal;
     }
     let semicolon_bytes = usize::from(digits[digit_bytes..].starts_with(';'));
     // More digits than a number holds name no character either.
@@ -46,7 +46,7 @@ fn read_number(text: &str) -> Reference {
         .and_then(|number| windows_1252(number).or_else(|| char::from_u32(number)))
         .filter(|&c| c != '\0')
         .unwrap_or(char::REPLACEMENT_CHARACTER);
-    Reference::Char(c, prefix_bytes + digit_bytes + semicolon_bytes)
+    CharReference::Char(c, prefix_bytes + digit_bytes + semicolon_bytes)
 }
 
 /// The HTML standard §13.2.5.80: numbers from 128 to 159 are read as windows-1252.
@@ -71,7 +71,7 @@ pub(super) fn decode_attribute(value: &str) -> Cow<'_, str> {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         match read(rest) {
-            Reference::Char(c, bytes) if rest[..bytes].ends_with(';') => {
+            CharReference::Char(c, bytes) if rest[..bytes].ends_with(';') => {
                 out.push(c);
                 rest = &rest[bytes..];
             }
@@ -255,8 +255,8 @@ mod tests {
             ("&#x;", None),
         ] {
             let found = match read(text) {
-                Reference::Char(c, bytes) => Some((c, bytes)),
-                Reference::Literal => None,
+                CharReference::Char(c, bytes) => Some((c, bytes)),
+                CharReference::Literal => None,
             };
             assert_eq!(found, expected, "{text}");
         }

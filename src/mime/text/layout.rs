@@ -1,6 +1,6 @@
 //! Text to lines: white space collapsed, blocks apart, lists and quotations marked.
 
-use super::entity::{self, Reference};
+use super::entity::{self, CharReference};
 
 /// A derived text longer than this is cut: mail readers cut html parts earlier.
 pub(super) const TEXT_BYTES_MAX: usize = 256 * 1024;
@@ -57,11 +57,11 @@ impl Layout {
             self.decoded_text(&rest[..at]);
             rest = &rest[at..];
             match entity::read(rest) {
-                Reference::Char(c, bytes) => {
+                CharReference::Char(c, bytes) => {
                     self.decoded_text(c.encode_utf8(&mut [0; 4]));
                     rest = &rest[bytes..];
                 }
-                Reference::Literal => {
+                CharReference::Literal => {
                     self.decoded_text("&");
                     rest = &rest[1..];
                 }

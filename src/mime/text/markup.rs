@@ -13,21 +13,21 @@ const UNREAD: [&str; 11] =
 const VOID: [&str; 13] =
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
 
-pub(super) enum Token<'a> {
+pub(super) enum HtmlToken<'a> {
     /// As it stands, character references included.
     Text(&'a str),
-    Open(Tag<'a>),
+    Open(HtmlTag<'a>),
     /// The name of an end tag.
     Close(&'a str),
 }
 
 /// A start tag.
-pub(super) struct Tag<'a> {
+pub(super) struct HtmlTag<'a> {
     pub(super) name: &'a str,
     attributes: &'a str,
 }
 
-impl<'a> Tag<'a> {
+impl<'a> HtmlTag<'a> {
     pub(super) fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
@@ -135,7 +135,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Takes a tag whose name begins `name_at` bytes into the rest. `None` when it never ends.
-    fn tag(&mut self, name_at: usize) -> Option<Tag<'a>> {
+    fn tag(&mut self, name_at: usize) -> Option<HtmlTag<'a>> {
         let inside = &self.rest[name_at..];
         let Some(end) = tag_end(inside) else {
             self.rest = "";
@@ -145,7 +145,7 @@ impl<'a> Scanner<'a> {
         let inside = &inside[..end];
         let name_end = inside.find(|c: char| c.is_ascii_whitespace() || c == '/').unwrap_or(inside.len());
         let (name, attributes) = inside.split_at(name_end);
-        Some(Tag { name, attributes })
+        Some(HtmlTag { name, attributes })
     }
 
     /// Passes over the content of an element that is not read, up to its end tag.
@@ -167,26 +167,26 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn text(&mut self) -> Token<'a> {
+    fn text(&mut self) -> HtmlToken<'a> {
         // The first character is text even when it is a "<": it begins no tag.
         let first_bytes = first_char_bytes(self.rest);
         let end = self.rest[first_bytes..].find('<').map_or(self.rest.len(), |at| first_bytes + at);
         let (text, rest) = self.rest.split_at(end);
         self.rest = rest;
-        Token::Text(text)
+        HtmlToken::Text(text)
     }
 }
 
 impl<'a> Iterator for Scanner<'a> {
-    type Item = Token<'a>;
+    type Item = HtmlToken<'a>;
 
-    fn next(&mut self) -> Option<Token<'a>> {
+    fn next(&mut self) -> Option<HtmlToken<'a>> {
         loop {
             let mut bytes = self.rest.bytes();
             match (bytes.next()?, bytes.next(), bytes.next()) {
                 (b'<', Some(b'!'), _) => self.comment_or_declaration(),
                 (b'<', Some(b'/'), Some(b'a'..=b'z' | b'A'..=b'Z')) => {
-                    return self.tag(2).map(|tag| Token::Close(tag.name));
+                    return self.tag(2).map(|tag| HtmlToken::Close(tag.name));
                 }
                 (b'<', Some(b'/' | b'?'), _) => self.pass(">"),
                 (b'<', Some(b'a'..=b'z' | b'A'..=b'Z'), _) => {
@@ -195,7 +195,7 @@ impl<'a> Iterator for Scanner<'a> {
                         self.pass_unread(name);
                         continue;
                     }
-                    return Some(Token::Open(tag));
+                    return Some(HtmlToken::Open(tag));
                 }
                 _ => return Some(self.text()),
             }

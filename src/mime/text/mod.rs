@@ -20,7 +20,7 @@ mod markup;
 
 use layout::{Gap, Layout};
 use link::Link;
-use markup::{Scanner, Tag, Token};
+use markup::{HtmlTag, HtmlToken, Scanner};
 
 /// Returns the text that a reader of the html would read, without white space at its ends.
 ///
@@ -31,10 +31,10 @@ pub fn text_from_html(html: &str) -> String {
     let mut tokens = Scanner::new(html);
     while let Some(token) = tokens.next() {
         match token {
-            Token::Text(text) => reader.layout.text(text),
-            Token::Open(tag) if tag.is_hidden() => skip(&mut tokens, &tag),
-            Token::Open(tag) => reader.open(&tag),
-            Token::Close(name) => reader.close(name),
+            HtmlToken::Text(text) => reader.layout.text(text),
+            HtmlToken::Open(tag) if tag.is_hidden() => skip(&mut tokens, &tag),
+            HtmlToken::Open(tag) => reader.open(&tag),
+            HtmlToken::Close(name) => reader.close(name),
         }
         if reader.layout.is_full() {
             break;
@@ -45,7 +45,7 @@ pub fn text_from_html(html: &str) -> String {
 }
 
 /// Passes over an element that is not shown, up to its own end tag.
-fn skip(tokens: &mut Scanner<'_>, hidden: &Tag<'_>) {
+fn skip(tokens: &mut Scanner<'_>, hidden: &HtmlTag<'_>) {
     if hidden.is_void() {
         return;
     }
@@ -54,8 +54,8 @@ fn skip(tokens: &mut Scanner<'_>, hidden: &Tag<'_>) {
     let mut depth = 1_usize;
     for token in tokens {
         match token {
-            Token::Open(tag) if nests && tag.is(hidden.name) => depth += 1,
-            Token::Close(name) if name.eq_ignore_ascii_case(hidden.name) => {
+            HtmlToken::Open(tag) if nests && tag.is(hidden.name) => depth += 1,
+            HtmlToken::Close(name) if name.eq_ignore_ascii_case(hidden.name) => {
                 depth -= 1;
                 if depth == 0 {
                     return;
@@ -120,7 +120,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn open(&mut self, tag: &Tag<'_>) {
+    fn open(&mut self, tag: &HtmlTag<'_>) {
         match role(tag.name) {
             Role::Inline => {}
             Role::Line => self.layout.gap(Gap::Line),

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::super::{LinkToError, Preferences};
 use crate::api_keys::Caller;
-use crate::contacts::{Contacts, Facets};
+use crate::base::id::resource;
+use crate::contacts::{Contacts, IncludedFields};
 use crate::http::{ApiError, ApiResult, Created, PathIdOrEmail, State};
-use crate::id::resource;
 
 /// Where a contact makes its choices.
 #[derive(Debug, Serialize, ToSchema)]
@@ -33,7 +33,7 @@ pub async fn create_preferences_link(
     caller: Caller,
     id: PathIdOrEmail<resource::Contact>,
 ) -> ApiResult<Created<PreferencesLinkResponse>> {
-    let contact = contacts.find(caller.team, id.0, Facets::default()).await?;
+    let contact = contacts.find(caller.team, id.0, IncludedFields::default()).await?;
     let contact = contact.ok_or_else(|| ApiError::not_found("Contact"))?;
     let url = preferences.link_to(caller.team, &contact.email)?;
     Ok(Created(PreferencesLinkResponse { object: "preferences_link", contact: contact.id.to_string(), url }))

@@ -14,13 +14,13 @@ use salvo::http::{HeaderValue, StatusCode};
 use salvo::{Request, Response, Writer, handler};
 use tracing::error;
 
-use super::super::document::{self, Page};
-use super::super::form::{Action, BODY_BYTES_MAX, Extent, action};
+use super::super::document::{self, HtmlPage};
+use super::super::form::{BODY_BYTES_MAX, BodyExtent, FormAction, action};
 use super::super::language;
-use super::super::page::{self, Notice};
+use super::super::page::{self, PageNotice};
 use super::super::strings::Strings;
 use super::super::{OptOut, Preferences};
-use crate::events::Source;
+use crate::events::ChangeSource;
 use crate::http::State;
 use crate::store::StoreError;
 
@@ -34,8 +34,8 @@ pub(crate) async fn show_unsubscribe(req: &mut Request, res: &mut Response, pref
     let query = req.uri().query().unwrap_or_default();
     let done = query.strip_prefix("done=");
     let notice = match query {
-        "saved=1" => Some(Notice::Saved),
-        "undone=1" => Some(Notice::SubscribedAgain),
+        "saved=1" => Some(PageNotice::Saved),
+        "undone=1" => Some(PageNotice::SubscribedAgain),
         _ => None,
     };
     match preferences.find(token(req), done).await {
@@ -81,28 +81,28 @@ pub(crate) async fn unsubscribe(req: &mut Request, res: &mut Response, preferenc
     }
 }
 
-async fn answer(preferences: &Preferences, token: &str, action: Action) -> Result<Answer, StoreError> {
+async fn answer(preferences: &Preferences, token: &str, action: FormAction) -> Result<Answer, StoreError> {
     let opt_out = match action {
-        Action::OneClick => {
-            let opted_out = preferences.opt_out(token, OptOut::OfLink, Source::OneClick).await?;
+        FormAction::OneClick => {
+            let opted_out = preferences.opt_out(token, OptOut::OfLink, ChangeSource::OneClick).await?;
             return Ok(opted_out.map_or(Answer::Unknown, |_| Answer::Ok));
         }
-        Action::Unsubscribe => OptOut::OfLink,
-        Action::UnsubscribeFromEverything => OptOut::OfEverything,
-        Action::Save(choices) => {
+        FormAction::Unsubscribe => OptOut::OfLink,
+        FormAction::UnsubscribeFromEverything => OptOut::OfEverything,
+        FormAction::Save(choices) => {
             let is_known = preferences.save(token, choices).await?;
             return Ok(if is_known { see("saved=1") } else { Answer::Unknown });
         }
-        Action::Undo(sealed) => {
+        FormAction::Undo(sealed) => {
             return Ok(match preferences.undo(token, &sealed).await? {
                 Some(true) => see("undone=1"),
                 Some(false) => see(""),
                 None => Answer::Unknown,
             });
         }
-        Action::Unclear => return Ok(Answer::Unclear),
+        FormAction::Unclear => return Ok(Answer::Unclear),
     };
-    let Some(opted_out) = preferences.opt_out(token, opt_out, Source::HostedPage).await? else {
+    let Some(opted_out) = preferences.opt_out(token, opt_out, ChangeSource::HostedPage).await? else {
         return Ok(Answer::Unknown);
     };
     Ok(match (opted_out.redirect, opted_out.undo) {
@@ -130,32 +130,32 @@ fn strings(req: &Request) -> &'static Strings {
 }
 
 /// Reads the start of the body, and what it asks for.
-async fn read_action(req: &mut Request) -> Action {
+async fn read_action(req: &mut Request) -> FormAction {
     let mut body = req.take_body();
     let mut read = Vec::new();
     let reading = async {
         loop {
             match std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx)).await {
-                None => return Extent::Whole,
-                Some(Err(_)) => return Extent::Start,
+                None => return BodyExtent::Whole,
+                Some(Err(_)) => return BodyExtent::Start,
                 Some(Ok(frame)) => {
                     let Ok(bytes) = frame.into_data() else { continue };
                     let room = BODY_BYTES_MAX - read.len();
                     read.extend_from_slice(&bytes[..bytes.len().min(room)]);
                     if bytes.len() > room {
-                        return Extent::Start;
+                        return BodyExtent::Start;
                     }
                 }
             }
         }
     };
     // What has come by then may say enough.
-    let extent = tokio::time::timeout(BODY_WITHIN, reading).await.unwrap_or(Extent::Start);
+    let extent = tokio::time::timeout(BODY_WITHIN, reading).await.unwrap_or(BodyExtent::Start);
     action(&read, extent)
 }
 
-fn write_page(res: &mut Response, status: StatusCode, page: Page) {
-    let Page { html, policy, language } = page;
+fn write_page(res: &mut Response, status: StatusCode, page: HtmlPage) {
+    let HtmlPage { html, policy, language } = page;
     res.status_code(status);
     let headers = res.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));

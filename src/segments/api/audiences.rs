@@ -8,14 +8,14 @@ use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
 use super::request::CreateSegmentRequest;
-use super::response::{DeletedSegment, RemovedContact, SegmentResponse, SegmentWithCountResponse, Word};
+use super::response::{DeletedSegment, RemovedMemberResponse, SegmentResponse, SegmentWithCountResponse, Word};
 use super::{list_contacts_of, not_found};
 use crate::api_keys::Caller;
+use crate::base::id::{SegmentId, TeamId, resource};
 use crate::contacts::api::{ContactResponse, CreateContactRequest, EraseRule, Include, UpdateContactRequest};
-use crate::contacts::{ContactName, Contacts, Facets};
-use crate::events::Source;
+use crate::contacts::{ContactName, Contacts, IncludedFields};
+use crate::events::ChangeSource;
 use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, PathIdOrEmail, State};
-use crate::id::{SegmentId, TeamId, resource};
 use crate::segments::service::Segments;
 
 /// Creates a segment, under its older name.
@@ -77,7 +77,7 @@ pub async fn create_audience_contact(
 ) -> ApiResult<Created<ContactResponse>> {
     let mut new = contact.into_inner().parse()?;
     new.changes.join(id.0);
-    let contact = contacts.create(caller.team, new, Source::Api).await?;
+    let contact = contacts.create(caller.team, new, ChangeSource::Api).await?;
     Ok(Created(contact.into()))
 }
 
@@ -104,7 +104,7 @@ pub async fn get_audience_contact(
     contact_id: PathIdOrEmail<resource::Contact>,
 ) -> ApiResult<Json<ContactResponse>> {
     require(&segments, caller.team, id.0).await?;
-    let contact = contacts.find(caller.team, contact_id.0, Facets::PROPERTIES).await?;
+    let contact = contacts.find(caller.team, contact_id.0, IncludedFields::PROPERTIES).await?;
     contact.map(|contact| Json(contact.into())).ok_or_else(|| ApiError::not_found("Contact"))
 }
 
@@ -120,7 +120,7 @@ pub async fn update_audience_contact(
 ) -> ApiResult<Json<ContactResponse>> {
     let (email, changes) = changes.into_inner().parse()?;
     require(&segments, caller.team, id.0).await?;
-    let contact = contacts.update(caller.team, contact_id.0, email, changes, Source::Api).await?;
+    let contact = contacts.update(caller.team, contact_id.0, email, changes, ChangeSource::Api).await?;
     Ok(Json(contact.into()))
 }
 
@@ -135,14 +135,14 @@ pub async fn delete_audience_contact(
     id: PathId<resource::Segment>,
     contact_id: PathIdOrEmail<resource::Contact>,
     erase: EraseRule,
-) -> ApiResult<Json<RemovedContact>> {
+) -> ApiResult<Json<RemovedMemberResponse>> {
     require(&segments, caller.team, id.0).await?;
     let given = match &contact_id.0 {
         ContactName::Id(id) => id.to_string(),
         ContactName::Email(email) => email.to_string(),
     };
-    let removed = contacts.remove(caller.team, contact_id.0, erase.0, Source::Api).await?;
-    Ok(Json(RemovedContact::of(removed.map_or(given, |id| id.to_string()))))
+    let removed = contacts.remove(caller.team, contact_id.0, erase.0, ChangeSource::Api).await?;
+    Ok(Json(RemovedMemberResponse::of(removed.map_or(given, |id| id.to_string()))))
 }
 
 /// Refuses a segment that the team does not have.

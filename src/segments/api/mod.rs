@@ -15,16 +15,16 @@ use salvo::writing::Json;
 
 use self::request::{CreateSegmentRequest, UpdateSegmentRequest};
 use self::response::{DeletedSegment, SegmentResponse, SegmentWithCountResponse, Word};
+use super::count_limiter::CountError;
 use super::error::{CreateSegmentError, DeleteSegmentError, UpdateSegmentError};
 use super::listing::SegmentPageError;
 use super::model::SEGMENTS_MAX;
 use super::service::Segments;
-use super::turns::CountError;
 use crate::api_keys::Caller;
+use crate::base::id::{ContactId, SegmentId, TeamId, resource};
 use crate::contacts::api::{ContactResponse, Include};
-use crate::contacts::{Contacts, Facets};
+use crate::contacts::{Contacts, IncludedFields};
 use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, State};
-use crate::id::{ContactId, SegmentId, TeamId, resource};
 use crate::store::page::{PageError, PageQuery};
 
 /// Creates a segment.
@@ -110,7 +110,7 @@ async fn list_contacts_of(
     team: TeamId,
     id: SegmentId,
     query: PageQuery<ContactId>,
-    facets: Facets,
+    facets: IncludedFields,
 ) -> ApiResult<Json<List<ContactResponse>>> {
     let page = segments.contacts(team, id, query).await?;
     let page = contacts.show(team, page, facets).await?;

@@ -4,8 +4,8 @@ use salvo::oapi::ToSchema;
 use serde::Deserialize;
 
 use super::filter::FilterRequest;
+use crate::base::patch::Patch;
 use crate::http::{ApiError, ApiResult, JsonBody};
-use crate::patch::Patch;
 use crate::segments::model::{NAME_CHARS_MAX, NewSegment, SegmentChanges, SegmentName};
 
 /// A segment to make.

@@ -4,8 +4,8 @@ use salvo::oapi::ToSchema;
 use serde::Serialize;
 
 use super::filter::FilterResponse;
-use crate::clock::to_iso;
-use crate::id::SegmentId;
+use crate::base::clock::to_iso;
+use crate::base::id::SegmentId;
 use crate::segments::model::Segment;
 
 /// The word for a segment on the path it was asked under.
@@ -86,7 +86,7 @@ impl DeletedSegment {
 /// A contact that was removed, named as the caller may know it.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "RemovedAudienceContact"))]
-pub(super) struct RemovedContact {
+pub(super) struct RemovedMemberResponse {
     /// Always `contact`.
     object: &'static str,
     /// The id; what was asked for where there was no such contact.
@@ -97,7 +97,7 @@ pub(super) struct RemovedContact {
     deleted: bool,
 }
 
-impl RemovedContact {
+impl RemovedMemberResponse {
     pub(super) fn of(contact: String) -> Self {
         Self { object: "contact", id: contact.clone(), contact, deleted: true }
     }

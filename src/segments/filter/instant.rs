@@ -2,7 +2,7 @@
 
 use chrono::{NaiveDate, NaiveTime};
 
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
 
 const MINUTE_MS: i64 = 60_000;
 /// `2026-01-05`: how long the day is.
@@ -109,7 +109,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_the_wire_prints_reads_back(ms in 0_i64..253_402_300_799_999) {
-            prop_assert_eq!(parse(&crate::clock::to_iso(ms)), Some(ms));
+            prop_assert_eq!(parse(&crate::base::clock::to_iso(ms)), Some(ms));
         }
 
         #[test]

@@ -1,7 +1,7 @@
 //! The question put to each contact.
 
 use super::{Condition, CreatedTest, Filter, Match, NumberTest, Test, TextField, TextTest};
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
 use crate::contact_properties::parse_number;
 
 /// What a filter can look at. Texts are borrowed: a row answers without being decoded as a whole.

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize, Serializer};
 pub use matching::FilterSubject;
 pub use parse::{ConditionError, FilterError};
 
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
 
 /// Conditions in a filter at most: each is asked of every contact.
 pub const CONDITIONS_MAX: usize = 50;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::store::tables::{CONTACT_SEGMENTS, SEGMENT_MEMBERS, SEGMENTS};
 use crate::store::{NEXT, Order, Reads as _};
+use crate::tables::{CONTACT_SEGMENTS, SEGMENT_MEMBERS, SEGMENTS};
 
 /// Counts the rows of both tables of memberships.
 fn memberships(context: &Context) -> (usize, usize) {

@@ -5,12 +5,12 @@ mod resolving;
 
 use super::filter::{ConditionText, Filter, Match};
 use super::*;
-use crate::address::EmailAddress;
+use crate::base::address::EmailAddress;
+use crate::base::id::{ContactId, Id, SegmentId, TeamId};
+use crate::base::patch::Patch;
 use crate::contacts::{ContactChanges, ContactWriter, NewContact, PropertyChange};
 use crate::context::Context;
-use crate::events::Source;
-use crate::id::{ContactId, Id, SegmentId, TeamId};
-use crate::patch::Patch;
+use crate::events::ChangeSource;
 use crate::store::page::{Cursor, PageQuery};
 use crate::store::{StoreError, WriteTx};
 
@@ -39,7 +39,7 @@ async fn change<T: Send + 'static>(
 ) -> T {
     let of = context.clone();
     let written = context.store.write::<_, StoreError>(move |tx| {
-        let mut writer = ContactWriter::new(tx, &of, team, Source::Api);
+        let mut writer = ContactWriter::new(tx, &of, team, ChangeSource::Api);
         let done = work(&mut writer, tx)?;
         writer.finish()?;
         Ok(done)

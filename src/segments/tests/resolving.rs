@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::segments::census::Steps;
+use crate::segments::counter::CountSettings;
 
 /// Steps so small that every walk is cut into many.
-const SMALL: Steps = Steps { near_rows: 3, chunk_rows: 4, ..Steps::USUAL };
+const SMALL: CountSettings = CountSettings { near_rows: 3, chunk_rows: 4, ..CountSettings::USUAL };
 
 #[tokio::test]
 async fn a_segment_holds_those_who_match_and_those_added_by_hand_each_once() {
@@ -172,7 +172,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let (listed, backwards, counted, expected) = runtime.block_on(async {
             let (_directory, context) = Context::temporary();
-            let segments = Segments::stepping(context.clone(), Steps { near_rows, chunk_rows, ..Steps::USUAL });
+            let segments = Segments::stepping(context.clone(), CountSettings { near_rows, chunk_rows, ..CountSettings::USUAL });
             let people = team.iter().map(|(matching, _)| ("Ada", if *matching { "pro" } else { "free" })).collect();
             let people = add(&context, TEAM, people).await;
             let made = segment(&segments, TEAM, has_filter.then(|| plan_is("pro"))).await;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use tracing::info;
 
-use super::tables::{META, MetaKey, MetaRow};
+use super::meta::{META, MetaKey, MetaRow};
 use super::transaction::{ReadTx, Reads as _, WriteTx};
-use super::{Kind, OpenError, OpenOptions, StoreError, file};
+use super::{OpenError, OpenOptions, StoreError, StoreKind, file};
 
 /// The schema this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -31,13 +31,13 @@ pub(super) const ALL: &[Migration] = &[];
 
 /// Refuses a file that this program must not write, without changing a byte of it. What cannot be
 /// told without writing (the file needs a repair) is left to [`bring_up_to_date`].
-pub(super) fn refuse_unfit(path: &Path, kind: Kind) -> Result<(), OpenError> {
+pub(super) fn refuse_unfit(path: &Path, kind: StoreKind) -> Result<(), OpenError> {
     let Some(database) = file::open_read_only(path) else { return Ok(()) };
     let Some(meta) = read_meta(&database, path)? else { return Ok(()) };
     refuse(&meta, path, kind, SCHEMA_VERSION)
 }
 
-fn refuse(meta: &MetaRow, path: &Path, kind: Kind, known: u32) -> Result<(), OpenError> {
+fn refuse(meta: &MetaRow, path: &Path, kind: StoreKind, known: u32) -> Result<(), OpenError> {
     if meta.schema > known {
         return Err(OpenError::Newer { path: path.into(), found: meta.schema, known });
     }
@@ -97,8 +97,8 @@ pub(super) fn migrate(
 /// Raises the boot epoch and returns it: leases of an older one are void.
 pub(super) fn begin_epoch(database: &Arc<redb::Database>) -> Result<u32, OpenError> {
     let epoch = commit(database, |tx| {
-        let epoch = tx.get(&super::tables::EPOCH, &MetaKey::EPOCH)?.map_or(1, |row| row.epoch.wrapping_add(1));
-        tx.put(&super::tables::EPOCH, &MetaKey::EPOCH, &super::tables::EpochRow { epoch })?;
+        let epoch = tx.get(&super::meta::EPOCH, &MetaKey::EPOCH)?.map_or(1, |row| row.epoch.wrapping_add(1));
+        tx.put(&super::meta::EPOCH, &MetaKey::EPOCH, &super::meta::EpochRow { epoch })?;
         Ok(epoch)
     })?;
     Ok(epoch)

@@ -73,7 +73,7 @@ impl Disk {
     /// Opens the store that lies on this disk, as a start of the program does.
     pub(super) fn open_store(&self) -> Result<Store, OpenError> {
         let path = PathBuf::from("in memory");
-        let options = OpenOptions { directory: path.clone(), kind: Kind::Dev, cache_bytes: 4 << 20 };
+        let options = OpenOptions { directory: path.clone(), kind: StoreKind::Dev, cache_bytes: 4 << 20 };
         if file::is_unfinished(&self.state().image[..]).unwrap() {
             self.state().image.clear();
         }

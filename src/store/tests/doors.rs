@@ -33,7 +33,7 @@ async fn a_view_does_not_move_while_it_is_read() {
             Ok(tx.contains(&LEFT, &(2,))?)
         }),
         async {
-            crate::blocking::run(move || is_viewing.recv().unwrap()).await;
+            crate::base::blocking::run(move || is_viewing.recv().unwrap()).await;
             store.write(put(2)).await.unwrap();
             written.send(()).unwrap();
             store.read::<_, TestError>(|tx| Ok(tx.contains(&LEFT, &(2,))?)).await
@@ -226,7 +226,7 @@ async fn closing_frees_the_file_though_a_read_is_under_way() {
             Ok(tx.get(&LEFT, &(1,))?)
         }),
         async {
-            crate::blocking::run(move || is_viewing.recv().unwrap()).await;
+            crate::base::blocking::run(move || is_viewing.recv().unwrap()).await;
             store.close().await;
             let again = Store::open(&options(directory.path())).unwrap();
             go_on.send(()).unwrap();
@@ -271,7 +271,7 @@ async fn a_read_keeps_its_place_though_its_caller_has_gone() {
             Ok(())
         })));
     }
-    crate::blocking::run(move || (0..READS_MAX).for_each(|_| is_reading.recv().unwrap())).await;
+    crate::base::blocking::run(move || (0..READS_MAX).for_each(|_| is_reading.recv().unwrap())).await;
 
     let mut another = queued(store.read(|_| Ok(())));
     let waits = store.0.reads.available_permits() == 0 && is_pending(&mut another);

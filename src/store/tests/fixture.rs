@@ -8,13 +8,14 @@ use std::{env, fs};
 
 use serde_json::{Value as Json, json};
 
-use super::tables::*;
+use super::meta::{EPOCH, META, MetaKey};
 use super::*;
-use crate::clock::Clock;
+use crate::base::clock::Clock;
+use crate::base::id::{EmailId, EventId, Id, SuppressionId, TeamId};
 use crate::context::Context;
-use crate::delivery::capture::Mailbox;
-use crate::id::{EmailId, EventId, Id, SuppressionId, TeamId};
+use crate::delivery::capture::CaptureMailbox;
 use crate::mime::dkim::{Algorithm, SigningKey};
+use crate::tables::*;
 use crate::{domains, emails};
 
 /// Set to write the fixture again, until its schema is released.
@@ -100,7 +101,7 @@ fn visit_domain(visit: &mut impl Visit) {
             "name": format!("mail{number}.example.com"), "region": "local", "status": status,
             "return_path": "send", "open_tracking": true, "click_tracking": false, "tracking_subdomain": "links",
             "rsa": rsa, "ed25519": ed25519, "records": records,
-            "checked_ms": AT_MS, "sought_ms": AT_MS, "assumed": true, "created_ms": AT_MS,
+            "checked_ms": AT_MS, "pending_since_ms": AT_MS, "assumed": true, "created_ms": AT_MS,
         });
         visit.row(&DOMAINS, &(TEAM, raw(number)), domain);
     }
@@ -151,7 +152,7 @@ fn visit_email(visit: &mut impl Visit) {
 fn visit_delivery(visit: &mut impl Visit) {
     let due = json!({
         "team": TEAM, "destination": "example.net", "attempts": 2, "first_due_ms": AT_MS,
-        "plainly": true, "delays_told": 1, "possible_duplicate": true,
+        "without_pipelining": true, "delays_reported": 1, "possible_duplicate": true,
     });
     visit.row(&DUE, &(1_767_604_353_456, 0, EMAIL, 2), due.clone());
     for (group, class) in (1..).zip(["transactional", "broadcast"]) {
@@ -209,7 +210,7 @@ fn visit_events(visit: &mut impl Visit) {
         if detail != "none" {
             event["detail"] = detail;
         }
-        visit.row(&EVENTS, &(EMAIL, raw::<crate::id::resource::Event>(number)), event);
+        visit.row(&EVENTS, &(EMAIL, raw::<crate::base::id::resource::Event>(number)), event);
     }
     visit.mark(&INGESTED, &(20_458, HASH));
 }
@@ -227,7 +228,7 @@ fn visit_audience(visit: &mut impl Visit) {
         visit.mark(&SUPPRESSION_ORIGINS, &(TEAM, 255, suppression));
     }
     let erasure = json!({
-        "sealed": [1, 2, 3], "stage": { "emails": { "after": id(48) } }, "on_their_way": [id(49)], "waited": true,
+        "sealed": [1, 2, 3], "stage": { "emails": { "after": id(48) } }, "pending_emails": [id(49)], "had_pending": true,
         "late_entries": [id(50)],
     });
     visit.row(&ERASURES, &(TEAM, raw(47)), erasure);
@@ -313,12 +314,12 @@ fn visit_webhooks(visit: &mut impl Visit) {
     for (number, (status, subscription)) in (90..).zip(endpoints) {
         let endpoint = json!({
             "endpoint": "https://hooks.example.com/mail", "subscription": subscription, "status": status,
-            "term": 3, "secret": [1, 2, 3], "previous": { "secret": [4, 5], "expires_ms": AT_MS },
+            "activation": 3, "secret": [1, 2, 3], "previous": { "secret": [4, 5], "expires_ms": AT_MS },
         });
         visit.row(&WEBHOOKS, &(TEAM, raw(number)), endpoint);
     }
     let health = json!({
-        "exhausted_in_a_row": 3, "last_ten": 7, "ended": 10, "told_failing_ms": AT_MS, "told_backlog_ms": AT_MS,
+        "consecutive_failures": 3, "recent_failures": 7, "recent_count": 10, "failing_notified_ms": AT_MS, "backlog_notified_ms": AT_MS,
     });
     visit.row(&WEBHOOK_HEALTH, &(TEAM, raw(90)), health);
     let exhausted = |why: &str| json!({ "exhausted": { "at_ms": AT_MS, "why": why } });
@@ -328,12 +329,12 @@ fn visit_webhooks(visit: &mut impl Visit) {
         exhausted("schedule"),
         exhausted("expired"),
         exhausted("disabled"),
-        exhausted("lost"),
+        exhausted("payload_missing"),
     ];
     for (number, state) in (93..).zip(states) {
         let attempt = json!({ "id": id(99), "sent_ms": AT_MS, "took_ms": 12, "status": 500, "response": "no" });
         let delivery = json!({
-            "event": id(70), "event_type": "contact.created", "at_ms": AT_MS, "queued_ms": AT_MS, "term": 3,
+            "event": id(70), "event_type": "contact.created", "at_ms": AT_MS, "queued_ms": AT_MS, "activation": 3,
             "state": state, "counted": 1, "attempts": [attempt],
         });
         visit.row(&WEBHOOK_DELIVERIES, &(TEAM, raw(90), raw(number)), delivery);
@@ -424,7 +425,7 @@ fn says(found: &Json, expected: &Json) -> bool {
 }
 
 fn serve(directory: &Path) -> OpenOptions {
-    OpenOptions { kind: Kind::Serve, ..options(directory) }
+    OpenOptions { kind: StoreKind::Serve, ..options(directory) }
 }
 
 fn keyring(directory: &Path) -> Keyring {
@@ -478,15 +479,19 @@ async fn the_store_that_schema_1_wrote_reads_as_it_was() {
     // Tables that a later schema adds are proven by its own fixture.
     assert_eq!(tables, NAMES.iter().copied().collect());
     let clock = Clock::manual(AT_MS);
-    let mailbox = Mailbox::new(Context::new(store, clock, keyring));
+    let mailbox = CaptureMailbox::new(Context::new(store, clock, keyring));
     let (row, message) = mailbox.message(raw(33)).await.unwrap().unwrap();
     assert_eq!((row.size, message.as_slice()), (17, b"Subject: x\r\n\r\nHi\r".as_slice()));
 }
 
 #[test]
 fn every_table_is_listed_once_under_a_versioned_name() {
-    let source = include_str!("../tables.rs");
-    let declared = source.lines().filter(|line| line.starts_with("pub const ") && line.contains(": Table<")).count();
+    let sources = [include_str!("../../tables.rs"), include_str!("../meta.rs")];
+    let declared = sources
+        .iter()
+        .flat_map(|source| source.lines())
+        .filter(|line| line.starts_with("pub const ") && line.contains(": Table<"))
+        .count();
     let names: BTreeSet<&str> = NAMES.iter().copied().collect();
 
     assert_eq!(names.len(), NAMES.len(), "two tables share a name");
@@ -500,5 +505,5 @@ fn every_table_is_listed_once_under_a_versioned_name() {
 #[test]
 fn the_ids_of_the_fixture_were_drawn_at_its_time() {
     assert_eq!(EMAIL.created_ms(), AT_MS);
-    assert_eq!(raw::<crate::id::resource::Event>(60), EventId::from_bytes(id_bytes(60)));
+    assert_eq!(raw::<crate::base::id::resource::Event>(60), EventId::from_bytes(id_bytes(60)));
 }

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::fs;
 
+use super::meta::{META, MetaKey, MetaRow};
 use super::migrations::{Migration, migrate};
-use super::tables::{META, MetaKey, MetaRow};
 use super::*;
 
 /// The steps of an imagined schema 4, each of which notes that it ran.
@@ -30,7 +30,7 @@ fn ran(database: &redb::Database) -> (Option<Vec<u8>>, u32) {
 /// Returns a closed store of schema 1 and the way to open it as another program does.
 async fn of_schema_1() -> (TempDir, impl Fn(u32, &[Migration]) -> Result<redb::Database, OpenError>) {
     let (directory, store) = fresh();
-    let meta = MetaRow { schema: 1, kind: Kind::Dev };
+    let meta = MetaRow { schema: 1, kind: StoreKind::Dev };
     store.write::<_, StoreError>(move |tx| tx.put(&META, &MetaKey::SCHEMA, &meta)).await.unwrap();
     store.close().await;
     let options = options(directory.path());

@@ -48,7 +48,7 @@ fn blob(text: &str) -> Blob {
 }
 
 fn options(directory: &Path) -> OpenOptions {
-    OpenOptions { directory: directory.into(), kind: Kind::Dev, cache_bytes: 4 << 20 }
+    OpenOptions { directory: directory.into(), kind: StoreKind::Dev, cache_bytes: 4 << 20 }
 }
 
 /// A store in a directory of its own.
@@ -139,7 +139,7 @@ impl<T: Clone> Notes<T> {
 
 /// Waits for a condition that another thread brings about.
 fn until<T>(what: &str, mut met: impl FnMut() -> Option<T>) -> T {
-    let started = crate::clock::monotonic();
+    let started = crate::base::clock::monotonic();
     loop {
         if let Some(met) = met() {
             return met;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::{env, fs};
 
 use super::disk::Disk;
-use super::tables::{META, MetaKey, MetaRow};
+use super::meta::{META, MetaKey, MetaRow};
 use super::*;
 
 /// Names the directory to the child process of [`a_second_process_is_told_that_the_store_is_in_use`].
@@ -72,7 +72,7 @@ async fn the_epoch_grows_at_every_start() {
 #[tokio::test]
 async fn a_newer_file_is_refused_and_left_as_it_was() {
     let (directory, store) = fresh();
-    let newer = MetaRow { schema: migrations::SCHEMA_VERSION + 1, kind: Kind::Dev };
+    let newer = MetaRow { schema: migrations::SCHEMA_VERSION + 1, kind: StoreKind::Dev };
     store.write::<_, StoreError>(move |tx| tx.put(&META, &MetaKey::SCHEMA, &newer)).await.unwrap();
     store.close().await;
     let path = directory.path().join(FILE_NAME);
@@ -96,7 +96,7 @@ async fn a_newer_file_is_refused_and_left_as_it_was() {
 #[tokio::test]
 async fn a_newer_file_that_a_kill_left_is_refused_too() {
     let (directory, store) = fresh();
-    let newer = MetaRow { schema: 99, kind: Kind::Dev };
+    let newer = MetaRow { schema: 99, kind: StoreKind::Dev };
     store.write::<_, StoreError>(move |tx| tx.put(&META, &MetaKey::SCHEMA, &newer)).await.unwrap();
     let killed = tempfile::tempdir().unwrap();
     fs::copy(directory.path().join(FILE_NAME), killed.path().join(FILE_NAME)).unwrap();
@@ -114,9 +114,10 @@ async fn a_file_of_the_other_command_is_refused_and_left_as_it_was() {
     let path = directory.path().join(FILE_NAME);
     let before = fs::read(&path).unwrap();
 
-    let refused = Store::open(&OpenOptions { kind: Kind::Serve, ..options(directory.path()) }).map(drop).unwrap_err();
+    let refused =
+        Store::open(&OpenOptions { kind: StoreKind::Serve, ..options(directory.path()) }).map(drop).unwrap_err();
 
-    assert!(matches!(refused, OpenError::OtherKind { found: Kind::Dev, .. }));
+    assert!(matches!(refused, OpenError::OtherKind { found: StoreKind::Dev, .. }));
     assert_eq!(
         refused.to_string(),
         format!("{} belongs to `ringmail dev`; run that, or choose another directory with --data-dir", path.display())

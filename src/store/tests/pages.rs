@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::disk::Disk;
 use super::page::{Cursor, Page, PageError, PageQuery, page};
 use super::*;
-use crate::id::{EmailId, TeamId};
+use crate::base::id::{EmailId, TeamId};
 
 const LIST: Table<(TeamId, EmailId), Blob> = Table::new("list-1");
 const OURS: TeamId = TeamId::from_bytes([7; 16]);

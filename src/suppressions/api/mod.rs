@@ -15,9 +15,9 @@ use self::response::{
 };
 use super::service::Suppressions;
 use crate::api_keys::Caller;
-use crate::events::Source;
+use crate::base::id::resource;
+use crate::events::ChangeSource;
 use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathIdOrEmail, State};
-use crate::id::resource;
 
 /// Lists an address, so that the team does not write to it.
 ///
@@ -29,7 +29,7 @@ pub async fn create_suppression(
     suppression: Body<CreateSuppressionRequest>,
 ) -> ApiResult<Created<SuppressionResponse>> {
     let (address, origin) = suppression.into_inner().parse()?;
-    let listed = suppressions.add(caller.team, address, origin, Source::Api).await?;
+    let listed = suppressions.add(caller.team, address, origin, ChangeSource::Api).await?;
     Ok(Created(listed.into()))
 }
 
@@ -63,7 +63,7 @@ pub async fn delete_suppression(
     caller: Caller,
     id: PathIdOrEmail<resource::Suppression>,
 ) -> ApiResult<Json<DeletedSuppression>> {
-    let removed = suppressions.remove(caller.team, id.0, Source::Api).await?;
+    let removed = suppressions.remove(caller.team, id.0, ChangeSource::Api).await?;
     removed.map(|id| Json(DeletedSuppression::of(id))).ok_or_else(not_found)
 }
 
@@ -78,7 +78,7 @@ pub async fn add_suppressions(
     batch: Body<AddSuppressionsRequest>,
 ) -> ApiResult<Created<AddedSuppressions>> {
     let (addresses, origin) = batch.into_inner().parse()?;
-    let ids = suppressions.add_all(caller.team, addresses, origin, Source::Api).await?;
+    let ids = suppressions.add_all(caller.team, addresses, origin, ChangeSource::Api).await?;
     Ok(Created(AddedSuppressions { data: ids.into_iter().map(SuppressionReference::of).collect() }))
 }
 
@@ -92,7 +92,7 @@ pub async fn remove_suppressions(
     batch: Body<RemoveSuppressionsRequest>,
 ) -> ApiResult<Json<RemovedSuppressions>> {
     let targets = batch.into_inner().parse()?;
-    let ids = suppressions.remove_all(caller.team, targets, Source::Api).await?;
+    let ids = suppressions.remove_all(caller.team, targets, ChangeSource::Api).await?;
     Ok(Json(RemovedSuppressions { data: ids.into_iter().map(DeletedSuppression::of).collect() }))
 }
 

@@ -5,9 +5,9 @@ use salvo::oapi::{BasicType, Components, EndpointArgRegister, Object, Operation,
 use salvo::{Depot, Extractible, Request};
 use serde::Deserialize;
 
-use crate::address::{EmailAddress, Mailbox};
+use crate::base::address::{EmailAddress, Mailbox};
+use crate::base::id::{Id, SuppressionId};
 use crate::http::{ApiError, ApiResult, AtMost, ErrorCode, JsonBody, declare_query, query_value};
-use crate::id::{Id, SuppressionId};
 use crate::suppressions::{BatchTarget, Origin};
 
 /// Addresses or ids in one call.

@@ -3,9 +3,9 @@
 use salvo::oapi::ToSchema;
 use serde::Serialize;
 
-use crate::clock::to_iso;
+use crate::base::clock::to_iso;
+use crate::base::id::SuppressionId;
 use crate::events::ERASED;
-use crate::id::SuppressionId;
 use crate::suppressions::Suppression;
 
 /// An address that the team does not write to.

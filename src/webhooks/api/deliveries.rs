@@ -6,10 +6,10 @@ use salvo::writing::Json;
 
 use super::not_found;
 use super::request::TestWebhookRequest;
-use super::response::{AttemptResponse, DeliveryReference, DeliveryResponse, DeliveryRow, TestDelivery};
+use super::response::{AttemptResponse, DeliveryReference, DeliveryResponse, DeliverySummary, TestDelivery};
 use crate::api_keys::Caller;
+use crate::base::id::resource;
 use crate::http::{ApiError, ApiResult, Body, List, ListQuery, PathId, State};
-use crate::id::resource;
 use crate::store::page::PageError;
 use crate::webhooks::{DeliveryError, ReplayError, TestWebhookError, Webhooks};
 
@@ -20,9 +20,9 @@ pub async fn list_webhook_events(
     caller: Caller,
     id: PathId<resource::Webhook>,
     query: ListQuery<resource::WebhookDelivery>,
-) -> ApiResult<Json<List<DeliveryRow>>> {
+) -> ApiResult<Json<List<DeliverySummary>>> {
     let page = webhooks.deliveries(caller.team, id.0, query.0).await?;
-    Ok(Json(List::of(page, DeliveryRow::from)))
+    Ok(Json(List::of(page, DeliverySummary::from)))
 }
 
 /// Shows an event of an endpoint with what is delivered.

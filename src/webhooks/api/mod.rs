@@ -13,13 +13,15 @@ use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
 use self::request::{CreateWebhookRequest, RotateSecretRequest, UpdateWebhookRequest};
-use self::response::{CreatedWebhook, DeletedWebhook, RotatedSecret, WebhookReference, WebhookRow, WebhookWithSecret};
+use self::response::{
+    CreatedWebhook, DeletedWebhook, RotatedSecret, WebhookReference, WebhookResponse, WebhookWithSecret,
+};
 use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
 use super::model::WEBHOOKS_MAX;
 use super::service::Webhooks;
 use crate::api_keys::Caller;
+use crate::base::id::{TeamId, WebhookId, resource};
 use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, State};
-use crate::id::{TeamId, WebhookId, resource};
 
 /// Adds an endpoint that hears of events from here on.
 ///
@@ -41,9 +43,9 @@ pub async fn list_webhooks(
     webhooks: State<Webhooks>,
     caller: Caller,
     query: ListQuery<resource::Webhook>,
-) -> ApiResult<Json<List<WebhookRow>>> {
+) -> ApiResult<Json<List<WebhookResponse>>> {
     let page = webhooks.list(caller.team, query.0).await?;
-    Ok(Json(List::of(page, WebhookRow::from)))
+    Ok(Json(List::of(page, WebhookResponse::from)))
 }
 
 /// Shows an endpoint with its secret.

@@ -3,13 +3,13 @@
 use salvo::oapi::ToSchema;
 use serde::Deserialize;
 
+use crate::base::signature::WebhookSecret;
 use crate::events::{EventType, EventTypes};
 use crate::http::body::{self, FromBody};
 use crate::http::{ApiError, ApiResult, AtMost, BodyPresence, BodySize, JsonBody};
-use crate::outgoing::{CustomerUrl, Policy};
-use crate::signature::WebhookSecret;
+use crate::http_client::{CustomerUrl, UrlPolicy};
 use crate::webhooks::{
-    NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Rotation, Subscription, Switch, WebhookChanges,
+    NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Rotation, StatusChange, SubscribedEvents, WebhookChanges,
 };
 
 /// Names of events in one call, duplicates among them.
@@ -89,7 +89,7 @@ optional_body!(RotateSecretRequest, TestWebhookRequest);
 
 impl CreateWebhookRequest {
     /// Checks the fields.
-    pub(crate) fn parse(self, policy: &Policy) -> ApiResult<NewWebhook> {
+    pub(crate) fn parse(self, policy: &UrlPolicy) -> ApiResult<NewWebhook> {
         let Self { endpoint, events, signing_secret } = self;
         let endpoint = endpoint.ok_or_else(|| ApiError::missing_field("endpoint"))?;
         let events = events.ok_or_else(|| ApiError::missing_field("events"))?;
@@ -103,10 +103,10 @@ impl CreateWebhookRequest {
 
 impl UpdateWebhookRequest {
     /// Checks the fields.
-    pub(super) fn parse(self, policy: &Policy) -> ApiResult<WebhookChanges> {
+    pub(super) fn parse(self, policy: &UrlPolicy) -> ApiResult<WebhookChanges> {
         let Self { endpoint, events, status } = self;
         let switch = |word: String| {
-            Switch::parse(&word)
+            StatusChange::parse(&word)
                 .ok_or_else(|| ApiError::validation("Invalid `status` field: use `enabled` or `disabled`."))
         };
         Ok(WebhookChanges {
@@ -142,7 +142,7 @@ impl TestWebhookRequest {
     }
 }
 
-fn parse_endpoint(text: &str, policy: &Policy) -> ApiResult<CustomerUrl> {
+fn parse_endpoint(text: &str, policy: &UrlPolicy) -> ApiResult<CustomerUrl> {
     CustomerUrl::parse(text, policy)
         .map_err(|error| ApiError::validation(format!("Invalid `endpoint` field: {error}.")))
 }
@@ -155,7 +155,7 @@ fn parse_secret(text: Option<String>) -> ApiResult<Option<WebhookSecret>> {
     text.map(parse).transpose()
 }
 
-fn parse_events(names: &[String]) -> ApiResult<Subscription> {
+fn parse_events(names: &[String]) -> ApiResult<SubscribedEvents> {
     if names.is_empty() {
         return Err(ApiError::validation(format!(
             "Invalid `events` field: the array is empty; give at least one of {}.",
@@ -163,7 +163,7 @@ fn parse_events(names: &[String]) -> ApiResult<Subscription> {
         )));
     }
     let one = |(index, name): (usize, &String)| parse_event(&format!("events[{index}]"), name);
-    names.iter().enumerate().map(one).collect::<ApiResult<EventTypes>>().map(Subscription::Named)
+    names.iter().enumerate().map(one).collect::<ApiResult<EventTypes>>().map(SubscribedEvents::Named)
 }
 
 fn parse_event(field: &str, name: &str) -> ApiResult<EventType> {
@@ -189,7 +189,7 @@ mod tests {
 
     fn created(body: &serde_json::Value) -> ApiResult<NewWebhook> {
         let request = body::parse::<CreateWebhookRequest>(body.to_string().as_bytes(), &[])?;
-        request.parse(&Policy::default())
+        request.parse(&UrlPolicy::default())
     }
 
     fn rotated(raw: &str) -> ApiResult<Rotation> {
@@ -211,7 +211,7 @@ mod tests {
 
         assert_eq!(new.endpoint.to_string(), URL);
         let types = [EventType::EmailSent, EventType::EmailOpened].into_iter().collect();
-        assert_eq!(new.subscription, Subscription::Named(types));
+        assert_eq!(new.subscription, SubscribedEvents::Named(types));
         assert_eq!(new.secret.unwrap().reveal(), SECRET);
     }
 
@@ -333,14 +333,14 @@ mod tests {
     #[test]
     fn an_update_names_what_changes() {
         let updated = |body: serde_json::Value| {
-            body::parse::<UpdateWebhookRequest>(body.to_string().as_bytes(), &[])?.parse(&Policy::default())
+            body::parse::<UpdateWebhookRequest>(body.to_string().as_bytes(), &[])?.parse(&UrlPolicy::default())
         };
 
         assert_eq!(updated(serde_json::json!({})).unwrap(), WebhookChanges::default());
         let nothing = serde_json::json!({ "endpoint": null, "events": null, "status": null });
         assert_eq!(updated(nothing).unwrap(), WebhookChanges::default());
         let disabled = updated(serde_json::json!({ "status": "disabled" })).unwrap();
-        assert_eq!(disabled, WebhookChanges { switch: Some(Switch::Disable), ..WebhookChanges::default() });
+        assert_eq!(disabled, WebhookChanges { switch: Some(StatusChange::Disable), ..WebhookChanges::default() });
         for (body, start) in [
             (serde_json::json!({ "status": "paused" }), "Invalid `status` field: use `enabled` or `disabled`."),
             (serde_json::json!({ "events": [] }), "Invalid `events` field: the array is empty"),

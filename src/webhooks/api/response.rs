@@ -4,16 +4,16 @@ use salvo::oapi::ToSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::clock::to_iso;
+use crate::base::clock::to_iso;
+use crate::base::id::{WebhookDeliveryId, WebhookId};
+use crate::base::signature::WebhookSecret;
 use crate::events::EventType;
-use crate::id::{WebhookDeliveryId, WebhookId};
-use crate::signature::WebhookSecret;
-use crate::webhooks::{AttemptRow, Delivery, Rotated, Subscription, Webhook, WholeDelivery};
+use crate::webhooks::{Delivery, DeliveryWithPayload, RotationResult, SubscribedEvents, Webhook, WebhookAttemptRow};
 
 /// An endpoint, without its secret.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "Webhook"))]
-pub(super) struct WebhookRow {
+pub(super) struct WebhookResponse {
     /// Always `webhook`.
     object: &'static str,
     /// The id.
@@ -100,7 +100,7 @@ pub(super) struct RotatedSecret {
 /// An event that was or will be delivered to an endpoint.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "WebhookEvent"))]
-pub(super) struct DeliveryRow {
+pub(super) struct DeliverySummary {
     /// The id. Each endpoint that hears of an event has its own.
     id: String,
     /// The type of the event.
@@ -179,7 +179,7 @@ pub(super) struct TestDelivery {
     status: &'static str,
 }
 
-impl From<Webhook> for WebhookRow {
+impl From<Webhook> for WebhookResponse {
     fn from(webhook: Webhook) -> Self {
         let Webhook { id, endpoint, subscription, status, created_ms, previous_secret_expires_ms: _ } = webhook;
         Self {
@@ -196,17 +196,17 @@ impl From<Webhook> for WebhookRow {
 impl WebhookWithSecret {
     pub(super) fn of(webhook: Webhook, secret: &WebhookSecret) -> Self {
         let previous_secret_expires_at = webhook.previous_secret_expires_ms.map(to_iso);
-        let WebhookRow { object, id, endpoint, events, status, created_at } = webhook.into();
+        let WebhookResponse { object, id, endpoint, events, status, created_at } = webhook.into();
         let signing_secret = secret.reveal().to_owned();
         Self { object, id, endpoint, events, status, created_at, signing_secret, previous_secret_expires_at }
     }
 }
 
 /// The list of all types grows with the program, and is null as the compatible API's is.
-fn events(subscription: Subscription) -> Option<Vec<&'static str>> {
+fn events(subscription: SubscribedEvents) -> Option<Vec<&'static str>> {
     match subscription {
-        Subscription::All => None,
-        Subscription::Named(types) => Some(types.iter().map(EventType::as_str).collect()),
+        SubscribedEvents::All => None,
+        SubscribedEvents::Named(types) => Some(types.iter().map(EventType::as_str).collect()),
     }
 }
 
@@ -229,8 +229,8 @@ impl DeletedWebhook {
 }
 
 impl RotatedSecret {
-    pub(super) fn of(id: WebhookId, rotated: &Rotated) -> Self {
-        let Rotated { secret, previous_expires_ms } = rotated;
+    pub(super) fn of(id: WebhookId, rotated: &RotationResult) -> Self {
+        let RotationResult { secret, previous_expires_ms } = rotated;
         Self {
             object: "webhook",
             id: id.to_string(),
@@ -240,27 +240,27 @@ impl RotatedSecret {
     }
 }
 
-impl From<Delivery> for DeliveryRow {
+impl From<Delivery> for DeliverySummary {
     fn from(delivery: Delivery) -> Self {
         let Delivery { id, event_type, at_ms, status, next_attempt_ms: _ } = delivery;
         Self { id: id.to_string(), event_type: event_type.as_str(), created_at: to_iso(at_ms), status: status.as_str() }
     }
 }
 
-impl From<WholeDelivery> for DeliveryResponse {
-    fn from(whole: WholeDelivery) -> Self {
-        let WholeDelivery { delivery, payload } = whole;
+impl From<DeliveryWithPayload> for DeliveryResponse {
+    fn from(whole: DeliveryWithPayload) -> Self {
+        let DeliveryWithPayload { delivery, payload } = whole;
         let next_attempt_at = delivery.next_attempt_ms.map(to_iso);
-        let DeliveryRow { id, event_type, created_at, status } = delivery.into();
+        let DeliverySummary { id, event_type, created_at, status } = delivery.into();
         // Shown as it is delivered, with its fields in their order.
         let payload = payload.and_then(|body| RawValue::from_string(body).ok());
         Self { object: "webhook_event", id, event_type, created_at, status, next_attempt_at, payload }
     }
 }
 
-impl From<AttemptRow> for AttemptResponse {
-    fn from(attempt: AttemptRow) -> Self {
-        let AttemptRow { id, sent_ms, took_ms: _, status, response } = attempt;
+impl From<WebhookAttemptRow> for AttemptResponse {
+    fn from(attempt: WebhookAttemptRow) -> Self {
+        let WebhookAttemptRow { id, sent_ms, took_ms: _, status, response } = attempt;
         Self { id: id.to_string(), http_status_code: status.unwrap_or(0), response, sent_at: to_iso(sent_ms) }
     }
 }
@@ -273,7 +273,7 @@ impl DeliveryReference {
 
 impl From<Delivery> for TestDelivery {
     fn from(delivery: Delivery) -> Self {
-        let DeliveryRow { id, event_type, created_at, status } = delivery.into();
+        let DeliverySummary { id, event_type, created_at, status } = delivery.into();
         Self { object: "webhook_event", id, event_type, created_at, status }
     }
 }

@@ -10,42 +10,42 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-use super::fan_out::Stride;
-use super::lane::{Lane, Shared};
+use super::fan_out::BatchSize;
+use super::lane::{Lane, LaneContext};
 use super::{DispatchSettings, fan_out};
-use crate::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::context::Context;
-use crate::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
+use crate::http_client::Client;
 use crate::notices::{self, Notice};
-use crate::outgoing::Client;
-use crate::store::tables::{WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::{WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::webhooks::model::WebhookStatus;
-use crate::webhooks::{QueueRow, WebhookBell};
+use crate::webhooks::{DispatchNotifier, QueueRow};
 
 /// Requests at once over all endpoints.
 const REQUESTS_MAX: usize = 4_096;
 /// How often every queue is looked at, whatever the bells said.
 const RECONCILE_EVERY: Duration = Duration::from_secs(60);
 /// The pause between two steps that bring nobody what they could take up at once.
-const AT_LEISURE: Duration = Duration::from_millis(50);
+const SATURATED_PAUSE: Duration = Duration::from_millis(50);
 /// Queues looked at in one read.
 const QUEUES_MAX: usize = 1_000;
 /// Places looked at, at either end of a queue, for how old it is.
 const OLDEST_ROWS: usize = 50;
 /// Endpoints whose owners are told in one commit.
-const TOLD_AT_ONCE: usize = 100;
+const NOTICES_PER_PASS: usize = 100;
 /// How old a delivery that waits may become before the owners are told.
 const BACKLOG_MS_MAX: i64 = 6 * 60 * 60 * 1_000;
 
 /// Delivers events to endpoints.
-pub struct Dispatcher {
-    shared: Shared,
+pub struct WebhookDispatcher {
+    shared: LaneContext,
 }
 
 /// The head of an endpoint's queue.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct QueueHead {
     webhook: WebhookId,
     team: TeamId,
     /// When the oldest of what waits was queued, of those due first and last: what has failed often is
@@ -53,11 +53,11 @@ struct Head {
     oldest_ms: TimestampMs,
 }
 
-impl Dispatcher {
+impl WebhookDispatcher {
     /// Returns a dispatcher that nothing has been asked of.
-    pub fn new(context: Context, bell: WebhookBell, client: Client, settings: DispatchSettings) -> Self {
+    pub fn new(context: Context, bell: DispatchNotifier, client: Client, settings: DispatchSettings) -> Self {
         let places = Arc::new(Semaphore::new(REQUESTS_MAX));
-        Self { shared: Shared { context, bell, client, settings, places } }
+        Self { shared: LaneContext { context, bell, client, settings, permits: places } }
     }
 
     /// Delivers until the stop.
@@ -65,36 +65,36 @@ impl Dispatcher {
     /// # Errors
     /// [`StoreError`] when the outbox or the queues cannot be read.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
-        tokio::try_join!(self.empty_outbox(stop.clone()), self.tend_lanes(stop))?;
+        tokio::try_join!(self.drain_outbox(stop.clone()), self.run_lanes(stop))?;
         Ok(())
     }
 
     /// Moves events from the outbox to the queues of those who hear of them: as fast as it goes while any
     /// of them can take up more, and at leisure otherwise, because the writer has others to serve.
-    async fn empty_outbox(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        let (bell, announcer) = (&self.shared.bell, &self.shared.context.announcer);
-        let (mut last, mut stride) = (TeamId::MIN, Stride::Brisk);
+    async fn drain_outbox(&self, stop: CancellationToken) -> Result<(), StoreError> {
+        let (bell, announcer) = (&self.shared.bell, &self.shared.context.event_bus);
+        let (mut last, mut stride) = (TeamId::MIN, BatchSize::Full);
         loop {
             let fanned = tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                fanned = fan_out::step(&self.shared.context, last, stride) => fanned?,
+                fanned = fan_out::fan_out_batch(&self.shared.context, last, stride) => fanned?,
             };
             last = fanned.last;
-            let nobody_waits = !fanned.listeners.is_empty() && bell.have_enough(&fanned.listeners);
-            stride = if nobody_waits { Stride::Leisurely } else { Stride::Brisk };
-            bell.queued(fanned.webhooks);
+            let nobody_waits = !fanned.subscribers.is_empty() && bell.all_saturated(&fanned.subscribers);
+            stride = if nobody_waits { BatchSize::Small } else { BatchSize::Full };
+            bell.deliveries_queued(fanned.webhooks);
             // Under a steady trickle the outbox is empty after every step, and the pause gathers what comes.
             if nobody_waits {
                 tokio::select! {
                     () = stop.cancelled() => return Ok(()),
-                    () = bell.hungered() => stride = Stride::Brisk,
-                    () = tokio::time::sleep(AT_LEISURE) => {}
+                    () = bell.capacity_available() => stride = BatchSize::Full,
+                    () = tokio::time::sleep(SATURATED_PAUSE) => {}
                 }
             }
             if fanned.is_all {
                 tokio::select! {
                     () = stop.cancelled() => return Ok(()),
-                    () = announcer.outbox_rung() => {}
+                    () = announcer.outbox_notified() => {}
                     // A ring is a hint; what it did not bring is found here.
                     () = tokio::time::sleep(RECONCILE_EVERY) => {}
                 }
@@ -102,8 +102,8 @@ impl Dispatcher {
         }
     }
 
-    async fn tend_lanes(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        let mut lanes = Lanes {
+    async fn run_lanes(&self, stop: CancellationToken) -> Result<(), StoreError> {
+        let mut lanes = LaneSet {
             shared: &self.shared,
             stop: stop.clone(),
             wakes: HashMap::new(),
@@ -117,17 +117,17 @@ impl Dispatcher {
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = reconcile.tick() => {
-                    let heads = self.look_at_all(&mut lanes).await?;
+                    let heads = self.scan_queues(&mut lanes).await?;
                     // What this server itself was late with, because it was down, gets its turn first.
                     if has_run {
-                        self.tell_backlogs(heads).await?;
+                        self.notify_backlogs(heads).await?;
                     }
                     has_run = true;
                 }
-                () = self.shared.bell.heard() => {
+                () = self.shared.bell.notified() => {
                     let pending = self.shared.bell.take();
                     if pending.all {
-                        self.look_at_all(&mut lanes).await?;
+                        self.scan_queues(&mut lanes).await?;
                         lanes.wake_all();
                     }
                     for webhook in pending.webhooks {
@@ -148,7 +148,7 @@ impl Dispatcher {
 
     /// Wakes the lane of every endpoint that has anything in its queue; returns those whose backlog is
     /// too old.
-    async fn look_at_all(&self, lanes: &mut Lanes<'_>) -> Result<Vec<Head>, StoreError> {
+    async fn scan_queues(&self, lanes: &mut LaneSet<'_>) -> Result<Vec<QueueHead>, StoreError> {
         let mut overdue = Vec::new();
         let mut after = None;
         loop {
@@ -170,35 +170,35 @@ impl Dispatcher {
     }
 
     /// Tells the owners, at most once a day, that deliveries wait for too long.
-    async fn tell_backlogs(&self, heads: Vec<Head>) -> Result<(), StoreError> {
-        for heads in heads.chunks(TOLD_AT_ONCE) {
+    async fn notify_backlogs(&self, heads: Vec<QueueHead>) -> Result<(), StoreError> {
+        for heads in heads.chunks(NOTICES_PER_PASS) {
             let (context, heads) = (self.shared.context.clone(), heads.to_vec());
-            let tell = move |tx: &WriteTx<'_>| heads.iter().try_for_each(|head| tell_backlog(tx, &context, *head));
+            let tell = move |tx: &WriteTx<'_>| heads.iter().try_for_each(|head| notify_backlog(tx, &context, *head));
             self.shared.context.store.write_bulk(tell).await?;
         }
         Ok(())
     }
 }
 
-fn tell_backlog(tx: &WriteTx<'_>, context: &Context, head: Head) -> Result<(), StoreError> {
-    let Head { webhook, team, oldest_ms } = head;
+fn notify_backlog(tx: &WriteTx<'_>, context: &Context, head: QueueHead) -> Result<(), StoreError> {
+    let QueueHead { webhook, team, oldest_ms } = head;
     let what = format_args!("webhook {webhook} and how it fares");
     let Some(row) = skip_corrupt(tx.get(&WEBHOOKS, &(team, webhook)), what)?.flatten() else { return Ok(()) };
     let health = skip_corrupt(tx.get(&WEBHOOK_HEALTH, &(team, webhook)), what)?;
     let mut health = health.flatten().unwrap_or_default();
     let now_ms = context.now_ms();
-    let is_told = health.told_backlog_ms.is_some_and(|told_ms| now_ms - told_ms < DAY_MS);
+    let is_told = health.backlog_notified_ms.is_some_and(|told_ms| now_ms - told_ms < DAY_MS);
     if is_told || row.status != WebhookStatus::Enabled {
         return Ok(());
     }
-    health.told_backlog_ms = Some(now_ms);
+    health.backlog_notified_ms = Some(now_ms);
     tx.put(&WEBHOOK_HEALTH, &(team, webhook), &health)?;
-    notices::tell(tx, context, team, &Notice::WebhookBacklog { webhook, endpoint: row.endpoint, oldest_ms })
+    notices::record(tx, context, team, &Notice::WebhookBacklog { webhook, endpoint: row.endpoint, oldest_ms })
 }
 
 /// The lanes there are.
-struct Lanes<'a> {
-    shared: &'a Shared,
+struct LaneSet<'a> {
+    shared: &'a LaneContext,
     stop: CancellationToken,
     wakes: HashMap<WebhookId, Arc<Notify>>,
     running: JoinSet<WebhookId>,
@@ -206,7 +206,7 @@ struct Lanes<'a> {
     tasks: HashMap<task::Id, WebhookId>,
 }
 
-impl Lanes<'_> {
+impl LaneSet<'_> {
     /// Wakes an endpoint's lane, or starts it.
     fn wake(&mut self, webhook: WebhookId) {
         if let Some(wake) = self.wakes.get(&webhook) {
@@ -245,15 +245,15 @@ impl Lanes<'_> {
 }
 
 /// Returns the heads of the queues after that of an endpoint, in the order of the endpoints' ids.
-fn heads(tx: &impl Reads, after: Option<WebhookId>) -> Result<Vec<Head>, StoreError> {
-    let mut found: Vec<Head> = Vec::new();
+fn heads(tx: &impl Reads, after: Option<WebhookId>) -> Result<Vec<QueueHead>, StoreError> {
+    let mut found: Vec<QueueHead> = Vec::new();
     let mut passed = after;
     while found.len() < QUEUES_MAX {
         let from = passed.map_or((Id::MIN, 0, Id::MIN), |webhook| (webhook, u64::MAX, Id::MAX));
         let Some(next) = head(tx, from, Id::MAX)? else { break };
         passed = Some(next.webhook);
         let oldest_ms = oldest(tx, next.webhook)?.unwrap_or(next.oldest_ms);
-        found.push(Head { oldest_ms, ..next });
+        found.push(QueueHead { oldest_ms, ..next });
     }
     Ok(found)
 }
@@ -263,13 +263,13 @@ fn head(
     tx: &impl Reads,
     from: (WebhookId, u64, WebhookDeliveryId),
     until: WebhookId,
-) -> Result<Option<Head>, StoreError> {
+) -> Result<Option<QueueHead>, StoreError> {
     let mut found = None;
     tx.scan(&WEBHOOK_QUEUE, &from, &(until, u64::MAX, Id::MAX), Order::Ascending, |(webhook, _, delivery), row| {
         let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("the place of delivery {delivery}"))?;
         // Its lane takes away what does not read.
         let (team, oldest_ms) = row.map_or((TeamId::MIN, TimestampMs::MAX), |row| (row.team, row.queued_ms));
-        found = Some(Head { webhook, team, oldest_ms });
+        found = Some(QueueHead { webhook, team, oldest_ms });
         STOP
     })?;
     Ok(found)
@@ -296,7 +296,7 @@ fn oldest(tx: &impl Reads, webhook: WebhookId) -> Result<Option<TimestampMs>, St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::webhooks::{Subscription, WebhookRow};
+    use crate::webhooks::{SubscribedEvents, WebhookRow};
 
     const TEAM: TeamId = TeamId::from_bytes([7; 16]);
 
@@ -306,9 +306,9 @@ mod tests {
         let webhook: WebhookId = context.id();
         let row = WebhookRow {
             endpoint: "https://hooks.example.com/".into(),
-            subscription: Subscription::All,
+            subscription: SubscribedEvents::All,
             status: WebhookStatus::Enabled,
-            term: 0,
+            activation: 0,
             secret: Vec::new(),
             previous: None,
         };
@@ -334,9 +334,9 @@ mod tests {
         for hours in [7, 12, 23, 30] {
             context.clock.advance(Duration::from_secs(hours * 3_600));
             let (telling, head) = (context.clone(), found[0]);
-            context.store.write_bulk(move |tx| tell_backlog(tx, &telling, head)).await.unwrap();
+            context.store.write_bulk(move |tx| notify_backlog(tx, &telling, head)).await.unwrap();
             let health = context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, webhook)));
-            told.push(health.unwrap().unwrap().told_backlog_ms.unwrap() - began_ms);
+            told.push(health.unwrap().unwrap().backlog_notified_ms.unwrap() - began_ms);
         }
         told.dedup();
         assert_eq!(told.iter().map(|ms| ms / 3_600_000).collect::<Vec<_>>(), [7, 42, 72]);

@@ -2,28 +2,28 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::base::id::{TeamId, WebhookId};
 use crate::context::Context;
-use crate::events::{self, Outgoing};
-use crate::id::{TeamId, WebhookId};
-use crate::store::tables::WEBHOOKS;
+use crate::events::{self, OutboxEntry};
 use crate::store::{Reads as _, StoreError, WriteTx};
-use crate::webhooks::store::{self, DeliveryRow, DeliveryState, Exhaustion};
+use crate::tables::WEBHOOKS;
+use crate::webhooks::store::{self, DeliveryRow, ExhaustedReason, WebhookDeliveryState};
 
 /// How much is queued in one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stride {
+pub(super) enum BatchSize {
     /// As much as an accept can wait for: somebody can take it up.
-    Brisk,
+    Full,
     /// So little that no accept notices: nobody can take it up yet.
-    Leisurely,
+    Small,
 }
 
-impl Stride {
+impl BatchSize {
     /// Returns the deliveries of a step, about.
     const fn deliveries_max(self) -> usize {
         match self {
-            Self::Brisk => 1_000,
-            Self::Leisurely => 125,
+            Self::Full => 1_000,
+            Self::Small => 125,
         }
     }
 }
@@ -33,11 +33,11 @@ const STEP_BYTES: usize = 1 << 20;
 
 /// What a step brought.
 #[derive(Debug)]
-pub(super) struct FannedOut {
+pub(super) struct FanOutResult {
     /// The endpoints that something was queued for.
     pub(super) webhooks: BTreeSet<WebhookId>,
     /// Every endpoint of the teams that had a turn: what is behind in their outbox may be for any of them.
-    pub(super) listeners: BTreeSet<WebhookId>,
+    pub(super) subscribers: BTreeSet<WebhookId>,
     /// The team that had its turn last.
     pub(super) last: TeamId,
     /// Whether the outbox is empty.
@@ -45,20 +45,24 @@ pub(super) struct FannedOut {
 }
 
 /// Queues a delivery for each endpoint that hears of the oldest events in the outbox, of the team after
-/// `last` and of those after it.
-pub(super) async fn step(context: &Context, last: TeamId, stride: Stride) -> Result<FannedOut, StoreError> {
+/// `last_team` and of those after it.
+pub(super) async fn fan_out_batch(
+    context: &Context,
+    last: TeamId,
+    stride: BatchSize,
+) -> Result<FanOutResult, StoreError> {
     let fanning = context.clone();
     context.store.write_bulk_sized(STEP_BYTES, move |tx| fan_out(tx, &fanning, last, stride)).await
 }
 
-fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: Stride) -> Result<FannedOut, StoreError> {
-    let departed = events::take_outgoing(tx, last, stride.deliveries_max())?;
+fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: BatchSize) -> Result<FanOutResult, StoreError> {
+    let departed = events::take_batch(tx, last, stride.deliveries_max())?;
     let (mut webhooks, mut present) = (BTreeSet::new(), HashMap::new());
     let teams: BTreeSet<TeamId> = departed.events.iter().map(|outgoing| outgoing.team).collect();
     for team in teams {
-        present.extend(events::listeners(tx, team)?);
+        present.extend(events::enabled_endpoints(tx, team)?);
     }
-    for Outgoing { team, event, row } in departed.events {
+    for OutboxEntry { team, event, row } in departed.events {
         for (webhook, term) in row.endpoints {
             let hears = present.get(&webhook) == Some(&term);
             if !hears && !tx.contains(&WEBHOOKS, &(team, webhook))? {
@@ -67,16 +71,16 @@ fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: Stride) ->
             }
             let state = if hears {
                 webhooks.insert(webhook);
-                DeliveryState::Queued { due_ms: row.queued_ms }
+                WebhookDeliveryState::Queued { due_ms: row.queued_ms }
             } else {
-                DeliveryState::Exhausted { at_ms: context.now_ms(), why: Exhaustion::Disabled }
+                WebhookDeliveryState::Exhausted { at_ms: context.now_ms(), why: ExhaustedReason::Disabled }
             };
             let delivery = DeliveryRow {
                 event,
                 event_type: row.event_type,
                 at_ms: row.at_ms,
                 queued_ms: row.queued_ms,
-                term,
+                activation: term,
                 state,
                 counted: 0,
                 attempts: Vec::new(),
@@ -84,5 +88,10 @@ fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: Stride) ->
             store::put_queued(tx, (team, webhook, context.id()), &delivery)?;
         }
     }
-    Ok(FannedOut { webhooks, listeners: present.into_keys().collect(), last: departed.last, is_all: departed.is_all })
+    Ok(FanOutResult {
+        webhooks,
+        subscribers: present.into_keys().collect(),
+        last: departed.last_team,
+        is_all: departed.is_outbox_empty,
+    })
 }

@@ -4,7 +4,7 @@
 //! makes deliveries of it, many in one commit. Each endpoint with something in its queue has a lane of
 //! its own (`lane/`), so that one that hangs keeps nobody else waiting, as long as there are not
 //! hundreds of them: all lanes share the places for requests under way. A lane reads a page of what is
-//! due (`page.rs`), begins requests at its pace (`pace.rs`), a handful at a time (`flight.rs`,
+//! due (`page.rs`), begins requests at its pace (`pacer.rs`), a handful at a time (`in_flight.rs`,
 //! `request.rs`), and writes down what they came to, as many as have ended at once (`settle.rs`).
 //! `dispatcher.rs` starts lanes, wakes them, and looks at all queues once a minute, whatever the bells
 //! said.
@@ -21,16 +21,16 @@
 
 mod dispatcher;
 mod fan_out;
-mod flight;
+mod in_flight;
 mod lane;
-mod pace;
+mod pacer;
 mod page;
 mod request;
 mod settle;
 #[cfg(test)]
 mod tests;
 
-pub use dispatcher::Dispatcher;
+pub use dispatcher::WebhookDispatcher;
 
 /// Requests to one endpoint at once.
 const IN_FLIGHT: usize = 8;

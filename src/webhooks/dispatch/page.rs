@@ -2,17 +2,17 @@
 
 use std::collections::HashSet;
 
-use crate::clock::TimestampMs;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
+use crate::base::signature::WebhookSecret;
 use crate::context::Context;
-use crate::events::{self, Term};
-use crate::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
-use crate::outgoing::Bytes;
-use crate::signature::WebhookSecret;
-use crate::store::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE};
+use crate::events::{self, Activation};
+use crate::http_client::Bytes;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, skip_corrupt};
-use crate::webhooks::ladder;
+use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE};
 use crate::webhooks::model::WebhookStatus;
-use crate::webhooks::store::{self, DeliveryState, Exhaustion, QueueRow, WebhookRow};
+use crate::webhooks::retry;
+use crate::webhooks::store::{self, ExhaustedReason, QueueRow, WebhookDeliveryState, WebhookRow};
 
 /// Deliveries read at once.
 pub(super) const PAGE_ROWS: usize = 256;
@@ -21,13 +21,13 @@ const PAGE_BYTES: usize = 4 << 20;
 
 /// An endpoint as it stood when it was read.
 #[derive(Clone, Debug)]
-pub(super) struct Endpoint {
+pub(super) struct EndpointSnapshot {
     pub(super) url: String,
     secret: WebhookSecret,
     previous: Option<(WebhookSecret, TimestampMs)>,
 }
 
-impl Endpoint {
+impl EndpointSnapshot {
     /// Returns the secrets that sign at `now_ms`, the newest first.
     pub(super) fn secrets(&self, now_ms: TimestampMs) -> impl Iterator<Item = &WebhookSecret> {
         let previous = self.previous.as_ref().filter(|(_, expires_ms)| *expires_ms > now_ms);
@@ -37,7 +37,7 @@ impl Endpoint {
 
 /// A delivery in the hands of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct ClaimedDelivery {
     pub(super) team: TeamId,
     pub(super) delivery: WebhookDeliveryId,
     /// Its place in the queue.
@@ -46,8 +46,8 @@ pub(super) struct Taken {
 
 /// A delivery to be made.
 #[derive(Clone, Debug)]
-pub(super) struct Work {
-    pub(super) taken: Taken,
+pub(super) struct ReadyDelivery {
+    pub(super) taken: ClaimedDelivery,
     /// When it was queued: what its 24 hours begin at.
     pub(super) queued_ms: TimestampMs,
     pub(super) body: Bytes,
@@ -57,17 +57,17 @@ pub(super) struct Work {
 
 /// What is due for an endpoint.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct DueDeliveries {
     /// The endpoint, while it is enabled and reads.
-    pub(super) endpoint: Option<Endpoint>,
+    pub(super) endpoint: Option<EndpointSnapshot>,
     /// What is to be delivered, in the order of the queue.
-    pub(super) work: Vec<Work>,
+    pub(super) work: Vec<ReadyDelivery>,
     /// What cannot be sent, because the endpoint does not read.
-    pub(super) unsendable: Vec<Taken>,
+    pub(super) unsendable: Vec<ClaimedDelivery>,
     /// What is given up untried.
-    pub(super) given_up: Vec<(Taken, Exhaustion)>,
+    pub(super) exhausted: Vec<(ClaimedDelivery, ExhaustedReason)>,
     /// Places in the queue that no delivery belongs to.
-    pub(super) stray: Vec<Taken>,
+    pub(super) orphaned: Vec<ClaimedDelivery>,
     /// When the next of the others is due; none when there is none, or more than was read.
     pub(super) next_due_ms: Option<TimestampMs>,
     /// Whether there is more that is due.
@@ -82,9 +82,9 @@ pub(super) fn read(
     webhook: WebhookId,
     erasures: u64,
     held: &HashSet<WebhookDeliveryId>,
-) -> Result<Page, StoreError> {
+) -> Result<DueDeliveries, StoreError> {
     let now_ms = context.now_ms();
-    let page = Page::default();
+    let page = DueDeliveries::default();
     let mut reading = Reading { tx, context, webhook, erasures, now_ms, hearing: None, owner: None, page, bytes: 0 };
     let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
     tx.scan(&WEBHOOK_QUEUE, &from, &to, Order::Ascending, |(_, due_ms, delivery), row| {
@@ -101,20 +101,20 @@ pub(super) fn read(
         // A place of an endpoint that nobody has belongs to nobody, and goes.
         let team = team.unwrap_or(TeamId::MIN);
         reading.look_up(team)?;
-        if is_held { NEXT } else { reading.take(Taken { team, delivery, due_ms }) }
+        if is_held { NEXT } else { reading.take(ClaimedDelivery { team, delivery, due_ms }) }
     })?;
     Ok(reading.page)
 }
 
 /// What an endpoint hears of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hearing {
+enum EndpointState {
     /// What was queued in its present term.
-    Term(Term),
+    Enabled(Activation),
     /// Nothing: it is disabled, or gone.
-    Nothing,
+    Disabled,
     /// Nobody can tell: its row or its secret does not read.
-    Unknown,
+    Corrupt,
 }
 
 struct Reading<'a, R> {
@@ -124,10 +124,10 @@ struct Reading<'a, R> {
     erasures: u64,
     now_ms: TimestampMs,
     /// What the endpoint hears of, once it has been looked up.
-    hearing: Option<Hearing>,
+    hearing: Option<EndpointState>,
     /// Whose it is, once that had to be found out; nobody's when it is gone.
     owner: Option<Option<TeamId>>,
-    page: Page,
+    page: DueDeliveries,
     bytes: usize,
 }
 
@@ -146,28 +146,36 @@ impl<R: Reads> Reading<'_, R> {
         }
         let row = store::find(self.tx, team, self.webhook);
         let opened = row.and_then(|row| match row {
-            Some(row) if row.status == WebhookStatus::Enabled => Ok(Some((self.open(&row)?, row.term))),
+            Some(row) if row.status == WebhookStatus::Enabled => Ok(Some((self.open(&row)?, row.activation))),
             _ => Ok(None),
         });
         self.hearing = Some(match skip_corrupt(opened, format_args!("webhook {}", self.webhook))? {
             Some(Some((endpoint, term))) => {
                 self.page.endpoint = Some(endpoint);
-                Hearing::Term(term)
+                EndpointState::Enabled(term)
             }
-            Some(None) => Hearing::Nothing,
-            None => Hearing::Unknown,
+            Some(None) => EndpointState::Disabled,
+            None => EndpointState::Corrupt,
         });
         Ok(())
     }
 
-    fn take(&mut self, taken: Taken) -> crate::store::Step {
+    fn take(&mut self, taken: ClaimedDelivery) -> crate::store::Step {
         // What waits for an endpoint that hears of nothing is taken up at once, to be given up.
-        let is_heard = matches!(self.hearing, Some(Hearing::Term(_) | Hearing::Unknown));
+        let is_heard = matches!(self.hearing, Some(EndpointState::Enabled(_) | EndpointState::Corrupt));
         if is_heard && taken.due_ms > self.now_ms {
             self.page.next_due_ms = Some(taken.due_ms);
             return STOP;
         }
-        let Page { endpoint: _, work, unsendable, given_up, stray, next_due_ms: _, is_more: _ } = &self.page;
+        let DueDeliveries {
+            endpoint: _,
+            work,
+            unsendable,
+            exhausted: given_up,
+            orphaned: stray,
+            next_due_ms: _,
+            is_more: _,
+        } = &self.page;
         let count = work.len() + unsendable.len() + given_up.len() + stray.len();
         if count == PAGE_ROWS || self.bytes >= PAGE_BYTES {
             self.page.is_more = true;
@@ -177,40 +185,44 @@ impl<R: Reads> Reading<'_, R> {
         NEXT
     }
 
-    fn open(&self, row: &WebhookRow) -> Result<Endpoint, StoreError> {
+    fn open(&self, row: &WebhookRow) -> Result<EndpointSnapshot, StoreError> {
         let secret = |sealed: &[u8]| {
             let text = store::open_secret(&self.context.keyring, self.webhook, sealed)?;
             WebhookSecret::parse(&text).ok_or_else(|| StoreError::Corrupt("a signing secret is none".into()))
         };
         let previous =
             row.previous.as_ref().map(|previous| Ok::<_, StoreError>((secret(&previous.secret)?, previous.expires_ms)));
-        Ok(Endpoint { url: row.endpoint.clone(), secret: secret(&row.secret)?, previous: previous.transpose()? })
+        Ok(EndpointSnapshot {
+            url: row.endpoint.clone(),
+            secret: secret(&row.secret)?,
+            previous: previous.transpose()?,
+        })
     }
 
     /// Says what is to be done with a delivery.
-    fn sort(&mut self, taken: Taken) -> Result<(), StoreError> {
-        let Taken { team, delivery, due_ms } = taken;
+    fn sort(&mut self, taken: ClaimedDelivery) -> Result<(), StoreError> {
+        let ClaimedDelivery { team, delivery, due_ms } = taken;
         // One row that does not read must not hold up the others for good.
         let row = self.tx.get(&WEBHOOK_DELIVERIES, &(team, self.webhook, delivery));
         let row = skip_corrupt(row, format_args!("webhook delivery {delivery}"))?.flatten();
-        let Some(row) = row.filter(|row| row.state == (DeliveryState::Queued { due_ms })) else {
-            self.page.stray.push(taken);
+        let Some(row) = row.filter(|row| row.state == (WebhookDeliveryState::Queued { due_ms })) else {
+            self.page.orphaned.push(taken);
             return Ok(());
         };
         let is_heard = match self.hearing {
-            Some(Hearing::Term(term)) => row.term == term,
-            Some(Hearing::Unknown) => true,
-            Some(Hearing::Nothing) | None => false,
+            Some(EndpointState::Enabled(term)) => row.activation == term,
+            Some(EndpointState::Corrupt) => true,
+            Some(EndpointState::Disabled) | None => false,
         };
         if !is_heard {
-            self.page.given_up.push((taken, Exhaustion::Disabled));
+            self.page.exhausted.push((taken, ExhaustedReason::Disabled));
             return Ok(());
         }
-        if ladder::is_expired(row.queued_ms, self.now_ms) {
-            self.page.given_up.push((taken, Exhaustion::Expired));
+        if retry::is_expired(row.queued_ms, self.now_ms) {
+            self.page.exhausted.push((taken, ExhaustedReason::Expired));
             return Ok(());
         }
-        if self.hearing == Some(Hearing::Unknown) {
+        if self.hearing == Some(EndpointState::Corrupt) {
             self.page.unsendable.push(taken);
             return Ok(());
         }
@@ -219,9 +231,9 @@ impl<R: Reads> Reading<'_, R> {
             Some(message) => {
                 self.bytes += message.body.len();
                 let (body, erasures) = (Bytes::from(message.body), self.erasures);
-                self.page.work.push(Work { taken, queued_ms: row.queued_ms, body, erasures });
+                self.page.work.push(ReadyDelivery { taken, queued_ms: row.queued_ms, body, erasures });
             }
-            None => self.page.given_up.push((taken, Exhaustion::Lost)),
+            None => self.page.exhausted.push((taken, ExhaustedReason::PayloadMissing)),
         }
         Ok(())
     }

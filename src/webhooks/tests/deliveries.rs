@@ -27,13 +27,13 @@ fn queue(context: &Context, webhook: WebhookId) -> Vec<(u64, WebhookDeliveryId)>
     places
 }
 
-fn states(at_ms: i64) -> [DeliveryState; 5] {
+fn states(at_ms: i64) -> [WebhookDeliveryState; 5] {
     [
-        DeliveryState::Queued { due_ms: at_ms + 5_000 },
-        DeliveryState::Delivered { at_ms },
-        DeliveryState::Exhausted { at_ms, why: Exhaustion::Schedule },
-        DeliveryState::Exhausted { at_ms, why: Exhaustion::Expired },
-        DeliveryState::Exhausted { at_ms, why: Exhaustion::Disabled },
+        WebhookDeliveryState::Queued { due_ms: at_ms + 5_000 },
+        WebhookDeliveryState::Delivered { at_ms },
+        WebhookDeliveryState::Exhausted { at_ms, why: ExhaustedReason::Schedule },
+        WebhookDeliveryState::Exhausted { at_ms, why: ExhaustedReason::Expired },
+        WebhookDeliveryState::Exhausted { at_ms, why: ExhaustedReason::Disabled },
     ]
 }
 
@@ -63,8 +63,8 @@ async fn a_delivery_reads_as_far_as_it_has_come() {
         let delivery = Delivery { id, event_type, at_ms: at_ms - 5, status, next_attempt_ms };
         assert_eq!(shown(index).await.delivery, delivery);
     }
-    webhooks.bell().begin(put[0].0);
-    webhooks.bell().begin(put[1].0);
+    webhooks.notifier().attempt_started(put[0].0);
+    webhooks.notifier().attempt_started(put[1].0);
     let (waiting, ended) = (shown(0).await.delivery, shown(1).await.delivery);
     assert_eq!((waiting.status, waiting.next_attempt_ms), (DeliveryStatus::Attempting, None));
     assert_eq!(ended.status, DeliveryStatus::Success);
@@ -79,7 +79,7 @@ async fn a_delivery_without_its_body_shows_none_and_the_time_of_its_event() {
     let webhooks = webhooks(&context);
     let webhook = create(&webhooks, TEAM).await;
     let at_ms = context.now_ms();
-    let (id, event) = put_deliveries(&context, (TEAM, webhook), DeliveryState::Delivered { at_ms }, 1).await[0];
+    let (id, event) = put_deliveries(&context, (TEAM, webhook), WebhookDeliveryState::Delivered { at_ms }, 1).await[0];
     write(&context, move |tx| tx.delete(&EVENT_MESSAGES, &(TEAM, event))).await;
 
     let shown = webhooks.delivery(TEAM, webhook, id).await.unwrap();
@@ -95,7 +95,7 @@ async fn a_list_reads_no_bodies() {
     let webhooks = webhooks(&context);
     let webhook = create(&webhooks, TEAM).await;
     let at_ms = context.now_ms();
-    let (id, event) = put_deliveries(&context, (TEAM, webhook), DeliveryState::Delivered { at_ms }, 1).await[0];
+    let (id, event) = put_deliveries(&context, (TEAM, webhook), WebhookDeliveryState::Delivered { at_ms }, 1).await[0];
     write(&context, move |tx| tx.put_encoded(&EVENT_MESSAGES, &(TEAM, event), &Encoded::unreadable())).await;
 
     let page = webhooks.deliveries(TEAM, webhook, NEWEST).await.unwrap();
@@ -112,26 +112,26 @@ async fn a_replay_queues_the_same_delivery_once_with_the_whole_schedule_before_i
         let (id, event) = put_deliveries(&context, (TEAM, webhook), state, 1).await[0];
         context.clock.advance(Duration::from_secs(60));
         let (at_ms, now_ms) = (delivery_row(&context, webhook, id).at_ms, context.now_ms());
-        webhooks.bell().take();
+        webhooks.notifier().take();
 
         webhooks.replay(TEAM, webhook, id).await.unwrap();
         webhooks.replay(TEAM, webhook, id).await.unwrap();
 
-        let state = DeliveryState::Queued { due_ms: now_ms };
+        let state = WebhookDeliveryState::Queued { due_ms: now_ms };
         let event_type = EventType::EmailSent;
         let row = DeliveryRow {
             event,
             event_type,
             at_ms,
             queued_ms: now_ms,
-            term: 0,
+            activation: 0,
             state,
             counted: 0,
             attempts: Vec::new(),
         };
         assert_eq!(delivery_row(&context, webhook, id), row);
         assert_eq!(queue(&context, webhook), [(now_ms.unsigned_abs(), id)]);
-        assert!(webhooks.bell().take().webhooks.contains(&webhook));
+        assert!(webhooks.notifier().take().webhooks.contains(&webhook));
     }
 }
 
@@ -141,7 +141,7 @@ async fn nothing_is_replayed_or_tested_where_nothing_is_delivered() {
     let webhooks = webhooks(&context);
     let webhook = create(&webhooks, TEAM).await;
     let at_ms = context.now_ms();
-    let (id, _) = put_deliveries(&context, (TEAM, webhook), DeliveryState::Delivered { at_ms }, 1).await[0];
+    let (id, _) = put_deliveries(&context, (TEAM, webhook), WebhookDeliveryState::Delivered { at_ms }, 1).await[0];
     let other = create(&webhooks, TEAM).await;
 
     let refused = webhooks.replay(OTHER, webhook, id).await;
@@ -150,7 +150,7 @@ async fn nothing_is_replayed_or_tested_where_nothing_is_delivered() {
     assert!(matches!(refused, Err(ReplayError::UnknownDelivery)), "{refused:?}");
     let refused = webhooks.delivery(TEAM, other, id).await;
     assert!(matches!(refused, Err(DeliveryError::UnknownDelivery)), "{refused:?}");
-    let disabled = WebhookChanges { switch: Some(Switch::Disable), ..WebhookChanges::default() };
+    let disabled = WebhookChanges { switch: Some(StatusChange::Disable), ..WebhookChanges::default() };
     webhooks.update(TEAM, webhook, disabled).await.unwrap();
     let refused = webhooks.replay(TEAM, webhook, id).await;
     assert!(matches!(refused, Err(ReplayError::Disabled)), "{refused:?}");
@@ -165,22 +165,22 @@ async fn nothing_is_replayed_or_tested_where_nothing_is_delivered() {
 async fn a_test_is_queued_for_its_endpoint_alone_and_of_a_type_it_hears_of() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
-    let bystander = webhooks.create(TEAM, new(Subscription::All)).await.unwrap().0;
+    let bystander = webhooks.create(TEAM, new(SubscribedEvents::All)).await.unwrap().0;
     for (asked, wanted, told) in [
-        (Subscription::All, None, Some(EventType::EmailDelivered)),
-        (Subscription::All, Some(EventType::QuotaPaused), Some(EventType::QuotaPaused)),
-        (Subscription::All, Some(EventType::EmailPrefetched), None),
+        (SubscribedEvents::All, None, Some(EventType::EmailDelivered)),
+        (SubscribedEvents::All, Some(EventType::QuotaPaused), Some(EventType::QuotaPaused)),
+        (SubscribedEvents::All, Some(EventType::EmailPrefetched), None),
         (
-            Subscription::Named(types(&[EventType::ContactDeleted, EventType::EmailOpened])),
+            SubscribedEvents::Named(types(&[EventType::ContactDeleted, EventType::EmailOpened])),
             None,
             Some(EventType::EmailOpened),
         ),
         (
-            Subscription::Named(types(&[EventType::EmailSent, EventType::EmailDelivered])),
+            SubscribedEvents::Named(types(&[EventType::EmailSent, EventType::EmailDelivered])),
             None,
             Some(EventType::EmailDelivered),
         ),
-        (Subscription::Named(types(&[EventType::EmailSent])), Some(EventType::EmailOpened), None),
+        (SubscribedEvents::Named(types(&[EventType::EmailSent])), Some(EventType::EmailOpened), None),
     ] {
         let (webhook, _) = webhooks.create(TEAM, new(asked)).await.unwrap();
         let tested = webhooks.test(TEAM, webhook, wanted).await;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::*;
-use crate::signature::WebhookSecret;
+use crate::base::signature::WebhookSecret;
 use crate::store::page::{Cursor, PageQuery};
-use crate::store::tables::WEBHOOK_HEALTH;
+use crate::tables::WEBHOOK_HEALTH;
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -21,13 +21,13 @@ fn rotation(overlap_hours: u8) -> Rotation {
     Rotation { overlap_hours, secret: None }
 }
 
-fn switched(switch: Switch) -> WebhookChanges {
+fn switched(switch: StatusChange) -> WebhookChanges {
     WebhookChanges { switch: Some(switch), ..WebhookChanges::default() }
 }
 
 /// Returns whether the dispatcher was told of the endpoint since this was last asked.
 fn was_rung(webhooks: &Webhooks, id: WebhookId) -> bool {
-    webhooks.bell().take().webhooks.contains(&id)
+    webhooks.notifier().take().webhooks.contains(&id)
 }
 
 #[tokio::test]
@@ -36,18 +36,18 @@ async fn a_new_endpoint_hears_of_its_types_and_its_secret_lies_sealed() {
     let webhooks = webhooks(&context);
     let asked = types(&[EventType::EmailSent, EventType::EmailPrefetched]);
 
-    let (id, secret) = webhooks.create(TEAM, new(Subscription::Named(asked))).await.unwrap();
-    let (all, _) = webhooks.create(TEAM, new(Subscription::All)).await.unwrap();
+    let (id, secret) = webhooks.create(TEAM, new(SubscribedEvents::Named(asked))).await.unwrap();
+    let (all, _) = webhooks.create(TEAM, new(SubscribedEvents::All)).await.unwrap();
 
     assert_eq!(heard(&context, TEAM), [(id, asked), (all, EventTypes::all())]);
     assert_eq!(heard(&context, OTHER), []);
     let row = row(&context, TEAM, id);
-    assert_eq!((row.status, row.term, row.previous), (WebhookStatus::Enabled, 0, None));
+    assert_eq!((row.status, row.activation, row.previous), (WebhookStatus::Enabled, 0, None));
     assert!(!row.secret.windows(6).any(|bytes| bytes == b"whsec_"));
     let (found, shown) = webhooks.find(TEAM, id).await.unwrap().unwrap();
     assert_eq!((found.endpoint.as_str(), shown), ("https://hooks.example.com/mail", secret));
     assert_eq!(webhooks.find(OTHER, id).await.unwrap(), None);
-    assert!(webhooks.bell().take().webhooks.contains(&id));
+    assert!(webhooks.notifier().take().webhooks.contains(&id));
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn a_team_has_room_for_200_endpoints_and_another_team_for_its_own() {
     let ids: Vec<WebhookId> = (1..WEBHOOKS_MAX).map(|_| context.id()).collect();
     write(&context, move |tx| ids.iter().try_for_each(|id| tx.put(&WEBHOOKS, &(TEAM, *id), &filler))).await;
 
-    let refused = webhooks.create(TEAM, new(Subscription::All)).await;
+    let refused = webhooks.create(TEAM, new(SubscribedEvents::All)).await;
     assert!(matches!(refused, Err(CreateWebhookError::TooMany)), "{refused:?}");
     assert_eq!(heard(&context, TEAM).len(), 1, "nothing of a refused endpoint stays");
     create(&webhooks, OTHER).await;
@@ -75,21 +75,21 @@ async fn an_update_changes_what_it_names_and_rings_when_it_does() {
     let webhooks = webhooks(&context);
     let id = create(&webhooks, TEAM).await;
     let before = row(&context, TEAM, id);
-    webhooks.bell().take();
+    webhooks.notifier().take();
 
     webhooks.update(TEAM, id, WebhookChanges::default()).await.unwrap();
-    webhooks.update(TEAM, id, switched(Switch::Enable)).await.unwrap();
+    webhooks.update(TEAM, id, switched(StatusChange::Enable)).await.unwrap();
     assert_eq!(row(&context, TEAM, id), before);
     assert!(!was_rung(&webhooks, id), "nothing has changed");
 
-    let url = CustomerUrl::parse("https://hooks.example.net/", &Policy::default()).unwrap();
+    let url = CustomerUrl::parse("https://hooks.example.net/", &UrlPolicy::default()).unwrap();
     let changes = WebhookChanges { endpoint: Some(url), ..WebhookChanges::default() };
     webhooks.update(TEAM, id, changes).await.unwrap();
     assert_eq!(row(&context, TEAM, id), WebhookRow { endpoint: "https://hooks.example.net/".into(), ..before });
     assert!(was_rung(&webhooks, id));
 
     let asked = types(&[EventType::EmailOpened]);
-    let changes = WebhookChanges { subscription: Some(Subscription::Named(asked)), ..WebhookChanges::default() };
+    let changes = WebhookChanges { subscription: Some(SubscribedEvents::Named(asked)), ..WebhookChanges::default() };
     webhooks.update(TEAM, id, changes.clone()).await.unwrap();
     assert_eq!(heard(&context, TEAM), [(id, asked)]);
     let foreign = webhooks.update(OTHER, id, changes).await;
@@ -101,29 +101,29 @@ async fn a_disabled_endpoint_hears_of_nothing_and_an_enabled_one_begins_anew() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let id = create(&webhooks, TEAM).await;
-    let told = HealthRow { told_backlog_ms: Some(7), ..HealthRow::default() };
-    let health = HealthRow { exhausted_in_a_row: 19, told_failing_ms: Some(5), ..told.clone() };
+    let told = HealthRow { backlog_notified_ms: Some(7), ..HealthRow::default() };
+    let health = HealthRow { consecutive_failures: 19, failing_notified_ms: Some(5), ..told.clone() };
     write(&context, move |tx| tx.put(&WEBHOOK_HEALTH, &(TEAM, id), &health)).await;
     context.clock.advance(Duration::from_secs(60));
-    webhooks.bell().take();
+    webhooks.notifier().take();
     let health = || context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, id))).unwrap();
 
-    webhooks.update(TEAM, id, switched(Switch::Disable)).await.unwrap();
+    webhooks.update(TEAM, id, switched(StatusChange::Disable)).await.unwrap();
     assert_eq!(heard(&context, TEAM), []);
     assert_eq!((row(&context, TEAM, id).status, health().is_some()), (WebhookStatus::Disabled, true));
     assert!(was_rung(&webhooks, id));
 
     // What it hears of can be changed meanwhile, and it hears of nothing all the same.
     let asked = types(&[EventType::EmailOpened]);
-    let changes = WebhookChanges { subscription: Some(Subscription::Named(asked)), ..WebhookChanges::default() };
+    let changes = WebhookChanges { subscription: Some(SubscribedEvents::Named(asked)), ..WebhookChanges::default() };
     webhooks.update(TEAM, id, changes).await.unwrap();
     assert_eq!(heard(&context, TEAM), []);
-    assert_eq!(row(&context, TEAM, id).term, 0);
+    assert_eq!(row(&context, TEAM, id).activation, 0);
 
-    webhooks.update(TEAM, id, switched(Switch::Enable)).await.unwrap();
+    webhooks.update(TEAM, id, switched(StatusChange::Enable)).await.unwrap();
     let enabled = row(&context, TEAM, id);
-    assert_eq!((enabled.status, enabled.term), (WebhookStatus::Enabled, 1));
-    let anew = HealthRow { told_failing_ms: Some(5), ..told };
+    assert_eq!((enabled.status, enabled.activation), (WebhookStatus::Enabled, 1));
+    let anew = HealthRow { failing_notified_ms: Some(5), ..told };
     assert_eq!((heard(&context, TEAM), health()), (vec![(id, asked)], Some(anew)));
     assert!(was_rung(&webhooks, id));
 
@@ -132,9 +132,9 @@ async fn a_disabled_endpoint_hears_of_nothing_and_an_enabled_one_begins_anew() {
         tx.put(&WEBHOOKS, &(TEAM, id), &row)
     })
     .await;
-    webhooks.update(TEAM, id, switched(Switch::Disable)).await.unwrap();
+    webhooks.update(TEAM, id, switched(StatusChange::Disable)).await.unwrap();
     assert_eq!(row(&context, TEAM, id).status, WebhookStatus::AutoDisabled);
-    webhooks.update(TEAM, id, switched(Switch::Enable)).await.unwrap();
+    webhooks.update(TEAM, id, switched(StatusChange::Enable)).await.unwrap();
     assert_eq!(row(&context, TEAM, id).status, WebhookStatus::Enabled);
 }
 
@@ -146,7 +146,7 @@ async fn rotations_chain_and_two_secrets_sign_at_most() {
     let (first, _) = secrets(&context, id);
     let now_ms = context.now_ms();
     let own = WebhookSecret::generate();
-    webhooks.bell().take();
+    webhooks.notifier().take();
 
     let second = webhooks.rotate(TEAM, id, rotation(24)).await.unwrap();
     assert_eq!(second.previous_expires_ms, Some(now_ms + 24 * HOUR_MS));

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::clock::DAY_MS;
-use crate::store::tables::WEBHOOK_HEALTH;
+use crate::base::clock::DAY_MS;
+use crate::tables::WEBHOOK_HEALTH;
 use crate::teams;
 use crate::webhooks::removal::ROWS_PER_COMMIT;
 
@@ -18,19 +18,19 @@ async fn a_deleted_endpoint_is_gone_at_once_and_its_deliveries_soon_after() {
     let (gone, kept) = (create(&webhooks, TEAM).await, create(&webhooks, TEAM).await);
     let at_ms = context.now_ms();
     let many = ROWS_PER_COMMIT * 2;
-    put_deliveries(&context, (TEAM, gone), DeliveryState::Queued { due_ms: at_ms }, many).await;
-    let (ended, _) = put_deliveries(&context, (TEAM, gone), DeliveryState::Delivered { at_ms }, many).await[0];
-    put_deliveries(&context, (TEAM, kept), DeliveryState::Queued { due_ms: at_ms }, 3).await;
+    put_deliveries(&context, (TEAM, gone), WebhookDeliveryState::Queued { due_ms: at_ms }, many).await;
+    let (ended, _) = put_deliveries(&context, (TEAM, gone), WebhookDeliveryState::Delivered { at_ms }, many).await[0];
+    put_deliveries(&context, (TEAM, kept), WebhookDeliveryState::Queued { due_ms: at_ms }, 3).await;
     let health = HealthRow::default();
     write(&context, move |tx| tx.put(&WEBHOOK_HEALTH, &(TEAM, gone), &health)).await;
     assert!(!webhooks.delete(OTHER, gone).await.unwrap());
     assert_eq!(left(&context), (2 * many + 3, many + 3), "another team deletes nothing");
-    webhooks.bell().take();
+    webhooks.notifier().take();
 
     assert!(webhooks.delete(TEAM, gone).await.unwrap());
 
     assert!(!webhooks.delete(TEAM, gone).await.unwrap());
-    assert!(webhooks.bell().take().webhooks.contains(&gone));
+    assert!(webhooks.notifier().take().webhooks.contains(&gone));
     assert_eq!(left(&context), (2 * many + 3 - ROWS_PER_COMMIT, many + 3 - ROWS_PER_COMMIT));
     assert_eq!(heard(&context, TEAM).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [kept]);
     assert!(matches!(webhooks.delivery(TEAM, gone, ended).await, Err(DeliveryError::UnknownWebhook)));
@@ -46,10 +46,10 @@ async fn what_an_earlier_start_left_behind_is_found_at_the_next() {
     let webhooks = Arc::new(webhooks(&context));
     let at_ms = context.now_ms();
     let kept = create(&webhooks, TEAM).await;
-    put_deliveries(&context, (TEAM, kept), DeliveryState::Queued { due_ms: at_ms }, 2).await;
+    put_deliveries(&context, (TEAM, kept), WebhookDeliveryState::Queued { due_ms: at_ms }, 2).await;
     for _ in 0..2 {
         let gone: WebhookId = context.id();
-        put_deliveries(&context, (OTHER, gone), DeliveryState::Queued { due_ms: at_ms }, 2).await;
+        put_deliveries(&context, (OTHER, gone), WebhookDeliveryState::Queued { due_ms: at_ms }, 2).await;
         // Places in a queue that belong to no delivery any more.
         write(&context, move |tx| {
             tx.delete_range(&WEBHOOK_DELIVERIES, &(OTHER, gone, Id::MIN), &(OTHER, gone, Id::MAX), 1).map(drop)
@@ -85,11 +85,12 @@ async fn retention_takes_deliveries_that_have_ended_and_bodies_that_nobody_waits
     let webhook = create(&webhooks, team).await;
     let at_ms = context.now_ms();
     let day = Duration::from_millis(DAY_MS.unsigned_abs());
-    let exhausted = DeliveryState::Exhausted { at_ms, why: Exhaustion::Schedule };
+    let exhausted = WebhookDeliveryState::Exhausted { at_ms, why: ExhaustedReason::Schedule };
     put_deliveries(&context, (team, webhook), exhausted, 1_200).await;
     context.clock.advance(day);
-    let waiting = put_deliveries(&context, (team, webhook), DeliveryState::Queued { due_ms: i64::MAX / 2 }, 1).await[0];
-    put_deliveries(&context, (team, webhook), DeliveryState::Delivered { at_ms }, 2).await;
+    let waiting =
+        put_deliveries(&context, (team, webhook), WebhookDeliveryState::Queued { due_ms: i64::MAX / 2 }, 1).await[0];
+    put_deliveries(&context, (team, webhook), WebhookDeliveryState::Delivered { at_ms }, 2).await;
     context.clock.advance(day);
     let recent = put_deliveries(&context, (team, webhook), exhausted, 1).await[0];
     let bodies = || count(&context, &EVENT_MESSAGES, ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX)));
@@ -125,7 +126,7 @@ async fn what_does_not_read_stops_neither_retention_nor_the_removal_and_goes() {
     let team = teams::create(&context, "Example").await.unwrap().unwrap().id;
     let webhook = create(&webhooks, team).await;
     let at_ms = context.now_ms();
-    let put = put_deliveries(&context, (team, webhook), DeliveryState::Delivered { at_ms }, 3).await;
+    let put = put_deliveries(&context, (team, webhook), WebhookDeliveryState::Delivered { at_ms }, 3).await;
     let (spoiled, (low, high)) = (put[1].0, (Id::from_bytes([0; 16]), Id::from_bytes([255; 16])));
     let (place, gone): (WebhookDeliveryId, WebhookId) = (context.id(), high);
     write(&context, move |tx| {
@@ -151,7 +152,7 @@ async fn retention_takes_what_waits_without_a_place_and_secrets_that_sign_nothin
     let team = teams::create(&context, "Example").await.unwrap().unwrap().id;
     let webhook = create(&webhooks, team).await;
     let due_ms = context.now_ms();
-    let lost = put_deliveries(&context, (team, webhook), DeliveryState::Queued { due_ms }, 1).await[0].0;
+    let lost = put_deliveries(&context, (team, webhook), WebhookDeliveryState::Queued { due_ms }, 1).await[0].0;
     let place = store::queue_key(webhook, due_ms, lost);
     write(&context, move |tx| tx.delete(&WEBHOOK_QUEUE, &place)).await;
     webhooks.rotate(team, webhook, Rotation { overlap_hours: 1, secret: None }).await.unwrap();

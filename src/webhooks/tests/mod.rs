@@ -6,32 +6,32 @@ mod leaving;
 
 use super::store::{self, WebhookRow};
 use super::*;
+use crate::base::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::context::Context;
 use crate::events::{self, EventType, EventTypes, MessageRow};
-use crate::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
-use crate::outgoing::{CustomerUrl, Policy};
-use crate::store::tables::{EVENT_MESSAGES, EVENT_SUBSCRIPTIONS, WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
+use crate::http_client::{CustomerUrl, UrlPolicy};
 use crate::store::{Encoded, Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
+use crate::tables::{EVENT_MESSAGES, EVENT_SUBSCRIPTIONS, WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 
 const TEAM: TeamId = Id::from_bytes([1; 16]);
 const OTHER: TeamId = Id::from_bytes([2; 16]);
 
 fn webhooks(context: &Context) -> Webhooks {
-    Webhooks::new(context.clone(), WebhookBell::default(), Policy::default())
+    Webhooks::new(context.clone(), DispatchNotifier::default(), UrlPolicy::default())
 }
 
 fn types(types: &[EventType]) -> EventTypes {
     types.iter().copied().collect()
 }
 
-fn new(subscription: Subscription) -> NewWebhook {
-    let endpoint = CustomerUrl::parse("https://hooks.example.com/mail", &Policy::default()).unwrap();
+fn new(subscription: SubscribedEvents) -> NewWebhook {
+    let endpoint = CustomerUrl::parse("https://hooks.example.com/mail", &UrlPolicy::default()).unwrap();
     NewWebhook { endpoint, subscription, secret: None }
 }
 
 /// Adds an endpoint that hears of `email.sent`.
 async fn create(webhooks: &Webhooks, team: TeamId) -> WebhookId {
-    let new = new(Subscription::Named(types(&[EventType::EmailSent])));
+    let new = new(SubscribedEvents::Named(types(&[EventType::EmailSent])));
     webhooks.create(team, new).await.unwrap().0
 }
 
@@ -56,7 +56,7 @@ fn heard(context: &Context, team: TeamId) -> Vec<(WebhookId, EventTypes)> {
 async fn put_deliveries(
     context: &Context,
     (team, webhook): (TeamId, WebhookId),
-    state: DeliveryState,
+    state: WebhookDeliveryState,
     count: usize,
 ) -> Vec<(WebhookDeliveryId, EventId)> {
     let put: Vec<(WebhookDeliveryId, EventId)> = (0..count).map(|_| (context.id(), context.id())).collect();
@@ -71,7 +71,7 @@ async fn put_deliveries(
                 event_type,
                 at_ms: at_ms - 5,
                 queued_ms: at_ms,
-                term: 0,
+                activation: 0,
                 state,
                 counted: 3,
                 attempts: Vec::new(),

@@ -229,7 +229,7 @@ fn a_repeated_import_completes_a_killed_import() {
     input.write_all(file.as_bytes()).unwrap();
 
     // Standard input stays open, so the import waits for more input and has not written the last rows.
-    let started = ringmail::clock::monotonic();
+    let started = ringmail::base::clock::monotonic();
     while export(&cli, &[]).is_empty() {
         assert!(started.elapsed().as_secs() < 40, "nothing is imported");
     }

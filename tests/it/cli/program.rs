@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use ringmail::clock::monotonic;
+use ringmail::base::clock::monotonic;
 use serde_json::Value;
 
 /// Maximum time that a test waits for a program to exit.

@@ -59,7 +59,7 @@ fn an_email_is_queued_without_a_server_and_sent_by_the_next_one() {
     let server = cli.serve(&["dev"]);
     let path = format!("/emails/{}", sent.json()["id"].as_str().unwrap());
     let key = server.menu["key"].as_str().unwrap().to_owned();
-    let started = ringmail::clock::monotonic();
+    let started = ringmail::base::clock::monotonic();
     while server.get(&path, &key).1["last_event"] != "delivered" {
         assert!(started.elapsed().as_secs() < 20, "{:#}", server.get(&path, &key).1);
     }

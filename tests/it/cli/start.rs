@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::Stdio;
 
+use ringmail::store::meta::{META, MetaKey, MetaRow};
 use ringmail::store::migrations::SCHEMA_VERSION;
-use ringmail::store::tables::{META, MetaKey, MetaRow};
-use ringmail::store::{Kind, OpenOptions, Store, StoreError};
+use ringmail::store::{OpenOptions, Store, StoreError, StoreKind};
 
 use super::program::{Cli, text};
 
@@ -125,8 +125,8 @@ fn a_store_of_the_other_command_is_reported() {
 fn a_file_with_a_newer_schema_is_refused_and_reported() {
     let cli = Cli::new();
     assert_eq!(cli.serve(&["serve", "--data-dir", "data"]).stop(), 0);
-    let options = OpenOptions { directory: cli.path("data"), kind: Kind::Serve, cache_bytes: 8 << 20 };
-    let newer = MetaRow { schema: SCHEMA_VERSION + 1, kind: Kind::Serve };
+    let options = OpenOptions { directory: cli.path("data"), kind: StoreKind::Serve, cache_bytes: 8 << 20 };
+    let newer = MetaRow { schema: SCHEMA_VERSION + 1, kind: StoreKind::Serve };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let store = Store::open(&options).unwrap();

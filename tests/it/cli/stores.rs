@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use ringmail::store::{Kind, OpenOptions, Store};
+use ringmail::store::{OpenOptions, Store, StoreKind};
 
 use super::program::Cli;
 
@@ -84,7 +84,7 @@ fn the_socket_accepts_bounded_lines_of_json() {
 #[test]
 fn a_store_in_use_without_a_server_is_unreachable() {
     let cli = Cli::new();
-    let options = OpenOptions { directory: cli.path("data"), kind: Kind::Serve, cache_bytes: 8 << 20 };
+    let options = OpenOptions { directory: cli.path("data"), kind: StoreKind::Serve, cache_bytes: 8 << 20 };
     let _held = Store::open(&options).unwrap();
 
     cli.run(&["key", "list", "--data-dir", "data"]).failed(5, &["data/ringmail.sock"]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hickory_server::proto::rr::RecordType;
-use ringmail::clock::monotonic;
+use ringmail::base::clock::monotonic;
 use serde_json::{Value, json};
 
 use super::{create, path, redacted};

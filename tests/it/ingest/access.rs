@@ -1,6 +1,6 @@
 //! Authentication of delivery reports: a current signature of the body with the ingest secret.
 
-use ringmail::signature::WebhookSecret;
+use ringmail::base::signature::WebhookSecret;
 use serde_json::json;
 
 use super::{counts, dedup_key_count, deliver, post, server, signature, signature_with};

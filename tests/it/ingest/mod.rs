@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use ringmail::store::tables::INGESTED;
 use ringmail::store::{NEXT, Order, Reads as _, StoreError};
+use ringmail::tables::INGESTED;
 use serde_json::Value;
 use sha2::Sha256;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ringmail::announcer::Announcement;
-use ringmail::id::TeamId;
-use ringmail::live::{Filter, Seen, Watch};
+use ringmail::base::id::TeamId;
+use ringmail::event_bus::PublishedEvent;
+use ringmail::live::{EventStream, StreamItem, TypeFilter};
 use serde_json::json;
 
 use crate::support::TestServer;
@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 fn an_erasure_drops_the_unread_events_of_a_stream() {
     let server = TestServer::start();
     let team = server.get("/usage").ok(200)["team"]["id"].as_str().and_then(TeamId::parse).unwrap();
-    let mut watch = Watch::new(&server.context().announcer, team, Filter::everything());
+    let mut watch = EventStream::new(&server.context().event_bus, team, TypeFilter::everything());
     let id = server.send(&json!({ "to": "ada@example.net" }));
     server.wait_for(&id, "delivered");
     server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
@@ -27,9 +27,9 @@ fn an_erasure_drops_the_unread_events_of_a_stream() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut next = || runtime.block_on(async { tokio::time::timeout(TIMEOUT, watch.next()).await }).unwrap().unwrap();
     let first = next();
-    assert!(matches!(first, Seen::Missed(missed) if missed >= 3), "{first:?}");
+    assert!(matches!(first, StreamItem::Missed(missed) if missed >= 3), "{first:?}");
     loop {
-        let Seen::Event(Announcement { event_type, body, .. }) = next() else { continue };
+        let StreamItem::Event(PublishedEvent { event_type, body, .. }) = next() else { continue };
         assert!(!body.contains("ada@example.net"), "{body}");
         if event_type == "contact.created" && body.contains("bob@example.net") {
             return;

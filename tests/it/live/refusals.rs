@@ -33,7 +33,7 @@ fn a_team_has_at_most_eight_streams() {
     drop(open(&server, PATH, other.key()));
 
     streams.pop();
-    let started = ringmail::clock::monotonic();
+    let started = ringmail::base::clock::monotonic();
     while request_stream(&server, PATH, server.key(), None).status() != 200 {
         // The server sends the next comment after 15 seconds. The permit must be free before that.
         assert!(started.elapsed() < Duration::from_secs(10), "the permit of a closed stream is not released");

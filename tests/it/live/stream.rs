@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringmail::clock::monotonic;
+use ringmail::base::clock::monotonic;
 use serde_json::{Value, json};
 
 use super::{PATH, open};

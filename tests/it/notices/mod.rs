@@ -1,6 +1,6 @@
 //! Notices to the owners of a team by email.
 
-use ringmail::id::Id;
+use ringmail::base::id::Id;
 use ringmail::notices::Notice;
 use serde_json::Value;
 

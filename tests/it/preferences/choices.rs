@@ -1,7 +1,7 @@
 //! The preference page with every public topic, and the opt-out of all topics.
 
-use ringmail::events::Source;
-use ringmail::id::{Id, TopicId};
+use ringmail::base::id::{Id, TopicId};
+use ringmail::events::ChangeSource;
 use ringmail::suppressions::Origin;
 use ringmail::topics::{Subscription, Visibility};
 use serde_json::json;
@@ -77,7 +77,8 @@ fn saving_stores_every_listed_topic_and_emits_events_for_changes() {
     assert_eq!(topic_choice(&server, contact, offers), Some(Subscription::OptIn));
     assert_eq!(topic_choice(&server, contact, secret), None);
     assert_eq!(topic_choice(&server, contact, Id::MAX), None);
-    let changes = [("contact.topic_opt_out", Source::HostedPage), ("contact.topic_opt_in", Source::HostedPage)];
+    let changes =
+        [("contact.topic_opt_out", ChangeSource::HostedPage), ("contact.topic_opt_in", ChangeSource::HostedPage)];
     assert_eq!(sorted(contact_events(&server)), sorted(changes.to_vec()));
 
     post_and_follow(&server, &path, &save_form(&listed, &[news, offers]));
@@ -152,7 +153,8 @@ fn one_button_unsubscribes_from_all_topics_on_every_link() {
         let done = post_and_follow(&server, &path, "unsubscribe=everything");
 
         assert!(done.text().contains("no more newsletters or offers"), "{}", done.body);
-        let expected = [("contact.updated", Source::HostedPage), ("contact.unsubscribed", Source::HostedPage)];
+        let expected =
+            [("contact.updated", ChangeSource::HostedPage), ("contact.unsubscribed", ChangeSource::HostedPage)];
         assert_eq!(contact_events(&server), expected);
         assert_eq!(topic_choice(&server, contact, news), None);
         assert_suppressed(&server, news, ADA);
@@ -171,7 +173,7 @@ fn a_one_click_request_on_a_preferences_link_unsubscribes_from_all_topics() {
     let response = post(&server, &preferences_path(&server, ADA), super::ONE_CLICK);
 
     assert_eq!((response.status, response.body.as_str()), (200, "OK\n"));
-    let expected = [("contact.updated", Source::OneClick), ("contact.unsubscribed", Source::OneClick)];
+    let expected = [("contact.updated", ChangeSource::OneClick), ("contact.unsubscribed", ChangeSource::OneClick)];
     assert_eq!(contact_events(&server), expected);
     assert_suppressed(&server, news, ADA);
 
@@ -195,7 +197,7 @@ fn the_page_of_an_unsubscribed_contact_has_no_undo() {
 
         assert_suppressed(&server, news, ADA);
     }
-    assert!(!contact_events(&server).contains(&("contact.resubscribed", Source::HostedPage)));
+    assert!(!contact_events(&server).contains(&("contact.resubscribed", ChangeSource::HostedPage)));
 }
 
 #[test]
@@ -228,7 +230,7 @@ fn the_page_shows_only_suppressions_with_the_origin_unsubscribe() {
     assert_accepted(&server, news, "bob@example.org");
 }
 
-fn sorted(mut events: Vec<(&'static str, Source)>) -> Vec<(&'static str, Source)> {
+fn sorted(mut events: Vec<(&'static str, ChangeSource)>) -> Vec<(&'static str, ChangeSource)> {
     events.sort_by_key(|(kind, _)| *kind);
     events
 }

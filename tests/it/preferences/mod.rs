@@ -20,15 +20,15 @@ mod unsubscribe;
 
 use std::time::Duration;
 
-use ringmail::address::EmailAddress;
-use ringmail::delivery::capture::Mailbox;
-use ringmail::events::{AudienceSubject, Source};
-use ringmail::id::{ContactId, Id, TeamId, TopicId};
+use ringmail::base::address::EmailAddress;
+use ringmail::base::id::{ContactId, Id, TeamId, TopicId};
+use ringmail::delivery::capture::CaptureMailbox;
+use ringmail::events::{AudienceSubject, ChangeSource};
 use ringmail::preferences::UnsubscribeToken;
 use ringmail::store::page::{Cursor, PageQuery};
-use ringmail::store::tables::{AUDIENCE_EVENTS, SUPPRESSIONS, TEAMS, TOPIC_CHOICES, TOPICS};
 use ringmail::store::{NEXT, Order, Reads as _, StoreError};
 use ringmail::suppressions::Origin;
+use ringmail::tables::{AUDIENCE_EVENTS, SUPPRESSIONS, TEAMS, TOPIC_CHOICES, TOPICS};
 use ringmail::topics::{Subscription, TopicRow, Visibility};
 use serde_json::{Value, json};
 
@@ -149,7 +149,7 @@ fn topic_choice(server: &TestServer, contact: ContactId, topic: TopicId) -> Opti
 }
 
 /// Returns the type and the change source of the events about contacts, oldest first.
-fn contact_events(server: &TestServer) -> Vec<(&'static str, Source)> {
+fn contact_events(server: &TestServer) -> Vec<(&'static str, ChangeSource)> {
     let team = team_id(server);
     let events = server.context().store.read_now(|tx| {
         let mut events = Vec::new();
@@ -235,7 +235,7 @@ fn deliver(server: &TestServer, topic: TopicId, to: &str, fields: &Value) -> Str
 
 /// Returns recipients and content of the messages in the capture mailbox, newest first.
 fn captured_messages(server: &TestServer) -> Vec<(Vec<String>, String)> {
-    let mailbox = Mailbox::new(server.context().clone());
+    let mailbox = CaptureMailbox::new(server.context().clone());
     let page =
         block_on(mailbox.list(PageQuery { limit: 100, cursor: Cursor::Newest })).expect("the mailbox can be read");
     let messages = page.rows.into_iter().map(|(id, row)| {

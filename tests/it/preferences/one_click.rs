@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use ringmail::events::Source;
+use ringmail::events::ChangeSource;
 use ringmail::topics::Subscription;
 
 use super::{contact_events, create_topic, topic_choice, topic_path};
@@ -134,7 +134,7 @@ fn every_known_form_of_a_one_click_request_opts_out_with_a_200() {
     }
     let events = contact_events(&server);
     assert_eq!(events.len(), requests().len());
-    assert!(events.iter().all(|event| *event == ("contact.topic_opt_out", Source::OneClick)), "{events:?}");
+    assert!(events.iter().all(|event| *event == ("contact.topic_opt_out", ChangeSource::OneClick)), "{events:?}");
 }
 
 #[test]
@@ -151,5 +151,5 @@ fn a_repeated_request_has_the_same_response_and_emits_one_event() {
         assert!(head.starts_with("HTTP/1.1 200 OK") && body == "OK\n", "{head}");
     }
 
-    assert_eq!(contact_events(&server), [("contact.topic_opt_out", Source::OneClick)]);
+    assert_eq!(contact_events(&server), [("contact.topic_opt_out", ChangeSource::OneClick)]);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringmail::events::Source;
+use ringmail::events::ChangeSource;
 use ringmail::suppressions::Origin;
 use ringmail::topics::{Subscription, Visibility};
 
@@ -33,7 +33,8 @@ fn an_undo_restores_the_subscription_to_a_topic() {
     // The contact had no topic choice before.
     assert_eq!(topic_choice(&server, contact, news), None);
     assert_accepted(&server, news, ADA);
-    let expected = [("contact.topic_opt_out", Source::HostedPage), ("contact.topic_opt_in", Source::HostedPage)];
+    let expected =
+        [("contact.topic_opt_out", ChangeSource::HostedPage), ("contact.topic_opt_in", ChangeSource::HostedPage)];
     assert_eq!(contact_events(&server), expected);
     // The earlier page in the browser history shows the current state.
     let stale = get_page(&server, &format!("{path}?done={}", done.field("undo")));
@@ -84,7 +85,7 @@ fn an_undo_restores_the_subscription_to_all_topics() {
     post_and_follow(&server, &path, &undo_form(&done));
 
     assert_accepted(&server, news, ADA);
-    assert!(contact_events(&server).contains(&("contact.resubscribed", Source::HostedPage)));
+    assert!(contact_events(&server).contains(&("contact.resubscribed", ChangeSource::HostedPage)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringmail::events::Source;
+use ringmail::events::ChangeSource;
 use ringmail::suppressions::Origin;
 use ringmail::topics::Subscription;
 use serde_json::json;
@@ -128,7 +128,11 @@ fn an_opt_out_of_a_deleted_topic_applies_to_scheduled_emails() {
     assert_eq!(topic_choice(&server, ada, deleted), Some(Subscription::OptOut));
     assert_eq!(topic_choice(&server, ada, news), None);
     assert_eq!(suppression_origins(&server), [Origin::Unsubscribe]);
-    assert_eq!(contact_events(&server), [] as [(&str, Source); 0], "an opt-out of a deleted topic emits no event");
+    assert_eq!(
+        contact_events(&server),
+        [] as [(&str, ChangeSource); 0],
+        "an opt-out of a deleted topic emits no event"
+    );
     assert!(get_page(&server, &ada_path).text().contains("You are unsubscribed"));
     server.advance(Duration::from_secs(3_601));
     server.wait_for(&to_ada, "suppressed");

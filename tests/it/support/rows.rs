@@ -1,23 +1,23 @@
 //! Writes rows into the store and reads them, for data that no endpoint creates or returns.
 
-use ringmail::address::EmailAddress;
+use ringmail::base::address::EmailAddress;
+use ringmail::base::id::{ContactId, EmailId, EventId, Id, TeamId, TopicId, WebhookDeliveryId, WebhookId};
 use ringmail::contacts::{ContactRow, TopicChoiceRow};
 use ringmail::delivery::CapturedRow;
-use ringmail::delivery::capture::Mailbox;
+use ringmail::delivery::capture::CaptureMailbox;
 use ringmail::erasure;
-use ringmail::events::{self, EventType, MessageRow, Source};
-use ringmail::id::{ContactId, EmailId, EventId, Id, TeamId, TopicId, WebhookDeliveryId, WebhookId};
+use ringmail::events::{self, ChangeSource, EventType, MessageRow};
 use ringmail::notices::{self, Notice};
 use ringmail::store::page::{Cursor, PageQuery};
-use ringmail::store::tables::{
+use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
+use ringmail::suppressions::{self, Origin, SuppressionCause};
+use ringmail::tables::{
     AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, ERASURES, SUPPRESSIONS,
     TOPIC_CHOICES, TOPICS, WEBHOOK_DELIVERIES,
 };
-use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
-use ringmail::suppressions::{self, Cause, Origin};
 use ringmail::topics::{Subscription, TopicRow, Visibility};
 use ringmail::users::{self, Role};
-use ringmail::webhooks::{AttemptRow, DeliveryRow, DeliveryState, Exhaustion};
+use ringmail::webhooks::{DeliveryRow, ExhaustedReason, WebhookAttemptRow, WebhookDeliveryState};
 use serde_json::Value;
 
 use super::TestServer;
@@ -37,7 +37,9 @@ impl TestServer {
     pub(crate) fn suppress(&self, address: &str, origin: Origin) {
         let (team, context) = (self.team(), self.services().context.clone());
         let address = EmailAddress::parse(address).expect("an address");
-        self.write(move |tx| suppressions::add(tx, &context, team, &address, Cause::listed(origin, Source::Api)));
+        self.write(move |tx| {
+            suppressions::add(tx, &context, team, &address, SuppressionCause::listed(origin, ChangeSource::Api))
+        });
     }
 
     /// Adds an owner with this address to the team.
@@ -50,7 +52,7 @@ impl TestServer {
     /// Records a notice for the owners of the team.
     pub(crate) fn record_notice(&self, notice: Notice) {
         let (team, context) = (self.team(), self.services().context.clone());
-        self.write(move |tx| notices::tell(tx, &context, team, &notice));
+        self.write(move |tx| notices::record(tx, &context, team, &notice));
     }
 
     /// Returns the addresses on the suppression list of the team, without those that are erased.
@@ -137,7 +139,7 @@ impl TestServer {
     /// Returns the types of the events recorded for an email, even if the email is deleted.
     pub(crate) fn recorded_events(&self, email: &str) -> Vec<&'static str> {
         let id = EmailId::parse(email).expect("an id");
-        self.read(|tx| ringmail::events::of_email(tx, id)).iter().map(|event| event.kind.as_str()).collect()
+        self.read(|tx| ringmail::events::email_timeline(tx, id)).iter().map(|event| event.kind.as_str()).collect()
     }
 
     /// Returns the webhook payloads of the events about contacts and suppressions, oldest first.
@@ -166,7 +168,7 @@ impl TestServer {
         let (event_type, at_ms) = (EventType::EmailSent, context.now_ms());
         let body = r#"{"type":"email.sent","created_at":"2026-01-05T09:00:00.000Z","data":{"to":["ada@example.net"]}}"#;
         let message = MessageRow { event_type, at_ms, body: body.to_owned() };
-        let attempt = |status, response: &str| AttemptRow {
+        let attempt = |status, response: &str| WebhookAttemptRow {
             id: context.id(),
             sent_ms: at_ms,
             took_ms: 12,
@@ -178,8 +180,8 @@ impl TestServer {
             event_type,
             at_ms,
             queued_ms: at_ms,
-            term: 0,
-            state: DeliveryState::Exhausted { at_ms, why: Exhaustion::Schedule },
+            activation: 0,
+            state: WebhookDeliveryState::Exhausted { at_ms, why: ExhaustedReason::Schedule },
             counted: 2,
             attempts: vec![attempt(Some(500), "no ada@example.net here"), attempt(None, "connection refused")],
         };
@@ -205,7 +207,7 @@ impl TestServer {
 
     /// Returns up to 100 messages in the capture mailbox with their envelopes, newest first.
     pub(crate) fn captured_messages(&self) -> Vec<(CapturedRow, Vec<u8>)> {
-        let mailbox = Mailbox::new(self.services().context.clone());
+        let mailbox = CaptureMailbox::new(self.services().context.clone());
         self.block_on(async {
             let query = PageQuery { limit: 100, cursor: Cursor::Newest };
             let page = mailbox.list(query).await.expect("the mailbox can be read");

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use clap::Parser;
-use ringmail::admin::{self, Services};
+use ringmail::admin::{self, AdminServices};
 use ringmail::app::App;
-use ringmail::clock::{Clock, monotonic};
+use ringmail::base::clock::{Clock, monotonic};
 use ringmail::config::{DevSettings, Purpose, Settings};
 use ringmail::context::Context;
-use ringmail::delivery::QueueBell;
+use ringmail::delivery::QueueNotifier;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -33,8 +33,8 @@ pub(crate) struct TestServer {
     base: String,
     key: String,
     clock: Clock,
-    bell: QueueBell,
-    services: Services,
+    bell: QueueNotifier,
+    services: AdminServices,
     runtime: Handle,
     stop: CancellationToken,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -45,8 +45,8 @@ pub(crate) struct TestServer {
 struct Started {
     address: std::net::SocketAddr,
     key: String,
-    bell: QueueBell,
-    services: Services,
+    bell: QueueNotifier,
+    services: AdminServices,
     runtime: Handle,
 }
 
@@ -83,7 +83,7 @@ impl TestServer {
                 let started = Started {
                     address: app.address(),
                     key,
-                    bell: app.bell(),
+                    bell: app.queue_notifier(),
                     services: app.services().clone(),
                     runtime: Handle::current(),
                 };
@@ -140,7 +140,7 @@ impl TestServer {
     }
 
     /// Returns the services of the server, for data that no endpoint creates or returns.
-    pub(super) fn services(&self) -> &Services {
+    pub(super) fn services(&self) -> &AdminServices {
         &self.services
     }
 

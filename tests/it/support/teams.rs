@@ -1,8 +1,8 @@
 //! Creates other teams and API keys.
 
-use ringmail::address::DomainName;
 use ringmail::api_keys::{NewKey, Permission};
-use ringmail::id::TeamId;
+use ringmail::base::address::DomainName;
+use ringmail::base::id::TeamId;
 use ringmail::teams;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::conversation::{Conversation, Step};
+use super::super::conversation::{ServerAction, ServerSession};
 use super::super::{ERRORS_MAX, LINE_BYTES_MAX, MESSAGE_BYTES_MAX, RECIPIENTS_MAX};
 use super::{BEGIN, Server, codes};
 use crate::delivery::smtp::Envelope;
@@ -10,26 +10,26 @@ use crate::delivery::smtp::Envelope;
 /// Holds a conversation and returns the replies after the greeting, the messages and whether the
 /// server closed. Messages are answered as stored.
 fn converse(wire: &[u8], piece: usize) -> (String, Vec<(Envelope, Vec<u8>)>, bool) {
-    let mut conversation = Conversation::new();
+    let mut conversation = ServerSession::new();
     conversation.replies().clear();
     let mut messages = Vec::new();
     for piece in wire.chunks(piece.max(1)) {
         let mut input = piece.iter();
         loop {
             match conversation.advance(&mut input) {
-                Step::Read => break,
-                Step::Keep(envelope, message) => {
+                ServerAction::Read => break,
+                ServerAction::Keep(envelope, message) => {
                     messages.push((envelope, message));
-                    conversation.kept(Some(crate::id::Id::MIN));
+                    conversation.kept(Some(crate::base::id::Id::MIN));
                 }
-                Step::Close => return (replies(&mut conversation), messages, true),
+                ServerAction::Close => return (replies(&mut conversation), messages, true),
             }
         }
     }
     (replies(&mut conversation), messages, false)
 }
 
-fn replies(conversation: &mut Conversation) -> String {
+fn replies(conversation: &mut ServerSession) -> String {
     String::from_utf8(std::mem::take(conversation.replies())).unwrap()
 }
 

@@ -6,15 +6,17 @@ use proptest::prelude::*;
 
 use super::super::purge;
 use super::{BEGIN, Server, codes};
-use crate::clock::DAY_MS;
+use crate::base::clock::DAY_MS;
+use crate::base::id::{EmailId, Id};
 use crate::delivery::return_path::ReturnPaths;
 use crate::delivery::smtp::body::DotStuffer;
-use crate::delivery::smtp::{Endpoint, Envelope, Identity, RecipientResult, Session, Timeouts, TlsConfigs, TlsPolicy};
-use crate::id::{EmailId, Id};
+use crate::delivery::smtp::{
+    Endpoint, Envelope, Identity, RecipientResult, SmtpSession, Timeouts, TlsConfigs, TlsPolicy,
+};
 use crate::store::Reads as _;
 use crate::store::page::{Cursor, PageError, PageQuery};
-use crate::store::tables::{CAPTURED, CAPTURED_MESSAGES};
 use crate::store::{NEXT, Order, StoreError};
+use crate::tables::{CAPTURED, CAPTURED_MESSAGES};
 
 /// Returns what a client sends after the 354.
 fn stuffed(message: &[u8]) -> Vec<u8> {
@@ -115,7 +117,7 @@ async fn the_engine_s_own_session_delivers_here() {
     let email: EmailId = server.context.id();
     let message: &[u8] = "Subject: h\u{e9}\r\n\r\n.dot\r\n".as_bytes();
 
-    let mut session = Session::open(&endpoint, &identity, &Timeouts::default(), &TlsConfigs::new()).await.unwrap();
+    let mut session = SmtpSession::open(&endpoint, &identity, &Timeouts::default(), &TlsConfigs::new()).await.unwrap();
     for group in 0..3 {
         let envelope = Envelope {
             sender: return_paths.address(email, group, "send.example.test"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 
 use super::super::SESSIONS_MAX;
-use super::{BEGIN, Client, Mailbox, Server, codes};
+use super::{BEGIN, CaptureMailbox, Client, Server, codes};
 
 #[tokio::test]
 async fn a_stop_ends_every_session_wherever_it_is() {
@@ -128,6 +128,6 @@ async fn a_store_that_has_closed_is_a_temporary_refusal() {
 async fn a_taken_address_is_an_error_and_no_panic() {
     let server = Server::start().await;
 
-    assert!(Mailbox::bind(server.address).await.is_err());
+    assert!(CaptureMailbox::bind(server.address).await.is_err());
     server.stop().await;
 }

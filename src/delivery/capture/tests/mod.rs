@@ -14,10 +14,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{CaptureListener, Mailbox};
+use super::{CaptureListener, CaptureMailbox};
+use crate::base::id::CapturedId;
 use crate::context::Context;
 use crate::delivery::rows::CapturedRow;
-use crate::id::CapturedId;
 use crate::store::page::{Cursor, PageQuery};
 
 /// How long a test waits for what happens at once.
@@ -28,7 +28,7 @@ const BEGIN: &str = "EHLO client.test\r\nMAIL FROM:<a@x.test>\r\nRCPT TO:<b@x.te
 /// A mailbox that is served.
 struct Server {
     context: Context,
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<CaptureMailbox>,
     address: SocketAddr,
     stop: CancellationToken,
     serving: JoinHandle<()>,
@@ -42,12 +42,12 @@ impl Server {
 
     async fn start_with(change: impl FnOnce(&mut CaptureListener)) -> Self {
         let (directory, context) = Context::temporary();
-        let mailbox = Arc::new(Mailbox::new(context.clone()));
-        let mut listener = Mailbox::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let mailbox = Arc::new(CaptureMailbox::new(context.clone()));
+        let mut listener = CaptureMailbox::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         change(&mut listener);
         let address = listener.local_addr();
         let stop = CancellationToken::new();
-        let serving = TaskTracker::new().spawn(Mailbox::serve(listener, Arc::clone(&mailbox), stop.clone()));
+        let serving = TaskTracker::new().spawn(CaptureMailbox::serve(listener, Arc::clone(&mailbox), stop.clone()));
         Self { context, mailbox, address, stop, serving, _directory: directory }
     }
 

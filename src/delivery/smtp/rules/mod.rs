@@ -9,12 +9,12 @@ mod words;
 use providers::PROVIDERS;
 use words::WORDS;
 
-use super::classify::{Action, RefusalClass, SitePace};
+use super::classify::{Action, RefusalClass, SiteThrottle};
 
 /// What a rule knows about the site beyond the class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SiteMeasure {
-    pub(super) pace: SitePace,
+    pub(super) pace: SiteThrottle,
     /// Where to ask for removal from the provider's list.
     pub(super) delist: Option<&'static str>,
 }
@@ -31,7 +31,7 @@ impl SiteMeasure {
 
 /// One known meaning.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct ReplyRule {
     /// Suffixes of MX names; empty for everyone.
     hosts: &'static [&'static str],
     /// First and last basic code.
@@ -44,7 +44,7 @@ pub(super) struct Rule {
     pub(super) measure: Option<SiteMeasure>,
 }
 
-impl Rule {
+impl ReplyRule {
     fn matches(&self, text: &str, code: u16, detail: Option<(u16, u16)>, host: &str) -> bool {
         (self.codes.0..=self.codes.1).contains(&code)
             && (self.details.is_empty() || detail.is_some_and(|it| self.details.contains(&it)))
@@ -58,20 +58,20 @@ fn is_under(host: &str, suffix: &str) -> bool {
 }
 
 /// Returns what the provider behind `host` is known to mean.
-pub(super) fn provider(text: &str, code: u16, detail: Option<(u16, u16)>, host: &str) -> Option<&'static Rule> {
+pub(super) fn provider(text: &str, code: u16, detail: Option<(u16, u16)>, host: &str) -> Option<&'static ReplyRule> {
     let mut rules = PROVIDERS.iter();
     rules.find(|rule| rule.matches(text, code, detail, host))
 }
 
 /// Returns what anyone means by such words.
-pub(super) fn words(text: &str) -> Option<&'static Rule> {
+pub(super) fn words(text: &str) -> Option<&'static ReplyRule> {
     WORDS.iter().find(|rule| rule.texts.iter().any(|known| text.contains(known)))
 }
 
 const ANY: (u16, u16) = (400, 599);
 
 const fn trickle(delist: Option<&'static str>) -> Option<SiteMeasure> {
-    Some(SiteMeasure { pace: SitePace::Trickle { minutes: 90 }, delist })
+    Some(SiteMeasure { pace: SiteThrottle::Trickle { minutes: 90 }, delist })
 }
 
 const SPAMHAUS_DELIST: &str = "https://check.spamhaus.org/";

@@ -1,7 +1,7 @@
 //! What single providers mean.
 
-use super::{ANY, Rule, SPAMHAUS_DELIST, SiteMeasure, trickle};
-use crate::delivery::smtp::classify::{RefusalClass, SitePace};
+use super::{ANY, ReplyRule, SPAMHAUS_DELIST, SiteMeasure, trickle};
+use crate::delivery::smtp::classify::{RefusalClass, SiteThrottle};
 
 const TRANSIENT: (u16, u16) = (400, 499);
 const PERMANENT: (u16, u16) = (500, 599);
@@ -16,9 +16,9 @@ const GOOGLE_DELIST: &str = "https://support.google.com/mail/contact/gmail_bulk_
 const YAHOO_DELIST: &str = "https://senders.yahooinc.com/contact";
 
 /// Meanings that contradict, or are finer than, the codes they come with.
-pub(super) static PROVIDERS: &[Rule] = &[
+pub(super) static PROVIDERS: &[ReplyRule] = &[
     // Microsoft.
-    Rule {
+    ReplyRule {
         hosts: &[],
         codes: ANY,
         details: &[],
@@ -26,7 +26,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::Blocked,
         measure: trickle(Some(MICROSOFT_CONSUMER_DELIST)),
     },
-    Rule {
+    ReplyRule {
         hosts: &[],
         codes: PERMANENT,
         details: &[],
@@ -35,7 +35,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         measure: trickle(Some(MICROSOFT_OFFICE_DELIST)),
     },
     // The consumer service says "our command was wrong" about mailboxes that do not exist.
-    Rule {
+    ReplyRule {
         hosts: MICROSOFT,
         codes: (550, 550),
         details: &[(5, 0)],
@@ -43,7 +43,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::BadMailbox,
         measure: None,
     },
-    Rule {
+    ReplyRule {
         hosts: MICROSOFT,
         codes: (550, 550),
         details: &[(1, 10)],
@@ -52,7 +52,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         measure: None,
     },
     // Directory-based blocking at the edge of a tenant: the recipient is not in the directory.
-    Rule {
+    ReplyRule {
         hosts: MICROSOFT,
         codes: (550, 550),
         details: &[(4, 1)],
@@ -60,7 +60,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::BadMailbox,
         measure: None,
     },
-    Rule {
+    ReplyRule {
         hosts: MICROSOFT,
         codes: TRANSIENT,
         details: &[(7, 500)],
@@ -69,15 +69,15 @@ pub(super) static PROVIDERS: &[Rule] = &[
         measure: None,
     },
     // Yahoo and AOL. TSS04 is about complaints: they ask for silence.
-    Rule {
+    ReplyRule {
         hosts: &[],
         codes: ANY,
         details: &[],
         texts: &["tss04"],
         class: RefusalClass::Blocked,
-        measure: Some(SiteMeasure { pace: SitePace::Stop { minutes: 120 }, delist: Some(YAHOO_DELIST) }),
+        measure: Some(SiteMeasure { pace: SiteThrottle::Stop { minutes: 120 }, delist: Some(YAHOO_DELIST) }),
     },
-    Rule {
+    ReplyRule {
         hosts: &[],
         codes: ANY,
         details: &[],
@@ -85,7 +85,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::Blocked,
         measure: trickle(Some(YAHOO_DELIST)),
     },
-    Rule {
+    ReplyRule {
         hosts: &[],
         codes: ANY,
         details: &[],
@@ -93,7 +93,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::RateLimited,
         measure: trickle(None),
     },
-    Rule {
+    ReplyRule {
         hosts: YAHOO,
         codes: ANY,
         details: &[],
@@ -101,7 +101,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::Blocked,
         measure: trickle(Some(SPAMHAUS_DELIST)),
     },
-    Rule {
+    ReplyRule {
         hosts: YAHOO,
         codes: (552, 554),
         details: &[],
@@ -109,7 +109,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::BadMailbox,
         measure: None,
     },
-    Rule {
+    ReplyRule {
         hosts: YAHOO,
         codes: PERMANENT,
         details: &[],
@@ -118,7 +118,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         measure: None,
     },
     // Google. A mailbox that receives too much says 5.2.1, the code of one that is disabled.
-    Rule {
+    ReplyRule {
         hosts: GOOGLE,
         codes: ANY,
         details: &[(2, 1)],
@@ -126,7 +126,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::Temporary,
         measure: None,
     },
-    Rule {
+    ReplyRule {
         hosts: &[],
         codes: ANY,
         details: &[],
@@ -134,7 +134,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::Blocked,
         measure: trickle(Some(GOOGLE_DELIST)),
     },
-    Rule {
+    ReplyRule {
         hosts: &[],
         codes: TRANSIENT,
         details: &[],
@@ -142,7 +142,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::RateLimited,
         measure: trickle(None),
     },
-    Rule {
+    ReplyRule {
         hosts: &[],
         codes: PERMANENT,
         details: &[],
@@ -150,7 +150,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::Attachment,
         measure: None,
     },
-    Rule {
+    ReplyRule {
         hosts: &[],
         codes: PERMANENT,
         details: &[],
@@ -158,7 +158,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::Content,
         measure: None,
     },
-    Rule {
+    ReplyRule {
         hosts: GOOGLE,
         codes: PERMANENT,
         details: &[(4, 5)],
@@ -167,7 +167,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         measure: None,
     },
     // Too many recipients, also where it comes as a 5xx with another code.
-    Rule {
+    ReplyRule {
         hosts: &[],
         codes: ANY,
         details: &[],
@@ -176,7 +176,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         measure: None,
     },
     // Amazon SES as a smarthost.
-    Rule {
+    ReplyRule {
         hosts: &["amazonaws.com"],
         codes: PERMANENT,
         details: &[],
@@ -184,7 +184,7 @@ pub(super) static PROVIDERS: &[Rule] = &[
         class: RefusalClass::Authentication,
         measure: None,
     },
-    Rule {
+    ReplyRule {
         hosts: &["amazonaws.com"],
         codes: ANY,
         details: &[],

@@ -1,15 +1,15 @@
 //! What anyone means by such words.
 
-use super::{ANY, Rule, SPAMHAUS_DELIST, trickle};
+use super::{ANY, ReplyRule, SPAMHAUS_DELIST, trickle};
 use crate::delivery::smtp::classify::RefusalClass;
 
-const fn anyone(class: RefusalClass, texts: &'static [&'static str]) -> Rule {
-    Rule { hosts: &[], codes: ANY, details: &[], texts, class, measure: None }
+const fn anyone(class: RefusalClass, texts: &'static [&'static str]) -> ReplyRule {
+    ReplyRule { hosts: &[], codes: ANY, details: &[], texts, class, measure: None }
 }
 
 /// Words for replies whose codes say nothing more than "refused". What blames this side comes first, what suppresses
 /// an address comes last.
-pub(super) static WORDS: &[Rule] = &[
+pub(super) static WORDS: &[ReplyRule] = &[
     anyone(
         RefusalClass::Authentication,
         &[
@@ -29,7 +29,7 @@ pub(super) static WORDS: &[Rule] = &[
             "does not pass authentication",
         ],
     ),
-    Rule {
+    ReplyRule {
         hosts: &[],
         codes: ANY,
         details: &[],

@@ -9,7 +9,9 @@ mod verdicts;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::{Endpoint, Envelope, FailedSession, Identity, RecipientResult, Session, Timeouts, TlsConfigs, TlsPolicy};
+use super::{
+    Endpoint, Envelope, FailedSession, Identity, RecipientResult, SmtpSession, Timeouts, TlsConfigs, TlsPolicy,
+};
 
 /// The name in the test certificate.
 const HOST: &str = "mx.example.test";
@@ -45,19 +47,19 @@ fn short_timeouts() -> Timeouts {
     }
 }
 
-async fn open(address: SocketAddr) -> Result<Session, FailedSession> {
+async fn open(address: SocketAddr) -> Result<SmtpSession, FailedSession> {
     open_patiently(address, &Timeouts::default()).await
 }
 
 /// Opens a session whose waiting ends soon.
-async fn open_hasty(address: SocketAddr) -> Session {
+async fn open_hasty(address: SocketAddr) -> SmtpSession {
     let opened = open_patiently(address, &short_timeouts()).await;
     opened.expect("the peer opens as it should")
 }
 
-async fn open_patiently(address: SocketAddr, timeouts: &Timeouts) -> Result<Session, FailedSession> {
+async fn open_patiently(address: SocketAddr, timeouts: &Timeouts) -> Result<SmtpSession, FailedSession> {
     let endpoint = endpoint(address, TlsPolicy::Never);
-    Session::open(&endpoint, &identity(), timeouts, &TlsConfigs::new()).await
+    SmtpSession::open(&endpoint, &identity(), timeouts, &TlsConfigs::new()).await
 }
 
 fn to(recipients: &[&str]) -> Envelope {

@@ -5,7 +5,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use super::peer::{PIPELINING, Peer, STARTTLS, Step, greeting};
 use super::{HOST, endpoint, identity, open, short_timeouts};
 use crate::delivery::smtp::{
-    Credentials, FailedSession, Hello, Identity, Phase, Session, SessionError, Timeouts, TlsConfigs, TlsPolicy,
+    Credentials, FailedSession, Hello, Identity, SessionError, SmtpPhase, SmtpSession, Timeouts, TlsConfigs, TlsPolicy,
     Verification,
 };
 
@@ -16,15 +16,15 @@ fn trusting() -> TlsConfigs {
     TlsConfigs::with_extra_roots([root]).unwrap()
 }
 
-async fn open_with(peer: &Peer, tls: TlsPolicy, configs: &TlsConfigs) -> Result<Session, FailedSession> {
+async fn open_with(peer: &Peer, tls: TlsPolicy, configs: &TlsConfigs) -> Result<SmtpSession, FailedSession> {
     let endpoint = endpoint(peer.address, tls);
-    Session::open(&endpoint, &identity(), &Timeouts::default(), configs).await
+    SmtpSession::open(&endpoint, &identity(), &Timeouts::default(), configs).await
 }
 
-async fn open_as(peer: &Peer, credentials: Credentials, tls: TlsPolicy) -> Result<Session, FailedSession> {
+async fn open_as(peer: &Peer, credentials: Credentials, tls: TlsPolicy) -> Result<SmtpSession, FailedSession> {
     let identity = Identity { credentials: Some(credentials), ..identity() };
     let endpoint = endpoint(peer.address, tls);
-    Session::open(&endpoint, &identity, &Timeouts::default(), &trusting()).await
+    SmtpSession::open(&endpoint, &identity, &Timeouts::default(), &trusting()).await
 }
 
 fn password() -> Credentials {
@@ -84,7 +84,7 @@ async fn a_refused_greeting_is_reported_with_its_reply() {
     let SessionError::Refused { phase, reply } = failed.error else {
         panic!("{:?}", failed.error);
     };
-    assert_eq!((phase, reply.code), (Phase::Greeting, 554));
+    assert_eq!((phase, reply.code), (SmtpPhase::Greeting, 554));
     assert!(failed.transcript.contains("S: 554-5.7.1 you are\n"), "{}", failed.transcript);
 }
 
@@ -101,7 +101,7 @@ async fn what_opens_a_connection_and_is_not_smtp_is_named() {
     for (script, expected) in cases {
         let peer = Peer::new(script);
         let endpoint = endpoint(peer.address, TlsPolicy::Opportunistic);
-        let failed = Session::open(&endpoint, &identity(), &short_timeouts(), &TlsConfigs::new()).await;
+        let failed = SmtpSession::open(&endpoint, &identity(), &short_timeouts(), &TlsConfigs::new()).await;
         let error = failed.unwrap_err().error.to_string();
 
         assert!(error.starts_with(expected), "{error}");
@@ -125,7 +125,7 @@ async fn the_source_address_is_used() {
     let identity = Identity { source: Some("192.0.2.1".parse().unwrap()), ..identity() };
     let endpoint = endpoint(peer.address, TlsPolicy::Never);
 
-    let failed = Session::open(&endpoint, &identity, &Timeouts::default(), &TlsConfigs::new()).await;
+    let failed = SmtpSession::open(&endpoint, &identity, &Timeouts::default(), &TlsConfigs::new()).await;
 
     // No machine of ours has this address, so that only binding to it can fail.
     assert!(matches!(failed.unwrap_err().error, SessionError::Unreachable { .. }));
@@ -167,7 +167,7 @@ async fn a_certificate_for_another_name_does_not_verify() {
     let mut endpoint = endpoint(peer.address, REQUIRED);
     endpoint.host = "other.example.test".to_string();
 
-    let failed = Session::open(&endpoint, &identity(), &Timeouts::default(), &trusting()).await;
+    let failed = SmtpSession::open(&endpoint, &identity(), &Timeouts::default(), &trusting()).await;
 
     assert!(matches!(failed.unwrap_err().error, SessionError::TlsFailed { .. }));
 }
@@ -222,7 +222,7 @@ async fn a_server_that_closes_at_starttls_has_not_failed_at_tls() {
 
     let failed = open_with(&peer, TlsPolicy::Opportunistic, &TlsConfigs::new()).await.unwrap_err();
 
-    assert!(matches!(failed.error, SessionError::Refused { phase: Phase::StartTls, .. }));
+    assert!(matches!(failed.error, SessionError::Refused { phase: SmtpPhase::StartTls, .. }));
 }
 
 #[tokio::test]
@@ -243,7 +243,7 @@ async fn a_handshake_that_never_ends_is_given_up() {
     let peer = Peer::new(script);
     let endpoint = endpoint(peer.address, TlsPolicy::Opportunistic);
 
-    let failed = Session::open(&endpoint, &identity(), &short_timeouts(), &TlsConfigs::new()).await;
+    let failed = SmtpSession::open(&endpoint, &identity(), &short_timeouts(), &TlsConfigs::new()).await;
 
     assert!(matches!(failed.unwrap_err().error, SessionError::TlsFailed { .. }));
 }
@@ -303,7 +303,7 @@ async fn refused_credentials_come_with_the_whole_reply() {
     let SessionError::Refused { phase, reply } = failed.error else {
         panic!("{:?}", failed.error);
     };
-    assert_eq!((phase, reply.code, reply.enhanced), (Phase::Auth, 535, Some((5, 7, 139))));
+    assert_eq!((phase, reply.code, reply.enhanced), (SmtpPhase::Auth, 535, Some((5, 7, 139))));
     assert!(reply.text.ends_with("basic authentication is disabled."));
     assert!(!failed.transcript.contains("AHVzZXI"));
 }

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use crate::delivery::smtp::{
-    Action, BounceKind, FailReason, Phase, RefusalClass, Reply, SitePace, classify, parse_reply,
+    Action, BounceKind, FailReason, RefusalClass, Reply, SiteThrottle, SmtpPhase, classify, parse_reply,
 };
 
-use Phase::{Auth, Body, Data, Ehlo, Greeting, Mail, Precheck, Rcpt};
+use SmtpPhase::{Auth, Body, Data, Ehlo, Greeting, Mail, Precheck, Rcpt};
 
 const GMAIL: &str = "gmail-smtp-in.l.google.com";
 const OUTLOOK: &str = "hotmail-com.olc.protection.outlook.com.";
@@ -27,7 +27,7 @@ fn refusals_mean_what_their_senders_mean() {
         let [name, host, class, text] = columns[..] else {
             panic!("four columns: {line}");
         };
-        let named = |phase: &&Phase| format!("{phase:?}") == name;
+        let named = |phase: &&SmtpPhase| format!("{phase:?}") == name;
         let phase = phases.iter().find(named).expect("the name of a phase");
 
         let verdict = classify(*phase, &reply(&text.replace("\\n", "\r\n")), host);
@@ -41,9 +41,9 @@ fn refusals_mean_what_their_senders_mean() {
 #[test]
 fn every_class_has_its_type_and_its_action() {
     let fail = |reason| Action::Fail { reason };
-    let trickle = SitePace::Trickle { minutes: 90 };
+    let trickle = SiteThrottle::Trickle { minutes: 90 };
     let hold = Action::HoldSite { pace: trickle, delist: None };
-    let halve = Action::ThrottleSite { pace: SitePace::Halve };
+    let halve = Action::ThrottleSite { pace: SiteThrottle::Halve };
     let suppress = Action::Bounce { suppress: true };
     let full = Action::RetryLimited { hours: 24 };
     let cases = [
@@ -92,9 +92,9 @@ fn every_class_has_its_type_and_its_action() {
 #[test]
 fn a_block_says_how_long_and_where_to_ask() {
     let cases = [
-        (OUTLOOK, "550 5.7.1 on our block list (S3140)", SitePace::Trickle { minutes: 90 }),
-        (YAHOO, "421 4.7.0 [TSS04] deferred", SitePace::Stop { minutes: 120 }),
-        (OTHER, "554 5.7.1 blocked using zen.spamhaus.org", SitePace::Trickle { minutes: 90 }),
+        (OUTLOOK, "550 5.7.1 on our block list (S3140)", SiteThrottle::Trickle { minutes: 90 }),
+        (YAHOO, "421 4.7.0 [TSS04] deferred", SiteThrottle::Stop { minutes: 120 }),
+        (OTHER, "554 5.7.1 blocked using zen.spamhaus.org", SiteThrottle::Trickle { minutes: 90 }),
     ];
     for (host, line, expected) in cases {
         let Action::HoldSite { pace, delist } = classify(Mail, &reply(line), host).action else {
@@ -104,7 +104,7 @@ fn a_block_says_how_long_and_where_to_ask() {
         assert!(delist.is_some_and(|url| url.starts_with("https://")), "{line}");
     }
     let verdict = classify(Mail, &reply("421 4.7.0 [TSS05] deferred"), YAHOO);
-    let pace = SitePace::Trickle { minutes: 90 };
+    let pace = SiteThrottle::Trickle { minutes: 90 };
     assert_eq!(verdict.action, Action::ThrottleSite { pace });
 }
 
@@ -132,11 +132,11 @@ fn codes_that_contradict_themselves_are_read_mildly() {
     }
 }
 
-fn any_phase() -> impl Strategy<Value = Phase> {
+fn any_phase() -> impl Strategy<Value = SmtpPhase> {
     prop_oneof![
         Just(Greeting),
         Just(Ehlo),
-        Just(Phase::StartTls),
+        Just(SmtpPhase::StartTls),
         Just(Auth),
         Just(Precheck),
         Just(Mail),

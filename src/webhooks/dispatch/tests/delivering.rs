@@ -2,9 +2,9 @@
 
 use super::receiver::{Receiver, Reply};
 use super::*;
-use crate::signature::{Claim, verify};
+use crate::base::signature::{Claim, verify};
 use crate::webhooks::store::PreviousSecretRow;
-use crate::webhooks::{DeliveryState, Webhooks};
+use crate::webhooks::{WebhookDeliveryState, Webhooks};
 
 const OK: Reply = Reply::Status(200, "");
 
@@ -17,7 +17,7 @@ fn is_signed(received: &receiver::Received, secret: &WebhookSecret, now_ms: i64)
 }
 
 fn are_delivered(rows: &[DeliveryRow]) -> bool {
-    !rows.is_empty() && rows.iter().all(|row| matches!(row.state, DeliveryState::Delivered { .. }))
+    !rows.is_empty() && rows.iter().all(|row| matches!(row.state, WebhookDeliveryState::Delivered { .. }))
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn an_answer_that_a_replay_overtakes_is_kept_and_the_delivery_is_made_agai
     let first = receiver.next().await;
     let (_, _, delivery) = queued(&running.context)[0];
     running.context.clock.advance(Duration::from_millis(1));
-    let webhooks = Webhooks::new(running.context.clone(), running.bell.clone(), Policy::default());
+    let webhooks = Webhooks::new(running.context.clone(), running.bell.clone(), UrlPolicy::default());
 
     webhooks.replay(TEAM, webhook, delivery).await.unwrap();
     receiver.go_on(2);
@@ -139,7 +139,7 @@ async fn during_an_overlap_both_secrets_sign_the_new_one_first() {
     rotated.previous = Some(PreviousSecretRow { secret: rotated.secret, expires_ms });
     rotated.secret = seal_secret(&running.context.keyring, id, new.reveal());
     write(&running.context, move |tx| tx.put(&WEBHOOKS, &(TEAM, id), &rotated)).await;
-    running.bell.ring(id);
+    running.bell.endpoint_changed(id);
 
     happen(&running.context, 1).await;
     let received = receiver.next().await;
@@ -168,7 +168,7 @@ async fn a_secret_that_has_been_dropped_signs_nothing_that_begins_after_it() {
     let mut rotated = row(&running.context, id);
     rotated.secret = seal_secret(&running.context.keyring, id, new.reveal());
     write(&running.context, move |tx| tx.put(&WEBHOOKS, &(TEAM, id), &rotated)).await;
-    running.bell.ring(id);
+    running.bell.endpoint_changed(id);
 
     receiver.go_on(20);
 
@@ -183,10 +183,10 @@ async fn a_leisurely_step_queues_little_and_a_brisk_one_much() {
     endpoint(&context, "https://hooks.example.com/").await;
     happen(&context, 1_400).await;
 
-    let first = fan_out::step(&context, TeamId::MIN, fan_out::Stride::Leisurely).await.unwrap();
+    let first = fan_out::fan_out_batch(&context, TeamId::MIN, fan_out::BatchSize::Small).await.unwrap();
     assert_eq!((deliveries(&context).len(), first.is_all), (125, false));
-    let second = fan_out::step(&context, first.last, fan_out::Stride::Brisk).await.unwrap();
+    let second = fan_out::fan_out_batch(&context, first.last, fan_out::BatchSize::Full).await.unwrap();
     assert_eq!((deliveries(&context).len(), second.is_all), (1_125, false));
-    let third = fan_out::step(&context, second.last, fan_out::Stride::Brisk).await.unwrap();
+    let third = fan_out::fan_out_batch(&context, second.last, fan_out::BatchSize::Full).await.unwrap();
     assert_eq!((deliveries(&context).len(), third.is_all), (1_400, true));
 }

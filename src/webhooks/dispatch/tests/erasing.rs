@@ -1,13 +1,13 @@
 //! Bodies that are erased while deliveries of them are under way.
 
-use super::page::Taken;
+use super::page::ClaimedDelivery;
 use super::receiver::{Receiver, Reply};
-use super::settle::{Fate, Outcome, settle};
+use super::settle::{DeliveryDisposition, DeliveryOutcome, settle};
 use super::*;
-use crate::store::tables::EVENT_MESSAGES;
-use crate::webhooks::DeliveryState;
-use crate::webhooks::ladder::Answered;
-use crate::webhooks::store::AttemptRow;
+use crate::tables::EVENT_MESSAGES;
+use crate::webhooks::WebhookDeliveryState;
+use crate::webhooks::retry::ResponseInfo;
+use crate::webhooks::store::WebhookAttemptRow;
 
 #[tokio::test]
 async fn a_body_that_was_erased_while_it_waited_in_memory_is_sent_as_it_is_then() {
@@ -27,14 +27,15 @@ async fn a_body_that_was_erased_while_it_waited_in_memory_is_sent_as_it_is_then(
         })
     })
     .await;
-    running.context.announcer.bodies_erased();
+    running.context.event_bus.bump_erasure_generation();
 
     receiver.go_on(20);
 
     for _ in 0..12 {
         assert_eq!(receiver.next().await.body, b"{}");
     }
-    let rows = running.until(|rows| rows.iter().all(|row| matches!(row.state, DeliveryState::Delivered { .. }))).await;
+    let rows =
+        running.until(|rows| rows.iter().all(|row| matches!(row.state, WebhookDeliveryState::Delivered { .. }))).await;
     let answers = |text: &str| rows.iter().filter(|row| row.attempts[0].response == text).count();
     assert_eq!((answers("[erased]"), answers("ok")), (8, 12), "what the first ones answered may quote what they got");
 }
@@ -44,16 +45,21 @@ async fn an_answer_to_a_body_that_was_erased_before_it_is_written_down_is_not_ke
     let (_directory, context) = Context::temporary();
     let (webhook, _) = endpoint(&context, "https://hooks.example.com/").await;
     happen(&context, 2).await;
-    fan_out::step(&context, TeamId::MIN, fan_out::Stride::Brisk).await.unwrap();
-    let erasures = context.announcer.erasures();
-    let outcomes: Vec<Outcome> = queued(&context)
+    fan_out::fan_out_batch(&context, TeamId::MIN, fan_out::BatchSize::Full).await.unwrap();
+    let erasures = context.event_bus.erasure_generation();
+    let outcomes: Vec<DeliveryOutcome> = queued(&context)
         .into_iter()
         .map(|(_, due_ms, delivery)| {
-            let answered = Answered { status: Some(200), retry_after: None };
-            let attempt =
-                AttemptRow { id: context.id(), sent_ms: 0, took_ms: 1, status: Some(200), response: "ok".into() };
-            let taken = Taken { team: TEAM, delivery, due_ms: i64::try_from(due_ms).unwrap() };
-            Outcome { taken, fate: Fate::Tried { attempt, answered, erasures } }
+            let answered = ResponseInfo { status: Some(200), retry_after: None };
+            let attempt = WebhookAttemptRow {
+                id: context.id(),
+                sent_ms: 0,
+                took_ms: 1,
+                status: Some(200),
+                response: "ok".into(),
+            };
+            let taken = ClaimedDelivery { team: TEAM, delivery, due_ms: i64::try_from(due_ms).unwrap() };
+            DeliveryOutcome { taken, fate: DeliveryDisposition::Attempted { attempt, answered, erasures } }
         })
         .collect();
     let settle_one = |number: usize| {
@@ -62,11 +68,11 @@ async fn an_answer_to_a_body_that_was_erased_before_it_is_written_down_is_not_ke
     };
 
     settle_one(0).await;
-    context.announcer.bodies_erased();
+    context.event_bus.bump_erasure_generation();
     settle_one(1).await;
 
     let rows = deliveries(&context);
     let kept: Vec<&str> = rows.iter().map(|row| row.attempts[0].response.as_str()).collect();
     assert_eq!(kept, ["ok", "[erased]"]);
-    assert!(rows.iter().all(|row| matches!(row.state, DeliveryState::Delivered { .. })));
+    assert!(rows.iter().all(|row| matches!(row.state, WebhookDeliveryState::Delivered { .. })));
 }

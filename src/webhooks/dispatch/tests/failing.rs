@@ -4,18 +4,18 @@ use super::receiver::{Receiver, Reply};
 use super::*;
 use crate::notices::Notice;
 use crate::store::Encoded;
-use crate::store::tables::{EVENT_MESSAGES, EVENT_OUTBOX, EVENT_SUBSCRIPTIONS, WEBHOOK_HEALTH};
+use crate::tables::{EVENT_MESSAGES, EVENT_OUTBOX, EVENT_SUBSCRIPTIONS, WEBHOOK_HEALTH};
 use crate::teams::{self, Team};
-use crate::webhooks::ladder::DELAYS_MS;
-use crate::webhooks::{DeliveryState, Exhaustion, Switch, WebhookChanges, Webhooks};
+use crate::webhooks::retry::RETRY_DELAYS_MS;
+use crate::webhooks::{ExhaustedReason, StatusChange, WebhookChanges, WebhookDeliveryState, Webhooks};
 
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 const DOWN: Reply = Reply::Status(503, "");
 
-fn exhausted(row: &DeliveryRow) -> Option<Exhaustion> {
+fn exhausted(row: &DeliveryRow) -> Option<ExhaustedReason> {
     match row.state {
-        DeliveryState::Exhausted { at_ms: _, why } => Some(why),
-        DeliveryState::Queued { .. } | DeliveryState::Delivered { .. } => None,
+        WebhookDeliveryState::Exhausted { at_ms: _, why } => Some(why),
+        WebhookDeliveryState::Queued { .. } | WebhookDeliveryState::Delivered { .. } => None,
     }
 }
 
@@ -32,19 +32,19 @@ async fn a_receiver_that_is_down_is_asked_at_every_rung_of_the_ladder_and_at_no_
     happen(&running.context, 1).await;
 
     let mut ids = vec![receiver.next().await.header("webhook-id").to_owned()];
-    for (rung, delay_ms) in (1..).zip(DELAYS_MS) {
+    for (rung, delay_ms) in (1..).zip(RETRY_DELAYS_MS) {
         let due_ms = running.context.now_ms() + delay_ms;
         running.until(|rows| rows.iter().any(|row| row.counted == rung)).await;
-        assert_eq!(deliveries(&running.context)[0].state, DeliveryState::Queued { due_ms });
+        assert_eq!(deliveries(&running.context)[0].state, WebhookDeliveryState::Queued { due_ms });
         running.turn(milliseconds(delay_ms));
         ids.push(receiver.next().await.header("webhook-id").to_owned());
     }
 
     let rows = running.until(|rows| rows.iter().all(|row| exhausted(row).is_some())).await;
-    assert_eq!(exhausted(&rows[0]), Some(Exhaustion::Schedule));
+    assert_eq!(exhausted(&rows[0]), Some(ExhaustedReason::Schedule));
     let sent: Vec<i64> = rows[0].attempts.iter().map(|attempt| attempt.sent_ms - began_ms).collect();
     let rungs: Vec<i64> = std::iter::once(0)
-        .chain(DELAYS_MS)
+        .chain(RETRY_DELAYS_MS)
         .scan(0, |at_ms, delay_ms| {
             *at_ms += delay_ms;
             Some(*at_ms)
@@ -68,7 +68,7 @@ async fn a_429_that_says_when_is_waited_for_and_does_not_count() {
         let asked_ms = running.context.now_ms();
         receiver.next().await;
         let waits = move |rows: &[DeliveryRow]| {
-            rows.iter().any(|row| row.state == (DeliveryState::Queued { due_ms: asked_ms + 1_800_000 }))
+            rows.iter().any(|row| row.state == (WebhookDeliveryState::Queued { due_ms: asked_ms + 1_800_000 }))
         };
         let rows = running.until(waits).await;
         assert_eq!(rows[0].counted, 0);
@@ -77,7 +77,7 @@ async fn a_429_that_says_when_is_waited_for_and_does_not_count() {
     receiver.answer(Reply::Status(200, ""));
     running.turn(Duration::from_secs(1_800));
 
-    running.until(|rows| matches!(rows[0].state, DeliveryState::Delivered { .. })).await;
+    running.until(|rows| matches!(rows[0].state, WebhookDeliveryState::Delivered { .. })).await;
 }
 
 #[tokio::test]
@@ -92,14 +92,14 @@ async fn what_is_not_delivered_within_a_day_is_dropped() {
         running.until(|rows| rows[0].attempts.len() == hours.min(16)).await;
         running
             .until(
-                |rows| !matches!(rows[0].state, DeliveryState::Queued { due_ms } if due_ms <= running.context.now_ms()),
+                |rows| !matches!(rows[0].state, WebhookDeliveryState::Queued { due_ms } if due_ms <= running.context.now_ms()),
             )
             .await;
         running.turn(Duration::from_secs(3_600));
     }
 
     let rows = running.until(|rows| exhausted(&rows[0]).is_some()).await;
-    assert_eq!(exhausted(&rows[0]), Some(Exhaustion::Expired));
+    assert_eq!(exhausted(&rows[0]), Some(ExhaustedReason::Expired));
     assert_eq!(rows[0].attempts.len(), 16, "the last attempts are kept");
     assert!(receiver.unasked().is_none());
 }
@@ -110,12 +110,14 @@ async fn twenty_deliveries_in_vain_disable_the_endpoint_and_its_owners_are_told(
     let mut receiver = Receiver::start(DOWN).await;
     let (id, _) = endpoint(&running.context, &receiver.url()).await;
     happen(&running.context, 25).await;
-    for delay_ms in DELAYS_MS {
+    for delay_ms in RETRY_DELAYS_MS {
         let now_ms = running.context.now_ms();
         running
             .until(|rows| {
                 rows.len() == 25
-                    && rows.iter().all(|row| matches!(row.state, DeliveryState::Queued { due_ms } if due_ms > now_ms))
+                    && rows
+                        .iter()
+                        .all(|row| matches!(row.state, WebhookDeliveryState::Queued { due_ms } if due_ms > now_ms))
             })
             .await;
         running.turn(milliseconds(delay_ms));
@@ -125,8 +127,8 @@ async fn twenty_deliveries_in_vain_disable_the_endpoint_and_its_owners_are_told(
 
     assert_eq!(row(&running.context, id).status, WebhookStatus::AutoDisabled);
     let of = |why| rows.iter().filter(|row| exhausted(row) == Some(why)).count();
-    assert!(of(Exhaustion::Schedule) >= 20);
-    assert_eq!(of(Exhaustion::Schedule) + of(Exhaustion::Disabled), 25);
+    assert!(of(ExhaustedReason::Schedule) >= 20);
+    assert_eq!(of(ExhaustedReason::Schedule) + of(ExhaustedReason::Disabled), 25);
     let url = receiver.url();
     let told = [
         Notice::WebhookFailing { webhook: id, endpoint: url.clone() },
@@ -158,8 +160,8 @@ async fn what_was_queued_before_an_endpoint_was_enabled_again_is_not_delivered()
     happen(&running.context, 1).await;
     receiver.next().await;
     running.until(|rows| rows.iter().any(|row| row.counted == 1)).await;
-    let webhooks = Webhooks::new(running.context.clone(), running.bell.clone(), Policy::default());
-    for switch in [Switch::Disable, Switch::Enable] {
+    let webhooks = Webhooks::new(running.context.clone(), running.bell.clone(), UrlPolicy::default());
+    for switch in [StatusChange::Disable, StatusChange::Enable] {
         let changes = WebhookChanges { switch: Some(switch), ..WebhookChanges::default() };
         webhooks.update(TEAM, id, changes).await.unwrap();
     }
@@ -169,10 +171,12 @@ async fn what_was_queued_before_an_endpoint_was_enabled_again_is_not_delivered()
     happen(&running.context, 1).await;
 
     let rows = running
-        .until(|rows| rows.len() == 2 && rows.iter().all(|row| !matches!(row.state, DeliveryState::Queued { .. })))
+        .until(|rows| {
+            rows.len() == 2 && rows.iter().all(|row| !matches!(row.state, WebhookDeliveryState::Queued { .. }))
+        })
         .await;
-    assert_eq!(exhausted(&rows[0]), Some(Exhaustion::Disabled));
-    assert!(matches!(rows[1].state, DeliveryState::Delivered { .. }));
+    assert_eq!(exhausted(&rows[0]), Some(ExhaustedReason::Disabled));
+    assert!(matches!(rows[1].state, WebhookDeliveryState::Delivered { .. }));
 }
 
 #[tokio::test]
@@ -230,11 +234,11 @@ async fn an_endpoint_that_is_deleted_gets_nothing_more() {
         events::unsubscribe(tx, TEAM, id)
     })
     .await;
-    running.bell.ring(id);
+    running.bell.endpoint_changed(id);
 
     running.turn(Duration::from_secs(5));
 
-    running.until(|rows| rows.iter().all(|row| exhausted(row) == Some(Exhaustion::Disabled))).await;
+    running.until(|rows| rows.iter().all(|row| exhausted(row) == Some(ExhaustedReason::Disabled))).await;
     assert_eq!(queued(&running.context), []);
     assert!(receiver.unasked().is_none());
 }
@@ -258,7 +262,7 @@ async fn what_waits_while_an_endpoint_rests_is_dropped_after_its_day_and_not_sen
     running.turn(milliseconds(HOUR_MS));
 
     let rows = running.until(|rows| rows.iter().all(|row| exhausted(row).is_some())).await;
-    assert!(rows.iter().all(|row| exhausted(row) == Some(Exhaustion::Expired)));
+    assert!(rows.iter().all(|row| exhausted(row) == Some(ExhaustedReason::Expired)));
     let is_in_time =
         |row: &DeliveryRow| row.attempts.iter().all(|attempt| attempt.sent_ms < row.queued_ms + 24 * HOUR_MS);
     assert!(rows.iter().all(is_in_time));
@@ -274,15 +278,17 @@ async fn a_change_of_one_endpoint_holds_up_no_other() {
     for _ in 0..8 {
         receiver.next().await;
     }
-    let watched = running.bell.watch(WebhookId::MIN);
+    let watched = running.bell.register_lane(WebhookId::MIN);
 
-    (0..1_000).for_each(|_| running.bell.ring(other));
+    (0..1_000).for_each(|_| running.bell.endpoint_changed(other));
 
-    assert_eq!(watched.changes(), 0);
+    assert_eq!(watched.endpoint_version(), 0);
     receiver.go_on(9);
     receiver.next().await;
     running
-        .until(|rows| rows.iter().filter(|row| matches!(row.state, DeliveryState::Delivered { .. })).count() == 9)
+        .until(|rows| {
+            rows.iter().filter(|row| matches!(row.state, WebhookDeliveryState::Delivered { .. })).count() == 9
+        })
         .await;
     assert_eq!(row(&running.context, id).status, WebhookStatus::Enabled);
 }
@@ -298,12 +304,13 @@ async fn a_body_that_does_not_read_holds_up_no_other() {
     }
     let last = running.until(|rows| rows.len() == 9).await[8].event;
     write(&running.context, move |tx| tx.put_encoded(&EVENT_MESSAGES, &(TEAM, last), &Encoded::unreadable())).await;
-    running.context.announcer.bodies_erased();
+    running.context.event_bus.bump_erasure_generation();
 
     receiver.go_on(9);
 
-    let rows = running.until(|rows| rows.iter().all(|row| !matches!(row.state, DeliveryState::Queued { .. }))).await;
-    assert_eq!(exhausted(&rows[8]), Some(Exhaustion::Lost));
+    let rows =
+        running.until(|rows| rows.iter().all(|row| !matches!(row.state, WebhookDeliveryState::Queued { .. }))).await;
+    assert_eq!(exhausted(&rows[8]), Some(ExhaustedReason::PayloadMissing));
     assert_eq!(queued(&running.context), []);
 }
 
@@ -319,7 +326,7 @@ async fn what_one_url_asks_for_says_nothing_of_the_next() {
     }
     let moved = WebhookRow { endpoint: new.url(), ..row(&running.context, id) };
     write(&running.context, move |tx| tx.put(&WEBHOOKS, &(TEAM, id), &moved)).await;
-    running.bell.ring(id);
+    running.bell.endpoint_changed(id);
     happen(&running.context, 1).await;
     running.until(|rows| rows.len() == 9).await;
 
@@ -339,7 +346,7 @@ async fn how_an_endpoint_fares_is_begun_anew_when_it_does_not_read() {
 
     happen(&running.context, 1).await;
 
-    running.until(|rows| rows.iter().any(|row| matches!(row.state, DeliveryState::Delivered { .. }))).await;
+    running.until(|rows| rows.iter().any(|row| matches!(row.state, WebhookDeliveryState::Delivered { .. }))).await;
 }
 
 #[tokio::test]
@@ -374,7 +381,7 @@ async fn a_place_that_does_not_read_is_found_its_delivery() {
 
     running.turn(Duration::from_secs(5));
 
-    running.until(|rows| matches!(rows[0].state, DeliveryState::Delivered { .. })).await;
+    running.until(|rows| matches!(rows[0].state, WebhookDeliveryState::Delivered { .. })).await;
     assert_eq!(queued(&running.context), []);
 }
 
@@ -390,7 +397,7 @@ async fn what_was_never_tried_says_nothing_of_the_endpoint() {
 
     let given_up = |rows: &[DeliveryRow]| rows.len() == 30 && rows.iter().all(|row| exhausted(row).is_some());
     let rows = running.until(given_up).await;
-    assert!(rows.iter().all(|row| exhausted(row) == Some(Exhaustion::Expired)));
+    assert!(rows.iter().all(|row| exhausted(row) == Some(ExhaustedReason::Expired)));
     assert_eq!(row(&running.context, id).status, WebhookStatus::Enabled);
     assert_eq!(notices(&running.context), []);
     assert!(receiver.unasked().is_none());

@@ -8,16 +8,16 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
+use crate::base::signature::WebhookSecret;
 use crate::context::Context;
 use crate::dns::{Guard, Resolver};
 use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, EventTypes, SuppressionSnapshot};
-use crate::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
-use crate::outgoing::{Client, Policy, Timings};
-use crate::signature::WebhookSecret;
-use crate::store::tables::{NOTICES, WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
+use crate::http_client::{Client, HttpTimeouts, UrlPolicy};
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
+use crate::tables::{NOTICES, WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::webhooks::store::{DeliveryRow, WebhookRow, find, seal_secret};
-use crate::webhooks::{Subscription, WebhookBell, WebhookStatus};
+use crate::webhooks::{DispatchNotifier, SubscribedEvents, WebhookStatus};
 
 mod delivering;
 mod erasing;
@@ -32,7 +32,7 @@ const TEAM: TeamId = TeamId::from_bytes([7; 16]);
 struct Running {
     _directory: tempfile::TempDir,
     context: Context,
-    bell: WebhookBell,
+    bell: DispatchNotifier,
     stop: CancellationToken,
     task: JoinSet<Result<(), StoreError>>,
 }
@@ -44,7 +44,7 @@ impl Running {
     }
 
     fn over(directory: tempfile::TempDir, context: Context, per_second: u32) -> Self {
-        let bell = WebhookBell::default();
+        let bell = DispatchNotifier::default();
         let stop = CancellationToken::new();
         let dispatcher = dispatcher(&context, &bell, per_second);
         let mut task = JoinSet::new();
@@ -61,7 +61,7 @@ impl Running {
 
     fn turn(&self, by: Duration) {
         self.context.clock.advance(by);
-        self.bell.ring_all();
+        self.bell.rescan_all();
     }
 
     /// Waits until the rows of deliveries are as is wanted.
@@ -80,12 +80,12 @@ impl Running {
     }
 }
 
-fn dispatcher(context: &Context, bell: &WebhookBell, per_second: u32) -> Arc<Dispatcher> {
+fn dispatcher(context: &Context, bell: &DispatchNotifier, per_second: u32) -> Arc<WebhookDispatcher> {
     let loopback = "127.0.0.0/8".parse().unwrap();
-    let policy = Policy { guard: Guard::allowing(vec![loopback]), plain_http: true, extra_roots: Vec::new() };
+    let policy = UrlPolicy { guard: Guard::allowing(vec![loopback]), plain_http: true, extra_roots: Vec::new() };
     let resolver = Resolver::with_servers(&[(Ipv4Addr::LOCALHOST, 9).into()]).unwrap();
-    let client = Client::new(resolver, policy, Timings::default()).unwrap();
-    Arc::new(Dispatcher::new(context.clone(), bell.clone(), client, DispatchSettings { per_second }))
+    let client = Client::new(resolver, policy, HttpTimeouts::default()).unwrap();
+    Arc::new(WebhookDispatcher::new(context.clone(), bell.clone(), client, DispatchSettings { per_second }))
 }
 
 async fn write(context: &Context, work: impl Fn(&WriteTx<'_>) -> Result<(), StoreError> + Send + 'static) {
@@ -97,9 +97,9 @@ async fn endpoint(context: &Context, url: &str) -> (WebhookId, WebhookSecret) {
     let (id, secret) = (context.id(), WebhookSecret::generate());
     let row = WebhookRow {
         endpoint: url.to_owned(),
-        subscription: Subscription::All,
+        subscription: SubscribedEvents::All,
         status: WebhookStatus::Enabled,
-        term: 0,
+        activation: 0,
         secret: seal_secret(&context.keyring, id, secret.reveal()),
         previous: None,
     };

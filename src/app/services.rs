@@ -1,0 +1,65 @@
+//! The services that handlers take as arguments.
+//!
+//! Each request finds the one [`HttpServices`] of the instance in its depot. A service that is missing here
+//! does not compile, neither in `App::start` nor in a handler that takes it.
+
+use std::sync::Arc;
+
+use salvo::Depot;
+
+use crate::api_keys::ApiKeys;
+use crate::contact_properties::ContactProperties;
+use crate::contacts::Contacts;
+use crate::dashboard::Hosts;
+use crate::domains::Domains;
+use crate::emails::{EmailLimits, Emails};
+use crate::http::{BodyLimits, OpenApiJson, QueryParameters, RateLimiter, Service};
+use crate::ingest::Ingest;
+use crate::live::EventStreams;
+use crate::logs::{Logs, RequestLog};
+use crate::preferences::Preferences;
+use crate::segments::Segments;
+use crate::suppressions::Suppressions;
+use crate::topics::Topics;
+use crate::usage::Usage;
+use crate::webhooks::Webhooks;
+
+macro_rules! services {
+    ($($field:ident: $service:ty,)+) => {
+        /// The services of one instance. Built once, shared by every request.
+        pub(super) struct HttpServices {
+            $(pub(super) $field: Arc<$service>,)+
+        }
+
+        $(impl Service for $service {
+            fn find(depot: &Depot) -> Option<&Arc<Self>> {
+                let services = depot.get_typed::<Arc<HttpServices>>().ok()?;
+                Some(&services.$field)
+            }
+        })+
+    };
+}
+
+services! {
+    api_keys: ApiKeys,
+    body_limits: BodyLimits,
+    contact_properties: ContactProperties,
+    contacts: Contacts,
+    dashboard_hosts: Hosts,
+    domains: Domains,
+    email_limits: EmailLimits,
+    emails: Emails,
+    event_streams: EventStreams,
+    ingest: Ingest,
+    logs: Logs,
+    openapi: OpenApiJson,
+    preferences: Preferences,
+    query_parameters: QueryParameters,
+    rate_limiter: RateLimiter,
+    request_log: RequestLog,
+    segments: Segments,
+    suppressions: Suppressions,
+    topics: Topics,
+    usage: Usage,
+    webhooks: Webhooks,
+}

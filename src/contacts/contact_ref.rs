@@ -1,0 +1,132 @@
+//! A contact's row as it lies in the file: what a filter looks at, borrowed.
+
+use super::store::ContactRow;
+use crate::store::{RawValue, RowFields, StoreError, Stored};
+
+/// What is known of a contact, read without decoding its row: a text is looked at when it is asked
+/// for. One that is no UTF-8 is none, which only a broken file can hold; all else that can be broken
+/// is found when the row is stepped through.
+#[derive(Clone, Copy, Debug)]
+pub struct ContactRef<'a> {
+    email: Option<RawValue<'a>>,
+    first_name: Option<RawValue<'a>>,
+    last_name: Option<RawValue<'a>>,
+    unsubscribed: bool,
+    properties: Option<RowFields<'a>>,
+}
+
+impl<'a> ContactRef<'a> {
+    /// Looks at a stored contact.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`].
+    #[inline]
+    pub fn of(row: &Stored<'a, ContactRow>) -> Result<Self, StoreError> {
+        let mut contact =
+            Self { email: None, first_name: None, last_name: None, unsubscribed: false, properties: None };
+        for field in row.fields()? {
+            let (name, value) = field?;
+            match name {
+                b"email" => contact.email = Some(value),
+                b"first_name" => contact.first_name = Some(value),
+                b"last_name" => contact.last_name = Some(value),
+                b"unsubscribed_ms" => contact.unsubscribed = !value.is_nil(),
+                b"properties" => contact.properties = Some(value.fields()?),
+                _ => {}
+            }
+        }
+        Ok(contact)
+    }
+
+    /// Returns the address.
+    pub fn email(&self) -> &'a str {
+        text(self.email).unwrap_or_default()
+    }
+
+    /// Returns the first name.
+    pub fn first_name(&self) -> Option<&'a str> {
+        text(self.first_name)
+    }
+
+    /// Returns the last name.
+    pub fn last_name(&self) -> Option<&'a str> {
+        text(self.last_name)
+    }
+
+    /// Returns whether the contact opted out of all marketing email.
+    pub fn unsubscribed(&self) -> bool {
+        self.unsubscribed
+    }
+
+    /// Returns the text of the property of that key.
+    pub fn property(&self, key: &str) -> Option<&'a str> {
+        let (_, value) = self.properties?.flatten().find(|(name, _)| *name == key.as_bytes())?;
+        text(Some(value))
+    }
+}
+
+fn text(value: Option<RawValue<'_>>) -> Option<&str> {
+    value.filter(|value| !value.is_nil())?.text().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::strategy::ValueTree as _;
+
+    use super::*;
+    use crate::base::id::ContactId;
+    use crate::context::Context;
+    use crate::store::{Order, Reads as _, STOP};
+    use crate::tables::CONTACTS;
+
+    fn row() -> impl Strategy<Value = ContactRow> {
+        let name = proptest::option::of(".{0,40}");
+        let properties = proptest::collection::btree_map(".{0,40}", ".{0,300}", 0..20);
+        (".{0,80}", name.clone(), name, proptest::option::of(any::<i64>()), properties).prop_map(
+            |(email, first_name, last_name, unsubscribed_ms, properties)| ContactRow {
+                email,
+                first_name,
+                last_name,
+                unsubscribed_ms,
+                properties,
+                updated_ms: unsubscribed_ms,
+            },
+        )
+    }
+
+    #[tokio::test]
+    async fn a_view_says_what_the_row_says() {
+        let (_directory, context) = Context::temporary();
+        let team = context.id();
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let rows = proptest::collection::vec(row(), 300).new_tree(&mut runner).unwrap().current();
+        let rows: Vec<(ContactId, ContactRow)> = rows.into_iter().map(|row| (context.id(), row)).collect();
+        let written = rows.clone();
+        context
+            .store
+            .write::<_, StoreError>(move |tx| {
+                written.iter().try_for_each(|(id, row)| tx.put(&CONTACTS, &(team, *id), row))
+            })
+            .await
+            .unwrap();
+
+        for (id, row) in rows {
+            let look = |tx: &crate::store::ReadTx| {
+                tx.scan(&CONTACTS, &(team, id), &(team, id), Order::Ascending, |_, stored| {
+                    let view = ContactRef::of(&stored)?;
+                    assert_eq!(view.email(), row.email);
+                    assert_eq!(view.first_name(), row.first_name.as_deref());
+                    assert_eq!(view.last_name(), row.last_name.as_deref());
+                    assert_eq!(view.unsubscribed(), row.unsubscribed());
+                    for (key, value) in &row.properties {
+                        assert_eq!(view.property(key), Some(value.as_str()));
+                    }
+                    assert_eq!(view.property("no such key, of that length or any other"), None);
+                    STOP
+                })
+            };
+            context.store.read_now::<_, StoreError>(look).unwrap();
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Reads JSON as the API means it: an object is an object, never the positional array that derived
+//! types also take; and the echoes of SDKs are left out of the outermost objects, while every other
+//! unknown field is refused.
+
+use std::fmt;
+
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer as _, MapAccess, SeqAccess, Visitor,
+};
+
+/// A deserializer that hands everything on but what this file is about.
+pub(super) struct StrictDeserializer<'t, D> {
+    inner: D,
+    /// Fields that are left out of the outermost object, or of the objects of an outermost array.
+    left_out: &'t [&'t str],
+}
+
+impl<'t, D> StrictDeserializer<'t, D> {
+    pub(super) fn new(inner: D, left_out: &'t [&'t str]) -> Self {
+        Self { inner, left_out }
+    }
+}
+
+macro_rules! hand_on {
+    ($($method:ident($($name:ident: $type:ty),*);)+) => { $(
+        fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, D::Error> {
+            self.inner.$method($($name,)* Nested { visitor, left_out: self.left_out })
+        }
+    )+ };
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictDeserializer<'_, D> {
+    type Error = D::Error;
+
+    hand_on! {
+        deserialize_any();
+        deserialize_bool();
+        deserialize_i8();
+        deserialize_i16();
+        deserialize_i32();
+        deserialize_i64();
+        deserialize_i128();
+        deserialize_u8();
+        deserialize_u16();
+        deserialize_u32();
+        deserialize_u64();
+        deserialize_u128();
+        deserialize_f32();
+        deserialize_f64();
+        deserialize_char();
+        deserialize_str();
+        deserialize_string();
+        deserialize_bytes();
+        deserialize_byte_buf();
+        deserialize_option();
+        deserialize_unit();
+        deserialize_unit_struct(name: &'static str);
+        deserialize_newtype_struct(name: &'static str);
+        deserialize_seq();
+        deserialize_tuple(len: usize);
+        deserialize_tuple_struct(name: &'static str, len: usize);
+        deserialize_map();
+        deserialize_enum(name: &'static str, variants: &'static [&'static str]);
+        deserialize_identifier();
+        deserialize_ignored_any();
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.inner.deserialize_struct(name, fields, Object { visitor, left_out: self.left_out })
+    }
+
+    fn is_human_readable(&self) -> bool {
+        self.inner.is_human_readable()
+    }
+}
+
+/// Takes an object; every other value meets the refusals that a visitor begins with.
+struct Object<'t, V> {
+    visitor: V,
+    left_out: &'t [&'t str],
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Object<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.visitor.visit_map(Fields { map, left_out: self.left_out })
+    }
+}
+
+/// Takes whatever the visitor takes, and reads what lies inside in the same way.
+struct Nested<'t, V> {
+    visitor: V,
+    left_out: &'t [&'t str],
+}
+
+macro_rules! take {
+    ($($method:ident($type:ty);)+) => { $(
+        fn $method<E: Error>(self, value: $type) -> Result<V::Value, E> {
+            self.visitor.$method(value)
+        }
+    )+ };
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Nested<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.visitor.expecting(f)
+    }
+
+    take! {
+        visit_bool(bool);
+        visit_i64(i64);
+        visit_i128(i128);
+        visit_u64(u64);
+        visit_u128(u128);
+        visit_f64(f64);
+        visit_str(&str);
+        visit_borrowed_str(&'de str);
+        visit_string(String);
+        visit_bytes(&[u8]);
+        visit_borrowed_bytes(&'de [u8]);
+        visit_byte_buf(Vec<u8>);
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.visitor.visit_unit()
+    }
+
+    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
+        self.visitor.visit_none()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
+        self.visitor.visit_some(StrictDeserializer { inner, left_out: self.left_out })
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
+        self.visitor.visit_newtype_struct(StrictDeserializer { inner, left_out: self.left_out })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {
+        self.visitor.visit_seq(Items { seq, left_out: self.left_out })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.visitor.visit_map(Fields { map, left_out: self.left_out })
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<V::Value, A::Error> {
+        self.visitor.visit_enum(data)
+    }
+}
+
+struct Fields<'t, A> {
+    map: A,
+    left_out: &'t [&'t str],
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        if self.left_out.is_empty() {
+            return self.map.next_key_seed(seed);
+        }
+        while let Some(key) = self.map.next_key::<String>()? {
+            if !self.left_out.contains(&key.as_str()) {
+                return seed.deserialize(key.into_deserializer()).map(Some);
+            }
+            self.map.next_value::<IgnoredJson>()?;
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        self.map.next_value_seed(Inside { seed, left_out: &[] })
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.map.size_hint()
+    }
+}
+
+struct Items<'t, A> {
+    seq: A,
+    left_out: &'t [&'t str],
+}
+
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Items<'_, A> {
+    type Error = A::Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        self.seq.next_element_seed(Inside { seed, left_out: self.left_out })
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.seq.size_hint()
+    }
+}
+
+struct Inside<'t, S> {
+    seed: S,
+    left_out: &'t [&'t str],
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Inside<'_, S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
+        self.seed.deserialize(StrictDeserializer { inner, left_out: self.left_out })
+    }
+}
+
+/// Any JSON value, read whole and kept not at all: a field that is left out, or that is only there
+/// to be refused.
+///
+/// Its text is held to the rules of every other (depth, escapes, numbers), which serde's own way of
+/// ignoring a value is not; and it takes no memory, which a JSON value would.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IgnoredJson;
+
+impl<'de> Deserialize<'de> for IgnoredJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnythingVisitor)
+    }
+}
+
+struct AnythingVisitor;
+
+impl<'de> Visitor<'de> for AnythingVisitor {
+    type Value = IgnoredJson;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<IgnoredJson, E> {
+        Ok(IgnoredJson)
+    }
+
+    fn visit_bool<E>(self, _value: bool) -> Result<IgnoredJson, E> {
+        Ok(IgnoredJson)
+    }
+
+    fn visit_i64<E>(self, _value: i64) -> Result<IgnoredJson, E> {
+        Ok(IgnoredJson)
+    }
+
+    fn visit_u64<E>(self, _value: u64) -> Result<IgnoredJson, E> {
+        Ok(IgnoredJson)
+    }
+
+    fn visit_f64<E>(self, _value: f64) -> Result<IgnoredJson, E> {
+        Ok(IgnoredJson)
+    }
+
+    fn visit_str<E>(self, _value: &str) -> Result<IgnoredJson, E> {
+        Ok(IgnoredJson)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<IgnoredJson, A::Error> {
+        while seq.next_element::<IgnoredJson>()?.is_some() {}
+        Ok(IgnoredJson)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<IgnoredJson, A::Error> {
+        while map.next_entry::<IgnoredJson, IgnoredJson>()?.is_some() {}
+        Ok(IgnoredJson)
+    }
+}

@@ -1,0 +1,166 @@
+//! A notice in words. Pure.
+//!
+//! Of an endpoint's URL they have the host alone: path and query are often a secret, the log is read by
+//! others than the team, and the email lies in the list of the team that sends it.
+
+use super::model::Notice;
+use crate::base::clock::{TimestampMs, to_iso};
+use crate::base::id::WebhookId;
+
+/// What an owner reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NoticeEmail {
+    pub(super) subject: String,
+    pub(super) text: String,
+}
+
+/// Returns what happened, as a sentence without its full stop.
+pub(super) fn sentence(notice: &Notice, at_ms: TimestampMs) -> String {
+    let (webhook, host) = endpoint_of(notice);
+    match notice {
+        Notice::WebhookFailing { .. } => {
+            format!("the last ten deliveries to webhook {webhook} at {host} failed, as of {}", to_iso(at_ms))
+        }
+        Notice::WebhookDisabled { .. } => format!(
+            "the webhook {webhook} at {host} was disabled at {}: twenty deliveries in a row failed",
+            to_iso(at_ms)
+        ),
+        Notice::WebhookBacklog { oldest_ms, .. } => {
+            format!("deliveries to webhook {webhook} at {host} are waiting, the oldest since {}", to_iso(*oldest_ms))
+        }
+    }
+}
+
+/// Returns the email about a notice of the team of that name.
+pub(super) fn compose(notice: &Notice, at_ms: TimestampMs, team: &str) -> NoticeEmail {
+    let (webhook, host) = endpoint_of(notice);
+    let (subject, what, so, todo) = match notice {
+        Notice::WebhookFailing { .. } => (
+            "Webhook deliveries are failing",
+            "The last ten deliveries to a webhook endpoint ended without success.",
+            format!("As of: {}", to_iso(at_ms)),
+            "It goes on receiving events for the time being. After twenty deliveries in a row without success it is \
+             disabled, and then misses what happens until it is enabled again."
+                .to_owned(),
+        ),
+        Notice::WebhookDisabled { .. } => (
+            "A webhook endpoint was disabled",
+            "A webhook endpoint was disabled, because twenty deliveries in a row ended without success.",
+            format!("Since: {}", to_iso(at_ms)),
+            format!(
+                "It receives nothing of what happens until it is enabled again. Once it answers with 2xx, enable it \
+                 with PATCH /webhooks/{webhook} and the body {{\"status\": \"enabled\"}}."
+            ),
+        ),
+        Notice::WebhookBacklog { oldest_ms, .. } => (
+            "Webhook deliveries are waiting",
+            "Deliveries to a webhook endpoint have been waiting for more than six hours.",
+            format!("Oldest waiting since: {}", to_iso(*oldest_ms)),
+            "The endpoint answers too slowly, not at all, or refuses them. A delivery that is not made within 24 hours \
+             is given up."
+                .to_owned(),
+        ),
+    };
+    let text = format!(
+        "{what}\n\nTeam: {team}\nEndpoint: {host}\nWebhook: {webhook}\n{so}\n\n{todo}\n\n\
+         What was sent to it, and what it answered: GET /webhooks/{webhook}/events\n\n\
+         You get this email because you own the team.\n"
+    );
+    NoticeEmail { subject: subject.to_owned(), text }
+}
+
+/// Returns an endpoint's id and its host.
+fn endpoint_of(notice: &Notice) -> (WebhookId, &str) {
+    match notice {
+        Notice::WebhookFailing { webhook, endpoint }
+        | Notice::WebhookDisabled { webhook, endpoint }
+        | Notice::WebhookBacklog { webhook, endpoint, oldest_ms: _ } => (*webhook, host_of(endpoint)),
+    }
+}
+
+/// Returns the host of a URL, without name, password and port.
+fn host_of(url: &str) -> &str {
+    // Of what has no scheme it cannot be told which part is the host.
+    let Some((_, rest)) = url.split_once("://") else { return "an unknown host" };
+    let (authority, _) = rest.split_at(rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()));
+    let (_, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    // The colons of an IPv6 address stand before its bracket.
+    let port_from = host.rfind(']').unwrap_or(0);
+    host[port_from..].find(':').map_or(host, |colon| &host[..port_from + colon])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_notice_says_what_happened_where_since_when_and_what_to_do() {
+        let webhook = WebhookId::MIN;
+        let endpoint = "https://hooks.example/mail".to_owned();
+        for (notice, todo) in [
+            (Notice::WebhookFailing { webhook, endpoint: endpoint.clone() }, "twenty deliveries"),
+            (Notice::WebhookDisabled { webhook, endpoint: endpoint.clone() }, "PATCH /webhooks/00000000"),
+            (Notice::WebhookBacklog { webhook, endpoint, oldest_ms: 1_767_604_353_456 }, "24 hours"),
+        ] {
+            let NoticeEmail { subject, text } = compose(&notice, 1_767_604_353_456, "Acme");
+
+            assert!(!subject.is_empty() && !subject.chars().any(char::is_control), "{subject}");
+            let look = "GET /webhooks/00000000-0000-0000-0000-000000000000/events";
+            for words in ["Acme", "Endpoint: hooks.example\n", "2026-01-05T09:12:33.456Z", todo, look] {
+                assert!(text.contains(words), "no {words:?} in {text}");
+            }
+            let line = sentence(&notice, 1_767_604_353_456);
+            for words in ["hooks.example", "00000000-0000-0000-0000-000000000000", "2026-01-05T09:12:33.456Z"] {
+                assert!(line.contains(words), "no {words:?} in {line}");
+            }
+        }
+    }
+
+    // Hosts that take webhooks tell their customers apart by a token in the URL.
+    #[test]
+    fn nothing_that_surrounds_a_host_is_told() {
+        for (url, host) in [
+            ("https://hooks.example/T0KEN", "hooks.example"),
+            ("https://hooks.example/services/T0KEN?key=T0KEN", "hooks.example"),
+            ("https://hooks.example?T0KEN", "hooks.example"),
+            ("https://hooks.example:8443/T0KEN:1@T0KEN", "hooks.example"),
+            ("https://T0KEN:T0KEN@hooks.example/", "hooks.example"),
+            ("https://hooks.example#T0KEN", "hooks.example"),
+            ("http://[2001:db8::1]:8080/T0KEN", "[2001:db8::1]"),
+            ("http://[2001:db8::1]/T0KEN", "[2001:db8::1]"),
+            ("https://bücher.example/T0KEN", "bücher.example"),
+            ("T0KEN", "an unknown host"),
+        ] {
+            let (webhook, endpoint) = (WebhookId::MIN, url.to_owned());
+            for notice in [
+                Notice::WebhookFailing { webhook, endpoint: endpoint.clone() },
+                Notice::WebhookDisabled { webhook, endpoint: endpoint.clone() },
+                Notice::WebhookBacklog { webhook, endpoint, oldest_ms: 0 },
+            ] {
+                let NoticeEmail { subject, text } = compose(&notice, 0, "Acme");
+                let line = sentence(&notice, 0);
+
+                assert!(text.contains(&format!("Endpoint: {host}\n")), "{url}: {text}");
+                assert!(line.contains(&format!(" at {host} ")), "{url}: {line}");
+                assert!(![subject, text, line].concat().contains("T0KEN"), "{url}");
+            }
+        }
+    }
+
+    // A delivery between two tries waits and is not due, and an endpoint that answers each with an error answers.
+    #[test]
+    fn a_backlog_is_told_as_what_waits_whatever_the_endpoint_answers() {
+        let endpoint = "https://hooks.example/mail".to_owned();
+        let notice = Notice::WebhookBacklog { webhook: WebhookId::MIN, endpoint, oldest_ms: 1_767_604_353_456 };
+
+        let NoticeEmail { subject: _, text } = compose(&notice, 1_767_700_000_000, "Acme");
+        let line = sentence(&notice, 1_767_700_000_000);
+
+        assert!(text.contains("Oldest waiting since: 2026-01-05T09:12:33.456Z"), "{text}");
+        assert!(text.contains("or refuses them"), "{text}");
+        assert!(line.contains("waiting, the oldest since 2026-01-05T09:12:33.456Z"), "{line}");
+        for words in [text, line] {
+            assert!(!words.contains(" due"), "{words}");
+        }
+    }
+}
