@@ -41,7 +41,7 @@ def run_bits(files):
             yield f"{relative(path)} {'is not executable' if is_script else 'is executable but does not start with #!'}"
 
 
-def stray_text(files):
+def leftovers(files):
     """No file contains a path of one machine, a note without an owner or the mark of a tool."""
     for path, text in texts(files):
         if path == THIS:
