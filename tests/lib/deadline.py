@@ -1,17 +1,17 @@
-"""Waiting for a condition with a deadline: the suites never sleep as proof of anything."""
+"""Waiting for a condition with a deadline. A suite waits for a condition, never for a fixed time."""
 
 import time
 
 
 class TimedOut(AssertionError):
-    """The condition did not come true in time; the message says which."""
+    """A condition was still false at its deadline. The message names the condition."""
 
 
 def wait_until(condition, seconds, what, pause_s=0.02):
     """Returns the first truthy value of `condition()`, or raises `TimedOut` after `seconds`.
 
-    `what` reads after "waited 5 s for"; a callable is asked at the end, so that it can
-    print the last thing seen.
+    `what` completes the message "waited 5 s for". A callable is called after the deadline, so that
+    the message can contain the last value.
     """
     end = time.monotonic() + seconds
     while True:

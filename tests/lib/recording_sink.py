@@ -1,8 +1,8 @@
-"""An SMTP receiver in this process that knows when it answered 250 for which message.
+"""An SMTP receiver in this process that records the time of its 250 reply for each message.
 
-Each message is told apart by its `X-Crash-Id` header. A session remembers the epoch in which
-it was opened, that is, how many times the sender had been started: a second delivery is
-excused by what happened in the epoch of the first.
+The `X-Crash-Id` header identifies a message. A session keeps the epoch in which it was opened: the
+number of times that the sender has been started. The crash suite decides by the epoch of the first
+delivery whether a second delivery of the same message is allowed.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ REPLY_DELAY_MAX_S = 0.02
 @dataclasses.dataclass(frozen=True)
 class Delivery:
     epoch: int
-    at: float  # when 250 was answered, on the monotonic clock
+    at: float  # Time of the 250 reply on the monotonic clock, in seconds.
     message_id: bytes
 
 
 class RecordingSink:
-    """Listens from construction on; `deliveries` maps crash id to its deliveries in order."""
+    """Listens from construction on. `deliveries` maps each crash id to its deliveries, oldest first."""
 
     def __init__(self, seed):
         self.epoch = 0
@@ -48,12 +48,12 @@ class RecordingSink:
 
 
 class _Session(asyncio.Protocol):
-    """Just enough of RFC 5321 with PIPELINING: everything is taken."""
+    """One SMTP session that accepts every message. Implements the part of RFC 5321 that the server uses."""
 
     def __init__(self, sink):
         self.sink, self.epoch = sink, sink.epoch
         self.buffer, self.in_data, self.transport = bytearray(), False, None
-        self.waiting = False  # for the delayed reply to a final dot
+        self.waiting = False  # Whether the reply to the final dot is delayed.
 
     def connection_made(self, transport):
         self.transport = transport
@@ -73,16 +73,16 @@ class _Session(asyncio.Protocol):
                 content = bytes(self.buffer[: end + 2])
                 del self.buffer[: end + (3 if end == 0 else 5)]
                 self.in_data = False
-                self.answer_dot(content)
+                self.end_data(content)
             else:
                 end = self.buffer.find(b"\r\n")
                 if end < 0:
                     return
                 verb = bytes(self.buffer[:4]).upper()
                 del self.buffer[: end + 2]
-                self.answer(verb)
+                self.reply(verb)
 
-    def answer(self, verb):
+    def reply(self, verb):
         if verb == b"EHLO":
             self.transport.write(b"250-sink.test\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 SIZE 50000000\r\n")
         elif verb == b"DATA":
@@ -94,20 +94,20 @@ class _Session(asyncio.Protocol):
         else:
             self.transport.write(b"250 Ok\r\n")
 
-    def answer_dot(self, content):
-        # Some replies come late, so that kills also fall between the dot and its reply.
+    def end_data(self, content):
+        # A tenth of the replies is delayed, so that some kills occur between the final dot and its reply.
         if self.sink.random.random() < 0.1:
             self.waiting = True
             delay = self.sink.random.random() * REPLY_DELAY_MAX_S
-            self.sink.loop.call_later(delay, self.take, content)
+            self.sink.loop.call_later(delay, self.accept, content)
         else:
-            self.take(content)
+            self.accept(content)
 
-    def take(self, content):
+    def accept(self, content):
         if self.transport.is_closing():
-            return  # The sender died before the reply: this message was never taken.
+            return  # The sender was killed before the reply, so the message is not accepted.
         self.sink.record(self.epoch, content)
-        self.transport.write(b"250 2.0.0 Taken\r\n")
+        self.transport.write(b"250 2.0.0 Accepted\r\n")
         if self.waiting:
             self.waiting = False
             self.advance()

