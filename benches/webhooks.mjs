@@ -1,5 +1,5 @@
-// Signed webhook POSTs from Node, as an application without a library of its own would make them.
-// node webhooks.mjs URL IN_FLIGHT SECONDS fetch|http
+// Sends signed webhook POSTs from Node, as an application without a webhook library does.
+// Usage: node webhooks.mjs URL IN_FLIGHT SECONDS fetch|http
 import { createHmac, randomUUID } from "node:crypto";
 import http from "node:http";
 
@@ -17,17 +17,17 @@ const body = JSON.stringify({
 });
 
 async function viaFetch(headers) {
-  const answer = await fetch(url, { method: "POST", headers, body, redirect: "manual" });
-  await answer.arrayBuffer();
-  return answer.status;
+  const response = await fetch(url, { method: "POST", headers, body, redirect: "manual" });
+  await response.arrayBuffer();
+  return response.status;
 }
 
 function viaHttp(headers) {
   return new Promise((resolve, reject) => {
     const length = { "content-length": Buffer.byteLength(body) };
-    const request = http.request(url, { method: "POST", agent, headers: { ...headers, ...length } }, (answer) => {
-      answer.resume();
-      answer.on("end", () => resolve(answer.statusCode));
+    const request = http.request(url, { method: "POST", agent, headers: { ...headers, ...length } }, (response) => {
+      response.resume();
+      response.on("end", () => resolve(response.statusCode));
     });
     request.on("error", reject);
     request.end(body);
@@ -39,7 +39,7 @@ const post = kind === "http" ? viaHttp : viaFetch;
 const began = performance.now();
 const end = began + Number(seconds) * 1000;
 
-async function lane() {
+async function worker() {
   while (performance.now() < end) {
     const id = `msg_${randomUUID()}`;
     const timestamp = String(Math.floor(Date.now() / 1000));
@@ -51,11 +51,11 @@ async function lane() {
       headers[`${family}-signature`] = signature;
     }
     const status = await post(headers);
-    if (status !== 200) throw new Error(`answered ${status}`);
+    if (status !== 200) throw new Error(`the receiver returned ${status}`);
     delivered += 1;
   }
 }
 
-await Promise.all(Array.from({ length: Number(inFlight) }, lane));
+await Promise.all(Array.from({ length: Number(inFlight) }, worker));
 console.log(JSON.stringify({ per_s: delivered / ((performance.now() - began) / 1000) }));
 agent.destroy();

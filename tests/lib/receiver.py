@@ -1,4 +1,4 @@
-"""The customer's server of the webhook suite and bench: a small Go program, built once, told what to answer."""
+"""The webhook receiver of the webhook suite and bench: a small Go program with configurable responses."""
 
 import http.client
 import json
@@ -13,28 +13,28 @@ BUILD_SECONDS = 180
 
 
 class Receiver:
-    """A server on loopback that takes webhooks under /e/NAME, until it is stopped."""
+    """A server on loopback that accepts webhooks under /e/NAME until it is stopped."""
 
     def __init__(self):
         binary = TARGET / "receiver"
         subprocess.run(["go", "build", "-o", binary, "."], cwd=SOURCE, check=True, timeout=BUILD_SECONDS)
         self.port = free_port()
         self.process = subprocess.Popen([binary, str(self.port)], start_new_session=True)
-        wait_until(self._answers, 10, "the receiver to answer")
+        wait_until(self._is_ready, 10, "the receiver to respond")
 
-    def _answers(self):
+    def _is_ready(self):
         try:
             return self.report() is not None
         except OSError:
             return False
 
-    def _ask(self, method, path, body=None):
+    def _request(self, method, path, body=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request(method, path, body and json.dumps(body))
-            answer = connection.getresponse()
-            text = answer.read()
-            assert answer.status == 200, text
+            response = connection.getresponse()
+            text = response.read()
+            assert response.status == 200, text
             return json.loads(text)
         finally:
             connection.close()
@@ -42,26 +42,27 @@ class Receiver:
     def url(self, name):
         return f"http://127.0.0.1:{self.port}/e/{name}"
 
-    def tell(self, name, mode, **more):
-        """How NAME answers from here on; see the program's `behaviour`."""
-        self._ask("PUT", "/control", {name: {"mode": mode, **more}})
+    def configure(self, name, mode, **more):
+        """Sets the responses of NAME. The fields are those of `behaviour` in receiver/main.go."""
+        self._request("PUT", "/control", {name: {"mode": mode, **more}})
 
     def report(self):
-        """NAME -> what it got."""
-        return self._ask("GET", "/report")
+        """Returns the counts of each NAME that was configured or has received a request."""
+        return self._request("GET", "/report")
 
-    def of(self, name):
-        nothing = {"requests": 0, "ids": 0, "answered": 0, "changed": 0, "verified": {}, "repeated": 0}
-        return self.report().get(name, nothing)
+    def counts(self, name):
+        """Returns the counts of one NAME, zero before its first request."""
+        zero = {"requests": 0, "ids": 0, "answered": 0, "changed": 0, "verified": {}, "repeated": 0}
+        return self.report().get(name, zero)
 
     def bodies(self, name):
-        """webhook-id -> `times` and `body`, of a NAME that was told secrets."""
-        return self._ask("GET", f"/bodies/{name}")
+        """Returns `times` and `body` by webhook-id. Empty for a NAME that was configured without secrets."""
+        return self._request("GET", f"/bodies/{name}")
 
-    def of_all(self, names, field, wanted):
-        """Whether each of the names has come to that number of a field."""
+    def matches(self, names, field, expected):
+        """Returns for each name whether this field of its counts equals `expected`."""
         report = self.report()
-        return [report.get(name, {}).get(field) == wanted for name in names]
+        return [report.get(name, {}).get(field) == expected for name in names]
 
     def stop(self):
         self.process.kill()

@@ -1,8 +1,8 @@
-"""Runs the webhook cases: `suite.py [--seed N] [WORD…]` runs those whose name holds one of the words.
+"""Runs the webhook cases: `suite.py [--seed N] [WORD…]`. With WORDs, those whose name contains one of them.
 
-A case is a function of the modules below that `@case` or `@alone` registered; its name is a sentence,
-and it returns its counts as text. Cases that mostly wait run together; those that load the machine
-run one after the other behind them.
+A case is a function that `@case` or `@alone` has registered. Its name is a sentence, and it returns its
+counts as text. Cases of `@case` mostly wait, and run concurrently. Cases of `@alone` load the machine,
+and run one at a time after the others.
 """
 
 import argparse
@@ -41,8 +41,8 @@ class Results:
             print(error, flush=True)
 
 
-def no_secret_lies_readable_in_a_file(world):
-    """The last case: every secret of every server, and every file that it left."""
+def no_file_contains_a_readable_secret(world):
+    """Searches the files of all servers for all secrets. Runs last."""
     return world.search_for_secrets()
 
 
@@ -74,9 +74,9 @@ def main():
     finally:
         world.stop()
     if results.passed:
-        results.run(no_secret_lies_readable_in_a_file, world)
+        results.run(no_file_contains_a_readable_secret, world)
     if results.failed:
-        print(f"the servers' data and logs are kept in {directory}")
+        print(f"the data and the logs of the servers are in {directory}")
     else:
         shutil.rmtree(directory, ignore_errors=True)
     seconds = time.monotonic() - began

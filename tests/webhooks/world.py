@@ -1,4 +1,4 @@
-"""Everything the cases talk to: the receiver, the servers under test, and their endpoints."""
+"""The environment of the cases: the receiver, the servers under test and their endpoints."""
 
 import base64
 import collections
@@ -27,7 +27,7 @@ class World:
         self.endpoints = []
         self.secrets = []
         self.receiver = None
-        # The server of the cases that run together: each has endpoints of its own and sends them tests.
+        # Server of the concurrent cases. Each case has its own endpoints and sends them test events.
         self.common = self.server("common")
 
     def start(self):
@@ -41,39 +41,39 @@ class World:
             self.receiver.stop()
 
     def server(self, name, per_second=0):
-        """A server that is not started yet. Webhooks go as fast as they can, unless a ceiling is given."""
+        """Returns a server that is not started. `per_second` limits the webhook rate; 0 for no limit."""
         server = Server(self.directory / name, Hold(), extra=["--webhook-rate", str(per_second)])
         with self.lock:
             self.servers.append(server)
         return server
 
     def secret(self):
-        """A fresh secret, which must be found in no file in the end."""
+        """Returns a new secret. The last case asserts that no file contains it."""
         secret = "whsec_" + base64.b64encode(os.urandom(SECRET_BYTES)).decode()
         with self.lock:
             self.secrets.append(secret)
         return secret
 
     def subscribe(self, server, url, event="contact.created", secret=None):
-        """An endpoint that hears of one type of event; its secret is generated when none is given."""
+        """Creates an endpoint for one event type. Without `secret`, the server generates one."""
         wanted = {"endpoint": url, "events": [event]}
         if secret is not None:
             wanted["signing_secret"] = secret
-        made = server.api.ok("POST", "/webhooks", wanted)
-        endpoint = Endpoint(server, made["id"], url, made["signing_secret"])
+        created = server.api.ok("POST", "/webhooks", wanted)
+        endpoint = Endpoint(server, created["id"], url, created["signing_secret"])
         with self.lock:
             self.endpoints.append(endpoint)
             self.secrets.append(endpoint.secret)
         return endpoint
 
-    def told(self, name, mode, **more):
-        """An endpoint of the common server at the receiver's NAME, which answers as it is told."""
+    def endpoint(self, name, mode, **more):
+        """Creates an endpoint of the common server at NAME of the receiver, and configures its responses."""
         endpoint = self.subscribe(self.common, self.receiver.url(name), "email.delivered")
-        self.receiver.tell(name, mode, **more)
+        self.receiver.configure(name, mode, **more)
         return endpoint
 
     def search_for_secrets(self):
-        """Asserts that no file under the directory holds a secret, as text or decoded."""
+        """Asserts that no file of the servers contains a secret, neither as text nor decoded."""
         files = [path for path in self.directory.rglob("*") if path.is_file() and path.stat().st_size > 0]
         needles = set()
         for secret in self.secrets:
@@ -83,10 +83,10 @@ class World:
         for path in files:
             with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
                 found += [str(path) for needle in needles if content.find(needle) >= 0]
-                # What is not sealed is found in this way: the search can find something.
+                # URLs are stored in plain text. Finding one proves that the search reads the store files.
                 urls += path.name.endswith(".redb") and content.find(b"http://127.0.0.1:") >= 0
-        assert not found, f"secrets lie readable in {sorted(set(found))}"
-        assert urls > 0, "no URL was found in any store file: the search looks in the wrong place"
+        assert not found, f"readable secrets in {sorted(set(found))}"
+        assert urls > 0, "no URL was found in any store file: the search reads the wrong files"
         return f"{len(set(self.secrets))} secrets, {len(files)} files, 0 found"
 
 
@@ -98,14 +98,14 @@ class Endpoint:
     secret: str
 
     def send_test(self):
-        """Queues a sample event; returns the id of its delivery."""
+        """Queues a sample event. Returns the id of its delivery."""
         return self.server.api.ok("POST", f"/webhooks/{self.id}/test")["id"]
 
     def event(self, delivery):
         return self.server.api.ok("GET", f"/webhooks/{self.id}/events/{delivery}")
 
     def attempts(self, delivery):
-        """Oldest first."""
+        """Returns the attempts of a delivery, oldest first."""
         rows = self.server.api.ok("GET", f"/webhooks/{self.id}/events/{delivery}/attempts?limit={PAGE}")["data"]
         return rows[::-1]
 
@@ -113,7 +113,7 @@ class Endpoint:
         self.server.api.ok("POST", f"/webhooks/{self.id}/events/{delivery}/replay")
 
     def move(self, url):
-        """Has events posted somewhere else from here on."""
+        """Changes the URL of the endpoint."""
         self.server.api.ok("PATCH", f"/webhooks/{self.id}", {"endpoint": url})
 
     def rotate(self, secret, overlap_hours):
@@ -121,7 +121,7 @@ class Endpoint:
         self.server.api.ok("POST", f"/webhooks/{self.id}/rotate", wanted)
 
     def statuses(self):
-        """How many deliveries are in each status."""
+        """Returns the number of deliveries by status."""
         counts, after = collections.Counter(), ""
         while True:
             page = self.server.api.ok("GET", f"/webhooks/{self.id}/events?limit={PAGE}{after}")
@@ -141,7 +141,7 @@ class Endpoint:
         wait_until(reached, seconds, lambda: f"deliveries to be {wanted}; last read: {seen}", pause_s=0.1)
 
     def wait_for_attempts(self, delivery, count, seconds=30):
-        """Returns the attempts once there are so many of them."""
+        """Waits until a delivery has at least `count` attempts. Returns them, oldest first."""
 
         def reached():
             attempts = self.attempts(delivery)
@@ -164,11 +164,11 @@ def add_contacts(server, count, label):
 
 
 def seconds_between(earlier, later):
-    """Between two times as the API writes them."""
+    """Returns the seconds between two timestamps of the API."""
     return (datetime.datetime.fromisoformat(later) - datetime.datetime.fromisoformat(earlier)).total_seconds()
 
 
 def gaps(attempts):
-    """The seconds from each attempt to the next."""
+    """Returns the seconds from each attempt to the next."""
     times = [attempt["sent_at"] for attempt in attempts]
     return [seconds_between(*pair) for pair in zip(times, times[1:], strict=False)]

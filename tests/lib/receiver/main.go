@@ -1,10 +1,12 @@
-// A customer's server: takes webhooks under /e/NAME, answers each NAME as it is told, and counts.
+// A webhook receiver for tests: accepts requests under /e/NAME, responds as configured and counts.
 //
 //	receiver PORT
 //
-// PUT /control with {"NAME": {"mode": …, "secrets": ["whsec_…"]}} says how to answer; GET /report says
-// what came, and GET /bodies/NAME which body came under each webhook-id, of a NAME with secrets.
-// These are for the suite; nothing else is served.
+// The suite controls it with these requests:
+//
+//	PUT /control         sets the behaviour by name: {"NAME": {"mode": …, "secrets": ["whsec_…"]}}
+//	GET /report          returns the counts by name
+//	GET /bodies/NAME     returns the body by webhook-id; only for a name with secrets
 package main
 
 import (
@@ -23,40 +25,43 @@ import (
 	"time"
 )
 
-// How an endpoint answers.
+// behaviour configures the responses of an endpoint.
 type behaviour struct {
 	// ok, status, hang, slow, huge, reset or redirect.
 	Mode string `json:"mode"`
-	// The status of mode status.
+	// Response status of mode status.
 	Status int `json:"status"`
-	// Retry-After, when it is not empty.
+	// Retry-After header, unless empty. Not sent in mode ok.
 	RetryAfter string `json:"retry_after"`
-	// How long mode slow waits, in milliseconds.
+	// Delay of mode slow in milliseconds.
 	WaitMs int `json:"wait_ms"`
-	// Where mode redirect leads.
+	// Location header of mode redirect.
 	Location string `json:"location"`
-	// Requests that are answered so before the endpoint is ok; 0 for all.
+	// Number of requests before the mode changes to ok; 0 for no change.
 	Times int `json:"times"`
-	// Secrets that a signature is checked against; none is no check.
+	// Secrets that signatures are checked against. Without secrets no signature is checked.
 	Secrets []string `json:"secrets"`
 }
 
-// What an endpoint got.
+// endpoint counts the requests of one name.
 type endpoint struct {
 	sync.Mutex
-	told     behaviour
+	behaviour behaviour
+	// Requests before the mode changes to ok.
 	left     int
 	requests int
-	// Requests under each webhook-id, and how many of them were answered 2xx.
+	// Number of requests by webhook-id, and number of 2xx responses by webhook-id.
 	ids      map[string]int
 	answered map[string]int
-	bodies   map[string]string
-	changed  int
-	verified map[string]int
-	first    time.Time
-	last     time.Time
-	flying   int
-	most     int
+	// Last body by webhook-id, and number of requests whose body differs from the one before.
+	bodies  map[string]string
+	changed int
+	// Number of requests by the index of the secret that signed them, -1 if none did.
+	verified    map[string]int
+	first       time.Time
+	last        time.Time
+	inFlight    int
+	inFlightMax int
 }
 
 var (
@@ -64,22 +69,23 @@ var (
 	endpoints = map[string]*endpoint{}
 )
 
-func named(name string) *endpoint {
+// findOrCreate returns the endpoint of a name, which responds with 200 until it is configured.
+func findOrCreate(name string) *endpoint {
 	lock.Lock()
 	defer lock.Unlock()
 	found := endpoints[name]
 	if found == nil {
-		found = &endpoint{told: behaviour{Mode: "ok"}, ids: map[string]int{}, answered: map[string]int{},
+		found = &endpoint{behaviour: behaviour{Mode: "ok"}, ids: map[string]int{}, answered: map[string]int{},
 			bodies: map[string]string{}, verified: map[string]int{}}
 		endpoints[name] = found
 	}
 	return found
 }
 
-// Which of the secrets signed, by its place; -1 for none.
+// signer returns the index of the first secret that verifies the signature, or -1.
 func signer(secrets []string, headers http.Header, body []byte) int {
 	id, timestamp := headers.Get("webhook-id"), headers.Get("webhook-timestamp")
-	for place, secret := range secrets {
+	for index, secret := range secrets {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 		if err != nil {
 			panic(err)
@@ -90,7 +96,7 @@ func signer(secrets []string, headers http.Header, body []byte) int {
 		expected := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 		for _, candidate := range strings.Split(headers.Get("webhook-signature"), " ") {
 			if candidate == expected {
-				return place
+				return index
 			}
 		}
 	}
@@ -111,52 +117,52 @@ func (e *endpoint) serve(writer http.ResponseWriter, request *http.Request) {
 	e.last = now
 	e.requests++
 	e.ids[id]++
-	if len(e.told.Secrets) > 0 {
-		place := signer(e.told.Secrets, request.Header, body)
-		e.verified[fmt.Sprint(place)]++
+	if len(e.behaviour.Secrets) > 0 {
+		index := signer(e.behaviour.Secrets, request.Header, body)
+		e.verified[fmt.Sprint(index)]++
 		if known, seen := e.bodies[id]; seen && known != string(body) {
 			e.changed++
 		}
 		e.bodies[id] = string(body)
 	}
-	e.flying++
-	e.most = max(e.most, e.flying)
-	told := e.told
-	if told.Times > 0 {
+	e.inFlight++
+	e.inFlightMax = max(e.inFlightMax, e.inFlight)
+	current := e.behaviour
+	if current.Times > 0 {
 		if e.left == 0 {
-			told.Mode = "ok"
+			current.Mode = "ok"
 		} else {
 			e.left--
 		}
 	}
-	if told.Mode == "ok" || told.Mode == "slow" || told.Mode == "huge" {
+	if current.Mode == "ok" || current.Mode == "slow" || current.Mode == "huge" {
 		e.answered[id]++
 	}
 	e.Unlock()
 	defer func() {
 		e.Lock()
-		e.flying--
+		e.inFlight--
 		e.Unlock()
 	}()
-	answer(writer, request, told)
+	respond(writer, request, current)
 }
 
-func answer(writer http.ResponseWriter, request *http.Request, told behaviour) {
-	if told.RetryAfter != "" && told.Mode != "ok" {
-		writer.Header().Set("Retry-After", told.RetryAfter)
+func respond(writer http.ResponseWriter, request *http.Request, current behaviour) {
+	if current.RetryAfter != "" && current.Mode != "ok" {
+		writer.Header().Set("Retry-After", current.RetryAfter)
 	}
-	switch told.Mode {
+	switch current.Mode {
 	case "ok":
 		io.WriteString(writer, "ok")
 	case "status":
-		writer.WriteHeader(told.Status)
+		writer.WriteHeader(current.Status)
 	case "slow":
-		time.Sleep(time.Duration(told.WaitMs) * time.Millisecond)
+		time.Sleep(time.Duration(current.WaitMs) * time.Millisecond)
 		io.WriteString(writer, "ok")
 	case "hang":
 		<-request.Context().Done()
 	case "huge":
-		// Written until the other side has had enough.
+		// Writes up to 1 GiB, until the client closes the connection.
 		chunk := []byte(strings.Repeat("x", 1<<16))
 		for written := 0; written < 1<<30; written += len(chunk) {
 			if _, err := writer.Write(chunk); err != nil {
@@ -168,27 +174,27 @@ func answer(writer http.ResponseWriter, request *http.Request, told behaviour) {
 		if err != nil {
 			panic(err)
 		}
-		// Without lingering the other side gets a reset and no orderly end.
+		// SO_LINGER 0: closing sends RST instead of FIN.
 		connection.(*net.TCPConn).SetLinger(0)
 		connection.Close()
 	case "redirect":
-		writer.Header().Set("Location", told.Location)
+		writer.Header().Set("Location", current.Location)
 		writer.WriteHeader(http.StatusTemporaryRedirect)
 	default:
-		panic("no such mode: " + told.Mode)
+		panic("unknown mode: " + current.Mode)
 	}
 }
 
 func control(writer http.ResponseWriter, request *http.Request) {
-	told := map[string]behaviour{}
-	if err := json.NewDecoder(request.Body).Decode(&told); err != nil {
+	wanted := map[string]behaviour{}
+	if err := json.NewDecoder(request.Body).Decode(&wanted); err != nil {
 		http.Error(writer, err.Error(), http.StatusBadRequest)
 		return
 	}
-	for name, one := range told {
-		e := named(name)
+	for name, one := range wanted {
+		e := findOrCreate(name)
 		e.Lock()
-		e.told, e.left = one, one.Times
+		e.behaviour, e.left = one, one.Times
 		e.Unlock()
 	}
 	io.WriteString(writer, "{}")
@@ -201,28 +207,28 @@ func report(writer http.ResponseWriter, request *http.Request) {
 		all[name] = e
 	}
 	lock.Unlock()
-	said := map[string]any{}
+	counts := map[string]any{}
 	for name, e := range all {
 		e.Lock()
-		said[name] = map[string]any{
+		counts[name] = map[string]any{
 			"requests": e.requests, "ids": len(e.ids), "answered": len(e.answered), "changed": e.changed,
-			"verified": maps.Clone(e.verified), "seconds": e.last.Sub(e.first).Seconds(), "most_at_once": e.most,
+			"verified": maps.Clone(e.verified), "seconds": e.last.Sub(e.first).Seconds(), "most_at_once": e.inFlightMax,
 			"repeated": e.requests - len(e.ids),
 		}
 		e.Unlock()
 	}
-	json.NewEncoder(writer).Encode(said)
+	json.NewEncoder(writer).Encode(counts)
 }
 
 func bodies(writer http.ResponseWriter, request *http.Request) {
-	e := named(strings.TrimPrefix(request.URL.Path, "/bodies/"))
-	said := map[string]any{}
+	e := findOrCreate(strings.TrimPrefix(request.URL.Path, "/bodies/"))
+	bodies := map[string]any{}
 	e.Lock()
 	for id, body := range e.bodies {
-		said[id] = map[string]any{"times": e.ids[id], "body": body}
+		bodies[id] = map[string]any{"times": e.ids[id], "body": body}
 	}
 	e.Unlock()
-	json.NewEncoder(writer).Encode(said)
+	json.NewEncoder(writer).Encode(bodies)
 }
 
 func main() {
@@ -231,7 +237,7 @@ func main() {
 	mux.HandleFunc("/report", report)
 	mux.HandleFunc("/bodies/", bodies)
 	mux.HandleFunc("/e/", func(writer http.ResponseWriter, request *http.Request) {
-		named(strings.TrimPrefix(request.URL.Path, "/e/")).serve(writer, request)
+		findOrCreate(strings.TrimPrefix(request.URL.Path, "/e/")).serve(writer, request)
 	})
 	server := &http.Server{Addr: "127.0.0.1:" + os.Args[1], Handler: mux}
 	panic(server.ListenAndServe())

@@ -1,28 +1,28 @@
-"""The cases, each a function that takes the `World`, returns its counts, and whose name is a sentence."""
+"""The cases: functions that take the `World` and return their counts. Each name is a sentence."""
 
 TOGETHER = []
 ALONE = []
 
 
 def case(function):
-    """Registers a case that mostly waits."""
+    """Registers a case that mostly waits. It runs concurrently with others."""
     TOGETHER.append(function)
     return function
 
 
 def alone(function):
-    """Registers a case that loads the machine."""
+    """Registers a case that loads the machine. It runs while no other case does."""
     ALONE.append(function)
     return function
 
 
 def equal(actual, expected, what):
-    """Asserts equality and says both sides."""
+    """Asserts equality. The message contains both values."""
     assert actual == expected, f"{what}: expected {expected!r}, got {actual!r}"
 
 
 def within(seconds, low, high, what):
-    """Asserts that a wait which the server wrote down lies in `[low, high)`."""
+    """Asserts that a wait that the server recorded is in `[low, high)`."""
     assert low <= seconds < high, f"{what}: expected {low} to {high} s, got {seconds} s"
 
 

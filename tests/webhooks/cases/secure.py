@@ -1,4 +1,4 @@
-"""Receivers with a certificate of our own root."""
+"""Receivers whose certificate a test root has issued."""
 
 import base64
 import http.server
@@ -12,13 +12,13 @@ FIXTURES = ROOT / "src" / "outgoing" / "tests" / "fixtures"
 
 
 class SecureReceiver:
-    """A receiver on loopback that speaks TLS and answers 200; counts requests."""
+    """A TLS receiver on loopback that returns 200 and counts requests."""
 
     def __init__(self, certificate, key):
         self.requests = 0
         outer = self
 
-        class Answers(http.server.BaseHTTPRequestHandler):
+        class Handler(http.server.BaseHTTPRequestHandler):
             timeout = 20
 
             def do_POST(self):
@@ -30,14 +30,14 @@ class SecureReceiver:
             def log_message(self, *_arguments):
                 pass
 
-        class Listening(http.server.ThreadingHTTPServer):
+        class Listener(http.server.ThreadingHTTPServer):
             def handle_error(self, *_arguments):
-                pass  # A handshake that the client refused.
+                pass  # The client refuses the handshake.
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
-        self.server = Listening(("127.0.0.1", 0), Answers)
-        # The handshake is made where the request is read, not where connections are accepted.
+        self.server = Listener(("127.0.0.1", 0), Handler)
+        # The thread that reads the request does the handshake, not the thread that accepts connections.
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.url = f"https://127.0.0.1:{self.server.server_port}/hook"
         threading.Thread(target=self.server.serve_forever, name="secure", daemon=True).start()
@@ -48,7 +48,7 @@ class SecureReceiver:
 
 
 def write_pem(directory):
-    """The root, the certificate and its key of the TLS tests, as PEM; returns their paths."""
+    """Writes the root, the certificate and the key of the TLS tests as PEM. Returns their paths."""
     paths = []
     for name, label in [("root", None), ("hook.example", None), ("hook.example.key", "PRIVATE KEY")]:
         der = (FIXTURES / f"{name}.der").read_bytes()
@@ -62,7 +62,7 @@ def write_pem(directory):
 
 
 @case
-def a_certificate_that_nobody_trusts_fails_until_its_root_is_given(world):
+def an_untrusted_certificate_fails_until_its_root_is_configured(world):
     server = world.server("tls").start()
     root, certificate, key = write_pem(server.directory)
     receiver = SecureReceiver(certificate, key)
@@ -79,9 +79,9 @@ def a_certificate_that_nobody_trusts_fails_until_its_root_is_given(world):
         endpoint.replay(delivery)
         endpoint.wait_for_success(delivery)
         equal([one["http_status_code"] for one in endpoint.attempts(delivery)][-1], 200, "the last attempt")
-        # Two when its retry was due between the start and the replay.
+        # Two requests if the retry was due between the start and the replay.
         assert receiver.requests in (1, 2), f"{receiver.requests} requests over the trusted connection"
         server.stop()
     finally:
         receiver.stop()
-    return "1 attempt failed with a sentence and 0 requests, 1 delivered with --webhook-ca-file"
+    return "1 attempt failed with an error message and 0 requests, 1 delivered with --webhook-ca-file"
