@@ -1,7 +1,7 @@
-"""Accepting over HTTP: POST /emails at 1, 16 and 64 in flight, batches of 100 at 4.
+"""Accepting over HTTP: POST /emails with 1, 16 and 64 in flight, and batches of 100 with 4.
 
-Every run has a store of its own and the server holds what it accepts, so that nothing but
-accepting is measured. Load generator and server share the machine.
+Every run has a new store and the server does not deliver, so that only accepting is measured. The load
+generator and the server share the machine.
 """
 
 import shutil
@@ -57,10 +57,11 @@ def run(options):
             one_commit_rate(options.limits, options.directory / f"each-{number}", options.seconds)
             for number in range(options.runs)
         ]
-        print(f"\none durable commit an email, no HTTP (limit program): {spread(rates)} emails/s")
+        print(f"\none durable commit per email, no HTTP (limit program): {spread(rates)} emails/s")
 
 
 def one_run(options, kind, in_flight, name):
+    """Returns the figures of one run of wrk against a new store."""
     server = Server(options.directory / name, Hold(), profile="release")
     server.start()
     try:
@@ -88,6 +89,7 @@ def one_run(options, kind, in_flight, name):
 
 
 def limit_run(options, in_flight):
+    """Returns the figures of one run of wrk against the limit program."""
     directory = options.directory / "limit-http"
     program = HttpProgram(options.limits, directory)
     try:

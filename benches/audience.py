@@ -1,7 +1,7 @@
-"""A team's audience: imported through POST /contacts/batch, then read a page, a contact, a batch and a count at a time.
+"""The contacts of a team: an import through POST /contacts/batch, then reads of pages, contacts, batches and counts.
 
-Every contact has a value of each of 5 properties and belongs to one of 20 segments; every fifth chose one of 5
-topics. Load generator and server share the machine.
+Every contact has 5 properties and belongs to one of 20 segments. Every fifth contact has a choice for one of 5
+topics. The load generator and the server share the machine.
 """
 
 import json
@@ -24,7 +24,7 @@ SEGMENTS = 20
 TOPICS = 5
 TOPIC_EVERY = 5
 SMALL = 10_000
-SAMPLE = 50_000  # Contacts that the reads ask for: more than one run reads, so that few are asked for twice.
+SAMPLE = 50_000  # Contacts that are read. More than one run reads, so that few contacts are read twice.
 REPEATS = 20
 
 IMPORT_PER_S = 30_000
@@ -54,20 +54,20 @@ def run(options):
                 theirs.append(contact_rate(options.limits, options.directory / "limit-flows", options.contacts))
             large = Audience(options, f"audience-{number}", options.contacts)
             ours.append(large.fill())
-        imported(options, ours, theirs)
+        print_import(options, ours, theirs)
         large.restart()
-        reads(options, large, small_page)
-        counts(options, large)
+        print_reads(options, large, small_page)
+        print_counts(options, large)
     finally:
         if large:
             large.end()
 
 
-def imported(options, ours, theirs):
+def print_import(options, ours, theirs):
     rates = [one["per_s"] for one in ours]
     busy = max(one["busy_share"] for one in ours)
     table(
-        [f"import, {BATCH:,} a request, {CONNECTIONS} in flight", "contacts/s", "target", "last tenth/s",
+        [f"import, {BATCH:,} per request, {CONNECTIONS} in flight", "contacts/s", "target", "last tenth/s",
          "CPU us/contact", "bound", "busy", "limit program/s", "ratio", "target"],
         [[
             f"{options.contacts:,} contacts", spread(rates), f">= {IMPORT_PER_S:,}",
@@ -85,7 +85,7 @@ def imported(options, ours, theirs):
     print()
 
 
-def reads(options, large, small_page):
+def print_reads(options, large, small_page):
     page = large.page()
     few = min(SMALL, options.contacts)
     rows = [
@@ -98,7 +98,7 @@ def reads(options, large, small_page):
     for quantile in ("p50_ms", "p99_ms"):
         grown = ratio([run[quantile] for run in page], [run[quantile] for run in small_page])
         print(f"page of 100, {options.contacts:,} to {few:,} contacts, {quantile[:3]}: {grown}")
-    print("bound: CPU for what is cached, random reads for the rest\n")
+    print("bound: CPU for cached data, random reads otherwise\n")
 
 
 def figures(runs):
@@ -108,7 +108,7 @@ def figures(runs):
     ]  # fmt: skip
 
 
-def counts(options, large):
+def print_counts(options, large):
     cold, repeated, changed, scan = large.counts()
     table(
         [f"count of a segment of two conditions, {options.contacts:,} contacts", "ms", "target"],
@@ -124,7 +124,7 @@ def counts(options, large):
 
 
 class Audience:
-    """A server of its own, and `count` contacts in it."""
+    """One server with `count` contacts."""
 
     def __init__(self, options, name, count):
         self.options = options
@@ -138,12 +138,12 @@ class Audience:
         shutil.rmtree(self.server.directory, ignore_errors=True)
 
     def restart(self):
-        """Starts the server again, so that nothing is read from the cache of the process that wrote it."""
+        """Restarts the server, so that no read is served from the cache of the import."""
         self.server.stop()
         self.server.start()
 
     def fill(self):
-        """Imports every contact and stops the server; the figures of the import."""
+        """Imports all contacts and stops the server. Returns the figures of the import."""
         self.server.start()
         api = self.server.api
         for key, kind in PROPERTIES:
@@ -183,7 +183,7 @@ class Audience:
         return self.drive("batch-get", [f"POST\t/contacts/batch/get\t{json.dumps(body)}" for body in bodies])
 
     def drive(self, name, requests):
-        """Runs of wrk over the requests in turn, one in flight."""
+        """Returns the figures of wrk runs that send the requests in random order, one in flight."""
         path = self.options.directory / f"{name}.txt"
         path.write_text("\n".join(requests) + "\n")
         runs = [
@@ -194,7 +194,7 @@ class Audience:
         return runs
 
     def counts(self):
-        """Milliseconds of a count that nobody asked for before, of the same again, and after a write."""
+        """Returns the milliseconds of first counts, repeated counts and counts after a write, and the scan rate."""
         cold, repeated, changed = [], [], []
         for number in range(self.options.runs):
             self.peak_mib = max(self.peak_mib, self.server.status_kib("VmHWM") / 1024)
@@ -206,18 +206,19 @@ class Audience:
             segment = self.server.api.ok(
                 "POST", "/segments", {"name": f"Count {number}", "filter": {"match": "all", "conditions": conditions}}
             )["id"]
-            cold.append(self.counted(segment))
-            repeated.append([self.counted(segment) for _ in range(REPEATS)])
+            cold.append(self.count_ms(segment))
+            repeated.append([self.count_ms(segment) for _ in range(REPEATS)])
             self.server.api.ok("PATCH", f"/contacts/{self.emails[number]}", {"first_name": f"Changed {number}"})
-            changed.append(self.counted(segment))
+            changed.append(self.count_ms(segment))
         self.peak_mib = max(self.peak_mib, self.server.status_kib("VmHWM") / 1024)
         return cold, repeated, changed, self.count / (statistics.median(cold) / 1000)
 
-    def counted(self, segment):
+    def count_ms(self, segment):
+        """Reads a segment with its count. Returns the milliseconds."""
         began = time.monotonic()
-        answer = self.server.api.ok("GET", f"/segments/{segment}")
+        response = self.server.api.ok("GET", f"/segments/{segment}")
         took_ms = (time.monotonic() - began) * 1000
-        assert answer["contact_count"] > 0, f"the count is {answer['contact_count']}"
+        assert response["contact_count"] > 0, f"the count is {response['contact_count']}"
         return took_ms
 
 
@@ -226,7 +227,7 @@ CITIES = ["Lisbon", "Lagos", "Lima", "Oslo", "Osaka", "Quito", "Turin", "Tunis"]
 
 
 def batches(count, segments, topics):
-    """The bodies of all requests, made before the clock starts; and a sample of the emails in them."""
+    """Returns a sample of the email addresses and the bodies of all requests. Runs before the measurement."""
     chance = random.Random(11)
     step = max(1, count // SAMPLE)
     emails, bodies, items = [], [], []
@@ -251,7 +252,7 @@ def batches(count, segments, topics):
 
 
 def post(port, bodies):
-    """Posts every body once over several connections; the seconds it took, and the rate of the last tenth."""
+    """Posts every body once over several connections. Returns the seconds, and the rate of the last tenth."""
     lock, left, errors = threading.Lock(), list(reversed(bodies)), []
     finished = []
 
@@ -263,12 +264,12 @@ def post(port, bodies):
                     return
                 body = left.pop()
             try:
-                answer = api.ok("POST", "/contacts/batch", body)
-                assert answer["counts"]["created"] == len(answer["data"]), f"not all created: {answer['counts']}"
+                response = api.ok("POST", "/contacts/batch", body)
+                assert response["counts"]["created"] == len(response["data"]), f"not all created: {response['counts']}"
             except (OSError, AssertionError) as error:
                 errors.append(error)
                 return
-            finished.append((time.monotonic(), len(answer["data"])))
+            finished.append((time.monotonic(), len(response["data"])))
 
     threads = [threading.Thread(target=connection) for _ in range(CONNECTIONS)]
     began = time.monotonic()

@@ -1,7 +1,7 @@
-"""Delivering what was accepted before: 10 KiB messages, both DKIM signatures, into smtp-sink.
+"""Delivery of accepted emails into smtp-sink: messages of 10 KiB with two DKIM signatures.
 
-The server accepts under --hold, stops, and starts again in relay mode; the clock runs from
-the first to the last message that smtp-sink counted.
+The server accepts the emails with --hold, stops, and starts again in relay mode. The measured time is
+from the first to the last message that smtp-sink counts.
 """
 
 import shutil
@@ -16,7 +16,7 @@ from server import Hold, Relay, Server
 from smtp_sink import SmtpSink
 
 MESSAGE_BYTES = 10_240
-# Headers and both signatures take about this much of a message.
+# The headers and both signatures have about 1,900 bytes.
 TEXT_BYTES = MESSAGE_BYTES - 1_900
 LIMIT_SESSIONS = 10
 DRAIN_SECONDS = 180
@@ -44,7 +44,7 @@ def run(options):
 
 
 def one_message(options):
-    """How many signatures a message carries and how large it is, read off one of them."""
+    """Delivers one message. Returns its number of signatures and its size in bytes."""
     sizes = []
 
     class Measuring(RecordingSink):
@@ -65,6 +65,7 @@ def one_message(options):
 
 
 def one_run(options, name):
+    """Returns the figures of one delivery of all messages."""
     server = Server(options.directory / name, Hold(), profile="release")
     sink = SmtpSink().start()
     try:
@@ -86,7 +87,7 @@ def one_run(options, name):
             "peak_mib": server.status_kib("VmHWM") / 1024,
         }
         server.stop()
-        assert sink.count == options.messages, f"{sink.count} messages arrived of {options.messages}"
+        assert sink.count == options.messages, f"{sink.count} of {options.messages} messages arrived"
         return result
     finally:
         server.end()
@@ -101,6 +102,7 @@ def rsa_key(options):
 
 
 def limit_run(options, key):
+    """Returns the messages per second of the limit program."""
     sink = SmtpSink().start()
     try:
         result = run_program(

@@ -1,4 +1,4 @@
--- wrk: GET /emails, a page of 20 at a random cursor. Environment: TOKEN, IDS (a file, one id a line).
+-- wrk script: reads a page of 20 emails at a random cursor. Environment: TOKEN, IDS (a file, one id per line).
 local ids = {}
 for line in io.lines(os.getenv("IDS")) do ids[#ids + 1] = line end
 

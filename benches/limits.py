@@ -1,8 +1,8 @@
-"""The limit programs, when LIMIT_PROGRAMS names a folder that holds them.
+"""The limit programs, in the directory that LIMIT_PROGRAMS names.
 
-Each does one path with nothing else in the way: `http server=salvo store=1` parses and stores
-an email per request in group commits, `smtp mode=send` signs and sends, `store mode=accept
-path=each` commits one email at a time, `flows mode=contacts` commits a thousand contacts at a time.
+Each implements one operation without the rest of the server. `http server=salvo store=1` parses and
+stores one email per request in group commits. `smtp mode=send` signs and sends. `store mode=accept
+path=each` commits one email at a time. `flows mode=contacts` commits a thousand contacts at a time.
 """
 
 import json
@@ -17,7 +17,7 @@ CONTACTS_SECONDS_MAX = 600
 
 
 class HttpProgram:
-    """`http`, serving from a file of its own until stopped."""
+    """The program `http` with a new store, until it is stopped."""
 
     def __init__(self, folder, directory):
         self.port = free_port()
@@ -38,12 +38,12 @@ class HttpProgram:
 
 
 def run_program(folder, name, *arguments, seconds, **variables):
-    """One bounded run of a program; the JSON line that it prints last."""
+    """Runs a program that prints JSON lines. Returns the last one."""
     return run_lines(folder, name, *arguments, seconds=seconds, **variables)[-1]
 
 
 def run_lines(folder, name, *arguments, seconds, **variables):
-    """One bounded run of a program that prints JSON lines."""
+    """Runs a program for `seconds`, at most 60 seconds longer. Returns the JSON lines that it prints."""
     done = subprocess.run(
         [folder / name, *arguments], capture_output=True, text=True, timeout=seconds + 60, check=True,
         env={**os.environ, **variables},
@@ -52,7 +52,7 @@ def run_lines(folder, name, *arguments, seconds, **variables):
 
 
 def one_commit_rate(folder, directory, seconds):
-    """Emails per second with one durable commit each, one in flight, ordered keys only."""
+    """Returns emails per second with one durable commit for each, one in flight, with ordered keys."""
     directory.mkdir(parents=True, exist_ok=True)
     result = run_program(
         folder, "store", "mode=accept", f"dir={directory}", f"secs={seconds}", "store=redb", "path=each",
@@ -62,7 +62,7 @@ def one_commit_rate(folder, directory, seconds):
 
 
 def contact_rate(folder, directory, rows):
-    """Contacts per second of an import without HTTP: rows, unique emails and one segment each."""
+    """Returns contacts per second of an import without HTTP: a row, a unique email and a segment each."""
     directory.mkdir(parents=True, exist_ok=True)
     lines = run_lines(
         folder, "flows", "mode=contacts", f"dir={directory}", "batch=1000", f"rows={rows}",

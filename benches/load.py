@@ -1,4 +1,4 @@
-"""What drives the programs under test: wrk for rates, threads of our own for exact counts."""
+"""Load generators: wrk for rates, threads of this process for exact counts."""
 
 import json
 import os
@@ -15,7 +15,7 @@ FILL_BATCH = 100
 
 
 def wrk(port, script, in_flight, seconds, **variables):
-    """One wrk run with one thread and `in_flight` connections; the numbers that the script prints."""
+    """Runs wrk with one thread and `in_flight` connections. Returns the figures that the script prints."""
     environment = {**os.environ, "TOKEN": API_KEY, **{name: str(value) for name, value in variables.items()}}
     command = ["wrk", "-t1", f"-c{in_flight}", f"-d{seconds}s", "--timeout", "20s", "-s", str(HERE / script)]
     done = subprocess.run(
@@ -30,7 +30,7 @@ def wrk(port, script, in_flight, seconds, **variables):
 
 
 def words(bytes_wanted, chance):
-    """Text that compresses about as prose does."""
+    """Returns text that compresses about as well as prose."""
     vocabulary = ["".join(chance.choices("aeioubdfgklmnprst", k=chance.randint(2, 9))) for _ in range(800)]
     parts, length = [], 0
     while length < bytes_wanted:
@@ -42,7 +42,7 @@ def words(bytes_wanted, chance):
 
 
 def fill(server, count, text_bytes):
-    """Accepts exactly `count` emails through batches; returns the first id of every batch."""
+    """Sends exactly `count` emails in batches. Returns the first id of every batch."""
     chance = random.Random(5)
     bodies = []
     for _ in range(8):
@@ -58,22 +58,22 @@ def fill(server, count, text_bytes):
 
     def post():
         api = Api(server.port, timeout_s=60)
-        turn = 0
+        number = 0
         while not errors:
             with lock:
                 size = min(FILL_BATCH, left[0])
                 left[0] -= size
             if size == 0:
                 return
-            turn += 1
-            body = encoded[turn % len(encoded)] if size == FILL_BATCH else json.dumps(bodies[0][:size]).encode()
+            number += 1
+            body = encoded[number % len(encoded)] if size == FILL_BATCH else json.dumps(bodies[0][:size]).encode()
             try:
-                answer = api.ok("POST", "/emails/batch", body)
+                response = api.ok("POST", "/emails/batch", body)
             except (OSError, AssertionError) as error:
                 errors.append(error)
                 return
             with lock:
-                firsts.append(answer["data"][0]["id"])
+                firsts.append(response["data"][0]["id"])
 
     threads = [threading.Thread(target=post) for _ in range(FILL_THREADS)]
     for thread in threads:

@@ -1,4 +1,4 @@
-"""What the machine does during a run: how busy it is, what a sync costs, and a process's own shares."""
+"""Measurements of the machine and of one process: CPU, disk writes, syncs; and tables of figures."""
 
 import os
 import pathlib
@@ -7,7 +7,7 @@ import statistics
 import time
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-BUSY_SHARE = 0.9  # From here on the cores are what bounds a path.
+BUSY_SHARE = 0.9  # Share of busy CPU time from which a path counts as bound by the CPU.
 
 
 def describe(directory):
@@ -20,7 +20,7 @@ def describe(directory):
 
 
 def syncs_per_s(directory, seconds=1.0):
-    """How often this disk syncs a 4 KiB append: the bound of one email in flight."""
+    """Returns the syncs of a 4 KiB append per second: the bound of accepting with one email in flight."""
     path = pathlib.Path(directory) / "sync.probe"
     block, count = b"x" * 4096, 0
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -37,7 +37,7 @@ def syncs_per_s(directory, seconds=1.0):
 
 
 class Watch:
-    """CPU and bytes from construction to `end()`, of one process and of the whole machine."""
+    """CPU time and written bytes of one process, and the busy share of the machine, until `end()`."""
 
     def __init__(self, pid):
         self.pid = pid
@@ -58,14 +58,14 @@ class Watch:
 
 
 def disk_bytes(path):
-    """Bytes that a file or folder takes on disk, holes left out."""
+    """Returns the bytes that a file or directory uses on disk, without holes."""
     path = pathlib.Path(path)
     files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
     return sum(one.stat().st_blocks * 512 for one in files)
 
 
 def spread(values, digits=0):
-    """`median [min..max]`; one value alone is printed bare."""
+    """Returns `median [min..max]`, the value itself if there is one, and `-` without values."""
     values = [value for value in values if value is not None]
     if not values:
         return "-"
@@ -80,7 +80,7 @@ def ratio(ours, theirs):
 
 
 def table(header, rows):
-    """Prints rows of text in columns."""
+    """Prints rows of text in aligned columns."""
     rows = [[str(cell) for cell in row] for row in [header, *rows]]
     widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
     for number, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Runs the benches named on the command line; see benches/run."""
+"""Runs the benches that the command line names. See benches/run."""
 
 import argparse
 import os
@@ -25,11 +25,11 @@ BENCHES = {"accept": accept.run, "deliver": deliver.run, "pages": pages.run, "au
 def main():
     parser = argparse.ArgumentParser(prog="benches/run")
     parser.add_argument("bench", choices=[*BENCHES, "all"])
-    parser.add_argument("--runs", type=int, default=3, help="runs of each figure, of which the median is printed")
-    parser.add_argument("--seconds", type=int, default=5, help="length of one run")
-    parser.add_argument("--rows", default="10000,1000000", help="sizes of the stores that pages are read from")
-    parser.add_argument("--messages", type=int, default=15_000, help="messages of one delivery run")
-    parser.add_argument("--contacts", type=int, default=1_000_000, help="contacts of the audience")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each figure; the median is printed")
+    parser.add_argument("--seconds", type=int, default=5, help="duration of one run")
+    parser.add_argument("--rows", default="10000,1000000", help="sizes of the stores for the pages")
+    parser.add_argument("--messages", type=int, default=15_000, help="messages per delivery run")
+    parser.add_argument("--contacts", type=int, default=1_000_000, help="number of contacts in the audience bench")
     options = parser.parse_args()
     limits = os.environ.get("LIMIT_PROGRAMS")
     options.limits = pathlib.Path(limits) if limits else None

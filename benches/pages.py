@@ -1,4 +1,4 @@
-"""A large store: pages at a random cursor, the first answer after a start, memory with a full queue."""
+"""A large store: pages at a random cursor, the first response after a start, memory with a full queue."""
 
 import shutil
 import time
@@ -9,9 +9,9 @@ from server import Api, Hold, Relay, Server, free_port
 
 TEXT_BYTES = 2_700
 QUEUED = 100_000
-# Long enough for the store's idle commit; being idle is what is measured here.
+# Time in which the store does its idle commit, so that the start of an idle server is measured.
 IDLE_S = 2.0
-FIRST_ANSWER_SECONDS = 60
+FIRST_RESPONSE_SECONDS = 60
 
 
 def run(options):
@@ -24,7 +24,7 @@ def run(options):
             ids = fill(server, count, TEXT_BYTES)
             fill_s = time.monotonic() - began
             filled_mib = server.status_kib("VmHWM") / 1024
-            # A restart, so that the pages are not read from the cache of the filling process.
+            # The restart empties the cache of the process.
             server.stop()
             server.start()
             rows.append([f"{count:,}", *page_figures(options, server, ids), f"{count / fill_s:,.0f}",
@@ -40,9 +40,9 @@ def run(options):
          "bytes on disk each", "peak MiB filling", "MiB reading"],
         rows,
     )  # fmt: skip
-    print("bound: CPU for what is cached, random reads for the rest\n")
+    print("bound: CPU for cached data, random reads otherwise\n")
     table(
-        ["emails stored", "ms to first answer, clean stop", "same, GET /emails", "ms after kill -9, idle",
+        ["emails stored", "ms to first response, clean stop", "same, GET /emails", "ms after kill -9, idle",
          "same, GET /emails"],
         start_rows,
     )  # fmt: skip
@@ -62,25 +62,26 @@ def page_figures(options, server, ids):
 
 
 def start_figures(options, server):
-    """Milliseconds from spawning the process to its first answers, after both kinds of end."""
+    """Returns the milliseconds from the start to the first responses, after a clean stop and after a kill."""
     figures = {"clean": [], "killed": []}
     for _ in range(options.runs):
-        for end in figures:
-            if end == "clean":
+        for kind in figures:
+            if kind == "clean":
                 server.stop()
             else:
                 time.sleep(IDLE_S)
                 server.kill()
-            figures[end].append(first_answers(server))
+            figures[kind].append(first_responses(server))
     return [
-        spread([answer[number] for answer in figures[end]], 1) for end in ("clean", "killed") for number in (0, 1)
+        spread([times[number] for times in figures[kind]], 1) for kind in ("clean", "killed") for number in (0, 1)
     ]  # fmt: skip
 
 
-def first_answers(server):
+def first_responses(server):
+    """Starts the server. Returns the milliseconds until /health and a page of emails return 200."""
     began = time.monotonic()
     server.spawn()
-    marks = []
+    times_ms = []
     for path in ("/health", "/emails?limit=20"):
         while True:
             api = Api(server.port)
@@ -92,14 +93,14 @@ def first_answers(server):
             finally:
                 api.close()
             assert server.process.poll() is None, server.log_tail()
-            assert time.monotonic() - began < FIRST_ANSWER_SECONDS, "no answer"
+            assert time.monotonic() - began < FIRST_RESPONSE_SECONDS, "no response"
             time.sleep(0.001)
-        marks.append((time.monotonic() - began) * 1000)
-    return marks
+        times_ms.append((time.monotonic() - began) * 1000)
+    return times_ms
 
 
 def memory(options):
-    """Peak memory with a full queue: accepted, then started again against a relay that refuses."""
+    """Prints the peak memory with a full queue: while accepting, and with a relay that refuses connections."""
     server = Server(options.directory / "memory", Hold(), profile="release")
     try:
         server.start()
@@ -114,7 +115,7 @@ def memory(options):
         table(
             ["peak memory", "MiB"],
             [[f"{QUEUED:,} emails queued, accepting them", f"{accepting:.0f}"],
-             [f"the same, every one due and the relay down, {options.seconds} s", f"{failing:.0f}"]],
+             [f"the same, all due and the relay down, {options.seconds} s", f"{failing:.0f}"]],
         )  # fmt: skip
     finally:
         server.end()

@@ -1,6 +1,6 @@
--- wrk: POST /emails, or /emails/batch with KIND=batch, from a pool of bodies made before the run.
--- Environment: TOKEN, KIND=email|batch, PER (emails of a batch), BODY_BYTES (of one email's JSON), LATER (when
--- they are to go out, in the API's words; at once without it).
+-- wrk script: POST /emails, or /emails/batch if KIND is batch. The bodies are generated before the run.
+-- Environment: TOKEN, KIND=email|batch, PER (emails per batch), BODY_BYTES (size of the JSON of one email), LATER
+-- (`scheduled_at` of the emails; due immediately if it is not set).
 local kind = os.getenv("KIND") or "email"
 local per = tonumber(os.getenv("PER") or "100")
 local size = tonumber(os.getenv("BODY_BYTES") or "3000")

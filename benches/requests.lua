@@ -1,5 +1,5 @@
--- wrk: the requests of a file in random order. Environment: TOKEN, REQUESTS (a file, one
--- METHOD<tab>PATH[<tab>BODY] a line).
+-- wrk script: sends the requests of a file in random order. Environment: TOKEN, REQUESTS (a file, one
+-- METHOD<tab>PATH[<tab>BODY] per line).
 local pool, lines = {}, {}
 for line in io.lines(os.getenv("REQUESTS")) do lines[#lines + 1] = line end
 
