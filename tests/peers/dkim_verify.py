@@ -4,12 +4,12 @@
     dkim_verify.py RECORDS < message.eml
     dkim_verify.py RECORDS message.eml ...
 
-RECORDS is a JSON object from the name of each TXT record to its text, or @FILE for a file that
-holds one. No network is asked: a name that is not in RECORDS does not exist.
+RECORDS is a JSON object that maps the name of each TXT record to its text, or @FILE for a file with
+such an object. The script does not use the network: a name that is not in RECORDS does not exist.
 
-Prints one line per signature: pass or fail, the algorithm, the domain, the selector, and the
-file when there is one. Exits 0 when each message has a signature and all of them pass, 1
-otherwise, 2 when dkimpy or its Ed25519 support (PyNaCl) is missing.
+Prints one line per signature: pass or fail, the algorithm, the domain, the selector, and the file
+name if one is given. The exit status is 0 if each message has a signature and all signatures pass, 2
+if dkimpy or PyNaCl, which it needs for Ed25519, is missing, and 1 otherwise.
 """
 
 import json
@@ -17,7 +17,7 @@ import sys
 
 try:
     import dkim
-    import nacl.signing  # noqa: F401  dkimpy needs it for Ed25519, and says so only when used
+    import nacl.signing  # noqa: F401  dkimpy needs it for Ed25519, and would fail only at the first signature
 except ImportError as error:
     print(f"dkim_verify.py: {error}; pip install dkimpy pynacl", file=sys.stderr)
     sys.exit(2)
@@ -33,7 +33,7 @@ def read_records(argument):
 
 
 def verify(message, records, label):
-    """Prints a verdict on each signature, and returns whether there is one and all pass."""
+    """Prints the result of each signature. Returns whether there is a signature and all pass."""
 
     def txt(name, timeout=5):
         name = name.decode("ascii") if isinstance(name, bytes) else name

@@ -1,9 +1,9 @@
-"""Receivers that go wrong on purpose: aiosmtpd, scripted by listening address and by recipient.
+"""aiosmtpd receivers with faults, selected by the listening address and by the recipient.
 
-What an address does wrong concerns the session (greeting, STARTTLS, size, speed) and is its
-`Habits`. What a recipient does wrong concerns the transaction and is spelled in the local
-part, `FAULT.UNIQUE@domain` or `FAULT-TIMES.UNIQUE@domain`; `FAULTS` lists them. With TIMES
-the fault ends after that many attempts, without it never does.
+Faults of the session (greeting, STARTTLS, size, speed) belong to a listening address: its `Habits`.
+Faults of the transaction belong to a recipient. The local part names the fault, as in
+`FAULT.UNIQUE@domain` or `FAULT-TIMES.UNIQUE@domain`, and `FAULTS` lists the faults. With TIMES, the fault
+ends after this number of attempts. Without TIMES, it is permanent.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import time
 
 from aiosmtpd.smtp import SMTP
 
-# Local part -> where the fault strikes and what is answered there.
+# Fault -> command at which it occurs, and reply.
 FAULTS = {
     "grey": ("rcpt", "450 4.7.1 Greylisted, please try again later"),
     "full": ("rcpt", "452 4.2.2 Mailbox full"),
@@ -30,33 +30,33 @@ FAULTS = {
     "content": ("data", "554 5.7.1 Message content rejected"),
     "large": ("data", "552 5.3.4 Message too big for system"),
     "shutdata": ("data", "421 4.3.2 Shutting down"),
-    "drop": ("data", None),  # The connection closes after the dot, without a reply.
-    "bye": ("data", "250 2.0.0 Taken\r\n421 4.4.2 Closing, idle too long"),
+    "drop": ("data", None),  # The receiver closes the connection after the final dot without a reply.
+    "bye": ("data", "250 2.0.0 Accepted\r\n421 4.4.2 Closing, idle too long"),
 }
 LOCAL = re.compile(r"(?P<fault>[a-z0-9]+?)(?:-(?P<times>\d+))?\.[^@]+@")
 
 
 @dataclasses.dataclass(frozen=True)
 class Habits:
-    """How one listening address behaves in every session."""
+    """Behaviour of one listening address in its sessions."""
 
-    greeting: str | None = None  # Said instead of 220, and the connection closed.
-    greeting_times: int | None = None  # None: in every session.
+    greeting: str | None = None  # Greeting instead of 220. The receiver then closes the connection.
+    greeting_times: int | None = None  # Number of sessions with this greeting; `None` for all.
     starttls: str = "none"  # none, good, garbage, refused, injects
     pipelining: bool = True
     size_bytes: int = 50_000_000
-    byte_delay_s: float = 0.0  # Every reply leaves one byte at a time with this pause.
+    byte_delay_s: float = 0.0  # Delay after each byte of a reply.
 
 
 @dataclasses.dataclass(frozen=True)
 class Transaction:
     """One message that reached its final dot."""
 
-    address: str  # the listening address
+    address: str  # Listening address of the receiver.
     session: int
     tls: bool
     mail_from: str
-    recipients: tuple  # those accepted
+    recipients: tuple  # Accepted recipients.
     content: bytes
     reply: str | None
     at: float
@@ -66,14 +66,14 @@ class Transaction:
         return self.reply is not None and self.reply.startswith("250")
 
     def header(self, name):
-        """The unfolded value of the first header of that name, or None."""
+        """Returns the unfolded value of the first header with this name, `None` if there is no such header."""
         head = self.content.split(b"\r\n\r\n", 1)[0]
         found = re.search(rb"(?im)^" + name.encode() + rb":[ \t]*(.*(?:\r\n[ \t].*)*)", head)
         return re.sub(rb"\r\n(?=[ \t])", b"", found[1]).decode().strip() if found else None
 
 
 def certificate(directory):
-    """A self-signed certificate and its key, as opportunistic receivers have them."""
+    """Creates a self-signed certificate and its key, unless they exist. Returns their paths."""
     pem = pathlib.Path(directory) / "peer.pem"
     key = pathlib.Path(directory) / "peer.key"
     if not pem.exists():
@@ -97,9 +97,9 @@ class Session(SMTP):
         text = status if isinstance(status, str) else status.decode()
         if not self.greeted:
             self.greeted = True
-            said = self.peers.greeting(self.address, self.habits)
-            if said:
-                await super().push(said)
+            refusal = self.peers.greeting(self.address, self.habits)
+            if refusal:
+                await super().push(refusal)
                 self.transport.close()
                 return
         if self.habits.byte_delay_s:
@@ -118,7 +118,7 @@ class Session(SMTP):
         if self.habits.starttls == "refused":
             return await self.push("454 4.7.0 TLS not available")
         if self.habits.starttls == "injects":
-            # RFC 3207 §6: whatever arrives in clear behind the 220 must not be believed.
+            # RFC 3207 §6: the client must ignore plain text that follows the 220.
             self._writer.write(b"220 Ready\r\n250-peer.test\r\n250 SIZE 1\r\n")
         else:
             self._writer.write(b"220 Ready\r\n" + b"This is not a TLS record. " * 8)
@@ -128,7 +128,7 @@ class Session(SMTP):
 
 
 class Transactions:
-    """The aiosmtpd handler: applies the recipients' faults and records what arrived."""
+    """The aiosmtpd handler: applies the faults of the recipients and records the transactions."""
 
     def __init__(self, peers, address):
         self.peers, self.address = peers, address
@@ -149,7 +149,7 @@ class Transactions:
 
     async def handle_DATA(self, server, session, envelope):
         replies = [self.peers.fault("data", address) for address in envelope.rcpt_tos]
-        reply = next((reply for reply in replies if reply), "250 2.0.0 Taken")
+        reply = next((reply for reply in replies if reply), "250 2.0.0 Accepted")
         closes = reply is self.peers.CLOSES
         self.peers.record(
             Transaction(
@@ -160,11 +160,11 @@ class Transactions:
         )  # fmt: skip
         if closes:
             server.transport.close()
-        return reply if not closes else "250 never leaves"
+        return reply if not closes else "250 not sent"
 
 
 class FaultyPeers:
-    """The listening addresses, their loop in a thread of its own, and what they received."""
+    """The receivers of all listening addresses, their event loop in a thread, and their transactions."""
 
     CLOSES = "close"
 
@@ -176,7 +176,7 @@ class FaultyPeers:
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self.context.load_cert_chain(*certificate(directory))
         self.loop = asyncio.new_event_loop()
-        # A peer that tears a session down mid-reply makes aiosmtpd complain; that is its job here.
+        # aiosmtpd reports an error when a session is closed during a reply. Some faults do this intentionally.
         self.loop.set_exception_handler(lambda loop, context: None)
         self.thread = threading.Thread(target=self.loop.run_forever, name="faulty peers", daemon=True)
         self.thread.start()
@@ -209,7 +209,7 @@ class FaultyPeers:
             return self.sessions.count(address)
 
     def greeting(self, address, habits):
-        """The refusal that this session is greeted with, or None."""
+        """Returns the greeting that refuses this session, `None` if the session is accepted."""
         if habits.greeting is None:
             return None
         if habits.greeting_times is not None and self.session_count(address) > habits.greeting_times:
@@ -217,7 +217,7 @@ class FaultyPeers:
         return habits.greeting
 
     def fault(self, phase, address):
-        """The reply that a recipient's local part asks for in this phase, or None."""
+        """Returns the reply to `phase` that the local part of a recipient selects, `None` for the default."""
         found = LOCAL.match(address)
         if not found or FAULTS.get(found["fault"], ("",))[0] != phase:
             return None
@@ -232,10 +232,10 @@ class FaultyPeers:
             self.transactions.append(transaction)
 
     def received(self, recipient):
-        """Every transaction that named `recipient`, taken or not, oldest first."""
+        """Returns all transactions with this recipient, accepted and refused, oldest first."""
         with self.lock:
             return [one for one in self.transactions if recipient in one.recipients]
 
-    def taken(self, recipient):
-        """The transactions for `recipient` that were answered 250."""
+    def accepted(self, recipient):
+        """Returns the transactions with this recipient that were accepted with 250, oldest first."""
         return [one for one in self.received(recipient) if one.accepted]

@@ -1,4 +1,4 @@
-"""An authoritative name server on loopback whose answers the cases write while it runs."""
+"""An authoritative name server on loopback. The cases change its records while it runs."""
 
 import threading
 
@@ -9,15 +9,15 @@ TTL_S = 60
 
 
 class Names:
-    """Records by name. A name without records is NXDOMAIN; a broken name is SERVFAIL."""
+    """DNS records by name. A name without records returns NXDOMAIN, a failing name SERVFAIL."""
 
     def __init__(self, address="127.0.0.1"):
         self.lock = threading.Lock()
         self.records = {}
-        self.broken = set()
-        self.asked = []
+        self.failing = set()
+        self.queries = []
         quiet = DNSLogger(log="-request,-reply,-truncated,-error,-data", prefix=False)
-        # One port for both transports: a resolver repeats over TCP what was cut short over UDP.
+        # UDP and TCP use one port, because a resolver repeats a query over TCP after a truncated response.
         udp = DNSServer(self, address=address, port=0, logger=quiet)
         port = udp.server.server_address[1]
         tcp = DNSServer(self, address=address, port=port, tcp=True, logger=quiet)
@@ -32,7 +32,7 @@ class Names:
             server.server.server_close()
 
     def add(self, name, *data):
-        """Adds records of any type to `name`."""
+        """Adds records of any type to a name."""
         with self.lock:
             self.records.setdefault(name.lower(), []).extend(data)
 
@@ -40,7 +40,7 @@ class Names:
         self.add(name, A(address))
 
     def mail_host(self, domain, address, preference=10, host=None):
-        """Points mail for `domain` at one host with one address."""
+        """Adds an MX record to a domain and an address record to its host."""
         host = host or f"mx.{domain}"
         self.add(domain, MX(host + ".", preference))
         self.host(host, address)
@@ -49,40 +49,42 @@ class Names:
         self.add(name, CNAME(target + "."))
 
     def refuse_mail(self, domain):
-        """RFC 7505 §3: one MX record of preference 0 and the root name."""
+        """Adds a null MX (RFC 7505 §3): preference 0 and the root name."""
         self.add(domain, MX(".", 0))
 
-    def break_name(self, name):
+    def fail(self, name):
+        """Makes queries for a name fail with SERVFAIL until `recover`."""
         with self.lock:
-            self.broken.add(name.lower())
+            self.failing.add(name.lower())
 
-    def mend_name(self, name):
+    def recover(self, name):
+        """Ends the failure of a name."""
         with self.lock:
-            self.broken.discard(name.lower())
+            self.failing.discard(name.lower())
 
     def questions(self, name):
-        """The types asked for `name` so far, in order."""
+        """Returns the types of all queries for a name, oldest first."""
         with self.lock:
-            return [kind for asked, kind in self.asked if asked == name.lower()]
+            return [kind for queried, kind in self.queries if queried == name.lower()]
 
     def resolve(self, request, handler):
-        """Called by dnslib for every query."""
+        """Returns the response to a query. dnslib calls it."""
         question = request.q
         name = str(question.qname).rstrip(".").lower()
         kind = QTYPE[question.qtype]
         reply = request.reply()
         with self.lock:
-            self.asked.append((name, kind))
-            if name in self.broken:
+            self.queries.append((name, kind))
+            if name in self.failing:
                 reply.header.rcode = RCODE.SERVFAIL
                 return reply
-            if name not in self.records and not any(held.endswith("." + name) for held in self.records):
+            if name not in self.records and not any(known.endswith("." + name) for known in self.records):
                 reply.header.rcode = RCODE.NXDOMAIN
                 return reply
-            # RFC 1034 §4.3.2: an alias is answered together with what it leads to.
+            # RFC 1034 §4.3.2: a response to a query for an alias contains the records of its target.
             for _ in range(8):
-                held = self.records.get(name, [])
-                link = next((record for record in held if isinstance(record, CNAME)), None)
+                records = self.records.get(name, [])
+                link = next((record for record in records if isinstance(record, CNAME)), None)
                 if link is None or kind == "CNAME":
                     break
                 reply.add_answer(RR(name, QTYPE.CNAME, rdata=link, ttl=TTL_S))

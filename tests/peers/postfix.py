@@ -1,7 +1,7 @@
-"""A Postfix of our own: private configuration and queue, one loopback address, stopped at the end.
+"""A private Postfix instance with its own configuration and queue, on one loopback address.
 
-Mail for every address but `unknown…@` is taken, and delivered to one maildir, from which the cases
-read it back byte for byte; but what is for `bounced…@` is sent back as undeliverable.
+It accepts mail for all addresses except `unknown…@` and delivers it to one maildir, which the cases read
+byte for byte. For a recipient `bounced…@` it returns a delivery status instead.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ import tempfile
 from deadline import wait_until
 from faults import certificate
 
-# The local part chooses the answer; anything else is delivered.
+# The local part selects the reply. Mail for other local parts is delivered.
 ACCESS = """
 /^refused[.@]/ 550 5.7.1 Access denied
 /^greylisted[.@]/ 450 4.2.0 Greylisted, see http://postgrey.example/help
@@ -26,25 +26,25 @@ ACCESS = """
 
 @dataclasses.dataclass(frozen=True)
 class Delivered:
-    """One file of the maildir, without the lines that Postfix put before the message."""
+    """One file of the maildir, without the header lines that Postfix added."""
 
     recipient: str
     sender: str
-    received: str  # Postfix's own Received header, which tells TLS and ESMTP apart
+    received: str  # Received header of Postfix, which contains the protocol and the TLS version.
     content: bytes
 
 
 class Postfix:
     def __init__(self, address, port):
         self.address, self.port = address, port
-        # Not under target/: Postfix's unprivileged daemons must be able to walk to it.
+        # Not below target/: the unprivileged daemons of Postfix need access to all parent directories.
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="ringmail-postfix-"))
         self.config = self.directory / "etc"
         self.maildir = self.directory / "mail" / "inbox"
 
     @staticmethod
     def missing():
-        """Why Postfix cannot be run here, or None."""
+        """Returns the reason why Postfix cannot run on this machine, `None` if it can."""
         if os.geteuid() != 0:
             return "Postfix starts only as root"
         if shutil.which("postfix", path=search_path()) is None:
@@ -86,11 +86,11 @@ class Postfix:
             "mydestination": "",
             "local_transport": "error:none",
             "mynetworks": "127.0.0.0/8",
-            "inet_interfaces": "127.0.0.1",  # master.cf names the address, which no interface lists
+            "inet_interfaces": "127.0.0.1",  # master.cf contains the address, because no interface has it.
             "inet_protocols": "ipv4",
             "alias_maps": "",
             "disable_dns_lookups": "yes",
-            # Every address of every domain ends in the same maildir.
+            # All addresses of all domains use the same maildir.
             "virtual_mailbox_domains": "regexp:{{/./ ok}}",
             "virtual_mailbox_maps": f"regexp:{self.config}/mailboxes",
             "virtual_mailbox_base": self.directory / "mail",
@@ -106,7 +106,7 @@ class Postfix:
             "smtpd_tls_received_header": "yes",
             "smtpd_peername_lookup": "no",
             "smtpd_client_connection_count_limit": "0",
-            "local_header_rewrite_clients": "",  # a header that is missing stays missing
+            "local_header_rewrite_clients": "",  # Postfix adds no missing headers.
             "message_size_limit": "60000000",
             "mailbox_size_limit": "0",
             "virtual_mailbox_limit": "0",
@@ -129,7 +129,7 @@ class Postfix:
             "retry unix - - n - - error\n"
             "discard unix - - n - - discard\n"
             "virtual unix - n n - - virtual\n"
-            # 67 is EX_NOUSER of sysexits.h, which Postfix tells as 5.1.1.
+            # 67 is EX_NOUSER of sysexits.h. Postfix reports it as 5.1.1.
             "nobody unix - n n - - pipe user=nobody argv=/bin/sh -c {exit 67}\n"
             "anvil unix - - n - 1 anvil\n"
             "pickup unix n - n 60 1 pickup\n"
@@ -137,7 +137,7 @@ class Postfix:
         )
 
     def _postfix(self, verb, check=True):
-        # Under `script`, because Postfix says why it fails only to a terminal or to syslog.
+        # Postfix prints errors only to a terminal or to syslog. `script` provides a terminal.
         done = subprocess.run(
             ["script", "-qec", f"postfix -c {self.config} {verb}", "/dev/null"],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
@@ -155,34 +155,34 @@ class Postfix:
         path = self.directory / "log" / "mail.log"
         return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else "(no log)"
 
-    def everything(self):
-        """Everything that was delivered so far."""
+    def all_messages(self):
+        """Yields all messages of the maildir."""
         for folder in ("new", "cur"):
             directory = self.maildir / folder
             for path in sorted(directory.iterdir()) if directory.exists() else []:
                 yield read_delivered(path.read_bytes())
 
     def messages(self, recipient):
-        """Everything that was delivered to `recipient` so far."""
-        return [one for one in self.everything() if one.recipient == recipient]
+        """Returns the delivered messages for a recipient."""
+        return [one for one in self.all_messages() if one.recipient == recipient]
 
-    def wait_for_notice(self, address, seconds=20):
-        """The notice that mail for `address` could not be delivered: it has no sender."""
+    def wait_for_report(self, address, seconds=20):
+        """Waits for the delivery status about mail for `address`. Its envelope sender is empty."""
         about = f"Final-Recipient: rfc822; {address}".encode()
         return wait_until(
-            lambda: [one for one in self.everything() if not one.sender and about in one.content],
-            seconds, lambda: f"a notice about {address}\n{self.log_tail()}", pause_s=0.05,
+            lambda: [one for one in self.all_messages() if not one.sender and about in one.content],
+            seconds, lambda: f"a delivery status about {address}\n{self.log_tail()}", pause_s=0.05,
         )[0]  # fmt: skip
 
     def wait_for_message(self, recipient, seconds=20):
-        """The one message for `recipient`; its queue hop makes it later than the server's 250."""
+        """Waits for a message for `recipient`. Postfix delivers from its queue, after its 250 reply."""
         return wait_until(
             lambda: self.messages(recipient), seconds, lambda: f"mail for {recipient}\n{self.log_tail()}", pause_s=0.05
         )[0]
 
 
 def read_delivered(data):
-    """Takes a maildir file apart: Return-Path, X-Original-To, Delivered-To and Received come first."""
+    """Parses a maildir file. It starts with Return-Path, X-Original-To, Delivered-To and Received."""
     text = data.replace(b"\r\n", b"\n")
     fields = {}
     while True:
@@ -204,7 +204,7 @@ def search_path():
 
 
 def default(name):
-    """A built-in default of this Postfix, such as where its daemons are."""
+    """Returns a built-in default of this Postfix, such as the directory of its daemons."""
     done = subprocess.run(
         ["postconf", "-dh", name], capture_output=True, text=True, check=True,
         env={**os.environ, "PATH": search_path()},

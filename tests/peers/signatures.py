@@ -1,4 +1,4 @@
-"""DKIM signatures checked by dkimpy against the keys that the server publishes for a domain."""
+"""Verification of DKIM signatures with dkimpy and the keys that the server publishes for a domain."""
 
 import functools
 import re
@@ -10,26 +10,26 @@ SIGNED_ALWAYS = {b"from", b"to", b"subject", b"date", b"message-id", b"mime-vers
 
 
 def published_keys(server, domain):
-    """Full record name -> TXT value, from the records that `GET /domains/{id}` prints."""
+    """Returns the TXT value of each DKIM record by its full name, from `GET /domains/{id}`."""
     rows = server.api.ok("GET", "/domains")["data"]
     domain_id = next(row["id"] for row in rows if row["name"] == domain)
     keys = {}
     for record in server.api.ok("GET", f"/domains/{domain_id}")["records"]:
         if record["record"] == "DKIM":
-            # The printed name may be relative to the zone; the selector is its first label.
+            # The name in the response can be relative to the zone. Its first label is the selector.
             selector = record["name"].split("._domainkey", 1)[0]
             keys[f"{selector}._domainkey.{domain}."] = record["value"]
     return keys
 
 
 def verified_algorithms(content, keys):
-    """The algorithms (`a=`) of all signatures of a message. Fails when any does not verify.
+    """Returns the algorithms (`a=`) of all signatures of a message. Asserts that all of them verify.
 
-    Signatures sit on top, RSA first (RFC 8463 §3 leaves the order open; old verifiers look at
-    the first alone).
+    The signatures are the first headers, RSA before Ed25519. RFC 8463 §3 requires no order, but old
+    verifiers check only the first signature.
     """
     found = SIGNATURE.findall(content)
-    assert found, "the message carries no DKIM-Signature"
+    assert found, "the message has no DKIM-Signature"
     algorithms = []
     for index, header in enumerate(found):
         tags = dict(
@@ -37,17 +37,17 @@ def verified_algorithms(content, keys):
         )
         checker = dkim.DKIM(content)
         assert checker.verify(idx=index, dnsfunc=functools.partial(lookup, keys)), (
-            f"dkimpy refuses the signature {header!r}"
+            f"dkimpy does not verify the signature {header!r}"
         )
         signed = {name.lower() for name in tags[b"h"].split(b":")}
         assert SIGNED_ALWAYS <= signed, f"not signed: {SIGNED_ALWAYS - signed}"
-        assert b"l" not in tags, "a body length invites additions below the signed part"
+        assert b"l" not in tags, "a body length (`l=`) allows text to be added below the signed part"
         algorithms.append(tags[b"a"].decode())
     return algorithms
 
 
 def lookup(keys, name, timeout=5):
-    """What dkimpy asks instead of the DNS."""
+    """Returns a published key. Replaces the DNS lookup of dkimpy."""
     return keys.get(name.decode() if isinstance(name, bytes) else name)
 
 

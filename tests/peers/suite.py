@@ -1,7 +1,7 @@
-"""Runs the peer cases: `suite.py [WORD…]` runs those whose name holds one of the words.
+"""Runs the peer cases: `suite.py [WORD…]`. With WORDs, those whose name contains one of them.
 
-A case is a function of the modules below that `@case` registered; its name is a sentence.
-Cases run several at a time, because most of their time is spent waiting for a retry.
+A case is a function that `@case` has registered. Its name is a sentence. Several cases run concurrently,
+because most of their time is the wait for a retry.
 """
 
 import concurrent.futures
@@ -58,7 +58,7 @@ def main(words):
         if failed == 0 and sys.exc_info()[0] is None:
             shutil.rmtree(directory, ignore_errors=True)
         else:
-            print(f"the servers' data and logs are kept in {directory}")
+            print(f"the data and the logs of the servers are in {directory}")
     print(f"peers: {len(chosen) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -1,4 +1,4 @@
-"""Everything the cases talk to, started once: the name server, the receivers, the servers under test."""
+"""The environment of the cases: the name server, the receivers and the servers under test."""
 
 import itertools
 import pathlib
@@ -10,7 +10,7 @@ from postfix import Postfix
 from server import Direct, Relay, Server, free_port
 
 POSTFIX = "127.0.0.2"
-PLAIN = "127.0.0.10"  # takes everything, offers PIPELINING, no STARTTLS
+PLAIN = "127.0.0.10"  # Accepts all mail. Offers PIPELINING but not STARTTLS.
 HABITS = {
     PLAIN: Habits(),
     "127.0.0.11": Habits(starttls="good"),
@@ -23,12 +23,12 @@ HABITS = {
     "127.0.0.18": Habits(greeting="554 5.7.1 Your address is listed", greeting_times=1),
     "127.0.0.19": Habits(greeting="421 4.3.2 Too busy", greeting_times=1),
     "127.0.0.20": Habits(byte_delay_s=0.05),
-    "127.0.0.21": Habits(),  # the second choice of the routing cases
+    "127.0.0.21": Habits(),  # Second host of the routing cases.
 }
 TLS, GARBAGE_TLS, REFUSED_TLS, INJECTING_TLS = "127.0.0.11", "127.0.0.12", "127.0.0.13", "127.0.0.14"
 NO_PIPELINING, SMALL, DRIPPING = "127.0.0.15", "127.0.0.16", "127.0.0.17"
 BLOCKING_ONCE, BUSY_ONCE, VERY_SLOW, SECOND = "127.0.0.18", "127.0.0.19", "127.0.0.20", "127.0.0.21"
-NOBODY = "127.0.0.99"  # nothing listens there
+NO_LISTENER = "127.0.0.99"
 
 RETRY_DELAYS = "1s,1s,2s,2s,3s,3s,5s,5s,5s,5s,5s,5s"
 
@@ -58,7 +58,7 @@ class World:
         return self
 
     def stop(self):
-        """Stops everything; the servers must end well, which is asserted last."""
+        """Stops all processes. Asserts that the servers exit with code 0."""
         try:
             for server in (self.direct, self.relay):
                 server.stop()
@@ -74,14 +74,14 @@ class World:
             return f"n{next(self.numbers)}"
 
     def site(self, address):
-        """A domain of its own whose only mail host is at `address`.
+        """Returns a new domain whose only mail host has this address.
 
-        A site that answered 421 is throttled, so no two cases share one.
+        A case does not share a site with another one, because a 421 reply throttles the site.
         """
         domain = f"{self.unique()}.test"
         self.names.mail_host(domain, address)
         return domain
 
     def recipient(self, address, fault="ok"):
-        """A recipient at a new site; `fault` as in `faults.FAULTS`."""
+        """Returns a recipient at a new site. `fault` is a key of `faults.FAULTS`."""
         return f"{fault}.{self.unique()}@{self.site(address)}"

@@ -1,4 +1,4 @@
-"""The cases, each a function that takes the `World` and whose name is a sentence."""
+"""The cases: functions that take the `World`. Each name is a sentence."""
 
 CASES = []
 
@@ -10,7 +10,7 @@ def case(function):
 
 
 def equal(actual, expected, what):
-    """Asserts equality and says both sides."""
+    """Asserts equality. The message contains both values."""
     assert actual == expected, f"{what}: expected {expected!r}, got {actual!r}"
 
 

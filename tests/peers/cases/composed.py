@@ -1,4 +1,4 @@
-"""Composed messages that Postfix delivered to a maildir: intact, signed, and the same for everyone."""
+"""Composed messages in the maildir of Postfix: unchanged, signed and within the limits of RFC 5322."""
 
 import base64
 import email
@@ -12,12 +12,12 @@ from world import POSTFIX
 from cases import case, equal
 
 LONG_LINE = "word " * 900
-DOTS = ".\n..\n.leading\n.\r\n\n.\nQUIT\nafter the lone dots\n"
+DOTS = ".\n..\n.leading\n.\r\n\n.\nQUIT\nafter the single dots\n"
 BINARY = bytes(range(256)) * 40
 
 
-def posted(world, **fields):
-    """Sends through Postfix in direct mode and reads the message back from its maildir."""
+def delivered(world, **fields):
+    """Sends an email to Postfix in direct mode. Returns the message from its maildir, raw and parsed."""
     to = world.recipient(POSTFIX)
     sent = world.direct.send([to], **fields)
     world.direct.wait_for(sent, "delivered")
@@ -29,26 +29,26 @@ def posted(world, **fields):
 
 
 def check_wire_form(content):
-    """RFC 5322 §2.1.1 and §2.3: no line over 998 octets, CRLF only, and ASCII throughout."""
-    assert max(len(line) for line in content.split(b"\r\n")) <= 998, "a line is too long"
-    assert not re.search(rb"\r(?!\n)", content), "a bare CR"
+    """Asserts RFC 5322 §2.1.1 and §2.3: lines of at most 998 octets, CRLF line ends, ASCII only."""
+    assert max(len(line) for line in content.split(b"\r\n")) <= 998, "a line has more than 998 octets"
+    assert not re.search(rb"\r(?!\n)", content), "the message contains a bare CR"
     content.decode("ascii")
     head = content.split(b"\r\n\r\n", 1)[0].lower()
     for name in (b"date", b"message-id", b"mime-version", b"from", b"to", b"subject"):
         equal(len(re.findall(rb"(?m)^" + name + rb":", head)), 1, f"headers named {name.decode()}")
-    assert not re.search(rb"(?m)^bcc:", head), "a Bcc header"
+    assert not re.search(rb"(?m)^bcc:", head), "the message has a Bcc header"
 
 
 def text_of(message, kind):
     part = message.get_body((kind,))
     text = part.get_content().replace("\r\n", "\n")
-    # RFC 2046 §5.1.1: the line break before a boundary belongs to the boundary, not to the part.
+    # RFC 2046 §5.1.1: the line break before a boundary is part of the boundary.
     return text if text.endswith("\n") else text + "\n"
 
 
 @case
 def a_plain_message_arrives_signed(world):
-    message, parsed = posted(world, subject="Plain", text="Hello.\n")
+    message, parsed = delivered(world, subject="Plain", text="Hello.\n")
 
     equal(text_of(parsed, "plain"), "Hello.\n", "text")
     equal(parsed["subject"], "Plain", "subject")
@@ -58,7 +58,7 @@ def a_plain_message_arrives_signed(world):
 
 @case
 def a_multipart_message_arrives_signed(world):
-    _, parsed = posted(world, subject="Both", text="Hello.\n", html="<p>Hello.</p>\n")
+    _, parsed = delivered(world, subject="Both", text="Hello.\n", html="<p>Hello.</p>\n")
 
     equal(parsed.get_content_type(), "multipart/alternative", "type")
     equal(text_of(parsed, "plain"), "Hello.\n", "text")
@@ -67,7 +67,7 @@ def a_multipart_message_arrives_signed(world):
 
 @case
 def text_is_derived_from_html(world):
-    _, parsed = posted(world, subject="Html alone", html="<h1>Title</h1><p>One <b>word</b>.</p>")
+    _, parsed = delivered(world, subject="Html only", html="<h1>Title</h1><p>One <b>word</b>.</p>")
 
     assert "One" in text_of(parsed, "plain") and "<" not in text_of(parsed, "plain")
 
@@ -83,7 +83,7 @@ def an_attachment_arrives_byte_for_byte(world):
         },
     ]
 
-    _, parsed = posted(world, subject="Attached", text="See attachment.\n", attachments=attachments)
+    _, parsed = delivered(world, subject="Attached", text="See attachment.\n", attachments=attachments)
 
     found = {part.get_filename(): part.get_payload(decode=True) for part in parsed.iter_attachments()}
     equal(found, {"bytes.bin": BINARY, "résumé.txt": "Grüße".encode()}, "attachments")
@@ -91,7 +91,7 @@ def an_attachment_arrives_byte_for_byte(world):
 
 @case
 def long_lines_are_folded_and_unfold_to_the_same_text(world):
-    _, parsed = posted(world, subject="Long " * 60, text=LONG_LINE + "\nend\n", html=f"<p>{LONG_LINE}</p>")
+    _, parsed = delivered(world, subject="Long " * 60, text=LONG_LINE + "\nend\n", html=f"<p>{LONG_LINE}</p>")
 
     equal(text_of(parsed, "plain"), LONG_LINE + "\nend\n", "text")
     equal(parsed["subject"].split(), ["Long"] * 60, "subject")
@@ -101,7 +101,7 @@ def long_lines_are_folded_and_unfold_to_the_same_text(world):
 def utf8_text_subject_and_names_arrive(world):
     text = "Grüße aus Köln — 東京で、Ελλάδα 🎉\n"
 
-    _, parsed = posted(world, **{"from": f"Jürgen Müller <jm@{DOMAIN}>", "subject": text.strip(), "text": text})
+    _, parsed = delivered(world, **{"from": f"Jürgen Müller <jm@{DOMAIN}>", "subject": text.strip(), "text": text})
 
     equal(text_of(parsed, "plain"), text, "text")
     equal(parsed["subject"], text.strip(), "subject")
@@ -109,20 +109,20 @@ def utf8_text_subject_and_names_arrive(world):
 
 
 @case
-def lone_dots_never_end_the_message(world):
-    _, parsed = posted(world, subject="Dots", text=DOTS)
+def lines_with_a_single_dot_do_not_end_the_message(world):
+    _, parsed = delivered(world, subject="Dots", text=DOTS)
 
     equal(text_of(parsed, "plain"), DOTS.replace("\r\n", "\n"), "text")
 
 
 @case
-def a_whitespace_tail_does_not_break_the_signature(world):
-    posted(world, subject="Tail", text="text\n  \n\t\n \n", html="<p>x</p>\n   \n")
+def trailing_whitespace_does_not_break_the_signature(world):
+    delivered(world, subject="Tail", text="text\n  \n\t\n \n", html="<p>x</p>\n   \n")
 
 
 @case
 def an_allowed_header_arrives_once(world):
-    _, parsed = posted(world, subject="Headers", headers={"X-Entity-Ref-ID": "42", "Organization": "Example"})
+    _, parsed = delivered(world, subject="Headers", headers={"X-Entity-Ref-ID": "42", "Organization": "Example"})
 
     equal(parsed.get_all("X-Entity-Ref-ID"), ["42"], "X-Entity-Ref-ID")
     equal(parsed.get_all("Organization"), ["Example"], "Organization")
@@ -135,7 +135,7 @@ def an_unsubscribe_pair_is_signed(world):
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     }
 
-    message, parsed = posted(world, subject="List", headers=pair)
+    message, parsed = delivered(world, subject="List", headers=pair)
 
     equal(parsed["List-Unsubscribe"], pair["List-Unsubscribe"], "List-Unsubscribe")
     # RFC 8058 §4: both headers must be covered by a signature.

@@ -1,4 +1,4 @@
-"""Postfix as the receiver of both modes, and smtp-sink for many messages."""
+"""Delivery to Postfix in direct mode and in relay mode, and many messages to smtp-sink."""
 
 from deadline import wait_until
 from server import DOMAIN, SENDER, Relay, outcomes
@@ -13,7 +13,7 @@ BATCH = 100
 
 
 @case
-def a_smarthost_takes_mail_for_every_domain(world):
+def a_smarthost_receives_mail_for_every_domain(world):
     people = [f"{world.unique()}@relayed-{number}.example" for number in range(3)]
 
     email = world.relay.send(people)
@@ -28,7 +28,7 @@ def a_smarthost_takes_mail_for_every_domain(world):
 
 
 @case
-def a_smarthost_that_offers_starttls_gets_it(world):
+def starttls_is_used_with_a_smarthost_that_offers_it(world):
     to = f"{world.unique()}@relayed.example"
 
     email = world.relay.send([to])
@@ -39,7 +39,7 @@ def a_smarthost_that_offers_starttls_gets_it(world):
 
 
 @case
-def a_refusal_by_the_smarthost_is_per_recipient(world):
+def a_refusal_by_the_smarthost_applies_to_one_recipient(world):
     unique = world.unique()
     good, bad = f"{unique}@relayed.example", f"unknown.{unique}@relayed.example"
 
@@ -50,24 +50,24 @@ def a_refusal_by_the_smarthost_is_per_recipient(world):
 
 
 @case
-def a_bounce_that_comes_back_later_reaches_the_email(world):
+def a_delivery_report_after_delivery_bounces_the_email(world):
     to = f"bounced.{world.unique()}@relayed.example"
     email = world.relay.send([to])
     world.relay.wait_for(email, "delivered")
-    notice = world.postfix.wait_for_notice(to)
-    assert notice.recipient.startswith("b+"), notice.recipient
+    report = world.postfix.wait_for_report(to)
+    assert report.recipient.startswith("b+"), report.recipient
 
-    equal(world.relay.ingest_message(notice.content), {"object": "ingest", "accepted": 1, "ignored": 0}, "the answer")
+    equal(world.relay.ingest_message(report.content), {"object": "ingest", "accepted": 1, "ignored": 0}, "the response")
 
     read = world.relay.wait_for(email, "bounced")
     equal(outcomes(read), {to: "bounced"}, "recipients")
     equal(read["events"][-1]["bounce"]["type"], "Permanent", "the bounce")
-    equal(world.relay.api.ok("GET", f"/suppressions/{to}")["origin"], "bounce", "why it is suppressed")
-    equal(world.relay.ingest_message(notice.content)["accepted"], 0, "what a repeat does")
+    equal(world.relay.api.ok("GET", f"/suppressions/{to}")["origin"], "bounce", "the origin of the suppression")
+    equal(world.relay.ingest_message(report.content)["accepted"], 0, "the response to the repeated report")
 
 
 @case
-def postfix_greylisting_delays(world):
+def greylisting_by_postfix_delays_the_email(world):
     to = f"greylisted.{world.unique()}@{world.site(POSTFIX)}"
 
     email = world.direct.send([to])
@@ -76,7 +76,7 @@ def postfix_greylisting_delays(world):
 
 
 @case
-def a_postfix_without_the_mailbox_bounces(world):
+def an_unknown_mailbox_at_postfix_bounces(world):
     to = world.recipient(POSTFIX, "unknown")
 
     email = world.direct.send([to])
@@ -85,7 +85,7 @@ def a_postfix_without_the_mailbox_bounces(world):
 
 
 @case
-def postfix_gets_tls_and_a_bounce_address_of_ours(world):
+def postfix_receives_over_tls_with_a_return_path_of_the_sender_domain(world):
     to = world.recipient(POSTFIX)
 
     email = world.direct.send([to])
@@ -97,7 +97,7 @@ def postfix_gets_tls_and_a_bounce_address_of_ours(world):
 
 
 @case
-def a_smarthost_that_is_down_only_delays(world):
+def an_unreachable_smarthost_delays_the_email(world):
     sink = SmtpSink()
     server = world.server("late-relay", Relay(f"smtp://127.0.0.1:{sink.port}"))
     try:

@@ -1,4 +1,4 @@
-"""What the server makes of a receiver's replies: retries, failures, results per recipient."""
+"""Handling of SMTP replies: retries, failures, results per recipient."""
 
 from server import Refused, outcomes
 from world import PLAIN
@@ -18,7 +18,7 @@ def a_message_is_delivered_exactly_once(world):
 
 
 @case
-def greylisting_is_a_delay_and_then_a_delivery(world):
+def a_greylisted_email_is_delayed_and_then_delivered(world):
     to = world.recipient(PLAIN, "grey-2")
 
     email = world.direct.send([to])
@@ -29,15 +29,15 @@ def greylisting_is_a_delay_and_then_a_delivery(world):
 
 
 @case
-def a_retry_after_the_dot_carries_the_same_message_id(world):
+def a_retry_after_the_dot_has_the_same_message_id(world):
     to = world.recipient(PLAIN, "later-2")
 
     email = world.direct.send([to])
 
     world.direct.wait_for(email, "delivered")
-    tries = world.faults.received(to)
-    equal([one.accepted for one in tries], [False, False, True], "outcomes of the tries")
-    ids = {one.header("Message-ID") for one in tries}
+    attempts = world.faults.received(to)
+    equal([one.accepted for one in attempts], [False, False, True], "outcomes of the attempts")
+    ids = {one.header("Message-ID") for one in attempts}
     equal(len(ids), 1, f"message ids {ids}")
     assert None not in ids, "no Message-ID"
 
@@ -66,29 +66,29 @@ def refused_content_fails_without_suppressing(world):
     email = world.direct.send([to])
 
     world.direct.wait_for(email, "failed")
-    equal(len(world.faults.received(to)), 1, "tries")
-    world.direct.send([to])  # still accepted
+    equal(len(world.faults.received(to)), 1, "attempts")
+    world.direct.send([to])  # Accepted, because the address is not suppressed.
 
 
 @case
-def a_message_too_big_for_the_peer_fails_at_once(world):
+def a_message_above_the_size_limit_of_the_peer_fails_without_a_retry(world):
     to = world.recipient(PLAIN, "large")
 
     email = world.direct.send([to])
 
     world.direct.wait_for(email, "failed")
-    equal(len(world.faults.received(to)), 1, "tries")
+    equal(len(world.faults.received(to)), 1, "attempts")
 
 
 @case
-def a_blocked_address_is_a_delay_not_a_bounce(world):
-    # 5.7.708 speaks about us, not about the recipient; it must stay retryable.
+def a_blocked_sender_address_delays_the_email(world):
+    # 5.7.708 refuses the address of the server, not the recipient, so it is a deferral.
     to = world.recipient(PLAIN, "blocked")
 
     email = world.direct.send([to])
 
     world.direct.wait_for(email, "delivery_delayed")
-    world.direct.send([to])  # not suppressed
+    world.direct.send([to])  # Accepted, because the address is not suppressed.
 
 
 @case
@@ -102,28 +102,28 @@ def a_full_mailbox_is_retried(world):
 
 
 @case
-def one_bad_recipient_does_not_hold_up_the_good_ones(world):
+def a_refused_recipient_does_not_delay_the_others(world):
     domain = world.site(PLAIN)
     good, bad, other = f"ann@{domain}", f"unknown.x@{domain}", f"bob@{domain}"
 
     email = world.direct.send([good, bad, other])
 
     world.direct.wait_for_recipients(email, {good: "delivered", bad: "bounced", other: "delivered"})
-    equal(len(world.faults.taken(good)), 1, "messages to the first")
-    equal(len(world.faults.taken(other)), 1, "messages to the third")
+    equal(len(world.faults.accepted(good)), 1, "messages to the first")
+    equal(len(world.faults.accepted(other)), 1, "messages to the third")
 
 
 @case
-def a_delayed_recipient_is_retried_alone(world):
+def only_the_delayed_recipient_is_retried(world):
     domain = world.site(PLAIN)
     good, delayed = f"ann@{domain}", f"grey-1.x@{domain}"
 
     email = world.direct.send([good], cc=[delayed])
 
     world.direct.wait_for_recipients(email, {good: "delivered", delayed: "delivered"})
-    equal(len(world.faults.taken(good)), 1, "messages to the good one")
-    equal(len(world.faults.taken(delayed)), 1, "messages to the delayed one")
-    equal(world.faults.taken(delayed)[0].recipients, (delayed,), "the retry's recipients")
+    equal(len(world.faults.accepted(good)), 1, "messages to the good recipient")
+    equal(len(world.faults.accepted(delayed)), 1, "messages to the delayed recipient")
+    equal(world.faults.accepted(delayed)[0].recipients, (delayed,), "the retry's recipients")
 
 
 @case
@@ -134,14 +134,14 @@ def recipients_of_one_site_share_a_transaction(world):
     email = world.direct.send(people[:2], cc=people[2:4], bcc=people[4:])
 
     world.direct.wait_for_recipients(email, dict.fromkeys(people, "delivered"))
-    arrived = world.faults.taken(people[0])
+    arrived = world.faults.accepted(people[0])
     equal(len(arrived), 1, "transactions")
     equal(set(arrived[0].recipients), set(people), "recipients of the transaction")
-    assert people[4].encode() not in arrived[0].content, "a bcc recipient shows in the message"
+    assert people[4].encode() not in arrived[0].content, "the message contains a bcc recipient"
 
 
 @case
-def recipients_of_two_sites_have_their_own_outcomes(world):
+def recipients_of_two_sites_have_separate_outcomes(world):
     here, there = world.recipient(PLAIN), world.recipient(PLAIN, "unknown")
 
     email = world.direct.send([here, there])
@@ -156,7 +156,7 @@ def a_421_at_rcpt_is_retried_and_delivered(world):
     email = world.direct.send([to])
 
     world.direct.wait_for(email, "delivered", seconds=90)
-    equal(len(world.faults.taken(to)), 1, "messages at the peer")
+    equal(len(world.faults.accepted(to)), 1, "messages at the peer")
 
 
 @case
@@ -166,24 +166,24 @@ def a_421_after_the_dot_is_retried_and_delivered(world):
     email = world.direct.send([to])
 
     world.direct.wait_for(email, "delivered", seconds=90)
-    equal(len(world.faults.taken(to)), 1, "messages taken")
+    equal(len(world.faults.accepted(to)), 1, "messages accepted")
 
 
 @case
-def a_close_after_the_dot_is_unknown_and_tried_again(world):
+def a_connection_closed_after_the_dot_is_retried(world):
     to = world.recipient(PLAIN, "drop-1")
 
     email = world.direct.send([to])
 
     world.direct.wait_for(email, "delivered", seconds=90)
-    tries = world.faults.received(to)
-    equal(len(tries), 2, "tries")
-    equal(len({one.header("Message-ID") for one in tries}), 1, "message ids")
+    attempts = world.faults.received(to)
+    equal(len(attempts), 2, "attempts")
+    equal(len({one.header("Message-ID") for one in attempts}), 1, "message ids")
 
 
 @case
-def a_421_behind_the_250_does_not_undo_the_delivery(world):
-    # Both replies arrive in one packet: the first settles the message, the second the session.
+def a_421_after_the_250_does_not_undo_the_delivery(world):
+    # Both replies arrive in one packet. The first settles the message, and the second ends the session.
     domain = world.site(PLAIN)
     first, second = f"bye.1@{domain}", f"bye.2@{domain}"
 

@@ -1,18 +1,18 @@
-"""From a domain to a host: MX order, implicit MX, null MX, aliases, failing lookups."""
+"""Routing from a domain to a host: MX order, implicit MX, null MX, aliases, failing lookups."""
 
 from names import MX
-from world import NOBODY, PLAIN, SECOND
+from world import NO_LISTENER, PLAIN, SECOND
 
 from cases import case, equal
 
 
 def delivered_at(world, to, seconds=60):
-    """Sends one email and returns the address of the peer that took it."""
+    """Sends one email. Returns the address of the peer that accepted it."""
     email = world.direct.send([to])
     world.direct.wait_for(email, "delivered", seconds)
-    taken = world.faults.taken(to)
-    equal(len(taken), 1, "messages at the peers")
-    return taken[0].address
+    accepted = world.faults.accepted(to)
+    equal(len(accepted), 1, "messages at the peers")
+    return accepted[0].address
 
 
 @case
@@ -25,16 +25,16 @@ def the_lowest_preference_is_tried_first(world):
 
 
 @case
-def a_dead_first_host_hands_over_to_the_second(world):
+def an_unreachable_first_host_is_followed_by_the_second(world):
     domain = f"{world.unique()}.test"
-    world.names.mail_host(domain, NOBODY, preference=10, host=f"a.{domain}")
+    world.names.mail_host(domain, NO_LISTENER, preference=10, host=f"a.{domain}")
     world.names.mail_host(domain, SECOND, preference=20, host=f"b.{domain}")
 
     equal(delivered_at(world, f"ann@{domain}"), SECOND, "the host")
 
 
 @case
-def an_mx_name_without_an_address_hands_over_to_the_next(world):
+def an_mx_name_without_an_address_is_followed_by_the_next(world):
     domain = f"{world.unique()}.test"
     world.names.add(domain, MX(f"gone.{domain}.", 10))
     world.names.mail_host(domain, SECOND, preference=20, host=f"b.{domain}")
@@ -52,8 +52,8 @@ def a_domain_without_mx_is_its_own_mail_host(world):
 
 
 @case
-def a_broken_mx_never_falls_back_to_the_address_record(world):
-    # RFC 5321 §5.1: where MX records exist, the domain's own address is not a mail host.
+def an_unresolvable_mx_does_not_fall_back_to_the_address_record(world):
+    # RFC 5321 §5.1: if a domain has MX records, its own address is not a mail host.
     domain = f"{world.unique()}.test"
     world.names.add(domain, MX(f"gone.{domain}.", 10))
     world.names.host(domain, PLAIN)
@@ -87,22 +87,22 @@ def an_unknown_domain_bounces(world):
 
 
 @case
-def a_failing_name_server_is_a_delay_and_then_a_delivery(world):
+def a_failing_name_server_delays_the_email(world):
     domain = world.site(PLAIN)
-    world.names.break_name(domain)
+    world.names.fail(domain)
     to = f"ann@{domain}"
 
     email = world.direct.send([to])
 
     world.direct.wait_for(email, "delivery_delayed")
-    world.names.mend_name(domain)
+    world.names.recover(domain)
     world.direct.wait_for(email, "delivered", seconds=60)
-    equal(len(world.faults.taken(to)), 1, "messages at the peer")
+    equal(len(world.faults.accepted(to)), 1, "messages at the peer")
 
 
 @case
 def an_mx_that_is_an_alias_is_followed(world):
-    # Forbidden by RFC 5321 §5.1 and common.
+    # RFC 5321 §5.1 forbids an alias here, but it is common.
     domain = f"{world.unique()}.test"
     world.names.add(domain, MX(f"alias.{domain}.", 10))
     world.names.alias(f"alias.{domain}", f"real.{domain}")

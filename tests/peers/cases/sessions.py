@@ -1,4 +1,4 @@
-"""Greeting, STARTTLS, SIZE, speed: what a receiver's sessions are like."""
+"""Sessions with receivers: greeting, STARTTLS, SIZE, slow replies, reuse."""
 
 from world import (
     BLOCKING_ONCE,
@@ -17,38 +17,38 @@ from cases import case, equal
 
 
 def delivered_over(world, address, seconds=60):
-    """Sends one email to a new site at `address` and returns the one transaction taken there."""
+    """Sends one email to a new site at `address`. Returns the transaction that the peer accepted."""
     to = world.recipient(address)
     email = world.direct.send([to])
     world.direct.wait_for(email, "delivered", seconds)
-    taken = world.faults.taken(to)
-    equal(len(taken), 1, "messages at the peer")
-    return taken[0]
+    accepted = world.faults.accepted(to)
+    equal(len(accepted), 1, "messages at the peer")
+    return accepted[0]
 
 
 @case
 def starttls_is_used_where_it_is_offered(world):
-    assert delivered_over(world, TLS).tls, "the message went in clear"
+    assert delivered_over(world, TLS).tls, "the message was sent in plain text"
 
 
 @case
-def a_peer_without_starttls_is_served_in_clear(world):
+def a_peer_without_starttls_receives_in_plain_text(world):
     assert not delivered_over(world, PLAIN).tls
 
 
 @case
-def a_broken_handshake_falls_back_to_clear(world):
+def a_failed_handshake_falls_back_to_plain_text(world):
     assert not delivered_over(world, GARBAGE_TLS).tls
 
 
 @case
-def a_refused_starttls_falls_back_to_clear(world):
+def a_refused_starttls_falls_back_to_plain_text(world):
     assert not delivered_over(world, REFUSED_TLS).tls
 
 
 @case
-def replies_smuggled_behind_the_starttls_220_are_not_believed(world):
-    # The injected EHLO answer says SIZE 1; whoever believed it would fail the message.
+def replies_injected_after_the_starttls_220_are_ignored(world):
+    # The injected EHLO reply announces SIZE 1. A server that uses it cannot send the message.
     assert not delivered_over(world, INJECTING_TLS).tls
 
 
@@ -58,13 +58,13 @@ def a_peer_without_pipelining_gets_one_command_at_a_time(world):
 
 
 @case
-def a_slow_drip_of_reply_bytes_is_borne(world):
+def a_peer_that_replies_slowly_receives_the_message(world):
     delivered_over(world, DRIPPING)
 
 
 @case
-def the_size_limit_is_respected_before_the_data(world):
-    # RFC 1870 §6.1: what is larger than the announced limit is not sent at all.
+def a_message_above_the_announced_size_is_not_sent(world):
+    # RFC 1870 §6.1: a message that exceeds the announced limit is not sent.
     to = world.recipient(SMALL)
 
     email = world.direct.send([to], text="x" * 70 + "\n" + "a longer line of the body\n" * 200)
@@ -74,7 +74,7 @@ def the_size_limit_is_respected_before_the_data(world):
 
 
 @case
-def a_554_greeting_is_a_delay(world):
+def a_554_greeting_delays_the_email(world):
     to = world.recipient(BLOCKING_ONCE)
 
     email = world.direct.send([to])
@@ -98,12 +98,12 @@ def a_session_is_reused_for_the_next_messages(world):
     people = [f"r{number}@{domain}" for number in range(20)]
     batch = [{"from": "notify@mail.example.com", "to": to, "subject": "Reuse", "text": "one of many"} for to in people]
 
-    answer = world.direct.api.ok("POST", "/emails/batch", batch)
+    response = world.direct.api.ok("POST", "/emails/batch", batch)
 
-    for row in answer["data"]:
+    for row in response["data"]:
         world.direct.wait_for(row["id"], "delivered")
-    sessions = {one.session for to in people for one in world.faults.taken(to)}
-    assert len(sessions) < len(people), f"{len(people)} messages took {len(sessions)} sessions"
+    sessions = {one.session for to in people for one in world.faults.accepted(to)}
+    assert len(sessions) < len(people), f"{len(people)} messages used {len(sessions)} sessions"
 
 
 @case

@@ -1,4 +1,4 @@
-"""Stopping in the middle of a delivery: a session past DATA finishes, the rest is found again."""
+"""A stop during a delivery: a session past DATA finishes, and other emails are delivered after the restart."""
 
 from deadline import wait_until
 from world import PLAIN, VERY_SLOW
@@ -7,8 +7,8 @@ from cases import case, equal
 
 
 @case
-def a_stop_in_the_middle_of_a_session_loses_and_repeats_nothing(world):
-    # The peer takes seconds for its replies, so the stop comes while a session is open.
+def a_stop_during_a_session_loses_and_repeats_no_email(world):
+    # The replies of the peer take seconds, so the session is open at the stop.
     server = world.server("stopped", world.direct_mode())
     slow, later = world.recipient(VERY_SLOW), world.recipient(PLAIN, "grey-1")
     try:
@@ -20,14 +20,14 @@ def a_stop_in_the_middle_of_a_session_loses_and_repeats_nothing(world):
         server.start()
         for email in emails:
             server.wait_for(email, "delivered", seconds=90)
-        equal([len(world.faults.taken(to)) for to in (slow, later)], [1, 1], "messages at the peers")
+        equal([len(world.faults.accepted(to)) for to in (slow, later)], [1, 1], "messages at the peers")
         server.stop()
     finally:
         server.end()
 
 
 @case
-def scheduled_mail_survives_a_restart_and_leaves_on_time(world):
+def a_scheduled_email_is_delivered_on_time_after_a_restart(world):
     server = world.server("scheduled", world.direct_mode())
     to = world.recipient(PLAIN)
     try:
@@ -37,7 +37,7 @@ def scheduled_mail_survives_a_restart_and_leaves_on_time(world):
         server.stop()
         server.start()
         server.wait_for(email, "delivered", seconds=60)
-        equal(len(world.faults.taken(to)), 1, "messages at the peer")
+        equal(len(world.faults.accepted(to)), 1, "messages at the peer")
         server.stop()
     finally:
         server.end()
