@@ -1,5 +1,5 @@
-//! Whatever file comes, importing it does not panic, a row is answered once, a batch keeps to its limits,
-//! and where the file is cut makes no difference.
+//! Imports arbitrary files. The import does not panic, each row has one result, and batches stay within their limits.
+//! The results do not depend on the sizes of the chunks in which the file arrives.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ use ringmail::contacts::import::{
     Existing, Import, ImportItem, ImportOptions, Mapping, Outcome, Property, RowError, Run,
 };
 
-// The first line is the mapping, where it is one.
+// The first line is the mapping if it can be parsed as one.
 fuzz_target!(|input: &[u8]| {
     let line = input.iter().position(|byte| *byte == b'\n').unwrap_or_default();
     let (mapping, file) = match std::str::from_utf8(&input[..line]).map(Mapping::parse) {

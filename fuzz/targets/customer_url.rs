@@ -1,4 +1,5 @@
-//! Whatever text comes, parsing does not panic, and what it accepts reads back as itself and is safe in a log.
+//! Parses arbitrary text as a customer URL. The parser does not panic. The text form of an accepted URL is the
+//! input, and its host contains only printable ASCII.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Whatever JSON comes, reading headers does not panic, and what is accepted can start no line of its own and stays within the limits.
+//! Parses arbitrary JSON as custom headers. The parser does not panic. Accepted headers cannot start a new line, and
+//! stay within the limits.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

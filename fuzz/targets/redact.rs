@@ -1,4 +1,4 @@
-//! Whatever body comes, its copy for the request log is JSON, keeps to its bound and shows no secret.
+//! Redacts arbitrary bodies for the request log. The copy is JSON, stays within its bound and contains no secret.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,9 +11,9 @@ fuzz_target!(|bytes: &[u8]| {
     let read = serde_json::from_slice::<Value>(bytes);
     match redact(bytes, usize::MAX) {
         BodyCopy::Json(copy) => {
-            assert!(read.is_ok(), "what is kept reads as JSON");
-            assert!(copy.len() <= bytes.len() + bytes.len() * 12, "a marker stands for a value of one byte at least");
-            hides(&serde_json::from_str(&copy).expect("a copy is JSON"));
+            assert!(read.is_ok(), "only valid JSON has a copy");
+            assert!(copy.len() <= bytes.len() + bytes.len() * 12, "a marker replaces a value of at least one byte");
+            assert_redacted(&serde_json::from_str(&copy).expect("a copy is JSON"));
         }
         copy => assert!(copy == BodyCopy::NotJson && read.is_err(), "{copy:?}"),
     }
@@ -26,15 +26,15 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn hides(value: &Value) {
+fn assert_redacted(value: &Value) {
     match value {
-        Value::Array(items) => items.iter().for_each(hides),
+        Value::Array(items) => items.iter().for_each(assert_redacted),
         Value::Object(fields) => {
             for (name, value) in fields {
                 if SECRET_FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name)) {
                     assert_eq!(value, "[redacted]", "{name}");
                 }
-                hides(value);
+                assert_redacted(value);
             }
         }
         _ => {}

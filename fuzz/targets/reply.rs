@@ -1,4 +1,4 @@
-//! SMTP replies, from a server that may send anything.
+//! Parses and classifies arbitrary bytes as an SMTP reply.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Messages that claim to report about deliveries, from whoever may write to a return path.
+//! Parses arbitrary messages as delivery reports. Any sender can write to a return path. The results stay
+//! within their limits.
 
 #![no_main]
 
@@ -13,13 +14,13 @@ fuzz_target!(|message: &[u8]| {
     for finding in &report.findings {
         assert!(finding.recipients.len() <= 2);
         assert!(finding.recipients.iter().all(|address| address.len() <= 320 && address.contains('@')));
-        let said = match &finding.outcome {
+        let texts = match &finding.outcome {
             ReportedOutcome::Delivered { reply } | ReportedOutcome::Delayed { reply } => reply.iter().collect(),
             ReportedOutcome::Bounced { bounce, suppresses: _ } => bounce.diagnostic.iter().collect(),
             ReportedOutcome::Failed { reason: _, diagnostic } => diagnostic.iter().collect(),
             ReportedOutcome::Complained { feedback_type } => feedback_type.iter().collect::<Vec<_>>(),
         };
-        for text in said {
+        for text in texts {
             assert!(text.chars().count() <= 1_000 && !text.chars().any(char::is_control));
         }
     }

@@ -1,4 +1,4 @@
-//! Bodies of `POST /emails` and `POST /emails/batch`, through to the last rule that needs no store.
+//! Parses arbitrary bodies of `POST /emails` and `POST /emails/batch` with all rules that need no store.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ const RULES: Rules = Rules { now_ms: 1_767_603_600_000, attachment_bytes_max: 1 
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(request) = body::parse::<SendEmailRequest>(bytes, &["created_at"]) {
-        // What has the shape of a request is JSON, so that an idempotency key can be kept for it.
+        // An accepted body is valid JSON, so an idempotency key can be stored with its hash.
         assert!(canonical::hash(bytes).is_some());
         if let Err(error) = request.parse(RULES) {
             assert!(error.message.len() < 2_000, "{}", error.message);

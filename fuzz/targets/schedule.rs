@@ -1,4 +1,4 @@
-//! Whatever text comes, at whatever time, the due time lies between now and 30 days ahead.
+//! Parses arbitrary text as a schedule at different times. A due time is between now and 30 days ahead.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
