@@ -1,4 +1,4 @@
-// How the page looks: axe in every state, both colour schemes, narrow, themed, and the screenshots.
+// Appearance of the page: axe in every state, colour schemes, a narrow screen, themes, and screenshots.
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const THEME = [
   '--accent', '#ffb300',
 ];
 
-/** Fails for everything that axe finds, of every rule it has. */
+/** Asserts that axe finds no violation of any of its rules. */
 async function assertAccessible(page, where) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
@@ -30,7 +30,7 @@ async function assertAccessible(page, where) {
   assert.deepEqual(found, [], where);
 }
 
-/** Nothing is wider than the screen, and what is pressed is as large as a finger. */
+/** Asserts that no element is wider than the screen, and that buttons and links are at least 44 pixels high. */
 async function assertFits(page, where) {
   const { wide, small } = await page.evaluate(() => ({
     wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
@@ -41,35 +41,35 @@ async function assertFits(page, where) {
   assert.deepEqual({ wide, small }, { wide: 0, small: [] }, where);
 }
 
-/** Walks through every state of the page, and calls `look` in each. */
-async function walk(world, page, look) {
+/** Opens each state of the page and calls `check` with its name. */
+async function visitStates(world, page, check) {
   const ids = await world.call('GET', '/topics?limit=100');
   const news = ids.data.find(({ name }) => name === 'News').id;
   const person = await world.person();
   await page.goto(await world.linkInEmail(person.email, news));
-  await look('topic');
+  await check('topic');
   await page.locator('button[value=topic]').click();
-  await look('done');
-  await page.goto(await world.linkInEmail('nobody@recipient.example', news));
-  await look('stranger');
+  await check('done');
+  await page.goto(await world.linkInEmail('stranger@recipient.example', news));
+  await check('stranger');
   const other = await world.person();
   await page.goto(await world.linkOf(other));
-  await look('preferences');
+  await check('preferences');
   await page.locator('form:has(fieldset) button').click();
-  await look('saved');
+  await check('saved');
   await page.locator('button[value=everything]').click();
-  await look('done-everything');
+  await check('done-everything');
   await page.goto(await world.linkOf(other));
-  await look('unsubscribed');
+  await check('unsubscribed');
 }
 
-function looksWell(name, { theme, ...options }) {
+function checkAppearance(name, { theme, ...options }) {
   return async (world) => {
     await makeTopics(world);
     if (theme) await world.cli('theme', 'set', ...THEME);
-    // axe is put into the page from outside, which its policy would not let in.
+    // The content security policy of the page blocks axe, so it is disabled.
     const page = await world.page({ javaScript: true, bypassCSP: true, viewport: WIDE, ...options });
-    await walk(world, page, async (state) => {
+    await visitStates(world, page, async (state) => {
       await assertAccessible(page, state);
       await assertFits(page, state);
       const bytes = Buffer.byteLength(await page.content());
@@ -80,7 +80,7 @@ function looksWell(name, { theme, ...options }) {
   };
 }
 
-async function followsTheColourScheme(world) {
+async function checkColourScheme(world) {
   await makeTopics(world);
   const person = await world.person();
   const link = await world.linkOf(person);
@@ -97,13 +97,13 @@ async function followsTheColourScheme(world) {
 }
 
 export const appearance = [
-  ['the page follows the colour scheme', followsTheColourScheme],
-  ['light, in English', looksWell('light-en', { colorScheme: 'light' })],
-  ['dark, in English', looksWell('dark-en', { colorScheme: 'dark' })],
-  ['light, in German', looksWell('light-de', { colorScheme: 'light', locale: 'de-DE' })],
-  ['dark, in German', looksWell('dark-de', { colorScheme: 'dark', locale: 'de-DE' })],
-  ['narrow', looksWell('narrow-de', { viewport: NARROW, locale: 'de-DE', hasTouch: true, isMobile: true })],
-  ['a team’s colours, light', looksWell('themed-light', { theme: true, colorScheme: 'light' })],
-  ['a team’s colours, dark', looksWell('themed-dark', { theme: true, colorScheme: 'dark' })],
-  ['forced colours', looksWell('forced-colours', { forcedColors: 'active' })],
+  ['the page uses the colour scheme of the browser', checkColourScheme],
+  ['light, in English', checkAppearance('light-en', { colorScheme: 'light' })],
+  ['dark, in English', checkAppearance('dark-en', { colorScheme: 'dark' })],
+  ['light, in German', checkAppearance('light-de', { colorScheme: 'light', locale: 'de-DE' })],
+  ['dark, in German', checkAppearance('dark-de', { colorScheme: 'dark', locale: 'de-DE' })],
+  ['narrow', checkAppearance('narrow-de', { viewport: NARROW, locale: 'de-DE', hasTouch: true, isMobile: true })],
+  ['themed, light', checkAppearance('themed-light', { theme: true, colorScheme: 'light' })],
+  ['themed, dark', checkAppearance('themed-dark', { theme: true, colorScheme: 'dark' })],
+  ['forced colours', checkAppearance('forced-colours', { forcedColors: 'active' })],
 ];

@@ -1,4 +1,4 @@
-// What the page does, without JavaScript, with mouse and with keyboard.
+// Behaviour of the page without JavaScript, with the mouse and with the keyboard.
 import { assert } from './check.mjs';
 
 const topics = [
@@ -7,7 +7,7 @@ const topics = [
   ['Events near you', { description: 'Meetings and talks.' }],
 ];
 
-/** Makes the topics and answers their ids in order. */
+/** Creates the topics. Returns their ids in order. */
 export async function makeTopics(world) {
   await world.clear();
   const ids = [];
@@ -26,13 +26,13 @@ async function unsubscribesFromTheLinkOfAnEmail(world) {
   assert.equal(await heading(page).textContent(), 'Unsubscribe from News?');
   assert.equal((await page.textContent('body')).includes(person.email), false, 'the address is masked');
   await page.reload();
-  assert.equal((await world.chosen(person)).News, 'opt_in', 'looking changes nothing');
+  assert.equal((await world.chosen(person)).News, 'opt_in', 'a visit changes no choice');
 
   await page.getByRole('button', { name: 'Unsubscribe from News' }).click();
   assert.equal(await heading(page).textContent(), 'You are unsubscribed');
   assert.equal((await world.chosen(person)).News, 'opt_out');
   await page.reload();
-  assert.equal(await heading(page).textContent(), 'You are unsubscribed', 'a reload posts nothing');
+  assert.equal(await heading(page).textContent(), 'You are unsubscribed', 'a reload sends no form');
 
   await page.getByRole('button', { name: 'Undo' }).click();
   assert.equal(await page.getByRole('status').textContent(), 'You are subscribed again.');
@@ -40,7 +40,7 @@ async function unsubscribesFromTheLinkOfAnEmail(world) {
   await page.leave();
 }
 
-/** Clicks where something stands, whatever lies over it: as a hand does. */
+/** Clicks at the centre of an element, also if another element covers it. */
 async function clickAt(page, locator) {
   await locator.scrollIntoViewIfNeeded();
   const { x, y, width, height } = await locator.boundingBox();
@@ -57,7 +57,7 @@ async function savesChoices(world) {
   assert.equal(await box('News').isChecked(), true);
   assert.equal(await box('Offers').isChecked(), false);
   await box('News').uncheck();
-  // The label and the description beside a box belong to it.
+  // A click on the label or the description changes the checkbox.
   await clickAt(page, page.getByText('Offers', { exact: true }));
   await clickAt(page, page.getByText('Meetings and talks.'));
   await page.getByRole('button', { name: 'Save choices' }).click();
@@ -73,7 +73,7 @@ async function savesChoices(world) {
   await page.leave();
 }
 
-async function leavesEverythingForGood(world) {
+async function unsubscribesFromEverything(world) {
   const [news] = await makeTopics(world);
   const person = await world.person();
   const page = await world.page();
@@ -83,13 +83,13 @@ async function leavesEverythingForGood(world) {
   assert.equal(await heading(page).textContent(), 'You are unsubscribed');
   assert.equal(await world.unsubscribed(person), true);
 
-  // The visit itself takes it back.
+  // The same visit can undo it.
   await page.getByRole('button', { name: 'Undo' }).click();
   assert.equal(await page.getByRole('status').textContent(), 'You are subscribed again.');
   assert.equal(await world.unsubscribed(person), false);
   assert.equal(await page.getByRole('checkbox').count(), 3);
 
-  // Another one does not.
+  // A later visit cannot undo it.
   await page.getByRole('button', { name: 'Unsubscribe from everything' }).click();
   await page.goto(await world.linkOf(person));
   assert.equal(await heading(page).textContent(), 'You are unsubscribed');
@@ -113,7 +113,7 @@ async function worksForAnAddressWithoutAContact(world) {
   await page.leave();
 }
 
-async function worksWithTheKeyboardAlone(world) {
+async function worksWithTheKeyboardOnly(world) {
   const [news] = await makeTopics(world);
   const person = await world.person();
   const page = await world.page();
@@ -123,7 +123,7 @@ async function worksWithTheKeyboardAlone(world) {
   for (let step = 0; step < 6; step += 1) {
     await page.keyboard.press('Tab');
     const focused = page.locator(':focus-visible');
-    assert.equal(await focused.count(), 1, `something has the focus after ${names.join(', ')}`);
+    assert.equal(await focused.count(), 1, `an element has the focus after ${names.join(', ')}`);
     names.push(await focused.evaluate((element) => element.labels?.[0]?.textContent ?? element.textContent));
     const outline = await focused.evaluate((element) => getComputedStyle(element).outlineWidth);
     assert.equal(outline, '3px', `${names.at(-1)} shows the focus`);
@@ -147,7 +147,7 @@ async function worksWithTheKeyboardAlone(world) {
   await page.leave();
 }
 
-async function leadsWhereTheTeamSays(world) {
+async function redirectsToTheUrlOfTheTeam(world) {
   const [news] = await makeTopics(world);
   await world.cli('theme', 'set', '--redirect', `${world.elsewhereUrl}/bye?a=1`);
   const person = await world.person();
@@ -155,18 +155,18 @@ async function leadsWhereTheTeamSays(world) {
   await page.goto(await world.linkInEmail(person.email, news));
   world.visits.length = 0;
 
-  // The page's policy has to allow the redirect that answers its form.
+  // The content security policy must allow the redirect after the form is sent.
   await page.getByRole('button', { name: 'Unsubscribe from News' }).click();
   await page.getByRole('heading', { name: 'Elsewhere' }).waitFor();
 
   const visit = world.visits.find(({ url }) => url === '/bye?a=1');
   assert.ok(visit, JSON.stringify(world.visits));
-  assert.equal(visit.referer, undefined, 'the address of the page stays a secret');
+  assert.equal(visit.referer, undefined, 'the referrer does not contain the URL of the page');
   assert.equal((await world.chosen(person)).News, 'opt_out');
   await page.leave();
 }
 
-async function speaksGerman(world) {
+async function isTranslatedToGerman(world) {
   const [news] = await makeTopics(world);
   const person = await world.person();
   const page = await world.page({ locale: 'de-AT' });
@@ -180,25 +180,25 @@ async function speaksGerman(world) {
   await page.leave();
 }
 
-async function givesNothingAway(world) {
+async function anInvalidLinkShowsNoData(world) {
   const page = await world.page();
-  const answer = await page.goto(`${world.origin}/unsubscribe/none`);
-  assert.equal(answer.status(), 404);
+  const response = await page.goto(`${world.origin}/unsubscribe/none`);
+  assert.equal(response.status(), 404);
   assert.equal(await heading(page).textContent(), 'This link does not work');
   assert.equal(await page.getByRole('button').count(), 0);
   await page.leave().catch((error) => {
-    // The browser itself notes the 404.
+    // The browser logs the 404.
     if (!String(error).includes('404')) throw error;
   });
 }
 
 export const behaviour = [
-  ['an email’s link unsubscribes, and undoes it', unsubscribesFromTheLinkOfAnEmail],
+  ['the link of an email unsubscribes and can be undone', unsubscribesFromTheLinkOfAnEmail],
   ['choices are saved', savesChoices],
-  ['everything is left, and taken back within the visit alone', leavesEverythingForGood],
+  ['unsubscribing from everything can only be undone in the same visit', unsubscribesFromEverything],
   ['an address without a contact unsubscribes', worksForAnAddressWithoutAContact],
-  ['the keyboard alone does it all', worksWithTheKeyboardAlone],
-  ['a team’s redirect is followed', leadsWhereTheTeamSays],
-  ['the page speaks German', speaksGerman],
-  ['a link that leads nowhere gives nothing away', givesNothingAway],
+  ['the page works with the keyboard only', worksWithTheKeyboardOnly],
+  ['the page redirects to the URL of the team', redirectsToTheUrlOfTheTeam],
+  ['the page is translated to German', isTranslatedToGerman],
+  ['an invalid link shows no data', anInvalidLinkShowsNoData],
 ];

@@ -1,4 +1,4 @@
-// Checks that print one line each, and the count at the end.
+// Checks that print one line each, and the counts at the end.
 import { strict as assert } from 'node:assert';
 
 export { assert };
@@ -6,7 +6,7 @@ export { assert };
 const CHECK_TIMEOUT_MS = 60_000;
 
 export class Suite {
-  /** `words`: only checks whose name holds one of them are run; none runs all. */
+  /** `words`: only checks whose name contains one of them run. An empty list runs all checks. */
   constructor(words) {
     this.words = words;
     this.passed = 0;

@@ -1,4 +1,4 @@
-// Drives headless Chromium through the pages that recipients see. `run` starts it.
+// Checks the pages of recipients in headless Chromium. The script `run` starts it.
 import { Suite } from './check.mjs';
 import { World } from './world.mjs';
 import { appearance } from './appearance.mjs';

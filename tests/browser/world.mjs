@@ -1,5 +1,5 @@
-// The server under test, a smarthost that keeps what it gets, a place that redirects lead to, and the
-// browser. Recipients reach the server under a name of its own, as they would in service.
+// The environment of the checks: the server under test, a smarthost that stores its messages, a server for
+// redirects, and the browser. The browser uses a host name for the server, as recipients do.
 import { execFile, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -41,7 +41,7 @@ export class World {
   async open() {
     await mkdir(SCREENSHOTS, { recursive: true });
     this.directory = await mkdtemp(join(tmpdir(), 'ringmail-browser-'));
-    this.smarthost = await listen(net.createServer((socket) => this.take(socket)));
+    this.smarthost = await listen(net.createServer((socket) => this.receive(socket)));
     this.elsewhere = await listen(http.createServer((request, response) => this.visit(request, response)));
     this.elsewhereUrl = `http://${ELSEWHERE}:${this.elsewhere.address().port}`;
     const port = await freePort();
@@ -66,10 +66,10 @@ export class World {
     for (const stream of [this.process.stdout, this.process.stderr]) {
       stream.setEncoding('utf8').on('data', (text) => this.lines.push(text));
     }
-    await until('the server', () => fetch(`${this.api}/health`).then((answer) => answer.ok, () => false));
+    await until('the server', () => fetch(`${this.api}/health`).then((response) => response.ok, () => false));
     this.browser = await chromium.launch({
       executablePath: process.env.CHROMIUM,
-      // Chromium's own sandbox does not start as root, which containers run as.
+      // The sandbox of Chromium does not start as root, the default user of containers.
       args: [`--host-resolver-rules=MAP *.ringmail.test 127.0.0.1, MAP * ~NOTFOUND`, '--no-sandbox'],
     });
   }
@@ -86,24 +86,24 @@ export class World {
     if (this.directory) await rm(this.directory, { recursive: true, force: true });
   }
 
-  /** The last lines of the server. */
+  /** Returns the last lines of the server log. */
   log() {
     return this.lines.join('').split('\n').slice(-30).join('\n');
   }
 
-  /** Calls the API and answers the body of a success. */
+  /** Calls the API. Returns the body of a successful response. */
   async call(method, path, body) {
-    const answer = await fetch(this.api + path, {
+    const response = await fetch(this.api + path, {
       method,
       headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path} returned ${response.status}: ${text}`);
     return JSON.parse(text);
   }
 
-  /** Runs a verb of the command line. */
+  /** Runs a command of the binary. Returns its JSON output. */
   async cli(...args) {
     const { stdout } = await promisify(execFile)(
       process.env.RINGMAIL_BIN,
@@ -113,20 +113,20 @@ export class World {
     return JSON.parse(stdout);
   }
 
-  /** Makes a topic and answers its id. */
+  /** Creates a topic. Returns its id. */
   async topic(name, fields = {}) {
     const { id } = await this.call('POST', '/topics', { name, default_subscription: 'opt_in', visibility: 'public', ...fields });
     return id;
   }
 
-  /** Removes every topic, so that a page lists those of its own check alone. */
+  /** Deletes all topics and the theme, so that a page shows only those of its check. */
   async clear() {
     const { data } = await this.call('GET', '/topics?limit=100');
     for (const { id } of data) await this.call('DELETE', `/topics/${id}`);
     await this.cli('theme', 'reset');
   }
 
-  /** Makes a contact that nobody else has looked at. */
+  /** Creates a contact that no other check uses. */
   async person() {
     this.people += 1;
     const email = `ada${this.people}@recipient.example`;
@@ -134,13 +134,13 @@ export class World {
     return { id, email };
   }
 
-  /** The link to every choice of a person. */
+  /** Returns the preference link of a person. */
   async linkOf(person) {
     const { url } = await this.call('POST', `/contacts/${person.id}/preferences-link`);
     return url;
   }
 
-  /** The link that an email under the topic carries, read from the message as it was delivered. */
+  /** Sends an email under the topic. Returns the link of its List-Unsubscribe header, from the delivered message. */
   async linkInEmail(email, topic) {
     this.emails += 1;
     const subject = `Number ${this.emails}.`;
@@ -152,7 +152,7 @@ export class World {
     return unfolded.match(/^List-Unsubscribe:\s*<([^>]+)>/im)[1];
   }
 
-  /** What the server holds a person to have chosen, by topic. */
+  /** Returns the topic choices of a person by topic name. */
   async chosen(person) {
     const { data } = await this.call('GET', `/contacts/${person.id}/topics?limit=100`);
     return Object.fromEntries(data.map(({ name, subscription }) => [name, subscription]));
@@ -163,32 +163,32 @@ export class World {
   }
 
   /**
-   * Opens a page in a context of its own, which is held to what the page promises: nothing is asked
-   * of another origin, nothing breaks the policy, nothing is written to the console.
+   * Opens a page in a new browser context. `leave` closes it and fails if the page has sent a request to
+   * another origin, violated its policy or written to the console.
    */
   async page({ javaScript = false, ...options } = {}) {
     const context = await this.browser.newContext({ javaScriptEnabled: javaScript, locale: 'en-GB', ...options });
     const page = await context.newPage();
-    const complaints = [];
+    const violations = [];
     page.on('request', (request) => {
       const url = request.url();
       const isOurs = url.startsWith(`${this.origin}/`) || url.startsWith(`${this.elsewhereUrl}/`);
-      if (!isOurs || request.resourceType() !== 'document') complaints.push(`asked for ${url}`);
+      if (!isOurs || request.resourceType() !== 'document') violations.push(`request to ${url}`);
     });
     page.on('console', (message) => {
-      // Without the policy a browser looks for an icon, which there is none of.
-      if (!message.location().url.endsWith('/favicon.ico')) complaints.push(`console: ${message.text()}`);
+      // With the policy disabled, the browser requests an icon, which does not exist.
+      if (!message.location().url.endsWith('/favicon.ico')) violations.push(`console: ${message.text()}`);
     });
-    page.on('pageerror', (error) => complaints.push(`error: ${error}`));
+    page.on('pageerror', (error) => violations.push(`error: ${error}`));
     page.leave = async () => {
       await context.close();
-      if (complaints.length > 0) throw new Error(complaints.join('\n'));
+      if (violations.length > 0) throw new Error(violations.join('\n'));
     };
     return page;
   }
 
-  /** Just enough of a receiving server (RFC 5321): everything is taken. */
-  take(socket) {
+  /** Accepts all mail of one SMTP session. Implements the part of RFC 5321 that the server uses. */
+  receive(socket) {
     let buffer = '';
     let data = false;
     socket.setEncoding('latin1').on('error', () => {});
@@ -203,7 +203,7 @@ export class World {
         if (data) {
           this.messages.push(line);
           data = false;
-          socket.write('250 taken\r\n');
+          socket.write('250 accepted\r\n');
         } else if (/^DATA/i.test(line)) {
           data = true;
           socket.write('354 go on\r\n');
@@ -235,7 +235,7 @@ async function freePort() {
   return port;
 }
 
-/** Polls `read` until it answers something. */
+/** Polls `read` until it returns a truthy value. Returns the value. */
 async function until(what, read) {
   const deadline = Date.now() + DEADLINE_MS;
   for (;;) {
