@@ -1,5 +1,4 @@
-// Contacts and what is kept about them: every subcommand of `resend contacts`, `contact-properties`,
-// `segments`, `topics` and `suppressions`.
+// Every subcommand of `resend contacts`, `contact-properties`, `segments`, `topics` and `suppressions`.
 import { UNKNOWN_ID, UUID, assert } from '../node/check.mjs';
 
 const at = (name) => `cli-${name}@customer.example.net`;
@@ -61,7 +60,7 @@ export async function topics(suite) {
   });
   const contact = suite.data('contacts create', '--email', at('topics'));
   const choice = () => suite.data('contacts topics', contact.id).data.find((row) => row.id === id).subscription;
-  await suite.check('contacts topics', 'the default where nothing was chosen; by id, by email', () => {
+  await suite.check('contacts topics', 'the default without a choice; by id, by email', () => {
     assert.equal(choice(), 'opt_out');
     assert.equal(suite.data('contacts topics', at('topics')).object, 'list');
   });
@@ -80,7 +79,7 @@ export async function topics(suite) {
 
 export async function segments(suite) {
   let segment;
-  await suite.check('segments create', 'a segment of hand-picked contacts', () => {
+  await suite.check('segments create', 'a segment without a filter', () => {
     segment = suite.data('segments create', '--name', 'Cli segment');
     assert.deepEqual([segment.object, segment.name], ['segment', 'Cli segment']);
   });
@@ -186,7 +185,7 @@ export async function contacts(suite, file) {
 
 export async function suppressions(suite, file) {
   let added;
-  await suite.check('suppressions add', 'an address once; again answers the same id', () => {
+  await suite.check('suppressions add', 'an address; a repeat returns the same id', () => {
     added = suite.data('suppressions add', at('one'));
     assert.equal(suite.data('suppressions add', at('one')).id, added.id);
   });
@@ -214,8 +213,8 @@ export async function suppressions(suite, file) {
     }
   });
   await suite.check('suppressions batch add', 'ids in the order of the file', () => {
-    const answer = suite.data('suppressions batch add', '--file', file('add.json', JSON.stringify([at('a'), at('b')])));
-    assert.deepEqual(answer.data.map((row) => row.id), [at('a'), at('b')].map((email) => suite.data('suppressions get', email).id));
+    const response = suite.data('suppressions batch add', '--file', file('add.json', JSON.stringify([at('a'), at('b')])));
+    assert.deepEqual(response.data.map((row) => row.id), [at('a'), at('b')].map((email) => suite.data('suppressions get', email).id));
   });
   await suite.check('suppressions batch remove', 'by emails, then by ids', () => {
     const { id: last } = suite.data('suppressions get', at('b'));

@@ -1,5 +1,4 @@
-// The official command line client, unchanged, against a running server: every
-// subcommand of the groups in GROUPS.
+// Tests the official command line client, unmodified, against a running server: every subcommand of GROUPS.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +12,7 @@ const FROM = 'Example Sender <sender@example.com>';
 const GROUPS = [
   'emails', 'domains', 'api-keys', 'contacts', 'contact-properties', 'topics', 'segments', 'suppressions', 'webhooks', 'logs',
 ];
-// Opens a page of the hosted service in a browser, and calls nothing.
+// Commands that open a page of the hosted service and send no request.
 const LOCAL = ['logs open'];
 const MESSAGE = ['--from', FROM, '--to', 'one@example.net', '--subject', 'cli', '--text', 'hello from the cli suite'];
 
@@ -29,7 +28,7 @@ class CliSuite extends Suite {
     return other;
   }
 
-  /** Runs `resend <command> <args…>`; the command is recorded as called. */
+  /** Runs `resend <command> <args…>` and records that the command was called. */
   resend(command, ...args) {
     this.called.add(command);
     const { status, stdout, stderr, error } = spawnSync(process.execPath, [PROGRAM, ...command.split(' '), ...args, '--json'], {
@@ -39,7 +38,7 @@ class CliSuite extends Suite {
     return { status, stdout, stderr };
   }
 
-  /** Starts a command that goes on until it is told to stop. */
+  /** Starts a command that runs until it gets a signal. */
   start(command, ...args) {
     this.called.add(command);
     return spawn(process.execPath, [PROGRAM, ...command.split(' '), ...args, '--json'], {
@@ -47,7 +46,7 @@ class CliSuite extends Suite {
     });
   }
 
-  /** The JSON a command prints when it succeeds. */
+  /** Returns the JSON that a successful command prints. */
   data(command, ...args) {
     const { status, stdout, stderr } = this.resend(command, ...args);
     assert.equal(status, 0, stderr || stdout);
@@ -55,14 +54,14 @@ class CliSuite extends Suite {
   }
 
   /**
-   * The message of a command the server refused. The CLI prints it as JSON with
-   * the status; the error's name is in the line its SDK logs before that.
+   * Returns the message of a command that the server refuses. The CLI prints it as JSON with the
+   * status. The name of the error is in a line that the SDK logs before.
    */
   refused(statusCode, name, command, ...args) {
     const { status, stdout, stderr } = this.resend(command, ...args);
     assert.notEqual(status, 0, `accepted: ${stdout}`);
     const { error } = JSON.parse(stderr.slice(stderr.indexOf('{\n  "error"')));
-    // `receiving listen` reports the message alone.
+    // `receiving listen` prints only the message.
     if (error.statusCode !== undefined) assert.equal(error.statusCode, statusCode, error.message);
     assert.match(stderr, new RegExp(`statusCode: ${statusCode}\\b`), stderr);
     assert.match(stderr, new RegExp(`name: '${name}'`), stderr);
@@ -99,7 +98,7 @@ try {
 }
 suite.finish();
 
-/** Every command without subcommands, as the CLI itself lists them. */
+/** Returns the commands without subcommands from the list that the CLI prints. */
 function leaves(tree) {
   const walk = (node, path) =>
     node.subcommands?.length ? node.subcommands.flatMap((child) => walk(child, [...path, child.name])) : [path.join(' ')];
@@ -120,7 +119,7 @@ async function sending() {
   for (const [note, args] of Object.entries(forms)) {
     await suite.check('emails send', note, () => assert.match(suite.data('emails send', ...MESSAGE, ...args).id, UUID));
   }
-  await suite.check('emails send', 'the same idempotency key answers the same id, another payload 409', () => {
+  await suite.check('emails send', 'the same idempotency key returns the same id, another payload is 409', () => {
     const key = ['--idempotency-key', `cli-${crypto.randomUUID()}`];
     const first = suite.data('emails send', ...MESSAGE, ...key);
     assert.deepEqual(suite.data('emails send', ...MESSAGE, ...key), first);
@@ -140,7 +139,7 @@ async function sending() {
     assert.equal(suite.data('emails attachments', id, '--limit', '1').has_more, true);
     suite.refused(404, 'not_found', 'emails attachment', id, UNKNOWN_ID);
   });
-  await suite.check('emails update', 'scheduled by ISO 8601, then moved', () => {
+  await suite.check('emails update', 'scheduled by ISO 8601, then rescheduled', () => {
     const { id } = suite.data('emails send', ...MESSAGE, '--scheduled-at', inHours(1));
     const moved = inHours(2);
     assert.deepEqual(suite.data('emails update', id, '--scheduled-at', moved), { object: 'email', id });
@@ -157,7 +156,7 @@ async function sending() {
     ['from is not an address', 422, 'validation_error', /`from`/, ['--from', 'not an address']],
     ['an unverified domain', 403, 'validation_error', /The example\.org domain is not verified\./, ['--from', 'sender@example.org']],
     ['51 recipients', 422, 'validation_error', /50/, ['--cc', ...Array.from({ length: 50 }, (_, index) => `cc${index}@example.net`)]],
-    ['suppressed recipients alone', 422, 'all_recipients_suppressed', /All recipients are suppressed/, ['--to', 'suppressed@resend.dev']],
+    ['only suppressed recipients', 422, 'all_recipients_suppressed', /All recipients are suppressed/, ['--to', 'suppressed@resend.dev']],
   ]) {
     await suite.check('emails send', `${note} is ${status} ${name}`, () => {
       const base = args[0] === '--to' ? MESSAGE.filter((_, index) => index < 2 || index > 3) : MESSAGE;
@@ -172,7 +171,7 @@ async function batches() {
   await suite.check('emails batch', 'two emails, and the same ids again under one idempotency key', () => {
     const args = [...batch('two.json', message('one'), message('two')), '--idempotency-key', `cli-${crypto.randomUUID()}`];
     const first = suite.data('emails batch', ...args);
-    const ids = (answer) => (answer.data ?? answer).map((row) => row.id);
+    const ids = (response) => (response.data ?? response).map((row) => row.id);
     assert.equal(ids(first).length, 2);
     assert.deepEqual(ids(suite.data('emails batch', ...args)), ids(first));
   });
@@ -180,9 +179,9 @@ async function batches() {
   await suite.check('emails batch', 'strict: one bad item refuses the batch and names it', () => {
     assert.match(suite.refused(422, 'validation_error', 'emails batch', ...mixed, '--batch-validation', 'strict'), /^emails\.1: /);
   });
-  await suite.check('emails batch', 'permissive: the valid items are accepted, the others listed', () => {
-    const answer = suite.data('emails batch', ...mixed, '--batch-validation', 'permissive');
-    assert.deepEqual([answer.data.length, answer.errors.map((row) => row.index)], [1, [1]]);
+  await suite.check('emails batch', 'permissive: valid items are accepted, others are listed', () => {
+    const response = suite.data('emails batch', ...mixed, '--batch-validation', 'permissive');
+    assert.deepEqual([response.data.length, response.errors.map((row) => row.index)], [1, [1]]);
   });
 }
 
@@ -251,16 +250,16 @@ async function domains() {
     assert.equal(suite.refused(404, 'not_found', 'domains get', UNKNOWN_ID), 'Domain not found');
   });
   await suite.check('domains update', 'tracking on, then off', () => {
-    const answer = suite.data('domains update', id, '--open-tracking', '--click-tracking', '--tracking-subdomain', 'links');
-    assert.deepEqual([answer.object, answer.id], ['domain', id]);
+    const response = suite.data('domains update', id, '--open-tracking', '--click-tracking', '--tracking-subdomain', 'links');
+    assert.deepEqual([response.object, response.id], ['domain', id]);
     const on = suite.data('domains get', id);
     assert.deepEqual([on.open_tracking, on.click_tracking], [true, true]);
     suite.data('domains update', id, '--no-open-tracking', '--no-click-tracking');
     assert.equal(suite.data('domains get', id).open_tracking, false);
   });
   await suite.check('domains verify', 'starts a check', () => {
-    const answer = suite.data('domains verify', id);
-    assert.deepEqual([answer.object, answer.id], ['domain', id]);
+    const response = suite.data('domains verify', id);
+    assert.deepEqual([response.object, response.id], ['domain', id]);
   });
   for (const row of [
     [422, 'validation_error', 'the TLS mode is not set per domain', 'domains update', id, '--tls', 'enforced'],
@@ -274,8 +273,8 @@ async function domains() {
     suite.mustFail(...row);
   }
   await suite.check('domains delete', 'deleted, then 404', () => {
-    const answer = suite.data('domains delete', id, '--yes');
-    assert.deepEqual([answer.id, answer.deleted], [id, true]);
+    const response = suite.data('domains delete', id, '--yes');
+    assert.deepEqual([response.id, response.deleted], [id, true]);
     suite.refused(404, 'not_found', 'domains get', id);
   });
 }
@@ -288,7 +287,7 @@ async function apiKeys() {
     suite.withKey(created.token).data('emails list', '--limit', '1');
   });
   if (!created) return;
-  await suite.check('api-keys create', 'a sending-only key of one domain sends and reads nothing', () => {
+  await suite.check('api-keys create', 'a sending-only key of one domain sends, but cannot read', () => {
     const home = suite.data('domains list').data.find((row) => row.name === 'example.com');
     const { id, token } = suite.data('api-keys create', '--name', 'cli sending', '--permission', 'sending_access', '--domain-id', home.id);
     const limited = suite.withKey(token);
@@ -311,8 +310,8 @@ async function apiKeys() {
     assert.equal(suite.data('api-keys list', '--limit', '1').data[0].name, 'cli renamed');
   });
   await suite.check('api-keys delete', 'the key stops working', () => {
-    const answer = suite.data('api-keys delete', created.id, '--yes');
-    assert.deepEqual([answer.id, answer.deleted], [created.id, true]);
+    const response = suite.data('api-keys delete', created.id, '--yes');
+    assert.deepEqual([response.id, response.deleted], [created.id, true]);
     suite.withKey(created.token).refused(403, 'invalid_api_key', 'emails list');
     assert.equal(suite.refused(404, 'not_found', 'api-keys delete', created.id, '--yes'), 'API key not found');
   });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { Receiver, hasTypes } from '../node/receiver.mjs';
 import { TIMESTAMP, UNKNOWN_ID, UUID, assert, until } from '../node/check.mjs';
 
-// Nobody opens or clicks anything while the suite runs, so that nothing is delivered there.
+// The suite causes no open and no click, so this endpoint gets no delivery.
 const ENDPOINT = 'https://hooks.example.com/cli';
 const SECRET = /^whsec_[A-Za-z0-9+/]+={0,2}$/;
 const EMAIL = 'cli-webhooks@customer.example.net';
@@ -32,10 +32,10 @@ async function endpoints(suite) {
   if (!created) return;
   const { id } = created;
 
-  // The word stands for types of the hosted service that are never told here.
-  suite.mustFail(422, 'validation_error', 'types that are never told', 'webhooks create', '--endpoint', ENDPOINT, '--events', 'all');
-  suite.mustFail(422, 'validation_error', 'types that are never told', 'webhooks update', id, '--events', 'all');
-  await suite.check('webhooks get', 'every field, the secret too; an unknown id is 404', () => {
+  // `all` includes types of the hosted service that this server does not emit.
+  suite.mustFail(422, 'validation_error', 'types that the server does not emit', 'webhooks create', '--endpoint', ENDPOINT, '--events', 'all');
+  suite.mustFail(422, 'validation_error', 'types that the server does not emit', 'webhooks update', id, '--events', 'all');
+  await suite.check('webhooks get', 'every field with the secret; an unknown id is 404', () => {
     const { endpoint, events, status, signing_secret } = suite.data('webhooks get', id);
     assert.deepEqual([endpoint, [...events].sort(), status], [ENDPOINT, ['email.clicked', 'email.opened'], 'enabled']);
     assert.equal(signing_secret, created.signing_secret);
@@ -49,7 +49,7 @@ async function endpoints(suite) {
     assert.deepEqual(ids('--limit', '1', '--before', id), [other]);
     suite.data('webhooks delete', other, '--yes');
   });
-  await suite.check('webhooks update', 'address, types and status', () => {
+  await suite.check('webhooks update', 'URL, types and status', () => {
     suite.data('webhooks update', id, '--endpoint', `${ENDPOINT}/moved`, '--events', 'email.clicked', '--status', 'disabled');
     const { endpoint, events, status } = suite.data('webhooks get', id);
     assert.deepEqual([endpoint, events, status], [`${ENDPOINT}/moved`, ['email.clicked'], 'disabled']);
@@ -72,7 +72,7 @@ async function deliveries(suite, receiver) {
   suite.data('contacts create', '--email', EMAIL);
   suite.data('contacts delete', EMAIL, '--yes');
   let events;
-  await suite.check('webhooks events list', 'what was delivered, newest first, limit and after', async () => {
+  await suite.check('webhooks events list', 'the deliveries, newest first, limit and after', async () => {
     await receiver.until('/events', hasTypes(types));
     const page = await until(() => suite.data('webhooks events list', id), ({ data }) => data.every((row) => row.status === 'success'));
     events = page.data;
@@ -84,17 +84,17 @@ async function deliveries(suite, receiver) {
   if (!events) return;
   const event = events[1].id;
 
-  await suite.check('webhooks events get', 'one event with the body that was delivered', () => {
+  await suite.check('webhooks events get', 'one event with the delivered body', () => {
     const read = suite.data('webhooks events get', id, event);
     const { event: payload } = receiver.at('/events').find((delivery) => delivery.id === event);
     assert.deepEqual([read.object, read.id, read.status, read.payload], ['webhook_event', event, 'success', payload]);
     suite.refused(404, 'not_found', 'webhooks events get', id, UNKNOWN_ID);
   });
-  await suite.check('webhooks events replay', 'delivered once more under the same id', async () => {
+  await suite.check('webhooks events replay', 'delivered again under the same id', async () => {
     suite.data('webhooks events replay', id, event);
     await receiver.until('/events', (all) => all.filter((delivery) => delivery.id === event).length === 2);
   });
-  await suite.check('webhooks events attempts', 'each with what was answered, limit and after', async () => {
+  await suite.check('webhooks events attempts', 'the attempts with their responses, limit and after', async () => {
     const { data } = await until(() => suite.data('webhooks events attempts', id, event), (page) => page.data.length === 2);
     assert.deepEqual(data.map((row) => [row.http_status_code, row.response]), [[200, 'received'], [200, 'received']]);
     assert.equal(suite.data('webhooks events attempts', id, event, '--limit', '1', '--after', data[0].id).data[0].id, data[1].id);
@@ -102,21 +102,21 @@ async function deliveries(suite, receiver) {
   suite.data('webhooks delete', id, '--yes');
 }
 
-/** The command makes an endpoint, prints what comes, and takes the endpoint away when it is told to stop. */
+/** Checks the command that creates an endpoint, prints its events, and deletes it on SIGTERM. */
 async function listening(suite) {
-  await suite.check('webhooks listen', 'prints an event, and leaves no endpoint behind', async () => {
+  await suite.check('webhooks listen', 'prints an event and deletes its endpoint', async () => {
     const port = await freePort();
     const endpoint = `http://127.0.0.1:${port}`;
     const listener = suite.start('webhooks listen', '--url', endpoint, '--port', String(port), '--events', 'suppression.added');
     let printed = '';
-    let complaints = '';
+    let errors = '';
     listener.stdout.on('data', (chunk) => { printed += chunk; });
-    listener.stderr.on('data', (chunk) => { complaints += chunk; });
+    listener.stderr.on('data', (chunk) => { errors += chunk; });
     const ended = once(listener, 'exit');
-    const isThere = () => suite.data('webhooks list', '--limit', '100').data.some((row) => row.endpoint === endpoint);
+    const exists = () => suite.data('webhooks list', '--limit', '100').data.some((row) => row.endpoint === endpoint);
     try {
-      await until(() => (listener.exitCode === null ? isThere() : complaints), Boolean);
-      assert.equal(listener.exitCode, null, complaints);
+      await until(() => (listener.exitCode === null ? exists() : errors), Boolean);
+      assert.equal(listener.exitCode, null, errors);
       suite.data('suppressions add', EMAIL);
       await until(() => printed, (text) => text.includes('\n'));
       assert.deepEqual([JSON.parse(printed).type, JSON.parse(printed).payload.data.email], ['suppression.added', EMAIL]);
@@ -124,12 +124,12 @@ async function listening(suite) {
       listener.kill('SIGTERM');
       await ended;
     }
-    assert.equal(isThere(), false);
+    assert.equal(exists(), false);
     suite.data('suppressions delete', EMAIL, '--yes');
   });
 }
 
-/** A port that nothing listens on: the command takes none of the system's choice. */
+/** Returns a port without a listener. The command does not accept port 0. */
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -153,7 +153,7 @@ export async function logs(suite) {
     assert.equal(suite.data('logs list', '--limit', '100', '--before', second.id).data.at(-1).id, first.id);
   });
   if (!log) return;
-  await suite.check('logs get', 'with what was asked and answered; an unknown id is 404', () => {
+  await suite.check('logs get', 'with the request and the response; an unknown id is 404', () => {
     const { object, request_body, response_body } = suite.data('logs get', log.id);
     assert.deepEqual([object, request_body.name, response_body.id], ['log', 'Cli logs', topic.id]);
     suite.refused(404, 'not_found', 'logs get', UNKNOWN_ID);

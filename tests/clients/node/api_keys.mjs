@@ -49,7 +49,7 @@ async function fullAccess(suite) {
 }
 
 async function sendingOnly(suite) {
-  await suite.check('apiKeys.create', 'a sending-only key sends, moves and cancels, and reads nothing', async () => {
+  await suite.check('apiKeys.create', 'a sending-only key sends, reschedules and cancels, but cannot read', async () => {
     const { id, token } = await suite.data('apiKeys.create', { name: 'node sending', permission: 'sending_access' });
     const limited = suite.withKey(token);
     const sent = await limited.data('emails.send', message);
@@ -70,7 +70,7 @@ async function sendingOnly(suite) {
     }
     await suite.data('apiKeys.remove', id);
   });
-  await suite.check('apiKeys.create', 'a key of one domain sends from that domain alone', async () => {
+  await suite.check('apiKeys.create', 'a key of one domain sends from that domain only', async () => {
     const { data } = await suite.data('domains.list');
     const home = data.find((row) => row.name === 'example.com');
     const away = await suite.data('domains.create', { name: 'node-keys.example.org' });

@@ -21,7 +21,7 @@ export async function batch(suite) {
     const { data } = await suite.data('batch.send', Array.from({ length: 100 }, (_, index) => message(`batch ${index}`)));
     assert.equal(new Set(data.map((row) => row.id)).size, 100);
   });
-  await suite.check('batch.send', 'the same idempotency key answers the same ids, another payload 409', async () => {
+  await suite.check('batch.send', 'the same idempotency key returns the same ids, another payload is 409', async () => {
     const idempotencyKey = `node-${crypto.randomUUID()}`;
     const emails = [message('once'), message('once more')];
     const first = await suite.data('batch.send', emails, { idempotencyKey });
@@ -39,12 +39,12 @@ export async function batch(suite) {
     const { data } = await suite.data('emails.list', { limit: 5 });
     assert.equal(data.some((row) => row.subject === marker), false, 'an item of a refused batch was stored');
   });
-  await suite.check('batch.send', 'permissive: the valid items are accepted, the others listed', async () => {
+  await suite.check('batch.send', 'permissive: valid items are accepted, others are listed', async () => {
     const { subject, ...bad } = message('left out');
-    const answer = await suite.data('batch.send', [message('kept'), bad, message('kept too')], { batchValidation: 'permissive' });
-    assert.equal(answer.data.length, 2);
-    assert.deepEqual(answer.errors.map((row) => row.index), [1]);
-    assert.match(answer.errors[0].message, /Missing `subject` field\./);
+    const response = await suite.data('batch.send', [message('kept'), bad, message('kept too')], { batchValidation: 'permissive' });
+    assert.equal(response.data.length, 2);
+    assert.deepEqual(response.errors.map((row) => row.index), [1]);
+    assert.match(response.errors[0].message, /Missing `subject` field\./);
   });
   await suite.check('batch.send', 'no emails and 101 emails are 422', async () => {
     await suite.refused(422, 'validation_error', 'batch.send', []);

@@ -1,5 +1,5 @@
-// What every JavaScript suite shares: checks that print one line each, the
-// count at the end, and waiting for a condition with a deadline.
+// Shared code of the JavaScript suites: checks that print one line each, the counts at the end, and
+// polling with a deadline.
 import { strict as assert } from 'node:assert';
 
 export { assert };
@@ -12,7 +12,7 @@ export class Suite {
     this.called = new Set();
   }
 
-  /** Runs one check. `method` is what it is about, `note` what it shows. */
+  /** Runs one check of `method`. `note` describes the expected result. */
   async check(method, note, body) {
     try {
       await body();
@@ -22,12 +22,12 @@ export class Suite {
     }
   }
 
-  /** Runs the checks of one part; what a part throws between them does not keep the others from running. */
+  /** Runs the checks of one part. An exception outside a check fails the part, and the other parts still run. */
   async part(checks, ...args) {
     try {
       await checks(this, ...args);
     } catch (error) {
-      this.fail(checks.name, 'between two checks', error);
+      this.fail(checks.name, 'outside the checks', error);
     }
   }
 
@@ -42,10 +42,10 @@ export class Suite {
     console.log(`client ${this.name}: ${method} FAILED (${note}): ${reason}`);
   }
 
-  /** Fails for every method of the SDK that no check called. */
+  /** Fails each method of the SDK that no check has called. */
   cover(methods) {
     for (const method of methods) {
-      if (!this.called.has(method)) this.fail(method, 'coverage', 'the SDK has this method and no check calls it');
+      if (!this.called.has(method)) this.fail(method, 'coverage', 'no check calls this method of the SDK');
     }
     console.log(`client ${this.name}: called ${methods.filter((method) => this.called.has(method)).length} of ${methods.length} methods`);
   }
@@ -56,7 +56,7 @@ export class Suite {
   }
 }
 
-/** Polls `read` until `accept` likes its result; the last result is the error. */
+/** Polls `read` until `accept` returns true for its result. The error contains the last result. */
 export async function until(read, accept, timeout_ms = 15_000) {
   const deadline = Date.now() + timeout_ms;
   for (;;) {
@@ -71,9 +71,9 @@ export async function until(read, accept, timeout_ms = 15_000) {
 
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-// What tells an endpoint that does not exist from a row that does not.
+// Message of a 404 for a path that does not exist. Other 404 responses are about a row.
 export const NO_ENDPOINT = 'The requested endpoint does not exist.';
 export const UNKNOWN_ID = '00000000-0000-7000-8000-000000000000';
 
-/** An instant `hours` from now, in whole milliseconds. */
+/** Returns the time `hours` from now, in RFC 3339 with milliseconds. */
 export const inHours = (hours) => new Date(Date.now() + hours * 3_600_000).toISOString();

@@ -47,8 +47,8 @@ export async function contactProperties(suite) {
     await suite.refused(422, 'validation_error', 'contactProperties.get', 'not-an-id');
   });
   await suite.check('contactProperties.update', 'another fallback, then none; null clears it', async () => {
-    const answer = await suite.data('contactProperties.update', { id: number.id, fallbackValue: 7.5 });
-    assert.deepEqual([answer.object, answer.id], ['contact_property', number.id]);
+    const response = await suite.data('contactProperties.update', { id: number.id, fallbackValue: 7.5 });
+    assert.deepEqual([response.object, response.id], ['contact_property', number.id]);
     assert.equal((await suite.data('contactProperties.get', number.id)).fallbackValue, '7.5');
     await suite.data('contactProperties.update', { id: number.id, fallbackValue: null });
     assert.equal((await suite.data('contactProperties.get', number.id)).fallbackValue, null);

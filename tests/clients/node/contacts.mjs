@@ -24,7 +24,7 @@ export async function contacts(suite) {
 }
 
 async function creating(suite, segmentId, topicId) {
-  await suite.check('contacts.create', 'the email alone, then every field', async () => {
+  await suite.check('contacts.create', 'only the email, then every field', async () => {
     const bare = await suite.data('contacts.create', { email: at('bare') });
     assert.equal(bare.object, 'contact');
     assert.match(bare.id, UUID);
@@ -43,7 +43,7 @@ async function creating(suite, segmentId, topicId) {
     assert.deepEqual([choice.subscription, choice.explicit], ['opt_in', true]);
     await suite.data('contacts.remove', id);
   });
-  await suite.check('contacts.create', 'an email that exists updates that contact and answers its id', async () => {
+  await suite.check('contacts.create', 'an email that exists updates that contact and returns its id', async () => {
     const first = await suite.data('contacts.create', { email: at('twice'), firstName: 'Ada', lastName: 'Lovelace' });
     const again = await suite.data('contacts.create', { email: at('twice').toUpperCase(), firstName: 'Grace' });
     assert.equal(again.id, first.id);
@@ -66,7 +66,7 @@ async function creating(suite, segmentId, topicId) {
 
 async function reading(suite) {
   const ids = [];
-  await suite.check('contacts.get', 'by id and by email, in every spelling of the SDK; an unknown one is 404', async () => {
+  await suite.check('contacts.get', 'by id and by email, in every form of the SDK; an unknown one is 404', async () => {
     for (const name of ['first', 'second', 'third']) ids.push((await suite.data('contacts.create', { email: at(name) })).id);
     for (const key of [ids[0], at('first'), { id: ids[0] }, { email: at('first') }, { email: 'NODE-First@customer.example.net' }]) {
       assert.deepEqual(fields(await suite.data('contacts.get', key)), ['contact', ids[0], at('first'), null, null, false]);
@@ -103,9 +103,9 @@ async function updating(suite) {
   const { id } = await suite.data('contacts.create', {
     email, firstName: 'Ada', lastName: 'Lovelace', properties: { node_city: 'London', node_age: 36 },
   });
-  await suite.check('contacts.update', 'by id and by email; what is not named stays', async () => {
-    const answer = await suite.data('contacts.update', { id, firstName: 'Grace' });
-    assert.deepEqual([answer.object, answer.id, answer.first_name, answer.last_name], ['contact', id, 'Grace', 'Lovelace']);
+  await suite.check('contacts.update', 'by id and by email; other fields stay unchanged', async () => {
+    const response = await suite.data('contacts.update', { id, firstName: 'Grace' });
+    assert.deepEqual([response.object, response.id, response.first_name, response.last_name], ['contact', id, 'Grace', 'Lovelace']);
     await suite.data('contacts.update', { email, lastName: 'Hopper' });
     const read = await suite.data('contacts.get', id);
     assert.deepEqual(fields(read), ['contact', id, email, 'Grace', 'Hopper', false]);
@@ -133,19 +133,19 @@ async function updating(suite) {
 }
 
 async function removing(suite) {
-  await suite.check('contacts.remove', 'by id and by email, in every spelling of the SDK; then 404', async () => {
+  await suite.check('contacts.remove', 'by id and by email, in every form of the SDK; then 404', async () => {
     const spellings = [(id) => id, () => at('removed'), (id) => ({ id }), () => ({ email: at('removed') })];
     for (const spelled of spellings) {
       const { id } = await suite.data('contacts.create', { email: at('removed') });
-      const answer = await suite.data('contacts.remove', spelled(id));
-      assert.deepEqual([answer.object, answer.contact, answer.deleted], ['contact', id, true]);
+      const response = await suite.data('contacts.remove', spelled(id));
+      assert.deepEqual([response.object, response.contact, response.deleted], ['contact', id, true]);
       await suite.refused(404, 'not_found', 'contacts.get', id);
       await suite.refused(404, 'not_found', 'contacts.remove', spelled(id));
     }
   });
 }
 
-/** The paths below `/audiences/{id}/contacts`, which the SDK takes whenever `audienceId` is given. */
+/** Checks the paths below `/audiences/{id}/contacts`. The SDK uses them if `audienceId` is given. */
 async function inAudience(suite, audienceId) {
   const email = at('audience');
   await suite.check('contacts.create', 'into an audience, read, changed and removed there', async () => {
@@ -159,8 +159,8 @@ async function inAudience(suite, audienceId) {
     await suite.refused(404, 'not_found', 'contacts.get', { audienceId: UNKNOWN_ID, id });
     await suite.refused(404, 'not_found', 'contacts.create', { audienceId: UNKNOWN_ID, email: at('lost') });
     for (let time = 0; time < 2; time += 1) {
-      const answer = await suite.data('contacts.remove', { audienceId, email });
-      assert.deepEqual([answer.object, answer.deleted], ['contact', true]);
+      const response = await suite.data('contacts.remove', { audienceId, email });
+      assert.deepEqual([response.object, response.deleted], ['contact', true]);
     }
     await suite.refused(404, 'not_found', 'contacts.get', id);
   });

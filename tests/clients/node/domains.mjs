@@ -25,7 +25,7 @@ export async function domains(suite) {
   });
   if (!created) return;
 
-  await suite.check('domains.create', 'a name that is registered already is 403, no name 422', async () => {
+  await suite.check('domains.create', 'a name that is already registered is 403, no name 422', async () => {
     const again = await suite.refused(403, 'validation_error', 'domains.create', { name: NAME });
     assert.equal(again.message, `The ${NAME} domain has been registered already.`);
     const missing = await suite.refused(422, 'missing_required_field', 'domains.create', {});
@@ -53,8 +53,8 @@ export async function domains(suite) {
     assert.equal((await suite.refused(404, 'not_found', 'domains.get', UNKNOWN_ID)).message, 'Domain not found');
   });
   await suite.check('domains.update', 'tracking on, then off', async () => {
-    const answer = await suite.data('domains.update', { id: created.id, openTracking: true, clickTracking: true, trackingSubdomain: 'links' });
-    assert.deepEqual([answer.object, answer.id], ['domain', created.id]);
+    const response = await suite.data('domains.update', { id: created.id, openTracking: true, clickTracking: true, trackingSubdomain: 'links' });
+    assert.deepEqual([response.object, response.id], ['domain', created.id]);
     const on = await suite.data('domains.get', created.id);
     assert.deepEqual([on.open_tracking, on.click_tracking, on.tracking_subdomain], [true, true, 'links']);
     assertRecords(on.records);
@@ -63,8 +63,8 @@ export async function domains(suite) {
     assert.deepEqual([off.open_tracking, off.click_tracking], [false, false]);
   });
   await suite.check('domains.verify', 'starts a check', async () => {
-    const answer = await suite.data('domains.verify', created.id);
-    assert.deepEqual([answer.object, answer.id], ['domain', created.id]);
+    const response = await suite.data('domains.verify', created.id);
+    assert.deepEqual([response.object, response.id], ['domain', created.id]);
     const { status } = await suite.data('domains.get', created.id);
     assert.ok(STATUSES.includes(status) && status !== 'verified', status);
     await suite.refused(404, 'not_found', 'domains.verify', UNKNOWN_ID);
@@ -90,7 +90,7 @@ export async function domains(suite) {
   });
 }
 
-/** Only kinds, types and statuses that the SDKs' closed lists hold. */
+/** Asserts that all kinds, types and statuses are in the closed lists of the SDKs. */
 function assertRecords(records) {
   for (const row of records) {
     assert.ok(['SPF', 'DKIM', 'Tracking'].includes(row.record), row.record);

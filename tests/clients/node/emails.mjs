@@ -37,7 +37,7 @@ async function sending(suite) {
   const key = `node-${crypto.randomUUID()}`;
   const message = { from: FROM, to: 'one@example.net', subject: 'idempotency', text };
   let sent;
-  await suite.check('emails.send', 'the same idempotency key and payload answer the same id', async () => {
+  await suite.check('emails.send', 'the same idempotency key and payload return the same id', async () => {
     sent = await suite.data('emails.send', message, { idempotencyKey: key });
     const again = await suite.data('emails.send', message, { idempotencyKey: key });
     assert.equal(again.id, sent.id);
@@ -158,7 +158,7 @@ async function scheduling(suite) {
   const schedule = async (scheduledAt) =>
     (await suite.data('emails.send', { from: FROM, to: 'one@example.net', subject: 'later', text, scheduledAt })).id;
 
-  await suite.check('emails.update', 'scheduled by ISO 8601, then moved', async () => {
+  await suite.check('emails.update', 'scheduled by ISO 8601, then rescheduled', async () => {
     const [first, second] = [inHours(1), inHours(2)];
     const id = await schedule(first);
     const before = await suite.data('emails.get', id);
@@ -199,7 +199,7 @@ async function outcomes(suite) {
       await until(() => suite.data('emails.get', id), (email) => email.last_event === event);
     });
   }
-  await suite.check('emails.send', 'suppressed@resend.dev alone is refused', async () => {
+  await suite.check('emails.send', 'suppressed@resend.dev as the only recipient is refused', async () => {
     const error = await suite.refused(422, 'all_recipients_suppressed', 'emails.send', { from: FROM, to: 'suppressed@resend.dev', subject: 'suppressed', text });
     assert.equal(error.message, 'All recipients are suppressed');
   });

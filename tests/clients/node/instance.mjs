@@ -1,8 +1,8 @@
-// What the instance tells about itself: what it keeps of requests, and usage.
+// The request log, without secrets, and the usage.
 import { UUID, assert, until } from './check.mjs';
 
 export async function redaction(suite) {
-  await suite.check('logs.get', 'neither content nor tokens are kept', async () => {
+  await suite.check('logs.get', 'neither content nor tokens are stored', async () => {
     const content = `content-${crypto.randomUUID()}`;
     await suite.data('emails.send', { from: 'sender@example.com', to: 'one@example.net', subject: 'logs', text: content, html: content });
     const key = await suite.data('apiKeys.create', { name: 'Node logged' });
@@ -28,7 +28,7 @@ export async function usage(suite) {
       const { used, limit, sent, received, resets_at } = after.emails[span];
       assert.deepEqual([limit, received, sent], [null, 0, used]);
       assert.match(resets_at, /T00:00:00\.000Z$/);
-      // A midnight between the two answers begins anew.
+      // The counts start at 0 if midnight is between the two responses.
       assert.ok(sent === before.emails[span].sent + 1 || before.emails[span].resets_at !== resets_at, `${span} ${sent}`);
     }
     assert.equal(after.today.emails_sent, after.emails.daily.sent);

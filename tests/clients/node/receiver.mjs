@@ -1,4 +1,4 @@
-// A real HTTP server on loopback that keeps what is posted to it, each body as it came.
+// An HTTP server on loopback that stores the requests it receives, with unchanged bodies.
 import { createServer } from 'node:http';
 import { until } from './check.mjs';
 
@@ -6,17 +6,17 @@ export class Receiver {
   static async start() {
     const receiver = new Receiver();
     receiver.deliveries = [];
-    receiver.answers = new Map();
+    receiver.responses = new Map();
     receiver.server = createServer((request, response) => {
       const chunks = [];
       request.on('data', (chunk) => chunks.push(chunk));
       request.on('end', () => {
         const body = Buffer.concat(chunks).toString();
         const { url: path, headers } = request;
-        // The delivery's id in the API is what follows the prefix.
+        // The API shows the id without the prefix.
         const id = headers['svix-id']?.replace(/^msg_/, '');
         receiver.deliveries.push({ path, headers, id, body, event: JSON.parse(body) });
-        const [status, text] = receiver.answers.get(request.url) ?? [200, 'received'];
+        const [status, text] = receiver.responses.get(request.url) ?? [200, 'received'];
         response.writeHead(status, { 'content-type': 'text/plain' }).end(text);
       });
     });
@@ -28,21 +28,21 @@ export class Receiver {
     return `http://127.0.0.1:${this.server.address().port}${path}`;
   }
 
-  /** Answers with another status and text under `path` from here on. */
-  answer(path, status, text) {
-    this.answers.set(path, [status, text]);
+  /** Sets the status and the text of the responses under `path`. */
+  respond(path, status, text) {
+    this.responses.set(path, [status, text]);
   }
 
   at(path) {
     return this.deliveries.filter((delivery) => delivery.path === path);
   }
 
-  /** Waits until what came to `path` is as `accept` wants it. */
+  /** Polls until `accept` returns true for the deliveries to `path`. Returns them. */
   async until(path, accept) {
     try {
       return await until(() => this.at(path), accept);
     } catch {
-      throw new Error(`waited in vain; received ${JSON.stringify(this.at(path).map(({ event }) => event.type))}`);
+      throw new Error(`the expected deliveries did not arrive; received ${JSON.stringify(this.at(path).map(({ event }) => event.type))}`);
     }
   }
 
@@ -52,5 +52,5 @@ export class Receiver {
   }
 }
 
-/** Whether the deliveries tell of every one of the types. */
+/** Returns a function that checks that the deliveries include each of the types. */
 export const hasTypes = (types) => (deliveries) => types.every((type) => deliveries.some(({ event }) => event.type === type));

@@ -2,11 +2,11 @@ import { TIMESTAMP, UNKNOWN_ID, UUID, assert } from './check.mjs';
 
 const member = (name) => `node-${name}@members.example.net`;
 
-/** `audiences` is the same object of the SDK under its older name: every check is made with both. */
+/** Checks segments under both names of the SDK. `audiences` is the older name. */
 export async function segments(suite) {
   for (const resource of ['segments', 'audiences']) {
     let created;
-    await suite.check(`${resource}.create`, 'a segment of hand-picked contacts', async () => {
+    await suite.check(`${resource}.create`, 'a segment without a filter', async () => {
       created = await suite.data(`${resource}.create`, { name: `Node ${resource}` });
       assert.deepEqual([created.object, created.name], ['segment', `Node ${resource}`]);
       assert.match(created.id, UUID);
@@ -18,7 +18,7 @@ export async function segments(suite) {
 
     await lists(suite, resource, created);
     await members(suite, resource, created.id);
-    await suite.check(`${resource}.remove`, 'removed, then 404; removing it again answers alike', async () => {
+    await suite.check(`${resource}.remove`, 'removed, then 404; a second removal returns the same', async () => {
       const { id } = created;
       for (let time = 0; time < 2; time += 1) {
         assert.deepEqual(await suite.data(`${resource}.remove`, id), { object: 'segment', id, deleted: true });
@@ -51,19 +51,19 @@ async function lists(suite, resource, created) {
     await suite.refused(422, 'validation_error', `${resource}.get`, 'not-an-id');
   });
   await suite.check(`${resource}.update`, 'renamed', async () => {
-    const answer = await suite.data(`${resource}.update`, id, { name: 'Node renamed' });
-    assert.deepEqual([answer.object, answer.id], ['segment', id]);
+    const response = await suite.data(`${resource}.update`, id, { name: 'Node renamed' });
+    assert.deepEqual([response.object, response.id], ['segment', id]);
     assert.equal((await suite.data(`${resource}.get`, id)).name, 'Node renamed');
     await suite.refused(404, 'not_found', `${resource}.update`, UNKNOWN_ID, { name: 'Node' });
   });
 }
 
-/** Membership by hand, as each call spells it. */
+/** Checks explicit membership with each form of the calls. */
 async function members(suite, resource, segmentId) {
   const [first, second] = [member(`${resource}-first`), member(`${resource}-second`)];
   const emails = async (options) => (await suite.data('contacts.list', options)).data.map((row) => row.email);
   let id;
-  await suite.check('contacts.segments.add', 'by id and by email; twice is once', async () => {
+  await suite.check('contacts.segments.add', 'by id and by email; a repeat has no effect', async () => {
     ({ id } = await suite.data('contacts.create', { email: first }));
     const { id: otherId } = await suite.data('contacts.create', { email: second });
     const added = await suite.data('contacts.segments.add', { contactId: id, segmentId });
@@ -103,9 +103,9 @@ async function members(suite, resource, segmentId) {
   for (const email of [first, second]) await suite.data('contacts.remove', email);
 }
 
-/** The SDK hands the fields of a segment on as they are, so that a filter passes through it. */
+/** Checks a filter. The SDK sends the fields of a segment unchanged, also those that it does not know. */
 async function filtered(suite) {
-  await suite.check('segments.create', 'with a filter, which decides who belongs', async () => {
+  await suite.check('segments.create', 'with a filter that selects the contacts', async () => {
     const filter = { match: 'all', conditions: [{ field: 'email', op: 'ends_with', value: '@filtered.example.net' }] };
     const { id } = await suite.data('segments.create', { name: 'Node filtered', filter });
     const email = 'node@filtered.example.net';

@@ -1,4 +1,4 @@
-// The official Node SDK, unchanged, against a running server.
+// Tests the official Node SDK, unmodified, against a running server.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { NO_ENDPOINT, Suite, assert } from './check.mjs';
@@ -18,7 +18,7 @@ import { webhooks } from './webhooks.mjs';
 
 const { Resend } = createRequire(join(process.env.CLIENT_DIR, '/'))('resend');
 
-// Declared private in the SDK's types.
+// Methods that the types of the SDK declare private.
 const PRIVATE = new Set([
   'emails.receiving.forwardPassthrough',
   'emails.receiving.forwardWrapped',
@@ -36,7 +36,7 @@ const RESOURCES = [
 class NodeSuite extends Suite {
   constructor() {
     super('node');
-    this.client = new Resend(); // Key and address come from RESEND_API_KEY and RESEND_BASE_URL.
+    this.client = new Resend(); // The key and the URL come from RESEND_API_KEY and RESEND_BASE_URL.
   }
 
   withKey(key) {
@@ -51,7 +51,7 @@ class NodeSuite extends Suite {
     return other;
   }
 
-  /** Calls a method by its path and answers the SDK's {data, error, headers}. */
+  /** Calls a method by its path. Returns {data, error, headers} of the SDK. */
   async call(method, ...args) {
     this.called.add(method);
     const path = method.split('.');
@@ -60,15 +60,15 @@ class NodeSuite extends Suite {
     return resource[name](...args);
   }
 
-  /** The data of a call that must succeed. */
+  /** Returns the data of a call that must succeed. */
   async data(method, ...args) {
     const { data, error } = await this.call(method, ...args);
     assert.equal(error, null, `refused: ${JSON.stringify(error)}`);
-    assert.equal(Object.hasOwn(data, 'statusCode'), false, 'a success never carries statusCode');
+    assert.equal(Object.hasOwn(data, 'statusCode'), false, 'a success has no statusCode');
     return data;
   }
 
-  /** The error of a call that must be refused, with its exact shape. */
+  /** Returns the error of a call that must be refused. Asserts its fields. */
   async refused(statusCode, name, method, ...args) {
     const { data, error } = await this.call(method, ...args);
     assert.equal(data, null, `accepted: ${JSON.stringify(data)}`);
@@ -78,7 +78,7 @@ class NodeSuite extends Suite {
     return error;
   }
 
-  /** A method, or a use of one, that cannot succeed here. */
+  /** Checks that a call fails that the server does not support. */
   async mustFail(statusCode, name, note, method, ...args) {
     try {
       const error = await this.refused(statusCode, name, method, ...args);
@@ -90,7 +90,7 @@ class NodeSuite extends Suite {
   }
 }
 
-/** Every public method under `resource`, its sub-objects included. */
+/** Returns the paths of all public methods of `resource` and of its nested objects. */
 function methodsOf(resource, path) {
   const own = Object.getOwnPropertyNames(Object.getPrototypeOf(resource))
     .filter((name) => name !== 'constructor' && typeof resource[name] === 'function')

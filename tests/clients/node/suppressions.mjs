@@ -4,7 +4,7 @@ const at = (name) => `node-${name}@suppressed.example.net`;
 
 export async function suppressions(suite) {
   let added;
-  await suite.check('suppressions.add', 'an address once; again answers the same id', async () => {
+  await suite.check('suppressions.add', 'an address; a repeat returns the same id', async () => {
     added = await suite.data('suppressions.add', { email: at('one') });
     assert.equal(added.object, 'suppression');
     assert.match(added.id, UUID);
@@ -39,7 +39,7 @@ export async function suppressions(suite) {
     assert.ok(bounced.data.every((row) => row.origin === 'bounce'));
     await suite.refused(422, 'validation_error', 'suppressions.list', { origin: 'whim' });
   });
-  await suite.check('emails.send', 'a suppressed recipient is left out, alone it refuses the send', async () => {
+  await suite.check('emails.send', 'a suppressed recipient is left out; as the only recipient it is refused', async () => {
     const message = { from: 'sender@example.com', subject: 'suppressed', text: 'hello from the node suite' };
     await suite.refused(422, 'all_recipients_suppressed', 'emails.send', { ...message, to: at('one') });
     const sent = await suite.data('emails.send', { ...message, to: [at('one'), 'one@example.net'] });
@@ -53,7 +53,7 @@ export async function suppressions(suite) {
       await suite.refused(404, 'not_found', 'suppressions.remove', key);
     }
   });
-  await suite.check('suppressions.list', 'an opt-out outlives its contact, with the origin unsubscribe', async () => {
+  await suite.check('suppressions.list', 'the opt-out of a deleted contact has the origin unsubscribe', async () => {
     await suite.data('contacts.create', { email: at('gone'), unsubscribed: true });
     await suite.data('contacts.remove', { email: at('gone') });
     const { data } = await suite.data('suppressions.list', { origin: 'unsubscribe', limit: 1 });
@@ -67,10 +67,10 @@ export async function suppressions(suite) {
 async function batches(suite) {
   const emails = ['a', 'b', 'c'].map(at);
   let ids;
-  await suite.check('suppressions.batch.add', 'ids in the order of the request; an address twice is one row', async () => {
-    const answer = await suite.data('suppressions.batch.add', { emails: [...emails, emails[0].toUpperCase()] });
-    assert.ok(answer.data.every((row) => row.object === 'suppression'));
-    ids = [...new Set(answer.data.map((row) => row.id))];
+  await suite.check('suppressions.batch.add', 'ids in the order of the request; a repeated address is one row', async () => {
+    const response = await suite.data('suppressions.batch.add', { emails: [...emails, emails[0].toUpperCase()] });
+    assert.ok(response.data.every((row) => row.object === 'suppression'));
+    ids = [...new Set(response.data.map((row) => row.id))];
     assert.equal(ids.length, 3);
     for (const [index, email] of emails.entries()) assert.equal((await suite.data('suppressions.get', email)).id, ids[index]);
     await suite.refused(422, 'validation_error', 'suppressions.batch.add', { emails: [] });

@@ -37,8 +37,8 @@ export async function topics(suite) {
     assert.equal((await suite.refused(404, 'not_found', 'topics.get', UNKNOWN_ID)).message, 'Topic not found');
   });
   await suite.check('topics.update', 'name, description and visibility; the default stays', async () => {
-    const answer = await suite.data('topics.update', { id: news.id, name: 'Node letters', description: 'Once a month', visibility: 'private' });
-    assert.equal(answer.id, news.id);
+    const response = await suite.data('topics.update', { id: news.id, name: 'Node letters', description: 'Once a month', visibility: 'private' });
+    assert.equal(response.id, news.id);
     const read = await suite.data('topics.get', news.id);
     assert.deepEqual(fields(read), [news.id, 'Node letters', 'Once a month', 'opt_in', 'private']);
     await suite.refused(422, 'validation_error', 'topics.update', { id: news.id, default_subscription: 'opt_out' });
@@ -56,7 +56,7 @@ export async function topics(suite) {
   });
 }
 
-/** What one contact chose, read and changed by its id and by its email. */
+/** Checks the topic choices of one contact by its id and by its email. */
 async function choices(suite, news, offers) {
   const email = 'node-topics@customer.example.net';
   let id;
@@ -70,7 +70,7 @@ async function choices(suite, news, offers) {
   });
   if (!id) return;
 
-  await suite.check('contacts.topics.list', 'the default where nothing was chosen, by id and by email', async () => {
+  await suite.check('contacts.topics.list', 'the default without a choice, by id and by email', async () => {
     for (const options of [{ id }, { email }, { id: UNKNOWN_ID, email: email.toUpperCase() }]) {
       const seen = await rows(options);
       assert.deepEqual(seen[news], ['Node letters', 'opt_in', false]);
@@ -79,8 +79,8 @@ async function choices(suite, news, offers) {
     assert.equal((await suite.refused(404, 'not_found', 'contacts.topics.list', { id: UNKNOWN_ID })).message, 'Contact not found');
   });
   await suite.check('contacts.topics.update', 'by id and by email; other topics stay', async () => {
-    const answer = await suite.data('contacts.topics.update', { id, topics: [{ id: news, subscription: 'opt_out' }] });
-    assert.equal(answer.id, id);
+    const response = await suite.data('contacts.topics.update', { id, topics: [{ id: news, subscription: 'opt_out' }] });
+    assert.equal(response.id, id);
     const first = await rows({ id });
     assert.deepEqual([first[news], first[offers]], [['Node letters', 'opt_out', true], ['Node offers', 'opt_in', true]]);
     await suite.data('contacts.topics.update', { email, topics: [{ id: news, subscription: 'opt_in' }, { id: offers, subscription: 'opt_out' }] });

@@ -1,4 +1,4 @@
-// Real events, delivered to a real receiver, through every library that customers verify them with.
+// Verifies delivered events with each library that customers use.
 import { createHmac } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -6,9 +6,9 @@ import { Receiver, hasTypes } from './receiver.mjs';
 import { assert, inHours } from './check.mjs';
 
 const require = createRequire(join(process.env.CLIENT_DIR, '/'));
-const FAILING = 'node.failing.example'; // The server's own domain, so that its deletion fails what waits.
+const FAILING = 'node.failing.example'; // The suite deletes this domain, which fails its pending email.
 
-// Every type that something can be done for here.
+// All types of events that the suite can cause.
 const TYPES = [
   'email.scheduled', 'email.sent', 'email.delivered', 'email.delivery_delayed', 'email.bounced', 'email.complained',
   'email.failed', 'contact.created', 'contact.updated', 'contact.deleted', 'contact.unsubscribed',
@@ -29,9 +29,9 @@ export async function verifiers(suite) {
 async function verification(suite, receiver, matrix) {
   const endpoint = receiver.url('/verified');
   const { id, signing_secret: first } = await suite.data('webhooks.create', { endpoint, events: TYPES });
-  await provoke(suite);
+  await causeEvents(suite);
   const deliveries = await receiver.until('/verified', hasTypes(TYPES));
-  await suite.check('webhooks.create', 'both sets of headers say the same, in an envelope of three fields', () => {
+  await suite.check('webhooks.create', 'both sets of headers are equal; the body has three fields', () => {
     for (const { headers, event } of deliveries) {
       for (const name of ['id', 'timestamp', 'signature']) assert.equal(headers[`svix-${name}`], headers[`webhook-${name}`]);
       assert.match(headers['webhook-signature'], /^v1,[A-Za-z0-9+/]{43}=$/);
@@ -61,7 +61,7 @@ async function verification(suite, receiver, matrix) {
     assert.equal(headers['svix-signature'], `${sign(second)} ${sign(first)}`);
   });
 
-  // The SDK's own call has no parameters.
+  // The method of the SDK has no parameters.
   const { data: dropped, error } = await suite.client.post(`/webhooks/${id}/rotate`, { overlap_hours: 0 });
   assert.equal(error, null, JSON.stringify(error));
   assert.equal(dropped.previous_secret_expires_at, null);
@@ -88,8 +88,8 @@ async function verification(suite, receiver, matrix) {
   await suite.data('webhooks.remove', id);
 }
 
-/** Does something for every type. */
-async function provoke(suite) {
+/** Causes an event of each type. */
+async function causeEvents(suite) {
   const message = { from: 'sender@example.com', to: 'one@example.net', subject: 'Zoë’s “order” ✓ </script>', text: 'hello', tags: [{ name: 'suite', value: 'node' }] };
   for (const name of ['delivered', 'bounced', 'complained', 'delayed']) {
     await suite.data('emails.send', { ...message, to: `${name}@resend.dev` });
@@ -113,7 +113,7 @@ async function provoke(suite) {
   await suite.data('suppressions.remove', email);
 }
 
-/** Each library on a row, each thing it accepts or refuses as it should in a column. */
+/** Table of the results: a row for each library, a column for each property. */
 class Matrix {
   constructor(suite) {
     this.suite = suite;
@@ -137,7 +137,7 @@ class Matrix {
   }
 }
 
-/** What each library is called, and how it is called: with its own headers alone. */
+/** Returns the verify function of each library by name and version. Each gets only its own headers. */
 function libraries(suite) {
   const standard = require('standardwebhooks');
   const svix = require('svix');
@@ -159,7 +159,7 @@ function signature(secret, id, timestamp, body) {
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-/** The delivery as if it had been sent `seconds` from now. */
+/** Returns the delivery with a timestamp `seconds` from now and a matching signature. */
 function resigned(delivery, secret, seconds) {
   const timestamp = String(Math.floor(Date.now() / 1000) + seconds);
   const signed = { timestamp, signature: signature(secret, delivery.headers['svix-id'], timestamp, delivery.body) };

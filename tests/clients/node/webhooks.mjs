@@ -2,7 +2,7 @@ import { Receiver, hasTypes } from './receiver.mjs';
 import { TIMESTAMP, UNKNOWN_ID, UUID, assert, until } from './check.mjs';
 
 export const SECRET = /^whsec_[A-Za-z0-9+/]+={0,2}$/;
-// Nobody opens or clicks anything while the suite runs, so that nothing is delivered there.
+// The suite causes no open and no click, so this endpoint gets no delivery.
 const ENDPOINT = 'https://hooks.example.com/node';
 const EVENTS = ['email.opened', 'email.clicked'];
 
@@ -28,10 +28,10 @@ async function endpoints(suite) {
   if (!created) return;
   const { id } = created;
 
-  const untold = ['domain.created', 'email.received'];
-  await suite.mustFail(422, 'validation_error', 'types that are never told', 'webhooks.create', { endpoint: ENDPOINT, events: untold });
-  await suite.mustFail(422, 'validation_error', 'types that are never told', 'webhooks.update', id, { events: untold });
-  await suite.check('webhooks.create', 'what is missing or unknown is 422, and so is what is no URL to post to', async () => {
+  const unsupported = ['domain.created', 'email.received'];
+  await suite.mustFail(422, 'validation_error', 'types that the server does not emit', 'webhooks.create', { endpoint: ENDPOINT, events: unsupported });
+  await suite.mustFail(422, 'validation_error', 'types that the server does not emit', 'webhooks.update', id, { events: unsupported });
+  await suite.check('webhooks.create', 'missing fields, unknown types and invalid URLs are 422', async () => {
     await suite.refused(422, 'missing_required_field', 'webhooks.create', { events: EVENTS });
     await suite.refused(422, 'missing_required_field', 'webhooks.create', { endpoint: ENDPOINT });
     await suite.refused(422, 'validation_error', 'webhooks.create', { endpoint: ENDPOINT, events: [] });
@@ -40,7 +40,7 @@ async function endpoints(suite) {
       await suite.refused(422, 'validation_error', 'webhooks.create', { endpoint, events: EVENTS });
     }
   });
-  await suite.check('webhooks.get', 'every field, the secret too; an unknown id is 404', async () => {
+  await suite.check('webhooks.get', 'every field with the secret; an unknown id is 404', async () => {
     const { created_at, ...read } = await suite.data('webhooks.get', id);
     assert.match(created_at, TIMESTAMP);
     assert.deepEqual(read, {
@@ -63,7 +63,7 @@ async function endpoints(suite) {
     assert.equal((await suite.data('webhooks.list', { limit: 1, before: id })).data[0].id, other.id);
     await suite.data('webhooks.remove', other.id);
   });
-  await suite.check('webhooks.update', 'address, types and status, each by itself', async () => {
+  await suite.check('webhooks.update', 'URL, types and status, each separately', async () => {
     for (const changes of [{ endpoint: `${ENDPOINT}/moved` }, { events: ['email.clicked'] }, { status: 'disabled' }]) {
       assert.deepEqual(await suite.data('webhooks.update', id, changes), { object: 'webhook', id });
       const read = await suite.data('webhooks.get', id);
@@ -73,7 +73,7 @@ async function endpoints(suite) {
     await suite.refused(422, 'validation_error', 'webhooks.update', id, { events: [] });
     await suite.refused(404, 'not_found', 'webhooks.update', UNKNOWN_ID, { status: 'enabled' });
   });
-  await suite.check('webhooks.rotateSigningSecret', 'another secret; the one before it signs for a day yet', async () => {
+  await suite.check('webhooks.rotateSigningSecret', 'a new secret; the previous one signs for another day', async () => {
     const rotated = await suite.data('webhooks.rotateSigningSecret', id);
     assert.deepEqual([rotated.object, rotated.id], ['webhook', id]);
     assert.match(rotated.signing_secret, SECRET);
@@ -99,7 +99,7 @@ async function deliveries(suite, receiver) {
   await suite.data('contacts.remove', { email });
   let received;
   let rows;
-  await suite.check('webhooks.events.list', 'what was delivered, newest first, limit and after', async () => {
+  await suite.check('webhooks.events.list', 'the deliveries, newest first, limit and after', async () => {
     received = await receiver.until('/events', hasTypes(types));
     const page = await until(() => suite.data('webhooks.events.list', { webhookId }), ({ data }) => data.every((row) => row.status === 'success'));
     assert.deepEqual([page.object, page.has_more], ['list', false]);
@@ -117,7 +117,7 @@ async function deliveries(suite, receiver) {
   const eventId = rows[1].id;
   const { event } = received.find(({ id }) => id === eventId);
 
-  await suite.check('webhooks.events.get', 'one event with the body that was delivered', async () => {
+  await suite.check('webhooks.events.get', 'one event with the delivered body', async () => {
     const { created_at, ...read } = await suite.data('webhooks.events.get', { webhookId, eventId });
     assert.match(created_at, TIMESTAMP);
     assert.deepEqual(read, {
@@ -126,13 +126,13 @@ async function deliveries(suite, receiver) {
     assert.equal(event.data.first_name, 'Zoë');
     await suite.refused(404, 'not_found', 'webhooks.events.get', { webhookId, eventId: UNKNOWN_ID });
   });
-  await suite.check('webhooks.events.replay', 'delivered once more under the same id', async () => {
+  await suite.check('webhooks.events.replay', 'delivered again under the same id', async () => {
     assert.deepEqual(await suite.data('webhooks.events.replay', { webhookId, eventId }), { object: 'webhook_event', id: eventId });
     const again = await receiver.until('/events', (deliveries) => deliveries.filter(({ id }) => id === eventId).length === 2);
     assert.equal(new Set(again.filter(({ id }) => id === eventId).map(({ body }) => body)).size, 1);
     await suite.refused(404, 'not_found', 'webhooks.events.replay', { webhookId, eventId: UNKNOWN_ID });
   });
-  await suite.check('webhooks.events.attempts.list', 'each attempt with what was answered, newest first, limit and after', async () => {
+  await suite.check('webhooks.events.attempts.list', 'the attempts with their responses, newest first, limit and after', async () => {
     const page = await until(() => suite.data('webhooks.events.attempts.list', { webhookId, eventId }), ({ data }) => data.length === 2);
     assert.equal(page.object, 'list');
     assert.deepEqual(page.data.map((row) => [row.http_status_code, row.response]), [[200, 'received'], [200, 'received']]);
@@ -143,27 +143,27 @@ async function deliveries(suite, receiver) {
     const second = await suite.data('webhooks.events.attempts.list', { webhookId, eventId, limit: 1, after: page.data[0].id });
     assert.deepEqual([second.has_more, second.data[0].id], [false, page.data[1].id]);
   });
-  await suite.check('webhooks.update', 'while it is disabled nothing is delivered, and nothing of it later', async () => {
+  await suite.check('webhooks.update', 'events while an endpoint is disabled are not delivered, also not after it is enabled', async () => {
     const before = receiver.at('/events').length;
     await suite.data('webhooks.update', webhookId, { status: 'disabled' });
-    await suite.data('contacts.create', { email: `unheard-${email}` });
+    await suite.data('contacts.create', { email: `disabled-${email}` });
     await suite.data('webhooks.update', webhookId, { status: 'enabled' });
-    await suite.data('contacts.create', { email: `heard-${email}` });
+    await suite.data('contacts.create', { email: `enabled-${email}` });
     const since = await receiver.until('/events', (deliveries) => deliveries.length > before);
-    assert.deepEqual(since.slice(before).map((delivery) => delivery.event.data.email), [`heard-${email}`]);
+    assert.deepEqual(since.slice(before).map((delivery) => delivery.event.data.email), [`enabled-${email}`]);
   });
   await suite.data('webhooks.remove', webhookId);
-  for (const address of [`unheard-${email}`, `heard-${email}`]) await suite.data('contacts.remove', { email: address });
+  for (const address of [`disabled-${email}`, `enabled-${email}`]) await suite.data('contacts.remove', { email: address });
 }
 
-/** Endpoints that answer with an error, and one that does not answer. */
+/** Checks an endpoint that responds with an error, and one that does not respond. */
 async function failures(suite, receiver) {
-  receiver.answer('/broken', 500, 'out of order');
+  receiver.respond('/broken', 500, 'out of order');
   const closed = await Receiver.start();
   const nowhere = closed.url('/nowhere');
   closed.close();
   for (const [endpoint, status, response] of [[receiver.url('/broken'), 500, /^out of order$/], [nowhere, 0, /./]]) {
-    await suite.check('webhooks.events.attempts.list', `an answer of ${status} is told, and tried again`, async () => {
+    await suite.check('webhooks.events.attempts.list', `a response of ${status} is shown and retried`, async () => {
       const { id: webhookId } = await suite.data('webhooks.create', { endpoint, events: ['suppression.added'] });
       const email = `node-webhooks-${status}@suppressed.example.net`;
       await suite.data('suppressions.add', { email });
