@@ -1,4 +1,4 @@
-"""Contacts with erasure, include and the preference link; segments with filters; topics, properties, suppressions."""
+"""Contacts with erasure, `include` and the preference link; segments with filters; topics, properties, suppressions."""
 
 import time
 import urllib.request
@@ -26,19 +26,19 @@ def properties_and_topics(suite):
         assert_equal(suite.data("ContactProperties.list", limit=1).data[0].id, prop["id"])
 
     def undefine():
-        """The values stay on the contacts, and read as text."""
+        """The values of a deleted property stay on the contacts and are returned as text."""
         contact = suite.data(
             "Contacts.create", {"email": "ms-level@customer.example.net", "properties": {"ms_level": 7}}
         ).id
         assert_equal(suite.data("Contacts.get", contact).properties.ms_level, {"type": "number", "value": 7})
-        answer = suite.data("ContactProperties.remove", prop["id"])
-        assert_equal(answer, {"object": "contact_property", "id": prop["id"], "deleted": True})
+        response = suite.data("ContactProperties.remove", prop["id"])
+        assert_equal(response, {"object": "contact_property", "id": prop["id"], "deleted": True})
         assert_equal(suite.data("Contacts.get", contact).properties.ms_level, {"type": "string", "value": "7"})
         suite.data("Contacts.remove", contact)
 
-    suite.check("ContactProperties.create", "a number, the whole resource in the answer", define)
+    suite.check("ContactProperties.create", "a number, the whole resource in the response", define)
     suite.check("ContactProperties.update", "None clears the fallback", change)
-    suite.check("ContactProperties.remove", "values of a removed property stay, as text", undefine)
+    suite.check("ContactProperties.remove", "values of a removed property stay as text", undefine)
 
     def create():
         made = suite.data("Topics.create", {"name": "News", "default_subscription": "opt_in", "visibility": "public"})
@@ -57,11 +57,11 @@ def properties_and_topics(suite):
         ).id
         row = next(row for row in suite.data("Contacts.Topics.list", contact).data if row.id == topic["id"])
         assert_equal((row.subscription, row.explicit, row.visibility), ("opt_out", True, "public"))
-        answer = suite.data(
+        response = suite.data(
             "Contacts.Topics.update", {"id": contact, "topics": [{"id": topic["id"], "subscription": "opt_in"}]}
         )
-        assert_equal(answer.id, contact)
-        changed = next(row for row in answer.topics if row.id == topic["id"])
+        assert_equal(response.id, contact)
+        changed = next(row for row in response.topics if row.id == topic["id"])
         assert_equal((changed.subscription, changed.explicit), ("opt_in", True))
         suite.data("Contacts.remove", contact)
 
@@ -69,9 +69,9 @@ def properties_and_topics(suite):
         assert_equal(suite.data("Topics.remove", topic["id"]), {"object": "topic", "id": topic["id"], "deleted": True})
         suite.refused(404, "not_found", "Topics.get", topic["id"])
 
-    suite.check("Topics.create", "the whole resource in the answer", create)
+    suite.check("Topics.create", "the whole resource in the response", create)
     suite.check("Topics.update", "a description", update)
-    suite.check("Contacts.Topics.update", "an explicit choice, the changed rows in the answer", choose)
+    suite.check("Contacts.Topics.update", "an explicit choice, the changed rows in the response", choose)
     suite.check("Topics.remove", "removed, then 404", remove)
 
 
@@ -93,7 +93,7 @@ def segments(suite):
     cases = [
         ("equals", [condition("first_name", "equals", "Ada")], ["ada"]),
         ("equals is case-sensitive", [condition("property:ms_team", "equals", "Blue")], []),
-        ("not_equals holds where there is no value", [condition("first_name", "not_equals", "Ada")], ["anon", "grace"]),
+        ("not_equals matches a missing value", [condition("first_name", "not_equals", "Ada")], ["anon", "grace"]),
         ("contains is literal", [condition("property:ms_team", "contains", "0%")], ["ada"]),
         ("starts_with", [condition("email", "starts_with", "gr")], ["grace"]),
         ("is_set", [condition("last_name", "is_set")], ["grace"]),
@@ -106,11 +106,11 @@ def segments(suite):
         ("greater_than compares numbers", [condition("property:ms_age", "greater_than", "10")], ["anon", "ada"]),
         ("less_than compares numbers", [condition("property:ms_age", "less_than", "36.5")], ["grace", "ada"]),
         (
-            "two conditions must both hold",
+            "both conditions must match",
             [condition("property:ms_age", "greater_than", "10"), condition("unsubscribed", "is_false")],
             ["ada"],
         ),
-        ("no condition but the host", [], ["anon", "grace", "ada"]),
+        ("only the condition for the host", [], ["anon", "grace", "ada"]),
     ]
 
     def members(segment):
@@ -123,8 +123,8 @@ def segments(suite):
 
         def matches():
             chosen = {"match": "all", "conditions": [here, *conditions]}
-            answer = suite.data("Segments.update", segment, {"filter": chosen})
-            assert_equal((answer.object, shape(answer.filter)), ("segment", shape(chosen)))
+            response = suite.data("Segments.update", segment, {"filter": chosen})
+            assert_equal((response.object, shape(response.filter)), ("segment", shape(chosen)))
             assert_equal(members(segment), expected)
 
         suite.check("Segments.update", f"a filter: {note}", matches)
@@ -139,7 +139,7 @@ def segments(suite):
         rows = [row.email for row in suite.data("Contacts.list", segment_id=segment).data if row.email.endswith(host)]
         assert_equal(rows, [f"grace@{host}", f"ada@{host}"])
 
-    def by_hand():
+    def explicit_members():
         suite.data(
             "Segments.update",
             segment,
@@ -148,16 +148,16 @@ def segments(suite):
         suite.data("Contacts.Segments.add", {"contact_id": ids[2], "segment_id": segment})
         suite.data("Contacts.Segments.add", {"email": f"ada@{host}", "segment_id": segment})
         assert_equal(members(segment), ["anon", "ada"])
-        answer = suite.data("Contacts.Segments.remove", {"contact_id": ids[2], "segment_id": segment})
-        assert_equal(answer.deleted, True)
+        response = suite.data("Contacts.Segments.remove", {"contact_id": ids[2], "segment_id": segment})
+        assert_equal(response.deleted, True)
         assert_equal(members(segment), ["ada"])
 
     def cleared():
         suite.data("Segments.update", segment, {"filter": None})
         assert_equal(suite.data("Segments.get", segment).filter, None)
         assert_equal(members(segment), ["ada"])
-        suite.data("Segments.update", segment, {"name": "By hand"})
-        assert_equal(suite.data("Segments.list", limit=1).data[0].name, "By hand")
+        suite.data("Segments.update", segment, {"name": "Explicit"})
+        assert_equal(suite.data("Segments.list", limit=1).data[0].name, "Explicit")
 
     def refused():
         for bad in (
@@ -178,9 +178,9 @@ def segments(suite):
         assert_equal(suite.data("Segments.remove", segment), {"object": "segment", "id": segment, "deleted": True})
         suite.refused(404, "not_found", "Segments.get", segment)
 
-    suite.check("Segments.update", "any: one condition is enough", alternatives)
-    suite.check("Contacts.Segments.add", "members by hand beside the filter, each once", by_hand)
-    suite.check("Segments.update", "no filter leaves those chosen by hand", cleared)
+    suite.check("Segments.update", "any: one matching condition is enough", alternatives)
+    suite.check("Contacts.Segments.add", "explicit members and matches of the filter, each once", explicit_members)
+    suite.check("Segments.update", "without a filter, the explicit members remain", cleared)
     suite.check("Segments.create", "a bad field, operator, value or match is 422", refused)
     suite.check("Segments.remove", "removed, then 404", remove)
     suite.data("Contacts.Batch.remove", {"ids": ids})
@@ -191,7 +191,7 @@ def segments(suite):
 
 
 def shape(chosen):
-    """A filter with every condition as a tuple; no value and a null one are the same."""
+    """Returns a filter with each condition as a tuple. A missing value equals a null value."""
     return chosen["match"], [(row["field"], row["op"], row.get("value")) for row in chosen["conditions"]]
 
 
@@ -243,25 +243,25 @@ def contacts(suite):
             {"from": "sender@example.com", "to": [email, "one@example.net"], "subject": "erase", "text": "hello"}
         )
         contact = suite.data("Contacts.get", email=email).id
-        answer = suite.data("Contacts.remove", email=email, erase=True)
-        assert_equal((answer.object, answer.contact, answer.deleted), ("contact", contact, True))
+        response = suite.data("Contacts.remove", email=email, erase=True)
+        assert_equal((response.object, response.contact, response.deleted), ("contact", contact, True))
         suite.refused(404, "not_found", "Contacts.get", contact)
         deadline = time.monotonic() + ERASE_TIMEOUT_S
         while (to := millionsend.Emails.get(sent.id).to) != ["[erased]", "one@example.net"]:
-            assert time.monotonic() < deadline, f"after {ERASE_TIMEOUT_S} s the email is still to {to}"
+            assert time.monotonic() < deadline, f"after {ERASE_TIMEOUT_S} s the email still has the recipients {to}"
             time.sleep(0.05)
 
     def remove():
         contact = suite.data("Contacts.create", {"email": email}).id
-        answer = suite.data("Contacts.remove", contact)
-        assert_equal((answer.object, answer.contact, answer.deleted), ("contact", contact, True))
+        response = suite.data("Contacts.remove", contact)
+        assert_equal((response.object, response.contact, response.deleted), ("contact", contact, True))
         suite.refused(404, "not_found", "Contacts.remove", contact, erase=True)
 
     suite.check("Contacts.create", "a contact", create)
     suite.check("Contacts.update", "None clears, properties merge", update)
     suite.check("Contacts.list", "include adds properties and topics", include)
-    suite.check("Contacts.preferences_link", "a page that opens, by id and by email", preferences)
-    suite.check("Contacts.remove", "erase also scrubs the address from the emails", erase)
+    suite.check("Contacts.preferences_link", "a link to a page, by id and by email", preferences)
+    suite.check("Contacts.remove", "erase also removes the address from the emails", erase)
     suite.check("Contacts.remove", "removed, then 404", remove)
 
 
@@ -293,7 +293,7 @@ def suppressions(suite):
         assert_equal([row.id for row in removed.data], [ids[0]])
 
     def untouched():
-        """A batch of contacts leaves the suppression list alone."""
+        """A batch of contacts does not change the suppression list."""
         suite.data("Suppressions.add", {"email": one})
         suite.data("Contacts.Batch.create", [{"email": one}])
         assert_equal(suite.data("Suppressions.get", one).origin, "manual")

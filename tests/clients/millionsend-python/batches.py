@@ -1,4 +1,4 @@
-"""The three batch calls of contacts: every way to meet a conflict, strict and permissive, order and counts."""
+"""The batch calls of contacts: conflicts, strict and permissive validation, order and counts."""
 
 from check import UNKNOWN_ID, assert_equal, assert_matches
 
@@ -8,7 +8,7 @@ def address(name):
 
 
 def conflicts(suite):
-    """An email that belongs to a contact already."""
+    """Checks batches with an email that an existing contact has."""
     known, new = address("known"), address("new")
 
     def reset():
@@ -29,14 +29,14 @@ def conflicts(suite):
     def skip():
         contact = reset()
         items = [{"email": known, "first_name": "Grace"}, {"email": new, "first_name": "Grace"}]
-        answer = suite.data("Contacts.Batch.create", items, on_conflict="skip")
+        response = suite.data("Contacts.Batch.create", items, on_conflict="skip")
         assert_equal(
-            [(row.object, row.index, row.status) for row in answer.data],
+            [(row.object, row.index, row.status) for row in response.data],
             [("contact", 0, "skipped"), ("contact", 1, "created")],
         )
-        assert_equal((answer.data[0].id, answer.counts), (contact, counts(created=1, skipped=1)))
+        assert_equal((response.data[0].id, response.counts), (contact, counts(created=1, skipped=1)))
         assert_equal(suite.data("Contacts.get", contact).first_name, "Ada")
-        assert_equal(suite.data("Contacts.get", answer.data[1].id).first_name, "Grace")
+        assert_equal(suite.data("Contacts.get", response.data[1].id).first_name, "Grace")
 
     def upsert():
         contact = reset()
@@ -49,9 +49,9 @@ def conflicts(suite):
             "segments": [{"id": segment}],
             "topics": [{"id": topic, "subscription": "opt_in"}],
         }
-        answer = suite.data("Contacts.Batch.create", [item, {"email": new}], on_conflict="upsert")
-        assert_equal([row.status for row in answer.data], ["updated", "created"])
-        assert_equal((answer.data[0].id, answer.counts), (contact, counts(created=1, updated=1)))
+        response = suite.data("Contacts.Batch.create", [item, {"email": new}], on_conflict="upsert")
+        assert_equal([row.status for row in response.data], ["updated", "created"])
+        assert_equal((response.data[0].id, response.counts), (contact, counts(created=1, updated=1)))
         read = suite.data("Contacts.get", contact)
         assert_equal((read.first_name, read.last_name), ("Ada", "Lovelace"))
         values = {key: value.value for key, value in read.properties.items()}
@@ -72,22 +72,22 @@ def conflicts(suite):
         suite.data("Contacts.Batch.create", [{"email": known, "unsubscribed": True}], on_conflict="upsert")
         assert_equal(suite.data("Contacts.get", contact).unsubscribed, True)
 
-    suite.check("Contacts.Batch.create", "an email that exists is 409, names its index, and nothing is written", error)
-    suite.check("Contacts.Batch.create", "skip leaves the contact untouched and reports its id", skip)
+    suite.check("Contacts.Batch.create", "an existing email is 409 with its index, and no contact is stored", error)
+    suite.check("Contacts.Batch.create", "skip does not change the contact and returns its id", skip)
     suite.check("Contacts.Batch.create", "upsert merges names, properties, segments and topics", upsert)
-    suite.check("Contacts.Batch.create", "a batch opts out and never subscribes again", resubscribe)
+    suite.check("Contacts.Batch.create", "a batch can opt out but not opt in again", resubscribe)
     suite.data("Contacts.Batch.remove", {"emails": [known, new]})
 
 
 def repeats(suite):
-    """An email that stands twice in one batch."""
+    """Checks batches that contain an email twice."""
     email = address("repeated")
     items = [
         {"email": email, "first_name": "Ada", "properties": {"team": "red"}},
         {"email": email.upper(), "first_name": "Grace", "last_name": "Hopper", "properties": {"floor": "3"}},
     ]
 
-    def forget():
+    def delete():
         suite.data("Contacts.Batch.remove", {"emails": [email]})
 
     def error():
@@ -96,24 +96,24 @@ def repeats(suite):
         suite.refused(404, "not_found", "Contacts.get", email=email)
 
     def skip():
-        answer = suite.data("Contacts.Batch.create", items, on_conflict="skip")
-        assert_equal([row.status for row in answer.data], ["created", "skipped"])
-        assert_equal((answer.data[0].id, answer.counts), (answer.data[1].id, counts(created=1, skipped=1)))
+        response = suite.data("Contacts.Batch.create", items, on_conflict="skip")
+        assert_equal([row.status for row in response.data], ["created", "skipped"])
+        assert_equal((response.data[0].id, response.counts), (response.data[1].id, counts(created=1, skipped=1)))
         assert_equal(suite.data("Contacts.get", email=email).first_name, "Ada")
-        forget()
+        delete()
 
     def upsert():
-        answer = suite.data("Contacts.Batch.create", items, on_conflict="upsert")
-        assert_equal(answer.data[0].id, answer.data[1].id)
-        assert_equal((answer.data[0].status, sum(answer.counts.values())), ("created", 2))
+        response = suite.data("Contacts.Batch.create", items, on_conflict="upsert")
+        assert_equal(response.data[0].id, response.data[1].id)
+        assert_equal((response.data[0].status, sum(response.counts.values())), ("created", 2))
         read = suite.data("Contacts.get", email=email)
         assert_equal((read.email, read.first_name, read.last_name), (email, "Grace", "Hopper"))
         assert_equal(sorted(read.properties), ["floor", "team"])
-        forget()
+        delete()
 
-    suite.check("Contacts.Batch.create", "a repeated email fails its later occurrence", error)
-    suite.check("Contacts.Batch.create", "skip keeps the first of a repeated email", skip)
-    suite.check("Contacts.Batch.create", "upsert writes a repeated email once, later names winning", upsert)
+    suite.check("Contacts.Batch.create", "the second occurrence of an email is refused", error)
+    suite.check("Contacts.Batch.create", "skip uses the first occurrence of an email", skip)
+    suite.check("Contacts.Batch.create", "upsert stores one contact with the names of the last occurrence", upsert)
 
 
 def validation(suite):
@@ -137,11 +137,11 @@ def validation(suite):
         suite.refused(404, "not_found", "Contacts.get", email=good)
 
     def permissive():
-        answer = suite.data("Contacts.Batch.create", items, batch_validation="permissive")
-        assert_equal([(row.index, row.status) for row in answer.data], [(0, "created"), (4, "created")])
-        assert_equal(answer.counts, counts(created=2, failed=3))
-        assert_equal([row.index for row in answer.errors], [1, 2, 3])
-        assert all(row.message for row in answer.errors), answer.errors
+        response = suite.data("Contacts.Batch.create", items, batch_validation="permissive")
+        assert_equal([(row.index, row.status) for row in response.data], [(0, "created"), (4, "created")])
+        assert_equal(response.counts, counts(created=2, failed=3))
+        assert_equal([row.index for row in response.errors], [1, 2, 3])
+        assert all(row.message for row in response.errors), response.errors
         suite.data("Contacts.Batch.remove", {"emails": [good, also_good]})
 
     def bounds():
@@ -158,8 +158,8 @@ def validation(suite):
         assert_equal(len(suite.data("Contacts.Batch.remove", {"emails": emails}).data), 1000)
 
     suite.check("Contacts.Batch.create", "strict: one bad item refuses the batch and names it", strict)
-    suite.check("Contacts.Batch.create", "permissive: the valid items are written, the others listed", permissive)
-    suite.check("Contacts.Batch.create", "1,000 contacts; none, 1,001 and unknown choices are 422", bounds)
+    suite.check("Contacts.Batch.create", "permissive: valid items are stored, others are listed", permissive)
+    suite.check("Contacts.Batch.create", "1,000 contacts; no entry, 1,001 and unknown options are 422", bounds)
 
 
 def reading(suite):
@@ -169,19 +169,19 @@ def reading(suite):
     topic = suite.data("Topics.create", {"name": "Batch get", "default_subscription": "opt_in"}).id
 
     def order():
-        asked = [{"email": emails[1].upper()}, UNKNOWN_ID, first, {"email": address("nobody")}]
-        answer = suite.data("Contacts.Batch.get", asked)
-        assert_equal((answer.object, [row.id for row in answer.data]), ("list", [second, first]))
+        requested = [{"email": emails[1].upper()}, UNKNOWN_ID, first, {"email": address("nobody")}]
+        response = suite.data("Contacts.Batch.get", requested)
+        assert_equal((response.object, [row.id for row in response.data]), ("list", [second, first]))
         assert all(
-            row.object == "contact" and "properties" not in row and "topics" not in row for row in answer.data
-        ), answer.data
-        assert_equal(answer.missing, [{"index": 1, "id": UNKNOWN_ID}, {"index": 3, "email": address("nobody")}])
+            row.object == "contact" and "properties" not in row and "topics" not in row for row in response.data
+        ), response.data
+        assert_equal(response.missing, [{"index": 1, "id": UNKNOWN_ID}, {"index": 3, "email": address("nobody")}])
 
     def include():
-        answer = suite.data("Contacts.Batch.get", [first, second], include=["properties", "topics"])
-        assert_equal(answer.data[0].properties, {"team": {"type": "string", "value": "red"}})
-        assert_equal(answer.data[1].properties, {})
-        choice = next(row for row in answer.data[1].topics if row.id == topic)
+        response = suite.data("Contacts.Batch.get", [first, second], include=["properties", "topics"])
+        assert_equal(response.data[0].properties, {"team": {"type": "string", "value": "red"}})
+        assert_equal(response.data[1].properties, {})
+        choice = next(row for row in response.data[1].topics if row.id == topic)
         assert_equal((choice.subscription, choice.explicit, choice.visibility), ("opt_in", False, "private"))
         only = suite.data("Contacts.Batch.get", [first], include=["topics"]).data[0]
         assert "topics" in only and "properties" not in only, only
@@ -193,9 +193,9 @@ def reading(suite):
         suite.refused(422, "validation_error", "Contacts.Batch.get", [{"id": first, "email": emails[0]}])
         suite.refused(422, "validation_error", "Contacts.Batch.get", [first], include=["everything"])
 
-    suite.check("Contacts.Batch.get", "in request order, unknown ones under missing", order)
+    suite.check("Contacts.Batch.get", "in the order of the request, unknown contacts under missing", order)
     suite.check("Contacts.Batch.get", "include adds properties and topics", include)
-    suite.check("Contacts.Batch.get", "none, 1,001, an empty and a doubled entry are 422", bounds)
+    suite.check("Contacts.Batch.get", "no entry, 1,001, an empty one and one with two keys are 422", bounds)
     suite.data("Contacts.Batch.remove", {"ids": [first, second]})
     suite.data("Topics.remove", topic)
 
@@ -216,8 +216,8 @@ def removing(suite):
 
     def erase():
         ids = make()
-        answer = suite.data("Contacts.Batch.remove", {"ids": ids}, erase=True)
-        assert_equal([row.deleted for row in answer.data], [True, True, True])
+        response = suite.data("Contacts.Batch.remove", {"ids": ids}, erase=True)
+        assert_equal([row.deleted for row in response.data], [True, True, True])
         suite.refused(404, "not_found", "Contacts.get", email=emails[0])
 
     def bounds():
@@ -225,9 +225,9 @@ def removing(suite):
         suite.refused(422, "validation_error", "Contacts.Batch.remove", {"ids": [UNKNOWN_ID] * 1001})
         suite.refused(422, "validation_error", "Contacts.Batch.remove", {})
 
-    suite.check("Contacts.Batch.remove", "by emails, then by ids; only what was deleted is listed", remove)
+    suite.check("Contacts.Batch.remove", "by emails, then by ids; the response lists the deleted contacts", remove)
     suite.check("Contacts.Batch.remove", "erased", erase)
-    suite.check("Contacts.Batch.remove", "none, 1,001 and nothing named are 422", bounds)
+    suite.check("Contacts.Batch.remove", "no entry, 1,001 entries and no list are 422", bounds)
 
 
 def counts(**given):

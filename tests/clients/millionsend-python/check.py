@@ -1,4 +1,4 @@
-"""Checks that print one line each, and calls that name the SDK method they make."""
+"""Checks that print one line each, and calls of SDK methods by name, which are recorded."""
 
 import inspect
 import re
@@ -27,11 +27,11 @@ class Suite:
         self.called = set()
 
     def part(self, checks):
-        """Runs the checks of one function; what it raises between them does not keep the others from running."""
+        """Runs the checks of one function. An exception outside a check fails it; the others still run."""
         try:
             checks(self)
         except Exception as error:
-            self.fail(checks.__name__, "between two checks", error)
+            self.fail(checks.__name__, "outside the checks", error)
 
     def check(self, method, note, body):
         try:
@@ -48,7 +48,7 @@ class Suite:
         print(f"client millionsend-python: {method} FAILED ({note}): {kind}{error}", flush=True)
 
     def data(self, method, *args, **named):
-        """Calls a method by its path; the SDK raises what the server refuses."""
+        """Calls a method by its path. A refusal by the server raises an exception of the SDK."""
         self.called.add(method)
         resource, *path = method.split(".")
         target = RESOURCES[resource]
@@ -57,7 +57,7 @@ class Suite:
         return target(*args, **named)
 
     def refused(self, status, name, method, *args, **named):
-        """The error of a call that must be refused."""
+        """Returns the error of a call that must be refused."""
         try:
             result = self.data(method, *args, **named)
         except millionsend.MillionSendError as error:
@@ -67,17 +67,17 @@ class Suite:
         raise AssertionError(f"accepted: {result}")
 
     def cover(self):
-        """Fails for every method of the SDK that no check called."""
+        """Fails each method of the SDK that no check has called. Returns whether no check failed."""
         methods = {method for name, resource in RESOURCES.items() for method in methods_of(resource, name)}
         for method in sorted(methods - self.called):
-            self.fail(method, "coverage", "the SDK has this method and no check calls it")
+            self.fail(method, "coverage", "no check calls this method of the SDK")
         print(f"client millionsend-python: called {len(methods & self.called)} of {len(methods)} methods")
         print(f"client millionsend-python: {self.passed} passed, {self.failed} failed")
         return self.failed == 0
 
 
 def methods_of(resource, path):
-    """Every public method under `resource`, what it inherits and its nested classes included."""
+    """Yields the paths of all public methods of `resource`, with inherited ones and nested classes."""
     inherited = {name: value for base in reversed(resource.__mro__) for name, value in vars(base).items()}
     for name, value in inherited.items():
         if name.startswith("_"):

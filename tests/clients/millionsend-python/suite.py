@@ -1,8 +1,8 @@
-"""The `millionsend` package for Python, unchanged, against a running server.
+"""Tests the `millionsend` package for Python, unmodified, against a running server.
 
-It speaks the batch, erase and rotate calls that the compatible API does not have, and reads usage in
-another shape. Its emails, broadcasts, templates and domains are those of the official SDK, and are not
-driven here.
+It has the batch, erase and rotate calls that the compatible API does not have, and other types for the
+usage. Its methods for emails, broadcasts, templates and domains equal those of the official SDK, so this
+suite does not call them.
 """
 
 import os

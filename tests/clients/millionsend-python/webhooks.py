@@ -1,11 +1,11 @@
-"""Webhook endpoints with secrets of one's own and the length of an overlap; and usage."""
+"""Webhook endpoints with given secrets and overlaps, and the usage."""
 
 import base64
 from datetime import datetime, timezone
 
 from check import TIMESTAMP, UNKNOWN_ID, UUID, assert_equal, assert_matches
 
-# Nobody opens or clicks anything while the suite runs, so that nothing is delivered there.
+# The suite causes no open and no click, so this endpoint gets no delivery.
 ENDPOINT = "https://hooks.example.com/millionsend-python"
 EVENTS = ["email.opened", "email.clicked"]
 
@@ -19,16 +19,16 @@ def endpoints(suite):
     made = []
 
     def create():
-        answer = suite.data("Webhooks.create", {"endpoint": ENDPOINT, "events": EVENTS, "signing_secret": own})
-        assert_equal((answer.object, answer.signing_secret), ("webhook", own))
-        assert_matches(UUID, answer.id)
+        response = suite.data("Webhooks.create", {"endpoint": ENDPOINT, "events": EVENTS, "signing_secret": own})
+        assert_equal((response.object, response.signing_secret), ("webhook", own))
+        assert_matches(UUID, response.id)
         for secret in (secret_of(23), secret_of(65), "whsec_", "not a secret", own[:-1]):
             webhook = {"endpoint": ENDPOINT, "events": EVENTS, "signing_secret": secret}
             refusal = suite.refused(422, "validation_error", "Webhooks.create", webhook)
             assert_equal(refusal.message, "signing_secret must be whsec_ followed by base64 of 24-64 bytes")
-        made.append(answer.id)
+        made.append(response.id)
 
-    suite.check("Webhooks.create", "a secret of one's own, of 24 to 64 bytes", create)
+    suite.check("Webhooks.create", "a given secret of 24 to 64 bytes", create)
     if not made:
         return
     webhook = made[0]
@@ -51,7 +51,7 @@ def endpoints(suite):
         suite.data("Webhooks.remove", other)
 
     def update():
-        # A type that the compatible API does not have.
+        # The compatible API does not have this type.
         changes = {"endpoint": f"{ENDPOINT}/moved", "events": ["contact.unsubscribed"], "status": "disabled"}
         assert_equal(suite.data("Webhooks.update", {"webhook_id": webhook, **changes}).id, webhook)
         row = suite.data("Webhooks.get", webhook)
@@ -60,13 +60,13 @@ def endpoints(suite):
     def rotate():
         for options, hours in ((None, 24), ({"overlap_hours": 72}, 72), ({"overlap_hours": 1}, 1)):
             before = suite.data("Webhooks.get", webhook).signing_secret
-            answer = suite.data("Webhooks.rotate", webhook, *([options] if options else []))
-            assert answer.signing_secret != before
-            assert_equal((answer.object, answer.id), ("webhook", webhook))
+            response = suite.data("Webhooks.rotate", webhook, *([options] if options else []))
+            assert response.signing_secret != before
+            assert_equal((response.object, response.id), ("webhook", webhook))
             row = suite.data("Webhooks.get", webhook)
-            assert_equal(row.signing_secret, answer.signing_secret)
-            assert_equal(row.previous_secret_expires_at, answer.previous_secret_expires_at)
-            expires = datetime.fromisoformat(answer.previous_secret_expires_at.replace("Z", "+00:00"))
+            assert_equal(row.signing_secret, response.signing_secret)
+            assert_equal(row.previous_secret_expires_at, response.previous_secret_expires_at)
+            expires = datetime.fromisoformat(response.previous_secret_expires_at.replace("Z", "+00:00"))
             left = (expires - datetime.now(timezone.utc)).total_seconds() / 3600
             assert hours - 0.1 < left <= hours, left
         for hours in (-1, 73):
@@ -75,21 +75,21 @@ def endpoints(suite):
 
     def drop():
         new = secret_of(64)
-        answer = suite.data("Webhooks.rotate", webhook, {"overlap_hours": 0, "signing_secret": new})
-        assert_equal((answer.signing_secret, answer.previous_secret_expires_at), (new, None))
+        response = suite.data("Webhooks.rotate", webhook, {"overlap_hours": 0, "signing_secret": new})
+        assert_equal((response.signing_secret, response.previous_secret_expires_at), (new, None))
         row = suite.data("Webhooks.get", webhook)
         assert_equal((row.signing_secret, row.previous_secret_expires_at), (new, None))
 
     def remove():
-        answer = suite.data("Webhooks.remove", webhook)
-        assert_equal(answer, {"object": "webhook", "id": webhook, "deleted": True})
+        response = suite.data("Webhooks.remove", webhook)
+        assert_equal(response, {"object": "webhook", "id": webhook, "deleted": True})
         suite.refused(404, "not_found", "Webhooks.get", webhook)
 
     suite.check("Webhooks.get", "every field; an unknown id is 404", read)
     suite.check("Webhooks.list", "newest first without secrets, limit and cursors", listed)
-    suite.check("Webhooks.update", "address, types and status", update)
-    suite.check("Webhooks.rotate", "with an overlap of a day, of three days, of an hour; no longer and no shorter", rotate)
-    suite.check("Webhooks.rotate", "without an overlap, to a secret of one's own", drop)
+    suite.check("Webhooks.update", "URL, types and status", update)
+    suite.check("Webhooks.rotate", "with an overlap of up to three days; other values are 422", rotate)
+    suite.check("Webhooks.rotate", "without an overlap, to a given secret", drop)
     suite.check("Webhooks.remove", "removed, then 404", remove)
 
 
@@ -102,4 +102,4 @@ def usage(suite):
         assert isinstance(row.today.emails_sent, int)
         assert_matches(r"^http://127\.0\.0\.1:\d+/dashboard/$", row.app_url)
 
-    suite.check("Usage.get", "an instance of one's own: no plan, no limits, no period", counted)
+    suite.check("Usage.get", "a self-hosted instance: no plan, no limits, no period", counted)

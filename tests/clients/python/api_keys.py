@@ -42,8 +42,8 @@ def full_access(suite):
         suite.data("api_keys.remove", other)
 
     def update():
-        answer = suite.data("api_keys.update", {"id": key_id, "name": "python renamed"})
-        assert_equal(answer, {"object": "api_key", "id": key_id})
+        response = suite.data("api_keys.update", {"id": key_id, "name": "python renamed"})
+        assert_equal(response, {"object": "api_key", "id": key_id})
         names = {row["id"]: row["name"] for row in suite.data("api_keys.list")["data"]}
         assert_equal(names[key_id], "python renamed")
 
@@ -94,9 +94,9 @@ def sending_only(suite):
         suite.data("domains.remove", away["id"])
 
     suite.check(
-        "api_keys.create", "a sending-only key sends, moves and cancels, and reads nothing", sends_and_reads_nothing
+        "api_keys.create", "a sending-only key sends, reschedules and cancels, but cannot read", sends_and_reads_nothing
     )
-    suite.check("api_keys.create", "a key of one domain sends from that domain alone", one_domain)
+    suite.check("api_keys.create", "a key of one domain sends from that domain only", one_domain)
 
 
 def refusals(suite):

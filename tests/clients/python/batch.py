@@ -15,9 +15,9 @@ def message(subject, **fields):
 
 def run(suite):
     def two():
-        answer = suite.data("batch.send", [message("batch one"), message("batch two")])
-        assert_equal((len(answer["data"]), answer["errors"]), (2, []))
-        for row, subject in zip(answer["data"], ("batch one", "batch two")):
+        response = suite.data("batch.send", [message("batch one"), message("batch two")])
+        assert_equal((len(response["data"]), response["errors"]), (2, []))
+        for row, subject in zip(response["data"], ("batch one", "batch two")):
             assert_matches(UUID, row["id"])
             email = suite.until(
                 lambda: suite.data("emails.get", row["id"]), lambda read: read["last_event"] == "delivered"
@@ -39,16 +39,16 @@ def run(suite):
     def permissive():
         bad = message("left out")
         del bad["subject"]
-        answer = suite.data("batch.send", [bad, message("kept")], {"batch_validation": "permissive"})
-        assert_equal((len(answer["data"]), [row["index"] for row in answer["errors"]]), (1, [0]))
-        assert_matches("Missing `subject` field.", answer["errors"][0]["message"])
+        response = suite.data("batch.send", [bad, message("kept")], {"batch_validation": "permissive"})
+        assert_equal((len(response["data"]), [row["index"] for row in response["errors"]]), (1, [0]))
+        assert_matches("Missing `subject` field.", response["errors"][0]["message"])
 
     def bounds():
         suite.refused(422, "validation_error", "batch.send", [])
         suite.refused(422, "validation_error", "batch.send", [message("too many")] * 101)
 
     suite.check("batch.send", "two emails, ids in order, both delivered", two)
-    suite.check("batch.send", "the same idempotency key answers the same ids, another payload 409", idempotent)
+    suite.check("batch.send", "the same idempotency key returns the same ids, another payload is 409", idempotent)
     suite.check("batch.send", "strict: one bad item refuses the batch and names it", strict)
-    suite.check("batch.send", "permissive: the valid items are accepted, the others listed", permissive)
+    suite.check("batch.send", "permissive: valid items are accepted, others are listed", permissive)
     suite.check("batch.send", "no emails and 101 emails are 422", bounds)

@@ -1,4 +1,4 @@
-"""Checks that print one line each, and calls that name the SDK method they make."""
+"""Checks that print one line each, and calls of SDK methods by name, which are recorded."""
 
 import asyncio
 import inspect
@@ -11,7 +11,7 @@ from resend.exceptions import ResendError
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-# What tells an endpoint that does not exist from a row that does not.
+# Message of a 404 for a path that does not exist. Other 404 responses are about a row.
 NO_ENDPOINT = "The requested endpoint does not exist."
 UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
 
@@ -33,7 +33,7 @@ RESOURCES = {
 
 
 class Suite:
-    """One pass over the SDK: its plain methods, or (`suffix` "_async") their asyncio twins."""
+    """The checks of the synchronous methods, or with the suffix "_async" those of the asyncio methods."""
 
     passed = 0
     failed = 0
@@ -53,11 +53,11 @@ class Suite:
             self.ok(f"{method} ok ({note})")
 
     def part(self, module):
-        """Runs the checks of one module; what it raises between them does not keep the others from running."""
+        """Runs the checks of one module. An exception outside a check fails the module; the others still run."""
         try:
             module.run(self)
         except Exception as error:
-            self.fail(module.__name__, "between two checks", error)
+            self.fail(module.__name__, "outside the checks", error)
 
     @staticmethod
     def ok(text):
@@ -71,7 +71,7 @@ class Suite:
         print(f"client python: {method} FAILED ({note}): {kind}{error}", flush=True)
 
     def call(self, method, *args, **named):
-        """Calls a method by its path; the SDK raises what the server refuses."""
+        """Calls a method by its path. A refusal by the server raises an exception of the SDK."""
         method += self.suffix
         Suite.called.add(method)
         resource, *path = method.split(".")
@@ -82,14 +82,14 @@ class Suite:
         return asyncio.run(result) if inspect.isawaitable(result) else result
 
     def data(self, method, *args, **named):
-        """The result of a call that must succeed, without the response headers the SDK adds."""
+        """Returns the result of a call that must succeed, without the response headers that the SDK adds."""
         result = dict(self.call(method, *args, **named))
         assert isinstance(result.pop("http_headers"), dict)
-        assert "statusCode" not in result, "a success never carries statusCode"
+        assert "statusCode" not in result, "a success has no statusCode"
         return result
 
     def refused(self, status, name, method, *args, **named):
-        """The error of a call that must be refused."""
+        """Returns the error of a call that must be refused."""
         try:
             result = self.call(method, *args, **named)
         except ResendError as error:
@@ -100,7 +100,7 @@ class Suite:
         raise AssertionError(f"accepted: {result}")
 
     def must_fail(self, status, name, note, method, *args):
-        """A method, or a use of one, that cannot succeed here."""
+        """Checks that a call fails that the server does not support."""
         try:
             error = self.refused(status, name, method, *args)
             if status == 404:
@@ -121,7 +121,7 @@ class Suite:
 
 
 class with_key:
-    """Uses another API key inside a `with` block: the SDK holds one for the whole process."""
+    """Uses another API key inside a `with` block. The SDK has one key for the process."""
 
     def __init__(self, key):
         self.key = key
@@ -134,7 +134,7 @@ class with_key:
 
 
 def methods_of(resource, path):
-    """Every public method under `resource`, what it inherits and its nested classes included."""
+    """Yields the paths of all public methods of `resource`, with inherited ones and nested classes."""
     inherited = {name: value for base in reversed(resource.__mro__) for name, value in vars(base).items()}
     for name, value in inherited.items():
         if name.startswith("_"):

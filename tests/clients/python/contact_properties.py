@@ -42,16 +42,16 @@ def run(suite):
 
     def update():
         for fallback, stored in ((7.5, "7.5"), (None, None)):
-            answer = suite.data("contact_properties.update", {"id": number, "fallback_value": fallback})
-            assert_equal((answer["object"], answer["id"]), ("contact_property", number))
+            response = suite.data("contact_properties.update", {"id": number, "fallback_value": fallback})
+            assert_equal((response["object"], response["id"]), ("contact_property", number))
             assert_equal(suite.data("contact_properties.get", number)["fallback_value"], stored)
         wrong = {"id": number, "fallback_value": "many"}
         suite.refused(422, "validation_error", "contact_properties.update", wrong)
 
     def remove():
         for property_id in made:
-            answer = suite.data("contact_properties.remove", property_id)
-            assert_equal(answer, {"object": "contact_property", "id": property_id, "deleted": True})
+            response = suite.data("contact_properties.remove", property_id)
+            assert_equal(response, {"object": "contact_property", "id": property_id, "deleted": True})
             suite.refused(404, "not_found", "contact_properties.get", property_id)
 
     suite.check("contact_properties.create", "a key that exists is 409; no key and a bad value are 422", refused)

@@ -73,7 +73,7 @@ def creating(suite, keys, segment, topic):
         suite.refused(404, "not_found", "contacts.get", email=email)
 
     suite.check("contacts.create", "every field", create)
-    suite.check("contacts.create", "an email that exists updates that contact and answers its id", again)
+    suite.check("contacts.create", "an email that exists updates that contact and returns its id", again)
     suite.check("contacts.create", "no email and bad fields are 422, foreign ids 404", refused)
 
 
@@ -115,8 +115,8 @@ def updating(suite, keys):
     )["id"]
 
     def update():
-        answer = suite.data("contacts.update", {"id": contact, "first_name": "Grace"})
-        assert_equal((answer["object"], answer["id"], answer["last_name"]), ("contact", contact, "Lovelace"))
+        response = suite.data("contacts.update", {"id": contact, "first_name": "Grace"})
+        assert_equal((response["object"], response["id"], response["last_name"]), ("contact", contact, "Lovelace"))
         suite.data("contacts.update", {"email": email, "last_name": "Hopper"})
         row = suite.data("contacts.get", id=contact)
         assert_equal(fields(row), ("contact", contact, email, "Grace", "Hopper", False))
@@ -137,7 +137,7 @@ def updating(suite, keys):
             suite.data("contacts.update", {"email": email, "unsubscribed": unsubscribed})
             assert_equal(suite.data("contacts.get", email=email)["unsubscribed"], unsubscribed)
 
-    suite.check("contacts.update", "by id and by email; what is not named stays", update)
+    suite.check("contacts.update", "by id and by email; other fields stay unchanged", update)
     suite.check("contacts.update", "properties merge key by key; None clears a name and a property", merge)
     suite.check("contacts.update", "unsubscribed, then subscribed again", unsubscribe)
     suite.data("contacts.remove", id=contact)
@@ -150,8 +150,8 @@ def removing(suite):
         for key in ("id", "email"):
             contact = suite.data("contacts.create", {"email": email})["id"]
             named = {"id": contact} if key == "id" else {"email": email}
-            answer = suite.data("contacts.remove", **named)
-            assert_equal((answer["object"], answer["contact"], answer["deleted"]), ("contact", contact, True))
+            response = suite.data("contacts.remove", **named)
+            assert_equal((response["object"], response["contact"], response["deleted"]), ("contact", contact, True))
             suite.refused(404, "not_found", "contacts.get", id=contact)
             suite.refused(404, "not_found", "contacts.remove", **named)
 
@@ -159,7 +159,7 @@ def removing(suite):
 
 
 def in_audience(suite, audience):
-    """The paths below `/audiences/{id}/contacts`, which the SDK takes whenever `audience_id` is given."""
+    """Checks the paths below `/audiences/{id}/contacts`. The SDK uses them if `audience_id` is given."""
     email = address(suite, "audience")
 
     def whole():
@@ -170,8 +170,8 @@ def in_audience(suite, audience):
             suite.data("contacts.update", {"audience_id": audience, "last_name": str(list(key)), **key})
             assert_equal(suite.data("contacts.get", id=contact)["last_name"], str(list(key)))
         suite.refused(404, "not_found", "contacts.get", audience_id=UNKNOWN_ID, id=contact)
-        answer = suite.data("contacts.remove", audience_id=audience, email=email)
-        assert_equal((answer["object"], answer["deleted"]), ("contact", True))
+        response = suite.data("contacts.remove", audience_id=audience, email=email)
+        assert_equal((response["object"], response["deleted"]), ("contact", True))
         suite.refused(404, "not_found", "contacts.get", id=contact)
 
     suite.check("contacts.create", "into an audience, read, changed and removed there", whole)

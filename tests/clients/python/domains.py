@@ -64,11 +64,11 @@ def run(suite):
         assert_equal(suite.refused(404, "not_found", "domains.get", UNKNOWN_ID).message, "Domain not found")
 
     def update():
-        answer = suite.data(
+        response = suite.data(
             "domains.update",
             {"id": domain_id, "open_tracking": True, "click_tracking": True, "tracking_subdomain": "links"},
         )
-        assert_equal((answer["object"], answer["id"]), ("domain", domain_id))
+        assert_equal((response["object"], response["id"]), ("domain", domain_id))
         domain = suite.data("domains.get", domain_id)
         assert_equal(
             (domain["open_tracking"], domain["click_tracking"], domain["tracking_subdomain"]), (True, True, "links")
@@ -78,8 +78,8 @@ def run(suite):
         assert_equal((domain["open_tracking"], domain["click_tracking"]), (False, True))
 
     def verify():
-        answer = suite.data("domains.verify", domain_id)
-        assert_equal((answer["object"], answer["id"]), ("domain", domain_id))
+        response = suite.data("domains.verify", domain_id)
+        assert_equal((response["object"], response["id"]), ("domain", domain_id))
         status = suite.data("domains.get", domain_id)["status"]
         assert status in STATUSES, status
 
@@ -87,7 +87,7 @@ def run(suite):
         assert_equal(suite.data("domains.remove", domain_id), {"object": "domain", "id": domain_id, "deleted": True})
         suite.refused(404, "not_found", "domains.get", domain_id)
 
-    suite.check("domains.create", "a name that is registered already is 403, no name 422", refused)
+    suite.check("domains.create", "a name that is already registered is 403, no name 422", refused)
     suite.check("domains.list", "rows without records, limit and cursors", listed)
     suite.check("domains.get", "the domain with its records; an unknown id is 404", read)
     suite.check("domains.update", "tracking on, then open tracking off", update)

@@ -71,7 +71,7 @@ def idempotency(suite):
     def changed():
         suite.refused(409, "invalid_idempotent_request", "emails.send", message("changed"), {"idempotency_key": key})
 
-    suite.check("emails.send", "the same idempotency key and payload answer the same id", same)
+    suite.check("emails.send", "the same idempotency key and payload return the same id", same)
     suite.check("emails.send", "the same idempotency key with another payload is 409", changed)
 
 
@@ -179,8 +179,8 @@ def scheduling(suite):
         email_id = suite.data("emails.send", message("later", scheduled_at=first))["id"]
         read = suite.data("emails.get", email_id)
         assert_equal((read["last_event"], instant_of(read["scheduled_at"])), ("scheduled", instant_of(first)))
-        answer = suite.data("emails.update", {"id": email_id, "scheduled_at": second})
-        assert_equal(answer, {"object": "email", "id": email_id})
+        response = suite.data("emails.update", {"id": email_id, "scheduled_at": second})
+        assert_equal(response, {"object": "email", "id": email_id})
         assert_equal(instant_of(suite.data("emails.get", email_id)["scheduled_at"]), instant_of(second))
 
     def cancel():
@@ -192,7 +192,7 @@ def scheduling(suite):
         suite.refused(422, "validation_error", "emails.cancel", email_id)
         suite.refused(422, "validation_error", "emails.update", {"id": email_id, "scheduled_at": in_hours(1)})
 
-    suite.check("emails.update", "scheduled by ISO 8601, then moved", reschedule)
+    suite.check("emails.update", "scheduled by ISO 8601, then rescheduled", reschedule)
     suite.check("emails.cancel", "scheduled in English, then canceled once", cancel)
 
 
@@ -215,7 +215,7 @@ def outcomes(suite):
         )
         assert_equal(error.message, "All recipients are suppressed")
 
-    suite.check("emails.send", "suppressed@resend.dev alone is refused", suppressed)
+    suite.check("emails.send", "suppressed@resend.dev as the only recipient is refused", suppressed)
 
 
 def refusals(suite):

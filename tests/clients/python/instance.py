@@ -1,4 +1,4 @@
-"""What the instance tells about itself: what it keeps of requests, and usage."""
+"""The request log, without secrets, and the usage."""
 
 import json
 import uuid
@@ -27,7 +27,7 @@ def redaction(suite):
             assert secret not in json.dumps(log), log
         suite.data("api_keys.remove", key["id"])
 
-    suite.check("logs.get", "neither content nor tokens are kept", redacted)
+    suite.check("logs.get", "neither content nor tokens are stored", redacted)
 
 
 def usage(suite):
@@ -41,7 +41,7 @@ def usage(suite):
             earlier, emails = before["emails"][span], after["emails"][span]
             assert_equal((emails["used"], emails["limit"], emails["received"]), (emails["sent"], None, 0))
             assert_matches(r"T00:00:00\.000Z$", emails["resets_at"])
-            # A midnight between the two answers begins anew.
+            # The counts start at 0 if midnight is between the two responses.
             assert emails["sent"] == earlier["sent"] + 1 or emails["resets_at"] != earlier["resets_at"], emails
         for name in ("contacts", "segments", "broadcasts", "ai_credits", "automation_runs", "domains"):
             assert isinstance(after[name]["used"], int), name

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that keeps what is posted to it, each body as it came."""
+"""An HTTP server on loopback that stores the requests it receives, with unchanged bodies."""
 
 import json
 import threading
@@ -10,7 +10,7 @@ class Delivery:
     def __init__(self, path, headers, body):
         self.path = path
         self.headers = headers
-        # The delivery's id in the API is what follows the prefix.
+        # The API shows the id without the prefix.
         self.id = headers.get("svix-id", "").removeprefix("msg_")
         self.body = body
         self.event = json.loads(body)
@@ -19,7 +19,7 @@ class Delivery:
 class Receiver:
     def __init__(self):
         self.deliveries = []
-        self.answers = {}
+        self.responses = {}
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -29,7 +29,7 @@ class Receiver:
                 body = self.rfile.read(int(self.headers["content-length"])).decode()
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 receiver.deliveries.append(Delivery(self.path, headers, body))
-                status, text = receiver.answers.get(self.path, (200, "received"))
+                status, text = receiver.responses.get(self.path, (200, "received"))
                 self.send_response(status)
                 self.send_header("content-type", "text/plain")
                 self.send_header("content-length", str(len(text)))
@@ -57,11 +57,11 @@ class Receiver:
         return [delivery for delivery in list(self.deliveries) if delivery.path == path]
 
     def until(self, path, accept, timeout_s=15):
-        """Waits until what came to `path` is as `accept` wants it."""
+        """Polls until `accept` returns true for the deliveries to `path`. Returns them."""
         deadline = time.monotonic() + timeout_s
         while not accept(deliveries := self.at(path)):
             seen = [delivery.event["type"] for delivery in deliveries]
-            assert time.monotonic() < deadline, f"waited {timeout_s} s in vain; received {seen}"
+            assert time.monotonic() < deadline, f"not all deliveries within {timeout_s} s; received {seen}"
             time.sleep(0.02)
         return deliveries
 

@@ -2,12 +2,12 @@ from check import TIMESTAMP, UNKNOWN_ID, UUID, assert_equal, assert_matches
 
 
 def run(suite):
-    for resource in ("segments", "audiences"):  # One thing under two names; `audiences` has no update.
-        one_name(suite, resource)
+    for resource in ("segments", "audiences"):  # Two names of the same resource; `audiences` has no update.
+        segments(suite, resource)
     filtered(suite)
 
 
-def one_name(suite, resource):
+def segments(suite, resource):
     name = f"Python {suite.label} {resource}"
     created = {}
 
@@ -18,7 +18,7 @@ def one_name(suite, resource):
         missing = suite.refused(422, "missing_required_field", f"{resource}.create", {})
         assert_equal(missing.message, "Missing `name` field.")
 
-    suite.check(f"{resource}.create", "a segment of hand-picked contacts", create)
+    suite.check(f"{resource}.create", "a segment without a filter", create)
     if not created:
         return
     segment = created["id"]
@@ -40,8 +40,8 @@ def one_name(suite, resource):
         suite.refused(404, "not_found", f"{resource}.get", UNKNOWN_ID)
 
     def update():
-        answer = suite.data("segments.update", segment, {"name": f"{name} again"})
-        assert_equal((answer["object"], answer["id"]), ("segment", segment))
+        response = suite.data("segments.update", segment, {"name": f"{name} again"})
+        assert_equal((response["object"], response["id"]), ("segment", segment))
         assert_equal(suite.data("segments.get", segment)["name"], f"{name} again")
         suite.refused(404, "not_found", "segments.update", UNKNOWN_ID, {"name": name})
 
@@ -58,7 +58,7 @@ def one_name(suite, resource):
 
 
 def members(suite, resource, segment):
-    """Membership by hand, as each call spells it."""
+    """Checks explicit membership with each form of the calls."""
     first, second = (f"python-{suite.label}-{resource}-{name}@members.example.net" for name in ("first", "second"))
     contact = suite.data("contacts.create", {"email": first})["id"]
     suite.data("contacts.create", {"email": second})
@@ -91,12 +91,12 @@ def members(suite, resource, segment):
 
     def remove():
         for key in ({"contact_id": contact}, {"email": second}):
-            answer = suite.data("contacts.Segments.remove", {"segment_id": segment, **key})
-            assert_equal((answer["id"], answer["deleted"]), (segment, True))
+            response = suite.data("contacts.Segments.remove", {"segment_id": segment, **key})
+            assert_equal((response["id"], response["deleted"]), (segment, True))
         assert_equal(emails(segment_id=segment), [])
         assert_equal(suite.data("contacts.get", id=contact)["email"], first)
 
-    suite.check("contacts.Segments.add", "by id and by email; twice is once; unknown ids are 404", add)
+    suite.check("contacts.Segments.add", "by id and by email; a repeat has no effect; unknown ids are 404", add)
     suite.check("contacts.list", "the members of a segment, newest first, limit and cursors", listed)
     suite.check("contacts.Segments.list", "the segments of a contact, by id and by email", joined)
     suite.check("contacts.Segments.remove", "by id and by email; the contact stays", remove)
@@ -105,7 +105,7 @@ def members(suite, resource, segment):
 
 
 def filtered(suite):
-    """The SDK hands the fields of a segment on as they are, so that a filter passes through it."""
+    """Checks a filter. The SDK sends the fields of a segment unchanged, also those that it does not know."""
 
     def create():
         host = f"python-{suite.label}.example.net"
@@ -120,4 +120,4 @@ def filtered(suite):
         suite.data("contacts.remove", email=f"one@{host}")
         suite.data("segments.remove", made)
 
-    suite.check("segments.create", "with a filter, which decides who belongs", create)
+    suite.check("segments.create", "with a filter that selects the contacts", create)

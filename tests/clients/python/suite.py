@@ -1,6 +1,6 @@
-"""The official Python SDK, unchanged, against a running server.
+"""Tests the official Python SDK, unmodified, against a running server.
 
-Key and address come from RESEND_API_KEY and RESEND_API_URL, as the SDK documents.
+The SDK reads the key and the URL from RESEND_API_KEY and RESEND_API_URL.
 """
 
 import sys
@@ -47,7 +47,7 @@ for suffix in ("", "_async"):
 
 methods = {method for name, resource in RESOURCES.items() for method in methods_of(resource, name)}
 for method in sorted(methods - Suite.called):
-    Suite.fail(method, "coverage", "the SDK has this method and no check calls it")
+    Suite.fail(method, "coverage", "no check calls this method of the SDK")
 
 print(f"client python: called {len(methods & Suite.called)} of {len(methods)} methods")
 print(f"client python: {Suite.passed} passed, {Suite.failed} failed")

@@ -15,7 +15,7 @@ def run(suite):
         suite.refused(422, "validation_error", "suppressions.add", {"email": "not an address"})
         added.append(row["id"])
 
-    suite.check("suppressions.add", "an address once; again answers the same id", add)
+    suite.check("suppressions.add", "an address; a repeat returns the same id", add)
     if not added:
         return
     entry = added[0]
@@ -45,7 +45,7 @@ def run(suite):
             suite.refused(404, "not_found", "suppressions.get", email)
             suite.refused(404, "not_found", "suppressions.remove", key)
 
-    def outlives():
+    def opt_out():
         suite.data("contacts.create", {"email": gone, "unsubscribed": True})
         suite.data("contacts.remove", email=gone)
         row = suite.data("suppressions.list", {"origin": "unsubscribe", "limit": 1})["data"][0]
@@ -55,7 +55,8 @@ def run(suite):
     suite.check("suppressions.get", "by id and by email; an unknown one is 404", read)
     suite.check("suppressions.list", "newest first, limit, cursors and origin", listed)
     suite.check("suppressions.remove", "by id and by email, then 404", remove)
-    suite.check("suppressions.list", "an opt-out outlives its contact, with the origin unsubscribe", outlives)
+    note = "the opt-out of a deleted contact has the origin unsubscribe"
+    suite.check("suppressions.list", note, opt_out)
     batches(suite)
 
 
@@ -69,8 +70,8 @@ def batches(suite):
     ids = []
 
     def add():
-        answer = suite.data("suppressions.Batch.add", {"emails": [*emails, emails[0].upper()]})
-        ids.extend(dict.fromkeys(row["id"] for row in answer["data"]))
+        response = suite.data("suppressions.Batch.add", {"emails": [*emails, emails[0].upper()]})
+        ids.extend(dict.fromkeys(row["id"] for row in response["data"]))
         assert_equal(ids, [suite.data("suppressions.get", email)["id"] for email in emails])
         suite.refused(422, "validation_error", "suppressions.Batch.add", {"emails": []})
         suite.refused(422, "validation_error", "suppressions.Batch.add", {"emails": ["not an address"]})
@@ -83,7 +84,7 @@ def batches(suite):
         for email in emails:
             suite.refused(404, "not_found", "suppressions.get", email)
 
-    suite.check("suppressions.Batch.add", "ids in the order of the request; an address twice is one row", add)
+    suite.check("suppressions.Batch.add", "ids in the order of the request; a repeated address is one row", add)
     suite.check("suppressions.Batch.remove", "by emails, then by ids; unknown ones are left out", remove)
 
 

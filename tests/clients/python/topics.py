@@ -69,7 +69,7 @@ def run(suite):
 
 
 def choices(suite, news, offers):
-    """What one contact chose, read and changed by its id and by its email."""
+    """Checks the topic choices of one contact by its id and by its email."""
     email = f"python-{suite.label}-topics@customer.example.net"
     opted_in = [{"id": offers, "subscription": "opt_in"}]
     contact = suite.data("contacts.create", {"email": email, "topics": opted_in})["id"]
@@ -95,7 +95,7 @@ def choices(suite, news, offers):
         foreign = [{"id": UNKNOWN_ID, "subscription": "opt_in"}]
         suite.refused(404, "not_found", "contacts.Topics.update", {"id": contact, "topics": foreign})
 
-    suite.check("contacts.Topics.list", "the default where nothing was chosen, by id and by email", listed)
+    suite.check("contacts.Topics.list", "the default without a choice, by id and by email", listed)
     suite.check("contacts.Topics.update", "by id and by email; an unknown topic is 404", update)
     suite.data("contacts.remove", id=contact)
 

@@ -1,4 +1,4 @@
-"""Real events, delivered to a real receiver, through every library that customers verify them with."""
+"""Verifies delivered events with each library that customers use."""
 
 import base64
 import hashlib
@@ -14,9 +14,9 @@ import svix.webhooks
 from check import Suite, assert_equal, assert_matches, in_hours
 from receiver import Delivery, Receiver, types_of
 
-FAILING = "python.failing.example"  # The server's own domain, so that its deletion fails what waits.
+FAILING = "python.failing.example"  # The suite deletes this domain, which fails its pending email.
 
-# Every type that something can be done for here.
+# All types of events that the suite can cause.
 TYPES = (
     "email.scheduled email.sent email.delivered email.delivery_delayed email.bounced email.complained email.failed "
     "contact.created contact.updated contact.deleted contact.unsubscribed contact.resubscribed contact.topic_opt_in "
@@ -25,7 +25,7 @@ TYPES = (
 
 
 def run(suite):
-    # Nothing here is asynchronous: once is enough, and the domain can be deleted once.
+    # No verifier is asynchronous, and the domain can be deleted only once.
     if not suite.suffix:
         with Receiver() as receiver:
             matrix = Matrix(suite)
@@ -36,7 +36,7 @@ def run(suite):
 def verification(suite, receiver, matrix):
     made = suite.data("webhooks.create", {"endpoint": receiver.url("/verified"), "events": TYPES})
     webhook, first = made["id"], made["signing_secret"]
-    provoke(suite)
+    cause_events(suite)
     deliveries = receiver.until("/verified", lambda seen: types_of(seen) == set(TYPES))
 
     def headers():
@@ -46,7 +46,7 @@ def verification(suite, receiver, matrix):
             assert_matches(r"^v1,[A-Za-z0-9+/]{43}=$", delivery.headers["webhook-signature"])
             assert_equal(sorted(delivery.event), ["created_at", "data", "type"])
 
-    suite.check("webhooks.create", "both sets of headers say the same, in an envelope of three fields", headers)
+    suite.check("webhooks.create", "both sets of headers are equal; the body has three fields", headers)
 
     def every_type(verify):
         for delivery in deliveries:
@@ -74,7 +74,7 @@ def verification(suite, receiver, matrix):
 
     suite.check("webhooks.rotate_signing_secret", "two signatures, the new one first", two_signatures)
 
-    # The SDK's own call has no parameters.
+    # The method of the SDK has no parameters.
     rotate = resend.request.Request(path=f"/webhooks/{webhook}/rotate", params={"overlap_hours": 0}, verb="post")
     dropped = rotate.perform_with_content()
     assert_equal(dropped["previous_secret_expires_at"], None)
@@ -99,8 +99,8 @@ def verification(suite, receiver, matrix):
     suite.data("webhooks.remove", webhook)
 
 
-def provoke(suite):
-    """Does something for every type."""
+def cause_events(suite):
+    """Causes an event of each type."""
     message = {
         "from": "sender@example.com",
         "to": "one@example.net",
@@ -132,7 +132,7 @@ def provoke(suite):
 
 
 class Matrix:
-    """Each library on a row, each thing it accepts or refuses as it should in a column."""
+    """Table of the results: a row for each library, a column for each property."""
 
     def __init__(self, suite):
         self.suite = suite
@@ -156,8 +156,8 @@ def only(delivery, family):
 
 
 def with_standardwebhooks(delivery, secret):
-    answer = standardwebhooks.Webhook(secret).verify(delivery.body, only(delivery, "webhook-"))
-    assert_equal(answer, delivery.event)
+    response = standardwebhooks.Webhook(secret).verify(delivery.body, only(delivery, "webhook-"))
+    assert_equal(response, delivery.event)
 
 
 def with_svix(delivery, secret):
@@ -183,7 +183,7 @@ def refused(verify, about, delivery, *secrets):
         try:
             verify(delivery, secret)
         except Exception as error:
-            assert re.search(about, str(error), re.IGNORECASE), f"refused for something else: {error!r}"
+            assert re.search(about, str(error), re.IGNORECASE), f"refused for another reason: {error!r}"
         else:
             raise AssertionError("accepted")
 
@@ -195,7 +195,7 @@ def signature(secret, timestamp, delivery):
 
 
 def resigned(delivery, secret, seconds):
-    """The delivery as if it had been sent `seconds` from now."""
+    """Returns the delivery with a timestamp `seconds` from now and a matching signature."""
     timestamp = str(int(time.time()) + seconds)
     signed = {"timestamp": timestamp, "signature": signature(secret, timestamp, delivery)}
     families = ("svix", "webhook")

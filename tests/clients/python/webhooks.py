@@ -4,7 +4,7 @@ from check import TIMESTAMP, UNKNOWN_ID, UUID, assert_equal, assert_matches, ins
 from receiver import Receiver, types_of
 
 SECRET = r"^whsec_[A-Za-z0-9+/]+={0,2}$"
-# Nobody opens or clicks anything while the suite runs, so that nothing is delivered there.
+# The suite causes no open and no click, so this endpoint gets no delivery.
 ENDPOINT = "https://hooks.example.com/python"
 EVENTS = ["email.opened", "email.clicked"]
 
@@ -31,14 +31,14 @@ def endpoints(suite):
             suite.refused(422, "validation_error", "webhooks.create", {"endpoint": endpoint, "events": EVENTS})
         made.append(row)
 
-    suite.check("webhooks.create", "an endpoint with its secret; what is missing, unknown or no URL is 422", create)
+    suite.check("webhooks.create", "an endpoint with its secret; invalid fields are 422", create)
     if not made:
         return
     webhook, secret = made[0]["id"], made[0]["signing_secret"]
-    untold = {"endpoint": ENDPOINT, "events": ["domain.created", "email.received"]}
-    note = "types that are never told"
-    suite.must_fail(422, "validation_error", note, "webhooks.create", untold)
-    suite.must_fail(422, "validation_error", note, "webhooks.update", {"webhook_id": webhook, **untold})
+    unsupported = {"endpoint": ENDPOINT, "events": ["domain.created", "email.received"]}
+    note = "types that the server does not emit"
+    suite.must_fail(422, "validation_error", note, "webhooks.create", unsupported)
+    suite.must_fail(422, "validation_error", note, "webhooks.update", {"webhook_id": webhook, **unsupported})
 
     def read():
         row = suite.data("webhooks.get", webhook)
@@ -59,34 +59,34 @@ def endpoints(suite):
 
     def update():
         for changes in ({"endpoint": f"{ENDPOINT}/moved"}, {"events": ["email.clicked"]}, {"status": "disabled"}):
-            answer = suite.data("webhooks.update", {"webhook_id": webhook, **changes})
-            assert_equal(answer, {"object": "webhook", "id": webhook})
+            response = suite.data("webhooks.update", {"webhook_id": webhook, **changes})
+            assert_equal(response, {"object": "webhook", "id": webhook})
             row = suite.data("webhooks.get", webhook)
             assert_equal({name: row[name] for name in changes}, changes)
         suite.refused(422, "validation_error", "webhooks.update", {"webhook_id": webhook, "status": "asleep"})
         suite.refused(404, "not_found", "webhooks.update", {"webhook_id": UNKNOWN_ID, "status": "enabled"})
 
     def rotate():
-        answer = suite.data("webhooks.rotate_signing_secret", webhook)
-        assert_equal((answer["object"], answer["id"]), ("webhook", webhook))
-        assert_matches(SECRET, answer["signing_secret"])
-        assert answer["signing_secret"] != secret
+        response = suite.data("webhooks.rotate_signing_secret", webhook)
+        assert_equal((response["object"], response["id"]), ("webhook", webhook))
+        assert_matches(SECRET, response["signing_secret"])
+        assert response["signing_secret"] != secret
         row = suite.data("webhooks.get", webhook)
-        assert_equal(row["signing_secret"], answer["signing_secret"])
+        assert_equal(row["signing_secret"], response["signing_secret"])
         left = instant_of(row["previous_secret_expires_at"]) - datetime.now(timezone.utc)
         assert 23.9 < left.total_seconds() / 3600 <= 24, left
         suite.refused(404, "not_found", "webhooks.rotate_signing_secret", UNKNOWN_ID)
 
     def remove():
-        answer = suite.data("webhooks.remove", webhook)
-        assert_equal(answer, {"object": "webhook", "id": webhook, "deleted": True})
+        response = suite.data("webhooks.remove", webhook)
+        assert_equal(response, {"object": "webhook", "id": webhook, "deleted": True})
         suite.refused(404, "not_found", "webhooks.get", webhook)
         suite.refused(404, "not_found", "webhooks.remove", webhook)
 
-    suite.check("webhooks.get", "every field, the secret too; an unknown id is 404", read)
+    suite.check("webhooks.get", "every field with the secret; an unknown id is 404", read)
     suite.check("webhooks.list", "newest first without secrets, limit and cursors", listed)
-    suite.check("webhooks.update", "address, types and status, each by itself", update)
-    suite.check("webhooks.rotate_signing_secret", "another secret; the one before it signs for a day yet", rotate)
+    suite.check("webhooks.update", "URL, types and status, each separately", update)
+    suite.check("webhooks.rotate_signing_secret", "a new secret; the previous one signs for another day", rotate)
     suite.check("webhooks.remove", "removed, then 404", remove)
 
 
@@ -118,7 +118,7 @@ def deliveries(suite, receiver):
         suite.refused(404, "not_found", "webhooks.list_events", UNKNOWN_ID)
         rows.extend(ids)
 
-    suite.check("webhooks.list_events", "what was delivered, newest first, limit and after", listed)
+    suite.check("webhooks.list_events", "the deliveries, newest first, limit and after", listed)
     if not rows:
         return
     event = rows[1]
@@ -132,8 +132,8 @@ def deliveries(suite, receiver):
         suite.refused(404, "not_found", "webhooks.get_event", webhook, UNKNOWN_ID)
 
     def replay():
-        answer = suite.data("webhooks.replay_event", webhook, event)
-        assert_equal(answer, {"object": "webhook_event", "id": event})
+        response = suite.data("webhooks.replay_event", webhook, event)
+        assert_equal(response, {"object": "webhook_event", "id": event})
 
         def copies(deliveries):
             return [delivery.body for delivery in deliveries if delivery.id == event]
@@ -154,20 +154,21 @@ def deliveries(suite, receiver):
         second = suite.data("webhooks.list_event_attempts", webhook, event, {"limit": 1, "after": newest["id"]})
         assert_equal((second["has_more"], second["data"][0]["id"]), (False, oldest["id"]))
 
-    suite.check("webhooks.get_event", "one event with the body that was delivered", read)
-    suite.check("webhooks.replay_event", "delivered once more under the same id", replay)
-    suite.check("webhooks.list_event_attempts", "each with what was answered, newest first, limit and after", attempts)
+    suite.check("webhooks.get_event", "one event with the delivered body", read)
+    suite.check("webhooks.replay_event", "delivered again under the same id", replay)
+    note = "the attempts with their responses, newest first, limit and after"
+    suite.check("webhooks.list_event_attempts", note, attempts)
     suite.data("webhooks.remove", webhook)
 
 
 def failures(suite, receiver):
-    """Endpoints that answer with an error, and one that does not answer."""
-    receiver.answers["/broken"] = (500, "out of order")
+    """Checks an endpoint that responds with an error, and one that does not respond."""
+    receiver.responses["/broken"] = (500, "out of order")
     with Receiver() as closed:
         nowhere = closed.url("/nowhere")
     for endpoint, status, response in ((receiver.url("/broken"), 500, r"^out of order$"), (nowhere, 0, r".")):
 
-        def told():
+        def retried():
             webhook = suite.data("webhooks.create", {"endpoint": endpoint, "events": ["suppression.added"]})["id"]
             email = f"python-{suite.label}-webhooks-{status}@suppressed.example.net"
             suite.data("suppressions.add", {"email": email})
@@ -181,4 +182,4 @@ def failures(suite, receiver):
             suite.data("webhooks.remove", webhook)
             suite.data("suppressions.remove", email)
 
-        suite.check("webhooks.list_event_attempts", f"an answer of {status} is told, and tried again", told)
+        suite.check("webhooks.list_event_attempts", f"a response of {status} is shown and retried", retried)
