@@ -43,7 +43,7 @@ func apiKeys(s *suite) {
 		remove(first)
 		remove(second)
 	})
-	s.check("ApiKeys.Create", "a sending-only key sends, moves and cancels, and reads nothing", func() {
+	s.check("ApiKeys.Create", "a sending-only key sends, reschedules and cancels, but cannot read", func() {
 		created := create("go sending", "sending_access", "")
 		limited := s.withKey(created.Token)
 		id := send(limited, message("keys"))
@@ -58,7 +58,7 @@ func apiKeys(s *suite) {
 		}
 		remove(created.Id)
 	})
-	s.check("ApiKeys.Create", "a key of one domain sends from that domain alone", func() {
+	s.check("ApiKeys.Create", "a key of one domain sends from that domain only", func() {
 		away := data[resend.CreateDomainResponse](s, "Domains.Create", &resend.CreateDomainRequest{Name: "go-keys.example.org"}).Id
 		created := create("go scoped", "sending_access", away)
 		s.withKey(created.Token).refused(403, "restricted_api_key", "Emails.Send", message("keys"))

@@ -16,7 +16,7 @@ import (
 
 const (
 	unknownID = "00000000-0000-7000-8000-000000000000"
-	// What tells an endpoint that does not exist from a row that does not.
+	// Message of a 404 for a path that does not exist. Other 404 responses are about a row.
 	noEndpoint = "The requested endpoint does not exist."
 )
 
@@ -25,7 +25,7 @@ var (
 	timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 )
 
-// suite holds one client; suites made by withKey share the counts.
+// suite has one client. Suites that withKey returns share the counts.
 type suite struct {
 	client   *resend.Client
 	last     *recorder
@@ -38,7 +38,7 @@ type counts struct {
 	called         map[string]bool
 }
 
-// failure is what a check panics with; anything else that panics is reported the same way.
+// failure is the value with which a failed check panics. Other panics are reported in the same way.
 type failure string
 
 func newSuite(key string) *suite {
@@ -84,11 +84,11 @@ func (s *suite) withKey(key string) *suite {
 	return other
 }
 
-// part runs the checks of one part; what it panics with between them does not keep the others from running.
+// part runs the checks of one part. A panic outside a check fails the part, and the other parts still run.
 func (s *suite) part(name string, checks func(*suite)) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			s.fail(name, "between two checks", fmt.Sprint(reason))
+			s.fail(name, "outside the checks", fmt.Sprint(reason))
 		}
 	}()
 	checks(s)
@@ -115,7 +115,7 @@ func (s *suite) fail(method, note, reason string) {
 	fmt.Printf("client go: %s FAILED (%s): %s\n", method, note, reason)
 }
 
-// call calls a method by its path and answers its first result and its error.
+// call calls a method by its path and returns its first result and its error.
 func (s *suite) call(method string, args ...any) (any, error) {
 	s.counts.called[method] = true
 	dot := strings.LastIndex(method, ".")
@@ -133,7 +133,7 @@ func (s *suite) call(method string, args ...any) (any, error) {
 	return results[0].Interface(), err
 }
 
-// data answers the result of a call that must succeed, as the SDK's own type.
+// data returns the result of a call that must succeed, in the type of the SDK.
 func data[T any](s *suite, method string, args ...any) T {
 	result, err := s.call(method, args...)
 	if err != nil {
@@ -141,13 +141,13 @@ func data[T any](s *suite, method string, args ...any) T {
 	}
 	typed, ok := result.(T)
 	if !ok {
-		panic(failure(fmt.Sprintf("%s answers a %T", method, result)))
+		panic(failure(fmt.Sprintf("%s returns a %T", method, result)))
 	}
 	return typed
 }
 
-// refused makes a call that must be refused, and answers the message the SDK gave.
-// The SDK's error holds the message alone, so status and name are read off the wire.
+// refused makes a call that must be refused, and returns the message of the error. The error of the SDK
+// contains only the message, so the recorder provides the status and the name.
 func (s *suite) refused(status int, name, method string, args ...any) string {
 	result, err := s.call(method, args...)
 	if err == nil {
@@ -159,7 +159,7 @@ func (s *suite) refused(status int, name, method string, args ...any) string {
 	return seen.Message
 }
 
-// mustFail is a method, or a use of one, that cannot succeed here.
+// mustFail checks that a call fails that the server does not support.
 func (s *suite) mustFail(status int, name, note, method string, args ...any) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -180,7 +180,7 @@ type refusal struct {
 	Message    string `json:"message"`
 }
 
-// recorder keeps the error body of the last response and passes everything on.
+// recorder stores the body of the last error response. It does not change requests and responses.
 type recorder struct {
 	refusal refusal
 }
@@ -196,7 +196,7 @@ func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	response.Body.Close()
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	if err == nil {
-		// A body that is no error object leaves the fields empty, and the check fails.
+		// If the body is not an error object, the fields stay empty and the check fails.
 		_ = json.Unmarshal(body, &r.refusal)
 	}
 	return response, nil

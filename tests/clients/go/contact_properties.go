@@ -2,7 +2,7 @@ package main
 
 import "github.com/resend/resend-go/v3"
 
-// contactProperties drives one service that the SDK offers in two places.
+// contactProperties checks the service under both paths of the SDK.
 func contactProperties(s *suite) {
 	for _, service := range []string{"ContactProperties.", "Contacts.Properties."} {
 		contactPropertiesOf(s, service)

@@ -60,7 +60,7 @@ func creatingContacts(s *suite, segment string) {
 			removeContact(s, created.Id)
 		})
 	}
-	s.check("Contacts.Create", "an email that exists updates that contact and answers its id", func() {
+	s.check("Contacts.Create", "an email that exists updates that contact and returns its id", func() {
 		first := createContact(s, &resend.CreateContactRequest{Email: email, FirstName: "Ada"})
 		equal(createContact(s, &resend.CreateContactRequest{Email: email, LastName: "Lovelace"}), first)
 		read := readContact(s, first)
@@ -121,7 +121,7 @@ func updatingContacts(s *suite) {
 	id := createContact(s, &resend.CreateContactRequest{
 		Email: email, FirstName: "Ada", LastName: "Lovelace", Properties: map[string]any{"go_city": "London", "go_age": 36},
 	})
-	s.check("Contacts.Update", "by id; what is not named stays; nil removes a property", func() {
+	s.check("Contacts.Update", "by id; other fields stay unchanged; nil removes a property", func() {
 		update := &resend.UpdateContactRequest{Id: id, FirstName: "Grace", Properties: map[string]any{"go_city": nil, "go_age": 37.5}}
 		data[resend.UpdateContactResponse](s, "Contacts.Update", update)
 		read := readContact(s, id)
@@ -158,7 +158,7 @@ func removingContacts(s *suite) {
 	}
 }
 
-// contactsInAudience drives the paths below /audiences/{id}/contacts, which the SDK takes whenever AudienceId is given.
+// contactsInAudience checks the paths below /audiences/{id}/contacts. The SDK uses them if AudienceId is given.
 func contactsInAudience(s *suite, audience string) {
 	s.check("Contacts.Create", "into an audience, read, changed and removed there", func() {
 		email := contactAddress("audience")
@@ -172,8 +172,8 @@ func contactsInAudience(s *suite, audience string) {
 			equal(data[resend.Contact](s, "Contacts.Get", &resend.GetContactOptions{AudienceId: audience, Id: email}).FirstName, update.FirstName)
 		}
 		s.refused(404, "not_found", "Contacts.Get", &resend.GetContactOptions{AudienceId: unknownID, Id: id})
-		answer := data[resend.RemoveContactResponse](s, "Contacts.Remove", &resend.RemoveContactOptions{AudienceId: audience, Id: email})
-		equal([]any{answer.Object, answer.Deleted}, []any{"contact", true})
+		response := data[resend.RemoveContactResponse](s, "Contacts.Remove", &resend.RemoveContactOptions{AudienceId: audience, Id: email})
+		equal([]any{response.Object, response.Deleted}, []any{"contact", true})
 		s.refused(404, "not_found", "Contacts.Get", &resend.GetContactOptions{Id: id})
 	})
 }

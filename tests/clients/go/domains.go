@@ -28,7 +28,7 @@ func domains(s *suite) {
 			assertRecords(created.Records)
 		})
 	}
-	s.check("Domains.Create", "a name that is registered already is 403", func() {
+	s.check("Domains.Create", "a name that is already registered is 403", func() {
 		equal(s.refused(403, "validation_error", "Domains.Create", create), "The "+domainName+" domain has been registered already.")
 	})
 	for method, args := range map[string][]any{"Domains.List": {}, "Domains.ListWithContext": {ctx}, "Domains.ListWithOptions": {ctx, noPage}} {

@@ -51,7 +51,7 @@ func sending(s *suite) {
 		{"html and text, several recipients", with("both", func(e *resend.SendEmailRequest) {
 			e.Html, e.To = "<p>hello</p>", []string{"one@example.net", "Two <two@example.net>"}
 		})},
-		{"html alone", with("html", func(e *resend.SendEmailRequest) { e.Html, e.Text = "<p>hello</p>", "" })},
+		{"html only", with("html", func(e *resend.SendEmailRequest) { e.Html, e.Text = "<p>hello</p>", "" })},
 		{"cc, bcc and reply_to", with("copies", func(e *resend.SendEmailRequest) {
 			e.Cc, e.Bcc, e.ReplyTo = []string{"cc@example.net"}, []string{"bcc@example.net"}, "reply@example.com"
 		})},
@@ -72,7 +72,7 @@ func sending(s *suite) {
 	}
 
 	key := &resend.SendEmailOptions{IdempotencyKey: "go-" + inHours(0)}
-	s.check("Emails.SendWithOptions", "the same idempotency key and payload answer the same id", func() {
+	s.check("Emails.SendWithOptions", "the same idempotency key and payload return the same id", func() {
 		first := data[*resend.SendEmailResponse](s, "Emails.SendWithOptions", ctx, message("once"), key)
 		equal(data[*resend.SendEmailResponse](s, "Emails.SendWithOptions", ctx, message("once"), key), first)
 	})

@@ -1,6 +1,6 @@
-// The official Go SDK, unchanged, against a running server.
+// Tests the official Go SDK, unmodified, against a running server.
 //
-// Key and address come from RESEND_API_KEY and RESEND_BASE_URL, as the SDK documents.
+// The key comes from RESEND_API_KEY. The SDK reads the URL from RESEND_BASE_URL.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 		if s.counts.called[method] {
 			called++
 		} else {
-			s.fail(method, "coverage", "the SDK has this method and no check calls it")
+			s.fail(method, "coverage", "no check calls this method of the SDK")
 		}
 	}
 	fmt.Printf("client go: called %d of %d methods\n", called, len(methods))

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// delivery is one request that the receiver took, its body as it came.
+// delivery is one request to the receiver, with its unchanged body.
 type delivery struct {
 	path, body string
 	headers    http.Header
@@ -22,7 +22,7 @@ type event struct {
 	Data      map[string]any `json:"data"`
 }
 
-// receiver is a real HTTP server on loopback that keeps what is posted to it.
+// receiver is an HTTP server on loopback that stores the requests it receives.
 type receiver struct {
 	server     *httptest.Server
 	mutex      sync.Mutex
@@ -31,18 +31,18 @@ type receiver struct {
 
 func newReceiver() *receiver {
 	r := &receiver{}
-	r.server = httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+	r.server = httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
 		if err != nil {
 			return
 		}
-		taken := delivery{path: request.URL.Path, body: string(body), headers: request.Header}
-		// A body that is no event leaves the fields empty, and the check fails.
-		_ = json.Unmarshal(body, &taken.event)
+		received := delivery{path: request.URL.Path, body: string(body), headers: request.Header}
+		// If the body is not an event, the fields stay empty and the check fails.
+		_ = json.Unmarshal(body, &received.event)
 		r.mutex.Lock()
-		r.deliveries = append(r.deliveries, taken)
+		r.deliveries = append(r.deliveries, received)
 		r.mutex.Unlock()
-		fmt.Fprint(answer, "received")
+		fmt.Fprint(response, "received")
 	}))
 	return r
 }
@@ -53,15 +53,15 @@ func (r *receiver) at(path string) []delivery {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	var at []delivery
-	for _, taken := range r.deliveries {
-		if taken.path == path {
-			at = append(at, taken)
+	for _, received := range r.deliveries {
+		if received.path == path {
+			at = append(at, received)
 		}
 	}
 	return at
 }
 
-// until waits until what came to path is as accept wants it.
+// until polls until accept returns true for the deliveries to path, and returns them.
 func (r *receiver) until(path string, accept func([]delivery) bool) []delivery {
 	return until(func() []delivery { return r.at(path) }, accept)
 }
@@ -69,8 +69,8 @@ func (r *receiver) until(path string, accept func([]delivery) bool) []delivery {
 func hasTypes(types []string) func([]delivery) bool {
 	return func(deliveries []delivery) bool {
 		seen := map[string]bool{}
-		for _, taken := range deliveries {
-			seen[taken.event.Type] = true
+		for _, received := range deliveries {
+			seen[received.event.Type] = true
 		}
 		for _, name := range types {
 			if !seen[name] {

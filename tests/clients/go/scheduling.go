@@ -11,7 +11,7 @@ func scheduling(s *suite) {
 	lastEvent := func(id string) string { return data[*resend.Email](s, "Emails.Get", id).LastEvent }
 
 	for _, method := range []string{"Emails.Update", "Emails.UpdateWithContext"} {
-		s.check(method, "scheduled by ISO 8601, then moved", func() {
+		s.check(method, "scheduled by ISO 8601, then rescheduled", func() {
 			id := schedule(inHours(1))
 			equal(lastEvent(id), "scheduled")
 			args := []any{&resend.UpdateEmailRequest{Id: id, ScheduledAt: inHours(2)}}
@@ -53,7 +53,7 @@ func refusals(s *suite) {
 		{"an unverified domain", 403, "validation_error", "The example.org domain is not verified.", func(e *resend.SendEmailRequest) { e.From = "sender@example.org" }},
 		{"51 recipients", 422, "validation_error", "50", func(e *resend.SendEmailRequest) { e.To, e.Bcc = many("to", 50), many("bcc", 1) }},
 		{"a reserved header", 422, "validation_error", "X-Ringmail-Id", func(e *resend.SendEmailRequest) { e.Headers = map[string]string{"X-Ringmail-Id": "1"} }},
-		{"suppressed recipients alone", 422, "all_recipients_suppressed", "All recipients are suppressed", func(e *resend.SendEmailRequest) { e.To = []string{"suppressed@resend.dev"} }},
+		{"only suppressed recipients", 422, "all_recipients_suppressed", "All recipients are suppressed", func(e *resend.SendEmailRequest) { e.To = []string{"suppressed@resend.dev"} }},
 	} {
 		s.check("Emails.Send", row.note, func() {
 			contains(s.refused(row.status, row.name, "Emails.Send", with("refused", row.change)), row.part)
@@ -80,18 +80,18 @@ func batch(s *suite) {
 		"Batch.SendWithOptions": {ctx, emails("one", "two"), noOptions},
 	} {
 		s.check(method, "two emails, ids in order, both delivered", func() {
-			answer := data[*resend.BatchEmailResponse](s, method, args...)
-			equal([]int{len(answer.Data), len(answer.Errors)}, []int{2, 0})
+			response := data[*resend.BatchEmailResponse](s, method, args...)
+			equal([]int{len(response.Data), len(response.Errors)}, []int{2, 0})
 			for i, subject := range []string{"one", "two"} {
 				email := until(
-					func() *resend.Email { return data[*resend.Email](s, "Emails.Get", answer.Data[i].Id) },
+					func() *resend.Email { return data[*resend.Email](s, "Emails.Get", response.Data[i].Id) },
 					func(email *resend.Email) bool { return email.LastEvent == "delivered" },
 				)
 				equal(email.Subject, subject)
 			}
 		})
 	}
-	s.check("Batch.SendWithOptions", "the same idempotency key answers the same ids, another payload 409", func() {
+	s.check("Batch.SendWithOptions", "the same idempotency key returns the same ids, another payload is 409", func() {
 		key := &resend.BatchSendEmailOptions{IdempotencyKey: "go-batch-" + inHours(0)}
 		first := data[*resend.BatchEmailResponse](s, "Batch.SendWithOptions", ctx, emails("one", "two"), key)
 		equal(data[*resend.BatchEmailResponse](s, "Batch.SendWithOptions", ctx, emails("one", "two"), key), first)
@@ -104,11 +104,11 @@ func batch(s *suite) {
 		strict := &resend.BatchSendEmailOptions{BatchValidation: resend.BatchValidationStrict}
 		contains(s.refused(422, "validation_error", "Batch.SendWithOptions", ctx, mixed, strict), "emails.1: ")
 	})
-	s.check("Batch.SendWithOptions", "permissive: the valid items are accepted, the others listed", func() {
+	s.check("Batch.SendWithOptions", "permissive: valid items are accepted, others are listed", func() {
 		permissive := &resend.BatchSendEmailOptions{BatchValidation: resend.BatchValidationPermissive}
-		answer := data[*resend.BatchEmailResponse](s, "Batch.SendWithOptions", ctx, mixed, permissive)
-		equal([]int{len(answer.Data), len(answer.Errors), answer.Errors[0].Index}, []int{1, 1, 1})
-		contains(answer.Errors[0].Message, "`to`")
+		response := data[*resend.BatchEmailResponse](s, "Batch.SendWithOptions", ctx, mixed, permissive)
+		equal([]int{len(response.Data), len(response.Errors), response.Errors[0].Index}, []int{1, 1, 1})
+		contains(response.Errors[0].Message, "`to`")
 	})
 	s.check("Batch.Send", "no emails and 101 emails are 422", func() {
 		s.refused(422, "validation_error", "Batch.Send", emails())

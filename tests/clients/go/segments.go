@@ -2,7 +2,7 @@ package main
 
 import "github.com/resend/resend-go/v3"
 
-// segments drives one thing under two names; the SDK's audiences call the segments.
+// segments checks segments under both names of the SDK: its audiences call the same paths.
 func segments(s *suite) {
 	for _, service := range []string{"Segments.", "Audiences."} {
 		segmentsNamed(s, service)
@@ -15,7 +15,7 @@ func segmentsNamed(s *suite, service string) {
 		return data[resend.CreateSegmentResponse](s, service+"Create", &resend.CreateSegmentRequest{Name: name})
 	}
 	var id, other string
-	s.check(service+"Create", "a segment of hand-picked contacts; no name is 422", func() {
+	s.check(service+"Create", "a segment without a filter; no name is 422", func() {
 		created := create("Go " + service)
 		equal([]string{created.Object, created.Name}, []string{"segment", "Go " + service})
 		truth(uuid.MatchString(created.Id), created)
@@ -63,7 +63,7 @@ func segmentsNamed(s *suite, service string) {
 	}
 }
 
-// contactSegments drives membership by hand, as each call spells it.
+// contactSegments checks explicit membership with each form of the calls.
 func contactSegments(s *suite, segment string) {
 	const first, second = "go-first@members.example.net", "go-second@members.example.net"
 	noPage := (*resend.ListOptions)(nil)
@@ -112,8 +112,8 @@ func contactSegments(s *suite, segment string) {
 	}
 	for method, args := range removals {
 		s.check(method, "removed from the segment", func() {
-			answer := data[resend.RemoveContactSegmentResponse](s, method, args...)
-			equal([]any{answer.Id, answer.Deleted}, []any{segment, true})
+			response := data[resend.RemoveContactSegmentResponse](s, method, args...)
+			equal([]any{response.Id, response.Deleted}, []any{segment, true})
 		})
 	}
 	s.check("Contacts.Segments.Remove", "the contacts stay", func() {

@@ -5,7 +5,7 @@ import "github.com/resend/resend-go/v3"
 func suppressions(s *suite) {
 	one, two, nobody := suppressed("one"), suppressed("two"), suppressed("nobody")
 	var id, otherID string
-	s.check("Suppressions.Add", "an address once; again answers the same id", func() {
+	s.check("Suppressions.Add", "an address; a repeat returns the same id", func() {
 		add := &resend.AddSuppressionRequest{Email: one}
 		added := data[resend.AddSuppressionResponse](s, "Suppressions.Add", add)
 		equal(added.Object, "suppression")
@@ -48,13 +48,13 @@ func suppressions(s *suite) {
 	})
 	for method, args := range map[string][]any{"Suppressions.Remove": {id}, "Suppressions.RemoveWithContext": {ctx, two}} {
 		s.check(method, "removed, then 404", func() {
-			answer := data[resend.RemoveSuppressionResponse](s, method, args...)
-			equal([]any{answer.Object, answer.Deleted}, []any{"suppression", true})
-			s.refused(404, "not_found", "Suppressions.Get", answer.Id)
+			response := data[resend.RemoveSuppressionResponse](s, method, args...)
+			equal([]any{response.Object, response.Deleted}, []any{"suppression", true})
+			s.refused(404, "not_found", "Suppressions.Get", response.Id)
 			s.refused(404, "not_found", method, args...)
 		})
 	}
-	s.check("Suppressions.Get", "an opt-out outlives its contact, with the origin unsubscribe", func() {
+	s.check("Suppressions.Get", "the opt-out of a deleted contact has the origin unsubscribe", func() {
 		gone := suppressed("gone")
 		removeContact(s, createContact(s, &resend.CreateContactRequest{Email: gone, Unsubscribed: true}))
 		equal(data[resend.Suppression](s, "Suppressions.Get", gone).Origin, "unsubscribe")
@@ -77,13 +77,13 @@ func suppressionBatches(s *suite) {
 	}
 	s.check("Suppressions.Batch.Remove", "by emails; unknown ones are left out", func() {
 		batch := &resend.BatchRemoveSuppressionsRequest{Emails: []string{emails[0], suppressed("nobody")}}
-		answer := data[resend.BatchRemoveSuppressionsResponse](s, "Suppressions.Batch.Remove", batch)
-		equal([]any{len(answer.Data), answer.Data[0].Object, answer.Data[0].Deleted}, []any{1, "suppression", true})
+		response := data[resend.BatchRemoveSuppressionsResponse](s, "Suppressions.Batch.Remove", batch)
+		equal([]any{len(response.Data), response.Data[0].Object, response.Data[0].Deleted}, []any{1, "suppression", true})
 	})
 	s.check("Suppressions.Batch.RemoveWithContext", "by ids", func() {
 		id := data[resend.Suppression](s, "Suppressions.Get", emails[1]).Id
 		batch := &resend.BatchRemoveSuppressionsRequest{Ids: []string{id, unknownID}}
-		answer := data[resend.BatchRemoveSuppressionsResponse](s, "Suppressions.Batch.RemoveWithContext", ctx, batch)
-		equal(answer.Data, []resend.RemoveSuppressionResponse{{Object: "suppression", Id: id, Deleted: true}})
+		response := data[resend.BatchRemoveSuppressionsResponse](s, "Suppressions.Batch.RemoveWithContext", ctx, batch)
+		equal(response.Data, []resend.RemoveSuppressionResponse{{Object: "suppression", Id: id, Deleted: true}})
 	})
 }

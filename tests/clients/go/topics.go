@@ -52,7 +52,7 @@ func topics(s *suite) {
 	} {
 		s.check(method, "changed", func() { equal(data[*resend.UpdateTopicResponse](s, method, args...).Id, news) })
 	}
-	s.check("Topics.Update", "both changes read back", func() {
+	s.check("Topics.Update", "both changes are stored", func() {
 		topic := data[*resend.Topic](s, "Topics.Get", news)
 		equal([]string{topic.Name, topic.Description}, []string{"Go letters", "Once a month"})
 	})
@@ -66,7 +66,7 @@ func topics(s *suite) {
 	}
 }
 
-// contactTopics drives what one contact chose, read and changed by its id and by its email.
+// contactTopics checks the topic choices of one contact by its id and by its email.
 func contactTopics(s *suite, news, offers string) {
 	const email = "go-topics@customer.example.net"
 	noPage := (*resend.ListOptions)(nil)
@@ -83,7 +83,7 @@ func contactTopics(s *suite, news, offers string) {
 	for method, args := range map[string][]any{
 		"Contacts.Topics.List": {id}, "Contacts.Topics.ListWithContext": {ctx, email}, "Contacts.Topics.ListWithOptions": {ctx, id, noPage},
 	} {
-		s.check(method, "the default where nothing was chosen", func() {
+		s.check(method, "the default without a choice", func() {
 			equal(chosen(data[resend.ListContactTopicsResponse](s, method, args...)), [2]string{"opt_in", "opt_in"})
 		})
 	}

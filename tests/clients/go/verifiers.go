@@ -14,16 +14,16 @@ import (
 	"github.com/resend/resend-go/v3"
 )
 
-// The server's own domain, so that its deletion fails what waits.
+// The suite deletes this domain, which fails its pending email.
 const failingDomain = "go.failing.example"
 
-// Every type that something can be done for here.
+// All types of events that the suite can cause.
 var eventTypes = strings.Fields(`
 	email.scheduled email.sent email.delivered email.delivery_delayed email.bounced email.complained email.failed
 	contact.created contact.updated contact.deleted contact.unsubscribed contact.resubscribed contact.topic_opt_in
 	contact.topic_opt_out suppression.added suppression.removed`)
 
-// verifiers has real events delivered to a real receiver, and verified as customers do.
+// verifiers verifies delivered events with the method that customers use.
 func verifiers(s *suite) {
 	receiver := newReceiver()
 	defer receiver.server.Close()
@@ -31,26 +31,26 @@ func verifiers(s *suite) {
 	create := &resend.CreateWebhookRequest{Endpoint: receiver.url("/verified"), Events: eventTypes}
 	created := data[*resend.CreateWebhookResponse](s, "Webhooks.Create", create)
 	first := created.SigningSecret
-	provoke(s)
+	causeEvents(s)
 	deliveries := receiver.until("/verified", hasTypes(eventTypes))
-	s.check("Webhooks.Create", "both sets of headers say the same", func() {
-		for _, taken := range deliveries {
+	s.check("Webhooks.Create", "both sets of headers are equal", func() {
+		for _, received := range deliveries {
 			for _, name := range []string{"id", "timestamp", "signature"} {
-				equal(taken.headers.Get("svix-"+name), taken.headers.Get("webhook-"+name))
+				equal(received.headers.Get("svix-"+name), received.headers.Get("webhook-"+name))
 			}
-			truth(timestamp.MatchString(taken.event.CreatedAt), taken.event)
+			truth(timestamp.MatchString(received.event.CreatedAt), received.event)
 		}
 	})
 	table.column(fmt.Sprintf("%d types", len(eventTypes)), func() {
-		for _, taken := range deliveries {
-			accepts(s, taken, first)
+		for _, received := range deliveries {
+			accepts(s, received, first)
 		}
 	})
 
 	latest := func(name string) delivery {
 		seen := len(receiver.at("/verified"))
 		email := "go-verify-" + name + "@suppressed.example.net"
-		isIt := func(taken delivery) bool { return taken.event.Data["email"] == email }
+		isIt := func(received delivery) bool { return received.event.Data["email"] == email }
 		data[resend.AddSuppressionResponse](s, "Suppressions.Add", &resend.AddSuppressionRequest{Email: email})
 		all := receiver.until("/verified", func(all []delivery) bool { return slices.ContainsFunc(all[seen:], isIt) })
 		data[resend.RemoveSuppressionResponse](s, "Suppressions.Remove", email)
@@ -78,16 +78,16 @@ func verifiers(s *suite) {
 	})
 	table.column("no stale timestamp", func() {
 		accepts(s, resigned(last, third, 0), third)
-		for _, away := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
-			refuses(s, resigned(last, third, away), third, "timestamp")
+		for _, offset := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
+			refuses(s, resigned(last, third, offset), third, "timestamp")
 		}
 	})
 	table.print()
 	data[*resend.DeleteWebhookResponse](s, "Webhooks.Remove", created.Id)
 }
 
-// provoke does something for every type.
-func provoke(s *suite) {
+// causeEvents causes an event of each type.
+func causeEvents(s *suite) {
 	send := func(from, to, at string) string {
 		email := &resend.SendEmailRequest{
 			From: from, To: []string{to}, Subject: "Zoë’s “order” ✓ </script>", Text: "hello",
@@ -124,7 +124,7 @@ func provoke(s *suite) {
 	data[resend.RemoveSuppressionResponse](s, "Suppressions.Remove", email)
 }
 
-// rotate makes the call that the SDK has no method for, and answers the new secret.
+// rotate sends a request for which the SDK has no method, and returns the new secret.
 func rotate(s *suite, webhook string, options map[string]any) string {
 	request, err := s.client.NewRequest(ctx, http.MethodPost, "webhooks/"+webhook+"/rotate", options)
 	truth(err == nil, err)
@@ -134,7 +134,7 @@ func rotate(s *suite, webhook string, options map[string]any) string {
 	return rotated.SigningSecret
 }
 
-// matrix prints what the verifier accepts and refuses as it should.
+// matrix is a table of the results: a column for each property of the verifier.
 type matrix struct {
 	s              *suite
 	columns, cells []string
@@ -155,37 +155,37 @@ func (m *matrix) print() {
 	fmt.Printf("client go: matrix | resend Webhooks.Verify | %s |\n", strings.Join(m.cells, " | "))
 }
 
-func verify(s *suite, taken delivery, secret string) error {
+func verify(s *suite, received delivery, secret string) error {
 	s.counts.called["Webhooks.Verify"] = true
 	return s.client.Webhooks.Verify(&resend.VerifyWebhookOptions{
-		Payload: taken.body,
+		Payload: received.body,
 		Headers: resend.WebhookHeaders{
-			Id: taken.headers.Get("svix-id"), Timestamp: taken.headers.Get("svix-timestamp"), Signature: taken.headers.Get("svix-signature"),
+			Id: received.headers.Get("svix-id"), Timestamp: received.headers.Get("svix-timestamp"), Signature: received.headers.Get("svix-signature"),
 		},
 		WebhookSecret: secret,
 	})
 }
 
-func accepts(s *suite, taken delivery, secret string) {
-	err := verify(s, taken, secret)
+func accepts(s *suite, received delivery, secret string) {
+	err := verify(s, received, secret)
 	truth(err == nil, err)
 }
 
-func refuses(s *suite, taken delivery, secret, about string) {
-	err := verify(s, taken, secret)
+func refuses(s *suite, received delivery, secret, about string) {
+	err := verify(s, received, secret)
 	truth(err != nil, "accepted")
 	contains(err.Error(), about)
 }
 
-// resigned is the delivery as if it had been sent away from now.
-func resigned(taken delivery, secret string, away time.Duration) delivery {
-	at := strconv.FormatInt(time.Now().Add(away).Unix(), 10)
+// resigned returns the delivery with a timestamp offset from now and a matching signature.
+func resigned(received delivery, secret string, offset time.Duration) delivery {
+	at := strconv.FormatInt(time.Now().Add(offset).Unix(), 10)
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	truth(err == nil, err)
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(taken.headers.Get("svix-id") + "." + at + "." + taken.body))
-	again := taken
-	again.headers = taken.headers.Clone()
+	mac.Write([]byte(received.headers.Get("svix-id") + "." + at + "." + received.body))
+	again := received
+	again.headers = received.headers.Clone()
 	again.headers.Set("svix-timestamp", at)
 	again.headers.Set("svix-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	return again

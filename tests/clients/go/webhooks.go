@@ -8,7 +8,7 @@ import (
 	"github.com/resend/resend-go/v3"
 )
 
-// Nobody opens or clicks anything while the suite runs, so that nothing is delivered there.
+// The suite causes no open and no click, so this endpoint gets no delivery.
 const hooks = "https://hooks.example.com/go"
 
 var signingSecret = regexp.MustCompile(`^whsec_[A-Za-z0-9+/]+={0,2}$`)
@@ -31,12 +31,12 @@ func webhooks(s *suite) {
 		s.refused(422, "validation_error", "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: hooks, Events: []string{"email.imagined"}})
 		s.refused(422, "validation_error", "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: "ftp://hooks.example.com", Events: types})
 	})
-	untold := []string{resend.EventDomainCreated, resend.EventEmailReceived}
-	note := "types that are never told"
-	s.mustFail(422, "validation_error", note, "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: hooks, Events: untold})
-	s.mustFail(422, "validation_error", note, "Webhooks.Update", id, &resend.UpdateWebhookRequest{Events: untold})
+	unsupported := []string{resend.EventDomainCreated, resend.EventEmailReceived}
+	note := "types that the server does not emit"
+	s.mustFail(422, "validation_error", note, "Webhooks.Create", &resend.CreateWebhookRequest{Endpoint: hooks, Events: unsupported})
+	s.mustFail(422, "validation_error", note, "Webhooks.Update", id, &resend.UpdateWebhookRequest{Events: unsupported})
 	for method, args := range map[string][]any{"Webhooks.Get": {id}, "Webhooks.GetWithContext": {ctx, id}} {
-		s.check(method, "every field, the secret too", func() {
+		s.check(method, "every field with the secret", func() {
 			read := data[*resend.Webhook](s, method, args...)
 			slices.Sort(read.Events)
 			equal(*read, resend.Webhook{
@@ -71,7 +71,7 @@ func webhooks(s *suite) {
 			equal(*data[*resend.UpdateWebhookResponse](s, method, args...), resend.UpdateWebhookResponse{Object: "webhook", Id: id})
 		})
 	}
-	s.check("Webhooks.Update", "both changes read back; an unknown id is 404", func() {
+	s.check("Webhooks.Update", "both changes are stored; an unknown id is 404", func() {
 		read := data[*resend.Webhook](s, "Webhooks.Get", id)
 		equal([]any{read.Endpoint, read.Status, read.Events}, []any{hooks + "/moved", "disabled", []string{resend.EventEmailClicked}})
 		s.refused(404, "not_found", "Webhooks.Update", unknownID, &resend.UpdateWebhookRequest{Status: ref("enabled")})
