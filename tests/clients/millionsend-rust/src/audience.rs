@@ -41,8 +41,8 @@ pub(crate) async fn properties(suite: &Suite, client: &MillionSend) -> Checked {
         .await;
     suite
         .check("contacts.properties.delete", "deleted, then 404", async {
-            let answer = call!(suite, client, contacts.properties.delete(&id))?;
-            same((answer.object.as_str(), &answer.id, answer.deleted), ("contact_property", &id, true))?;
+            let response = call!(suite, client, contacts.properties.delete(&id))?;
+            same((response.object.as_str(), &response.id, response.deleted), ("contact_property", &id, true))?;
             refused(404, "not_found", call!(suite, client, contacts.properties.get(&id)))?;
             Ok(())
         })
@@ -86,8 +86,8 @@ pub(crate) async fn topics(suite: &Suite, client: &MillionSend) -> Checked {
         .await;
     suite
         .check("topics.delete", "deleted, then 404", async {
-            let answer = call!(suite, client, topics.delete(&id))?;
-            same((answer.object.as_str(), &answer.id, answer.deleted), ("topic", &id, true))?;
+            let response = call!(suite, client, topics.delete(&id))?;
+            same((response.object.as_str(), &response.id, response.deleted), ("topic", &id, true))?;
             refused(404, "not_found", call!(suite, client, topics.get(&id)))?;
             Ok(())
         })
@@ -116,7 +116,7 @@ pub(crate) async fn segments(suite: &Suite, client: &MillionSend) -> Checked {
     let id = call!(suite, client, segments.create(&create))?.id;
     let contact = call!(suite, client, contacts.create(&CreateContactOptions::new(EMAIL)))?.id;
     suite
-        .check("segments.get", "the filter as it was given, and a live count", async {
+        .check("segments.get", "the stored filter and the current count", async {
             let segment = call!(suite, client, segments.get(&id))?;
             same((segment.object.as_str(), segment.filter, segment.contact_count), ("segment", Some(here), Some(1)))?;
             same(&call!(suite, client, segments.list(Some(&NEWEST)))?.data[0].id, &id)?;
@@ -132,21 +132,21 @@ pub(crate) async fn segments(suite: &Suite, client: &MillionSend) -> Checked {
         })
         .await;
     suite
-        .check("segments.update", "any condition, then no filter, which leaves those added by hand", async {
+        .check("segments.update", "any condition, then no filter: the explicit members remain", async {
             let any = filter(SegmentMatch::Any, &[("first_name", "is_set", None), ("email", "equals", Some(EMAIL))]);
             let changes = UpdateSegmentOptions { name: None, filter: Some(Some(any.clone())) };
             same(call!(suite, client, segments.update(&id, &changes))?.filter, Some(any))?;
             call!(suite, client, contacts.segments.add(ContactAddress::email(EMAIL), &id))?;
-            let changes = UpdateSegmentOptions { name: Some("By hand".to_owned()), filter: Some(None) };
+            let changes = UpdateSegmentOptions { name: Some("Explicit".to_owned()), filter: Some(None) };
             let segment = call!(suite, client, segments.update(&id, &changes))?;
-            same((segment.name.as_str(), segment.filter), ("By hand", None))?;
+            same((segment.name.as_str(), segment.filter), ("Explicit", None))?;
             same(call!(suite, client, segments.get(&id))?.contact_count, Some(1))
         })
         .await;
     suite
         .check("contacts.segments.remove", "removed from the segment; the contact stays", async {
-            let answer = call!(suite, client, contacts.segments.remove(&contact, &id))?;
-            same((answer.audience_id.as_str(), answer.deleted), (id.as_str(), true))?;
+            let response = call!(suite, client, contacts.segments.remove(&contact, &id))?;
+            same((response.audience_id.as_str(), response.deleted), (id.as_str(), true))?;
             same(call!(suite, client, segments.get(&id))?.contact_count, Some(0))?;
             same(call!(suite, client, contacts.get(&contact))?.email.as_str(), EMAIL)
         })
@@ -163,8 +163,8 @@ pub(crate) async fn segments(suite: &Suite, client: &MillionSend) -> Checked {
         .await;
     suite
         .check("segments.delete", "deleted, then 404", async {
-            let answer = call!(suite, client, segments.delete(&id))?;
-            same((answer.object.as_str(), &answer.id, answer.deleted), ("segment", &id, true))?;
+            let response = call!(suite, client, segments.delete(&id))?;
+            same((response.object.as_str(), &response.id, response.deleted), ("segment", &id, true))?;
             refused(404, "not_found", call!(suite, client, segments.get(&id)))?;
             Ok(())
         })
@@ -198,7 +198,7 @@ pub(crate) async fn suppressions(suite: &Suite, client: &MillionSend) -> Checked
         })
         .await;
     suite
-        .check("suppressions.list", "an opt-out that outlived its contact has the origin unsubscribe", async {
+        .check("suppressions.list", "the opt-out of a deleted contact has the origin unsubscribe", async {
             let opted_out = CreateContactOptions { unsubscribed: Some(true), ..CreateContactOptions::new(two) };
             let contact = call!(suite, client, contacts.create(&opted_out))?.id;
             call!(suite, client, contacts.delete(&contact, None))?;

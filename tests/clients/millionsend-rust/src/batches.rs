@@ -1,4 +1,4 @@
-//! The three batch calls of contacts.
+//! The batch calls of contacts.
 
 use std::collections::HashMap;
 
@@ -29,13 +29,13 @@ fn named(email: &str, first_name: &str) -> CreateContactOptions {
     CreateContactOptions { first_name: Some(first_name.to_owned()), ..CreateContactOptions::new(email) }
 }
 
-fn statuses(answer: &BatchContactsResponse) -> Vec<(u32, BatchContactStatus)> {
-    answer.data.iter().map(|row| (row.index, row.status)).collect()
+fn statuses(response: &BatchContactsResponse) -> Vec<(u32, BatchContactStatus)> {
+    response.data.iter().map(|row| (row.index, row.status)).collect()
 }
 
-/// Created, updated, skipped, failed.
-fn counts(answer: &BatchContactsResponse) -> [u32; 4] {
-    let counts = &answer.counts;
+/// Returns the numbers of created, updated, skipped and failed contacts.
+fn counts(response: &BatchContactsResponse) -> [u32; 4] {
+    let counts = &response.counts;
     [counts.created, counts.updated, counts.skipped, counts.failed]
 }
 
@@ -43,7 +43,7 @@ async fn conflicts(suite: &Suite, client: &MillionSend) -> Checked {
     let known = call!(suite, client, contacts.create(&named(KNOWN, "Ada")))?.id;
     let items = [named(KNOWN, "Grace"), named(NEW, "Grace")];
     suite
-        .check("contacts.create_batch", "an email that exists is 409 and nothing is written", async {
+        .check("contacts.create_batch", "an existing email is 409, and no contact is stored", async {
             for options in [None, Some(on_conflict(OnConflict::Error))] {
                 let result = call!(suite, client, contacts.create_batch(&items, options.as_ref()));
                 let message = refused(409, "validation_error", result)?;
@@ -54,17 +54,17 @@ async fn conflicts(suite: &Suite, client: &MillionSend) -> Checked {
         })
         .await;
     suite
-        .check("contacts.create_batch", "skip leaves the contact untouched and reports its id", async {
+        .check("contacts.create_batch", "skip does not change the contact and returns its id", async {
             let options = on_conflict(OnConflict::Skip);
-            let answer = call!(suite, client, contacts.create_batch(&items, Some(&options)))?;
-            same(statuses(&answer), vec![(0, BatchContactStatus::Skipped), (1, BatchContactStatus::Created)])?;
-            same((&answer.data[0].id, counts(&answer)), (&known, [1, 0, 1, 0]))?;
+            let response = call!(suite, client, contacts.create_batch(&items, Some(&options)))?;
+            same(statuses(&response), vec![(0, BatchContactStatus::Skipped), (1, BatchContactStatus::Created)])?;
+            same((&response.data[0].id, counts(&response)), (&known, [1, 0, 1, 0]))?;
             let read = call!(suite, client, contacts.get(&known))?;
             same(read.first_name.as_deref(), Some("Ada"))
         })
         .await;
     suite
-        .check("contacts.create_batch", "upsert merges, and never subscribes again", async {
+        .check("contacts.create_batch", "upsert merges, but does not opt in again", async {
             let unsubscribed = UpdateContactOptions { unsubscribed: Some(true), ..UpdateContactOptions::default() };
             call!(suite, client, contacts.update(&known, &unsubscribed))?;
             let item = CreateContactOptions {
@@ -73,8 +73,8 @@ async fn conflicts(suite: &Suite, client: &MillionSend) -> Checked {
                 ..named(KNOWN, "Grace")
             };
             let options = on_conflict(OnConflict::Upsert);
-            let answer = call!(suite, client, contacts.create_batch(&[item], Some(&options)))?;
-            same((statuses(&answer), counts(&answer)), (vec![(0, BatchContactStatus::Updated)], [0, 1, 0, 0]))?;
+            let response = call!(suite, client, contacts.create_batch(&[item], Some(&options)))?;
+            same((statuses(&response), counts(&response)), (vec![(0, BatchContactStatus::Updated)], [0, 1, 0, 0]))?;
             let read = call!(suite, client, contacts.get(&known))?;
             same((read.first_name.as_deref(), read.unsubscribed), (Some("Grace"), true))?;
             same(read.properties["team"]["value"].as_str(), Some("red"))
@@ -101,13 +101,13 @@ async fn validation(suite: &Suite, client: &MillionSend) {
         })
         .await;
     suite
-        .check("contacts.create_batch", "permissive: the valid items are written, the others listed", async {
+        .check("contacts.create_batch", "permissive: valid items are stored, others are listed", async {
             let options =
                 BatchContactsOptions { on_conflict: None, batch_validation: Some(BatchValidation::Permissive) };
-            let answer = call!(suite, client, contacts.create_batch(&items, Some(&options)))?;
-            same(statuses(&answer), vec![(0, BatchContactStatus::Created)])?;
-            same(counts(&answer), [1, 0, 0, 2])?;
-            same(answer.errors.iter().map(|row| row.index).collect(), vec![1, 2])?;
+            let response = call!(suite, client, contacts.create_batch(&items, Some(&options)))?;
+            same(statuses(&response), vec![(0, BatchContactStatus::Created)])?;
+            same(counts(&response), [1, 0, 0, 2])?;
+            same(response.errors.iter().map(|row| row.index).collect(), vec![1, 2])?;
             let new = BatchRemoveContactsOptions::Emails(vec![NEW.to_owned()]);
             same(call!(suite, client, contacts.batch_remove(&new, None))?.data.len(), 1)
         })
@@ -116,19 +116,20 @@ async fn validation(suite: &Suite, client: &MillionSend) {
 
 async fn reading(suite: &Suite, client: &MillionSend) {
     suite
-        .check("contacts.batch_get", "in request order, with what is included, unknown ones under missing", async {
+        .check("contacts.batch_get", "in request order with the included fields, others under missing", async {
             let known = call!(suite, client, contacts.create(&named(KNOWN, "Ada")))?.id;
             let new = call!(suite, client, contacts.create(&named(NEW, "Grace")))?.id;
-            let asked = [ContactAddress::email(NEW.to_uppercase()), ContactAddress::id(UNKNOWN_ID), (&known).into()];
-            let answer = call!(suite, client, contacts.batch_get(&asked, None))?;
-            same(answer.data.iter().map(|row| &row.id).collect(), vec![&new, &known])?;
-            same(answer.data.iter().all(|row| row.properties.is_none() && row.topics.is_none()), true)?;
-            same((answer.missing.len(), answer.missing[0].index), (1, 1))?;
-            same(answer.missing[0].id.as_deref(), Some(UNKNOWN_ID))?;
+            let requested =
+                [ContactAddress::email(NEW.to_uppercase()), ContactAddress::id(UNKNOWN_ID), (&known).into()];
+            let response = call!(suite, client, contacts.batch_get(&requested, None))?;
+            same(response.data.iter().map(|row| &row.id).collect(), vec![&new, &known])?;
+            same(response.data.iter().all(|row| row.properties.is_none() && row.topics.is_none()), true)?;
+            same((response.missing.len(), response.missing[0].index), (1, 1))?;
+            same(response.missing[0].id.as_deref(), Some(UNKNOWN_ID))?;
             let options =
                 BatchGetContactsOptions { include: Some(vec![ContactInclude::Properties, ContactInclude::Topics]) };
-            let answer = call!(suite, client, contacts.batch_get(&asked[..1], Some(&options)))?;
-            same(answer.data[0].properties.is_some() && answer.data[0].topics.is_some(), true)?;
+            let response = call!(suite, client, contacts.batch_get(&requested[..1], Some(&options)))?;
+            same(response.data[0].properties.is_some() && response.data[0].topics.is_some(), true)?;
             refused(422, "validation_error", call!(suite, client, contacts.batch_get(&[], None)))?;
             Ok(())
         })
@@ -137,15 +138,15 @@ async fn reading(suite: &Suite, client: &MillionSend) {
 
 async fn removing(suite: &Suite, client: &MillionSend) {
     suite
-        .check("contacts.batch_remove", "by ids, then by emails and erased; only what was deleted is listed", async {
+        .check("contacts.batch_remove", "by ids, then by emails and erased; deleted contacts are listed", async {
             let known = call!(suite, client, contacts.get(ContactAddress::email(KNOWN)))?.id;
             let ids = BatchRemoveContactsOptions::Ids(vec![known.clone(), UNKNOWN_ID.to_owned()]);
-            let answer = call!(suite, client, contacts.batch_remove(&ids, None))?;
-            same((answer.data.len(), &answer.data[0].contact, answer.data[0].deleted), (1, &known, true))?;
+            let response = call!(suite, client, contacts.batch_remove(&ids, None))?;
+            same((response.data.len(), &response.data[0].contact, response.data[0].deleted), (1, &known, true))?;
             let emails = BatchRemoveContactsOptions::Emails(vec![NEW.to_uppercase(), KNOWN.to_owned()]);
             let erase = DeleteContactOptions { erase: true };
-            let answer = call!(suite, client, contacts.batch_remove(&emails, Some(&erase)))?;
-            same((answer.data.len(), answer.data[0].object.as_str()), (1, "contact"))?;
+            let response = call!(suite, client, contacts.batch_remove(&emails, Some(&erase)))?;
+            same((response.data.len(), response.data[0].object.as_str()), (1, "contact"))?;
             let none = BatchRemoveContactsOptions::Ids(Vec::new());
             refused(422, "validation_error", call!(suite, client, contacts.batch_remove(&none, None)))?;
             Ok(())

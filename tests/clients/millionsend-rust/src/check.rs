@@ -1,4 +1,4 @@
-//! Checks that print one line each, and calls that record the method they make.
+//! Checks that print one line each, and calls that record the called method.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ pub(crate) type Checked<T = ()> = Result<T, Failure>;
 
 pub(crate) const UNKNOWN_ID: &str = "00000000-0000-7000-8000-000000000000";
 
-/// The services under test: the file of the SDK's source, the type, and the path of its methods.
+/// Services under test: file in the source of the SDK, type, and path of the methods.
 const SERVICES: [(&str, &str, &str); 9] = [
     ("contacts.rs", "Contacts", "contacts"),
     ("contacts.rs", "ContactTopics", "contacts.topics"),
@@ -27,7 +27,7 @@ const SERVICES: [(&str, &str, &str); 9] = [
     ("webhooks.rs", "Webhooks", "webhooks"),
 ];
 
-/// Calls a method of the SDK and records that it was called.
+/// Calls a method of the SDK and records the call.
 macro_rules! call {
     ($suite:expr, $client:expr, $($path:ident).+ ($($argument:expr),* $(,)?)) => {{
         $suite.called(stringify!($($path).+));
@@ -35,7 +35,7 @@ macro_rules! call {
     }};
 }
 
-/// Ends a check with a sentence unless the condition holds.
+/// Returns an error with this message unless the condition is true.
 macro_rules! ensure {
     ($condition:expr, $($sentence:tt)+) => {
         if !$condition {
@@ -52,7 +52,7 @@ pub(crate) struct Suite {
 }
 
 impl Suite {
-    /// `path` as the compiler spells its tokens, with or without spaces.
+    /// Records a call. The compiler formats the tokens of `path` with or without spaces.
     pub(crate) fn called(&self, path: &str) {
         self.methods.borrow_mut().insert(path.replace(' ', ""));
     }
@@ -67,10 +67,10 @@ impl Suite {
         }
     }
 
-    /// Reports what ended a part between two of its checks.
+    /// Reports the error that ended a part outside its checks.
     pub(crate) fn part(&self, name: &str, result: Checked) {
         if let Err(error) = result {
-            self.fail(name, "between two checks", &error.to_string());
+            self.fail(name, "outside the checks", &error.to_string());
         }
     }
 
@@ -79,14 +79,14 @@ impl Suite {
         println!("client millionsend-rust: {method} FAILED ({note}): {reason}");
     }
 
-    /// Fails for every method of the SDK that no check called.
+    /// Fails each method of the SDK that no check has called.
     pub(crate) fn cover(&self, methods: &[String]) {
         let mut called = 0;
         for method in methods {
             if self.methods.borrow().contains(method) {
                 called += 1;
             } else {
-                self.fail(method, "coverage", "the SDK has this method and no check calls it");
+                self.fail(method, "coverage", "no check calls this method of the SDK");
             }
         }
         println!("client millionsend-rust: called {called} of {} methods", methods.len());
@@ -98,7 +98,7 @@ impl Suite {
     }
 }
 
-/// The message of a refusal, once its status and name are the expected ones.
+/// Returns the message of a refusal. Fails if its status or name is not the expected one.
 pub(crate) fn refused<T: Debug>(status: u16, name: &str, result: Result<T, Error>) -> Checked<String> {
     match result {
         Ok(value) => Err(format!("accepted: {value:?}").into()),
@@ -112,13 +112,13 @@ pub(crate) fn same<T: PartialEq + Debug>(seen: T, expected: T) -> Checked {
     Ok(())
 }
 
-/// Every public method of the services under test.
+/// Returns all public methods of the services under test.
 pub(crate) fn sdk_methods() -> Checked<Vec<String>> {
     let folder = std::env::var("MILLIONSEND_SOURCE")?;
     let mut methods = Vec::new();
     for (file, service, path) in SERVICES {
         let source = std::fs::read_to_string(Path::new(&folder).join(file))?;
-        // The service's own block ends at the next brace in column 0.
+        // The block with the methods ends at the next brace in column 0.
         let block = source
             .split_once(&format!("\nimpl {service} {{\n"))
             .and_then(|(_, rest)| rest.split_once("\n}"))

@@ -1,4 +1,4 @@
-//! Contacts one by one: null clears, include, the preference link, erasure.
+//! Single contacts: null values, `include`, the preference link, erasure.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ pub(crate) async fn run(suite: &Suite, client: &MillionSend) -> Checked {
         })
         .await;
     suite
-        .check("contacts.update", "null clears a name and a property, the others stay", async {
+        .check("contacts.update", "null clears a name and a property, other fields stay unchanged", async {
             let changes = UpdateContactOptions {
                 first_name: Some(None),
                 last_name: Some(Some("Lovelace".to_owned())),
@@ -58,7 +58,7 @@ pub(crate) async fn run(suite: &Suite, client: &MillionSend) -> Checked {
         })
         .await;
     suite
-        .check("contacts.preferences_link", "by id and by email, of an unknown contact 404", async {
+        .check("contacts.preferences_link", "by id and by email; an unknown contact is 404", async {
             for address in [ContactAddress::id(&id), email()] {
                 let link = call!(suite, client, contacts.preferences_link(address))?;
                 same((link.object.as_str(), &link.contact), ("preferences_link", &id))?;
@@ -71,8 +71,8 @@ pub(crate) async fn run(suite: &Suite, client: &MillionSend) -> Checked {
     suite
         .check("contacts.delete", "erased, then 404", async {
             let erase = DeleteContactOptions { erase: true };
-            let answer = call!(suite, client, contacts.delete(email(), Some(&erase)))?;
-            same((&answer.contact, answer.deleted), (&id, true))?;
+            let response = call!(suite, client, contacts.delete(email(), Some(&erase)))?;
+            same((&response.contact, response.deleted), (&id, true))?;
             refused(404, "not_found", call!(suite, client, contacts.delete(&id, None)))?;
             Ok(())
         })

@@ -1,9 +1,9 @@
-//! The `millionsend` crate, unchanged, against a running server.
+//! Tests the `millionsend` crate, unmodified, against a running server.
 //!
-//! It speaks the batch, erase and rotate calls that the compatible API does not have, and
-//! its types are strict, so that a call which succeeds also had the shape it documents. Its
-//! emails, broadcasts, templates and domains are those of the official SDK, and are not
-//! driven here.
+//! It has the batch, erase and rotate calls that the compatible API does not have. Its types are
+//! strict, so a successful call also proves that the response has the documented fields. Its methods
+//! for emails, broadcasts, templates and domains equal those of the official SDK, so this suite does
+//! not call them.
 
 #[macro_use]
 mod check;

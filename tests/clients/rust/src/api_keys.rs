@@ -89,12 +89,12 @@ async fn full_access(suite: &Suite, client: &Resend) {
         .await;
     suite
         .check("api_keys.update", "renamed", async {
-            let answer = call!(
+            let response = call!(
                 suite,
                 client,
                 api_keys.update(&created.id, UpdateApiKeyOptions::new("rust renamed"))
             )?;
-            same(&answer.id, &created.id)?;
+            same(&response.id, &created.id)?;
             let page = call!(
                 suite,
                 client,
@@ -126,7 +126,7 @@ async fn sending_only(suite: &Suite, client: &Resend) {
     suite
         .check(
             "api_keys.create",
-            "a sending-only key sends, moves and cancels, and reads nothing",
+            "a sending-only key sends, reschedules and cancels, but cannot read",
             async {
                 let created = call!(
                     suite,

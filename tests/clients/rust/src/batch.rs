@@ -37,7 +37,7 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) {
     suite
         .check(
             "batch.send",
-            "the same idempotency key answers the same ids, another payload 409",
+            "the same idempotency key returns the same ids, another payload is 409",
             async {
                 let key = format!("rust-batch-{}", in_hours(0));
                 let first = call!(
@@ -82,19 +82,19 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) {
     suite
         .check(
             "batch.send_with_batch_validation",
-            "permissive: the valid items are accepted, the others listed",
+            "permissive: valid items are accepted, others are listed",
             async {
-                let answer = call!(
+                let response = call!(
                     suite,
                     client,
                     batch.send_with_batch_validation(mixed(), BatchValidation::Permissive)
                 )?;
-                same((answer.data.len(), answer.errors.len()), (1, 1))?;
-                same(answer.errors[0].index, 1)?;
+                same((response.data.len(), response.errors.len()), (1, 1))?;
+                same(response.errors[0].index, 1)?;
                 ensure!(
-                    answer.errors[0].message.contains("`to`"),
+                    response.errors[0].message.contains("`to`"),
                     "the message is {:?}",
-                    answer.errors[0].message
+                    response.errors[0].message
                 );
                 Ok(())
             },

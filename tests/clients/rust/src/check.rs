@@ -1,4 +1,4 @@
-//! Checks that print one line each, and calls that record the method they make.
+//! Checks that print one line each, and calls that record the called method.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -14,11 +14,11 @@ use resend_rs::{Error, Resend};
 pub(crate) type Failure = Box<dyn StdError>;
 pub(crate) type Checked<T = ()> = Result<T, Failure>;
 
-/// What tells an endpoint that does not exist from a row that does not.
+/// Message of a 404 for a path that does not exist. Other 404 responses are about a row.
 const NO_ENDPOINT: &str = "The requested endpoint does not exist.";
 pub(crate) const UNKNOWN_ID: &str = "00000000-0000-7000-8000-000000000000";
 
-/// The services under test, each a file of the SDK's source.
+/// Services under test. Each is a file of the source of the SDK.
 const SERVICES: [&str; 12] = [
     "emails",
     "batch",
@@ -37,7 +37,7 @@ const SERVICES: [&str; 12] = [
 const DEADLINE: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Calls a method of the SDK and records that it was called.
+/// Calls a method of the SDK and records the call.
 macro_rules! call {
     ($suite:expr, $client:expr, $service:ident.$method:ident($($argument:expr),* $(,)?)) => {{
         $suite.called(concat!(stringify!($service), ".", stringify!($method)));
@@ -45,7 +45,7 @@ macro_rules! call {
     }};
 }
 
-/// Ends a check with a sentence unless the condition holds.
+/// Returns an error with this message unless the condition is true.
 macro_rules! ensure {
     ($condition:expr, $($sentence:tt)+) => {
         if !$condition {
@@ -78,14 +78,14 @@ impl Suite {
         }
     }
 
-    /// Reports what ended a part between two of its checks.
+    /// Reports the error that ended a part outside its checks.
     pub(crate) fn part(&self, name: &str, result: Checked) {
         if let Err(error) = result {
-            self.fail(name, "between two checks", &error.to_string());
+            self.fail(name, "outside the checks", &error.to_string());
         }
     }
 
-    /// A method, or a use of one, that the server refuses.
+    /// Checks that a call fails that the server does not support.
     pub(crate) fn must_fail<T: Debug>(
         &self,
         method: &str,
@@ -107,7 +107,7 @@ impl Suite {
         }
     }
 
-    /// A method whose answer the SDK's own types cannot hold.
+    /// Checks that the types of the SDK cannot represent the response of a call.
     pub(crate) fn must_not_decode<T: Debug>(
         &self,
         method: &str,
@@ -132,12 +132,12 @@ impl Suite {
         println!("client rust: {method} FAILED ({note}): {reason}");
     }
 
-    /// How many checks have failed so far.
+    /// Returns the number of failed checks.
     pub(crate) fn failures(&self) -> u32 {
         self.failed.get()
     }
 
-    /// Fails for every method of the SDK that no check called.
+    /// Fails each method of the SDK that no check has called.
     pub(crate) fn cover(&self, methods: &[String]) {
         let mut called = 0;
         for method in methods {
@@ -147,7 +147,7 @@ impl Suite {
                 self.fail(
                     method,
                     "coverage",
-                    "the SDK has this method and no check calls it",
+                    "no check calls this method of the SDK",
                 );
             }
         }
@@ -163,7 +163,7 @@ impl Suite {
         ExitCode::from(u8::from(self.failed.get() > 0))
     }
 
-    /// Polls an email until it has reached `event`.
+    /// Polls an email until its last event is `event`.
     pub(crate) async fn reaches(
         &self,
         client: &Resend,
@@ -185,7 +185,7 @@ impl Suite {
     }
 }
 
-/// The message of a refusal, once its status and name are the expected ones.
+/// Returns the message of a refusal. Fails if its status or name is not the expected one.
 pub(crate) fn refused<T: Debug>(
     status: u16,
     name: &str,
@@ -205,17 +205,17 @@ pub(crate) fn same<T: PartialEq + Debug>(seen: T, expected: T) -> Checked {
     Ok(())
 }
 
-/// Looks again and again until there is something.
-pub(crate) async fn poll<T>(look: impl AsyncFn() -> Checked<Option<T>>) -> Checked<T> {
-    let looking = async {
+/// Calls `read` until it returns a value.
+pub(crate) async fn poll<T>(read: impl AsyncFn() -> Checked<Option<T>>) -> Checked<T> {
+    let polling = async {
         loop {
-            if let Some(seen) = look().await? {
-                return Ok(seen);
+            if let Some(value) = read().await? {
+                return Ok(value);
             }
             tokio::time::sleep(PAUSE).await;
         }
     };
-    tokio::time::timeout(DEADLINE, looking).await.map_err(|_| format!("not within {DEADLINE:?}"))?
+    tokio::time::timeout(DEADLINE, polling).await.map_err(|_| format!("not within {DEADLINE:?}"))?
 }
 
 pub(crate) fn in_hours(hours: i64) -> String {
@@ -233,20 +233,20 @@ pub(crate) fn now_s() -> i64 {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a client has no clock but the system's"
+    reason = "a client uses the system clock"
 )]
 fn now() -> chrono::DateTime<chrono::Utc> {
     chrono::Utc::now()
 }
 
-/// Every public method of the services under test, as `service.method`.
+/// Returns all public methods of the services under test as `service.method`.
 pub(crate) fn sdk_methods() -> Checked<Vec<String>> {
     let folder = std::env::var("RESEND_RS_SOURCE")?;
     let mut methods = Vec::new();
     for service in SERVICES {
         let source =
             std::fs::read_to_string(Path::new(&folder).join(service).with_extension("rs"))?;
-        // The service's own block is the first `impl …Svc {`; it ends at the next brace in column 0.
+        // The methods are in the first `impl …Svc {`. It ends at the next brace in column 0.
         let block = source
             .split_once("Svc {\n")
             .and_then(|(_, rest)| rest.split_once("\n}"))

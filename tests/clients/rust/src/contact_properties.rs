@@ -1,4 +1,4 @@
-//! Contact properties, which this SDK keeps among the contacts.
+//! Contact properties, which are methods of the contacts in this SDK.
 
 use resend_rs::Resend;
 use resend_rs::list_opts::ListOptions;
@@ -54,8 +54,8 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) -> Checked {
     suite
         .check("contacts.delete_property", "deleted, then 404", async {
             for id in [&text, &number] {
-                let answer = call!(suite, client, contacts.delete_property(id))?;
-                same((&answer.id, answer.deleted), (id, true))?;
+                let response = call!(suite, client, contacts.delete_property(id))?;
+                same((&response.id, response.deleted), (id, true))?;
                 refused(404, "not_found", call!(suite, client, contacts.get_property(id)))?;
             }
             Ok(())

@@ -1,4 +1,4 @@
-//! Contacts: create, get, list, update, delete; reads with number values and imports cannot succeed.
+//! Contacts: create, get, list, update, delete. Reads with number values and imports fail.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -47,7 +47,7 @@ async fn creating(suite: &Suite, client: &Resend, segment: &str) {
         })
         .await;
     suite
-        .check("contacts.create", "an email that exists updates that contact and answers its id", async {
+        .check("contacts.create", "an email that exists updates that contact and returns its id", async {
             let first = call!(suite, client, contacts.get(EMAIL))?;
             let create = CreateContactOptions::new(EMAIL).with_first_name("Grace");
             same(&call!(suite, client, contacts.create(create))?, &first.id)?;
@@ -115,7 +115,7 @@ async fn updating(suite: &Suite, client: &Resend) -> Checked {
     let create = CreateContactOptions::new(email).with_first_name("Ada").with_property("rust_city", "London");
     let id = call!(suite, client, contacts.create(create))?;
     suite
-        .check("contacts.update", "by id and by email; what is not named stays", async {
+        .check("contacts.update", "by id and by email; other fields stay unchanged", async {
             let changes = ContactChanges::new().with_last_name("Hopper");
             same(&call!(suite, client, contacts.update(&id, changes))?.id, &id)?;
             let changes = ContactChanges::new().with_first_name("Grace");
@@ -164,7 +164,7 @@ async fn in_audience(suite: &Suite, client: &Resend, audience: &str) {
         .await;
 }
 
-/// The server stores and answers numbers as numbers; the SDK's type of a value is a string.
+/// Checks that a number value cannot be decoded. The server returns a number, and the SDK expects a string.
 async fn numbers(suite: &Suite, client: &Resend) -> Checked {
     let create = CreateContactPropertyOptions::new("rust_age", PropertyType::Number);
     let property = call!(suite, client, contacts.create_property(create))?.id;

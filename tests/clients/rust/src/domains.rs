@@ -1,4 +1,4 @@
-//! Domains: create, list, get, update, verify, delete; claims cannot succeed.
+//! Domains: create, list, get, update, verify, delete. Claims fail.
 
 use resend_rs::Resend;
 use resend_rs::list_opts::ListOptions;
@@ -54,7 +54,7 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) {
     suite
         .check(
             "domains.create",
-            "a name that is registered already is 403",
+            "a name that is already registered is 403",
             async {
                 let again = refused(
                     403,
@@ -206,15 +206,15 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) {
 
     suite
         .check("domains.delete", "deleted, then 404", async {
-            let answer = call!(suite, client, domains.delete(&id))?;
-            same((&answer.id, answer.deleted), (&id, true))?;
+            let response = call!(suite, client, domains.delete(&id))?;
+            same((&response.id, response.deleted), (&id, true))?;
             refused(404, "not_found", call!(suite, client, domains.get(&id)))?;
             Ok(())
         })
         .await;
 }
 
-/// That the SDK's closed list of record kinds could read them is half the check.
+/// Checks the records of a domain. The SDK has decoded them with its closed list of record kinds.
 fn has_records(domain: &Domain) -> Checked {
     let records = domain.records.as_deref().unwrap_or_default();
     let spf = records

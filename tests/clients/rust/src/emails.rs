@@ -41,7 +41,7 @@ async fn sending(suite: &Suite, client: &Resend) {
     for (note, email) in [
         ("text", message("text")),
         (
-            "html alone",
+            "html only",
             CreateEmailBaseOptions::new(FROM, ["one@example.net"], "html")
                 .with_html("<p>hello</p>"),
         ),
@@ -92,7 +92,7 @@ async fn idempotency(suite: &Suite, client: &Resend) {
     suite
         .check(
             "emails.send",
-            "the same idempotency key and payload answer the same id",
+            "the same idempotency key and payload return the same id",
             async {
                 let first = call!(
                     suite,
@@ -284,7 +284,7 @@ async fn scheduling(suite: &Suite, client: &Resend) {
     suite
         .check(
             "emails.update",
-            "scheduled by ISO 8601, then moved",
+            "scheduled by ISO 8601, then rescheduled",
             async {
                 let id = call!(
                     suite,
@@ -293,12 +293,12 @@ async fn scheduling(suite: &Suite, client: &Resend) {
                 )?
                 .id;
                 let moved = in_hours(2);
-                let answer = call!(
+                let response = call!(
                     suite,
                     client,
                     emails.update(&id, UpdateEmailOptions::new().with_scheduled_at(&moved))
                 )?;
-                same(&answer.id, &id)?;
+                same(&response.id, &id)?;
                 let email = call!(suite, client, emails.get(&id))?;
                 same(email.last_event, EmailEvent::Scheduled)?;
                 same(email.scheduled_at, Some(moved))
@@ -372,7 +372,7 @@ async fn refusals(suite: &Suite, client: &Resend) {
             addressed("refused", many(51)),
         ),
         (
-            "suppressed recipients alone",
+            "only suppressed recipients",
             422,
             "all_recipients_suppressed",
             "All recipients are suppressed",

@@ -1,8 +1,8 @@
-//! The official Rust SDK, unchanged, against a running server.
+//! Tests the official Rust SDK, unmodified, against a running server.
 //!
-//! Key and address come from `RESEND_API_KEY` and `RESEND_BASE_URL`, as the SDK
-//! documents. Rust has no reflection, so `call!` records the method it names, and
-//! [`check::sdk_methods`] reads the names of all methods from the SDK's source.
+//! The SDK reads the key and the URL from `RESEND_API_KEY` and `RESEND_BASE_URL`. Rust has no
+//! reflection, so `call!` records the called methods, and [`check::sdk_methods`] reads the names of
+//! all methods from the source of the SDK.
 
 #[macro_use]
 mod check;

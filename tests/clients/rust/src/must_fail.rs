@@ -1,4 +1,4 @@
-//! The email methods, and uses of them, that cannot succeed here.
+//! Email methods and options that the server does not support.
 
 use resend_rs::list_opts::ListOptions;
 use resend_rs::types::{
@@ -16,7 +16,7 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) {
     missing(suite, client).await;
 }
 
-/// The server answers, but the SDK wants a `download_url` and the server has none.
+/// Checks that attachments cannot be decoded. The SDK requires a `download_url`, and the server returns null.
 async fn attachments(suite: &Suite, client: &Resend) {
     let note = "the SDK cannot read a null download_url";
     let (email, attachment) = match one_attachment(suite, client).await {
@@ -33,7 +33,7 @@ async fn attachments(suite: &Suite, client: &Resend) {
     suite.must_not_decode("emails.get_attachment", note, one);
 }
 
-/// Sends an attachment and reads its id without the SDK's type.
+/// Sends an attachment. Returns the ids of the email and of the attachment, read without the type of the SDK.
 async fn one_attachment(suite: &Suite, client: &Resend) -> Checked<(String, String)> {
     let email = message("attachment").with_attachment(vec![1, 2, 3]);
     let id = call!(suite, client, emails.send(email))?.id.to_string();

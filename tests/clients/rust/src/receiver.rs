@@ -1,4 +1,4 @@
-//! A real HTTP server on loopback that keeps what is posted to it, each body as it came.
+//! An HTTP server on loopback that stores the requests it receives, with unchanged bodies.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::check::{Checked, poll};
 
-/// What is posted to this path is answered with an error.
+/// Path whose requests get an error response.
 pub(crate) const BROKEN: &str = "/broken";
-/// A connection on which nothing comes is given up after this time.
+/// Time after which an idle connection is closed.
 const IDLE_MAX: Duration = Duration::from_secs(30);
-/// The largest body that is taken.
+/// Maximum size of a request body.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// One request that the receiver took.
+/// One request to the receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
     pub(crate) path: String,
@@ -31,7 +31,7 @@ impl Delivery {
         self.event["type"].as_str().unwrap_or_default()
     }
 
-    /// The delivery's id in the API: what follows the prefix.
+    /// Returns the id of the delivery as the API shows it, without the prefix.
     pub(crate) fn id(&self) -> &str {
         self.header("svix-id").trim_start_matches("msg_")
     }
@@ -47,16 +47,16 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Starts a receiver, which serves until the program ends.
+    /// Starts a receiver, which runs until the program ends.
     pub(crate) fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let deliveries = Arc::<Mutex<Vec<Delivery>>>::default();
-        let kept = Arc::clone(&deliveries);
+        let stored = Arc::clone(&deliveries);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let kept = Arc::clone(&kept);
-                std::thread::spawn(move || converse(&stream, &kept));
+                let stored = Arc::clone(&stored);
+                std::thread::spawn(move || serve(&stream, &stored));
             }
         });
         Ok(Self { address, deliveries })
@@ -71,7 +71,7 @@ impl Receiver {
         deliveries.iter().filter(|delivery| delivery.path == path).cloned().collect()
     }
 
-    /// Waits until what came to `path` is as `accept` wants it.
+    /// Polls until `accept` returns true for the deliveries to `path`. Returns them.
     pub(crate) async fn until(&self, path: &str, accept: impl Fn(&[Delivery]) -> bool) -> Checked<Vec<Delivery>> {
         let received = poll(async || {
             let deliveries = self.at(path);
@@ -84,13 +84,13 @@ impl Receiver {
     }
 }
 
-/// Returns a loopback address that nothing listens on.
+/// Returns a loopback URL without a listener.
 pub(crate) fn nowhere() -> io::Result<String> {
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     Ok(format!("http://{address}/nowhere"))
 }
 
-fn converse(stream: &TcpStream, kept: &Mutex<Vec<Delivery>>) -> io::Result<()> {
+fn serve(stream: &TcpStream, stored: &Mutex<Vec<Delivery>>) -> io::Result<()> {
     stream.set_read_timeout(Some(IDLE_MAX))?;
     let (mut reader, mut writer) = (BufReader::new(stream), stream);
     loop {
@@ -107,7 +107,7 @@ fn converse(stream: &TcpStream, kept: &Mutex<Vec<Delivery>>) -> io::Result<()> {
         let event = serde_json::from_str(&body).unwrap_or_default();
         let (status, text) =
             if path == BROKEN { ("500 Internal Server Error", "out of order") } else { ("200 OK", "received") };
-        kept.lock().unwrap_or_else(PoisonError::into_inner).push(Delivery { path, headers, body, event });
+        stored.lock().unwrap_or_else(PoisonError::into_inner).push(Delivery { path, headers, body, event });
         write!(writer, "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{text}", text.len())?;
     }
 }

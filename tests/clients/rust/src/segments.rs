@@ -1,4 +1,4 @@
-//! Segments, and membership by hand.
+//! Segments and explicit membership.
 
 use resend_rs::Resend;
 use resend_rs::list_opts::ListOptions;
@@ -13,7 +13,7 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) -> Checked {
     let created = call!(suite, client, segments.create("Rust segment"))?;
     let id = created.id;
     suite
-        .check("segments.create", "its name in the answer; no name is 422", async {
+        .check("segments.create", "its name in the response; no name is 422", async {
             same(created.name.as_str(), "Rust segment")?;
             refused(422, "validation_error", call!(suite, client, segments.create("")))?;
             Ok(())
@@ -92,8 +92,8 @@ async fn members(suite: &Suite, client: &Resend, segment: &SegmentId) -> Checked
     suite
         .check("contacts.delete_contact_segment", "by id and by email; the contacts stay", async {
             for key in [&*first, SECOND] {
-                let answer = call!(suite, client, contacts.delete_contact_segment(key, segment))?;
-                same((&answer.id, answer.deleted), (segment, true))?;
+                let response = call!(suite, client, contacts.delete_contact_segment(key, segment))?;
+                same((&response.id, response.deleted), (segment, true))?;
             }
             let page = call!(suite, client, segments.list_contacts(segment, ListOptions::default()))?;
             same(page.len(), 0)?;

@@ -1,4 +1,4 @@
-//! Suppressions: add, get, list, remove, both batches; rows of the origin `unsubscribe` cannot be read.
+//! Suppressions: add, get, list, remove, both batches. Rows with the origin `unsubscribe` cannot be decoded.
 
 use resend_rs::Resend;
 use resend_rs::list_opts::ListOptions;
@@ -16,7 +16,7 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) -> Checked {
     let add = |email| AddSuppressionOptions::new().with_email(email);
     let id = call!(suite, client, suppressions.add(add(ONE)))?.id;
     suite
-        .check("suppressions.add", "again answers the same id; a bad address is 422", async {
+        .check("suppressions.add", "a repeat returns the same id; a bad address is 422", async {
             same(&call!(suite, client, suppressions.add(add(ONE)))?.id, &id)?;
             refused(422, "validation_error", call!(suite, client, suppressions.add(add("not an address"))))?;
             Ok(())
@@ -82,7 +82,7 @@ async fn batches(suite: &Suite, client: &Resend) {
         .await;
 }
 
-/// An opt-out outlives its contact as a suppression whose origin the SDK's closed list has not.
+/// Checks the suppression that remains of an opt-out. Its origin is not in the closed list of the SDK.
 async fn unsubscribed(suite: &Suite, client: &Resend) -> Checked {
     let create = CreateContactOptions::new(ONE).with_unsubscribed(true);
     call!(suite, client, contacts.create(create))?;

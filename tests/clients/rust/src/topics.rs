@@ -1,4 +1,4 @@
-//! Topics, and what one contact chose.
+//! Topics and the topic choices of one contact.
 
 use resend_rs::Resend;
 use resend_rs::list_opts::ListOptions;
@@ -47,7 +47,7 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) -> Checked {
         })
         .await;
     suite
-        .check("topics.update", "a null name leaves the name; then name and description", async {
+        .check("topics.update", "a null name does not change the name; then name and description", async {
             let changes = UpdateTopicOptions::new().with_visibility(TopicVisibility::Private);
             same(&call!(suite, client, topics.update(&news, changes))?.id, &news)?;
             let topic = call!(suite, client, topics.get(&news))?;
@@ -62,8 +62,8 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) -> Checked {
     suite
         .check("topics.delete", "deleted, then 404", async {
             for id in [&news, &offers] {
-                let answer = call!(suite, client, topics.delete(id))?;
-                same((&answer.id, answer.deleted), (id, true))?;
+                let response = call!(suite, client, topics.delete(id))?;
+                same((&response.id, response.deleted), (id, true))?;
                 refused(404, "not_found", call!(suite, client, topics.get(id)))?;
             }
             Ok(())
@@ -76,7 +76,7 @@ async fn choices(suite: &Suite, client: &Resend, news: &TopicId, offers: &TopicI
     let opted_in = UpdateContactTopicOptions::new(offers.to_string(), SubscriptionType::OptIn);
     let contact = call!(suite, client, contacts.create(CreateContactOptions::new(EMAIL).with_topic(opted_in)))?;
     suite
-        .check("contacts.get_contact_topics", "the default where nothing was chosen, by id and by email", async {
+        .check("contacts.get_contact_topics", "the default without a choice, by id and by email", async {
             for key in [&*contact, EMAIL] {
                 same(chosen(suite, client, key, [news, offers]).await?, [true, true])?;
             }

@@ -1,4 +1,4 @@
-//! Usage, in the SDK's strict types.
+//! Usage, decoded with the strict types of the SDK.
 
 use resend_rs::Resend;
 
@@ -15,7 +15,7 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) -> Checked {
                 [(&before.emails.daily, &after.emails.daily), (&before.emails.monthly, &after.emails.monthly)]
             {
                 same((after.used, after.limit, after.received), (after.sent, None, 0))?;
-                // A midnight between the two answers begins anew.
+                // The counts start at 0 if midnight is between the two responses.
                 ensure!(
                     after.sent == before.sent + 1 || after.resets_at != before.resets_at,
                     "{before:?} and {after:?}"

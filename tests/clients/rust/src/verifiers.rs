@@ -1,4 +1,4 @@
-//! Real events, delivered to a real receiver, through every library that customers verify and parse them with.
+//! Verifies and parses delivered events with each library that customers use.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use crate::check::{Checked, Suite, in_hours, in_seconds, now_s, same};
 use crate::receiver::{Delivery, Receiver};
 
-/// The server's own domain, so that its deletion fails what waits.
+/// Domain that the suite deletes, which fails its pending email.
 const FAILING: &str = "rust.failing.example";
 const PATH: &str = "/verified";
 const EMAIL: &str = "rust-verify@customer.example.net";
 
-/// Every type that the SDK knows and that something can be done for here.
+/// Types of events that the SDK has and that the suite can cause.
 const TYPES: [&str; 12] = [
     "email.scheduled",
     "email.sent",
@@ -41,7 +41,7 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) -> Checked {
     let create = CreateWebhookOptions::new(receiver.url(PATH), types());
     let made = call!(suite, client, webhooks.create(create))?;
     let first = made.signing_secret;
-    provoke(suite, client).await?;
+    cause_events(suite, client).await?;
     let deliveries = receiver
         .until(PATH, |deliveries| {
             let seen: BTreeSet<&str> = deliveries.iter().map(Delivery::event_type).collect();
@@ -56,7 +56,7 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) -> Checked {
     let both = latest(suite, client, &receiver, "overlap").await?;
     matrix.column("old secret in the overlap", |verify| accepts(verify, &both, &first)).await;
     matrix.column("new secret in the overlap", |verify| accepts(verify, &both, &second)).await;
-    // The SDK's own call has no parameters.
+    // The method of the SDK has no parameters.
     let path = format!("/webhooks/{}/rotate", &*made.id);
     let options = json!({ "overlap_hours": 0 });
     let dropped = client.send_raw(Method::POST, &path, None::<()>, Some(options), None).await?;
@@ -107,8 +107,8 @@ fn types() -> Vec<EventType> {
     emails.chain(contacts.map(EventType::from)).chain(suppressions.map(EventType::from)).collect()
 }
 
-/// Does something for every type.
-async fn provoke(suite: &Suite, client: &Resend) -> Checked {
+/// Causes an event of each type.
+async fn cause_events(suite: &Suite, client: &Resend) -> Checked {
     let message = |from: &str, to: &str| {
         CreateEmailBaseOptions::new(from, [to], "Zoë’s “order” ✓ </script>")
             .with_text("hello")
@@ -123,13 +123,13 @@ async fn provoke(suite: &Suite, client: &Resend) -> Checked {
     drop(call!(suite, client, emails.cancel(&waiting))?);
     let domains = call!(suite, client, domains.list(ListOptions::default().with_limit(100)))?.data;
     let failing = domains.into_iter().find(|domain| domain.name == FAILING).ok_or("no domain to delete")?.id;
-    let doomed = message(&format!("sender@{FAILING}"), "one@example.net").with_scheduled_at(&in_seconds(1));
-    drop(call!(suite, client, emails.send(doomed))?);
+    let email = message(&format!("sender@{FAILING}"), "one@example.net").with_scheduled_at(&in_seconds(1));
+    drop(call!(suite, client, emails.send(email))?);
     drop(call!(suite, client, domains.delete(&failing))?);
 
     call!(suite, client, contacts.create(CreateContactOptions::new(EMAIL).with_first_name("Zoë")))?;
     call!(suite, client, contacts.update(EMAIL, ContactChanges::new().with_unsubscribed(true)))?;
-    // An opt-out outlives its contact as a suppression.
+    // The opt-out remains as a suppression after the contact is deleted.
     call!(suite, client, contacts.delete(EMAIL))?;
     drop(call!(suite, client, suppressions.remove(EMAIL))?);
     drop(call!(suite, client, suppressions.add(AddSuppressionOptions::new().with_email(EMAIL)))?);
@@ -141,7 +141,7 @@ fn is_opt_out(delivery: &Delivery) -> bool {
     delivery.event["data"]["origin"] == "unsubscribe"
 }
 
-/// Has the SDK parse what was delivered: every type as itself, but for the words that its closed lists have not.
+/// Checks that the SDK parses the delivered events, except for values that are not in its closed lists.
 async fn parsing(suite: &Suite, deliveries: &[Delivery]) {
     let (opt_outs, others): (Vec<_>, Vec<_>) = deliveries.iter().partition(|delivery| is_opt_out(delivery));
     for name in TYPES.iter().filter(|name| **name != "email.bounced") {
@@ -158,7 +158,7 @@ async fn parsing(suite: &Suite, deliveries: &[Delivery]) {
     }
     let bounced = others.into_iter().find(|delivery| delivery.event_type() == "email.bounced");
     for (delivery, note) in [
-        (bounced, "the SDK has no bounce subtype but two, and this one is real"),
+        (bounced, "the SDK has two bounce subtypes, and this is another one"),
         (opt_outs.first().copied(), "the SDK has no origin `unsubscribe`"),
     ] {
         match delivery.map(|delivery| try_parse_event(&delivery.body)) {
@@ -168,10 +168,10 @@ async fn parsing(suite: &Suite, deliveries: &[Delivery]) {
     }
 }
 
-/// Checks that what was parsed is what was sent, as far as the SDK has fields for it.
+/// Checks that the fields of a parsed event equal those of the sent event. Fields that the SDK lacks are ignored.
 fn holds(parsed: &Value, sent: &Value) -> Checked {
     for (name, value) in parsed.as_object().ok_or("no object")? {
-        // What the SDK defaults is absent on the wire.
+        // A field with a default value is missing in the request.
         let is_default = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
         let sent = sent.get(name);
         ensure!(sent == Some(value) || (sent.is_none() && is_default), "`{name}`: {value} is not {sent:?}");
@@ -179,19 +179,19 @@ fn holds(parsed: &Value, sent: &Value) -> Checked {
     Ok(())
 }
 
-/// Provokes one more event and returns what was delivered of it.
+/// Causes another event and returns its delivery.
 async fn latest(suite: &Suite, client: &Resend, receiver: &Receiver, name: &str) -> Checked<Delivery> {
     let email = format!("rust-verify-{name}@suppressed.example.net");
     let is_it = |delivery: &&Delivery| delivery.event["data"]["email"] == *email;
     drop(call!(suite, client, suppressions.add(AddSuppressionOptions::new().with_email(&email)))?);
     let all = receiver.until(PATH, |deliveries| deliveries.iter().any(|delivery| is_it(&delivery))).await?;
     drop(call!(suite, client, suppressions.remove(&email))?);
-    Ok(all.iter().find(is_it).ok_or("it was there")?.clone())
+    Ok(all.iter().find(is_it).ok_or("the delivery is missing")?.clone())
 }
 
 type Verify = fn(&Delivery, &str) -> Result<(), String>;
 
-/// Each library on a row, each thing it accepts or refuses as it should in a column.
+/// Table of the results: a row for each library, a column for each property.
 struct Matrix<'s> {
     suite: &'s Suite,
     columns: Vec<String>,
@@ -234,7 +234,7 @@ fn with_svix(delivery: &Delivery, secret: &str) -> Result<(), String> {
     webhook.verify(delivery.body.as_bytes(), &only(delivery, "svix-")).map_err(|error| error.to_string())
 }
 
-/// The headers of one family alone.
+/// Returns the headers of one family.
 fn only(delivery: &Delivery, family: &str) -> HeaderMap {
     let of_family = delivery.headers.iter().filter(|(name, _)| name.as_str().starts_with(family));
     of_family.map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -246,11 +246,11 @@ fn accepts(verify: Verify, delivery: &Delivery, secret: &str) -> Checked {
 
 fn refuses(verify: Verify, delivery: &Delivery, secret: &str, about: &str) -> Checked {
     let Err(error) = verify(delivery, secret) else { return Err("accepted".into()) };
-    ensure!(error.contains(about), "refused for something else: {error}");
+    ensure!(error.contains(about), "refused for another reason: {error}");
     Ok(())
 }
 
-/// The delivery as if it had been sent `seconds` from now.
+/// Returns the delivery with a timestamp `seconds` from now and a matching signature.
 fn resigned(delivery: &Delivery, secret: &str, seconds: i64) -> Checked<Delivery> {
     let at = now_s() + seconds;
     let signer = standardwebhooks::Webhook::new(secret)?;

@@ -1,4 +1,4 @@
-//! Endpoints, and the deliveries to them; an endpoint with a type that the SDK does not know cannot be read.
+//! Webhook endpoints and their deliveries. An endpoint with a type that the SDK lacks cannot be decoded.
 
 use resend_rs::events::{ContactEventType, EmailEventType, EventType, SuppressionEventType};
 use resend_rs::list_opts::ListOptions;
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::check::{Checked, Suite, UNKNOWN_ID, poll, refused, same};
 use crate::receiver::{BROKEN, Receiver, nowhere};
 
-// Nobody opens or clicks anything while the suite runs, so that nothing is delivered there.
+// The suite causes no open and no click, so this endpoint gets no delivery.
 const ENDPOINT: &str = "https://hooks.example.com/rust";
 const EVENTS: [EmailEventType; 2] = [EmailEventType::EmailOpened, EmailEventType::EmailClicked];
 const EMAIL: &str = "rust-webhooks@customer.example.net";
@@ -28,17 +28,17 @@ pub(crate) async fn run(suite: &Suite, client: &Resend) -> Checked {
 async fn endpoints(suite: &Suite, client: &Resend) -> Checked {
     let created = call!(suite, client, webhooks.create(CreateWebhookOptions::new(ENDPOINT, EVENTS)))?;
     let id = created.id;
-    let untold = [EmailEventType::EmailReceived];
-    let refusal = call!(suite, client, webhooks.create(CreateWebhookOptions::new(ENDPOINT, untold)));
-    suite.must_fail("webhooks.create", "a type that is never told", 422, "validation_error", refusal);
-    let changes = UpdateWebhookOptions::default().with_events(untold);
+    let unsupported = [EmailEventType::EmailReceived];
+    let refusal = call!(suite, client, webhooks.create(CreateWebhookOptions::new(ENDPOINT, unsupported)));
+    suite.must_fail("webhooks.create", "a type that the server does not emit", 422, "validation_error", refusal);
+    let changes = UpdateWebhookOptions::default().with_events(unsupported);
     let refusal = call!(suite, client, webhooks.update(&id, changes));
-    suite.must_fail("webhooks.update", "a type that is never told", 422, "validation_error", refusal);
+    suite.must_fail("webhooks.update", "a type that the server does not emit", 422, "validation_error", refusal);
     suite
-        .check("webhooks.create", "with a secret; no types, and another scheme, are 422", async {
+        .check("webhooks.create", "with a secret; no types and another scheme are 422", async {
             ensure!(created.signing_secret.starts_with("whsec_"), "secret {:?}", created.signing_secret);
-            let unheard = CreateWebhookOptions::new(ENDPOINT, Vec::<EmailEventType>::new());
-            refused(422, "validation_error", call!(suite, client, webhooks.create(unheard)))?;
+            let without_types = CreateWebhookOptions::new(ENDPOINT, Vec::<EmailEventType>::new());
+            refused(422, "validation_error", call!(suite, client, webhooks.create(without_types)))?;
             let other = CreateWebhookOptions::new("ftp://hooks.example.com/", EVENTS);
             refused(422, "validation_error", call!(suite, client, webhooks.create(other)))?;
             Ok(())
@@ -66,7 +66,7 @@ async fn endpoints(suite: &Suite, client: &Resend) -> Checked {
         })
         .await;
     suite
-        .check("webhooks.update", "address, types and status, each by itself", async {
+        .check("webhooks.update", "URL, types and status, each separately", async {
             let moved = format!("{ENDPOINT}/moved");
             for changes in [
                 UpdateWebhookOptions::default().with_endpoint(&moved),
@@ -84,7 +84,7 @@ async fn endpoints(suite: &Suite, client: &Resend) -> Checked {
         })
         .await;
     suite
-        .check("webhooks.rotate_signing_secret", "another secret; an unknown id is 404", async {
+        .check("webhooks.rotate_signing_secret", "a new secret; an unknown id is 404", async {
             let rotated = call!(suite, client, webhooks.rotate_signing_secret(&id))?;
             same((rotated.object.as_str(), &rotated.id), ("webhook", &id))?;
             ensure!(rotated.signing_secret.starts_with("whsec_"), "secret {:?}", rotated.signing_secret);
@@ -104,7 +104,7 @@ async fn endpoints(suite: &Suite, client: &Resend) -> Checked {
     Ok(())
 }
 
-/// The names of the types, as the API spells them.
+/// Returns the sorted names of the types in the form of the API.
 fn names(webhook: &Webhook) -> Checked<Vec<String>> {
     let name = |event: &EventType| Ok(serde_json::from_value(serde_json::to_value(event)?)?);
     let mut names = webhook.events.iter().map(name).collect::<Checked<Vec<String>>>()?;
@@ -112,7 +112,8 @@ fn names(webhook: &Webhook) -> Checked<Vec<String>> {
     Ok(names)
 }
 
-/// The SDK's list of types is closed: one that it does not know takes the whole list of endpoints with it.
+/// Checks that an endpoint with an unknown type cannot be decoded. The list of types in the SDK is closed, so the list
+/// of endpoints cannot be decoded either.
 async fn unknown_types(suite: &Suite, client: &Resend) -> Checked {
     let webhook = json!({ "endpoint": ENDPOINT, "events": ["contact.unsubscribed"] });
     let made = client.send_raw(Method::POST, "/webhooks", None::<()>, Some(webhook), None).await?;
@@ -131,14 +132,14 @@ async fn deliveries(suite: &Suite, client: &Resend, receiver: &Receiver) -> Chec
     call!(suite, client, contacts.create(CreateContactOptions::new(EMAIL).with_first_name("Zoë")))?;
     call!(suite, client, contacts.delete(EMAIL))?;
     let received = receiver.until("/events", |deliveries| deliveries.len() == 2).await?;
-    let is_told = async || {
+    let delivered = async || {
         let rows = call!(suite, client, webhooks.list_events(&webhook, ListOptions::default()))?.data;
         Ok(rows.iter().all(|row| row.status == WebhookEventStatus::Success).then_some(rows))
     };
-    let rows = poll(is_told).await?;
+    let rows = poll(delivered).await?;
     let event = &*rows[1].id;
     suite
-        .check("webhooks.list_events", "what was delivered, newest first, limit and after", async {
+        .check("webhooks.list_events", "the deliveries, newest first, limit and after", async {
             same([rows[0].event_type.as_str(), rows[1].event_type.as_str()], ["contact.deleted", "contact.created"])?;
             let first = ListOptions::default().with_limit(1);
             let first = call!(suite, client, webhooks.list_events(&webhook, first))?;
@@ -152,7 +153,7 @@ async fn deliveries(suite: &Suite, client: &Resend, receiver: &Receiver) -> Chec
         })
         .await;
     suite
-        .check("webhooks.get_event", "one event with the body that was delivered", async {
+        .check("webhooks.get_event", "one event with the delivered body", async {
             let read = call!(suite, client, webhooks.get_event(&webhook, event))?;
             same((read.object.as_str(), read.event_type.as_str()), ("webhook_event", "contact.created"))?;
             same((read.status, read.next_attempt_at), (WebhookEventStatus::Success, None))?;
@@ -163,9 +164,9 @@ async fn deliveries(suite: &Suite, client: &Resend, receiver: &Receiver) -> Chec
         })
         .await;
     suite
-        .check("webhooks.replay_event", "delivered once more under the same id", async {
-            let answer = call!(suite, client, webhooks.replay_event(&webhook, event))?;
-            same((answer.object.as_str(), &*answer.id), ("webhook_event", event))?;
+        .check("webhooks.replay_event", "delivered again under the same id", async {
+            let response = call!(suite, client, webhooks.replay_event(&webhook, event))?;
+            same((response.object.as_str(), &*response.id), ("webhook_event", event))?;
             let all = receiver.until("/events", |deliveries| deliveries.len() == 3).await?;
             let bodies = all.iter().filter(|delivery| delivery.id() == event).map(|copy| &copy.body);
             let bodies: Vec<&String> = bodies.collect();
@@ -175,7 +176,7 @@ async fn deliveries(suite: &Suite, client: &Resend, receiver: &Receiver) -> Chec
         })
         .await;
     suite
-        .check("webhooks.list_event_attempts", "each with what was answered, limit and after", async {
+        .check("webhooks.list_event_attempts", "the attempts with their responses, limit and after", async {
             let rows = attempts(suite, client, &webhook, event, 2).await?;
             for row in &rows {
                 same((row.http_status_code, row.response.as_str()), (200, "received"))?;
@@ -192,21 +193,21 @@ async fn deliveries(suite: &Suite, client: &Resend, receiver: &Receiver) -> Chec
     Ok(())
 }
 
-/// Endpoints that answer with an error, and one that does not answer.
+/// Checks an endpoint that responds with an error, and one that does not respond.
 async fn failures(suite: &Suite, client: &Resend, receiver: &Receiver) -> Checked {
     for (endpoint, status) in [(receiver.url(BROKEN), 500), (nowhere()?, 0)] {
-        let note = format!("an answer of {status} is told, and tried again");
+        let note = format!("a response of {status} is shown and retried");
         suite
             .check("webhooks.list_event_attempts", &note, async {
                 let create = CreateWebhookOptions::new(endpoint, [SuppressionEventType::SuppressionAdded]);
                 let webhook = call!(suite, client, webhooks.create(create))?.id;
                 let add = AddSuppressionOptions::new().with_email(EMAIL);
                 drop(call!(suite, client, suppressions.add(add))?);
-                let is_queued = async || {
+                let queued = async || {
                     let rows = call!(suite, client, webhooks.list_events(&webhook, ListOptions::default()))?.data;
                     Ok(rows.into_iter().next())
                 };
-                let event = poll(is_queued).await?.id;
+                let event = poll(queued).await?.id;
                 let rows = attempts(suite, client, &webhook, &event, 1).await?;
                 let oldest = &rows[rows.len() - 1];
                 same(oldest.http_status_code, status)?;
@@ -226,7 +227,7 @@ async fn failures(suite: &Suite, client: &Resend, receiver: &Receiver) -> Checke
     Ok(())
 }
 
-/// Waits for at least as many attempts.
+/// Polls until an event has at least `attempts_min` attempts. Returns them.
 async fn attempts(
     suite: &Suite,
     client: &Resend,
