@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use ringmail::contact_properties::PropertyKind;
 use ringmail::contacts::BATCH_MAX;
 use ringmail::contacts::import::{
-    Existing, Import, ImportItem, ImportOptions, Mapping, Outcome, Property, RowError, Run,
+    ExistingContacts, Import, ImportItem, ImportOptions, ImportOutcome, Mapping, Property, RowError, RunMode,
 };
 
 // The first line is the mapping if it can be parsed as one.
@@ -26,7 +26,7 @@ fuzz_target!(|input: &[u8]| {
 fn imported(mapping: Mapping, file: &[u8], step: usize) -> Result<(Vec<ImportItem>, Vec<RowError>), String> {
     let properties = [("plan", PropertyKind::String), ("seats", PropertyKind::Number)]
         .map(|(key, kind)| Property { key: key.to_owned(), kind });
-    let options = ImportOptions { mapping, properties: properties.into(), existing: Existing::Upsert, run: Run::Check };
+    let options = ImportOptions { mapping, properties: properties.into(), existing: ExistingContacts::Upsert, run: RunMode::Check };
     let mut import = Import::new(options);
     let mut items = Vec::new();
     let mut errors = Vec::new();
@@ -34,7 +34,7 @@ fn imported(mapping: Mapping, file: &[u8], step: usize) -> Result<(Vec<ImportIte
         while let Some(batch) = import.next_batch() {
             assert!(!batch.items.is_empty() && batch.items.len() <= BATCH_MAX);
             items.extend(batch.items.iter().cloned());
-            let outcomes = vec![Outcome::Created; batch.items.len()];
+            let outcomes = vec![ImportOutcome::Created; batch.items.len()];
             import.settle(batch, outcomes);
         }
         errors.extend(import.take_errors());

@@ -7,7 +7,7 @@ use ringmail::http_client::{CustomerUrl, UrlPolicy};
 
 fuzz_target!(|text: &str| {
     for plain_http in [false, true] {
-        let policy = Policy { plain_http, ..UrlPolicy::default() };
+        let policy = UrlPolicy { plain_http, ..UrlPolicy::default() };
         let Ok(url) = CustomerUrl::parse(text, &policy) else { continue };
         assert_eq!(url.to_string(), text);
         assert_eq!(CustomerUrl::parse(&url.to_string(), &policy), Ok(url.clone()));
