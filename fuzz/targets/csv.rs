@@ -1,8 +1,6 @@
 //! Imports arbitrary files. The import does not panic, each row has one result, and batches stay within their limits.
 //! The results do not depend on the sizes of the chunks in which the file arrives.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use ringmail::contact_properties::PropertyKind;
 use ringmail::contacts::BATCH_MAX;
 use ringmail::contacts::import::{
@@ -10,7 +8,7 @@ use ringmail::contacts::import::{
 };
 
 // The first line is the mapping if it can be parsed as one.
-fuzz_target!(|input: &[u8]| {
+pub(crate) fn check(input: &[u8]) {
     let line = input.iter().position(|byte| *byte == b'\n').unwrap_or_default();
     let (mapping, file) = match std::str::from_utf8(&input[..line]).map(Mapping::parse) {
         Ok(Ok(mapping)) => (mapping, &input[line + 1..]),
@@ -21,12 +19,17 @@ fuzz_target!(|input: &[u8]| {
     let parts = imported(mapping, file, file.len() % 7 + 1);
 
     assert_eq!(whole, parts);
-});
+}
 
 fn imported(mapping: Mapping, file: &[u8], step: usize) -> Result<(Vec<ImportItem>, Vec<RowError>), String> {
     let properties = [("plan", PropertyKind::String), ("seats", PropertyKind::Number)]
         .map(|(key, kind)| Property { key: key.to_owned(), kind });
-    let options = ImportOptions { mapping, properties: properties.into(), existing: ExistingContacts::Upsert, run: RunMode::Check };
+    let options = ImportOptions {
+        mapping,
+        properties: properties.into(),
+        existing: ExistingContacts::Upsert,
+        run: RunMode::Check,
+    };
     let mut import = Import::new(options);
     let mut items = Vec::new();
     let mut errors = Vec::new();

@@ -1,15 +1,14 @@
 //! Parses and classifies arbitrary bytes as an SMTP reply.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use ringmail::delivery::smtp::{SmtpPhase, classify, parse_reply};
 
-fuzz_target!(|bytes: &[u8]| {
+pub(crate) fn check(bytes: &[u8]) {
     let Ok((reply, used)) = parse_reply(bytes) else { return };
 
     assert!(used <= bytes.len());
-    for phase in [SmtpPhase::Greeting, SmtpPhase::Ehlo, SmtpPhase::Mail, SmtpPhase::Rcpt, SmtpPhase::Data, SmtpPhase::Body] {
+    for phase in
+        [SmtpPhase::Greeting, SmtpPhase::Ehlo, SmtpPhase::Mail, SmtpPhase::Rcpt, SmtpPhase::Data, SmtpPhase::Body]
+    {
         let _ = classify(phase, &reply, "mx.example.net");
     }
-});
+}
