@@ -119,6 +119,8 @@ build_server() {
     if [ "${1:-debug}" = release ]; then
         (cd "$ROOT" && "$CARGO" build --release --quiet --bin ringmail)
     else
-        (cd "$ROOT" && "$CARGO" build --quiet --bin ringmail)
+        # The package has no examples. Naming them makes cargo resolve features as for the tests, so that this build
+        # finds the binary that the tests have built.
+        (cd "$ROOT" && "$CARGO" build --quiet --bin ringmail --examples)
     fi
 }
