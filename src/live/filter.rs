@@ -1,17 +1,17 @@
-//! Which types of events a watcher asks for. Pure.
+//! The event types that a stream is filtered by. Pure.
 
 use std::fmt;
 
 use crate::events::{EventType, EventTypes};
 
-/// The longest pattern that a refusal repeats, in characters.
+/// Characters of a pattern that an error message repeats.
 const SHOWN_CHARS_MAX: usize = 64;
 
-/// The types that a watcher sees.
+/// The event types that a stream delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeFilter(EventTypes);
 
-/// A pattern that no type of event fits.
+/// A pattern that matches no event type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeFilterError {
     pattern: String,
@@ -32,16 +32,15 @@ impl fmt::Display for TypeFilterError {
 impl std::error::Error for TypeFilterError {}
 
 impl TypeFilter {
-    /// Returns the filter that lets everything through.
+    /// Returns the filter that matches every type.
     pub fn everything() -> Self {
         Self(EventType::all().collect())
     }
 
-    /// Reads names of types, `GROUP.*` and `*`, separated by commas. No pattern at all lets everything
-    /// through.
+    /// Parses names of types, `GROUP.*` and `*`, separated by commas. Text without a pattern matches every type.
     ///
     /// # Errors
-    /// [`TypeFilterError`] of the first pattern that no type fits.
+    /// [`TypeFilterError`] for the first pattern that matches no type.
     pub fn parse(patterns: &str) -> Result<Self, TypeFilterError> {
         let mut types: Vec<EventType> = Vec::new();
         for pattern in patterns.split(',').map(str::trim).filter(|pattern| !pattern.is_empty()) {
@@ -53,14 +52,14 @@ impl TypeFilter {
                     pattern: pattern.chars().take(SHOWN_CHARS_MAX).map(printable).collect(),
                 });
             }
-            // A pattern that is given again and again adds nothing.
+            // Repeated patterns must not grow the list.
             types.sort_unstable();
             types.dedup();
         }
         if types.is_empty() { Ok(Self::everything()) } else { Ok(Self(types.into_iter().collect())) }
     }
 
-    /// Returns whether events of that name are asked for.
+    /// Returns whether the filter includes the event type with this name.
     pub fn matches(self, event_type: &str) -> bool {
         EventType::parse(event_type).is_some_and(|event_type| self.0.contains(event_type))
     }
@@ -79,8 +78,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_names_a_type_or_a_group() {
-        for (patterns, name, is_let_through) in [
+    fn a_pattern_matches_a_type_or_a_group() {
+        for (patterns, name, matches) in [
             ("", "email.sent", true),
             ("", "email.prefetched", true),
             ("*", "quota.paused", true),
@@ -92,12 +91,12 @@ mod tests {
             ("email.*,email.sent,", "email.sent", true),
             ("email.*", "no such type", false),
         ] {
-            assert_eq!(TypeFilter::parse(patterns).unwrap().matches(name), is_let_through, "{patterns} {name}");
+            assert_eq!(TypeFilter::parse(patterns).unwrap().matches(name), matches, "{patterns} {name}");
         }
     }
 
     #[test]
-    fn a_pattern_that_no_type_fits_is_refused_with_those_that_there_are() {
+    fn a_pattern_without_a_match_is_rejected_with_the_list_of_types() {
         for pattern in ["email", "email*", "e.*", "email.sent,nothing", "EMAIL.SENT", "*.sent", "a\nb"] {
             let sentence = TypeFilter::parse(pattern).unwrap_err().to_string();
             assert!(sentence.contains("email.delivered"), "{sentence}");

@@ -1,44 +1,44 @@
-//! An event as a line for people. Pure.
+//! One event as one line of text. Pure.
 
 use serde_json::Value;
 
-/// The longest list of addresses that is shown, in characters.
-const ABOUT_CHARS_MAX: usize = 200;
+/// Characters of each part of a line, such as the list of addresses.
+const PART_CHARS_MAX: usize = 200;
 
-/// Returns when, what, about whom and the id. Nothing of it can steer a terminal: what a recipient or
-/// another server wrote is shown without its control characters.
+/// Returns the time, type, addresses and id of an event. The line cannot control a terminal: control
+/// characters are replaced by spaces, because recipients and other servers write parts of an event.
 pub fn line(id: &str, body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
-    let text = |name: &str| printable(body[name].as_str().unwrap_or("-"), ABOUT_CHARS_MAX);
+    let text = |name: &str| printable(body[name].as_str().unwrap_or("-"), PART_CHARS_MAX);
     format!(
         "{}  {:<24}  {}  {}",
         text("created_at"),
         text("type"),
-        about(&body["data"]),
-        printable(id, ABOUT_CHARS_MAX)
+        addresses(&body["data"]),
+        printable(id, PART_CHARS_MAX)
     )
 }
 
-/// Returns the recipients of an email's event, or the address of a contact's or a suppression's.
-fn about(data: &Value) -> String {
-    let addresses = match &data["to"] {
+/// Returns the recipients of an email event, or the address of a contact or suppression event.
+fn addresses(data: &Value) -> String {
+    let joined = match &data["to"] {
         Value::Array(to) => to.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
         _ => data["email"].as_str().unwrap_or_default().to_owned(),
     };
-    if addresses.is_empty() { "-".to_owned() } else { printable(&addresses, ABOUT_CHARS_MAX) }
+    if joined.is_empty() { "-".to_owned() } else { printable(&joined, PART_CHARS_MAX) }
 }
 
 fn printable(text: &str, chars_max: usize) -> String {
-    let mut shown: String = text.chars().take(chars_max).map(|c| if steers(c) { ' ' } else { c }).collect();
+    let mut shown: String = text.chars().take(chars_max).map(|c| if is_control(c) { ' ' } else { c }).collect();
     if text.chars().nth(chars_max).is_some() {
         shown.push('…');
     }
     shown
 }
 
-/// Whether a character does something other than stand on its line: controls, and marks that turn the
-/// direction of what follows (Unicode Standard Annex #9 §2).
-fn steers(c: char) -> bool {
+/// Returns whether a character is a control character, a line separator or a mark that changes the text
+/// direction (Unicode Standard Annex #9 §2).
+fn is_control(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
 }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_when_what_about_whom_and_which() {
+    fn a_line_shows_time_type_addresses_and_id() {
         let at = "2026-01-05T09:12:33.456Z";
         for (event_type, data, about) in [
             ("email.sent", json!({ "to": ["ada@example.net", "bob@example.net"] }), "ada@example.net, bob@example.net"),
@@ -66,32 +66,33 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_of_recipients_is_cut() {
+    fn a_long_list_of_recipients_is_truncated() {
         let body = json!({ "type": "email.sent", "created_at": "", "data": { "to": ["x".repeat(1_000)] } }).to_string();
 
-        assert!(line("0190", &body).contains(&format!("{}…  0190", "x".repeat(ABOUT_CHARS_MAX))));
+        assert!(line("0190", &body).contains(&format!("{}…  0190", "x".repeat(PART_CHARS_MAX))));
     }
 
     proptest! {
         #[test]
-        fn no_event_steers_a_terminal(id in HOSTILE, about in HOSTILE, event_type in HOSTILE) {
+        fn no_event_controls_a_terminal(id in HOSTILE, about in HOSTILE, event_type in HOSTILE) {
             let body = json!({ "type": event_type, "created_at": about, "data": { "email": about } }).to_string();
-            prop_assert!(stands(&line(&id, &body)));
-            prop_assert!(stands(&line(&id, &about)));
+            prop_assert!(is_plain_line(&line(&id, &body)));
+            prop_assert!(is_plain_line(&line(&id, &about)));
             let body = json!({ "type": event_type, "created_at": about, "data": { "to": [about, about] } }).to_string();
-            prop_assert!(stands(&line(&id, &body)));
+            prop_assert!(is_plain_line(&line(&id, &body)));
         }
     }
 
-    /// Anything, with many controls, format characters and separators in it.
+    /// Text with many control characters, format characters and separators.
     const HOSTILE: &str =
         "(\\PC|[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]|[\u{200e}\u{200f}\u{202a}-\u{202e}\u{2066}-\u{2069}]){0,40}";
 
-    /// Whether a terminal shows the text on one line, in the order in which it stands.
-    fn stands(text: &str) -> bool {
+    /// Returns whether a terminal shows the text on one line and in its own order.
+    fn is_plain_line(text: &str) -> bool {
         // Bidi_Control, as PropList.txt of Unicode lists it.
-        let turns = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
-        let ends_a_line = "\u{2028}\u{2029}";
-        !text.chars().any(|c| c.is_control() || turns.contains(c) || ends_a_line.contains(c))
+        let direction_marks =
+            "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+        let line_separators = "\u{2028}\u{2029}";
+        !text.chars().any(|c| c.is_control() || direction_marks.contains(c) || line_separators.contains(c))
     }
 }

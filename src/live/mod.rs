@@ -1,22 +1,24 @@
-//! Watching a team's events as they happen: `ringmail tail` and the dashboard.
+//! Live streams of a team's events: `ringmail tail` and the dashboard.
 //!
-//! Nothing is stored and nothing shown again: who watches sees what happens from then on. A watcher
-//! that takes events more slowly than they happen is told how many it has missed, and goes on. What
-//! waits for its reader when an address is erased is missed too, because it may hold that address; what
-//! is on its way to the reader is not called back.
+//! An [`EventStream`] subscribes to the event bus and delivers the events that are published after the
+//! subscription. Nothing is stored or repeated. A stream whose reader is too slow reports the number of events
+//! that it missed, and continues.
 //!
-//! `filter.rs` the types that are asked for; `watch.rs` one watcher; `streams.rs` how many there may be,
-//! and when they end; `line.rs` an event as a line for people.
+//! Files: `filter.rs` (event types), `stream.rs` (one stream), `streams.rs` (the number of streams, and their
+//! end), `line.rs` (an event as one line of text).
 //!
-//! Invariants: a watcher sees events of one team alone; it never holds anybody up, and keeps no more
-//! than a bounded number of events, and of their bytes, for itself.
+//! Invariants:
+//! - A stream delivers events of one team only.
+//! - A stream never delays the publisher, and buffers a bounded number of events and bytes.
+//! - Events that are buffered when an address is erased count as missed, because they may contain it. An event
+//!   that the reader has already received is not recalled.
 
 mod filter;
 mod line;
+mod stream;
 mod streams;
-mod watch;
 
 pub use filter::{TypeFilter, TypeFilterError};
 pub use line::line;
+pub use stream::{EventStream, StreamItem};
 pub use streams::{EventStreams, StreamPermit, TooManyStreams};
-pub use watch::{EventStream, StreamItem};

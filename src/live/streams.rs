@@ -1,4 +1,4 @@
-//! How many streams of the dashboard there may be, and when they end.
+//! The streams of the dashboard: their number and their end.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,25 +9,25 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::filter::TypeFilter;
-use super::watch::EventStream;
+use super::stream::EventStream;
 use crate::base::id::TeamId;
 use crate::event_bus::EventBus;
 
-/// Streams at once: a browser has one for each open window.
+/// Open streams of all teams. A browser has one stream for each window.
 const STREAMS_MAX: usize = 64;
-/// Streams of one team, so that none takes them all.
+/// Open streams of one team, so that one team cannot use all of them.
 const STREAMS_OF_TEAM_MAX: usize = 8;
 
 /// The streams of an instance.
 #[derive(Debug)]
 pub struct EventStreams {
-    announcer: EventBus,
+    event_bus: EventBus,
     tasks: TaskTracker,
     stop: CancellationToken,
     open: Arc<Mutex<HashMap<TeamId, usize>>>,
 }
 
-/// There are as many streams as there may be.
+/// The limit of streams is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyStreams;
 
@@ -40,7 +40,7 @@ impl fmt::Display for TooManyStreams {
     }
 }
 
-/// A stream's place among those there may be. Dropping it gives it back.
+/// Permit for one stream. Dropping it releases it.
 #[derive(Debug)]
 pub struct StreamPermit {
     open: Arc<Mutex<HashMap<TeamId, usize>>>,
@@ -48,15 +48,15 @@ pub struct StreamPermit {
 }
 
 impl EventStreams {
-    /// Joins the announcer with the tracker that owns the streams' tasks.
-    pub fn new(announcer: EventBus, tasks: TaskTracker) -> Self {
-        Self { announcer, tasks, stop: CancellationToken::new(), open: Arc::default() }
+    /// Creates the registry; `tasks` owns the tasks of the streams.
+    pub fn new(event_bus: EventBus, tasks: TaskTracker) -> Self {
+        Self { event_bus, tasks, stop: CancellationToken::new(), open: Arc::default() }
     }
 
-    /// Begins a stream of a team's events: what is announced from here on is seen.
+    /// Opens a stream of the events of a team that are published from now on.
     ///
     /// # Errors
-    /// [`TooManyStreams`].
+    /// [`TooManyStreams`] if the team or the server has reached its limit.
     pub fn open(&self, team: TeamId, filter: TypeFilter) -> Result<(StreamPermit, EventStream), TooManyStreams> {
         let mut open = lock(&self.open);
         let of_team = open.get(&team).copied().unwrap_or(0);
@@ -65,11 +65,11 @@ impl EventStreams {
         }
         open.insert(team, of_team + 1);
         drop(open);
-        let place = StreamPermit { open: Arc::clone(&self.open), team };
-        Ok((place, EventStream::new(&self.announcer, team, filter)))
+        let permit = StreamPermit { open: Arc::clone(&self.open), team };
+        Ok((permit, EventStream::new(&self.event_bus, team, filter)))
     }
 
-    /// Runs what writes a stream, until it ends, its key is revoked or the server stops.
+    /// Spawns the future that writes a stream. Cancels it when the key is revoked or the server stops.
     pub fn run(&self, revoked: CancellationToken, writing: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
@@ -82,7 +82,7 @@ impl EventStreams {
         });
     }
 
-    /// Ends every stream, and those that are opened from here on.
+    /// Ends every stream, including streams that are opened later.
     pub fn stop(&self) {
         self.stop.cancel();
     }
@@ -108,7 +108,7 @@ fn lock(open: &Mutex<HashMap<TeamId, usize>>) -> MutexGuard<'_, HashMap<TeamId, 
 mod tests {
     use super::*;
 
-    fn live() -> EventStreams {
+    fn streams() -> EventStreams {
         EventStreams::new(EventBus::default(), TaskTracker::new())
     }
 
@@ -117,8 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn a_team_has_eight_streams_and_all_teams_have_sixty_four() {
-        let live = live();
+    fn streams_are_limited_for_each_team_and_for_all_teams() {
+        let live = streams();
         let mut streams = Vec::new();
         for team in 0..8 {
             streams.extend((0..STREAMS_OF_TEAM_MAX).map(|_| open(&live, team).unwrap()));
@@ -134,18 +134,18 @@ mod tests {
         assert!(lock(&live.open).is_empty());
     }
 
-    /// Runs a stream that does not end by itself.
+    /// Runs a stream that ends only if it is canceled.
     fn run(live: &EventStreams, revoked: &CancellationToken) {
-        let (place, _watch) = open(live, 1).unwrap();
+        let (permit, _stream) = open(live, 1).unwrap();
         live.run(revoked.clone(), async move {
-            let _place = place;
+            let _permit = permit;
             std::future::pending::<()>().await;
         });
     }
 
     #[tokio::test]
-    async fn a_stop_ends_streams_and_frees_their_places() {
-        let live = live();
+    async fn a_stop_ends_streams_and_releases_their_permits() {
+        let live = streams();
         run(&live, &CancellationToken::new());
 
         live.stop();
@@ -156,8 +156,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_revoked_key_ends_its_own_streams_and_frees_their_places() {
-        let live = live();
+    async fn a_revoked_key_ends_its_own_streams_and_releases_their_permits() {
+        let live = streams();
         let (revoked, kept) = (CancellationToken::new(), CancellationToken::new());
         for key in [&revoked, &revoked, &kept] {
             run(&live, key);
