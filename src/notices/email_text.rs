@@ -1,20 +1,20 @@
-//! A notice in words. Pure.
+//! The texts of a notice: the line in the log and the email to the owners. Pure.
 //!
-//! Of an endpoint's URL they have the host alone: path and query are often a secret, the log is read by
-//! others than the team, and the email lies in the list of the team that sends it.
+//! Both contain only the host of an endpoint's URL. The path and the query are often secrets, operators read the
+//! log, and the email appears in the email list of the team that sends it.
 
 use super::model::Notice;
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::id::WebhookId;
 
-/// What an owner reads.
+/// Subject and text of the email to an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NoticeEmail {
     pub(super) subject: String,
     pub(super) text: String,
 }
 
-/// Returns what happened, as a sentence without its full stop.
+/// Returns the event as a sentence without a full stop, for the log.
 pub(super) fn sentence(notice: &Notice, at_ms: TimestampMs) -> String {
     let (webhook, host) = endpoint_of(notice);
     match notice {
@@ -31,16 +31,16 @@ pub(super) fn sentence(notice: &Notice, at_ms: TimestampMs) -> String {
     }
 }
 
-/// Returns the email about a notice of the team of that name.
+/// Returns the email about a notice to the team with the name `team`.
 pub(super) fn compose(notice: &Notice, at_ms: TimestampMs, team: &str) -> NoticeEmail {
     let (webhook, host) = endpoint_of(notice);
-    let (subject, what, so, todo) = match notice {
+    let (subject, event, time, action) = match notice {
         Notice::WebhookFailing { .. } => (
             "Webhook deliveries are failing",
             "The last ten deliveries to a webhook endpoint ended without success.",
             format!("As of: {}", to_iso(at_ms)),
-            "It goes on receiving events for the time being. After twenty deliveries in a row without success it is \
-             disabled, and then misses what happens until it is enabled again."
+            "The endpoint continues to receive events. After twenty deliveries in a row without success it is \
+             disabled, and receives no events until it is enabled again."
                 .to_owned(),
         ),
         Notice::WebhookDisabled { .. } => (
@@ -48,7 +48,7 @@ pub(super) fn compose(notice: &Notice, at_ms: TimestampMs, team: &str) -> Notice
             "A webhook endpoint was disabled, because twenty deliveries in a row ended without success.",
             format!("Since: {}", to_iso(at_ms)),
             format!(
-                "It receives nothing of what happens until it is enabled again. Once it answers with 2xx, enable it \
+                "The endpoint receives no events until it is enabled again. When it answers with 2xx, enable it \
                  with PATCH /webhooks/{webhook} and the body {{\"status\": \"enabled\"}}."
             ),
         ),
@@ -56,20 +56,20 @@ pub(super) fn compose(notice: &Notice, at_ms: TimestampMs, team: &str) -> Notice
             "Webhook deliveries are waiting",
             "Deliveries to a webhook endpoint have been waiting for more than six hours.",
             format!("Oldest waiting since: {}", to_iso(*oldest_ms)),
-            "The endpoint answers too slowly, not at all, or refuses them. A delivery that is not made within 24 hours \
-             is given up."
+            "The endpoint answers too slowly, does not answer, or refuses them. A delivery that does not succeed within \
+             24 hours is given up."
                 .to_owned(),
         ),
     };
     let text = format!(
-        "{what}\n\nTeam: {team}\nEndpoint: {host}\nWebhook: {webhook}\n{so}\n\n{todo}\n\n\
-         What was sent to it, and what it answered: GET /webhooks/{webhook}/events\n\n\
+        "{event}\n\nTeam: {team}\nEndpoint: {host}\nWebhook: {webhook}\n{time}\n\n{action}\n\n\
+         Requests to the endpoint and its responses: GET /webhooks/{webhook}/events\n\n\
          You get this email because you own the team.\n"
     );
     NoticeEmail { subject: subject.to_owned(), text }
 }
 
-/// Returns an endpoint's id and its host.
+/// Returns the id and the host of the endpoint.
 fn endpoint_of(notice: &Notice) -> (WebhookId, &str) {
     match notice {
         Notice::WebhookFailing { webhook, endpoint }
@@ -80,11 +80,11 @@ fn endpoint_of(notice: &Notice) -> (WebhookId, &str) {
 
 /// Returns the host of a URL, without name, password and port.
 fn host_of(url: &str) -> &str {
-    // Of what has no scheme it cannot be told which part is the host.
+    // Without a scheme, the position of the host is unknown.
     let Some((_, rest)) = url.split_once("://") else { return "an unknown host" };
     let (authority, _) = rest.split_at(rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()));
     let (_, host) = authority.rsplit_once('@').unwrap_or(("", authority));
-    // The colons of an IPv6 address stand before its bracket.
+    // The colons of an IPv6 address precede its closing bracket.
     let port_from = host.rfind(']').unwrap_or(0);
     host[port_from..].find(':').map_or(host, |colon| &host[..port_from + colon])
 }
@@ -94,10 +94,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_notice_says_what_happened_where_since_when_and_what_to_do() {
+    fn every_notice_names_event_endpoint_time_and_action() {
         let webhook = WebhookId::MIN;
         let endpoint = "https://hooks.example/mail".to_owned();
-        for (notice, todo) in [
+        for (notice, action) in [
             (Notice::WebhookFailing { webhook, endpoint: endpoint.clone() }, "twenty deliveries"),
             (Notice::WebhookDisabled { webhook, endpoint: endpoint.clone() }, "PATCH /webhooks/00000000"),
             (Notice::WebhookBacklog { webhook, endpoint, oldest_ms: 1_767_604_353_456 }, "24 hours"),
@@ -105,8 +105,8 @@ mod tests {
             let NoticeEmail { subject, text } = compose(&notice, 1_767_604_353_456, "Acme");
 
             assert!(!subject.is_empty() && !subject.chars().any(char::is_control), "{subject}");
-            let look = "GET /webhooks/00000000-0000-0000-0000-000000000000/events";
-            for words in ["Acme", "Endpoint: hooks.example\n", "2026-01-05T09:12:33.456Z", todo, look] {
+            let request = "GET /webhooks/00000000-0000-0000-0000-000000000000/events";
+            for words in ["Acme", "Endpoint: hooks.example\n", "2026-01-05T09:12:33.456Z", action, request] {
                 assert!(text.contains(words), "no {words:?} in {text}");
             }
             let line = sentence(&notice, 1_767_604_353_456);
@@ -116,9 +116,9 @@ mod tests {
         }
     }
 
-    // Hosts that take webhooks tell their customers apart by a token in the URL.
+    // Webhook receivers often identify their customers by a token in the URL.
     #[test]
-    fn nothing_that_surrounds_a_host_is_told() {
+    fn a_notice_contains_only_the_host_of_a_url() {
         for (url, host) in [
             ("https://hooks.example/T0KEN", "hooks.example"),
             ("https://hooks.example/services/T0KEN?key=T0KEN", "hooks.example"),
@@ -147,9 +147,9 @@ mod tests {
         }
     }
 
-    // A delivery between two tries waits and is not due, and an endpoint that answers each with an error answers.
+    // A delivery between two attempts is not due, and an endpoint that answers with errors is not silent.
     #[test]
-    fn a_backlog_is_told_as_what_waits_whatever_the_endpoint_answers() {
+    fn a_backlog_is_described_as_waiting_deliveries() {
         let endpoint = "https://hooks.example/mail".to_owned();
         let notice = Notice::WebhookBacklog { webhook: WebhookId::MIN, endpoint, oldest_ms: 1_767_604_353_456 };
 

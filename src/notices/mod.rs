@@ -1,16 +1,16 @@
-//! Notices: what the owners of a team are told by the instance.
+//! Notices to the owners of a team.
 //!
-//! A notice is written down in the transaction of the fact it tells. The worker takes it from there: a
-//! line of the log in any case, and an email to each owner where the operator has named a sender. The
-//! row goes once that is done.
+//! [`record`] stores a notice in the transaction of its cause. The worker logs each notice and, if the operator
+//! has set a sender, sends an email to each owner. Then it deletes the row.
 //!
-//! `model.rs` what there is to tell; `store.rs` the rows; `email_text.rs` how it is put into words;
-//! `worker.rs` telling it; `result.rs` what came of it.
+//! Files: `model.rs` (the notices), `store.rs` (rows), `email_text.rs` (texts), `worker.rs` (log line and
+//! emails), `result.rs` (result and error for the log).
 //!
-//! Invariants: an email of a notice is accepted like any other, under a key made of the notice and the
-//! owner that outlives the notice, so that one that is told again sends nothing twice, whether a kill or
-//! another owner's failure is why; a notice that cannot be told keeps no other from being told, an owner
-//! who cannot be told no other owner, and after a week nobody is told any more.
+//! Invariants:
+//! - The email of a notice is accepted like any other email. Its idempotency key consists of the notice and the
+//!   owner and outlives the notice, so that no owner gets a notice twice after a kill or a retry.
+//! - A notice that fails delays no other notice, and an owner who cannot be notified delays no other owner.
+//! - A notice expires after a week.
 
 mod email_text;
 mod model;

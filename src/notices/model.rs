@@ -1,35 +1,32 @@
-//! What owners are told. Pure.
+//! The kinds of notices. Pure.
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::WebhookId;
 
-/// Something that the owners of a team should know. On disk as it is here.
+/// Message to the owners of a team. Stored in this form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
-    /// The last ten deliveries to an endpoint ended in vain.
+    /// The last ten deliveries to an endpoint failed.
     WebhookFailing {
-        /// The endpoint.
         webhook: WebhookId,
-        /// Its URL.
+        /// URL of the endpoint.
         endpoint: String,
     },
-    /// An endpoint was disabled: twenty deliveries in a row ended in vain.
+    /// An endpoint was disabled because twenty deliveries in a row failed.
     WebhookDisabled {
-        /// The endpoint.
         webhook: WebhookId,
-        /// Its URL.
+        /// URL of the endpoint.
         endpoint: String,
     },
     /// Deliveries to an endpoint have been waiting for more than six hours.
     WebhookBacklog {
-        /// The endpoint.
         webhook: WebhookId,
-        /// Its URL.
+        /// URL of the endpoint.
         endpoint: String,
-        /// Since when the oldest of them has been waiting.
+        /// Time since which the oldest delivery has been waiting.
         oldest_ms: TimestampMs,
     },
 }

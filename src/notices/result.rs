@@ -1,4 +1,4 @@
-//! What became of a notice, in words for the log.
+//! The result of a notice, as text for the log.
 
 use std::fmt;
 
@@ -6,23 +6,22 @@ use crate::base::address::{AddressError, DomainName};
 use crate::emails::{KeyConflict, SendError};
 use crate::store::StoreError;
 
-/// Why a notice could not be told.
+/// Reason why the owners could not be notified.
 #[derive(Debug)]
 pub(super) enum NotifyError {
-    /// No team has the sender's domain verified.
+    /// No team has verified the domain of the sender.
     NoDomain(DomainName),
-    /// The row does not read.
+    /// The row is corrupt.
     Row(StoreError),
-    /// An owner's address does not read.
+    /// The stored address of an owner is invalid.
     Owner(AddressError),
-    /// An email was refused.
+    /// An email was not accepted.
     Send(SendError),
-    /// The store failed.
     Store(StoreError),
 }
 
 impl NotifyError {
-    /// Returns whether the store has been closed: the process ends, and the next start tries again.
+    /// Returns whether the store is closed. The process is stopping, and the notice is retried after the next start.
     pub(super) fn is_closed(&self) -> bool {
         matches!(self, Self::Store(StoreError::Closed) | Self::Send(SendError::Store(StoreError::Closed)))
     }
@@ -36,11 +35,11 @@ impl fmt::Display for NotifyError {
                 "no team has verified {domain}, the domain of --system-from; add it with `ringmail domain add \
                  {domain}` and publish its records, or name a sender of another domain"
             ),
-            Self::Row(error) => write!(f, "its row does not read: {error}"),
-            Self::Owner(error) => write!(f, "an owner's address does not read: {error}"),
+            Self::Row(error) => write!(f, "its row is corrupt: {error}"),
+            Self::Owner(error) => write!(f, "the address of an owner is invalid: {error}"),
             Self::Send(SendError::Store(error)) | Self::Store(error) => error.fmt(f),
-            Self::Send(SendError::Key(KeyConflict::Running)) => f.write_str("it is being sent"),
-            Self::Send(error) => write!(f, "an email was refused: {error:?}"),
+            Self::Send(SendError::Key(KeyConflict::Running)) => f.write_str("another attempt is sending it"),
+            Self::Send(error) => write!(f, "an email was not accepted: {error:?}"),
         }
     }
 }
@@ -51,25 +50,25 @@ impl From<StoreError> for NotifyError {
     }
 }
 
-/// What became of a notice.
+/// Result of a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NotifyResult {
-    /// The log alone has it: no sender is set.
+    /// The notice is only in the log, because no sender is set.
     NoSender,
-    /// So many owners have been written to; as many were passed over.
-    Owners { told: usize, suppressed: usize },
+    /// Number of owners who were sent an email, and of owners who are suppressed.
+    Owners { notified: usize, suppressed: usize },
 }
 
 impl fmt::Display for NotifyResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoSender => f.write_str("owners are told by email once --system-from names a sender"),
-            Self::Owners { told: 0, suppressed: 0 } => {
-                f.write_str("no owner was told, because the team has none: add one with `ringmail user create`")
+            Self::NoSender => f.write_str("to notify owners by email, set a sender with --system-from"),
+            Self::Owners { notified: 0, suppressed: 0 } => {
+                f.write_str("the team has no owner to notify; add one with `ringmail user create`")
             }
-            Self::Owners { told, suppressed: 0 } => write!(f, "owners told by email: {told}"),
-            Self::Owners { told, suppressed: passed_over } => {
-                write!(f, "owners told by email: {told}; passed over as suppressed: {passed_over}")
+            Self::Owners { notified, suppressed: 0 } => write!(f, "notified {notified} owners by email"),
+            Self::Owners { notified, suppressed } => {
+                write!(f, "notified {notified} owners by email, skipped {suppressed} suppressed owners")
             }
         }
     }

@@ -9,23 +9,22 @@ use crate::context::Context;
 use crate::store::{Row, StoreError, WriteTx};
 use crate::tables::NOTICES;
 
-/// A notice on disk, until the owners have been told.
+/// Notice whose owners have not been notified yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoticeRow {
-    /// When it was written down.
+    /// Time of the cause.
     pub at_ms: TimestampMs,
-    /// What there is to tell.
     pub notice: Notice,
 }
 impl Row for NoticeRow {}
 
-/// Writes a notice down for the owners of a team, in the transaction of the fact it tells.
+/// Stores a notice to the owners of a team, in the transaction of its cause.
 ///
 /// # Errors
 /// [`StoreError`].
 pub fn record(tx: &WriteTx<'_>, context: &Context, team: TeamId, notice: &Notice) -> Result<(), StoreError> {
     tx.put(&NOTICES, &(team, context.id()), &NoticeRow { at_ms: context.now_ms(), notice: notice.clone() })?;
-    let announcer = context.event_bus.clone();
-    tx.after_commit(move || announcer.notify_notices());
+    let event_bus = context.event_bus.clone();
+    tx.after_commit(move || event_bus.notify_notices());
     Ok(())
 }

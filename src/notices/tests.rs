@@ -1,13 +1,13 @@
-//! The worker over a store of its own, with the time turned by hand.
+//! The worker with a temporary store and a manual clock.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
+use super::Notice;
 use super::result::NotifyResult;
 use super::worker::{FAILURES_MAX, NOTICES_MAX, NoticeWorker, RetryState};
-use super::{Notice, record};
 use crate::base::address::{EmailAddress, Mailbox};
 use crate::base::id::{Id, TeamId};
 use crate::context::Context;
@@ -21,30 +21,30 @@ use crate::tables::{EMAILS, NOTICES, SENDER_DOMAINS, USERS};
 use crate::teams;
 use crate::users::{self, Role, User, UserRow};
 
-/// The sender, of a domain that the team has verified.
+/// Sender whose domain the team has verified.
 const FROM: Option<&str> = Some("Ringmail <notices@example.com>");
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-struct Place {
+struct Fixture {
     _directory: tempfile::TempDir,
     context: Context,
-    /// Older than the other, with no domain and nobody in it.
+    /// Older than `team`, without a domain and members.
     older: TeamId,
     team: TeamId,
 }
 
-impl Place {
-    /// A team that may send from example.com, with two owners and a member.
+impl Fixture {
+    /// Creates a team that may send from example.com and has two owners and a member.
     async fn new() -> Self {
         let (directory, context) = Context::temporary();
         let older = teams::create(&context, "Older").await.unwrap().unwrap().id;
         let team = teams::create(&context, "Acme").await.unwrap().unwrap().id;
-        let place = Self { _directory: directory, context, older, team };
-        place.add(team, "one", Role::Owner).await;
-        place.add(team, "two", Role::Owner).await;
-        place.add(team, "three", Role::Member).await;
-        place.verify(team, "example.com").await;
-        place
+        let fixture = Self { _directory: directory, context, older, team };
+        fixture.add(team, "one", Role::Owner).await;
+        fixture.add(team, "two", Role::Owner).await;
+        fixture.add(team, "three", Role::Member).await;
+        fixture.verify(team, "example.com").await;
+        fixture
     }
 
     async fn add(&self, team: TeamId, name: &str, role: Role) -> User {
@@ -52,10 +52,10 @@ impl Place {
         users::add(&self.context, team, address, Some(role)).await.unwrap().user
     }
 
-    /// Adds an owner whom no email can be sent to, because the address on disk does not read.
+    /// Adds an owner whose stored address is invalid.
     async fn add_unreachable(&self, team: TeamId, name: &str) {
         let User { id, email: _, created_ms } = self.add(team, name, Role::Owner).await;
-        let row = UserRow { email: "nobody".into(), created_ms };
+        let row = UserRow { email: "invalid".into(), created_ms };
         self.context.store.write::<_, StoreError>(move |tx| tx.put(&USERS, &(id,), &row)).await.unwrap();
     }
 
@@ -66,37 +66,37 @@ impl Place {
         self.context.store.write::<_, StoreError>(put).await.unwrap();
     }
 
-    /// A worker as a start of the process makes it: with nothing in memory.
+    /// Returns a worker as it is after a start of the process, without state in memory.
     async fn worker(&self, from: Option<&str>) -> NoticeWorker {
         let idempotency = Arc::new(Idempotency::new(self.context.clone()));
         idempotency.load().await.unwrap();
         let settings = LinkSettings { public_url: "http://localhost".into(), reach: LinkAudience::Captured };
         let links = Links::new(self.context.keyring.clone(), settings);
-        let (bell, tasks) = (QueueNotifier::default(), TaskTracker::new());
-        let emails = Emails::new(self.context.clone(), bell, idempotency, tasks, links);
+        let (notifier, tasks) = (QueueNotifier::default(), TaskTracker::new());
+        let emails = Emails::new(self.context.clone(), notifier, idempotency, tasks, links);
         let from = from.map(|from| Mailbox::parse(from).unwrap());
         NoticeWorker::new(self.context.clone(), Arc::new(emails), from)
     }
 
-    async fn happen(&self) {
-        self.happen_to(self.team, 1).await;
+    async fn record(&self) {
+        self.record_for(self.team, 1).await;
     }
 
-    async fn happen_to(&self, team: TeamId, times: usize) {
+    async fn record_for(&self, team: TeamId, times: usize) {
         let context = self.context.clone();
         let endpoint = "https://hooks.example/mail".to_owned();
         let notice = Notice::WebhookDisabled { webhook: Id::MIN, endpoint };
-        let write = move |tx: &WriteTx<'_>| (0..times).try_for_each(|_| record(tx, &context, team, &notice));
+        let write = move |tx: &WriteTx<'_>| (0..times).try_for_each(|_| super::record(tx, &context, team, &notice));
         self.context.store.write::<_, StoreError>(write).await.unwrap();
     }
 
-    /// Lets the time pass, and goes through what has expired as the worker of retention does.
-    async fn pass(&self, time: Duration) {
+    /// Advances the clock and purges expired idempotency keys, as the retention worker does.
+    async fn advance(&self, time: Duration) {
         self.context.clock.advance(time);
         Idempotency::new(self.context.clone()).purge().await.unwrap();
     }
 
-    /// Whom there is an email to, whichever team has sent it.
+    /// Returns the recipients of all emails of all teams.
     fn recipients(&self) -> Vec<String> {
         let mut recipients = Vec::new();
         let read = self.context.store.read_now::<_, StoreError>(|tx| {
@@ -110,7 +110,7 @@ impl Place {
         recipients
     }
 
-    fn waiting(&self) -> usize {
+    fn pending(&self) -> usize {
         let mut count = 0;
         let read = self.context.store.read_now::<_, StoreError>(|tx| {
             tx.scan(&NOTICES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, _| {
@@ -124,151 +124,151 @@ impl Place {
 }
 
 #[tokio::test]
-async fn every_owner_is_told_once_even_if_the_process_ends_before_the_row_goes() {
-    let place = Place::new().await;
-    place.happen().await;
+async fn every_owner_is_notified_once_even_if_the_process_ends_before_the_row_is_deleted() {
+    let fixture = Fixture::new().await;
+    fixture.record().await;
 
-    let first = place.worker(FROM).await;
+    let first = fixture.worker(FROM).await;
     let (key, row) = first.due(None).await.unwrap().remove(0);
-    let told = first.notify_owners(key, row.as_ref().unwrap()).await.unwrap();
-    assert_eq!(told, NotifyResult::Owners { told: 2, suppressed: 0 });
-    assert_eq!(place.waiting(), 1);
-    place.worker(FROM).await.process_due().await.unwrap();
+    let result = first.notify_owners(key, row.as_ref().unwrap()).await.unwrap();
+    assert_eq!(result, NotifyResult::Owners { notified: 2, suppressed: 0 });
+    assert_eq!(fixture.pending(), 1);
+    fixture.worker(FROM).await.process_due().await.unwrap();
 
-    assert_eq!(place.recipients(), ["one@owners.example", "two@owners.example"]);
-    assert_eq!(place.waiting(), 0);
+    assert_eq!(fixture.recipients(), ["one@owners.example", "two@owners.example"]);
+    assert_eq!(fixture.pending(), 0);
 }
 
-// A notice is tried for a week, and the key of its emails was remembered for a day: whoever had been written to
-// when another owner could not be was written to again every day, and those behind that owner never.
+// Notices are retried for a week, but the idempotency keys of their emails once expired after a day: owners got
+// the email again each day, and the owners after a failing one never got it.
 #[tokio::test]
-async fn an_owner_who_cannot_be_told_costs_the_others_nothing() {
-    let place = Place::new().await;
-    place.add_unreachable(place.team, "four").await;
-    place.add(place.team, "five", Role::Owner).await;
-    place.happen().await;
-    let worker = place.worker(FROM).await;
+async fn an_owner_who_cannot_be_notified_does_not_affect_the_others() {
+    let fixture = Fixture::new().await;
+    fixture.add_unreachable(fixture.team, "four").await;
+    fixture.add(fixture.team, "five", Role::Owner).await;
+    fixture.record().await;
+    let worker = fixture.worker(FROM).await;
 
     worker.process_due().await.unwrap();
     for hours in [25, 140] {
-        place.pass(hours * HOUR).await;
+        fixture.advance(hours * HOUR).await;
         worker.process_due().await.unwrap();
-        place.worker(FROM).await.process_due().await.unwrap();
+        fixture.worker(FROM).await.process_due().await.unwrap();
     }
 
-    assert_eq!(place.recipients(), ["five@owners.example", "one@owners.example", "two@owners.example"]);
+    assert_eq!(fixture.recipients(), ["five@owners.example", "one@owners.example", "two@owners.example"]);
 }
 
-// The key of an email belongs to the team that sends it, and who sends a notice can change between two tries.
+// Idempotency keys belong to the sending team, and that team can change between two attempts.
 #[tokio::test]
-async fn nobody_is_told_again_when_another_team_becomes_the_sender() {
-    let place = Place::new().await;
-    place.happen().await;
-    let first = place.worker(FROM).await;
+async fn no_owner_is_notified_again_when_another_team_becomes_the_sender() {
+    let fixture = Fixture::new().await;
+    fixture.record().await;
+    let first = fixture.worker(FROM).await;
     let (key, row) = first.due(None).await.unwrap().remove(0);
     first.notify_owners(key, row.as_ref().unwrap()).await.unwrap();
 
-    place.verify(place.older, "example.com").await;
+    fixture.verify(fixture.older, "example.com").await;
     first.process_due().await.unwrap();
-    place.worker(FROM).await.process_due().await.unwrap();
+    fixture.worker(FROM).await.process_due().await.unwrap();
 
-    assert_eq!(place.recipients(), ["one@owners.example", "two@owners.example"]);
-    assert_eq!(place.waiting(), 0);
+    assert_eq!(fixture.recipients(), ["one@owners.example", "two@owners.example"]);
+    assert_eq!(fixture.pending(), 0);
 }
 
 #[tokio::test]
-async fn what_is_older_than_a_week_is_not_told() {
-    for (hours, told) in [(7 * 24, 2), (7 * 24 + 1, 0)] {
-        let place = Place::new().await;
-        place.happen().await;
+async fn a_notice_older_than_a_week_is_dropped() {
+    for (hours, notified) in [(7 * 24, 2), (7 * 24 + 1, 0)] {
+        let fixture = Fixture::new().await;
+        fixture.record().await;
 
-        place.pass(hours * HOUR).await;
-        place.worker(FROM).await.process_due().await.unwrap();
+        fixture.advance(hours * HOUR).await;
+        fixture.worker(FROM).await.process_due().await.unwrap();
 
-        assert_eq!(place.recipients().len(), told, "after {hours} hours");
-        assert_eq!(place.waiting(), 0, "after {hours} hours");
+        assert_eq!(fixture.recipients().len(), notified, "after {hours} hours");
+        assert_eq!(fixture.pending(), 0, "after {hours} hours");
     }
 }
 
 #[tokio::test]
-async fn a_suppressed_owner_is_passed_over() {
-    let place = Place::new().await;
-    let (team, context) = (place.team, place.context.clone());
+async fn a_suppressed_owner_is_skipped() {
+    let fixture = Fixture::new().await;
+    let (team, context) = (fixture.team, fixture.context.clone());
     let address = EmailAddress::parse("one@owners.example").unwrap();
     let cause = SuppressionCause::listed(Origin::Manual, crate::events::ChangeSource::Api);
     let suppress = move |tx: &WriteTx<'_>| suppressions::add(tx, &context, team, &address, cause).map(drop);
-    place.context.store.write::<_, StoreError>(suppress).await.unwrap();
-    place.happen().await;
+    fixture.context.store.write::<_, StoreError>(suppress).await.unwrap();
+    fixture.record().await;
 
-    place.worker(Some("notices@example.com")).await.process_due().await.unwrap();
+    fixture.worker(Some("notices@example.com")).await.process_due().await.unwrap();
 
-    assert_eq!(place.recipients(), ["two@owners.example"]);
-    assert_eq!(place.waiting(), 0);
+    assert_eq!(fixture.recipients(), ["two@owners.example"]);
+    assert_eq!(fixture.pending(), 0);
 }
 
 #[tokio::test]
-async fn without_a_sender_the_log_alone_has_a_notice() {
-    let place = Place::new().await;
-    place.happen().await;
+async fn a_notice_is_only_logged_if_no_sender_is_set() {
+    let fixture = Fixture::new().await;
+    fixture.record().await;
 
-    place.worker(None).await.process_due().await.unwrap();
+    fixture.worker(None).await.process_due().await.unwrap();
 
-    assert_eq!(place.waiting(), 0);
-    assert_eq!(place.recipients(), [""; 0]);
+    assert_eq!(fixture.pending(), 0);
+    assert_eq!(fixture.recipients(), [""; 0]);
 }
 
-// A domain whose records fail one check is not verified until the next.
+// A domain that fails one check is unverified until the next check.
 #[tokio::test]
-async fn a_notice_waits_for_its_senders_domain() {
-    let place = Place::new().await;
-    place.happen().await;
-    let worker = place.worker(Some("notices@other.example")).await;
+async fn a_notice_is_retried_until_the_domain_of_its_sender_is_verified() {
+    let fixture = Fixture::new().await;
+    fixture.record().await;
+    let worker = fixture.worker(Some("notices@other.example")).await;
 
     worker.process_due().await.unwrap();
-    assert_eq!((place.waiting(), place.recipients().len()), (1, 0));
-    assert!(worker.due(None).await.unwrap().is_empty(), "it rests between two tries");
+    assert_eq!((fixture.pending(), fixture.recipients().len()), (1, 0));
+    assert!(worker.due(None).await.unwrap().is_empty(), "it is retried without a delay");
 
-    place.verify(place.older, "other.example").await;
-    place.pass(HOUR).await;
+    fixture.verify(fixture.older, "other.example").await;
+    fixture.advance(HOUR).await;
     worker.process_due().await.unwrap();
-    assert_eq!((place.waiting(), place.recipients().len()), (0, 2));
+    assert_eq!((fixture.pending(), fixture.recipients().len()), (0, 2));
 }
 
 #[tokio::test]
-async fn a_notice_that_cannot_be_told_waits_longer_each_time_and_goes_after_a_week() {
-    let place = Place::new().await;
-    place.add_unreachable(place.team, "four").await;
-    place.happen().await;
-    let worker = place.worker(FROM).await;
-    let mut tries = 0;
+async fn a_notice_that_fails_is_retried_with_growing_delays_and_dropped_after_a_week() {
+    let fixture = Fixture::new().await;
+    fixture.add_unreachable(fixture.team, "four").await;
+    fixture.record().await;
+    let worker = fixture.worker(FROM).await;
+    let mut attempts = 0;
 
     worker.process_due().await.unwrap();
-    while place.waiting() > 0 {
-        assert!(worker.due(None).await.unwrap().is_empty(), "it waits");
-        tries += 1;
-        place.pass(4 * HOUR).await;
+    while fixture.pending() > 0 {
+        assert!(worker.due(None).await.unwrap().is_empty(), "it is retried without a delay");
+        attempts += 1;
+        fixture.advance(4 * HOUR).await;
         worker.process_due().await.unwrap();
     }
 
-    assert_eq!(tries, 7 * 6 + 1, "one every four hours, until more than a week has gone by");
+    assert_eq!(attempts, 7 * 6 + 1, "one attempt every four hours until a week is over");
     assert!(worker.failures().is_empty());
 }
 
-// As many failures are remembered as there is room for. A hundred more stood before everything else, and were tried
-// again without a pause.
+// The failures in memory are bounded. A hundred further notices once preceded all others and were retried without
+// a pause.
 #[tokio::test]
-async fn a_look_ends_and_comes_to_every_notice_even_when_no_more_of_them_can_rest() {
-    let place = Place::new().await;
-    place.add_unreachable(place.older, "nobody").await;
-    place.happen_to(place.older, NOTICES_MAX).await;
-    place.happen().await;
-    let worker = place.worker(FROM).await;
-    let rests = RetryState { failures: 1, due_ms: i64::MAX };
-    worker.failures().extend((0..FAILURES_MAX).map(|_| (place.context.id(), rests)));
+async fn a_pass_ends_and_reaches_every_notice_when_no_more_failures_fit_into_memory() {
+    let fixture = Fixture::new().await;
+    fixture.add_unreachable(fixture.older, "invalid").await;
+    fixture.record_for(fixture.older, NOTICES_MAX).await;
+    fixture.record().await;
+    let worker = fixture.worker(FROM).await;
+    let waiting = RetryState { failures: 1, due_ms: i64::MAX };
+    worker.failures().extend((0..FAILURES_MAX).map(|_| (fixture.context.id(), waiting)));
 
-    let looked = tokio::time::timeout(Duration::from_secs(60), worker.process_due()).await;
+    let processed = tokio::time::timeout(Duration::from_secs(60), worker.process_due()).await;
 
-    looked.expect("it ends").unwrap();
-    assert_eq!(place.recipients(), ["one@owners.example", "two@owners.example"]);
-    assert_eq!(place.waiting(), NOTICES_MAX);
+    processed.expect("the pass ends").unwrap();
+    assert_eq!(fixture.recipients(), ["one@owners.example", "two@owners.example"]);
+    assert_eq!(fixture.pending(), NOTICES_MAX);
 }

@@ -1,4 +1,4 @@
-//! Tells notices: to the log, and to the owners by email.
+//! The worker: logs each notice and sends it to the owners by email.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,65 +21,64 @@ use crate::tables::NOTICES;
 use crate::users::User;
 use crate::{domains, teams, users};
 
-/// Notices that are read in one transaction.
+/// Notices read in one transaction.
 pub(super) const NOTICES_MAX: usize = 100;
-/// Owners of a team who are told.
+/// Owners of a team who are notified.
 const OWNERS_MAX: usize = 20;
-/// How long a notice is worth telling.
+/// Time after which a notice is dropped.
 const NOTICE_TTL_MS: i64 = 7 * DAY_MS;
-/// How long it is remembered who has been written to: longer than a notice is tried.
+/// Lifetime of the idempotency keys of notice emails: longer than a notice is retried.
 const KEY_LIFETIME_MS: i64 = NOTICE_TTL_MS + DAY_MS;
-/// How long a notice that could not be told waits before it is tried again; the last one repeats.
-const WAITS_MS: [i64; 5] = [60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000, 4 * 60 * 60_000];
-/// Notices whose failures are remembered; one beyond them is tried once in every look.
+/// Delays before the retries of a notice. The last delay repeats.
+const RETRY_DELAYS_MS: [i64; 5] = [60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000, 4 * 60 * 60_000];
+/// Notices whose failures are kept in memory. Any further notice is retried in each pass.
 pub(super) const FAILURES_MAX: usize = 10_000;
 
 type Key = (TeamId, NoticeId);
-/// A notice as it was found: a row that does not read is one that cannot be told.
-type Found = (Key, Result<NoticeRow, StoreError>);
+/// Stored notice with its key; an error if the row is corrupt.
+type StoredNotice = (Key, Result<NoticeRow, StoreError>);
 
-/// A notice that could not be told.
+/// Failures of a notice and the time of its next attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetryState {
     pub(super) failures: usize,
     pub(super) due_ms: TimestampMs,
 }
 
-/// Who an email about a notice comes from: an address, and the team whose email it is.
+/// Sender of notice emails: its address, and the team that owns the emails.
 struct SystemSender {
     from: Mailbox,
     team: TeamId,
 }
 
-/// The worker.
+/// Worker that processes notices.
 pub struct NoticeWorker {
     context: Context,
     emails: Arc<Emails>,
     from: Option<Mailbox>,
-    troubles: Mutex<HashMap<NoticeId, RetryState>>,
+    failures: Mutex<HashMap<NoticeId, RetryState>>,
 }
 
 impl NoticeWorker {
-    /// Wires the worker. Without a sender, notices go to the log alone.
+    /// Creates the worker. Without a sender, notices are only logged.
     pub fn new(context: Context, emails: Arc<Emails>, from: Option<Mailbox>) -> Self {
-        Self { context, emails, from, troubles: Mutex::default() }
+        Self { context, emails, from, failures: Mutex::default() }
     }
 
-    /// Tells notices as they are written down, and looks for them every `period` besides, until the
-    /// stop.
+    /// Processes notices when they are recorded and every `period`, until `stop`. Retries after a failure.
     ///
     /// # Errors
-    /// None: what fails is tried again.
+    /// Never fails; the signature is that of a supervised worker.
     pub async fn run(self: Arc<Self>, period: Duration, stop: CancellationToken) -> Result<(), StoreError> {
         loop {
-            let looked = tokio::select! {
+            let processed = tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                looked = self.process_due() => looked,
+                processed = self.process_due() => processed,
             };
-            match looked {
+            match processed {
                 Ok(()) => {}
                 Err(StoreError::Closed) => return Ok(()),
-                Err(error) => warn!(%error, "the store failed while owners were being told: {error}"),
+                Err(error) => warn!(%error, "could not process notices: {error}"),
             }
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
@@ -89,16 +88,16 @@ impl NoticeWorker {
         }
     }
 
-    /// Takes up each notice that is due once, the oldest first.
+    /// Processes each due notice once, oldest first.
     pub(super) async fn process_due(&self) -> Result<(), StoreError> {
         let mut after = None;
         loop {
             let due = self.due(after).await?;
             let is_last = due.len() < NOTICES_MAX;
-            // One that neither goes nor rests must not come up again in this look, which would never end.
+            // A notice that fails without a retry time must not repeat in this pass, or the pass would not end.
             after = due.last().map(|((_, id), _)| *id);
-            for found in due {
-                self.process(found).await?;
+            for notice in due {
+                self.process(notice).await?;
             }
             if is_last {
                 return Ok(());
@@ -106,24 +105,24 @@ impl NoticeWorker {
         }
     }
 
-    /// Tells one notice and removes it, or has it wait. It may be told again: no email is sent twice.
-    async fn process(&self, (key, row): Found) -> Result<(), StoreError> {
+    /// Processes one notice and deletes it, or schedules a retry. A retry sends no email twice.
+    async fn process(&self, (key, row): StoredNotice) -> Result<(), StoreError> {
         let (team, id) = key;
-        let what = match &row {
+        let sentence = match &row {
             Ok(row) => email_text::sentence(&row.notice, row.at_ms),
-            Err(_) => "there is a notice to owners".to_owned(),
+            Err(_) => "a notice to owners is corrupt".to_owned(),
         };
         if self.context.now_ms() - id.created_ms() > NOTICE_TTL_MS {
-            warn!(team.id = %team, notice.id = %id, "{what}; after a week, owners are not told of it any more");
+            warn!(team.id = %team, notice.id = %id, "{sentence}; dropped the notice after a week");
             return self.remove(key).await;
         }
-        let told = match row {
+        let result = match row {
             Ok(row) => self.notify_owners(key, &row).await,
             Err(error) => Err(NotifyError::Row(error)),
         };
-        match told {
-            Ok(told) => {
-                warn!(team.id = %team, notice.id = %id, "{what}; {told}");
+        match result {
+            Ok(result) => {
+                warn!(team.id = %team, notice.id = %id, "{sentence}; {result}");
                 self.remove(key).await
             }
             Err(error) if error.is_closed() => Err(StoreError::Closed),
@@ -131,55 +130,56 @@ impl NoticeWorker {
                 let minutes = self.schedule_retry(id) / 60_000;
                 warn!(
                     team.id = %team, notice.id = %id,
-                    "{what}; not every owner could be told by email, which is tried again in {minutes} min: {error}"
+                    "{sentence}; could not email every owner, retrying in {minutes} min: {error}"
                 );
                 Ok(())
             }
         }
     }
 
-    /// Writes to every owner who can be written to.
+    /// Sends the notice to every owner.
     ///
     /// # Errors
-    /// The first [`NotifyError`]; the owners behind it have been written to all the same.
+    /// The first [`NotifyError`]. The remaining owners have been notified anyway.
     pub(super) async fn notify_owners(&self, key: Key, row: &NoticeRow) -> Result<NotifyResult, NotifyError> {
         let Some(from) = self.from.clone() else { return Ok(NotifyResult::NoSender) };
         let domain = from.address().domain().clone();
         let looked_up = domain.clone();
         let (team, _) = key;
         let found = self.context.store.read::<_, StoreError>(move |tx| {
-            let Some(sender) = team_of(tx, &looked_up)? else { return Ok(None) };
+            let Some(sender) = team_with_domain(tx, &looked_up)? else { return Ok(None) };
             let name = teams::find(tx, team)?.map(|team| team.name).unwrap_or_default();
             Ok(Some((sender, name, users::owners(tx, team, OWNERS_MAX)?)))
         });
         let Some((sender, name, owners)) = found.await.map_err(NotifyError::Store)? else {
             return Err(NotifyError::NoDomain(domain));
         };
-        let letter = email_text::compose(&row.notice, row.at_ms, &name);
+        let email = email_text::compose(&row.notice, row.at_ms, &name);
         let sender = SystemSender { from, team: sender };
-        let (mut told, mut passed_over, mut failed) = (0, 0, None);
+        let (mut notified, mut suppressed, mut first_error) = (0, 0, None);
         for owner in owners {
-            match self.write_to(&sender, key, &owner, letter.clone()).await {
-                Ok(()) => told += 1,
-                Err(NotifyError::Send(SendError::AllRecipientsSuppressed)) => passed_over += 1,
+            match self.send_to(&sender, key, &owner, email.clone()).await {
+                Ok(()) => notified += 1,
+                Err(NotifyError::Send(SendError::AllRecipientsSuppressed)) => suppressed += 1,
                 Err(error) if error.is_closed() => return Err(error),
-                Err(error) => failed = failed.or(Some(error)),
+                Err(error) => first_error = first_error.or(Some(error)),
             }
         }
-        match failed {
-            None => Ok(NotifyResult::Owners { told, suppressed: passed_over }),
+        match first_error {
+            None => Ok(NotifyResult::Owners { notified, suppressed }),
             Some(error) => Err(error),
         }
     }
 
-    async fn write_to(
+    /// Sends the email of a notice to one owner, at most once for each notice and owner.
+    async fn send_to(
         &self,
         sender: &SystemSender,
         (team, notice): Key,
         owner: &User,
-        letter: NoticeEmail,
+        email: NoticeEmail,
     ) -> Result<(), NotifyError> {
-        let NoticeEmail { subject, text } = letter;
+        let NoticeEmail { subject, text } = email;
         let email = SendEmail {
             from: sender.from.clone(),
             recipients: vec![Recipient {
@@ -196,25 +196,25 @@ impl NoticeWorker {
             scheduled_ms: None,
             topic: None,
         };
-        // The same notice to the same owner is the same request, even if its words or its sender have changed since.
+        // One notice to one owner is one request, even if the text or the sender changes between attempts.
         let request = IdempotentRequest::of_instance(team, &format!("notice/{notice}/{}", owner.id), KEY_LIFETIME_MS);
         let by = Sender { team: sender.team, key: None, domain: None };
         self.emails.send(by, email, Some(request)).await.map(drop).map_err(NotifyError::Send)
     }
 
-    /// Returns the oldest notices of all teams that are due, of those younger than `after`.
-    pub(super) async fn due(&self, after: Option<NoticeId>) -> Result<Vec<Found>, StoreError> {
+    /// Returns the oldest due notices of all teams that are newer than `after`.
+    pub(super) async fn due(&self, after: Option<NoticeId>) -> Result<Vec<StoredNotice>, StoreError> {
         let now_ms = self.context.now_ms();
-        let resting: HashMap<NoticeId, TimestampMs> =
-            self.failures().iter().map(|(id, trouble)| (*id, trouble.due_ms)).collect();
+        let retries: HashMap<NoticeId, TimestampMs> =
+            self.failures().iter().map(|(id, state)| (*id, state.due_ms)).collect();
         self.context
             .store
             .read(move |tx| {
                 let mut oldest = BTreeMap::new();
                 let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
                 tx.scan(&NOTICES, &from, &to, Order::Ascending, |(team, id), row| {
-                    let rests = resting.get(&id).is_some_and(|due_ms| *due_ms > now_ms);
-                    if after.is_none_or(|after| id > after) && !rests {
+                    let is_waiting = retries.get(&id).is_some_and(|due_ms| *due_ms > now_ms);
+                    if after.is_none_or(|after| id > after) && !is_waiting {
                         oldest.insert(id, ((team, id), row.decode()));
                         if oldest.len() > NOTICES_MAX {
                             oldest.pop_last();
@@ -227,16 +227,16 @@ impl NoticeWorker {
             .await
     }
 
-    /// Has a notice wait until it is tried again; returns for how long, in milliseconds.
+    /// Schedules the next attempt; returns the delay in milliseconds.
     fn schedule_retry(&self, id: NoticeId) -> i64 {
         let now_ms = self.context.now_ms();
-        let mut troubles = self.failures();
-        let failures = troubles.get(&id).map_or(0, |trouble| trouble.failures);
-        let wait_ms = WAITS_MS[failures.min(WAITS_MS.len() - 1)];
-        if troubles.len() < FAILURES_MAX || troubles.contains_key(&id) {
-            troubles.insert(id, RetryState { failures: failures + 1, due_ms: now_ms + wait_ms });
+        let mut states = self.failures();
+        let failures = states.get(&id).map_or(0, |state| state.failures);
+        let delay_ms = RETRY_DELAYS_MS[failures.min(RETRY_DELAYS_MS.len() - 1)];
+        if states.len() < FAILURES_MAX || states.contains_key(&id) {
+            states.insert(id, RetryState { failures: failures + 1, due_ms: now_ms + delay_ms });
         }
-        wait_ms
+        delay_ms
     }
 
     async fn remove(&self, key: Key) -> Result<(), StoreError> {
@@ -247,12 +247,12 @@ impl NoticeWorker {
     }
 
     pub(super) fn failures(&self) -> MutexGuard<'_, HashMap<NoticeId, RetryState>> {
-        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the oldest team that has verified a domain.
-fn team_of(tx: &impl Reads, domain: &DomainName) -> Result<Option<TeamId>, StoreError> {
+fn team_with_domain(tx: &impl Reads, domain: &DomainName) -> Result<Option<TeamId>, StoreError> {
     for team in teams::list(tx)? {
         if domains::find_sender(tx, team.id, domain.as_str())?.is_some_and(|domain| domain.verified) {
             return Ok(Some(team.id));
