@@ -1,4 +1,4 @@
-//! Events about a team's contacts and its suppression list, and what each says on the wire.
+//! Events about the contacts and suppressions of a team, and their event messages.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -11,16 +11,16 @@ use crate::context::Context;
 use crate::store::{Row, StoreError, WriteTx};
 use crate::tables::AUDIENCE_EVENTS;
 
-/// What an erased address reads as.
+/// Replacement of an erased address.
 pub const ERASED: &str = "[erased]";
 
-/// What happened.
+/// Kind of an audience event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AudienceKind {
     /// A contact was added.
     #[serde(rename = "contact.created")]
     ContactCreated,
-    /// A contact's names, properties or opt-out changed.
+    /// The names, properties or opt-out of a contact changed.
     #[serde(rename = "contact.updated")]
     ContactUpdated,
     /// A contact was removed.
@@ -29,25 +29,25 @@ pub enum AudienceKind {
     /// A contact opted out of all marketing email.
     #[serde(rename = "contact.unsubscribed")]
     ContactUnsubscribed,
-    /// A contact was subscribed again, explicitly.
+    /// A contact was explicitly subscribed again.
     #[serde(rename = "contact.resubscribed")]
     ContactResubscribed,
-    /// A contact's effective subscription to a topic turned to `opt_in`.
+    /// The effective subscription of a contact to a topic changed to `opt_in`.
     #[serde(rename = "contact.topic_opt_in")]
     TopicOptIn,
-    /// A contact's effective subscription to a topic turned to `opt_out`.
+    /// The effective subscription of a contact to a topic changed to `opt_out`.
     #[serde(rename = "contact.topic_opt_out")]
     TopicOptOut,
-    /// An address joined the suppression list.
+    /// An address was added to the suppression list.
     #[serde(rename = "suppression.added")]
     SuppressionAdded,
-    /// An address left the suppression list.
+    /// An address was removed from the suppression list.
     #[serde(rename = "suppression.removed")]
     SuppressionRemoved,
 }
 
 impl AudienceKind {
-    /// Returns the type that webhook endpoints know it by.
+    /// Returns the event type for webhooks.
     pub const fn event_type(self) -> EventType {
         match self {
             Self::ContactCreated => EventType::ContactCreated,
@@ -68,7 +68,7 @@ impl AudienceKind {
     }
 }
 
-/// Who changed a contact or the suppression list.
+/// Origin of a change to a contact or the suppression list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeSource {
@@ -82,65 +82,59 @@ pub enum ChangeSource {
     OneClick,
 }
 
-/// A contact as it stood when something happened to it.
+/// Contact at the time of the event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContactSnapshot {
-    /// The contact.
     pub id: ContactId,
-    /// Its address; [`ERASED`] once that has been erased.
+    /// Address; [`ERASED`] after erasure.
     pub email: String,
-    /// Its first name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_name: Option<String>,
-    /// Its last name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_name: Option<String>,
-    /// Whether it had opted out of all marketing email.
+    /// Whether the contact has opted out of all marketing email.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsubscribed: bool,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_ms: TimestampMs,
-    /// The segments it had been added to by hand.
+    /// Segments of which the contact is a member.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<SegmentId>,
 }
 
-/// A topic as it was called when a subscription to it turned.
+/// Topic at the time of the event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopicSnapshot {
-    /// The topic.
     pub id: TopicId,
-    /// Its name.
     pub name: String,
 }
 
-/// An entry of the suppression list as it stood.
+/// Entry of the suppression list at the time of the event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuppressionSnapshot {
-    /// The entry.
     pub id: SuppressionId,
-    /// Its address; [`ERASED`] once that has been erased.
+    /// Address; [`ERASED`] after erasure.
     pub email: String,
-    /// Why it was listed: the API's word.
+    /// Origin of the entry, as in the API.
     pub origin: String,
-    /// Who listed or removed it; none for bounces and complaints.
+    /// Origin of the change; `None` for bounces and complaints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<ChangeSource>,
-    /// When it was listed.
+    /// Time at which the entry was added.
     pub created_ms: TimestampMs,
 }
 
-/// What an event is about.
+/// Subject of an audience event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AudienceSubject {
     /// A contact.
     Contact {
-        /// The contact.
+        /// Contact at the time of the event.
         contact: ContactSnapshot,
-        /// Who changed it.
+        /// Origin of the change.
         source: ChangeSource,
-        /// The topic, of the two topic events.
+        /// Topic of a topic event.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         topic: Option<TopicSnapshot>,
     },
@@ -148,14 +142,11 @@ pub enum AudienceSubject {
     Suppression(SuppressionSnapshot),
 }
 
-/// An event about a contact or the suppression list, on disk as it is here.
+/// Event about a contact or the suppression list. Stored in this form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AudienceEvent {
-    /// What happened.
     pub kind: AudienceKind,
-    /// When.
     pub at_ms: TimestampMs,
-    /// What it is about.
     pub subject: AudienceSubject,
 }
 
@@ -164,7 +155,7 @@ pub type AudienceEventRow = AudienceEvent;
 impl Row for AudienceEvent {}
 
 impl AudienceEvent {
-    /// Returns the event as a webhook delivers it: `type`, `created_at` and `data`.
+    /// Returns the event message: `type`, `created_at` and `data`.
     pub fn payload(&self, team: TeamId) -> Json {
         json!({ "type": self.kind.as_str(), "created_at": to_iso(self.at_ms), "data": self.data(team) })
     }
@@ -190,7 +181,8 @@ impl AudienceEvent {
     }
 }
 
-/// `audience_id` and `segment_ids` are the compatible API's, whose typed SDKs require them.
+/// Returns the data of a contact event. The typed SDKs of the compatible API require `audience_id` and
+/// `segment_ids`.
 fn contact_data(contact: &ContactSnapshot, source: ChangeSource, team: TeamId) -> Json {
     let audience = contact.segments.first().map_or_else(|| team.to_string(), ToString::to_string);
     json!({
@@ -207,8 +199,7 @@ fn contact_data(contact: &ContactSnapshot, source: ChangeSource, team: TeamId) -
     })
 }
 
-/// Records an event about the audience in the transaction of the fact it tells, and writes it down for
-/// the webhook endpoints that asked for its type.
+/// Stores an audience event in the transaction of its cause and publishes it to endpoints and live streams.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -219,8 +210,8 @@ pub fn record_audience(
     event: &AudienceEvent,
 ) -> Result<(), StoreError> {
     let id = context.id();
-    let told = EventHeader { team, id, event_type: event.kind.event_type(), at_ms: event.at_ms };
-    publish(tx, context, told, || Ok(event.payload(team).to_string()))?;
+    let header = EventHeader { team, id, event_type: event.kind.event_type(), at_ms: event.at_ms };
+    publish(tx, context, header, || Ok(event.payload(team).to_string()))?;
     tx.put(&AUDIENCE_EVENTS, &(team, id), event)
 }
 
@@ -245,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_contact_event_says_what_the_contact_was_and_who_changed_it() {
+    fn a_contact_event_contains_the_contact_and_the_change_source() {
         let topic = TopicSnapshot { id: Id::MAX, name: "News".into() };
         let subject =
             AudienceSubject::Contact { contact: contact(), source: ChangeSource::OneClick, topic: Some(topic) };
@@ -255,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_contact_in_no_segment_names_its_team_as_the_audience() {
+    fn a_contact_without_a_segment_has_its_team_as_the_audience() {
         let contact = ContactSnapshot { segments: Vec::new(), ..contact() };
 
         let data = contact_data(&contact, ChangeSource::Api, TEAM);
@@ -280,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn every_event_reads_back() {
+    fn an_event_is_decoded_as_it_was_encoded() {
         use crate::store::Value as _;
 
         for kind in [AudienceKind::ContactCreated, AudienceKind::SuppressionRemoved] {

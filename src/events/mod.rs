@@ -1,16 +1,19 @@
-//! Events: what happened to an email, to a contact, to the suppression list or to a team, recorded
-//! once, in the transaction of the fact.
+//! Events: facts about an email, a contact, the suppression list or a team.
 //!
-//! [`record`], [`record_audience`] and [`record_team`] are the only ways an event comes to be.
-//! `types.rs` the types that webhook endpoints ask for; `model.rs` the kinds of an email's events and
-//! what each carries; `store.rs` their rows and reads; `payload.rs` what is delivered of them;
-//! `audience.rs` the events about contacts and suppressions; `team.rs` those about a team; `outbox.rs`
-//! who hears of an event, and where the dispatcher of webhooks finds it; `sample.rs` what a test of an
-//! endpoint tells; `erase.rs` and `erase_message.rs` taking addresses out; `retention.rs` how long what
-//! does not go with an email is kept.
+//! [`record`], [`record_audience`] and [`record_team`] store an event in the transaction of its cause. If an
+//! endpoint is subscribed to the type, the same transaction stores the event message and an outbox row, which the
+//! webhook dispatcher fans out.
 //!
-//! Invariants: an event and the endpoints that hear of it are one transaction; a payload is written
-//! once and never made again.
+//! Files in reading order: `types.rs` (event types and sets of them), `model.rs` (kinds and details of email
+//! events), `store.rs` (their rows), `payload.rs` (the event message of an email event), `audience.rs` (events about
+//! contacts and suppressions), `team.rs` (events about a team), `outbox.rs` (subscriptions and the outbox),
+//! `sample.rs` (messages for endpoint tests), `erase.rs` and `erase_message.rs` (erasure of addresses),
+//! `retention.rs` (deletion of old rows).
+//!
+//! Invariants:
+//! - Only the three `record` functions create events.
+//! - An event and its outbox row are stored in one transaction.
+//! - An event message is composed once. Only erasure changes it.
 
 mod audience;
 mod erase;

@@ -1,26 +1,26 @@
-//! The kinds of events and what each carries.
+//! The kinds and details of email events. Pure.
 
 use serde::{Deserialize, Serialize};
 
 use super::types::EventType;
 use crate::base::clock::TimestampMs;
 
-/// What happened.
+/// Kind of an email event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EmailEventKind {
     /// Accepted for a later time.
     #[serde(rename = "email.scheduled")]
     Scheduled,
-    /// Taken up by the delivery engine for its first attempt.
+    /// Leased by the delivery engine for the first attempt.
     #[serde(rename = "email.sent")]
     Sent,
     /// Accepted by a recipient's server.
     #[serde(rename = "email.delivered")]
     Delivered,
-    /// Refused for the time being.
+    /// Temporarily refused.
     #[serde(rename = "email.delivery_delayed")]
     DeliveryDelayed,
-    /// Refused for good because of the recipient.
+    /// Permanently refused because of the recipient.
     #[serde(rename = "email.bounced")]
     Bounced,
     /// Reported as spam.
@@ -32,19 +32,19 @@ pub enum EmailEventKind {
     /// A link was followed by a person.
     #[serde(rename = "email.clicked")]
     Clicked,
-    /// Opened, or a link followed, by a machine.
+    /// Opened or clicked by software, such as a mail proxy.
     #[serde(rename = "email.prefetched")]
     Prefetched,
-    /// Given up for a reason that is not the recipient's.
+    /// Given up for a reason other than the recipient.
     #[serde(rename = "email.failed")]
     Failed,
-    /// Called off before delivery began. Recorded for the timeline.
+    /// Canceled before delivery started. Only in the timeline.
     #[serde(rename = "email.canceled")]
     Canceled,
 }
 
 impl EmailEventKind {
-    /// Returns the type that webhook endpoints know it by; none for what is told to nobody.
+    /// Returns the event type for webhooks; `None` if the kind is only in the timeline.
     pub const fn event_type(self) -> Option<EventType> {
         Some(match self {
             Self::Scheduled => EventType::EmailScheduled,
@@ -67,19 +67,17 @@ impl EmailEventKind {
     }
 }
 
-/// Whether a refusal is for good.
+/// Duration of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BounceType {
-    /// For good.
     Permanent,
-    /// For the time being.
     Transient,
-    /// The reply does not say.
+    /// The reply does not state it.
     Undetermined,
 }
 
 impl BounceType {
-    /// Returns the word the API uses.
+    /// Returns the name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Permanent => "Permanent",
@@ -89,93 +87,81 @@ impl BounceType {
     }
 }
 
-/// Why a message came back.
+/// Details of a bounce.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounce {
-    /// A sentence for people.
+    /// Explanation as a sentence.
     pub message: String,
-    /// Whether it is for good.
     pub bounce_type: BounceType,
     /// The class: `General`, `NoEmail`, `MailboxFull` and so on.
     pub subtype: String,
-    /// What the other side said, word for word.
+    /// Replies of the remote server, verbatim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostic: Vec<String>,
 }
 
-/// A load of the pixel.
+/// Details of an open: a request of the tracking pixel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenDetail {
-    /// Where from.
     pub ip_address: String,
-    /// What with.
     pub user_agent: String,
-    /// When.
     pub at_ms: TimestampMs,
-    /// `click` for an open that only a click showed; why it is taken for a machine's, of
-    /// `email.prefetched`.
+    /// `click` if the open was derived from a click; the reason of the classification for `email.prefetched`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// A link that was followed.
+/// Details of a click.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClickDetail {
-    /// Where it leads.
+    /// Target URL.
     pub link: String,
-    /// Where from.
     pub ip_address: String,
-    /// What with.
     pub user_agent: String,
-    /// When.
     pub at_ms: TimestampMs,
-    /// Why it is taken for a machine's, of `email.prefetched`.
+    /// Reason of the classification for `email.prefetched`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What an event carries beside its kind.
+/// Details of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detail {
-    /// Nothing.
     None,
     /// Of `email.bounced`.
     Bounce(Bounce),
     /// Of `email.complained`.
     Complaint {
-        /// What kind of complaint the report speaks of (RFC 5965 §3.1); none when it does not say.
+        /// `Feedback-Type` of the report (RFC 5965 §3.1); `None` if the report has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         feedback_type: Option<String>,
     },
-    /// Of `email.opened`, and of `email.prefetched` about the pixel.
+    /// Of `email.opened`, and of `email.prefetched` for the pixel.
     Open(OpenDetail),
-    /// Of `email.clicked`, and of `email.prefetched` about a link.
+    /// Of `email.clicked`, and of `email.prefetched` for a link.
     Click(ClickDetail),
     /// Of `email.failed`.
     Failed {
-        /// Why it was given up.
+        /// Reason code.
         reason: String,
-        /// What the other side said last.
+        /// Last reply of the remote server.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         diagnostic: Vec<String>,
     },
-    /// Of `email.delivery_delayed` and `email.delivered`: what the other side said.
+    /// Of `email.delivery_delayed` and `email.delivered`.
     Reply {
-        /// The reply.
+        /// Reply of the remote server.
         reply: String,
     },
 }
 
-/// Something that happened to an email.
+/// Event of an email.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What.
     pub kind: EmailEventKind,
-    /// When.
     pub at_ms: TimestampMs,
-    /// The recipients it is about, bare addresses.
+    /// Addresses of the affected recipients, without display names.
     pub recipients: Vec<String>,
-    /// What it carries.
     pub detail: Detail,
 }

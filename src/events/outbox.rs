@@ -1,9 +1,9 @@
-//! Who hears of an event: the endpoints that asked for its type are written down beside its payload,
-//! in the transaction of the fact, and found there by the dispatcher of webhooks.
+//! Subscriptions of endpoints, and the outbox: events with their subscribed endpoints, waiting for the fan-out.
 //!
-//! An event costs two rows however many endpoints hear of it, and none when nobody does: a row for
-//! each endpoint is made apart, for many events in one commit. Endpoints are those of the moment of
-//! the event; one that is made or enabled later hears nothing of it.
+//! The transaction of an event stores two rows if any endpoint is subscribed, however many there are: the event
+//! message and the outbox row. Without a subscribed endpoint it stores none. The fan-out creates one delivery for
+//! each endpoint, for many events in one commit. An endpoint that is created or enabled after the event gets no
+//! delivery of it.
 
 use std::sync::Arc;
 
@@ -17,62 +17,59 @@ use crate::event_bus::PublishedEvent;
 use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, skip_corrupt};
 use crate::tables::{EVENT_MESSAGES, EVENT_OUTBOX, EVENT_SUBSCRIPTIONS};
 
-/// Which of the times that an endpoint was enabled this is: what happened in an earlier one is not
-/// delivered in a later.
+/// Number of times an endpoint has been enabled. A delivery queued in one activation is not sent in another.
 pub type Activation = u32;
 
-/// Which enabled endpoints of a team hear of what, on disk.
+/// Subscriptions of the enabled endpoints of a team.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscriptionsRow {
-    /// The endpoints, oldest first, each with its term.
+    /// Endpoints, oldest first, with activation and event types.
     pub endpoints: Vec<(WebhookId, Activation, EventTypes)>,
 }
 impl Row for SubscriptionsRow {}
 
-/// What is delivered of an event, on disk.
+/// Event message on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageRow {
-    /// The event's type.
     pub event_type: EventType,
-    /// When it happened.
+    /// Time of the event.
     pub at_ms: TimestampMs,
-    /// The body of every request that delivers it.
+    /// Body of each webhook request for the event.
     pub body: String,
 }
 impl Row for MessageRow {}
 
-/// The endpoints that an event has not been queued for, on disk.
+/// Event whose deliveries have not been queued yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutboxRow {
-    /// The event's type.
     pub event_type: EventType,
-    /// When it happened.
+    /// Time of the event.
     pub at_ms: TimestampMs,
-    /// When it was written down: what the 24 hours of a delivery begin at.
+    /// Time of recording. A delivery expires 24 hours later.
     pub queued_ms: TimestampMs,
-    /// The endpoints, each with its term then.
+    /// Subscribed endpoints with their activations at that time.
     pub endpoints: Vec<(WebhookId, Activation)>,
 }
 impl Row for OutboxRow {}
 
-/// Has an endpoint hear of `types` from here on.
+/// Subscribes an endpoint to `types`, instead of its previous types.
 ///
 /// # Errors
 /// [`StoreError`].
 pub fn subscribe(
     tx: &WriteTx<'_>,
     team: TeamId,
-    (webhook, term): (WebhookId, Activation),
+    (webhook, activation): (WebhookId, Activation),
     types: EventTypes,
 ) -> Result<(), StoreError> {
     let mut row = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))?.unwrap_or_default();
     row.endpoints.retain(|(endpoint, ..)| *endpoint != webhook);
-    row.endpoints.push((webhook, term, types));
+    row.endpoints.push((webhook, activation, types));
     row.endpoints.sort_unstable_by_key(|(endpoint, ..)| *endpoint);
     tx.put(&EVENT_SUBSCRIPTIONS, &(team,), &row)
 }
 
-/// Has an endpoint hear of nothing from here on.
+/// Unsubscribes an endpoint from all types.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -86,7 +83,7 @@ pub fn unsubscribe(tx: &WriteTx<'_>, team: TeamId, webhook: WebhookId) -> Result
     tx.put(&EVENT_SUBSCRIPTIONS, &(team,), &row)
 }
 
-/// An event that somebody may want to hear of.
+/// Identity, type and time of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventHeader {
     pub(super) team: TeamId,
@@ -95,40 +92,44 @@ pub(super) struct EventHeader {
     pub(super) at_ms: TimestampMs,
 }
 
-/// Writes an event down for the endpoints that asked for its type, and announces it after the commit.
-/// `body` is asked for when anybody is there to hear it. Where it cannot be made because something does
-/// not read, those who watch do without: they are no reason for a fact to fail.
+/// Stores an event in the outbox for its subscribed endpoints, and publishes it to live streams after the commit.
+/// Calls `body` only if there is an endpoint or a stream. If the body cannot be composed because of a corrupt row and
+/// only streams need it, the event is not published and the transaction succeeds.
 pub(super) fn publish(
     tx: &WriteTx<'_>,
     context: &Context,
-    told: EventHeader,
+    header: EventHeader,
     body: impl FnOnce() -> Result<String, StoreError>,
 ) -> Result<(), StoreError> {
-    let EventHeader { team, id, event_type, at_ms: _ } = told;
+    let EventHeader { team, id, event_type, at_ms: _ } = header;
     let endpoints = subscribers(tx, team, event_type)?;
-    let is_heard = context.event_bus.has_subscribers(team);
-    if endpoints.is_empty() && !is_heard {
+    let has_streams = context.event_bus.has_subscribers(team);
+    if endpoints.is_empty() && !has_streams {
         return Ok(());
     }
     let body = if endpoints.is_empty() {
-        skip_corrupt(body(), format_args!("what event {id} of team {team} would show to those who watch"))?
+        skip_corrupt(body(), format_args!("the message of event {id} of team {team} for live streams"))?
     } else {
         Some(body()?)
     };
     let Some(body) = body else { return Ok(()) };
-    let announcement =
-        is_heard.then(|| PublishedEvent { team, id, event_type: event_type.as_str(), body: Arc::from(body.as_str()) });
+    let published = has_streams.then(|| PublishedEvent {
+        team,
+        id,
+        event_type: event_type.as_str(),
+        body: Arc::from(body.as_str()),
+    });
     let is_queued = !endpoints.is_empty();
     if is_queued {
-        queue(tx, context, told, endpoints, body)?;
+        queue(tx, context, header, endpoints, body)?;
     }
-    let announcer = context.event_bus.clone();
+    let event_bus = context.event_bus.clone();
     tx.after_commit(move || {
         if is_queued {
-            announcer.notify_outbox();
+            event_bus.notify_outbox();
         }
-        if let Some(announcement) = announcement {
-            announcer.publish(announcement);
+        if let Some(event) = published {
+            event_bus.publish(event);
         }
     });
     Ok(())
@@ -137,23 +138,23 @@ pub(super) fn publish(
 fn queue(
     tx: &WriteTx<'_>,
     context: &Context,
-    told: EventHeader,
+    header: EventHeader,
     endpoints: Vec<(WebhookId, Activation)>,
     body: String,
 ) -> Result<(), StoreError> {
-    let EventHeader { team, id, event_type, at_ms } = told;
+    let EventHeader { team, id, event_type, at_ms } = header;
     tx.put(&EVENT_MESSAGES, &(team, id), &MessageRow { event_type, at_ms, body })?;
     let row = OutboxRow { event_type, at_ms, queued_ms: context.now_ms(), endpoints };
     tx.put(&EVENT_OUTBOX, &(team, id), &row)
 }
 
-/// Returns the enabled endpoints of a team, with their terms.
+/// Returns the enabled endpoints of a team with their activations.
 ///
 /// # Errors
 /// [`StoreError`].
 pub fn enabled_endpoints(tx: &impl Reads, team: TeamId) -> Result<Vec<(WebhookId, Activation)>, StoreError> {
     let row = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))?.unwrap_or_default();
-    Ok(row.endpoints.into_iter().map(|(webhook, term, _)| (webhook, term)).collect())
+    Ok(row.endpoints.into_iter().map(|(webhook, activation, _)| (webhook, activation)).collect())
 }
 
 fn subscribers(
@@ -162,86 +163,82 @@ fn subscribers(
     event_type: EventType,
 ) -> Result<Vec<(WebhookId, Activation)>, StoreError> {
     let Some(row) = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))? else { return Ok(Vec::new()) };
-    let hear = row.endpoints.into_iter().filter(|(.., types)| types.contains(event_type));
-    Ok(hear.map(|(webhook, term, _)| (webhook, term)).collect())
+    let subscribed = row.endpoints.into_iter().filter(|(.., types)| types.contains(event_type));
+    Ok(subscribed.map(|(webhook, activation, _)| (webhook, activation)).collect())
 }
 
-/// An event in the outbox.
+/// Event in the outbox.
 #[derive(Clone, Debug)]
 pub struct OutboxEntry {
-    /// Whose event it is.
     pub team: TeamId,
-    /// The event.
     pub event: EventId,
-    /// Who is to hear of it.
     pub row: OutboxRow,
 }
 
-/// Events taken out of the outbox.
+/// Events removed from the outbox.
 #[derive(Clone, Debug)]
 pub struct OutboxBatch {
-    /// The events, each team's oldest first.
+    /// Events, oldest first for each team.
     pub events: Vec<OutboxEntry>,
-    /// The team that had its turn last.
+    /// Last team whose events were taken. The next batch starts after it.
     pub last_team: TeamId,
-    /// Whether nothing is left.
     pub is_outbox_empty: bool,
 }
 
-/// Takes events out of the outbox until they come to `deliveries_max` deliveries or more. Teams have
-/// their turns in the order of their ids, a quarter of it each, from the one after `last_team` on: what one
-/// team has waiting keeps no other from its own. The caller queues a delivery for each endpoint in the
-/// same transaction. A row that does not read goes too, and is not among them.
+/// Removes events from the outbox until they amount to `deliveries_max` deliveries or more. Teams are served
+/// round-robin in the order of their ids after `last`, with a quarter of the batch each, so that the backlog of one
+/// team does not delay another. The caller queues a delivery for each endpoint in the same transaction. Deletes and
+/// skips corrupt rows.
 ///
 /// # Errors
 /// [`StoreError`].
 pub fn take_batch(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Result<OutboxBatch, StoreError> {
-    let mut departed = OutboxBatch { events: Vec::new(), last_team: last, is_outbox_empty: false };
+    let mut batch = OutboxBatch { events: Vec::new(), last_team: last, is_outbox_empty: false };
     let mut left = deliveries_max;
-    while left > 0 && !departed.is_outbox_empty {
-        let turn = take_team_batch(tx, departed.last_team, left.min(deliveries_max.div_ceil(4)))?;
-        // After the last team comes the first.
-        departed.is_outbox_empty = turn.team.is_none() && departed.last_team == TeamId::MIN;
-        departed.last_team = turn.team.unwrap_or(TeamId::MIN);
-        departed.events.extend(turn.events);
-        left = left.saturating_sub(turn.deliveries);
+    while left > 0 && !batch.is_outbox_empty {
+        let team_batch = take_team_batch(tx, batch.last_team, left.min(deliveries_max.div_ceil(4)))?;
+        // The first team follows the last.
+        batch.is_outbox_empty = team_batch.team.is_none() && batch.last_team == TeamId::MIN;
+        batch.last_team = team_batch.team.unwrap_or(TeamId::MIN);
+        batch.events.extend(team_batch.events);
+        left = left.saturating_sub(team_batch.deliveries);
     }
-    Ok(departed)
+    Ok(batch)
 }
 
-/// What one team's turn brought.
+/// Events of one team.
 #[derive(Default)]
 struct TeamBatch {
-    /// Whose it was; none when no team after the last has anything.
+    /// `None` if no team after the last has events.
     team: Option<TeamId>,
     events: Vec<OutboxEntry>,
     deliveries: usize,
 }
 
 fn take_team_batch(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Result<TeamBatch, StoreError> {
-    let (mut turn, mut keys) = (TeamBatch::default(), Vec::new());
+    let (mut batch, mut keys) = (TeamBatch::default(), Vec::new());
     let from = if last == TeamId::MIN { (last, Id::MIN) } else { (last, Id::MAX) };
     tx.scan(&EVENT_OUTBOX, &from, &(Id::MAX, Id::MAX), Order::Ascending, |(team, event), row| {
-        if *turn.team.get_or_insert(team) != team {
+        if *batch.team.get_or_insert(team) != team {
             return STOP;
         }
         keys.push((team, event));
         let what = format_args!("event {event} of team {team} in the outbox");
         if let Some(row) = skip_corrupt::<OutboxRow>(row.decode(), what)? {
-            turn.deliveries += row.endpoints.len();
-            turn.events.push(OutboxEntry { team, event, row });
+            batch.deliveries += row.endpoints.len();
+            batch.events.push(OutboxEntry { team, event, row });
         } else {
-            turn.deliveries += 1;
+            batch.deliveries += 1;
         }
-        if turn.deliveries < deliveries_max { NEXT } else { STOP }
+        if batch.deliveries < deliveries_max { NEXT } else { STOP }
     })?;
     for key in keys {
         tx.delete(&EVENT_OUTBOX, &key)?;
     }
-    Ok(turn)
+    Ok(batch)
 }
 
-/// Returns what is delivered of an event; `None` once retention has removed it.
+/// Returns the event message; `None` if retention has deleted it.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -249,8 +246,7 @@ pub fn message(tx: &impl Reads, team: TeamId, event: EventId) -> Result<Option<M
     tx.get(&EVENT_MESSAGES, &(team, event))
 }
 
-/// Keeps what is delivered of an event that one endpoint alone hears of. The caller queues the delivery
-/// in the same transaction.
+/// Stores an event message for one endpoint only. The caller queues the delivery in the same transaction.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -270,59 +266,59 @@ mod tests {
         TeamId::from_bytes([number; 16])
     }
 
-    /// Stores a fact and tells of an event of the first team, whose body is asked of `body`.
-    async fn tell_of(
+    /// Stores a row and publishes an event of the first team with the body that `body` returns.
+    async fn publish_with(
         context: &Context,
         body: impl Fn() -> Result<String, StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
-        let (telling, id, at_ms) = (context.clone(), context.id(), context.now_ms());
-        let told = EventHeader { team: team(1), id, event_type: EventType::ContactCreated, at_ms };
-        let fact = MessageRow { event_type: told.event_type, at_ms, body: String::new() };
+        let (publishing, id, at_ms) = (context.clone(), context.id(), context.now_ms());
+        let header = EventHeader { team: team(1), id, event_type: EventType::ContactCreated, at_ms };
+        let fact = MessageRow { event_type: header.event_type, at_ms, body: String::new() };
         let write = move |tx: &WriteTx<'_>| {
             tx.put(&EVENT_MESSAGES, &(team(9), id), &fact)?;
-            publish(tx, &telling, told, &body)
+            publish(tx, &publishing, header, &body)
         };
         context.store.write(write).await
     }
 
-    /// Returns the body that a listener hears of.
-    fn body_heard(heard: &mut broadcast::Receiver<BusMessage>) -> Arc<str> {
-        heard.try_recv().unwrap().body()
+    /// Returns the body of the next published event.
+    fn next_body(receiver: &mut broadcast::Receiver<BusMessage>) -> Arc<str> {
+        receiver.try_recv().unwrap().body()
     }
 
     #[tokio::test]
-    async fn a_body_is_made_for_those_who_watch_the_team_and_for_no_other_s() {
+    async fn a_body_is_composed_only_for_streams_of_its_team() {
         let (_directory, context) = Context::temporary();
         let theirs = context.event_bus.subscribe(team(2));
-        tell_of(&context, || panic!("nobody hears of it")).await.unwrap();
+        publish_with(&context, || panic!("the team has no stream")).await.unwrap();
 
         let mut ours = context.event_bus.subscribe(team(1));
-        tell_of(&context, || Ok("{}".into())).await.unwrap();
+        publish_with(&context, || Ok("{}".into())).await.unwrap();
 
-        assert_eq!(&*body_heard(&mut ours), "{}");
+        assert_eq!(&*next_body(&mut ours), "{}");
         assert!(theirs.is_empty());
     }
 
     #[tokio::test]
-    async fn a_body_that_does_not_read_costs_those_who_watch_the_event_and_nobody_the_fact() {
+    async fn a_corrupt_body_drops_the_event_for_streams_and_keeps_the_transaction() {
         let (_directory, context) = Context::temporary();
-        let mut heard = context.event_bus.subscribe(team(1));
+        let mut receiver = context.event_bus.subscribe(team(1));
         let corrupt = || Err(StoreError::Corrupt("the content".into()));
 
-        tell_of(&context, corrupt).await.unwrap();
-        let failed = tell_of(&context, || Err(StoreError::Closed)).await;
+        publish_with(&context, corrupt).await.unwrap();
+        let failed = publish_with(&context, || Err(StoreError::Closed)).await;
         assert!(matches!(failed, Err(StoreError::Closed)), "{failed:?}");
-        tell_of(&context, || Ok("{}".into())).await.unwrap();
-        assert_eq!(&*body_heard(&mut heard), "{}");
+        publish_with(&context, || Ok("{}".into())).await.unwrap();
+        assert_eq!(&*next_body(&mut receiver), "{}");
 
-        // An endpoint is owed its delivery.
+        // An endpoint must get its delivery, so the transaction fails.
         let (webhook, types) = (context.id(), EventType::all().collect());
         let write = move |tx: &WriteTx<'_>| subscribe(tx, team(1), (webhook, 0), types);
         context.store.write::<_, StoreError>(write).await.unwrap();
-        assert!(matches!(tell_of(&context, corrupt).await, Err(StoreError::Corrupt(_))));
+        assert!(matches!(publish_with(&context, corrupt).await, Err(StoreError::Corrupt(_))));
     }
 
-    /// Puts `count` events into a team's outbox, each heard by two endpoints.
+    /// Adds `count` events with two endpoints each to the outbox of a team.
     async fn fill(context: &Context, team: TeamId, count: usize) {
         let filling = context.clone();
         let put = move |tx: &WriteTx<'_>| {
@@ -345,12 +341,12 @@ mod tests {
         context.store.write::<_, StoreError>(move |tx| take_batch(tx, last, deliveries_max)).await.unwrap()
     }
 
-    fn teams(departed: &OutboxBatch) -> Vec<TeamId> {
-        departed.events.iter().map(|event| event.team).collect()
+    fn teams(batch: &OutboxBatch) -> Vec<TeamId> {
+        batch.events.iter().map(|event| event.team).collect()
     }
 
     #[tokio::test]
-    async fn teams_have_turns_and_one_alone_has_everything() {
+    async fn teams_are_served_round_robin_and_a_single_team_gets_the_whole_batch() {
         let (_directory, context) = Context::temporary();
         fill(&context, team(1), 9).await;
         fill(&context, team(2), 1).await;
@@ -368,7 +364,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_row_that_does_not_read_goes_and_the_others_are_taken() {
+    async fn a_corrupt_row_is_deleted_and_the_others_are_taken() {
         let (_directory, context) = Context::temporary();
         fill(&context, team(1), 1).await;
         let broken = (team(1), context.id());

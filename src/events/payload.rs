@@ -1,5 +1,4 @@
-//! What is delivered of an email's event: the envelope `{type, created_at, data}`, in the compatible
-//! API's words.
+//! The event message of an email event: `{type, created_at, data}`, with the field names of the compatible API.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
@@ -9,26 +8,24 @@ use super::types::EventType;
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::id::EmailId;
 
-/// What the events of an email say of it.
+/// Email data in its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmailEventData {
-    /// The email.
     pub id: EmailId,
-    /// Its `Message-ID`, with its brackets.
+    /// `Message-ID` with its angle brackets.
     pub message_id: String,
-    /// When it was accepted.
+    /// Time of acceptance.
     pub created_ms: TimestampMs,
-    /// The sender as it reads back.
+    /// `From` as the API returns it.
     pub from: String,
-    /// The subject.
     pub subject: String,
-    /// The caller's labels.
+    /// Tags of the request.
     pub tags: Vec<(String, String)>,
-    /// The caller's own header fields.
+    /// Custom headers of the request.
     pub headers: Vec<(String, String)>,
 }
 
-/// The body of a delivery.
+/// Body of an event message.
 #[derive(Serialize)]
 pub(super) struct EventBody<D> {
     #[serde(rename = "type")]
@@ -43,7 +40,7 @@ impl<D: Serialize> EventBody<D> {
     }
 
     pub(super) fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("a payload writes into memory")
+        serde_json::to_string(self).expect("an event message is plain data")
     }
 }
 
@@ -71,7 +68,7 @@ struct EmailData<'a> {
     click: Option<ClickData<'a>>,
 }
 
-/// A tag is a key of an object here, and an item of a list everywhere else.
+/// Serializes tags as an object. The rest of the API uses a list.
 fn as_object<S: Serializer>(tags: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(tags.len()))?;
     for (name, value) in tags {
@@ -121,10 +118,10 @@ struct ClickData<'a> {
     reason: Option<&'a str>,
 }
 
-/// Returns the body that delivers an email's event.
-pub(super) fn email(event_type: EventType, event: &Event, facts: &EmailEventData) -> String {
+/// Returns the event message of an email event as JSON.
+pub(super) fn email(event_type: EventType, event: &Event, email: &EmailEventData) -> String {
     let Event { kind: _, at_ms, recipients, detail } = event;
-    let EmailEventData { id, message_id, created_ms, from, subject, tags, headers } = facts;
+    let EmailEventData { id, message_id, created_ms, from, subject, tags, headers } = email;
     let mut data = EmailData {
         email_id: *id,
         message_id,
@@ -141,7 +138,7 @@ pub(super) fn email(event_type: EventType, event: &Event, facts: &EmailEventData
         click: None,
     };
     match detail {
-        // The reply of a receiving server is for the timeline alone.
+        // The reply of the receiving server is only in the timeline.
         Detail::None | Detail::Reply { reply: _ } => {}
         Detail::Bounce(Bounce { message, bounce_type, subtype, diagnostic }) => {
             let bounce =
@@ -170,7 +167,7 @@ mod tests {
 
     const AT_MS: TimestampMs = 1_767_604_353_456;
 
-    fn facts() -> EmailEventData {
+    fn email_data() -> EmailEventData {
         EmailEventData {
             id: Id::first_at(AT_MS - 2_000),
             message_id: "<0199@mail.example.com>".into(),
@@ -184,11 +181,11 @@ mod tests {
 
     fn body(kind: EmailEventKind, detail: Detail) -> serde_json::Value {
         let event = Event { kind, at_ms: AT_MS, recipients: vec!["ada@example.net".into()], detail };
-        serde_json::from_str(&email(kind.event_type().unwrap(), &event, &facts())).unwrap()
+        serde_json::from_str(&email(kind.event_type().unwrap(), &event, &email_data())).unwrap()
     }
 
     #[test]
-    fn every_event_of_an_email_says_what_the_compatible_api_says() {
+    fn the_message_of_every_email_event_matches_the_compatible_api() {
         let bounce = Bounce {
             message: "The mailbox does not exist.".into(),
             bounce_type: BounceType::Permanent,
@@ -228,11 +225,11 @@ mod tests {
     }
 
     #[test]
-    fn an_email_without_tags_and_headers_leaves_them_out() {
+    fn empty_tags_and_headers_are_omitted() {
         let event = Event { kind: EmailEventKind::Sent, at_ms: AT_MS, recipients: Vec::new(), detail: Detail::None };
-        let facts = EmailEventData { tags: Vec::new(), headers: Vec::new(), ..facts() };
+        let data = EmailEventData { tags: Vec::new(), headers: Vec::new(), ..email_data() };
 
-        let body: serde_json::Value = serde_json::from_str(&email(EventType::EmailSent, &event, &facts)).unwrap();
+        let body: serde_json::Value = serde_json::from_str(&email(EventType::EmailSent, &event, &data)).unwrap();
 
         assert!(body["data"].get("tags").is_none());
         assert!(body["data"].get("headers").is_none());

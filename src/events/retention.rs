@@ -1,5 +1,4 @@
-//! How long events about the audience are kept, and what webhooks deliver of any. Events about an email
-//! go with the email's row.
+//! Deletion of old audience events and event messages. The events of an email are deleted with its row.
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EventId, Id, TeamId};
@@ -8,10 +7,10 @@ use crate::store::StoreError;
 use crate::tables::{AUDIENCE_EVENTS, EVENT_MESSAGES};
 use crate::teams;
 
-/// Rows removed in one transaction.
+/// Rows deleted in one transaction.
 const PAGE_ROWS: usize = 1_000;
 
-/// Removes what was recorded before `before_ms`. A sweep costs what it removes.
+/// Deletes the audience events recorded before `before_ms`. The cost grows with the number of deleted rows.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -22,8 +21,8 @@ pub async fn purge_audience(context: &Context, before_ms: TimestampMs) -> Result
     Ok(())
 }
 
-/// Removes what was delivered of the team's events before `until`, which is itself kept. A sweep costs
-/// what it removes.
+/// Deletes the event messages of the team before `until`, excluding `until`. The cost grows with the number of
+/// deleted rows.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -40,7 +39,7 @@ pub async fn purge_messages(context: &Context, team: TeamId, until: EventId) -> 
     }
 }
 
-/// `until` is kept when it is there: no id that was drawn is the first of its millisecond.
+/// Deletes the audience events of a team up to `until`, which is the lowest id of a millisecond and never generated.
 async fn purge(context: &Context, team: TeamId, until: EventId) -> Result<(), StoreError> {
     loop {
         let remove = move |tx: &crate::store::WriteTx<'_>| {
@@ -63,7 +62,7 @@ mod tests {
     const TEAM: TeamId = Id::MIN;
 
     #[tokio::test]
-    async fn what_is_older_goes_and_the_rest_stays() {
+    async fn only_older_events_are_deleted() {
         let (_directory, context) = Context::temporary();
         let entry = SuppressionSnapshot {
             id: Id::MIN,
@@ -85,18 +84,18 @@ mod tests {
         };
         context.store.write::<_, StoreError>(record(PAGE_ROWS + 5)).await.unwrap();
         context.clock.advance(Duration::from_secs(60));
-        let kept_from = context.now_ms();
+        let cutoff_ms = context.now_ms();
         context.store.write::<_, StoreError>(record(3)).await.unwrap();
 
-        purge(&context, TEAM, EventId::first_at(kept_from)).await.unwrap();
+        purge(&context, TEAM, EventId::first_at(cutoff_ms)).await.unwrap();
 
-        let mut left = 0;
+        let mut remaining = 0;
         let count = context.store.read_now::<_, StoreError>(|tx| {
             tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, _| {
-                left += 1;
+                remaining += 1;
                 NEXT
             })?;
-            Ok(left)
+            Ok(remaining)
         });
         assert_eq!(count.unwrap(), 3);
     }

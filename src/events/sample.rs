@@ -1,5 +1,5 @@
-//! What a test of an endpoint tells: an event of any type in its exact shape, about nobody. Its ids end
-//! in zeros, as none that is drawn does, and its texts say that it is a test.
+//! Sample event messages for endpoint tests, of every type and without data of a recipient. Their ids end in zeros,
+//! as no generated id does, and their texts state that they are tests.
 
 use super::audience::{
     AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, SuppressionSnapshot, TopicSnapshot,
@@ -14,10 +14,10 @@ use crate::base::id::Id;
 const ADDRESS: &str = "test@example.com";
 const TEXT: &str = "A test of this webhook endpoint";
 const LINK: &str = "https://example.com/";
-/// RFC 5737: an address for examples.
+/// Address for examples (RFC 5737).
 const IP_ADDRESS: &str = "192.0.2.1";
 
-/// Returns the body that delivers a sample of an event that happens at `at_ms`.
+/// Returns a sample event message with the time `at_ms`, as JSON.
 pub fn sample(event_type: EventType, at_ms: TimestampMs) -> String {
     match event_type {
         EventType::EmailScheduled => email(event_type, EmailEventKind::Scheduled, Detail::None, at_ms),
@@ -57,8 +57,8 @@ pub fn sample(event_type: EventType, at_ms: TimestampMs) -> String {
     }
 }
 
-/// An id of version 7 (RFC 9562 §5.7) of that time and with nothing drawn in it.
-fn invented<R>(at_ms: TimestampMs) -> Id<R> {
+/// Returns a UUIDv7 (RFC 9562 §5.7) of the time without random bits.
+fn sample_id<R>(at_ms: TimestampMs) -> Id<R> {
     let mut bytes = *Id::<R>::first_at(at_ms).as_bytes();
     (bytes[6], bytes[8]) = (0x70, 0x80);
     Id::from_bytes(bytes)
@@ -66,8 +66,8 @@ fn invented<R>(at_ms: TimestampMs) -> Id<R> {
 
 fn email(event_type: EventType, kind: EmailEventKind, detail: Detail, at_ms: TimestampMs) -> String {
     let event = Event { kind, at_ms, recipients: vec![ADDRESS.to_owned()], detail };
-    let facts = EmailEventData {
-        id: invented(at_ms),
+    let data = EmailEventData {
+        id: sample_id(at_ms),
         message_id: "<test@example.com>".to_owned(),
         created_ms: at_ms,
         from: format!("Test <{ADDRESS}>"),
@@ -75,7 +75,7 @@ fn email(event_type: EventType, kind: EmailEventKind, detail: Detail, at_ms: Tim
         tags: vec![("test".to_owned(), "true".to_owned())],
         headers: Vec::new(),
     };
-    payload::email(event_type, &event, &facts)
+    payload::email(event_type, &event, &data)
 }
 
 fn bounce() -> Bounce {
@@ -98,7 +98,7 @@ fn click(at_ms: TimestampMs) -> ClickDetail {
 
 fn contact(kind: AudienceKind, at_ms: TimestampMs) -> String {
     let contact = ContactSnapshot {
-        id: invented(at_ms),
+        id: sample_id(at_ms),
         email: ADDRESS.to_owned(),
         first_name: Some("Test".to_owned()),
         last_name: None,
@@ -107,13 +107,13 @@ fn contact(kind: AudienceKind, at_ms: TimestampMs) -> String {
         segments: Vec::new(),
     };
     let topic = matches!(kind, AudienceKind::TopicOptIn | AudienceKind::TopicOptOut)
-        .then(|| TopicSnapshot { id: invented(at_ms), name: TEXT.to_owned() });
+        .then(|| TopicSnapshot { id: sample_id(at_ms), name: TEXT.to_owned() });
     audience(kind, AudienceSubject::Contact { contact, source: ChangeSource::Dashboard, topic }, at_ms)
 }
 
 fn suppression(kind: AudienceKind, at_ms: TimestampMs) -> String {
     let entry = SuppressionSnapshot {
-        id: invented(at_ms),
+        id: sample_id(at_ms),
         email: ADDRESS.to_owned(),
         origin: "manual".to_owned(),
         source: Some(ChangeSource::Dashboard),
@@ -123,7 +123,7 @@ fn suppression(kind: AudienceKind, at_ms: TimestampMs) -> String {
 }
 
 fn audience(kind: AudienceKind, subject: AudienceSubject, at_ms: TimestampMs) -> String {
-    AudienceEvent { kind, at_ms, subject }.payload(invented(at_ms)).to_string()
+    AudienceEvent { kind, at_ms, subject }.payload(sample_id(at_ms)).to_string()
 }
 
 fn deliverability() -> Deliverability {
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_has_a_sample_that_says_it_is_one() {
+    fn every_type_has_a_sample_with_its_type_and_time() {
         let at_ms = 1_767_604_353_456;
         let samples: Vec<serde_json::Value> =
             EventType::all().map(|event_type| serde_json::from_str(&sample(event_type, at_ms)).unwrap()).collect();

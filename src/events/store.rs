@@ -1,4 +1,4 @@
-//! The rows of events.
+//! The rows of email events.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::store::{Encoded, NEXT, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::EVENTS;
 
-/// An event on disk.
+/// Email event on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EventRow {
     pub(super) team: TeamId,
@@ -32,8 +32,8 @@ fn is_none(detail: &Detail) -> bool {
     *detail == Detail::None
 }
 
-/// Records an event in the transaction of the fact it tells, and writes it down for the webhook
-/// endpoints that asked for its type. `facts` is asked for when anybody hears of it.
+/// Stores an event in the transaction of its cause and publishes it to endpoints and live streams. Calls `data`
+/// only if the type has a subscriber.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -43,18 +43,18 @@ pub fn record(
     team: TeamId,
     email: EmailId,
     event: Event,
-    facts: impl FnOnce() -> Result<EmailEventData, StoreError>,
+    data: impl FnOnce() -> Result<EmailEventData, StoreError>,
 ) -> Result<(), StoreError> {
     let id = context.id();
     if let Some(event_type) = event.kind.event_type() {
-        let told = EventHeader { team, id, event_type, at_ms: event.at_ms };
-        publish(tx, context, told, || Ok(payload::email(event_type, &event, &facts()?)))?;
+        let header = EventHeader { team, id, event_type, at_ms: event.at_ms };
+        publish(tx, context, header, || Ok(payload::email(event_type, &event, &data()?)))?;
     }
     let Event { kind, at_ms, recipients, detail } = event;
     tx.put(&EVENTS, &(email, id), &EventRow { team, kind, at_ms, recipients, detail })
 }
 
-/// An event that was made ready ahead of the transaction of the fact it tells.
+/// Event that is encoded before the transaction of its cause.
 #[derive(Clone, Debug)]
 pub struct PreparedEvent {
     event_type: EventType,
@@ -64,16 +64,16 @@ pub struct PreparedEvent {
 }
 
 impl PreparedEvent {
-    /// Makes an event of an email ready; `None` for one that is told to nobody.
-    pub fn new(team: TeamId, event: Event, facts: &EmailEventData) -> Option<Self> {
+    /// Encodes an event; returns `None` if its kind is only in the timeline.
+    pub fn new(team: TeamId, event: Event, data: &EmailEventData) -> Option<Self> {
         let event_type = event.kind.event_type()?;
-        let body = payload::email(event_type, &event, facts);
+        let body = payload::email(event_type, &event, data);
         let Event { kind, at_ms, recipients, detail } = event;
         let row = Encoded::new(&EventRow { team, kind, at_ms, recipients, detail });
         Some(Self { event_type, at_ms, row, body })
     }
 
-    /// As [`record`].
+    /// Stores and publishes the event, as [`record`] does.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -87,7 +87,7 @@ impl PreparedEvent {
 
 /// Returns the timeline of an email, oldest first.
 ///
-/// The list is bounded by the email: at most 50 recipients, each with a handful of events.
+/// The list is bounded: an email has at most 50 recipients with a few events each.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -10,73 +10,71 @@ use crate::base::id::TeamId;
 use crate::context::Context;
 use crate::store::{StoreError, WriteTx};
 
-/// What a team is judged by.
+/// Rate that deliverability is measured by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Hard bounces.
+    /// Permanent bounces.
     Bounce,
     /// Complaints.
     Complaint,
 }
 
-/// A rate that has crossed a line.
+/// Rate that exceeds a limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Deliverability {
-    /// What the rate is of.
     pub metric: Metric,
-    /// The rate, 0 to 1.
+    /// Between 0 and 1.
     pub rate: f64,
-    /// The line, 0 to 1.
+    /// Between 0 and 1.
     pub limit: f64,
-    /// The days it was measured over.
+    /// Days over which the rate was measured.
     pub window_days: u32,
-    /// Where the team sees it.
+    /// Page that shows it.
     pub dashboard_url: String,
 }
 
-/// What a quota counts over.
+/// Period of a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuotaPeriod {
-    /// A UTC day; parking begins at `ceiling`.
+    /// A UTC day. Above `ceiling`, new emails are held until the next day.
     Day {
-        /// Emails after which new ones are parked.
+        /// Emails after which new emails are held.
         ceiling: u64,
     },
     /// A billing period.
     Month {
-        /// Whether what is sent beyond the limit is billed; refused otherwise.
+        /// Whether emails above the limit are billed; otherwise they are rejected.
         overage: bool,
     },
 }
 
-/// A quota that is running out.
+/// Quota that is used up or nearly used up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Emails sent.
+    /// Emails sent in the period.
     pub used: u64,
-    /// Emails there are.
+    /// Emails allowed in the period.
     pub limit: u64,
-    /// What it counts over.
     pub period: QuotaPeriod,
-    /// When it begins anew.
+    /// Start of the next period.
     pub resets_ms: TimestampMs,
-    /// Where the team sees it.
+    /// Page that shows it.
     pub dashboard_url: String,
 }
 
-/// Something that happened to a team.
+/// Event about a team.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TeamEvent {
-    /// The rate crossed the line of risk.
+    /// The rate exceeds the warning limit.
     DeliverabilityWarning(Deliverability),
-    /// The rate crossed the line where sending stops.
+    /// The rate exceeds the limit at which sending stops.
     DeliverabilityPaused(Deliverability),
-    /// Four fifths of a quota are used.
+    /// 80 % of a quota are used.
     QuotaWarning(Quota),
-    /// A quota is used.
+    /// A quota is used up.
     QuotaReached(Quota),
-    /// New sends are parked until the day is over.
+    /// New emails are held until the next day.
     QuotaPaused(Quota),
 }
 
@@ -127,13 +125,13 @@ impl<'a> QuotaData<'a> {
     }
 }
 
-/// Records an event about a team in the transaction of the fact it tells.
+/// Publishes an event about a team in the transaction of its cause.
 ///
 /// # Errors
 /// [`StoreError`].
 pub fn record_team(tx: &WriteTx<'_>, context: &Context, team: TeamId, event: &TeamEvent) -> Result<(), StoreError> {
-    let told = EventHeader { team, id: context.id(), event_type: event.event_type(), at_ms: context.now_ms() };
-    publish(tx, context, told, || Ok(event.body(told.at_ms)))
+    let header = EventHeader { team, id: context.id(), event_type: event.event_type(), at_ms: context.now_ms() };
+    publish(tx, context, header, || Ok(event.body(header.at_ms)))
 }
 
 #[cfg(test)]
@@ -141,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_event_of_a_team_says_what_the_specification_says() {
+    fn the_message_of_every_team_event_matches_the_specification() {
         let rate = Deliverability {
             metric: Metric::Complaint,
             rate: 0.0012,

@@ -1,9 +1,9 @@
-//! The types of events that a webhook endpoint can ask for.
+//! The event types that a webhook endpoint can subscribe to.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A type of event.
+/// Event type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventType {
     /// `email.scheduled`
@@ -48,15 +48,15 @@ pub enum EventType {
     DeliverabilityWarning,
     /// `deliverability.paused`
     DeliverabilityPaused,
-    /// `quota.warning`; never produced by an instance of one's own
+    /// `quota.warning`; never produced by a self-hosted server
     QuotaWarning,
-    /// `quota.reached`; never produced by an instance of one's own
+    /// `quota.reached`; never produced by a self-hosted server
     QuotaReached,
-    /// `quota.paused`; never produced by an instance of one's own
+    /// `quota.paused`; never produced by a self-hosted server
     QuotaPaused,
 }
 
-/// Every type with its name and its number on disk, which can never change.
+/// Every type with its name and its number on disk. The numbers never change.
 const TYPES: &[(EventType, &str, u8)] = &[
     (EventType::EmailScheduled, "email.scheduled", 0),
     (EventType::EmailSent, "email.sent", 1),
@@ -104,7 +104,7 @@ impl EventType {
         1 << TYPES[self as usize].2
     }
 
-    /// Returns whether an endpoint has to name it: "all events" leaves it out.
+    /// Returns whether an endpoint must name the type explicitly: "all events" excludes it.
     pub const fn is_opt_in(self) -> bool {
         matches!(self, Self::EmailPrefetched)
     }
@@ -119,37 +119,37 @@ impl Serialize for EventType {
 impl<'de> Deserialize<'de> for EventType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        Self::parse(&name).ok_or_else(|| D::Error::custom(format_args!("no type of event is called {name}")))
+        Self::parse(&name).ok_or_else(|| D::Error::custom(format_args!("unknown event type {name}")))
     }
 }
 
-/// A set of types: named ones, or all but those that have to be named. On disk a number with a bit for
-/// each type, and one that stands for all, so that it stands for those of later versions too.
+/// Set of event types: either named types, or all types except those that must be named. Stored as a number with one
+/// bit for each type, and one bit for "all", which includes the types of later versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EventTypes(u64);
 
 impl EventTypes {
-    /// Stands for every type that has not to be named.
+    /// Bit for every type that need not be named.
     const ALL: u64 = 1 << 63;
 
-    /// Returns every type but those that have to be named.
+    /// Returns the set of every type that need not be named.
     pub const fn all() -> Self {
         Self(Self::ALL)
     }
 
-    /// Returns whether the type is one of the set.
+    /// Returns whether the set contains the type.
     pub const fn contains(self, event_type: EventType) -> bool {
-        let meant = if event_type.is_opt_in() { 0 } else { Self::ALL };
-        self.0 & (event_type.bit() | meant) != 0
+        let all = if event_type.is_opt_in() { 0 } else { Self::ALL };
+        self.0 & (event_type.bit() | all) != 0
     }
 
-    /// Returns whether there is no type in the set.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Returns the types of the set, in the order of the documentation.
+    /// Returns the types of the set in the order of [`EventType`].
     pub fn iter(self) -> impl Iterator<Item = EventType> {
         EventType::all().filter(move |event_type| self.contains(*event_type))
     }
@@ -166,9 +166,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_stands_at_its_own_place_with_its_own_number() {
-        for (place, (event_type, name, number)) in TYPES.iter().enumerate() {
-            assert_eq!(*event_type as usize, place, "{name}");
+    fn every_type_has_its_own_position_and_number() {
+        for (position, (event_type, name, number)) in TYPES.iter().enumerate() {
+            assert_eq!(*event_type as usize, position, "{name}");
             assert_eq!(EventType::parse(name), Some(*event_type));
             assert_eq!(event_type.as_str(), *name);
             assert_eq!(TYPES.iter().filter(|(_, _, other)| other == number).count(), 1, "{name}");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn all_leaves_out_what_has_to_be_named() {
+    fn all_excludes_types_that_must_be_named() {
         let all = EventTypes::all();
 
         assert!(!all.contains(EventType::EmailPrefetched));
@@ -186,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn all_is_kept_as_such_and_not_as_the_types_there_are() {
+    fn all_is_stored_as_its_own_bit() {
         assert_eq!(EventTypes::all(), EventTypes(1 << 63));
         assert_ne!(EventTypes::all(), EventTypes::all().iter().collect());
         assert_eq!(serde_json::to_string(&EventTypes::all()).unwrap(), "9223372036854775808");
     }
 
     #[test]
-    fn a_set_holds_what_was_put_into_it() {
+    fn a_set_contains_its_types_once() {
         let set: EventTypes =
             [EventType::EmailSent, EventType::QuotaPaused, EventType::EmailSent].into_iter().collect();
 
