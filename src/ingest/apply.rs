@@ -1,21 +1,22 @@
-//! What follows from reports: statuses, events and suppressions, in one transaction with the mark
-//! that makes a repeat do nothing. What they are about is found before (`resolve.rs`), so that the writer
-//! is asked for nothing that concerns no email of ours, and in the bulk lane, where no send waits behind
-//! it.
+//! Applies reports: statuses, events and suppressions, in one transaction with the deduplication key.
 //!
-//! A report tells what another system did with a message it took, so that it never puts anything back
-//! into the queue. It may come before our own conversation with that system has been written down: a
-//! recipient whose delivery is under way is told about like one whose delivery has ended, and that ends
-//! the delivery. A report that shows no more than that somebody has seen the message tells of a delay
-//! then, which ends nothing, and of the complaint of an only recipient, which does. One who waits
-//! between two attempts is our own affair: only what forbids a further attempt counts, a bounce that
-//! suppresses or a complaint, and it ends the waiting. One to whom nothing was ever sent is in no report.
+//! `resolve.rs` finds the emails before, so that reports about other emails cost no write. The transaction is a bulk
+//! command and delays no accept.
+//!
+//! A report is about a message that another system has accepted, so it never queues an attempt. The outcome that
+//! counts depends on the state of the recipient:
+//!
+//! - Settled: every outcome counts.
+//! - In flight: the report may arrive before the outcome of our own attempt is stored. An authenticated report counts
+//!   and ends the delivery. With other evidence, only a delay and the complaint of an only recipient count.
+//! - Waiting for an attempt: only a suppressing bounce and a complaint count. Both end the delivery.
+//! - Never sent to: nothing counts.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::model::{DeliveryReport, FallbackRecipient, RecipientReport, ReportedOutcome};
-use super::resolve::{Evidence, ResolvedEmail, name};
+use super::resolve::{Evidence, ResolvedEmail, resolve_reports};
 use super::store::{DedupKey, insert_dedup_key};
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
@@ -28,88 +29,88 @@ use crate::events::{self, BounceType, Detail, ERASED, EmailEventKind, Event};
 use crate::store::{StoreError, WriteTx};
 use crate::suppressions::{self, SuppressionCause};
 
-/// Delays that are told of one recipient: a system warns once or twice before it gives up.
+/// Delay events for one recipient. A mail system usually sends one or two warnings.
 const DELAYS_REPORTED_MAX: usize = 5;
 
-/// Takes in reports that are signed.
+/// Use case of the ingest endpoints.
 pub struct Ingest {
     context: Context,
     secret: Option<WebhookSecret>,
     return_paths: ReturnPaths,
 }
 
-/// What came of a request.
+/// Result of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestResult {
-    /// Findings that something followed from.
+    /// Findings that changed something.
     pub accepted: usize,
-    /// Findings that say nothing, nothing that is not known, or nothing about an email of ours.
+    /// Findings that are unknown, already known, or about no email of this server.
     pub ignored: usize,
 }
 
 impl Ingest {
-    /// Returns the intake of the instance that `context` belongs to. Without a secret it is closed.
+    /// Creates the use case. Without a secret, the endpoints do not exist.
     pub fn new(context: Context, secret: Option<WebhookSecret>) -> Self {
         let return_paths = ReturnPaths::new(&context.keyring);
         Self { context, secret, return_paths }
     }
 
-    /// Returns the secret that requests are signed with; `None` when the intake is closed.
+    /// Returns the secret of the request signatures; `None` if the endpoints do not exist.
     pub(super) fn secret(&self) -> Option<&WebhookSecret> {
         self.secret.as_ref()
     }
 
-    /// Returns the time that signatures are held against.
+    /// Returns the current time, for the verification of signatures.
     pub(super) fn now_ms(&self) -> TimestampMs {
         self.context.now_ms()
     }
 
-    /// Tells what reports say, unless they have been told before.
+    /// Applies reports, unless the request has been applied before.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing is told.
+    /// [`StoreError`]; nothing is stored.
     pub async fn apply_reports(
         &self,
-        mark: DedupKey,
+        dedup_key: DedupKey,
         reports: Vec<DeliveryReport>,
     ) -> Result<IngestResult, StoreError> {
-        // A report without a finding says one thing that means nothing here.
+        // A report without a finding counts as one ignored finding.
         let count: usize = reports.iter().map(|report| report.findings.len().max(1)).sum();
         if reports.iter().all(|report| report.findings.is_empty()) {
             return Ok(IngestResult { accepted: 0, ignored: count });
         }
-        let (named, bytes) = name(&self.context.store, &self.return_paths, reports).await?;
-        if named.is_empty() {
+        let (resolved, bytes) = resolve_reports(&self.context.store, &self.return_paths, reports).await?;
+        if resolved.is_empty() {
             return Ok(IngestResult { accepted: 0, ignored: count });
         }
         let context = self.context.clone();
         self.context
             .store
             .write_bulk_sized(bytes, move |tx| {
-                if !insert_dedup_key(tx, mark, context.now_ms())? {
+                if !insert_dedup_key(tx, dedup_key, context.now_ms())? {
                     return Ok(IngestResult { accepted: 0, ignored: count });
                 }
-                let mut telling = ReportApplier { tx, context: &context, open: BTreeMap::new() };
+                let mut applier = ReportApplier { tx, context: &context, open: BTreeMap::new() };
                 let mut accepted = 0;
-                for (named, report) in &named {
-                    accepted += telling.apply_report(*named, report)?;
+                for (email, report) in &resolved {
+                    accepted += applier.apply_report(*email, report)?;
                 }
-                telling.close()?;
+                applier.close()?;
                 Ok(IngestResult { accepted, ignored: count - accepted })
             })
             .await
     }
 }
 
-/// The emails of one request, each read once and written once.
+/// Emails of one request. Each is read once and written once.
 struct ReportApplier<'a, 't> {
     tx: &'a WriteTx<'t>,
     context: &'a Context,
-    open: BTreeMap<EmailId, Option<Open>>,
+    open: BTreeMap<EmailId, Option<OpenEmail>>,
 }
 
-/// An email that is told about.
-struct Open {
+/// Email with the changes of the request.
+struct OpenEmail {
     team: TeamId,
     row: EmailRow,
     timeline: Vec<Event>,
@@ -118,35 +119,36 @@ struct Open {
 }
 
 impl ReportApplier<'_, '_> {
-    /// Returns how many of the report's findings something followed from.
-    fn apply_report(&mut self, named: ResolvedEmail, report: &DeliveryReport) -> Result<usize, StoreError> {
+    /// Applies a report; returns the number of findings that changed something.
+    fn apply_report(&mut self, resolved: ResolvedEmail, report: &DeliveryReport) -> Result<usize, StoreError> {
         let (tx, context) = (self.tx, self.context);
-        let Some(email) = self.open(named)? else { return Ok(0) };
-        let mut told = 0;
+        let Some(email) = self.open(resolved)? else { return Ok(0) };
+        let mut accepted = 0;
         for finding in &report.findings {
-            if let Some((finding, stand)) = named.trusted_finding(finding, report.stand, email.row.recipients.len())
-                && let Some(index) = email.recipient(&finding, stand, named.group)
-                && email.is_news(index, &finding.outcome, named.proof)
+            if let Some((finding, fallback)) =
+                resolved.trusted_finding(finding, report.fallback, email.row.recipients.len())
+                && let Some(index) = email.recipient(&finding, fallback, resolved.group)
+                && email.is_news(index, &finding.outcome, resolved.evidence)
             {
-                email.apply(tx, context, named.email, index, &finding)?;
-                told += 1;
+                email.apply(tx, context, resolved.email, index, &finding)?;
+                accepted += 1;
             }
         }
-        Ok(told)
+        Ok(accepted)
     }
 
-    /// Returns the email, unless it has gone since it was found.
-    fn open(&mut self, named: ResolvedEmail) -> Result<Option<&mut Open>, StoreError> {
-        let open = match self.open.entry(named.email) {
+    /// Returns the email; `None` if it has been deleted since it was resolved.
+    fn open(&mut self, resolved: ResolvedEmail) -> Result<Option<&mut OpenEmail>, StoreError> {
+        let open = match self.open.entry(resolved.email) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(read(self.tx, named)?),
+            Entry::Vacant(unknown) => unknown.insert(read(self.tx, resolved)?),
         };
         Ok(open.as_mut())
     }
 
     fn close(self) -> Result<(), StoreError> {
         for (id, open) in self.open {
-            if let Some(Open { team, row, timeline: _, recorder: _, changed: true }) = open {
+            if let Some(OpenEmail { team, row, timeline: _, recorder: _, changed: true }) = open {
                 emails::put_settled(self.tx, team, id, &row)?;
             }
         }
@@ -154,56 +156,64 @@ impl ReportApplier<'_, '_> {
     }
 }
 
-fn read(tx: &WriteTx<'_>, named: ResolvedEmail) -> Result<Option<Open>, StoreError> {
-    let Some((team, row)) = emails::find_of_teams(tx, &[named.team], named.email)? else { return Ok(None) };
-    let timeline = events::email_timeline(tx, named.email)?;
-    Ok(Some(Open { team, row, timeline, recorder: emails::EventRecorder::new(team, named.email), changed: false }))
+fn read(tx: &WriteTx<'_>, resolved: ResolvedEmail) -> Result<Option<OpenEmail>, StoreError> {
+    let Some((team, row)) = emails::find_of_teams(tx, &[resolved.team], resolved.email)? else { return Ok(None) };
+    let timeline = events::email_timeline(tx, resolved.email)?;
+    Ok(Some(OpenEmail {
+        team,
+        row,
+        timeline,
+        recorder: emails::EventRecorder::new(team, resolved.email),
+        changed: false,
+    }))
 }
 
-impl Open {
-    /// Returns the recipient that a finding is about, of one group where one is named.
-    fn recipient(&self, finding: &RecipientReport, stand: FallbackRecipient, group: Option<u16>) -> Option<usize> {
+impl OpenEmail {
+    /// Returns the index of the recipient that a finding applies to, within `group` if the report names one.
+    fn recipient(&self, finding: &RecipientReport, fallback: FallbackRecipient, group: Option<u16>) -> Option<usize> {
         let recipients = &self.row.recipients;
-        let meant =
+        let candidates =
             || (0..).zip(recipients).filter(move |(_, recipient)| group.is_none_or(|group| recipient.group == group));
-        let named = finding
-            .recipients
-            .iter()
-            .find_map(|address| meant().find(|(_, recipient)| bare(&recipient.mailbox).eq_ignore_ascii_case(address)));
+        let named = finding.recipients.iter().find_map(|address| {
+            candidates().find(|(_, recipient)| bare(&recipient.mailbox).eq_ignore_ascii_case(address))
+        });
         let only = || {
-            let mut meant = meant();
-            meant.next().filter(|_| meant.next().is_none())
+            let mut candidates = candidates();
+            candidates.next().filter(|_| candidates.next().is_none())
         };
-        let (index, recipient) = named.or_else(|| (stand == FallbackRecipient::OnlyRecipient).then(only).flatten())?;
+        let (index, recipient) =
+            named.or_else(|| (fallback == FallbackRecipient::OnlyRecipient).then(only).flatten())?;
         let mailbox = &recipient.mailbox;
         let is_real = mailbox != ERASED && simulated::outcome(bare(mailbox)).is_none();
         is_real.then_some(index)
     }
 
-    /// Returns whether an outcome is possible for the recipient, and not known.
-    fn is_news(&self, index: usize, outcome: &ReportedOutcome, proof: Evidence) -> bool {
+    /// Returns whether an outcome counts for the recipient and is not known yet.
+    fn is_news(&self, index: usize, outcome: &ReportedOutcome, evidence: Evidence) -> bool {
         let recipient = &self.row.recipients[index];
-        may_be(recipient, outcome, proof) && !self.is_known(bare(&recipient.mailbox), recipient.last_event, outcome)
+        counts(recipient, outcome, evidence) && !self.is_known(bare(&recipient.mailbox), recipient.last_event, outcome)
     }
 
-    fn is_known(&self, address: &str, rung: LastEvent, outcome: &ReportedOutcome) -> bool {
+    fn is_known(&self, address: &str, last_event: LastEvent, outcome: &ReportedOutcome) -> bool {
         let about = |event: &&Event| event.recipients.iter().any(|its| its.eq_ignore_ascii_case(address));
-        let told = |kinds: &[EmailEventKind]| {
+        let count = |kinds: &[EmailEventKind]| {
             self.timeline.iter().filter(about).filter(|event| kinds.contains(&event.kind)).count()
         };
         match outcome {
-            ReportedOutcome::Delivered { .. } => told(&[EmailEventKind::Delivered]) > 0,
-            // A delay that comes after the end is late, and there is no end to them.
+            ReportedOutcome::Delivered { .. } => count(&[EmailEventKind::Delivered]) > 0,
+            // A delay after a final outcome is outdated, and the number of delays is bounded.
             ReportedOutcome::Delayed { .. } => {
-                rung >= LastEvent::Bounced || told(&[EmailEventKind::DeliveryDelayed]) >= DELAYS_REPORTED_MAX
+                last_event >= LastEvent::Bounced || count(&[EmailEventKind::DeliveryDelayed]) >= DELAYS_REPORTED_MAX
             }
-            // Who was refused for another reason may turn out not to exist.
-            ReportedOutcome::Bounced { suppresses: true, .. } => self.timeline.iter().filter(about).any(is_for_good),
-            // Else it is refused once, whoever tells it first.
+            // A recipient refused for another reason may later prove not to exist.
+            ReportedOutcome::Bounced { suppresses: true, .. } => {
+                self.timeline.iter().filter(about).any(is_permanent_bounce)
+            }
+            // Otherwise the first refusal counts, from whichever system.
             ReportedOutcome::Bounced { .. } | ReportedOutcome::Failed { .. } => {
-                told(&[EmailEventKind::Bounced, EmailEventKind::Failed]) > 0
+                count(&[EmailEventKind::Bounced, EmailEventKind::Failed]) > 0
             }
-            ReportedOutcome::Complained { .. } => told(&[EmailEventKind::Complained]) > 0,
+            ReportedOutcome::Complained { .. } => count(&[EmailEventKind::Complained]) > 0,
         }
     }
 
@@ -216,7 +226,7 @@ impl Open {
         finding: &RecipientReport,
     ) -> Result<(), StoreError> {
         let address = bare(&self.row.recipients[index].mailbox).to_owned();
-        let (kind, rung, detail, cause) = match finding.outcome.clone() {
+        let (kind, last_event, detail, cause) = match finding.outcome.clone() {
             ReportedOutcome::Delivered { reply } => {
                 (EmailEventKind::Delivered, LastEvent::Delivered, detail_of(reply), None)
             }
@@ -241,12 +251,12 @@ impl Open {
             ),
         };
         let recipient = &mut self.row.recipients[index];
-        recipient.last_event.advance(rung);
+        recipient.last_event.advance(last_event);
         if matches!(recipient.state, RecipientState::Waiting { .. }) {
-            // Its place in the queue is empty when it is due, and goes then.
+            // The queue row has no recipient left and is deleted when it is due.
             recipient.state = RecipientState::Settled;
         }
-        self.row.last_event.advance(rung);
+        self.row.last_event.advance(last_event);
         self.changed = true;
         if let Some(cause) = cause
             && let Ok(address) = EmailAddress::parse(&address)
@@ -260,22 +270,22 @@ impl Open {
         Ok(())
     }
 
-    /// Returns when something happened, as far as that is possible.
+    /// Returns the reported time, limited to the time since the email was accepted.
     fn time_of(&self, finding: &RecipientReport, now_ms: TimestampMs) -> TimestampMs {
         finding.at_ms.unwrap_or(now_ms).max(self.row.created_ms).min(now_ms)
     }
 }
 
-/// Returns whether another system can have had the message for the recipient, and whether the queue
-/// leaves room for what is believed of the outcome.
-fn may_be(recipient: &RecipientRow, outcome: &ReportedOutcome, proof: Evidence) -> bool {
+/// Returns whether the outcome counts in the present state of the recipient, with this evidence. The message must have
+/// been sent.
+fn counts(recipient: &RecipientRow, outcome: &ReportedOutcome, evidence: Evidence) -> bool {
     let was_sent = recipient.last_event >= LastEvent::Sent
         && !matches!(recipient.last_event, LastEvent::Suppressed | LastEvent::Canceled);
     was_sent
-        && match (recipient.state, proof) {
+        && match (recipient.state, evidence) {
             (RecipientState::Settled, _) | (RecipientState::InFlight, Evidence::Authenticated) => true,
-            // Whatever else is told ends the delivery with the conversation under way, whose own outcome
-            // is then told no more: that takes more than to have seen another recipient's copy.
+            // Any other outcome would end the delivery in flight and replace its own outcome. Knowledge of another
+            // recipient's copy is not enough for that.
             (RecipientState::InFlight, Evidence::MessageSeen) => {
                 matches!(outcome, ReportedOutcome::Delayed { .. } | ReportedOutcome::Complained { .. })
             }
@@ -288,8 +298,8 @@ fn may_be(recipient: &RecipientRow, outcome: &ReportedOutcome, proof: Evidence) 
         }
 }
 
-/// Returns whether an event tells of a bounce that suppresses: those, and no others, are permanent.
-fn is_for_good(event: &Event) -> bool {
+/// Returns whether an event is a permanent bounce. Exactly these suppress.
+fn is_permanent_bounce(event: &Event) -> bool {
     event.kind == EmailEventKind::Bounced
         && matches!(&event.detail, Detail::Bounce(bounce) if bounce.bounce_type == BounceType::Permanent)
 }
@@ -311,13 +321,13 @@ mod tests {
 
     const ADDRESSES: [&str; 3] = ["ada@example.net", "bob@example.net", "eve@example.net"];
 
-    /// Tells that everybody complains about an email that they got, and returns how much was opened.
+    /// Applies a complaint of every recipient of an email; returns how often sealed content was opened.
     async fn opened_for_complaints(context: &Context, id: EmailId, team: TeamId) -> usize {
-        let got = |address| RecipientRow::example(address, RecipientState::Settled, LastEvent::Delivered);
-        let row = EmailRow { recipients: ADDRESSES.map(got).into(), has_headers: true, ..row() };
-        let putting = context.clone();
+        let delivered = |address| RecipientRow::example(address, RecipientState::Settled, LastEvent::Delivered);
+        let row = EmailRow { recipients: ADDRESSES.map(delivered).into(), has_headers: true, ..row() };
+        let storing = context.clone();
         let put = move |tx: &WriteTx<'_>| {
-            emails::put_headers(tx, &putting, id, vec![("X-Order".into(), "42".into())])?;
+            emails::put_headers(tx, &storing, id, vec![("X-Order".into(), "42".into())])?;
             tx.put(&EMAILS, &(team, id), &row)
         };
         context.store.write::<_, StoreError>(put).await.unwrap();
@@ -328,26 +338,26 @@ mod tests {
                 outcome: ReportedOutcome::Complained { feedback_type: None },
                 at_ms: None,
             }],
-            stand: FallbackRecipient::None,
+            fallback: FallbackRecipient::None,
         };
         let before = context.keyring.opened();
         let ingest = Ingest::new(context.clone(), None);
-        let mark = DedupKey::of_message(id.as_bytes());
-        let told = ingest.apply_reports(mark, ADDRESSES.map(complaint).into()).await.unwrap();
-        assert_eq!(told, IngestResult { accepted: 3, ignored: 0 });
+        let dedup_key = DedupKey::of_message(id.as_bytes());
+        let result = ingest.apply_reports(dedup_key, ADDRESSES.map(complaint).into()).await.unwrap();
+        assert_eq!(result, IngestResult { accepted: 3, ignored: 0 });
         context.keyring.opened() - before
     }
 
     #[tokio::test]
-    async fn the_content_is_opened_once_for_all_that_is_told_of_an_email_and_not_at_all_when_nobody_hears() {
+    async fn the_content_of_an_email_is_opened_once_and_only_for_a_subscriber() {
         let (_directory, context) = Context::temporary();
         let team = teams::create(&context, "team").await.unwrap().unwrap().id;
 
         assert_eq!(opened_for_complaints(&context, context.id(), team).await, 0);
-        let mut heard = context.event_bus.subscribe(team);
+        let mut receiver = context.event_bus.subscribe(team);
         assert_eq!(opened_for_complaints(&context, Id::MAX, team).await, 1);
 
-        let bodies = std::iter::from_fn(|| heard.try_recv().ok()).map(BusMessage::body);
+        let bodies = std::iter::from_fn(|| receiver.try_recv().ok()).map(BusMessage::body);
         assert_eq!(bodies.filter(|body| body.contains("X-Order")).count(), ADDRESSES.len());
     }
 
@@ -356,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_told_depends_on_where_the_delivery_stands_and_on_what_is_proven() {
+    fn the_outcomes_that_count_depend_on_the_state_and_the_evidence() {
         use LastEvent::{Canceled, DeliveryDelayed, Failed, Queued, Sent, Suppressed};
         use RecipientState::{InFlight, Settled};
         let outcomes = [
@@ -370,7 +380,7 @@ mod tests {
         let waiting = RecipientState::Waiting { due_ms: 7 };
         let (all, none) = ([true; 6], [false; 6]);
         let forbids_another_attempt = [false, false, false, true, false, true];
-        for (state, last_event, given, seen) in [
+        for (state, last_event, authenticated, seen) in [
             (Settled, Failed, all, all),
             (InFlight, Sent, all, [false, true, false, false, false, true]),
             (waiting, DeliveryDelayed, forbids_another_attempt, forbids_another_attempt),
@@ -379,9 +389,9 @@ mod tests {
             (Settled, Canceled, none, none),
         ] {
             let recipient = RecipientRow::example(ADDRESSES[0], state, last_event);
-            for (proof, expected) in [(Evidence::Authenticated, given), (Evidence::MessageSeen, seen)] {
-                let found = outcomes.each_ref().map(|outcome| may_be(&recipient, outcome, proof));
-                assert_eq!(found, expected, "{state:?} {last_event:?} {proof:?}");
+            for (evidence, expected) in [(Evidence::Authenticated, authenticated), (Evidence::MessageSeen, seen)] {
+                let found = outcomes.each_ref().map(|outcome| counts(&recipient, outcome, evidence));
+                assert_eq!(found, expected, "{state:?} {last_event:?} {evidence:?}");
             }
         }
     }

@@ -1,20 +1,20 @@
-//! Reports from elsewhere about what became of an email after another system took it: outcomes that
-//! a relay posts, and the messages that mail servers send back (delivery status, RFC 3464; complaints,
-//! RFC 5965).
+//! Delivery reports of other systems: events that a relay posts, and messages that mail servers return (delivery
+//! status, RFC 3464; feedback reports, RFC 5965).
 //!
-//! Life cycle: a request is believed by its signature alone (`crate::base::signature`), read into
-//! [`DeliveryReport`]s (`api/request.rs`, `report/`), and told in one transaction (`apply.rs`): the mark that
-//! makes a repeat do nothing, the recipients' statuses, the events, the suppressions. What is no
-//! report, and what is about nothing of ours, is acknowledged and ignored, so that its sender stops
-//! repeating it.
+//! Data flow: a request is verified by its signature (`crate::base::signature`), parsed into [`DeliveryReport`]s
+//! (`api/`, `report/`), resolved to emails (`resolve.rs`) and applied in one transaction (`apply.rs`), which stores the
+//! deduplication key, the statuses of the recipients, the events and the suppressions. A message that is not a report,
+//! or that concerns no email of this server, is acknowledged and ignored, so that its sender does not repeat it.
 //!
-//! Reading order: `model.rs` (what a report says), `verdict.rs` (what a refusal comes to), `report/`
-//! (reports read from messages), `resolve.rs` (which email they are about), `apply.rs` (what follows from
-//! them), `store.rs` (the marks), `api/` (the endpoints).
+//! Files in reading order: `model.rs` (reports), `verdict.rs` (the outcome of a refusal), `report/` (reports in
+//! messages), `resolve.rs` (the email of a report), `apply.rs` (the transaction), `store.rs` (deduplication keys),
+//! `api/` (the endpoints).
 //!
-//! Invariants: nothing is stored of a request that is not signed; a report never puts anything into
-//! the queue, and takes out of it only a recipient who must not be written to again; a status never
-//! climbs down; simulated and erased recipients are in no report.
+//! Invariants:
+//! - Nothing of an unsigned request is stored.
+//! - A report never adds to the queue. It removes only recipients that must not be sent to again.
+//! - A status never changes to one of lower rank.
+//! - No report applies to a simulated or erased recipient.
 
 pub mod api;
 

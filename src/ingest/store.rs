@@ -1,4 +1,4 @@
-//! The marks of what has been ingested: a request that is repeated does nothing.
+//! Deduplication keys of applied requests.
 
 use sha2::{Digest as _, Sha256};
 
@@ -7,25 +7,25 @@ use crate::context::Context;
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::INGESTED;
 
-/// Days for which a repeat is known. Relays give up on a request within three days, and mail servers
-/// on a message within five.
+/// Days for which a key is stored. Relays retry a request for up to three days, and mail servers a message for up to
+/// five days.
 const DAYS: u32 = 7;
-/// Marks removed in one transaction.
+/// Keys deleted in one transaction.
 const PAGE_ROWS: usize = 1_000;
 const FIRST: [u8; 32] = [0; 32];
 const LAST: [u8; 32] = [0xff; 32];
 
-/// What a request is known by when it comes again.
+/// Key that identifies a repeated request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DedupKey([u8; 32]);
 
 impl DedupKey {
-    /// Returns the mark of a request that has an id.
+    /// Returns the key of a request with an id.
     pub(super) fn of_id(id: &str) -> Self {
         Self::of(b"id", id.as_bytes())
     }
 
-    /// Returns the mark of a message: whoever hands it in, and under whatever id, it is the same.
+    /// Returns the key of a message. It does not depend on the request that contains it.
     pub(super) fn of_message(message: &[u8]) -> Self {
         Self::of(b"message", message)
     }
@@ -35,22 +35,22 @@ impl DedupKey {
     }
 }
 
-/// Puts a mark unless it is there; returns whether it was not.
+/// Stores a key; returns `false` if it is stored already.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn insert_dedup_key(tx: &WriteTx<'_>, mark: DedupKey, now_ms: TimestampMs) -> Result<bool, StoreError> {
+pub(super) fn insert_dedup_key(tx: &WriteTx<'_>, key: DedupKey, now_ms: TimestampMs) -> Result<bool, StoreError> {
     let today = day(now_ms);
     for earlier in today.saturating_sub(DAYS - 1)..=today {
-        if tx.contains(&INGESTED, &(earlier, mark.0))? {
+        if tx.contains(&INGESTED, &(earlier, key.0))? {
             return Ok(false);
         }
     }
-    tx.put(&INGESTED, &(today, mark.0), &())?;
+    tx.put(&INGESTED, &(today, key.0), &())?;
     Ok(true)
 }
 
-/// Removes marks that nothing asks for any more. A sweep costs what it removes.
+/// Deletes expired keys. The cost grows with the number of deleted keys.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -64,7 +64,7 @@ pub async fn purge(context: &Context) -> Result<(), StoreError> {
     }
 }
 
-/// Returns the day of a time, counted from the Unix epoch.
+/// Returns the day of a time, in days since the Unix epoch.
 fn day(ms: TimestampMs) -> u32 {
     u32::try_from(ms.div_euclid(DAY_MS)).unwrap_or(0)
 }
@@ -76,32 +76,32 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_repeat_is_known_for_a_week_and_then_forgotten() {
+    async fn a_key_is_stored_for_a_week() {
         let (_directory, context) = Context::temporary();
         let day = Duration::from_secs(24 * 3600);
-        let is_first = |mark: DedupKey| {
+        let is_first = |key: DedupKey| {
             let now_ms = context.now_ms();
-            context.store.write::<_, StoreError>(move |tx| insert_dedup_key(tx, mark, now_ms))
+            context.store.write::<_, StoreError>(move |tx| insert_dedup_key(tx, key, now_ms))
         };
         let (one, other) = (DedupKey::of_id("msg_1"), DedupKey::of_message(b"msg_1"));
 
         assert!(is_first(one).await.unwrap());
-        assert!(is_first(other).await.unwrap(), "an id and a message are never the same");
+        assert!(is_first(other).await.unwrap(), "the keys of an id and a message differ");
         context.clock.advance(day * 6);
         purge(&context).await.unwrap();
         assert!(!is_first(one).await.unwrap());
         context.clock.advance(day);
         purge(&context).await.unwrap();
 
-        let kept = context.store.read_now::<_, StoreError>(|tx| {
-            let mut kept = 0;
+        let remaining = context.store.read_now::<_, StoreError>(|tx| {
+            let mut remaining = 0;
             tx.scan(&INGESTED, &(0, FIRST), &(u32::MAX, LAST), crate::store::Order::Ascending, |_, _| {
-                kept += 1;
+                remaining += 1;
                 crate::store::NEXT
             })?;
-            Ok(kept)
+            Ok(remaining)
         });
-        assert_eq!(kept.unwrap(), 0);
+        assert_eq!(remaining.unwrap(), 0);
         assert!(is_first(one).await.unwrap());
     }
 }

@@ -1,30 +1,30 @@
-//! What a refusal comes to that another system reports. Pure.
+//! The outcome of a refusal that another system reports. Pure.
 //!
-//! The other system has given up, so that every verdict is final: what our own delivery would try
-//! again has expired there, or was rejected. Only a recipient that does not exist bounces.
+//! The other system has given up, so every outcome is final: a refusal that our own delivery would retry has expired
+//! or was rejected there. Only a recipient that does not exist bounces.
 
-use super::model::{ReportedOutcome, kept};
+use super::model::{ReportedOutcome, one_line};
 use crate::delivery::smtp::{Action, BounceKind, EnhancedCode, FailReason, RefusalClass, Reply, SmtpPhase, classify};
 use crate::delivery::smtp::{Verdict, parse_reply};
 use crate::events::{Bounce, BounceType};
 
 const MESSAGE: &str = "The recipient's mail system reported that the message cannot be delivered.";
 
-/// What a report says of a refusal.
+/// Reported refusal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Refusal<'a> {
-    /// `Status` (RFC 3464 §2.3.4): `5.1.1`.
+    /// `Status` (RFC 3464 §2.3.4), such as `5.1.1`.
     pub(super) status: Option<&'a str>,
-    /// What was said, with or without a reply code: `550 5.1.1 No such user`.
+    /// Diagnostic text, with or without a reply code, such as `550 5.1.1 No such user`.
     pub(super) diagnostic: Option<&'a str>,
-    /// The host that said it.
+    /// Host that refused.
     pub(super) host: Option<&'a str>,
 }
 
 impl Refusal<'_> {
     /// Returns the outcome for the recipient.
     pub(super) fn outcome(self) -> ReportedOutcome {
-        let diagnostic = self.said();
+        let diagnostic = self.text();
         let Some(reply) = self.reply() else {
             return ReportedOutcome::Failed { reason: FailReason::Rejected.as_str().to_owned(), diagnostic };
         };
@@ -37,57 +37,57 @@ impl Refusal<'_> {
         }
     }
 
-    /// Returns the outcome where what was said has a clear meaning.
+    /// Returns the outcome if the refusal is unambiguous.
     pub(super) fn clear_outcome(self) -> Option<ReportedOutcome> {
         let verdict = classify(SmtpPhase::Rcpt, &self.reply()?, self.host.unwrap_or_default());
         let is_clear = !matches!(verdict.class, RefusalClass::Unknown | RefusalClass::Temporary);
         is_clear.then(|| self.outcome())
     }
 
-    /// Returns what was said, for people.
-    pub(super) fn said(self) -> Option<String> {
-        match (self.status, self.diagnostic.and_then(kept)) {
+    /// Returns the diagnostic text, or else the status.
+    pub(super) fn text(self) -> Option<String> {
+        match (self.status, self.diagnostic.and_then(one_line)) {
             (_, Some(diagnostic)) => Some(diagnostic),
-            (Some(status), None) => kept(status),
+            (Some(status), None) => one_line(status),
             (None, None) => None,
         }
     }
 
-    /// Returns what was said as an SMTP reply. The code in the words is that of the host which
-    /// refused, and beats the status, which many systems leave at `5.0.0`.
+    /// Returns the refusal as an SMTP reply. A reply code in the diagnostic text is from the refusing host and takes
+    /// precedence over the status, which is `5.0.0` in the reports of many systems.
     fn reply(self) -> Option<Reply> {
         let status = self.status.and_then(enhanced_code);
-        let words = self.diagnostic.and_then(kept).unwrap_or_default();
-        if let Some(reply) = reply_of(&words) {
+        let text = self.diagnostic.and_then(one_line).unwrap_or_default();
+        if let Some(reply) = reply_of(&text) {
             let known = reply.enhanced.or(status.filter(|(class, _, _)| u16::from(*class) == reply.code / 100));
             return Some(Reply { enhanced: known, ..reply });
         }
         let (class, subject, detail) = match status {
             Some(status) => status,
-            None if words.is_empty() => return None,
-            // The other system has given up, in words alone.
+            None if text.is_empty() => return None,
+            // A final refusal without a code.
             None => (5, 0, 0),
         };
         let code = if class == 4 { 450 } else { 550 };
-        Some(Reply { code, enhanced: Some((class, subject, detail)), text: words })
+        Some(Reply { code, enhanced: Some((class, subject, detail)), text })
     }
 }
 
-/// Reads a reply of one line; the lines of a longer one have been joined by whoever reports it.
-fn reply_of(words: &str) -> Option<Reply> {
-    let (code, rest) = words.split_at_checked(3)?;
+/// Parses a reply of one line. Reporting systems join the lines of a longer reply.
+fn reply_of(text: &str) -> Option<Reply> {
+    let (code, rest) = text.split_at_checked(3)?;
     let rest = rest.strip_prefix([' ', '-']).or(rest.is_empty().then_some(rest))?;
     let (reply, _) = parse_reply(format!("{code} {rest}\n").as_bytes()).ok()?;
     (reply.is_transient() || reply.is_permanent()).then_some(reply)
 }
 
-/// Reads `5.1.1`, with whatever follows it.
+/// Parses an enhanced status code, such as `5.1.1`, and ignores the rest of the text.
 fn enhanced_code(status: &str) -> Option<EnhancedCode> {
-    let (reply, _) = parse_reply(format!("550 {}\n", kept(status)?).as_bytes()).ok()?;
+    let (reply, _) = parse_reply(format!("550 {}\n", one_line(status)?).as_bytes()).ok()?;
     reply.enhanced.filter(|(class, _, _)| *class != 2)
 }
 
-/// Returns why it was given up. A reply for the moment means that its time has run out.
+/// Returns the reason for a failure. A temporary reply means that the retry period ended.
 fn reason(action: Action, reply: &Reply) -> FailReason {
     match action {
         Action::Fail { reason } => reason,
@@ -105,7 +105,7 @@ fn bounce(verdict: &Verdict, diagnostic: Option<String>) -> Bounce {
     reported(bounce_type, verdict.subtype, diagnostic)
 }
 
-/// Returns a bounce that another system reports.
+/// Returns the details of a reported bounce.
 pub(super) fn reported(bounce_type: BounceType, subtype: &str, diagnostic: Option<String>) -> Bounce {
     Bounce {
         message: MESSAGE.to_owned(),
@@ -169,16 +169,16 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_is_kept_word_for_word() {
+    fn the_diagnostic_text_is_returned_verbatim() {
         let refusal = |status, diagnostic| Refusal { status, diagnostic, host: None };
 
-        assert_eq!(refusal(Some("5.1.1"), Some("550 5.1.1 Nobody")).said().as_deref(), Some("550 5.1.1 Nobody"));
-        assert_eq!(refusal(Some("5.1.1"), None).said().as_deref(), Some("5.1.1"));
-        assert_eq!(refusal(None, Some("\r\n")).said(), None);
+        assert_eq!(refusal(Some("5.1.1"), Some("550 5.1.1 Unknown")).text().as_deref(), Some("550 5.1.1 Unknown"));
+        assert_eq!(refusal(Some("5.1.1"), None).text().as_deref(), Some("5.1.1"));
+        assert_eq!(refusal(None, Some("\r\n")).text(), None);
     }
 
     #[test]
-    fn vague_words_have_no_clear_meaning() {
+    fn an_ambiguous_text_has_no_clear_outcome() {
         let clear = |diagnostic| Refusal { diagnostic: Some(diagnostic), ..Refusal::default() }.clear_outcome();
 
         assert!(clear("550 5.1.1 No such user").is_some());
@@ -189,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_words_panic_the_judge(status in "\\PC{0,20}", diagnostic in "([245][0-9]{2}[ -])?\\PC{0,60}", host: String) {
+        fn no_text_causes_a_panic(status in "\\PC{0,20}", diagnostic in "([245][0-9]{2}[ -])?\\PC{0,60}", host: String) {
             let _ = Refusal { status: Some(&status), diagnostic: Some(&diagnostic), host: Some(&host) }.outcome();
         }
     }

@@ -1,7 +1,7 @@
-//! `POST /ingest/events` and `POST /ingest/message`: no key, but a signature over the whole body
-//! (Standard Webhooks). Without a secret both are as any path that does not exist.
+//! `POST /ingest/events` and `POST /ingest/message`. Instead of an API key they require a signature over the whole body
+//! (Standard Webhooks). Without a secret, both return 404.
 //!
-//! `request.rs` what an event of a relay says.
+//! `request.rs` parses the events of a relay.
 
 mod request;
 
@@ -16,30 +16,30 @@ use crate::base::clock::TimestampMs;
 use crate::base::signature::{self, Claim, Unverified, WebhookSecret};
 use crate::http::{ApiError, ApiResult, ErrorCode, State, read_signed_body};
 
-/// Bytes of a body of events: a thousand of them, with what was said about each.
+/// Bytes of a body of events: 1,000 events with diagnostic texts.
 const EVENTS_BYTES_MAX: usize = 4 << 20;
-/// Bytes of a message. A report returns a header, or a message that may be left out.
+/// Bytes of a message. A report contains a header, or a message that the sender may omit.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
-/// What came of a request.
+/// Response of both endpoints.
 #[derive(Serialize)]
 struct IngestResponse {
     /// Always `ingest`.
     object: &'static str,
-    /// Reports that something followed from.
+    /// Findings that changed something.
     accepted: usize,
-    /// Reports that nothing followed from.
+    /// Findings that changed nothing.
     ignored: usize,
 }
 
 impl From<IngestResult> for IngestResponse {
-    fn from(told: IngestResult) -> Self {
-        let IngestResult { accepted, ignored } = told;
+    fn from(result: IngestResult) -> Self {
+        let IngestResult { accepted, ignored } = result;
         Self { object: "ingest", accepted, ignored }
     }
 }
 
-/// Takes outcomes that a relay reports.
+/// Applies the events of a relay.
 #[handler]
 pub(crate) async fn ingest_events(
     req: &mut Request,
@@ -47,12 +47,12 @@ pub(crate) async fn ingest_events(
     ingest: State<Ingest>,
 ) -> ApiResult<Json<IngestResponse>> {
     let signed = Signed::read(req, depot, &ingest, EVENTS_BYTES_MAX).await?;
-    let mark = DedupKey::of_id(&signed.id);
+    let dedup_key = DedupKey::of_id(&signed.id);
     let reports = signed.verified(|body| request::parse(&body)).await??;
-    Ok(Json(ingest.apply_reports(mark, reports).await?.into()))
+    Ok(Json(ingest.apply_reports(dedup_key, reports).await?.into()))
 }
 
-/// Takes a message that a mail server sent back.
+/// Applies a report message of a mail server.
 #[handler]
 pub(crate) async fn ingest_message(
     req: &mut Request,
@@ -60,12 +60,12 @@ pub(crate) async fn ingest_message(
     ingest: State<Ingest>,
 ) -> ApiResult<Json<IngestResponse>> {
     let signed = Signed::read(req, depot, &ingest, MESSAGE_BYTES_MAX).await?;
-    let (mark, report) = signed.verified(|body| (DedupKey::of_message(&body), report::parse(&body))).await?;
+    let (dedup_key, report) = signed.verified(|body| (DedupKey::of_message(&body), report::parse(&body))).await?;
     let Some(report) = report else { return Ok(Json(IngestResult { accepted: 0, ignored: 1 }.into())) };
-    Ok(Json(ingest.apply_reports(mark, vec![report]).await?.into()))
+    Ok(Json(ingest.apply_reports(dedup_key, vec![report]).await?.into()))
 }
 
-/// A request as it came, still to be believed.
+/// Request whose signature has not been verified.
 struct Signed {
     secret: WebhookSecret,
     id: String,
@@ -76,8 +76,7 @@ struct Signed {
 }
 
 impl Signed {
-    /// Reads a request. One without a signature, or with one of another time, is refused before its
-    /// body is read.
+    /// Reads a request. Rejects a missing or outdated signature before it reads the body.
     async fn read(req: &mut Request, depot: &mut Depot, ingest: &Ingest, bytes_max: usize) -> ApiResult<Self> {
         let Some(secret) = ingest.secret().cloned() else {
             return Err(ApiError::new(ErrorCode::NotFound, "The requested endpoint does not exist."));
@@ -90,7 +89,7 @@ impl Signed {
         Ok(Self { secret, id, timestamp, signatures, body, now_ms: ingest.now_ms() })
     }
 
-    /// Hands the body to `read` when the signature is right.
+    /// Verifies the signature, then calls `read` with the body. Runs on a blocking thread.
     async fn verified<T: Send + 'static>(self, read: impl FnOnce(Vec<u8>) -> T + Send + 'static) -> ApiResult<T> {
         let Self { secret, id, timestamp, signatures, body, now_ms } = self;
         blocking::run_sized(body.len(), move || {
@@ -102,7 +101,7 @@ impl Signed {
     }
 }
 
-/// Returns id, timestamp and signatures, in either of the two sets of names.
+/// Returns the id, the timestamp and the signatures from the `webhook-` or `svix-` headers.
 fn claim(req: &Request) -> Option<[String; 3]> {
     let value = |name: String| {
         let value = req.headers().get(&name)?.to_str().ok()?.trim();

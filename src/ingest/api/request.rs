@@ -1,17 +1,16 @@
-//! What an event of a relay says: `{type, email_id or message_id, recipient, …}`, alone or in an array.
+//! Events of a relay: `{type, email_id or message_id, recipient, …}`, one object or an array.
 //!
-//! A relay is a program that repeats what is refused, so that whatever it may send for good reason is
-//! taken: fields that mean nothing here, events of other types with whatever they hold, ids and
-//! recipients that are not ours. Refused is what has not the shape of an event, which its operator has
-//! to see.
+//! A relay retries rejected requests, so everything that a relay may legitimately send is accepted: unknown fields,
+//! events of other types with any content, ids and recipients of other servers. Input that does not have the shape of
+//! an event is rejected, because the operator of the relay must correct it.
 
 use chrono::DateTime;
 use serde::Deserialize;
 
 use super::super::model::{
-    DeliveryReport, EmailLocator, FallbackRecipient, RecipientReport, ReportedOutcome, address, kept,
+    DeliveryReport, EmailLocator, FallbackRecipient, RecipientReport, ReportedOutcome, address, one_line,
 };
-use super::super::report::of_message_id;
+use super::super::report::email_of_message_id;
 use super::super::verdict::{Refusal, reported};
 use crate::base::clock::TimestampMs;
 use crate::base::id::EmailId;
@@ -22,19 +21,19 @@ use crate::http::{ApiError, ApiResult};
 
 /// Events in one request.
 const EVENTS_MAX: usize = 1_000;
-/// The longest reason and subtype that is kept, in characters: words.
+/// Characters of a reason code or subtype.
 const WORD_CHARS_MAX: usize = 64;
 
-/// What every event has, whatever it is about.
+/// Fields of an event of any type.
 #[derive(Debug, Deserialize)]
 struct AnyEvent {
     #[serde(rename = "type")]
     event_type: Option<String>,
 }
 
-/// The types that tell what became of an email.
+/// Event types with an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EventType {
+enum RelayEventType {
     Delivered,
     Delayed,
     Bounced,
@@ -42,8 +41,8 @@ enum EventType {
     Complained,
 }
 
-impl EventType {
-    /// Returns the type of that name; `None` for one that means nothing here.
+impl RelayEventType {
+    /// Returns the type with this name; `None` for any other type.
     fn parse(name: &str) -> Option<Self> {
         Some(match name.strip_prefix("email.").unwrap_or(name) {
             "delivered" => Self::Delivered,
@@ -56,7 +55,7 @@ impl EventType {
     }
 }
 
-/// An event of such a type.
+/// Event with an outcome.
 #[derive(Debug, Deserialize)]
 struct RelayEvent {
     email_id: Option<String>,
@@ -78,7 +77,7 @@ struct RelayBounce {
     sub_type: Option<String>,
 }
 
-/// Reads a body. Events that mean nothing here come out as reports about nothing.
+/// Parses a body. An event of another type becomes a report without a finding.
 pub(super) fn parse(body: &[u8]) -> ApiResult<Vec<DeliveryReport>> {
     if body.trim_ascii_start().first() != Some(&b'[') {
         return Ok(vec![parse_event(body)?]);
@@ -93,59 +92,61 @@ pub(super) fn parse(body: &[u8]) -> ApiResult<Vec<DeliveryReport>> {
 fn parse_event(event: &[u8]) -> ApiResult<DeliveryReport> {
     let AnyEvent { event_type } = parse_json(event, &[])?;
     let event_type = event_type.ok_or_else(|| ApiError::missing_field("type"))?;
-    // The type comes first: under another one the same fields may hold anything.
-    match EventType::parse(&event_type) {
+    // The type is parsed first, because the fields of other types may contain anything.
+    match RelayEventType::parse(&event_type) {
         Some(event_type) => parse_json::<RelayEvent>(event, &[])?.into_report(event_type),
-        None => Ok(DeliveryReport { references: Vec::new(), findings: Vec::new(), stand: FallbackRecipient::None }),
+        None => Ok(DeliveryReport { references: Vec::new(), findings: Vec::new(), fallback: FallbackRecipient::None }),
     }
 }
 
 impl RelayEvent {
-    fn into_report(self, event_type: EventType) -> ApiResult<DeliveryReport> {
+    fn into_report(self, event_type: RelayEventType) -> ApiResult<DeliveryReport> {
         let recipient = self.recipient.as_deref().ok_or_else(|| ApiError::missing_field("recipient"))?;
         if self.email_id.is_none() && self.message_id.is_none() {
             return Err(ApiError::missing_field("email_id"));
         }
         let at_ms = self.created_at.as_deref().map(time).transpose()?;
-        let ids =
-            [self.email_id.as_deref().and_then(EmailId::parse), self.message_id.as_deref().and_then(of_message_id)];
+        let ids = [
+            self.email_id.as_deref().and_then(EmailId::parse),
+            self.message_id.as_deref().and_then(email_of_message_id),
+        ];
         let recipients = address(recipient).into_iter().collect();
         Ok(DeliveryReport {
             references: ids.into_iter().flatten().map(EmailLocator::Email).collect(),
             findings: vec![RecipientReport { recipients, outcome: self.outcome(event_type), at_ms }],
-            stand: FallbackRecipient::None,
+            fallback: FallbackRecipient::None,
         })
     }
 
-    /// Returns what an event of that type says.
-    fn outcome(&self, event_type: EventType) -> ReportedOutcome {
+    /// Returns the reported outcome.
+    fn outcome(&self, event_type: RelayEventType) -> ReportedOutcome {
         let word_of = |text: &Option<String>| text.as_deref().and_then(word);
         match event_type {
-            EventType::Delivered => ReportedOutcome::Delivered { reply: self.said() },
-            EventType::Delayed => ReportedOutcome::Delayed { reply: self.said() },
-            EventType::Bounced => self.bounced(),
-            EventType::Failed => ReportedOutcome::Failed {
+            RelayEventType::Delivered => ReportedOutcome::Delivered { reply: self.diagnostic_text() },
+            RelayEventType::Delayed => ReportedOutcome::Delayed { reply: self.diagnostic_text() },
+            RelayEventType::Bounced => self.bounced(),
+            RelayEventType::Failed => ReportedOutcome::Failed {
                 reason: word_of(&self.reason).unwrap_or_else(|| FailReason::Rejected.as_str().to_owned()),
-                diagnostic: self.said(),
+                diagnostic: self.diagnostic_text(),
             },
-            EventType::Complained => {
+            RelayEventType::Complained => {
                 ReportedOutcome::Complained { feedback_type: word_of(&self.complaint_feedback_type) }
             }
         }
     }
 
-    /// Returns what a bounce comes to. One that the relay itself calls other than permanent is taken
-    /// at its word; what it calls permanent may have been refused for its content, and then what the
-    /// other server said decides. Nobody is suppressed without either.
+    /// Returns the outcome of a bounce. A transient or undetermined bounce of the relay is taken as it is. A permanent
+    /// one may be a refusal of the content, so a clear diagnostic text takes precedence. Without a type and a clear
+    /// text, the recipient is not suppressed.
     fn bounced(&self) -> ReportedOutcome {
-        let said = self.said();
-        let clear = Refusal { diagnostic: said.as_deref(), ..Refusal::default() }.clear_outcome();
+        let text = self.diagnostic_text();
+        let clear = Refusal { diagnostic: text.as_deref(), ..Refusal::default() }.clear_outcome();
         let bounce_type = self.bounce.as_ref().and_then(|bounce| bounce.bounce_type.as_deref());
         let bounce_type = bounce_type.and_then(bounce_type_of);
         let outcome = |bounce_type, suppresses| {
             let sub_type = self.bounce.as_ref().and_then(|bounce| bounce.sub_type.as_deref()).and_then(word);
             let sub_type = sub_type.unwrap_or_else(|| "General".to_owned());
-            ReportedOutcome::Bounced { bounce: reported(bounce_type, &sub_type, said.clone()), suppresses }
+            ReportedOutcome::Bounced { bounce: reported(bounce_type, &sub_type, text.clone()), suppresses }
         };
         match bounce_type {
             Some(milder @ (BounceType::Transient | BounceType::Undetermined)) => outcome(milder, false),
@@ -157,8 +158,8 @@ impl RelayEvent {
         }
     }
 
-    fn said(&self) -> Option<String> {
-        self.diagnostic.as_deref().or(self.reply.as_deref()).and_then(kept)
+    fn diagnostic_text(&self) -> Option<String> {
+        self.diagnostic.as_deref().or(self.reply.as_deref()).and_then(one_line)
     }
 }
 
@@ -167,7 +168,7 @@ fn bounce_type_of(word: &str) -> Option<BounceType> {
     known.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(word))
 }
 
-/// Returns a word of the relay's own; `None` when it is none.
+/// Returns the text if it is one word of bounded length.
 fn word(text: &str) -> Option<String> {
     let is_word = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
     let fits = (1..=WORD_CHARS_MAX).contains(&text.len()) && text.chars().all(is_word);
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_is_known_with_and_without_its_prefix() {
+    fn a_type_is_parsed_with_and_without_its_prefix() {
         for (event_type, expected) in [
             ("delivered", Some("Delivered")),
             ("email.delivered", Some("Delivered")),
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bounce_suppresses_when_it_is_permanent_and_nothing_speaks_against_it() {
+    fn a_permanent_bounce_suppresses_unless_the_text_contradicts_it() {
         for (fields, expected) in [
             (json!({}), "Undetermined General false"),
             (json!({ "bounce": { "type": "Permanent", "sub_type": "NoEmail" } }), "Permanent NoEmail true"),
@@ -236,7 +237,10 @@ mod tests {
             (json!({ "diagnostic": "550 No" }), "Undetermined General false"),
             (json!({ "diagnostic": "550 No", "bounce": { "type": "Permanent" } }), "Permanent General true"),
             (json!({ "diagnostic": "554 5.7.1 spam", "bounce": { "type": "Permanent" } }), "content_rejected"),
-            (json!({ "diagnostic": "550 5.1.1 Nobody", "bounce": { "type": "Transient" } }), "Transient General false"),
+            (
+                json!({ "diagnostic": "550 5.1.1 Unknown", "bounce": { "type": "Transient" } }),
+                "Transient General false",
+            ),
         ] {
             let found = match outcome(&fields).unwrap() {
                 ReportedOutcome::Bounced { bounce, suppresses } => {
@@ -250,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_email_is_named_by_its_id_or_its_message_id() {
+    fn an_email_is_located_by_its_id_or_message_id() {
         let id = EmailId::parse(EMAIL).unwrap();
         for (fields, expected) in [
             (json!({}), vec![id]),
@@ -266,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_another_type_says_nothing_whatever_it_holds() {
+    fn an_event_of_another_type_has_no_finding() {
         let other =
             r#"{"type":"domain.updated","recipient":{"id":7},"email_id":[],"created_at":7,"bounce":0,"bounce":1}"#;
         let events = format!("[{{\"type\":\"opened\"}},{other},{}]", event(&json!({})));
@@ -276,13 +280,13 @@ mod tests {
 
         assert_eq!(
             alone,
-            [DeliveryReport { references: Vec::new(), findings: Vec::new(), stand: FallbackRecipient::None }]
+            [DeliveryReport { references: Vec::new(), findings: Vec::new(), fallback: FallbackRecipient::None }]
         );
         assert_eq!(among_others.iter().map(|report| report.findings.len()).collect::<Vec<_>>(), [0, 0, 1]);
     }
 
     #[test]
-    fn what_has_not_the_shape_of_an_event_is_refused_whole() {
+    fn a_body_with_an_invalid_event_is_rejected() {
         let refused = |body: String| {
             let error = parse(body.as_bytes()).unwrap_err();
             format!("{} {}", error.code.status(), error.message)
@@ -309,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn up_to_a_thousand_events_come_in_their_order_and_unknown_fields_are_left_alone() {
+    fn events_keep_their_order_and_unknown_fields_are_ignored() {
         let events: Vec<Value> = (0..EVENTS_MAX)
             .map(|number| event(&json!({ "recipient": format!("r{number}@example.net"), "tags": [number] })))
             .collect();
@@ -321,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_an_event_is_read_with_its_offset() {
+    fn the_time_of_an_event_is_parsed_with_its_offset() {
         let at_ms = |text: &str| {
             let reports = parse(event(&json!({ "created_at": text })).to_string().as_bytes()).unwrap();
             reports[0].findings[0].at_ms
@@ -333,7 +337,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_body_panics_the_reader(body in "\\PC{0,80}") {
+        fn no_body_causes_a_panic(body in "\\PC{0,80}") {
             let _ = parse(body.as_bytes());
         }
     }

@@ -1,25 +1,24 @@
-//! `message/delivery-status` (RFC 3464 §2): what became of each recipient.
+//! `message/delivery-status` (RFC 3464 §2): the outcome of each recipient.
 
 use std::cell::LazyCell;
 
 use super::fields::HeaderFields;
-use crate::ingest::model::{RecipientReport, ReportedOutcome, address, kept};
+use crate::ingest::model::{RecipientReport, ReportedOutcome, address, one_line};
 use crate::ingest::verdict::Refusal;
 
-/// Lines of the words for people that are looked through for each recipient. A notice about a hundred of
-/// them has a handful for each.
+/// Lines of the human-readable text that are searched for each recipient. A report about a hundred recipients has a
+/// few lines for each.
 const LINES_MAX: usize = 1_000;
-/// Lines of the words for people that are read about one recipient.
-const WORD_LINES_MAX: usize = 4;
+/// Lines of the human-readable text that are read about one recipient.
+const TEXT_LINES_MAX: usize = 4;
 
-/// Reads the groups of a status. `words` are asked for once, when a refusal comes without a code.
-pub(super) fn read(text: &str, words: impl FnOnce() -> String) -> Vec<RecipientReport> {
-    let words = LazyCell::new(words);
+/// Parses the groups of a status. Calls `human_text` at most once, if a refusal has no diagnostic code.
+pub(super) fn read(text: &str, human_text: impl FnOnce() -> String) -> Vec<RecipientReport> {
+    let human_text = LazyCell::new(human_text);
     let mut findings: Vec<RecipientReport> = Vec::new();
     for group in HeaderFields::groups(text) {
-        let Some(finding) = finding(&group, &words) else { continue };
-        // An address that stands for several reaches some of them: what reached one of them has
-        // reached it.
+        let Some(finding) = finding(&group, &human_text) else { continue };
+        // A mailing list has one original recipient and several outcomes. It counts as delivered if one was delivered.
         match findings.iter_mut().find(|known| known.recipients.first() == finding.recipients.first()) {
             Some(known) if rank(&finding.outcome) > rank(&known.outcome) => *known = finding,
             Some(_) => {}
@@ -29,8 +28,8 @@ pub(super) fn read(text: &str, words: impl FnOnce() -> String) -> Vec<RecipientR
     findings
 }
 
-fn finding(group: &HeaderFields, words: &LazyCell<String, impl FnOnce() -> String>) -> Option<RecipientReport> {
-    // RFC 3464 §2.3.1: what the sender wrote comes first, because mail is forwarded.
+fn finding(group: &HeaderFields, human_text: &LazyCell<String, impl FnOnce() -> String>) -> Option<RecipientReport> {
+    // RFC 3464 §2.3.1: the original recipient comes first, because email is forwarded.
     let named = ["Original-Recipient", "Final-Recipient"].into_iter().filter_map(|name| group.one(name));
     let recipients: Vec<String> = named.filter_map(|value| address(after_type(value))).collect();
     let last = recipients.last()?;
@@ -42,19 +41,19 @@ fn finding(group: &HeaderFields, words: &LazyCell<String, impl FnOnce() -> Strin
     };
     let outcome = match action.as_str() {
         "failed" => {
-            let said = refusal.diagnostic.is_none().then(|| about(words, last)).flatten();
-            refusal.diagnostic = refusal.diagnostic.or(said.as_deref());
+            let explanation = refusal.diagnostic.is_none().then(|| lines_below(human_text, last)).flatten();
+            refusal.diagnostic = refusal.diagnostic.or(explanation.as_deref());
             refusal.outcome()
         }
-        "delayed" => ReportedOutcome::Delayed { reply: refusal.said() },
-        // RFC 3464 §2.3.3: relayed and expanded end the notices, and nothing has gone wrong.
-        "delivered" | "relayed" | "expanded" => ReportedOutcome::Delivered { reply: refusal.said() },
+        "delayed" => ReportedOutcome::Delayed { reply: refusal.text() },
+        // RFC 3464 §2.3.3: after `relayed` and `expanded`, no further report follows.
+        "delivered" | "relayed" | "expanded" => ReportedOutcome::Delivered { reply: refusal.text() },
         _ => return None,
     };
     Some(RecipientReport { recipients, outcome, at_ms: None })
 }
 
-/// Which of two outcomes for one recipient counts.
+/// Returns the rank of an outcome. The highest outcome of a recipient counts.
 fn rank(outcome: &ReportedOutcome) -> u8 {
     match outcome {
         ReportedOutcome::Delivered { .. } => 2,
@@ -63,7 +62,7 @@ fn rank(outcome: &ReportedOutcome) -> u8 {
     }
 }
 
-/// Returns what follows the type of an address, a host or a diagnostic: `rfc822; ada@example.net`.
+/// Returns a value without its type prefix, such as the address of `rfc822; ada@example.net`.
 fn after_type(value: &str) -> &str {
     match value.split_once(';') {
         Some((kind, rest)) if !kind.contains([' ', '@', '"']) => rest.trim(),
@@ -71,14 +70,14 @@ fn after_type(value: &str) -> &str {
     }
 }
 
-/// Returns what the words for people say about an address: the indented lines below it, as Exim
-/// writes them, which gives no code for what it refuses itself.
-fn about(words: &str, address: &str) -> Option<String> {
-    let mut lines = words.lines().take(LINES_MAX).skip_while(|line| !line.trim().eq_ignore_ascii_case(address));
+/// Returns the indented lines below an address in the human-readable text. Exim explains its own refusals there and
+/// gives no diagnostic code.
+fn lines_below(human_text: &str, address: &str) -> Option<String> {
+    let mut lines = human_text.lines().take(LINES_MAX).skip_while(|line| !line.trim().eq_ignore_ascii_case(address));
     let named = lines.next()?;
     let indent = |line: &str| line.len() - line.trim_start().len();
     let below = lines.take_while(|line| !line.trim().is_empty() && indent(line) > indent(named));
-    kept(&below.take(WORD_LINES_MAX).map(str::trim).collect::<Vec<_>>().join(" "))
+    one_line(&below.take(TEXT_LINES_MAX).map(str::trim).collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recipient_the_sender_wrote_to_stands_before_the_one_it_was_forwarded_to() {
+    fn the_original_recipient_precedes_the_final_recipient() {
         let groups = "Final-Recipient: rfc822; <behind@example.org>\nOriginal-Recipient: RFC822;Ada@example.net\n\
                       Action: failed\nStatus: 5.1.1\n";
 
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_stands_for_several_bounces_only_when_none_is_reached() {
+    fn a_list_address_bounces_only_if_no_member_is_reached() {
         let member = |action: &str, to: &str| {
             format!(
                 "Original-Recipient: rfc822;team@example.net\nFinal-Recipient: rfc822;{to}\nAction: {action}\nStatus: 5.1.1\n\n"
@@ -139,34 +138,35 @@ mod tests {
     }
 
     #[test]
-    fn words_for_people_are_decoded_once_however_many_were_refused() {
+    fn the_human_readable_text_is_decoded_once_for_all_recipients() {
         let group = |number: usize| format!("Final-Recipient: rfc822; r{number}@example.net\nAction: failed\n\n");
         let groups: String = (0..100).map(group).collect();
-        let asked = Cell::new(0);
-        let words = || {
-            asked.set(asked.get() + 1);
+        let calls = Cell::new(0);
+        let human_text = || {
+            calls.set(calls.get() + 1);
             "r7@example.net\n  Unrouteable address".to_owned()
         };
 
-        let findings = read(&groups, words);
+        let findings = read(&groups, human_text);
 
-        assert_eq!((findings.len(), asked.get()), (100, 1));
+        assert_eq!((findings.len(), calls.get()), (100, 1));
         assert!(matches!(findings[7].outcome, ReportedOutcome::Bounced { .. }), "{:?}", findings[7]);
         assert!(
-            read("Final-Recipient: rfc822; a@example.net\nAction: delayed\n", || panic!("not asked for")).len() == 1
+            read("Final-Recipient: rfc822; a@example.net\nAction: delayed\n", || panic!("a delay needs no text")).len()
+                == 1
         );
     }
 
     #[test]
-    fn words_for_people_are_read_where_there_is_no_code() {
-        let words = "The following address(es) failed:\n\n  Ada@example.net\n    Unrouteable\n    address\n\nBye";
+    fn the_human_readable_text_replaces_a_missing_code() {
+        let text = "The following address(es) failed:\n\n  Ada@example.net\n    Unrouteable\n    address\n\nBye";
 
-        assert_eq!(about(words, "ada@example.net").as_deref(), Some("Unrouteable address"));
-        assert_eq!(about(words, "bob@example.net"), None);
-        assert_eq!(about("ada@example.net\nBye", "ada@example.net"), None);
+        assert_eq!(lines_below(text, "ada@example.net").as_deref(), Some("Unrouteable address"));
+        assert_eq!(lines_below(text, "bob@example.net"), None);
+        assert_eq!(lines_below("ada@example.net\nBye", "ada@example.net"), None);
         for (lines_before, expected) in [(LINES_MAX - 2, Some("No")), (LINES_MAX, None)] {
-            let words = format!("{}ada@example.net\n  No", "\n".repeat(lines_before));
-            assert_eq!(about(&words, "ada@example.net").as_deref(), expected, "{lines_before}");
+            let text = format!("{}ada@example.net\n  No", "\n".repeat(lines_before));
+            assert_eq!(lines_below(&text, "ada@example.net").as_deref(), expected, "{lines_before}");
         }
     }
 }

@@ -8,17 +8,17 @@ use mail_parser::{MessageParser, MimeHeaders as _};
 
 use super::fields::HeaderFields;
 
-/// Bytes of a header that are looked at. Mail servers refuse longer ones.
+/// Bytes of a header that are read. Mail servers refuse longer headers.
 const HEADER_BYTES_MAX: usize = 128 << 10;
-/// Parts of a report that are looked at: RFC 6522 §3 gives it three.
+/// Parts of a report that are read. RFC 6522 §3 specifies three.
 const PARTS_MAX: usize = 8;
-/// Bytes of text that are read from a part. A status of a hundred recipients is a third of it.
+/// Bytes of text that are read from a part. A status of a hundred recipients needs a third of that.
 const TEXT_BYTES_MAX: usize = 128 << 10;
-/// RFC 2046 §5.1.1 allows 70; some write more.
+/// Bytes of a boundary. RFC 2046 §5.1.1 allows 70, and some systems write more.
 const BOUNDARY_BYTES_MAX: usize = 200;
 
 pub(super) struct Entity<'a> {
-    /// Type and subtype in lower case; that of plain text when there is none (RFC 2045 §5.2).
+    /// Type and subtype in lower case; by default `text/plain` (RFC 2045 §5.2).
     pub(super) media_type: String,
     boundary: Option<String>,
     encoding: Encoding,
@@ -48,7 +48,7 @@ impl<'a> Entity<'a> {
         Self { media_type, boundary, encoding, header, body }
     }
 
-    /// Returns the start of the body as text.
+    /// Returns the beginning of the decoded body as text.
     pub(super) fn text(&self) -> String {
         let decoded = match self.encoding {
             Encoding::None => None,
@@ -59,7 +59,7 @@ impl<'a> Entity<'a> {
         String::from_utf8_lossy(&bytes[..bytes.len().min(TEXT_BYTES_MAX)]).into_owned()
     }
 
-    /// Returns the parts of a multipart; none of anything else.
+    /// Returns the parts of a multipart; empty for any other type.
     pub(super) fn parts(&self) -> Vec<Entity<'a>> {
         let boundary = self.boundary.as_deref().filter(|boundary| (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len()));
         let Some(boundary) = boundary.filter(|_| self.media_type.starts_with("multipart/")) else {
@@ -80,9 +80,8 @@ impl Default for ContentType {
     }
 }
 
-/// Reads a `Content-Type`. The parser is shown this one value, which is bounded, and no other field: it
-/// starts over behind everything that only begins like an encoded word, so that what it costs grows
-/// with the square of what it is shown.
+/// Parses a `Content-Type`. The parser gets only this bounded value: it starts again after each incomplete encoded
+/// word, so that its cost is quadratic in the length of the input.
 fn content_type(value: &str) -> Option<ContentType> {
     let field = format!("Content-Type: {value}\r\n\r\n");
     let parsed = MessageParser::default().parse_headers(&field)?;
@@ -107,11 +106,11 @@ fn split_header(bytes: &[u8]) -> (&[u8], &[u8]) {
     (bytes, &[])
 }
 
-/// Takes a multipart's body apart at its delimiter lines (RFC 2046 §5.1.1). A last part without the
-/// closing line, as a message that was cut short has it, counts.
+/// Splits the body of a multipart at its delimiter lines (RFC 2046 §5.1.1). In a truncated message, the last part has
+/// no closing delimiter and is returned too.
 fn split_parts<'a>(body: &'a [u8], boundary: &[u8]) -> Vec<&'a [u8]> {
     let mut parts = Vec::new();
-    let mut begun = None;
+    let mut part_start = None;
     let mut at = 0;
     for line in body.split_inclusive(|byte| *byte == b'\n') {
         let (start, end) = (at, at + line.len());
@@ -121,15 +120,15 @@ fn split_parts<'a>(body: &'a [u8], boundary: &[u8]) -> Vec<&'a [u8]> {
         if !is_last && !rest.trim_ascii().is_empty() {
             continue;
         }
-        if let Some(begun) = begun.take() {
-            parts.push(&body[begun..start]);
+        if let Some(part_start) = part_start.take() {
+            parts.push(&body[part_start..start]);
         }
         if is_last || parts.len() == PARTS_MAX {
             return parts;
         }
-        begun = Some(end);
+        part_start = Some(end);
     }
-    parts.extend(begun.map(|begun| &body[begun..]));
+    parts.extend(part_start.map(|part_start| &body[part_start..]));
     parts
 }
 
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_multipart_is_taken_apart_at_its_delimiter_lines_alone() {
+    fn a_multipart_is_split_only_at_its_delimiter_lines() {
         assert_eq!(parts("before\n--x\na\n--x \t\r\nb\n--x--\nafter\n--x\nc"), ["a\n", "b\n"]);
         assert_eq!(parts("--x\na\n--xy\n --x\n--x\nb"), ["a\n--xy\n --x\n", "b"]);
         assert_eq!(parts("no delimiter"), [""; 0]);
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_s_type_is_in_lower_case_and_plain_text_without_one() {
+    fn a_media_type_is_in_lower_case_and_defaults_to_plain_text() {
         for (head, expected) in [
             ("Content-Type: Message/Delivery-Status\n\n", "message/delivery-status"),
             ("content-type: text/RFC822-Headers; charset=utf-8\r\n\r\n", "text/rfc822-headers"),
@@ -167,8 +166,8 @@ mod tests {
     }
 
     #[test]
-    fn a_content_type_is_read_as_far_as_a_value_goes_and_no_other_field_is_parsed() {
-        // A header that costs the parser a second, when it is shown all of it.
+    fn only_the_bounded_content_type_is_parsed() {
+        // Parsing all of this header would take a second.
         let words = "=?ab?q? ".repeat(16_000);
         let boundary = |head: String| Entity::read(head.as_bytes()).boundary;
 
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encoded_part_reads_decoded() {
+    fn an_encoded_part_is_decoded() {
         for (encoding, body) in [("base64", "QWN0aW9uOiBmYWlsZWQ="), ("Quoted-Printable", "Action:=20fa=\r\niled")] {
             let part = format!("Content-Transfer-Encoding: {encoding}\r\n\r\n{body}");
             assert_eq!(Entity::read(part.as_bytes()).text(), "Action: failed");
@@ -187,14 +186,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..400), boundary in "[a-z]{1,3}") {
+        fn no_input_causes_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), boundary in "[a-z]{1,3}") {
             let entity = Entity::read(&bytes);
             let _ = (entity.text(), entity.parts().len());
             prop_assert!(split_parts(&bytes, boundary.as_bytes()).len() <= PARTS_MAX);
         }
 
         #[test]
-        fn what_looks_like_a_multipart_keeps_every_bound(body in "(--b(--)?\r?\n|[a-zA-Z:;/=\"* \t]{0,20}\r?\n){0,60}") {
+        fn a_hostile_multipart_stays_within_the_limits(body in "(--b(--)?\r?\n|[a-zA-Z:;/=\"* \t]{0,20}\r?\n){0,60}") {
             let message = format!("Content-Type: multipart/report; boundary=b\r\n\r\n{body}");
             prop_assert!(Entity::read(message.as_bytes()).parts().len() <= PARTS_MAX);
         }

@@ -1,20 +1,20 @@
-//! `message/feedback-report` (RFC 5965 §3): a recipient who reported a message.
+//! `message/feedback-report` (RFC 5965 §3): a recipient reported a message.
 
 use super::fields::HeaderFields;
 use crate::ingest::model::{RecipientReport, ReportedOutcome, address};
 
-/// The types that are complaints: the registered ones (RFC 5965 §7.3) without `not-spam`, and without
-/// later ones about other things, such as `auth-failure`.
+/// Feedback types that are complaints: the registered types (RFC 5965 §7.3) except `not-spam`, and without later types
+/// such as `auth-failure`.
 const COMPLAINTS: [&str; 4] = ["abuse", "fraud", "virus", "other"];
 
-/// Reads a report; `None` when it is no complaint.
+/// Parses a report; returns `None` if it is not a complaint.
 pub(super) fn read(fields: &HeaderFields) -> Option<RecipientReport> {
-    let said = fields.one("Feedback-Type")?.to_ascii_lowercase();
-    let feedback_type = COMPLAINTS.into_iter().find(|known| *known == said)?;
+    let stated_type = fields.one("Feedback-Type")?.to_ascii_lowercase();
+    let feedback_type = COMPLAINTS.into_iter().find(|known| *known == stated_type)?;
     let mut named = fields
         .all("Original-Rcpt-To")
         .filter_map(|value| address(value.split_once(';').map_or(value, |(_type, address)| address)));
-    // Of several recipients it is not said who complained.
+    // With several recipients, the complaining one is unknown.
     let recipients = named.next().filter(|_| named.next().is_none()).into_iter().collect();
     let outcome = ReportedOutcome::Complained { feedback_type: Some(feedback_type.to_owned()) };
     Some(RecipientReport { recipients, outcome, at_ms: None })
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_complaint_is_of_a_known_type() {
+    fn only_known_feedback_types_are_complaints() {
         for (feedback_type, expected) in [
             ("abuse", Some("abuse")),
             ("Fraud", Some("fraud")),
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn who_complained_is_known_when_one_recipient_is_named() {
+    fn the_complaining_recipient_is_known_if_one_is_named() {
         let recipients =
             |rest: &str| read(&HeaderFields::first(&format!("Feedback-Type: abuse\n{rest}"))).unwrap().recipients;
 

@@ -1,4 +1,4 @@
-//! Reports as Postfix, Exim and mailbox providers write them: `tests/fixtures/reports/README.md`.
+//! Real reports of Postfix, Exim and mailbox providers: `tests/fixtures/reports/README.md`.
 
 use proptest::prelude::*;
 
@@ -23,12 +23,12 @@ fn by_id() -> EmailLocator {
     EmailLocator::Returned(EmailId::parse(EMAIL).unwrap())
 }
 
-/// Returns the only finding: whom it is about, and what became of it, in one line.
-fn said(report: &DeliveryReport) -> (String, String) {
+/// Returns the recipient and the outcome of the only finding, as text.
+fn only_finding(report: &DeliveryReport) -> (String, String) {
     let [RecipientReport { recipients, outcome, at_ms: None }] = report.findings.as_slice() else {
         panic!("one finding: {report:?}")
     };
-    let said = match outcome {
+    let text = match outcome {
         ReportedOutcome::Delivered { reply } => format!("delivered: {}", reply.as_deref().unwrap_or_default()),
         ReportedOutcome::Delayed { reply } => format!("delayed: {}", reply.as_deref().unwrap_or_default()),
         ReportedOutcome::Bounced { bounce, suppresses } => {
@@ -42,11 +42,11 @@ fn said(report: &DeliveryReport) -> (String, String) {
             format!("complained: {}", feedback_type.as_deref().unwrap_or_default())
         }
     };
-    (recipients.first().cloned().unwrap_or_default(), said)
+    (recipients.first().cloned().unwrap_or_default(), text)
 }
 
 #[test]
-fn the_reports_of_real_servers_say_what_happened() {
+fn reports_of_real_servers_are_parsed() {
     let no_such_user = "bounced NoEmail: 550 5.1.1 No such user here";
     let content = "failed content_rejected: 554 5.7.1 Message content rejected";
     let greylisted = "450 4.7.1 Greylisted, please try again later";
@@ -70,25 +70,25 @@ fn the_reports_of_real_servers_say_what_happened() {
     ] {
         let report = parse(message).expect("a report");
 
-        assert_eq!(said(&report), (recipient.to_owned(), expected.to_owned()));
+        assert_eq!(only_finding(&report), (recipient.to_owned(), expected.to_owned()));
         assert_eq!(report.references, [by_return_path(), by_id()]);
-        assert_eq!(report.stand, FallbackRecipient::OnlyRecipient);
+        assert_eq!(report.fallback, FallbackRecipient::OnlyRecipient);
     }
 }
 
 #[test]
-fn a_complaint_names_the_email_by_what_the_provider_left_of_it() {
+fn a_complaint_is_located_by_the_unredacted_fields() {
     let redacted = parse(report!("arf-abuse")).unwrap();
     let full = parse(report!("arf-full")).unwrap();
 
-    assert_eq!(said(&redacted), (String::new(), "complained: abuse".to_owned()));
+    assert_eq!(only_finding(&redacted), (String::new(), "complained: abuse".to_owned()));
     assert_eq!(redacted.references, [by_id()]);
-    assert_eq!(said(&full), ("grace@example.org".to_owned(), "complained: fraud".to_owned()));
+    assert_eq!(only_finding(&full), ("grace@example.org".to_owned(), "complained: fraud".to_owned()));
     assert_eq!(full.references, [by_return_path(), by_id()]);
 }
 
 #[test]
-fn what_is_no_report_says_nothing() {
+fn other_messages_are_not_reports() {
     let no_findings =
         String::from_utf8_lossy(report!("postfix-unknown-user")).replace("Action: failed", "Action: none");
     for message in [
@@ -97,7 +97,7 @@ fn what_is_no_report_says_nothing() {
         no_findings.as_bytes(),
         b"",
         b"\r\n\r\n",
-        b"Subject: Undelivered Mail Returned to Sender\r\n\r\n550 5.1.1 nobody",
+        b"Subject: Undelivered Mail Returned to Sender\r\n\r\n550 5.1.1 unknown",
         b"Content-Type: multipart/report\r\n\r\n--x\r\n",
         b"Content-Type: multipart/report; boundary=\"\"\r\n\r\n--\r\nContent-Type: message/delivery-status\r\n\r\n",
         b"\xff\xfe\x00",
@@ -115,7 +115,7 @@ fn a_report_inside_another_message_is_not_one() {
 }
 
 #[test]
-fn a_report_that_was_cut_short_is_read_as_far_as_it_goes() {
+fn a_truncated_report_is_parsed_up_to_its_end() {
     let whole = report!("postfix-unknown-user");
     let returned = whole.windows(14).position(|window| window == b"message/rfc822").unwrap();
 
@@ -125,7 +125,7 @@ fn a_report_that_was_cut_short_is_read_as_far_as_it_goes() {
 }
 
 #[test]
-fn what_a_report_itself_answers_to_names_nothing() {
+fn references_of_the_report_itself_are_ignored() {
     let status = String::from_utf8_lossy(report!("exim-unrouteable")).replace("\nMessage-ID:", "\nX-Message-ID:");
     let complaint = String::from_utf8_lossy(report!("arf-abuse")).replace("\nMessage-ID: <019", "\nX-Message-ID: <019");
     let answering = format!("References: <{EMAIL}@example.com>\r\nIn-Reply-To: <{EMAIL}@example.com>\r\n{complaint}");
@@ -136,7 +136,7 @@ fn what_a_report_itself_answers_to_names_nothing() {
 }
 
 #[test]
-fn the_returned_message_follows_the_part_for_programs() {
+fn the_returned_message_follows_the_machine_readable_part() {
     let before = "--b\r\nContent-Type: text/rfc822-headers\r\n\r\nMessage-ID: <1@example.org>\r\n";
     let status = "--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx\r\n\r\n\
                   Final-Recipient: rfc822; ada@example.net\r\nAction: failed\r\n";
@@ -149,7 +149,7 @@ fn the_returned_message_follows_the_part_for_programs() {
 }
 
 #[test]
-fn a_message_that_nests_deeply_or_in_great_number_is_read_in_bounds() {
+fn deep_and_numerous_parts_are_parsed_within_the_limits() {
     let nested = "Content-Type: message/rfc822\r\n\r\n".repeat(30_000);
     let multiparts: String = (0..10_000)
         .map(|depth| format!("Content-Type: multipart/report; boundary=b{depth}\r\n\r\n--b{depth}\r\n"))
@@ -157,7 +157,7 @@ fn a_message_that_nests_deeply_or_in_great_number_is_read_in_bounds() {
     let head = "Content-Type: multipart/report; boundary=b\r\n\r\n";
     let parts = format!("{head}{}", "--b\r\n\r\n".repeat(100_000));
     let header = format!("{}\r\n\r\n", "To: b+a@b, ".repeat(90_000));
-    // What only begins like encoded words (RFC 2047 §2), and the pieces of a parameter (RFC 2231 §3).
+    // Incomplete encoded words (RFC 2047 §2), and sections of a parameter (RFC 2231 §3).
     let words = format!("Subject: {}\r\n\r\n", "=?ab?q? ".repeat(16_000));
     let pieces: String = (0..12_000).map(|number| format!(";\r\n a*{number}=b")).collect();
     let pieces = format!("Content-Type: text/plain{pieces}\r\n\r\n");
@@ -169,7 +169,7 @@ fn a_message_that_nests_deeply_or_in_great_number_is_read_in_bounds() {
 }
 
 #[test]
-fn only_addresses_of_the_form_of_ours_are_tried() {
+fn only_addresses_with_the_tag_are_locators() {
     let mut references = References::default();
     references.add_return_paths("Ada <ada@example.net>, \"b+x\" <B+One.two@send.example.com>, b+nothing, <b+>");
     (0..100).for_each(|number| references.add_return_paths(&format!("b+{number}@example.com")));
@@ -181,7 +181,7 @@ fn only_addresses_of_the_form_of_ours_are_tried() {
 
 proptest! {
     #[test]
-    fn no_report_panics_the_reader(
+    fn no_report_causes_a_panic(
         kind in "message/(delivery-status|feedback-report|rfc822)|text/(plain|rfc822-headers)",
         fields in "((Action|Status|Final-Recipient|Diagnostic-Code|Feedback-Type|Message-ID|Original-Rcpt-To): ?[ -~äß]{0,30}\r?\n(\r?\n)?){0,12}",
     ) {
