@@ -1,10 +1,12 @@
-//! Work that blocks, off the runtime's threads and inside the caller's tracing span.
+//! Blocking work on tokio's blocking thread pool, inside the tracing span of the caller.
 
-/// Runs `work` on a thread that may block and waits for it.
+/// Runs `work` on the blocking thread pool and waits for its result.
+///
+/// Dropping the future does not stop `work`.
 ///
 /// # Panics
-/// Panics when `work` does, so that the supervisor of the task sees it.
-#[expect(clippy::disallowed_methods, reason = "this is the wrapper that keeps the span")]
+/// Panics if `work` panics, so that the supervisor of the task detects the failure.
+#[expect(clippy::disallowed_methods, reason = "this wrapper passes the tracing span on")]
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let span = tracing::Span::current();
     let finished = tokio::task::spawn_blocking(move || span.in_scope(work)).await;
@@ -17,13 +19,14 @@ pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
     }
 }
 
-/// Work on more bytes than this takes longer than a task may keep a runtime thread.
+/// Largest input that [`run_sized`] processes on the runtime thread. Work on more bytes takes longer than a task
+/// may block that thread.
 const INLINE_BYTES_MAX: usize = 128 << 10;
 
-/// Runs `work` on `bytes` bytes: at once when they are few, else as [`run`].
+/// Runs `work`, which processes `bytes` bytes: inline for up to [`INLINE_BYTES_MAX`], else with [`run`].
 ///
 /// # Panics
-/// As [`run`].
+/// Panics if `work` panics.
 pub async fn run_sized<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
     if bytes > INLINE_BYTES_MAX { run(work).await } else { work() }
 }

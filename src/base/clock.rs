@@ -1,4 +1,4 @@
-//! The time, read in one place so that tests turn it by hand.
+//! The current time. Only this module reads the system clock, so that tests can use a manual clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,18 +10,18 @@ pub type TimestampMs = i64;
 /// One day in milliseconds.
 pub const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// Where the time comes from: the machine, or a hand that a test moves.
+/// Source of the current time. Clones of a manual clock share one value.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
-    /// The machine's wall clock.
+    /// The wall clock of the operating system.
     #[default]
     System,
-    /// A value that stands still until [`Clock::advance`] moves it.
+    /// A value that only [`Clock::advance`] changes.
     Manual(Arc<AtomicI64>),
 }
 
 impl Clock {
-    /// Returns a clock that stands at `now_ms` until it is moved.
+    /// Returns a manual clock that starts at `now_ms`.
     pub fn manual(now_ms: TimestampMs) -> Self {
         Self::Manual(Arc::new(AtomicI64::new(now_ms)))
     }
@@ -34,7 +34,7 @@ impl Clock {
         }
     }
 
-    /// Moves a manual clock forward; the machine's clock cannot be moved and is left alone.
+    /// Moves a manual clock forward. Has no effect on the system clock.
     pub fn advance(&self, by: Duration) {
         if let Self::Manual(now) = self {
             let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
@@ -43,19 +43,19 @@ impl Clock {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the place that reads the clock")]
+#[expect(clippy::disallowed_methods, reason = "the only module that reads the clock")]
 fn system_ms() -> TimestampMs {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Returns a monotonic instant, for durations alone: it never decides what is due.
-#[expect(clippy::disallowed_methods, reason = "this is the place that reads the clock")]
+/// Returns a monotonic instant. Only for measuring durations: due times use [`Clock`].
+#[expect(clippy::disallowed_methods, reason = "the only module that reads the clock")]
 pub fn monotonic() -> Instant {
     Instant::now()
 }
 
-/// Formats a timestamp for the wire: ISO 8601, UTC, milliseconds and `Z`.
+/// Formats a timestamp for the API: ISO 8601 in UTC with milliseconds and `Z`.
 pub fn to_iso(ms: TimestampMs) -> String {
     chrono::DateTime::from_timestamp_millis(ms).unwrap_or_default().to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
@@ -65,13 +65,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wire_form_is_utc_with_milliseconds() {
+    fn the_api_format_is_utc_with_milliseconds() {
         assert_eq!(to_iso(1_767_604_353_456), "2026-01-05T09:12:33.456Z");
         assert_eq!(to_iso(0), "1970-01-01T00:00:00.000Z");
     }
 
     #[test]
-    fn a_manual_clock_stands_still_until_it_is_moved() {
+    fn a_manual_clock_changes_only_on_advance() {
         let clock = Clock::manual(1_000);
 
         assert_eq!(clock.now_ms(), 1_000);

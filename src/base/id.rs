@@ -1,4 +1,4 @@
-//! Typed ids: UUID version 7 on the wire and on disk, so that id order is creation order.
+//! Typed ids: UUIDs of version 7 in the API and on disk, so that the order of ids is the order of creation.
 
 use std::cmp::Ordering as CmpOrdering;
 use std::fmt;
@@ -13,11 +13,11 @@ use uuid::Uuid;
 use crate::base::clock::Clock;
 use crate::base::random;
 
-/// The resources that have ids; each is a type, so that no id fits where another is wanted.
+/// The resources that have ids. Each is a type, so that the compiler rejects an id of another resource.
 pub mod resource {
     macro_rules! resources {
         ($($name:ident),+ $(,)?) => { $(
-            #[doc = concat!("Marks the ids of a ", stringify!($name), ".")]
+            #[doc = concat!("Marker type for the ids of `", stringify!($name), "`.")]
             #[derive(Debug, Clone, Copy)]
             pub enum $name {}
         )+ };
@@ -47,67 +47,67 @@ pub mod resource {
     );
 }
 
-/// An id of one kind of resource. 16 bytes; ordered by creation.
+/// An id of one type of resource. 16 bytes; sorts by creation time.
 pub struct Id<R> {
     uuid: Uuid,
     resource: PhantomData<fn() -> R>,
 }
 
-/// Names an API key.
+/// Id of an API key.
 pub type ApiKeyId = Id<resource::ApiKey>;
-/// Names an attachment of an email.
+/// Id of an attachment of an email.
 pub type AttachmentId = Id<resource::Attachment>;
-/// Names one SMTP conversation about an email.
+/// Id of one SMTP transaction of an email.
 pub type AttemptId = Id<resource::Attempt>;
-/// Names a message in the built-in mailbox.
+/// Id of a message in the built-in mailbox.
 pub type CapturedId = Id<resource::Captured>;
-/// Names a contact.
+/// Id of a contact.
 pub type ContactId = Id<resource::Contact>;
-/// Names a contact property.
+/// Id of a contact property.
 pub type ContactPropertyId = Id<resource::ContactProperty>;
-/// Names a sending domain of a team.
+/// Id of a sending domain of a team.
 pub type DomainId = Id<resource::Domain>;
-/// Names an email.
+/// Id of an email.
 pub type EmailId = Id<resource::Email>;
-/// Names an erasure under way.
+/// Id of an erasure in progress.
 pub type ErasureId = Id<resource::Erasure>;
-/// Names an event.
+/// Id of an event.
 pub type EventId = Id<resource::Event>;
-/// Orders idempotency rows of one expiry.
+/// Id of an idempotency row. Distinguishes rows that expire at the same time.
 pub type IdempotencyId = Id<resource::Idempotency>;
-/// Names a request, in its answer and in the log.
+/// Id of an API request, in its response and in the request log.
 pub type LogId = Id<resource::Log>;
-/// Names a notice to the owners of a team.
+/// Id of a notice to the owners of a team.
 pub type NoticeId = Id<resource::Notice>;
-/// Names a segment.
+/// Id of a segment.
 pub type SegmentId = Id<resource::Segment>;
-/// Names an entry of the suppression list.
+/// Id of an entry of the suppression list.
 pub type SuppressionId = Id<resource::Suppression>;
-/// Names a team.
+/// Id of a team.
 pub type TeamId = Id<resource::Team>;
-/// Names a topic.
+/// Id of a topic.
 pub type TopicId = Id<resource::Topic>;
-/// Names a user of the dashboard.
+/// Id of a user of the dashboard.
 pub type UserId = Id<resource::User>;
-/// Names a webhook endpoint.
+/// Id of a webhook endpoint.
 pub type WebhookId = Id<resource::Webhook>;
-/// Names one request that carried a delivery.
+/// Id of one HTTP request of a webhook delivery.
 pub type WebhookAttemptId = Id<resource::WebhookAttempt>;
-/// Names one event's delivery to one endpoint.
+/// Id of the delivery of one event to one endpoint.
 pub type WebhookDeliveryId = Id<resource::WebhookDelivery>;
 
 impl<R> Id<R> {
-    /// The lowest id there can be: where a range of ids begins.
+    /// Lowest possible id: the start of a range of all ids.
     pub const MIN: Self = Self::from_bytes([0; 16]);
-    /// The highest id there can be: where a range of ids ends.
+    /// Highest possible id: the end of a range of all ids.
     pub const MAX: Self = Self::from_bytes([0xff; 16]);
 
-    /// Builds an id from the bytes a key holds.
+    /// Builds an id from the 16 bytes of a table key.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self { uuid: Uuid::from_bytes(bytes), resource: PhantomData }
     }
 
-    /// Returns the lowest id that can have been drawn at `ms`: where a range by age begins.
+    /// Returns the lowest id of the millisecond `ms` since the Unix epoch: the start of a range by creation time.
     pub fn first_at(ms: i64) -> Self {
         let ms = u64::try_from(ms).unwrap_or(0);
         let mut bytes = [0; 16];
@@ -120,16 +120,16 @@ impl<R> Id<R> {
         self.uuid.as_bytes()
     }
 
-    /// Reads an id from its hyphenated wire form, in either case.
+    /// Parses the hyphenated form of the API, in upper or lower case.
     pub fn parse(text: &str) -> Option<Self> {
-        // The simple, braced and URN forms that the parser knows are no ids of this API.
+        // `Uuid::try_parse` also accepts the simple, braced and URN forms. The API does not.
         if text.len() != 36 {
             return None;
         }
         Uuid::try_parse(text).ok().map(|uuid| Self { uuid, resource: PhantomData })
     }
 
-    /// Returns when the id was drawn, in milliseconds since the Unix epoch.
+    /// Returns the creation time of the id in milliseconds since the Unix epoch.
     pub fn created_ms(&self) -> i64 {
         let bytes = self.as_bytes();
         let ms = bytes[..6].iter().fold(0_u64, |ms, byte| (ms << 8) | u64::from(*byte));
@@ -185,25 +185,25 @@ impl<'de, R> Deserialize<'de> for Id<R> {
     }
 }
 
-/// Draws ids that only ever grow inside one process, many per millisecond.
+/// Generator of ids that strictly increase within one process, for any number of ids per millisecond. Clones
+/// share one counter.
 #[derive(Clone, Debug)]
 pub struct IdSource {
     clock: Clock,
-    /// The 48 bits of milliseconds and 12 of counter last handed out (RFC 9562 §6.2, method 1).
+    /// Milliseconds (48 bits) and counter (12 bits) of the last id (RFC 9562 §6.2, method 1).
     last: Arc<AtomicU64>,
 }
 
 impl IdSource {
-    /// Returns a source that takes its time from `clock`.
+    /// Returns a generator that reads the time from `clock`.
     pub fn new(clock: Clock) -> Self {
         Self { clock, last: Arc::new(AtomicU64::new(0)) }
     }
 
-    /// Draws an id higher than every one drawn before.
+    /// Generates an id that is higher than all previous ones of this generator.
     pub fn draw<R>(&self) -> Id<R> {
         let now = u64::try_from(self.clock.now_ms()).unwrap_or(0) << 12;
-        // A full millisecond, or a clock that went back, runs a little ahead of the time instead
-        // of repeating an id.
+        // If the counter overflows or the clock steps back, ids run ahead of the clock. No id repeats.
         let stamp = self
             .last
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |last| Some(now.max(last + 1)))
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_of_one_millisecond_and_of_a_clock_gone_back_still_grow() {
+    fn ids_of_one_millisecond_increase() {
         let clock = Clock::manual(1_767_604_353_456);
         let ids = IdSource::new(clock.clone());
 
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_a_version_7_uuid_that_tells_its_time() {
+    fn an_id_is_a_version_7_uuid_with_its_creation_time() {
         let ids = IdSource::new(Clock::manual(1_767_604_353_456));
 
         let id: EmailId = ids.draw();
@@ -249,7 +249,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_wire_form_reads_back(bytes: [u8; 16]) {
+        fn a_displayed_id_parses_to_the_same_id(bytes: [u8; 16]) {
             let id = EmailId::from_bytes(bytes);
 
             prop_assert_eq!(EmailId::parse(&id.to_string()), Some(id));
@@ -257,7 +257,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics_the_parser(text in ".{0,50}") {
+        fn parsing_never_panics(text in ".{0,50}") {
             let _ = EmailId::parse(&text);
         }
     }

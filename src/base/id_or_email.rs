@@ -1,24 +1,22 @@
-//! What a caller names by its id or by its email address.
+//! A parameter of the API that is an id or an email address.
 
 use crate::base::address::{AddressError, EmailAddress};
 use crate::base::id::Id;
 
-/// A contact or a suppression, by either of its names.
+/// Reference to a contact or a suppression by its id or its email address.
 #[derive(Clone, Debug)]
 pub enum IdOrEmail<R> {
-    /// By its id.
     Id(Id<R>),
-    /// By its address.
     Email(EmailAddress),
 }
 
-/// Why a text is neither.
+/// Reason why a text is neither an id nor an email address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdOrEmailError {
-    /// It has no `@`, and it is no id.
-    NoId,
-    /// It has an `@`, and it is no address.
-    NoAddress(AddressError),
+    /// The text has no `@` and is not an id.
+    InvalidId,
+    /// The text has an `@` and is not an email address.
+    InvalidAddress(AddressError),
 }
 
 impl<R> PartialEq for IdOrEmail<R> {
@@ -33,15 +31,15 @@ impl<R> PartialEq for IdOrEmail<R> {
 impl<R> Eq for IdOrEmail<R> {}
 
 impl<R> IdOrEmail<R> {
-    /// Reads a text as an address when it has an `@`, which no id has, and as an id otherwise.
+    /// Parses a text with an `@` as an email address, and any other text as an id. No id contains an `@`.
     ///
     /// # Errors
-    /// [`IdOrEmailError`].
+    /// Returns [`IdOrEmailError::InvalidAddress`] or [`IdOrEmailError::InvalidId`].
     pub fn parse(text: &str) -> Result<Self, IdOrEmailError> {
         if text.contains('@') {
-            return EmailAddress::parse(text).map(Self::Email).map_err(IdOrEmailError::NoAddress);
+            return EmailAddress::parse(text).map(Self::Email).map_err(IdOrEmailError::InvalidAddress);
         }
-        Id::parse(text).map(Self::Id).ok_or(IdOrEmailError::NoId)
+        Id::parse(text).map(Self::Id).ok_or(IdOrEmailError::InvalidId)
     }
 }
 
@@ -57,14 +55,14 @@ mod tests {
     }
 
     #[test]
-    fn a_text_with_an_at_sign_is_an_address_and_any_other_an_id() {
+    fn a_text_with_an_at_sign_is_parsed_as_an_address_and_any_other_as_an_id() {
         let id = "0190a6c0-0000-7000-8000-000000000001";
         assert_eq!(parse(id), Ok(IdOrEmail::Id(Id::parse(id).unwrap())));
         for address in ["ada@example.com", "a+b@example.com", "a/b@example.com", "\"a b\"@example.com"] {
             assert_eq!(parse(address), Ok(IdOrEmail::Email(EmailAddress::parse(address).unwrap())), "{address}");
         }
         for neither in ["", "ada", "ada%40example.com", &format!("{id}0"), &id.replace('-', "")] {
-            assert_eq!(parse(neither), Err(IdOrEmailError::NoId), "{neither}");
+            assert_eq!(parse(neither), Err(IdOrEmailError::InvalidId), "{neither}");
         }
         for (text, error) in [
             ("@example.com", AddressError::LocalPartEmpty),
@@ -72,13 +70,13 @@ mod tests {
             ("a b@example.com", AddressError::LocalPartCharacter(' ')),
             (&format!("{id}@"), AddressError::DomainEmpty),
         ] {
-            assert_eq!(parse(text), Err(IdOrEmailError::NoAddress(error)), "{text}");
+            assert_eq!(parse(text), Err(IdOrEmailError::InvalidAddress(error)), "{text}");
         }
     }
 
     proptest! {
         #[test]
-        fn no_text_panics_the_parser(text in ".{0,60}") {
+        fn parsing_never_panics(text in ".{0,60}") {
             let _ = parse(&text);
         }
     }

@@ -1,8 +1,14 @@
-//! Small shared values that know nothing else of the program.
+//! Small shared types and functions that depend on no other module of the program.
 //!
-//! [`address`] mailboxes and addresses; [`id`] typed ids; [`id_or_email`] a path parameter that is either;
-//! [`one_line`] names on one line; [`patch`] absent, null or a value; [`clock`] the time; [`random`] random
-//! bytes and jitter; [`signature`] Standard Webhooks signatures; [`blocking`] work off the runtime's threads.
+//! Modules:
+//! - [`address`]: mailboxes, addresses and domain names;
+//! - [`id`] and [`id_or_email`]: typed ids, and a parameter that is an id or an email address;
+//! - [`one_line`]: validation of one-line names;
+//! - [`patch`]: an update of an optional field: absent, null or a value;
+//! - [`clock`]: the current time;
+//! - [`random`]: random bytes and jitter;
+//! - [`signature`]: Standard Webhooks signatures;
+//! - [`blocking`]: blocking work on the thread pool.
 
 pub mod address;
 pub mod blocking;

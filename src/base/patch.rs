@@ -1,16 +1,16 @@
-//! What an update says of a field that can be cleared: absent, null and a value are three things.
+//! The update of a field that can be cleared. Absent, null and a value are three different requests.
 
 use serde::{Deserialize, Deserializer};
 
-/// What becomes of a field.
+/// The change to one optional field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Patch<T> {
-    /// It stays as it is.
+    /// Absent: leaves the field unchanged.
     #[default]
     Keep,
-    /// It is emptied.
+    /// `null`: clears the field.
     Clear,
-    /// It is set.
+    /// A value: sets the field.
     Set(T),
 }
 
@@ -26,7 +26,7 @@ impl<T: Clone> Patch<T> {
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
-    /// Reads a field that is there; one that is absent stays at its default.
+    /// Reads a field that is present. For an absent field, serde uses the default (`#[serde(default)]`).
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Option::deserialize(deserializer)?.map_or(Self::Clear, Self::Set))
     }

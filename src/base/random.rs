@@ -3,15 +3,18 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Returns `N` bytes nobody can guess.
-#[expect(clippy::disallowed_methods, reason = "this is the place that draws random bytes")]
+/// Returns `N` bytes from the cryptographic random generator.
+///
+/// # Panics
+/// If the random source of the operating system fails.
+#[expect(clippy::disallowed_methods, reason = "the only caller of the random source")]
 pub fn bytes<const N: usize>() -> [u8; N] {
     let mut drawn = [0; N];
-    aws_lc_rs::rand::fill(&mut drawn).expect("the operating system's random source answers");
+    aws_lc_rs::rand::fill(&mut drawn).expect("the random source of the operating system works");
     drawn
 }
 
-/// Returns a number spread evenly over all 64 bits, for jitter and shuffles.
+/// Returns a uniformly distributed 64-bit number, for jitter and shuffles.
 pub fn number() -> u64 {
     u64::from_be_bytes(bytes())
 }

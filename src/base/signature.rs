@@ -1,8 +1,8 @@
-//! The Standard Webhooks scheme, for what this server sends and for what is sent to it.
+//! Signatures of the Standard Webhooks scheme, for webhooks that this server sends and for reports that it receives.
 //!
-//! The signed content is `{id}.{timestamp}.{raw body}`, the MAC is HMAC-SHA256 (RFC 2104), and the
-//! signature header holds one or more `v1,<base64>` separated by spaces, so that a secret can be
-//! replaced without a gap. <https://github.com/standard-webhooks/standard-webhooks>
+//! The signed content is `{id}.{timestamp}.{raw body}` and the MAC is HMAC-SHA256 (RFC 2104). The signature
+//! header contains one or more `v1,<base64>` separated by spaces, so that two secrets can be valid during a
+//! rotation. <https://github.com/standard-webhooks/standard-webhooks>
 
 use std::fmt;
 
@@ -16,19 +16,20 @@ use crate::base::clock::TimestampMs;
 use crate::base::random;
 
 const PREFIX: &str = "whsec_";
-/// A secret is at least as hard to guess as 192 bits, and no longer than the block of the hash.
+/// Accepted key lengths: from 192 bits to the block size of SHA-256.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 const GENERATED_BYTES: usize = 24;
-/// The only version there is with a shared secret.
+/// The only version of the scheme with a shared secret.
 const VERSION: &str = "v1";
 
-/// How far the sender's clock and ours may be apart, either way.
+/// Largest accepted difference between the timestamp and the local clock, in either direction, in seconds.
 pub const TOLERANCE_S: i64 = 300;
 
-/// How many signatures of one request are looked at. A sender writes one per secret in force.
+/// Number of signatures of one request that are checked. A sender writes one for each valid secret.
 const CANDIDATES_MAX: usize = 16;
 
-/// A secret both sides hold: `whsec_` and the base64 of 24 to 64 bytes, kept as it was written.
+/// A shared secret: `whsec_` and the base64 of 24 to 64 bytes. Equality takes constant time, and `Debug` does
+/// not print the secret.
 #[derive(Clone)]
 pub struct WebhookSecret {
     text: String,
@@ -36,28 +37,28 @@ pub struct WebhookSecret {
 }
 
 impl WebhookSecret {
-    /// Reads a secret; `None` unless it is `whsec_` and the one base64 form of 24 to 64 bytes.
+    /// Parses a secret; `None` unless it is `whsec_` and the canonical base64 of 24 to 64 bytes.
     pub fn parse(text: &str) -> Option<Self> {
         let encoded = text.strip_prefix(PREFIX)?;
         let key = STANDARD.decode(encoded).ok()?;
-        // A second spelling of one key would make two secrets that look different and are not.
+        // With a second spelling of the same key, two equal secrets would look different.
         let canonical = STANDARD.encode(&key) == encoded;
         (canonical && SECRET_BYTES.contains(&key.len())).then(|| Self::from_key(&key, text.to_owned()))
     }
 
-    /// Returns a secret nobody can guess.
+    /// Generates a random secret of 192 bits.
     pub fn generate() -> Self {
         let key = random::bytes::<GENERATED_BYTES>();
         Self::from_key(&key, format!("{PREFIX}{}", STANDARD.encode(key)))
     }
 
-    /// Returns the secret's text, for the one who is to hold it too.
+    /// Returns the secret as text, for the response that shows it to the customer and for sealed storage.
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
     fn from_key(key: &[u8], text: String) -> Self {
-        Self { text, mac: Hmac::new_from_slice(key).expect("HMAC takes a key of any length") }
+        Self { text, mac: Hmac::new_from_slice(key).expect("HMAC accepts keys of any length") }
     }
 
     fn mac(&self, id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
@@ -83,16 +84,16 @@ impl PartialEq for WebhookSecret {
 
 impl Eq for WebhookSecret {}
 
-/// Returns the signature of a message, `v1,<base64>`. `timestamp_s` is when it is sent, in seconds
-/// since the Unix epoch, as the header beside it says.
+/// Returns the signature of a message: `v1,<base64>`. `timestamp_s` is the value of the `webhook-timestamp`
+/// header, in seconds since the Unix epoch.
 pub fn sign(secret: &WebhookSecret, id: &str, timestamp_s: i64, body: &[u8]) -> String {
     format!("{VERSION},{}", STANDARD.encode(secret.mac(id, &timestamp_s.to_string(), body)))
 }
 
-/// What a message says about itself in its headers, as it came.
+/// The signature headers of a received message, not verified yet.
 #[derive(Clone, Copy, Debug)]
-pub struct Claim<'a> {
-    /// `webhook-id`
+pub struct SignatureHeaders<'a> {
+    /// `webhook-id`.
     pub id: &'a str,
     /// `webhook-timestamp`: seconds since the Unix epoch.
     pub timestamp: &'a str,
@@ -100,47 +101,52 @@ pub struct Claim<'a> {
     pub signatures: &'a str,
 }
 
-/// Why a message is not believed.
+/// Reason why the verification of a message failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unverified {
-    /// The timestamp is no number of seconds.
+pub enum SignatureError {
+    /// The timestamp is not a whole number of seconds.
     Timestamp,
-    /// The timestamp is further than [`TOLERANCE_S`] from our clock.
+    /// The timestamp differs from the local clock by more than [`TOLERANCE_S`].
     Stale,
-    /// No signature was made with the secret.
+    /// No signature matches the secret.
     Signature,
 }
 
-/// Checks that a message was signed with the secret, and lately.
+/// Checks that a message is signed with the secret and that its timestamp is within [`TOLERANCE_S`].
 ///
 /// # Errors
-/// Says why the message is not believed.
-pub fn verify(secret: &WebhookSecret, claim: Claim<'_>, body: &[u8], now_ms: TimestampMs) -> Result<(), Unverified> {
-    verify_time(claim.timestamp, now_ms)?;
-    let expected = secret.mac(claim.id, claim.timestamp, body);
-    let believed = claim.signatures.split(' ').take(CANDIDATES_MAX).any(|candidate| made_of(candidate, &expected));
-    if believed { Ok(()) } else { Err(Unverified::Signature) }
+/// Returns the first check that fails, the timestamp first.
+pub fn verify(
+    secret: &WebhookSecret,
+    headers: SignatureHeaders<'_>,
+    body: &[u8],
+    now_ms: TimestampMs,
+) -> Result<(), SignatureError> {
+    verify_time(headers.timestamp, now_ms)?;
+    let expected = secret.mac(headers.id, headers.timestamp, body);
+    let valid = headers.signatures.split(' ').take(CANDIDATES_MAX).any(|candidate| matches_mac(candidate, &expected));
+    if valid { Ok(()) } else { Err(SignatureError::Signature) }
 }
 
-/// Checks that a message says of itself that it was sent lately: what can be known before its body is
-/// read.
+/// Checks the timestamp of a message, which needs no body.
 ///
 /// # Errors
-/// [`Unverified::Timestamp`] and [`Unverified::Stale`].
-pub fn verify_time(timestamp: &str, now_ms: TimestampMs) -> Result<(), Unverified> {
-    // Digits alone: what is signed is the header's text, and "+1" and "01" are other texts of one
-    // number that no sender writes.
-    let written: i64 = timestamp.parse().map_err(|_| Unverified::Timestamp)?;
-    if written.to_string() != timestamp {
-        return Err(Unverified::Timestamp);
+/// Returns [`SignatureError::Timestamp`] or [`SignatureError::Stale`].
+pub fn verify_time(timestamp: &str, now_ms: TimestampMs) -> Result<(), SignatureError> {
+    // Only the canonical number is accepted. The MAC covers the text of the header, and no sender writes "+1" or
+    // "01".
+    let timestamp_s: i64 = timestamp.parse().map_err(|_| SignatureError::Timestamp)?;
+    if timestamp_s.to_string() != timestamp {
+        return Err(SignatureError::Timestamp);
     }
-    if written.abs_diff(now_ms.div_euclid(1_000)) > TOLERANCE_S.unsigned_abs() {
-        return Err(Unverified::Stale);
+    if timestamp_s.abs_diff(now_ms.div_euclid(1_000)) > TOLERANCE_S.unsigned_abs() {
+        return Err(SignatureError::Stale);
     }
     Ok(())
 }
 
-fn made_of(candidate: &str, expected: &[u8; 32]) -> bool {
+/// Compares one candidate with the expected MAC in constant time.
+fn matches_mac(candidate: &str, expected: &[u8; 32]) -> bool {
     let Some((VERSION, encoded)) = candidate.split_once(',') else { return false };
     STANDARD.decode(encoded).is_ok_and(|signature| signature.ct_eq(expected).into())
 }
@@ -157,16 +163,16 @@ mod tests {
     const BODY: &[u8] = b"{\"test\": 2432232314}";
     const SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
 
-    fn claim(signatures: &str) -> Claim<'_> {
-        Claim { id: ID, timestamp: "1614265330", signatures }
+    fn headers(signatures: &str) -> SignatureHeaders<'_> {
+        SignatureHeaders { id: ID, timestamp: "1614265330", signatures }
     }
 
-    fn verified(claim: Claim<'_>, body: &[u8], now_s: i64) -> Result<(), Unverified> {
-        verify(&WebhookSecret::parse(SECRET).unwrap(), claim, body, now_s * 1_000)
+    fn verified(headers: SignatureHeaders<'_>, body: &[u8], now_s: i64) -> Result<(), SignatureError> {
+        verify(&WebhookSecret::parse(SECRET).unwrap(), headers, body, now_s * 1_000)
     }
 
     #[test]
-    fn signatures_are_those_the_scheme_publishes() {
+    fn signatures_match_the_published_test_vectors() {
         for (secret, id, timestamp_s, body, signature) in [
             (SECRET, ID, TIMESTAMP_S, BODY, SIGNATURE),
             (
@@ -182,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn one_good_signature_among_several_is_enough() {
+    fn one_valid_signature_of_several_is_sufficient() {
         for signatures in [
             SIGNATURE.to_owned(),
             format!("v1,Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc= v2,abc {SIGNATURE}"),
@@ -191,12 +197,12 @@ mod tests {
                 "v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg== {SIGNATURE}"
             ),
         ] {
-            assert_eq!(verified(claim(&signatures), BODY, TIMESTAMP_S), Ok(()), "{signatures}");
+            assert_eq!(verified(headers(&signatures), BODY, TIMESTAMP_S), Ok(()), "{signatures}");
         }
     }
 
     #[test]
-    fn what_was_not_signed_with_the_secret_is_not_believed() {
+    fn a_message_without_a_valid_signature_is_refused() {
         let bare = SIGNATURE.strip_prefix("v1,").unwrap();
         for signatures in [
             "",
@@ -210,44 +216,51 @@ mod tests {
             &SIGNATURE.replace('=', ""),
             &format!("{}{SIGNATURE}", "v1,AA== ".repeat(CANDIDATES_MAX)),
         ] {
-            assert_eq!(verified(claim(signatures), BODY, TIMESTAMP_S), Err(Unverified::Signature), "{signatures}");
+            assert_eq!(
+                verified(headers(signatures), BODY, TIMESTAMP_S),
+                Err(SignatureError::Signature),
+                "{signatures}"
+            );
         }
-        assert_eq!(verified(claim(SIGNATURE), b"{\"test\": 2432232315}", TIMESTAMP_S), Err(Unverified::Signature));
-        let other = Claim { id: "msg_other", ..claim(SIGNATURE) };
-        assert_eq!(verified(other, BODY, TIMESTAMP_S), Err(Unverified::Signature));
-        let later = Claim { timestamp: "1614265331", ..claim(SIGNATURE) };
-        assert_eq!(verified(later, BODY, TIMESTAMP_S), Err(Unverified::Signature));
+        assert_eq!(
+            verified(headers(SIGNATURE), b"{\"test\": 2432232315}", TIMESTAMP_S),
+            Err(SignatureError::Signature)
+        );
+        let other = SignatureHeaders { id: "msg_other", ..headers(SIGNATURE) };
+        assert_eq!(verified(other, BODY, TIMESTAMP_S), Err(SignatureError::Signature));
+        let later = SignatureHeaders { timestamp: "1614265331", ..headers(SIGNATURE) };
+        assert_eq!(verified(later, BODY, TIMESTAMP_S), Err(SignatureError::Signature));
     }
 
     #[test]
-    fn five_minutes_either_way_are_let_pass() {
-        for (apart_s, expected) in [
+    fn a_clock_difference_of_five_minutes_is_accepted() {
+        for (difference_s, expected) in [
             (300, Ok(())),
             (-300, Ok(())),
-            (301, Err(Unverified::Stale)),
-            (-301, Err(Unverified::Stale)),
-            (i64::from(i32::MAX), Err(Unverified::Stale)),
+            (301, Err(SignatureError::Stale)),
+            (-301, Err(SignatureError::Stale)),
+            (i64::from(i32::MAX), Err(SignatureError::Stale)),
         ] {
-            assert_eq!(verified(claim(SIGNATURE), BODY, TIMESTAMP_S + apart_s), expected, "{apart_s}");
+            assert_eq!(verified(headers(SIGNATURE), BODY, TIMESTAMP_S + difference_s), expected, "{difference_s}");
         }
     }
 
     #[test]
-    fn a_timestamp_is_a_number_of_seconds() {
+    fn a_timestamp_is_a_canonical_number_of_seconds() {
         for timestamp in
             ["", "now", "1614265330.5", "+1614265330", "01614265330", " 1614265330", "1e9", "99999999999999999999"]
         {
-            let claim = Claim { timestamp, ..claim(SIGNATURE) };
-            assert_eq!(verified(claim, BODY, TIMESTAMP_S), Err(Unverified::Timestamp), "{timestamp:?}");
+            let headers = SignatureHeaders { timestamp, ..headers(SIGNATURE) };
+            assert_eq!(verified(headers, BODY, TIMESTAMP_S), Err(SignatureError::Timestamp), "{timestamp:?}");
         }
         for timestamp in ["-9223372036854775808", "9223372036854775807", "-1"] {
-            let claim = Claim { timestamp, ..claim(SIGNATURE) };
-            assert_eq!(verified(claim, BODY, TIMESTAMP_S), Err(Unverified::Stale), "{timestamp:?}");
+            let headers = SignatureHeaders { timestamp, ..headers(SIGNATURE) };
+            assert_eq!(verified(headers, BODY, TIMESTAMP_S), Err(SignatureError::Stale), "{timestamp:?}");
         }
     }
 
     #[test]
-    fn a_secret_is_the_one_base64_form_of_24_to_64_bytes() {
+    fn a_secret_is_the_canonical_base64_of_24_to_64_bytes() {
         for bytes in [24, 25, 26, 32, 64] {
             let text = format!("{PREFIX}{}", STANDARD.encode(vec![7; bytes]));
             assert_eq!(WebhookSecret::parse(&text).unwrap().reveal(), text);
@@ -262,7 +275,7 @@ mod tests {
             format!("{SECRET}="),
             format!("{PREFIX}{}", STANDARD.encode([7; 23])),
             format!("{PREFIX}{}", STANDARD.encode([7; 65])),
-            // 25 bytes without the padding, in the URL-safe alphabet, and with bits that mean nothing.
+            // 25 bytes without padding, in the URL-safe alphabet, and with non-zero trailing bits.
             format!("{PREFIX}{}", STANDARD.encode([7; 25]).replace('=', "")),
             format!("{PREFIX}{}", STANDARD.encode([0xff; 25]).replace('/', "_")),
             format!("{PREFIX}{}", STANDARD.encode([0; 25]).replace("A==", "B==")),
@@ -272,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generated_secret_reads_back_and_is_never_printed() {
+    fn a_generated_secret_parses_and_debug_does_not_print_it() {
         let (one, other) = (WebhookSecret::generate(), WebhookSecret::generate());
 
         assert_eq!(WebhookSecret::parse(one.reveal()).unwrap(), one);
@@ -282,22 +295,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_signed_is_believed_until_it_is_changed(id in "[!-~]{1,40}", at_s in 0_i64..4_000_000_000, body: Vec<u8>) {
+        fn a_signed_message_is_valid_until_it_changes(id in "[!-~]{1,40}", at_s in 0_i64..4_000_000_000, body: Vec<u8>) {
             let secret = WebhookSecret::generate();
             let signature = sign(&secret, &id, at_s, &body);
-            let claim = Claim { id: &id, timestamp: &at_s.to_string(), signatures: &signature };
+            let headers = SignatureHeaders { id: &id, timestamp: &at_s.to_string(), signatures: &signature };
             let mut changed = body.clone();
             changed.push(0);
 
-            prop_assert_eq!(verify(&secret, claim, &body, at_s * 1_000), Ok(()));
-            prop_assert_eq!(verify(&secret, claim, &changed, at_s * 1_000), Err(Unverified::Signature));
-            prop_assert_eq!(verify(&WebhookSecret::generate(), claim, &body, at_s * 1_000), Err(Unverified::Signature));
+            prop_assert_eq!(verify(&secret, headers, &body, at_s * 1_000), Ok(()));
+            prop_assert_eq!(verify(&secret, headers, &changed, at_s * 1_000), Err(SignatureError::Signature));
+            let other = WebhookSecret::generate();
+            prop_assert_eq!(verify(&other, headers, &body, at_s * 1_000), Err(SignatureError::Signature));
         }
 
         #[test]
-        fn no_header_panics_the_verifier(id: String, timestamp: String, signatures: String) {
-            let claim = Claim { id: &id, timestamp: &timestamp, signatures: &signatures };
-            prop_assert!(verify(&WebhookSecret::generate(), claim, b"", 0).is_err());
+        fn verifying_never_panics(id: String, timestamp: String, signatures: String) {
+            let headers = SignatureHeaders { id: &id, timestamp: &timestamp, signatures: &signatures };
+            prop_assert!(verify(&WebhookSecret::generate(), headers, b"", 0).is_err());
         }
     }
 }

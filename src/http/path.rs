@@ -60,10 +60,10 @@ impl<'ex, R: 'static> Extractible<'ex> for PathIdOrEmail<R> {
         let text = req.params().get(arg).map(String::as_str).unwrap_or_default();
         IdOrEmail::parse(text).map(Self).map_err(|error| {
             ApiError::validation(match error {
-                IdOrEmailError::NoId => {
+                IdOrEmailError::InvalidId => {
                     format!("The `{arg}` must be a valid UUID. An email address is accepted in its place.")
                 }
-                IdOrEmailError::NoAddress(error) => format!("The `{arg}` is not a valid email address: {error}."),
+                IdOrEmailError::InvalidAddress(error) => format!("The `{arg}` is not a valid email address: {error}."),
             })
         })
     }

@@ -5,11 +5,11 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
 use super::{AddressError, is_control};
 
-/// RFC 1035 §2.3.4: 255 octets on the wire, which leaves 253 for the dotted text.
+/// Longest domain name. RFC 1035 §2.3.4 allows 255 octets in a DNS message, which leaves 253 bytes of dotted text.
 const DOMAIN_BYTES_MAX: usize = 253;
-/// RFC 1035 §2.3.4.
+/// Longest label (RFC 1035 §2.3.4).
 const LABEL_BYTES_MAX: usize = 63;
-/// The longest text given to the IDNA mapping: 253 characters of four bytes each can still shrink to a valid name, more cannot.
+/// Longest input of the IDNA mapping. At most 253 characters of four bytes each can map to a valid name.
 const UNICODE_BYTES_MAX: usize = 4 * DOMAIN_BYTES_MAX;
 
 /// A domain name of at least two labels, in lower-case A-labels, without the root dot.
@@ -17,7 +17,7 @@ const UNICODE_BYTES_MAX: usize = 4 * DOMAIN_BYTES_MAX;
 pub struct DomainName(Box<str>);
 
 impl DomainName {
-    /// Parses a domain name in any letter case, in ASCII or in Unicode; one trailing dot is dropped.
+    /// Parses a domain name in any letter case, in ASCII or in Unicode. Drops one trailing dot.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl DomainName {
         let ascii = if text.is_ascii() && !text.split('.').any(is_encoded_label) {
             Cow::Borrowed(text)
         } else {
-            // RFC 5891 §5: the lookup form. The lengths are checked below, where the error can say which one it was.
+            // RFC 5891 §5: the lookup form. `check_labels` checks the lengths, because it returns specific errors.
             Uts46::new()
                 .to_ascii(text.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Ignore)
                 .map_err(|_| AddressError::DomainNotEncodable)?
@@ -55,14 +55,14 @@ impl DomainName {
         Ok(Self(name))
     }
 
-    /// Returns the name as DNS and SMTP take it.
+    /// Returns the name in lower-case A-labels, the form for DNS and SMTP.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the name as people write it, its A-labels decoded.
+    /// Returns the name with its A-labels decoded to Unicode, for display.
     pub fn to_unicode(&self) -> Cow<'_, str> {
-        // RFC 5891 §5.5: a label that does not decode stays as it is.
+        // RFC 5891 §5.5: a label that cannot be decoded stays unchanged.
         Uts46::new().to_unicode(self.0.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast).0
     }
 }
@@ -71,7 +71,7 @@ fn is_ldh_or_dot(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '.'
 }
 
-/// RFC 5890 §2.3.1: the prefix of an A-label, in any letter case.
+/// Returns whether a label has the prefix of an A-label (RFC 5890 §2.3.1), in any letter case.
 fn is_encoded_label(label: &str) -> bool {
     label.get(..4).is_some_and(|prefix| prefix.eq_ignore_ascii_case("xn--"))
 }
@@ -94,7 +94,7 @@ fn check_labels(name: &str) -> Result<(), AddressError> {
             return Err(AddressError::DomainLabelHyphen);
         }
     }
-    // RFC 3696 §2: no top-level domain is all digits, so a name that ends so is an IP address.
+    // RFC 3696 §2: no top-level domain is all digits. A name with an all-digit last label is an IP address.
     if name.rsplit('.').next().is_some_and(|label| label.bytes().all(|b| b.is_ascii_digit())) {
         return Err(AddressError::DomainNumeric);
     }
@@ -113,7 +113,7 @@ impl AsRef<str> for DomainName {
     }
 }
 
-/// Lets a map keyed by domain be asked with a plain lower-case text.
+/// Allows lookups by a lower-case `&str` in a map keyed by domain.
 impl Borrow<str> for DomainName {
     fn borrow(&self) -> &str {
         &self.0
@@ -126,10 +126,10 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn accepted_names_come_out_in_lower_case_a_labels() {
+    fn accepted_names_are_normalized_to_lower_case_a_labels() {
         let longest_label = format!("{}.com", "a".repeat(63));
         let longest_name = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(61));
-        for (given, kept) in [
+        for (given, expected) in [
             ("example.com", "example.com"),
             ("EXAMPLE.Com", "example.com"),
             ("example.com.", "example.com"),
@@ -146,12 +146,12 @@ mod tests {
             (&longest_label, &longest_label),
             (&longest_name, &longest_name),
         ] {
-            assert_eq!(DomainName::parse(given).unwrap().as_str(), kept, "{given}");
+            assert_eq!(DomainName::parse(given).unwrap().as_str(), expected, "{given}");
         }
     }
 
     #[test]
-    fn refused_names_say_which_rule_they_break() {
+    fn a_refused_name_returns_the_error_of_its_rule() {
         let long_label = format!("{}.com", "a".repeat(64));
         let long_name = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(62));
         let huge = "é".repeat(600);
@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_accepted_name_is_printable_bounded_and_stable(text in "\\PC{0,80}|[a-zA-Z0-9.é例-]{1,80}|xn--[a-z0-9-]{0,20}\\.[a-z]{2,5}") {
+        fn an_accepted_name_is_bounded_and_parses_to_itself(text in "\\PC{0,80}|[a-zA-Z0-9.é例-]{1,80}|xn--[a-z0-9-]{0,20}\\.[a-z]{2,5}") {
             if let Ok(name) = DomainName::parse(&text) {
                 prop_assert!(name.as_str().len() <= DOMAIN_BYTES_MAX);
                 prop_assert!(name.as_str().chars().all(|c| is_ldh_or_dot(c) && !c.is_ascii_uppercase()));

@@ -5,15 +5,16 @@ use sha2::{Digest as _, Sha256};
 
 use super::{AddressError, DomainName, is_control};
 
-/// RFC 5321 §4.5.3.1.1.
+/// Longest local part (RFC 5321 §4.5.3.1.1).
 const LOCAL_BYTES_MAX: usize = 64;
-/// RFC 5321 §4.5.3.1.3: a path of 256 octets, less its two angle brackets.
+/// Longest address. RFC 5321 §4.5.3.1.3 allows a path of 256 octets, which includes two angle brackets.
 const ADDRESS_BYTES_MAX: usize = 254;
 
-/// Exactly one `local@domain`, as it stands in an SMTP command.
+/// Exactly one `local@domain`, as in an SMTP command.
 ///
-/// The local part keeps its letter case, because only the receiving host may ignore it; [`identity`](Self::identity) is the form for comparing.
-/// A quoted local part that needs no quotes is kept without them (RFC 5321 §4.1.2 makes the two one address), so equal addresses are equal values.
+/// The local part keeps its letter case, because only the receiving host may ignore it.
+/// [`identity`](Self::identity) returns the form for comparison.
+/// A quoted local part that needs no quotes is stored without them: RFC 5321 §4.1.2 defines both as the same address.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EmailAddress {
     local: Box<str>,
@@ -21,11 +22,11 @@ pub struct EmailAddress {
 }
 
 impl EmailAddress {
-    /// Parses a bare address: no display name, no angle brackets, no surrounding space.
+    /// Parses a bare address, without display name, angle brackets or surrounding spaces.
     ///
     /// # Errors
     ///
-    /// Returns the first rule that the text breaks.
+    /// Returns the variant of the first rule that the text violates.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         if text.is_empty() {
             return Err(AddressError::Empty);
@@ -57,9 +58,10 @@ impl EmailAddress {
         Ok(Self { local: local.into_owned().into_boxed_str(), domain })
     }
 
-    /// Returns the part before the `@`, with its quotes where it needs them.
+    /// Returns the part before the `@`, in quotes if it needs them.
     ///
-    /// It may hold non-ASCII text, and then the address can only travel to a host that offers SMTPUTF8 (RFC 6531).
+    /// The local part can contain non-ASCII text. Such an address needs a receiving host that offers SMTPUTF8 (RFC
+    /// 6531).
     pub fn local(&self) -> &str {
         &self.local
     }
@@ -69,7 +71,7 @@ impl EmailAddress {
         &self.domain
     }
 
-    /// Returns the whole address in lower case: the key under which contacts and suppressions find a person.
+    /// Returns the address in lower case: the normalised form that contacts and suppressions are compared by.
     pub fn identity(&self) -> String {
         let mut identity = String::with_capacity(self.local.len() + 1 + self.domain.as_str().len());
         if self.local.is_ascii() {
@@ -83,13 +85,13 @@ impl EmailAddress {
         identity
     }
 
-    /// Returns SHA-256 of the [`identity`](Self::identity): what rows about a person are found by.
+    /// Returns the SHA-256 of the [`identity`](Self::identity): the key of the address indexes.
     pub fn identity_hash(&self) -> [u8; 32] {
         Sha256::digest(self.identity().as_bytes()).into()
     }
 }
 
-/// Reads a quoted local part after its opening quote, and returns it in its shortest spelling together with the text after the `@`.
+/// Parses a quoted local part after its opening quote. Returns its shortest spelling and the text after the `@`.
 fn split_after_quote(text: &str) -> Result<(Cow<'_, str>, &str), AddressError> {
     let mut content = String::new();
     let mut rest = text.chars();
@@ -99,7 +101,7 @@ fn split_after_quote(text: &str) -> Result<(Cow<'_, str>, &str), AddressError> {
             '\\' => rest.next().ok_or(AddressError::UnterminatedQuote)?,
             c => c,
         };
-        if c != ' ' && !c.is_ascii_graphic() && !is_visible_beyond_ascii(c) {
+        if c != ' ' && !c.is_ascii_graphic() && !is_visible_non_ascii(c) {
             return Err(AddressError::LocalPartCharacter(c));
         }
         content.push(c);
@@ -127,7 +129,7 @@ fn split_after_quote(text: &str) -> Result<(Cow<'_, str>, &str), AddressError> {
     Ok((Cow::Owned(local), domain))
 }
 
-/// RFC 5321 §4.1.2: `Dot-string`, with the letters that RFC 6531 §3.3 adds.
+/// Checks for a `Dot-string` (RFC 5321 §4.1.2), with the characters that RFC 6531 §3.3 adds.
 fn check_dot_atom(local: &str) -> Result<(), AddressError> {
     if local.is_empty() {
         return Err(AddressError::LocalPartEmpty);
@@ -141,15 +143,16 @@ fn check_dot_atom(local: &str) -> Result<(), AddressError> {
     Ok(())
 }
 
-/// RFC 5322 §3.2.3: `atext`.
+/// Returns whether a character is `atext` (RFC 5322 §3.2.3), including visible non-ASCII characters.
 fn is_atext(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c) || is_visible_beyond_ascii(c)
+    c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c) || is_visible_non_ascii(c)
 }
 
-/// Returns whether a character of an internationalized local part is one that a person can see.
+/// Returns whether a non-ASCII character is visible.
 ///
-/// RFC 6531 allows every character beyond ASCII. Spaces, direction marks and zero-width characters are no part of anyone's address: they come from pasting, or from someone who wants two addresses to look like one.
-fn is_visible_beyond_ascii(c: char) -> bool {
+/// RFC 6531 allows every non-ASCII character in a local part. Spaces, direction marks and zero-width characters are
+/// refused: they result from pasting, or make two addresses look equal.
+fn is_visible_non_ascii(c: char) -> bool {
     !c.is_ascii()
         && !c.is_whitespace()
         && !is_control(c)
@@ -180,7 +183,7 @@ mod tests {
     #[test]
     fn accepted_addresses_have_one_spelling() {
         let longest_local = format!("{}@example.com", "a".repeat(64));
-        for (given, kept) in [
+        for (given, expected) in [
             ("user@example.com", "user@example.com"),
             ("First.Last+tag@Example.COM", "First.Last+tag@example.com"),
             ("!#$%&'*+-/=?^_`{|}~@example.com", "!#$%&'*+-/=?^_`{|}~@example.com"),
@@ -197,17 +200,17 @@ mod tests {
             ("user@example.com.", "user@example.com"),
             (&longest_local, &longest_local),
         ] {
-            assert_eq!(EmailAddress::parse(given).unwrap().to_string(), kept, "{given}");
+            assert_eq!(EmailAddress::parse(given).unwrap().to_string(), expected, "{given}");
         }
     }
 
     #[test]
-    fn refused_addresses_say_which_rule_they_break() {
+    fn a_refused_address_returns_the_error_of_its_rule() {
         let long_local = format!("{}@example.com", "a".repeat(65));
         let long_in_bytes = format!("{}@example.com", "é".repeat(33));
         let label = "b".repeat(63);
         let too_long = format!("{}@{label}.{label}.{}.com", "a".repeat(64), "b".repeat(58));
-        let endless_quote = format!("\"{}", "\\\\".repeat(100_000));
+        let unclosed_quote = format!("\"{}", "\\\\".repeat(100_000));
         for (given, error) in [
             ("", AddressError::Empty),
             ("user", AddressError::NoAtSign),
@@ -245,7 +248,7 @@ mod tests {
             (&long_local, AddressError::LocalPartTooLong),
             (&long_in_bytes, AddressError::LocalPartTooLong),
             (&too_long, AddressError::TooLong),
-            (&endless_quote, AddressError::UnterminatedQuote),
+            (&unclosed_quote, AddressError::UnterminatedQuote),
         ] {
             assert_eq!(EmailAddress::parse(given), Err(error), "{given:?}");
         }
@@ -275,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_is_a_fragment_of_a_sentence() {
+    fn every_error_message_is_a_lower_case_fragment() {
         for text in ["", "a", "a@b", "a b@c.d", "a\u{200B}@c.d", "a@b_c.d", "a@1.2"] {
             let message = EmailAddress::parse(text).unwrap_err().to_string();
             assert!(message.starts_with(|c: char| c.is_lowercase()), "{message}");
@@ -284,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn json_holds_the_text_form() {
+    fn json_and_stored_rows_contain_the_text_form() {
         let address: EmailAddress = serde_json::from_str("\"User@EXAMPLE.com\"").unwrap();
         assert_eq!(serde_json::to_string(&address).unwrap(), "\"User@example.com\"");
         assert!(serde_json::from_str::<EmailAddress>("\"nobody\"").is_err());
@@ -307,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_parses_to_the_same_address(text in prop_oneof![address_like(), "\\PC{0,40}"]) {
+        fn a_displayed_address_parses_to_the_same_address(text in prop_oneof![address_like(), "\\PC{0,40}"]) {
             if let Ok(address) = EmailAddress::parse(&text) {
                 let printed = address.to_string();
                 prop_assert!(printed.len() <= ADDRESS_BYTES_MAX);
@@ -317,7 +320,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_the_parser_panic(text in any::<String>()) {
+        fn parsing_never_panics(text in any::<String>()) {
             let _ = EmailAddress::parse(&text);
         }
     }

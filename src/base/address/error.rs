@@ -1,8 +1,9 @@
 use std::fmt;
 
-/// Why a text is not an address.
+/// Reason why a text is not a valid address.
 ///
-/// `Display` gives a lower-case fragment that says what was wrong and what is accepted; the caller puts the field's name in front.
+/// `Display` writes a lower-case fragment with the problem and the accepted form. The caller adds the name of the
+/// field before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressError {
     Empty,
@@ -49,13 +50,13 @@ impl fmt::Display for AddressError {
             Self::LocalPartEmpty => "there is nothing before the `@`; write `user@example.com`",
             Self::LocalPartTooLong => "the part before the `@` is longer than 64 bytes, the most that mail servers take",
             Self::LocalPartDots => {
-                "the part before the `@` starts or ends with a dot or has two dots in a row; such a part must stand in double quotes"
+                "the part before the `@` starts or ends with a dot or has two dots in a row; put such a part in double quotes"
             }
             Self::LocalPartCharacter(c) => {
                 return write!(
                     f,
                     "the part before the `@` holds {}; letters, digits, dots and !#$%&'*+-/=?^_`{{|}}~ are accepted",
-                    Shown(*c)
+                    QuotedChar(*c)
                 );
             }
             Self::UnterminatedQuote => "a double quote is opened and never closed; close it, or leave it out",
@@ -81,7 +82,7 @@ impl fmt::Display for AddressError {
             Self::DomainLabelTooLong => "a label of the domain is longer than 63 bytes",
             Self::DomainLabelHyphen => "a label of the domain starts or ends with a hyphen",
             Self::DomainCharacter(c) => {
-                return write!(f, "the domain holds {}; letters, digits, hyphens and dots are accepted", Shown(*c));
+                return write!(f, "the domain holds {}; letters, digits, hyphens and dots are accepted", QuotedChar(*c));
             }
             Self::DomainNotEncodable => "the domain is not a valid internationalized domain name",
         })
@@ -90,10 +91,10 @@ impl fmt::Display for AddressError {
 
 impl std::error::Error for AddressError {}
 
-/// One refused character: itself when a person can see it, its code point otherwise.
-struct Shown(char);
+/// One refused character. `Display` writes a visible character itself, and the code point of any other.
+struct QuotedChar(char);
 
-impl fmt::Display for Shown {
+impl fmt::Display for QuotedChar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             ' ' => f.write_str("a space"),

@@ -1,17 +1,17 @@
-//! The escapes that texts about addresses come in: those of JSON (RFC 8259 §7), of URLs (RFC 3986 §2.1)
-//! and of quoted-printable (RFC 2045 §6.7).
+//! Decoding of escape sequences in texts that can contain addresses: JSON (RFC 8259 §7), URLs
+//! (RFC 3986 §2.1) and quoted-printable (RFC 2045 §6.7).
 //!
-//! A text does not say which of them it is written in, and what looks like an escape may be none. So
-//! each is read by itself, and what is no escape stays as it is.
+//! The encoding of a text is unknown, and text that looks like an escape can be literal. So each encoding is
+//! decoded separately, and invalid escapes stay unchanged.
 
-/// A way to write characters as others.
+/// An escape encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Escapes {
     /// `\u0040`, `\n`
     Json,
     /// `%40`
     Url,
-    /// `=40`, and a line that goes on behind `=`
+    /// `=40`, and the soft line break: `=` at the end of a line.
     QuotedPrintable,
 }
 
@@ -26,35 +26,35 @@ impl Escapes {
         }
     }
 
-    /// Returns a text as it reads without these escapes; `None` when it has none.
-    pub(super) fn read(self, text: &str) -> Option<String> {
+    /// Returns the decoded text; `None` if the text does not contain the marker of this encoding.
+    pub(super) fn decode(self, text: &str) -> Option<String> {
         let first = text.find(self.marker())?;
         let (plain, escaped) = text.as_bytes().split_at(first);
-        let mut read = plain.to_vec();
+        let mut decoded = plain.to_vec();
         let mut rest = escaped;
-        while let [byte, behind @ ..] = rest {
-            let escape = if char::from(*byte) == self.marker() { self.read_one(behind, &mut read) } else { None };
+        while let [byte, after @ ..] = rest {
+            let escape = if char::from(*byte) == self.marker() { self.decode_one(after, &mut decoded) } else { None };
             rest = escape.unwrap_or_else(|| {
-                read.push(*byte);
-                behind
+                decoded.push(*byte);
+                after
             });
         }
-        Some(String::from_utf8_lossy(&read).into_owned())
+        Some(String::from_utf8_lossy(&decoded).into_owned())
     }
 
-    /// Reads what is behind a marker, where the two are an escape; returns the rest.
-    fn read_one<'a>(self, behind: &'a [u8], read: &mut Vec<u8>) -> Option<&'a [u8]> {
+    /// Decodes the escape whose marker precedes `after`, and returns the text after the escape; `None` if it is
+    /// not a valid escape.
+    fn decode_one<'a>(self, after: &'a [u8], decoded: &mut Vec<u8>) -> Option<&'a [u8]> {
         match self {
-            Self::Json => read_json(behind, read),
-            Self::Url => read_byte(behind, read),
-            Self::QuotedPrintable => after_line(behind).or_else(|| read_byte(behind, read)),
+            Self::Json => decode_json(after, decoded),
+            Self::Url => decode_hex(after, decoded),
+            Self::QuotedPrintable => strip_line_break(after).or_else(|| decode_hex(after, decoded)),
         }
     }
 }
 
-/// Returns whether a text ends with an escape, of whichever kind. Letters are those of a text in lower
-/// case.
-pub(super) fn is_at_end(text: &str) -> bool {
+/// Returns whether a lower-case text ends with an escape of any encoding.
+pub(super) fn ends_with_escape(text: &str) -> bool {
     let is_hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
     match text.as_bytes() {
         [.., b'\\', b'b' | b'f' | b'n' | b'r' | b't'] => true,
@@ -64,23 +64,23 @@ pub(super) fn is_at_end(text: &str) -> bool {
     }
 }
 
-/// Reads two hexadecimal digits as a byte; returns what is behind them.
-fn read_byte<'a>(behind: &'a [u8], read: &mut Vec<u8>) -> Option<&'a [u8]> {
-    let [high, low, rest @ ..] = behind else { return None };
+/// Decodes two hexadecimal digits to a byte and returns the rest.
+fn decode_hex<'a>(text: &'a [u8], decoded: &mut Vec<u8>) -> Option<&'a [u8]> {
+    let [high, low, rest @ ..] = text else { return None };
     let byte = (digit(*high)? << 4) | digit(*low)?;
-    read.push(u8::try_from(byte).ok()?);
+    decoded.push(u8::try_from(byte).ok()?);
     Some(rest)
 }
 
-/// Returns what is behind the end of a line, where one stands.
-fn after_line(behind: &[u8]) -> Option<&[u8]> {
-    behind.strip_prefix(b"\r\n").or_else(|| behind.strip_prefix(b"\n"))
+/// Returns the text after a leading line break; `None` if there is no line break.
+fn strip_line_break(text: &[u8]) -> Option<&[u8]> {
+    text.strip_prefix(b"\r\n").or_else(|| text.strip_prefix(b"\n"))
 }
 
-/// Reads what is behind a backslash. A half of a surrogate pair reads as the sign for what cannot be
-/// read: no address that anybody writes has either.
-fn read_json<'a>(behind: &'a [u8], read: &mut Vec<u8>) -> Option<&'a [u8]> {
-    let (letter, rest) = match behind {
+/// Decodes a JSON escape after its backslash and returns the rest. Each half of a surrogate pair becomes U+FFFD:
+/// addresses do not contain characters that need surrogates.
+fn decode_json<'a>(text: &'a [u8], decoded: &mut Vec<u8>) -> Option<&'a [u8]> {
+    let (letter, rest) = match text {
         [b'u', a, b, c, d, rest @ ..] => {
             let unit = [a, b, c, d].into_iter().try_fold(0, |unit, hex| Some((unit << 4) | digit(*hex)?))?;
             (char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER), rest)
@@ -89,7 +89,7 @@ fn read_json<'a>(behind: &'a [u8], read: &mut Vec<u8>) -> Option<&'a [u8]> {
         [byte @ (b'"' | b'\\' | b'/'), rest @ ..] => (char::from(*byte), rest),
         _ => return None,
     };
-    read.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+    decoded.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
     Some(rest)
 }
 
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_reads_its_own_escapes_and_leaves_what_is_none() {
+    fn each_encoding_decodes_only_its_own_valid_escapes() {
         use Escapes::{Json, QuotedPrintable, Url};
 
         for (kind, text, expected) in [
@@ -116,39 +116,39 @@ mod tests {
             (QuotedPrintable, "ada@exam=\r\nple.=\ncom=", "ada@example.com="),
             (QuotedPrintable, "a=b =4", "a=b =4"),
         ] {
-            assert_eq!(kind.read(text).as_deref(), Some(expected), "{kind:?} {text}");
+            assert_eq!(kind.decode(text).as_deref(), Some(expected), "{kind:?} {text}");
         }
         for kind in Escapes::ALL {
-            assert_eq!(kind.read("ada@example.com"), None);
+            assert_eq!(kind.decode("ada@example.com"), None);
         }
     }
 
     #[test]
-    fn an_escape_at_the_end_is_one_of_any_kind() {
+    fn an_escape_of_any_encoding_is_detected_at_the_end() {
         for text in [r"\u003c", r"\n", r"\t", r"\r", "%3c", "=3c", r"a\u00fc", "x%0a"] {
-            assert!(is_at_end(text), "{text}");
+            assert!(ends_with_escape(text), "{text}");
         }
         for text in ["", "n", "u003c", r"\u03c", r"\u003g", r"\x", "%3", "=g3", "3c", r"\u003c "] {
-            assert!(!is_at_end(text), "{text}");
+            assert!(!ends_with_escape(text), "{text}");
         }
     }
 
     proptest! {
         #[test]
-        fn every_text_is_read_however_it_is_escaped(text in "[a-zA-Z0-9@.%=\\\\ \u{fc}]{1,20}") {
+        fn a_fully_escaped_text_is_decoded(text in "[a-zA-Z0-9@.%=\\\\ \u{fc}]{1,20}") {
             let bytes = |marker: char| -> String { text.bytes().map(|byte| format!("{marker}{byte:02x}")).collect() };
             let json: String = text.chars().map(|letter| format!("\\u{:04x}", u32::from(letter))).collect();
 
-            prop_assert_eq!(Escapes::Json.read(&json), Some(text.clone()));
-            prop_assert_eq!(Escapes::Url.read(&bytes('%')), Some(text.clone()));
-            prop_assert_eq!(Escapes::QuotedPrintable.read(&bytes('=')), Some(text.clone()));
+            prop_assert_eq!(Escapes::Json.decode(&json), Some(text.clone()));
+            prop_assert_eq!(Escapes::Url.decode(&bytes('%')), Some(text.clone()));
+            prop_assert_eq!(Escapes::QuotedPrintable.decode(&bytes('=')), Some(text.clone()));
         }
 
         #[test]
-        fn no_text_panics_the_reader(text in "[\\\\u%=0-9a-fn\r\n\u{fc}]{0,30}|.{0,30}") {
-            let _ = is_at_end(&text);
+        fn decoding_never_panics(text in "[\\\\u%=0-9a-fn\r\n\u{fc}]{0,30}|.{0,30}") {
+            let _ = ends_with_escape(&text);
             for kind in Escapes::ALL {
-                let _ = kind.read(&text);
+                let _ = kind.decode(&text);
             }
         }
     }

@@ -2,10 +2,11 @@ use std::fmt;
 
 use super::{AddressError, EmailAddress, is_control};
 
-/// Long enough for every real name, short enough that fifty recipients stay far below the header limits of mail servers.
+/// Longest display name. Long enough for real names; with fifty recipients the headers stay far below the limits of
+/// mail servers.
 const NAME_CHARS_MAX: usize = 256;
 
-/// One mailbox as a person writes it: `user@host`, `Name <user@host>` or `"Quoted, Name" <user@host>`.
+/// One mailbox: `user@host`, `Name <user@host>` or `"Quoted, Name" <user@host>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mailbox {
     name: Option<String>,
@@ -13,11 +14,13 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// Parses exactly one mailbox. Surrounding spaces are dropped, runs of spaces in the name become one, and an empty name is no name.
+    /// Parses exactly one mailbox. Drops surrounding spaces and reduces runs of spaces in the name to one. An empty
+    /// name becomes `None`.
     ///
     /// # Errors
     ///
-    /// Returns [`AddressError::SeveralAddresses`] for a comma or semicolon outside quotes, and other variants for what their names say.
+    /// Returns [`AddressError::SeveralAddresses`] for a comma or semicolon outside quotes. The names of the other
+    /// variants describe their cause.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         if text.chars().any(is_control) {
             return Err(AddressError::ControlCharacter);
@@ -53,7 +56,6 @@ impl Mailbox {
         self.name.as_deref()
     }
 
-    /// Returns the address.
     pub fn address(&self) -> &EmailAddress {
         &self.address
     }
@@ -65,7 +67,8 @@ impl From<EmailAddress> for Mailbox {
     }
 }
 
-/// Finds the first `wanted` bracket outside quotes. Meeting its `opposite` before it is an error, as is a separator.
+/// Returns the byte offset of the first `wanted` bracket outside quotes. An `opposite` bracket or a separator
+/// before it is an error.
 fn find_bracket(text: &str, wanted: char, opposite: char) -> Result<Option<usize>, AddressError> {
     let mut chars = text.char_indices();
     let mut quoted = false;
@@ -85,7 +88,8 @@ fn find_bracket(text: &str, wanted: char, opposite: char) -> Result<Option<usize
     if quoted { Err(AddressError::UnterminatedQuote) } else { Ok(None) }
 }
 
-/// Reads the words before the `<`: plain and quoted ones, as RFC 5322 §3.2.5 lets them mix. The quotes are known to be closed.
+/// Parses the phrase before the `<`, with plain and quoted words (RFC 5322 §3.2.5). The caller has checked that all
+/// quotes are closed.
 fn parse_name(phrase: &str) -> Result<Option<String>, AddressError> {
     let mut name = String::new();
     let mut chars = phrase.chars();
@@ -113,9 +117,10 @@ fn parse_name(phrase: &str) -> Result<Option<String>, AddressError> {
     Ok(if name.is_empty() { None } else { Some(name) })
 }
 
-/// Prints the form that reads back: `user@host`, or `Name <user@host>` with the name in quotes when RFC 5322 §3.2.3 reserves one of its characters.
+/// Writes `user@host` or `Name <user@host>`, which [`Mailbox::parse`] accepts. The name is in quotes if it contains
+/// a character that RFC 5322 §3.2.3 reserves.
 ///
-/// The dot is reserved too, but every reader takes `Acme Inc.` bare, and §4.1 allows it.
+/// The dot is reserved too, but every parser accepts `Acme Inc.` without quotes, and §4.1 allows it.
 impl fmt::Display for Mailbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(name) = &self.name else {
@@ -141,7 +146,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_accepted_form_reads_back() {
+    fn every_accepted_form_parses_and_displays() {
         let longest_name = "é".repeat(256);
         let long_form = format!("{longest_name} <a@b.co>");
         for (given, name, printed) in [
@@ -177,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_refused_form_says_why() {
+    fn a_refused_mailbox_returns_the_error_of_its_rule() {
         let long_name = format!("{} <a@b.co>", "n".repeat(257));
         for (given, error) in [
             ("", AddressError::Empty),
@@ -225,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn json_holds_the_text_form() {
+    fn json_contains_the_text_form() {
         let mailbox: Mailbox = serde_json::from_str(r#""\"Doe, J\" <J@B.co>""#).unwrap();
         assert_eq!(mailbox.name(), Some("Doe, J"));
         assert_eq!(serde_json::to_string(&mailbox).unwrap(), r#""\"Doe, J\" <J@b.co>""#);
@@ -234,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_parses_to_the_same_mailbox(
+        fn a_displayed_mailbox_parses_to_the_same_mailbox(
             text in prop_oneof![
                 "[ -?A-~é用]{0,20}<[a-z.]{1,5}@[a-z]{1,4}\\.co>",
                 "\"([ -!#-?A-\\[\\]-~é]|\\\\[ -?A-~]){0,20}\" <[a-z]{1,5}@[a-z]{1,4}\\.co>",
@@ -250,7 +255,7 @@ mod tests {
         }
 
         #[test]
-        fn a_quoted_name_survives_whatever_it_holds(name in "[!-?A-~é🚀]([ !-?A-~é🚀]{0,30}[!-?A-~é🚀])?") {
+        fn a_quoted_name_can_contain_any_character_except_at_signs(name in "[!-?A-~é🚀]([ !-?A-~é🚀]{0,30}[!-?A-~é🚀])?") {
             prop_assume!(!name.contains("  "));
             let quoted = format!("\"{}\" <a@b.co>", name.replace('\\', "\\\\").replace('"', "\\\""));
 
@@ -260,7 +265,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_the_parser_panic(text in any::<String>()) {
+        fn parsing_never_panics(text in any::<String>()) {
             let _ = Mailbox::parse(&text);
         }
     }

@@ -1,17 +1,23 @@
-//! Email addresses: the one parser for every address that enters the program.
+//! The only parser for email addresses and domain names in the program.
 //!
-//! A caller's text becomes one of three values, and past the edge nothing holds an address as raw text:
+//! Each input text is parsed once, into one of three types. No other module stores an address as raw text.
 //!
 //! - [`DomainName`]: lower-case A-labels, ready for DNS and for comparison;
-//! - [`EmailAddress`]: `local@domain` and nothing else, as SMTP speaks it;
-//! - [`Mailbox`]: an address with an optional display name, as people write it.
+//! - [`EmailAddress`]: a bare `local@domain`, as in an SMTP command;
+//! - [`Mailbox`]: an address with an optional display name, as in a header field.
 //!
-//! [`AddressSet`] finds addresses in mailboxes and texts.
+//! [`AddressSet`] finds given addresses in mailboxes and in texts.
 //!
-//! Files in reading order: `domain.rs`, `email.rs`, `mailbox.rs`, `set.rs`, `escapes.rs` (how texts hide addresses), `error.rs`; `strings.rs` gives all three their text form in JSON and in stored rows.
+//! Files in reading order: `domain.rs`, `email.rs`, `mailbox.rs`, `set.rs`, `escapes.rs` (escape sequences in
+//! texts), `error.rs`, `strings.rs` (the text form of the three types in JSON and in stored rows).
 //!
-//! Invariants: a value holds no control character, so none can break a header or an SMTP command; `parse` of what `Display` prints gives the same value back; equal values have one spelling.
-//! Left out on purpose: groups, comments, routes and address literals of RFC 5322 and RFC 5321, and any opinion about which domains can be delivered to.
+//! Invariants:
+//! - A value contains no control character, so no value can break a header or an SMTP command.
+//! - `parse` of the `Display` form returns the same value.
+//! - Equal values have the same spelling.
+//!
+//! Not accepted: groups, comments, routes and address literals of RFC 5322 and RFC 5321. This module does not check
+//! whether a domain accepts email.
 
 mod domain;
 mod email;
@@ -27,7 +33,7 @@ pub use error::AddressError;
 pub use mailbox::Mailbox;
 pub use set::AddressSet;
 
-/// Returns whether a character is refused everywhere in an address: the control characters and Unicode's two line separators.
+/// Returns whether a character is refused in every part of an address: control characters, U+2028 and U+2029.
 fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }

@@ -5,110 +5,109 @@ use std::sync::Arc;
 use super::escapes::{self, Escapes};
 use super::{EmailAddress, Mailbox};
 
-/// Characters of a domain that are looked at: more than the 253 that one has.
+/// Number of characters after an at sign that are searched for a domain. A domain has at most 253.
 const DOMAIN_CHARS_MAX: usize = 256;
-/// The sign between the parts of an address, and what stands for it in texts.
+/// The at sign and its escaped forms, in lower case.
 const AT_SIGNS: [&str; 4] = ["@", "%40", "=40", "\\u0040"];
 
-/// Addresses that mailboxes and texts are searched for, without regard to letter case. Cheap to clone.
+/// A set of addresses to search for in mailboxes and texts, ignoring letter case. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct AddressSet {
-    known: Arc<Known>,
-    /// The first of the lists that counts.
+    index: Arc<AddressIndex>,
+    /// First list whose addresses match.
     from: usize,
 }
 
-/// Every address with the last list that names it.
+/// Each address with the number of the last list that contains it.
 #[derive(Debug, Default)]
-struct Known {
+struct AddressIndex {
     identities: HashMap<String, usize>,
-    /// The local parts by the domain they stand before, in each of the domain's spellings.
+    /// Local parts by domain. A domain with A-labels is stored twice: in ASCII and in Unicode.
     locals: HashMap<String, Vec<(String, usize)>>,
 }
 
 impl AddressSet {
-    /// Returns a set of these addresses.
     pub fn new(addresses: &[EmailAddress]) -> Self {
         Self::of_lists([addresses])
     }
 
-    /// Returns a set of the addresses of several lists, of which the first can be left out
-    /// ([`AddressSet::from_list`]).
+    /// Returns a set of the addresses of several lists. [`AddressSet::from_list`] can exclude the first lists.
     pub fn of_lists<'a, I>(lists: I) -> Self
     where
         I: IntoIterator<Item = &'a [EmailAddress], IntoIter: DoubleEndedIterator + ExactSizeIterator>,
     {
-        let mut set = Known::default();
+        let mut index = AddressIndex::default();
         let lists = lists.into_iter().enumerate().rev();
         for (list, address) in lists.flat_map(|(list, addresses)| addresses.iter().map(move |address| (list, address)))
         {
-            let Entry::Vacant(place) = set.identities.entry(address.identity()) else { continue };
-            place.insert(list);
+            let Entry::Vacant(entry) = index.identities.entry(address.identity()) else { continue };
+            entry.insert(list);
             let domain = address.domain();
             let (ascii, unicode) = (domain.as_str().to_owned(), domain.to_unicode().to_lowercase());
             let local = address.local().to_lowercase();
             if unicode != ascii {
-                set.locals.entry(unicode).or_default().push((local.clone(), list));
+                index.locals.entry(unicode).or_default().push((local.clone(), list));
             }
-            set.locals.entry(ascii).or_default().push((local, list));
+            index.locals.entry(ascii).or_default().push((local, list));
         }
-        Self { known: Arc::new(set), from: 0 }
+        Self { index: Arc::new(index), from: 0 }
     }
 
-    /// Returns the set without the addresses that only lists before that one name.
+    /// Returns the set of the addresses that are in list number `list` or a later one.
     #[must_use]
     pub fn from_list(&self, list: usize) -> Self {
-        Self { known: Arc::clone(&self.known), from: list }
+        Self { index: Arc::clone(&self.index), from: list }
     }
 
-    /// Returns whether a mailbox, with a display name or bare, is one of the addresses.
+    /// Returns whether the address of a mailbox, with or without a display name, is in the set.
     pub fn contains(&self, mailbox: &str) -> bool {
         let Ok(mailbox) = Mailbox::parse(mailbox) else { return false };
-        self.known.identities.get(&mailbox.address().identity()).is_some_and(|list| *list >= self.from)
+        self.index.identities.get(&mailbox.address().identity()).is_some_and(|list| *list >= self.from)
     }
 
-    /// Returns whether a text holds one of the addresses: as an address of its own, and not as a part
-    /// of a longer one. It may stand there in the escapes of JSON, of a URL or of quoted-printable.
+    /// Returns whether a text contains one of the addresses, plain or with the escapes of JSON, URLs or
+    /// quoted-printable. An address that is part of a longer address does not count.
     pub fn is_mentioned_in(&self, text: &str) -> bool {
         if !AT_SIGNS.iter().any(|sign| text.contains(sign)) {
             return false;
         }
-        self.is_read_in(text)
-            || Escapes::ALL.iter().filter_map(|escapes| escapes.read(text)).any(|text| self.is_read_in(&text))
+        self.is_plain_in(text)
+            || Escapes::ALL.iter().filter_map(|escapes| escapes.decode(text)).any(|text| self.is_plain_in(&text))
     }
 
-    fn is_read_in(&self, text: &str) -> bool {
+    /// Returns whether a text contains one of the addresses without escapes, apart from an escaped at sign.
+    fn is_plain_in(&self, text: &str) -> bool {
         let text = text.to_lowercase();
         AT_SIGNS.iter().flat_map(|sign| text.match_indices(sign)).any(|(at, sign)| {
             let (before, after) = (&text[..at], &text[at + sign.len()..]);
-            domains_at(after)
-                .filter_map(|domain| self.known.locals.get(domain))
+            domain_candidates(after)
+                .filter_map(|domain| self.index.locals.get(domain))
                 .flatten()
                 .filter(|(_, list)| *list >= self.from)
-                .any(|(local, _)| before.strip_suffix(local.as_str()).is_some_and(ends_before_a_local_part))
+                .any(|(local, _)| before.strip_suffix(local.as_str()).is_some_and(can_precede_local_part))
         })
     }
 }
 
-/// Returns whether a local part can begin after this text. What quotes an address in a text or sets
-/// it off counts as such, though a local part may hold it (RFC 5322 §3.2.3): `to=ada@example.com`,
-/// `'ada@example.com'`. So does an escape, whatever it stands for: `\nada@example.com`.
-fn ends_before_a_local_part(before: &str) -> bool {
+/// Returns whether a local part can start after this text. Characters that usually quote or separate an address
+/// end the text before it, although a local part may contain them (RFC 5322 §3.2.3): `to=ada@example.com`,
+/// `'ada@example.com'`. An escape also ends it: `\nada@example.com`.
+fn can_precede_local_part(before: &str) -> bool {
     let Some(last) = before.chars().next_back() else { return true };
-    !(last.is_alphanumeric() || "!#$%&+-.^_~".contains(last)) || escapes::is_at_end(before)
+    !(last.is_alphanumeric() || "!#$%&+-.^_~".contains(last)) || escapes::ends_with_escape(before)
 }
 
-/// Returns what a domain at the start of this text can be: up to each place where no label goes on. A
-/// dot may begin another label, or the ending of a file's name, or stand at the end of a sentence: a
-/// trace that is left weighs more than one word too many.
-fn domains_at(text: &str) -> impl Iterator<Item = &str> {
-    let is_of_label = |letter: char| letter.is_alphanumeric() || letter == '-';
-    // Marks belong to letters, and some other signs stand in names: all that ends a domain for sure is
-    // in ASCII.
-    let end = text.find(|letter: char| letter.is_ascii() && letter != '.' && !is_of_label(letter));
+/// Returns the possible domains at the start of a text: one prefix for each position where a label ends.
+///
+/// A dot can start another label or a file extension, or end a sentence. An erasure must not miss an address, so
+/// a match that is too long is accepted.
+fn domain_candidates(text: &str) -> impl Iterator<Item = &str> {
+    let is_label_char = |letter: char| letter.is_alphanumeric() || letter == '-';
+    // Non-ASCII marks and signs can be part of a name. Only an ASCII character certainly ends a domain.
+    let end = text.find(|letter: char| letter.is_ascii() && letter != '.' && !is_label_char(letter));
     let text = &text[..end.unwrap_or(text.len())];
     let letters = text.char_indices().take(DOMAIN_CHARS_MAX);
-    let ends = letters.filter(move |(_, letter)| !is_of_label(*letter)).map(|(at, _)| at).chain([text.len()]);
+    let ends = letters.filter(move |(_, letter)| !is_label_char(*letter)).map(|(at, _)| at).chain([text.len()]);
     ends.map(move |at| &text[..at])
 }
 
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mailbox_is_one_of_the_addresses_whatever_its_name_and_its_letters() {
+    fn a_mailbox_matches_with_any_display_name_and_letter_case() {
         let set = set(&["Ada@Example.com", "\"b c\"@example.com", "d@bücher.example"]);
         for mailbox in [
             "ada@example.com",
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_several_lists_counts_with_the_last() {
+    fn an_address_in_several_lists_belongs_to_the_last() {
         let parse = |texts: &[&str]| -> Vec<EmailAddress> {
             texts.iter().map(|text| EmailAddress::parse(text).unwrap()).collect()
         };
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_mentions_an_address_where_it_stands_alone() {
+    fn an_address_is_found_unless_it_is_part_of_a_longer_one() {
         let set =
             set(&["Ada@Example.com", "eve@example.com", "\"a@b\"@example.net", "d@bücher.example", "e.f@g.example"]);
         for text in [
@@ -238,7 +237,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_address_is_found_between_any_texts(
+        fn an_address_is_found_between_separators(
             before in "(.{0,20}([ <;:,\"'=(]|\\\\u003[cC]|\\\\[nrt]|[%=]3[cC]))?",
             at in "@|%40|=40|\\\\u0040",
             after in "(([ >;:,\"')]|\\\\u003[eE]|\\\\[nrt]|[%=]3[eE]).{0,20})?",
@@ -248,7 +247,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics_the_search(text in ".{0,60}|[a@.ø\u{301}-]{0,60}|[a@.\\\\u04%=]{0,60}") {
+        fn searching_never_panics(text in ".{0,60}|[a@.ø\u{301}-]{0,60}|[a@.\\\\u04%=]{0,60}") {
             let set = set(&["ada@example.com", "a@a.example"]);
             let _ = (set.contains(&text), set.is_mentioned_in(&text));
         }

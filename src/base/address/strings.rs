@@ -1,4 +1,4 @@
-//! The text form of the three types, the same for JSON, for stored rows and for `str::parse`.
+//! Conversion of the three types from and to text: `str::parse`, JSON and stored rows use the same form.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -13,7 +13,7 @@ use super::store::DedupKey;
 use super::{Ingest, IngestResult, report};
 use crate::base::blocking;
 use crate::base::clock::TimestampMs;
-use crate::base::signature::{self, Claim, Unverified, WebhookSecret};
+use crate::base::signature::{self, SignatureError, SignatureHeaders, WebhookSecret};
 use crate::http::{ApiError, ApiResult, ErrorCode, State, read_signed_body};
 
 /// Bytes of a body of events: 1,000 events with diagnostic texts.
@@ -93,8 +93,8 @@ impl Signed {
     async fn verified<T: Send + 'static>(self, read: impl FnOnce(Vec<u8>) -> T + Send + 'static) -> ApiResult<T> {
         let Self { secret, id, timestamp, signatures, body, now_ms } = self;
         blocking::run_sized(body.len(), move || {
-            let claim = Claim { id: &id, timestamp: &timestamp, signatures: &signatures };
-            signature::verify(&secret, claim, &body, now_ms)?;
+            let headers = SignatureHeaders { id: &id, timestamp: &timestamp, signatures: &signatures };
+            signature::verify(&secret, headers, &body, now_ms)?;
             Ok(read(body))
         })
         .await
@@ -116,12 +116,16 @@ fn unsigned(message: &str) -> ApiError {
     ApiError::new(ErrorCode::InvalidSignature, message)
 }
 
-impl From<Unverified> for ApiError {
-    fn from(error: Unverified) -> Self {
+impl From<SignatureError> for ApiError {
+    fn from(error: SignatureError) -> Self {
         unsigned(match error {
-            Unverified::Timestamp => "The timestamp of the signature must be in seconds since 1970-01-01T00:00:00Z.",
-            Unverified::Stale => "The timestamp of the signature is more than five minutes from this server's time.",
-            Unverified::Signature => {
+            SignatureError::Timestamp => {
+                "The timestamp of the signature must be in seconds since 1970-01-01T00:00:00Z."
+            }
+            SignatureError::Stale => {
+                "The timestamp of the signature is more than five minutes from this server's time."
+            }
+            SignatureError::Signature => {
                 "The signature is not one of `{id}.{timestamp}.{body}` with the secret of `RINGMAIL_INGEST_SECRET`."
             }
         })

@@ -2,7 +2,7 @@
 
 use super::receiver::{Receiver, Reply};
 use super::*;
-use crate::base::signature::{Claim, verify};
+use crate::base::signature::{SignatureHeaders, verify};
 use crate::webhooks::store::PreviousSecretRow;
 use crate::webhooks::{WebhookDeliveryState, Webhooks};
 
@@ -12,7 +12,7 @@ fn is_signed(received: &receiver::Received, secret: &WebhookSecret, now_ms: i64)
     ["webhook", "svix"].iter().all(|family| {
         let [id, timestamp, signature] =
             ["id", "timestamp", "signature"].map(|part| received.header(&format!("{family}-{part}")));
-        verify(secret, Claim { id, timestamp, signatures: signature }, &received.body, now_ms).is_ok()
+        verify(secret, SignatureHeaders { id, timestamp, signatures: signature }, &received.body, now_ms).is_ok()
     })
 }
 
