@@ -1,8 +1,9 @@
-//! Every table: its key, its value, who writes it and how it grows.
+//! The tables of the store: key, value, writer, growth and retention of each.
 //!
-//! Names end in a version: a new shape is a new table and a migration. Keys sort by their parts,
-//! most general first; an id is a UUIDv7, so a range over ids is a range over creation times.
-//! The store's own tables are in `store/meta.rs`.
+//! A table name ends with a version. A new key or an incompatible value needs a new table and a migration. Byte
+//! order of a key is the order of its parts, the most general part first. Ids are UUIDs of version 7, so a range
+//! over ids is a range over creation times. The tables of the store itself are in `store/meta.rs`.
+//! `docs/STORAGE.md` documents all tables.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,150 +32,169 @@ use crate::usage::UsageRow;
 use crate::users::{MembershipRow, UserRow};
 use crate::webhooks::{DeliveryRow, HealthRow, QueueRow, WebhookRow};
 
-/// SHA-256 of a normalised address: what suppressions and contacts are found by.
+/// SHA-256 of an address in lower case: the key of the address indexes.
 pub type AddressHash = [u8; 32];
 
-/// Teams. Written by `teams`; a handful, kept for good.
+/// Name and creation time of each team. Written by `teams`. Few rows, never deleted.
 pub const TEAMS: Table<(TeamId,), TeamRow> = Table::new("teams-1");
-/// Users of the dashboard. Written by `users`; kept until deleted.
+/// Users of the dashboard. Written by `users`. One row for each user, deleted with the user's last team.
 pub const USERS: Table<(UserId,), UserRow> = Table::new("users-1");
-/// The user behind an address. Index of [`USERS`], written with it.
+/// Id of the user with an address. Index of [`USERS`], written and deleted with it.
 pub const USER_ADDRESSES: Table<(AddressHash,), UserIdRow> = Table::new("user_addresses-1");
-/// Who belongs to a team, with the role. Written by `users`.
+/// Role of a user in a team. Written by `users`. One row for each user and team, deleted on removal.
 pub const MEMBERSHIPS: Table<(TeamId, UserId), MembershipRow> = Table::new("memberships-1");
 
-/// API keys: hashes, never tokens. Written by `api_keys`; gone when deleted.
+/// API keys: permission, domain scope and SHA-256 of the token, never the token. Written by `api_keys`. One row for
+/// each key, deleted on request or with the domain of its scope.
 pub const API_KEYS: Table<(TeamId, ApiKeyId), ApiKeyRow> = Table::new("api_keys-1");
-/// When a key was last used, to the minute. Written by `api_keys` in the background.
+/// Time of the last use of a key, to the minute. Written by `api_keys` in the background. At most one row for each
+/// key, deleted with it.
 pub const API_KEY_USES: Table<(TeamId, ApiKeyId), ApiKeyUseRow> = Table::new("api_key_uses-1");
 
-/// Sending domains with their sealed DKIM keys. Written by `domains`.
+/// Sending domains with their sealed DKIM keys and the result of the last check. Written by `domains`. One row for
+/// each domain, deleted on request.
 pub const DOMAINS: Table<(TeamId, DomainId), DomainRow> = Table::new("domains-1");
-/// What a send needs of the domain behind a name (SHA-256 of the A-label form). Index of
-/// [`DOMAINS`], written with it: every send reads it, and it is far smaller than the domain's row.
+/// The fields of a domain that a send needs, by SHA-256 of the name in A-labels. Index of [`DOMAINS`], written and
+/// deleted with it. Every send reads this row, which is much smaller than the row of the domain.
 pub const SENDER_DOMAINS: Table<(TeamId, [u8; 32]), SenderDomainRow> = Table::new("sender_domains-1");
 
-/// Emails without their content. Written by `emails` at accept and by outcomes; one a send;
-/// removed by retention after `RINGMAIL_EMAIL_RETENTION_DAYS`.
+/// Emails without their content: sender, recipients with their states, subject, last event. Written by `emails` at
+/// accept, and by `delivery` with each lease and outcome. One row for each email, deleted after
+/// `RINGMAIL_EMAIL_RETENTION_DAYS` or on request.
 pub const EMAILS: Table<(TeamId, EmailId), EmailRow> = Table::new("emails-1");
-/// The content of an email: html, text and headers, compressed and sealed, in chunks of 256 KiB.
-/// Written once at accept; removed by retention after `RINGMAIL_CONTENT_RETENTION_DAYS`.
+/// Content of an email: HTML part, text part and custom headers, compressed and sealed, in chunks of 256 KiB.
+/// Written by `emails` at accept. One row for each chunk, deleted after `RINGMAIL_CONTENT_RETENTION_DAYS` or with
+/// the email.
 pub const EMAIL_BODIES: Table<(EmailId, u32), Blob> = Table::new("email_bodies-1");
-/// Attachments by their number in the email, sealed, in chunks of 256 KiB. Lives as long as the body.
+/// Attachments by their number in the email, sealed, in chunks of 256 KiB. Written by `emails` at accept. One row
+/// for each chunk, deleted with the content.
 pub const ATTACHMENTS: Table<(EmailId, u16, u32), Blob> = Table::new("attachments-1");
-/// What was answered to an idempotency key, by expiry. Written with the emails; a day of rows,
-/// eight days of those of notices.
+/// Response to an idempotency key, by expiry in ms. Written by `emails` at accept. One row for each request with a
+/// key, deleted after 24 hours; for emails of notices after eight days.
 pub const IDEMPOTENCY: Table<(u64, IdempotencyId), IdempotencyRow> = Table::new("idempotency-1");
 
-/// The queue: due time (ms), class (0 transactional, 1 broadcast), email, recipient group.
-/// Written by `emails` and `delivery`; a row leaves when it is leased.
+/// The queue: due time in ms, class (0 transactional, 1 broadcast), email, recipient group. Written by `emails` at
+/// accept and by `delivery` at a deferral. One row for each queued group, deleted when the group is leased or
+/// canceled.
 pub const DUE: Table<(u64, u8, EmailId, u16), DueRow> = Table::new("due-1");
-/// Recipient groups a delivery is under way for. Written by `delivery`; a row leaves with its outcome.
+/// Recipient groups in flight, with their queue row and boot epoch. Written by `delivery`. One row for each group,
+/// deleted with the outcome or at the next start.
 pub const LEASES: Table<(EmailId, u16), LeaseRow> = Table::new("leases-1");
-/// SMTP conversations: what was said, to whom, under which TLS. Lives as long as its email's row.
+/// SMTP attempts: host, TLS and transcript of at most 8 KiB. Written by `delivery`. One row for each attempt,
+/// deleted with the row of the email.
 pub const ATTEMPTS: Table<(EmailId, AttemptId), SmtpAttemptRow> = Table::new("attempts-1");
-/// Receiving hosts whose STARTTLS broke, by SHA-256 of their name. Written by `delivery`; removed
-/// some days after the break is forgotten.
+/// Receiving hosts with a failed STARTTLS, by SHA-256 of the name. Written by `delivery`. One row for each such
+/// host, deleted three days after the failure.
 pub const RECEIVING_HOSTS: Table<([u8; 32],), ReceivingHostRow> = Table::new("receiving_hosts-1");
-/// Domains that mail reached, by SHA-256 of their name: one whose name vanishes gets a second look
-/// before its mail bounces. Written by `delivery` once a day a domain; removed after 30 days.
+/// Domains that accepted an email, by SHA-256 of the name. If such a name no longer exists, it is looked up again
+/// before its email bounces. Written by `delivery` once for each day and domain. One row for each domain, deleted
+/// 30 days after the last delivery.
 pub const DESTINATIONS: Table<([u8; 32],), DestinationRow> = Table::new("destinations-1");
-/// The built-in mailbox. Written in capture mode; lives as long as content does.
+/// Messages in the built-in mailbox: envelope, email id and size. Written by `delivery` in capture mode. One row
+/// for each message, deleted after `RINGMAIL_CONTENT_RETENTION_DAYS`.
 pub const CAPTURED: Table<(CapturedId,), CapturedRow> = Table::new("captured-1");
-/// The raw messages of [`CAPTURED`], sealed, in chunks of 256 KiB.
+/// Raw messages of [`CAPTURED`], sealed, in chunks of 256 KiB. Written and deleted with it.
 pub const CAPTURED_MESSAGES: Table<(CapturedId, u32), Blob> = Table::new("captured_messages-1");
 
-/// What happened to an email, oldest first. Written by `events::record` alone; lives as long as
-/// the email's row.
+/// Timeline of an email, oldest event first. Written only by `events::record`. A few rows for each email, deleted
+/// with the row of the email.
 pub const EVENTS: Table<(EmailId, EventId), EventRow> = Table::new("events-1");
 
-/// Requests and messages that reported about deliveries (SHA-256), by the UTC day they came (days since
-/// the epoch): one that is repeated does nothing. Written by `ingest`; removed after a week.
+/// Delivery reports that have been applied: SHA-256 of the request id or the message, by UTC day of arrival (days
+/// since the epoch). A repeated report has no effect. Written by `ingest`. One row for each report, deleted after
+/// seven days.
 pub const INGESTED: Table<(u32, [u8; 32]), ()> = Table::new("ingested-1");
 
-/// What happened to a team's contacts and suppression list, oldest first. Written by
-/// `events::record_audience` alone; lives as long as webhook deliveries do.
+/// Events about the contacts and the suppression list of a team, oldest first. Written only by
+/// `events::record_audience`. One row for each change, deleted after `WEBHOOK_DELIVERY_RETENTION_DAYS`.
 pub const AUDIENCE_EVENTS: Table<(TeamId, EventId), AudienceEventRow> = Table::new("audience_events-1");
 
-/// Which enabled webhook endpoints of a team hear of which types of events. Index of [`WEBHOOKS`],
-/// written with it: every event reads it.
+/// Enabled webhook endpoints of a team with their event types. Index of [`WEBHOOKS`], written with it. Every event
+/// reads this row. At most one row for each team, deleted with the last endpoint.
 pub const EVENT_SUBSCRIPTIONS: Table<(TeamId,), SubscriptionsRow> = Table::new("event_subscriptions-1");
-/// What webhooks deliver of an event: the body, written with the event when an endpoint hears of it.
-/// Lives as long as webhook deliveries do.
+/// Event messages: the bodies that webhooks deliver. Written by `events` with the event, if an endpoint subscribes
+/// to its type. One row for each such event, deleted after `WEBHOOK_DELIVERY_RETENTION_DAYS`.
 pub const EVENT_MESSAGES: Table<(TeamId, EventId), MessageRow> = Table::new("event_messages-1");
-/// Events that have not been queued for the endpoints that hear of them. Written with the event; a
-/// row leaves when its deliveries have been queued.
+/// Events that have not been fanned out to their endpoints. Written by `events` with the event message. One row for
+/// each such event, deleted when its deliveries have been queued.
 pub const EVENT_OUTBOX: Table<(TeamId, EventId), OutboxRow> = Table::new("event_outbox-1");
 
-/// Webhook endpoints with their sealed secrets. Written by `webhooks`; at most 200 a team, kept until
-/// deleted.
+/// Webhook endpoints with their sealed signing secrets. Written by `webhooks`. At most 200 rows for each team,
+/// deleted on request.
 pub const WEBHOOKS: Table<(TeamId, WebhookId), WebhookRow> = Table::new("webhooks-1");
-/// How an endpoint has fared of late. Written with outcomes, when they change it; gone with its endpoint.
+/// Results of the most recent deliveries of an endpoint. Written by `webhooks` with an outcome that changes them.
+/// At most one row for each endpoint, deleted with it.
 pub const WEBHOOK_HEALTH: Table<(TeamId, WebhookId), HealthRow> = Table::new("webhook_health-1");
-/// Deliveries of events to an endpoint, with their attempts. Written by `webhooks`; removed after
-/// `WEBHOOK_DELIVERY_RETENTION_DAYS`.
+/// Deliveries of events to an endpoint, with their last attempts. Written by `webhooks`. One row for each event and
+/// endpoint, deleted after `WEBHOOK_DELIVERY_RETENTION_DAYS` unless pending.
 pub const WEBHOOK_DELIVERIES: Table<(TeamId, WebhookId, WebhookDeliveryId), DeliveryRow> =
     Table::new("webhook_deliveries-1");
-/// Deliveries that are due or will be, by endpoint and time (ms). Written by `webhooks`; a row leaves
-/// when its delivery has come to an end.
+/// Pending deliveries by endpoint and due time in ms. Written by `webhooks`. One row for each pending delivery,
+/// deleted when it is delivered or exhausted.
 pub const WEBHOOK_QUEUE: Table<(WebhookId, u64, WebhookDeliveryId), QueueRow> = Table::new("webhook_queue-1");
 
-/// What the owners of a team have not been told yet. Written with the fact; a row leaves when they
-/// have been told, and after a week at the latest.
+/// Pending notices to the owners of a team. Written in the transaction of the fact. One row for each notice,
+/// deleted when the owners have been notified, or after a week.
 pub const NOTICES: Table<(TeamId, NoticeId), NoticeRow> = Table::new("notices-1");
 
-/// The suppression list. Written by outcomes and by `suppressions`.
+/// Suppression list of a team. Written by `suppressions` for outcomes, opt-outs and requests. One row for each
+/// address, deleted on request. An erasure deletes the address and keeps its hash.
 pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::new("suppressions-1");
-/// The entry behind an address. Index of [`SUPPRESSIONS`], written with it.
+/// Id of the suppression of an address. Index of [`SUPPRESSIONS`], written and deleted with it.
 pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> = Table::new("suppression_addresses-1");
-/// The entries of an origin (its number) and those of any (255), but for those whose address has been
-/// erased. Index of [`SUPPRESSIONS`], written with it.
+/// Suppressions by the number of their origin, and again under 255 for any origin. Index of those [`SUPPRESSIONS`]
+/// whose address has not been erased, written and deleted with it.
 pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::new("suppression_origins-1");
-/// Erasures that were asked for and are not done. Written by `erasure`; gone when nothing of the
-/// addresses is left.
+/// Erasures in progress, with their sealed addresses and position. Written by `erasure`. One row for each request,
+/// deleted when the erasure is complete or an earlier one includes it.
 pub const ERASURES: Table<(TeamId, ErasureId), ErasureRow> = Table::new("erasures-1");
-/// What a team keeps about its contacts, and of which type. Written by `contact_properties`; at most
-/// 500 a team, kept until deleted.
+/// Contact properties of a team: key, type and fallback value. Written by `contact_properties`. At most 500 rows
+/// for each team, deleted on request.
 pub const CONTACT_PROPERTIES: Table<(TeamId, ContactPropertyId), ContactPropertyRow> =
     Table::new("contact_properties-1");
-/// The property behind a key (SHA-256 of the key in lower case). Index of [`CONTACT_PROPERTIES`],
-/// written with it.
+/// Id of the contact property with a key, by SHA-256 of the key in lower case. Index of [`CONTACT_PROPERTIES`],
+/// written and deleted with it.
 pub const CONTACT_PROPERTY_KEYS: Table<(TeamId, [u8; 32]), ContactPropertyIdRow> =
     Table::new("contact_property_keys-1");
-/// Topics a recipient can opt out of. Written by `topics`; at most 500 a team, kept until deleted.
+/// Topics that recipients can opt out of. Written by `topics`. At most 500 rows for each team, deleted on request.
 pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
-/// When a topic was deleted, for as long as there may be choices about it. Written by `topics`.
+/// Deletion time of a topic. Written by `topics`. One row for each deleted topic, deleted after 40 days with the
+/// remaining choices of the topic.
 pub const DELETED_TOPICS: Table<(TeamId, TopicId), DeletedTopicRow> = Table::new("deleted_topics-1");
-/// Segments of a team's contacts. Written by `segments`.
+/// Segments of a team with their filters. Written by `segments`. One row for each segment, deleted on request.
 pub const SEGMENTS: Table<(TeamId, SegmentId), SegmentRow> = Table::new("segments-1");
-/// Contacts added to a segment by hand. Written by `segments`.
+/// Contacts that were added to a segment explicitly. Written by `segments`. One row for each membership, deleted
+/// with the membership, the contact or the segment.
 pub const SEGMENT_MEMBERS: Table<(TeamId, SegmentId, ContactId), ()> = Table::new("segment_members-1");
-/// The same from the contact's side. Index of [`SEGMENT_MEMBERS`], written with it.
+/// Segments by contact. Index of [`SEGMENT_MEMBERS`], written and deleted with it.
 pub const CONTACT_SEGMENTS: Table<(TeamId, ContactId, SegmentId), ()> = Table::new("contact_segments-1");
-/// How many contacts a team has, and a number that every change to them or to their segments raises.
-/// Written by `contacts`; one row a team.
+/// Number of contacts and audience revision of a team. Written by `contacts`. One row for each team, never deleted.
 pub const AUDIENCES: Table<(TeamId,), AudienceRow> = Table::new("audiences-1");
-/// Contacts. Written by `contacts`.
+/// Contacts: address, names, properties and opt-out time. Written by `contacts`. One row for each contact, deleted
+/// on request.
 pub const CONTACTS: Table<(TeamId, ContactId), ContactRow> = Table::new("contacts-1");
-/// The contact behind an address. Index of [`CONTACTS`], written with it.
+/// Id of the contact with an address. Index of [`CONTACTS`], written and deleted with it.
 pub const CONTACT_ADDRESSES: Table<(TeamId, AddressHash), ContactIdRow> = Table::new("contact_addresses-1");
-/// A contact's explicit choice about a topic. Written by `contacts`.
+/// Explicit choice of a contact for a topic. Written by `contacts`. One row for each choice, deleted with the
+/// contact or 40 days after the topic.
 pub const TOPIC_CHOICES: Table<(TeamId, ContactId, TopicId), TopicChoiceRow> = Table::new("topic_choices-1");
 
-/// How a team's preference page looks. Written by `preferences`; at most one row a team.
+/// Theme of a team's preference page: brand, texts and colors. Written by `preferences`. At most one row for each
+/// team, deleted on reset.
 pub const PREFERENCE_THEMES: Table<(TeamId,), ThemeRow> = Table::new("preference_themes-1");
 
-/// What was asked of the API and how it was answered: a row a request with a valid key. Written by
-/// `logs` in the background; removed by retention after `RINGMAIL_LOG_RETENTION_DAYS`.
+/// Requests to the API with their status. Written by `logs` in the background. One row for each request with a
+/// valid key, deleted after `RINGMAIL_LOG_RETENTION_DAYS`.
 pub const REQUEST_LOGS: Table<(TeamId, LogId), LogRow> = Table::new("request_logs-1");
-/// The redacted copies of the bodies of [`REQUEST_LOGS`], at most 16 KiB each, sealed. Lives as long
-/// as its row.
+/// Redacted bodies of the request and the response of [`REQUEST_LOGS`], at most 16 KiB each, sealed. Written and
+/// deleted with it.
 pub const REQUEST_LOG_BODIES: Table<(TeamId, LogId), Blob> = Table::new("request_log_bodies-1");
 
-/// Emails accepted, by team and UTC day (days since the epoch). Written at accept; one row a day.
+/// Number of accepted emails by team and UTC day (days since the epoch). Written by `emails` at accept. One row for
+/// each day and team, never deleted.
 pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
 
-/// The name of every table, in the order of this file: what the documentation is checked against.
+/// Names of all tables, in the order of this file. A test checks that the documentation lists each of them.
 pub const NAMES: &[&str] = &[
     META.name(),
     EPOCH.name(),
@@ -229,20 +249,19 @@ pub const NAMES: &[&str] = &[
     USAGE.name(),
 ];
 
-/// The id an index points at.
+/// Row of an index: the id of a row in the indexed table.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct IdRow<R> {
-    /// The id of the row in the indexed table.
     pub id: crate::base::id::Id<R>,
 }
 impl<R> Row for IdRow<R> {}
 
-/// Points at a user.
+/// Row of [`USER_ADDRESSES`].
 pub type UserIdRow = IdRow<crate::base::id::resource::User>;
-/// Points at a suppression.
+/// Row of [`SUPPRESSION_ADDRESSES`].
 pub type SuppressionIdRow = IdRow<crate::base::id::resource::Suppression>;
-/// Points at a contact.
+/// Row of [`CONTACT_ADDRESSES`].
 pub type ContactIdRow = IdRow<crate::base::id::resource::Contact>;
-/// Points at a contact property.
+/// Row of [`CONTACT_PROPERTY_KEYS`].
 pub type ContactPropertyIdRow = IdRow<crate::base::id::resource::ContactProperty>;
