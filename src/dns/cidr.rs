@@ -1,22 +1,22 @@
-//! A range of IP addresses, written `10.0.0.0/8` or as one address.
+//! Ranges of IP addresses, written `10.0.0.0/8` or as one address.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// A range of addresses of one family. Bits behind the prefix are zero.
+/// A range of addresses of one family. The bits after the prefix are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cidr {
     network: IpAddr,
     prefix_bits: u8,
 }
 
-/// Why a text is no [`Cidr`].
+/// Reason why a text is not a [`Cidr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CidrError {
-    /// The part before the slash is no IP address.
+    /// The part before the slash is not an IP address.
     Address,
-    /// The part behind the slash is no number from 0 to 32, or 128 for IPv6.
+    /// The part after the slash is not a number from 0 to 32, or to 128 for IPv6.
     Prefix,
 }
 
@@ -25,7 +25,7 @@ impl Cidr {
     ///
     /// # Panics
     ///
-    /// When `prefix_bits` is above 32.
+    /// If `prefix_bits` is above 32.
     pub const fn v4(network: Ipv4Addr, prefix_bits: u8) -> Self {
         assert!(prefix_bits <= 32, "an IPv4 prefix has at most 32 bits");
         let network = Ipv4Addr::from_bits(network.to_bits() & mask_v4(prefix_bits));
@@ -36,15 +36,15 @@ impl Cidr {
     ///
     /// # Panics
     ///
-    /// When `prefix_bits` is above 128.
+    /// If `prefix_bits` is above 128.
     pub const fn v6(network: Ipv6Addr, prefix_bits: u8) -> Self {
         assert!(prefix_bits <= 128, "an IPv6 prefix has at most 128 bits");
         let network = Ipv6Addr::from_bits(network.to_bits() & mask_v6(prefix_bits));
         Self { network: IpAddr::V6(network), prefix_bits }
     }
 
-    /// Tells whether `ip` lies in this range. The families never mix: `::ffff:10.0.0.1` is
-    /// outside `10.0.0.0/8`.
+    /// Returns whether `ip` is in this range. An address matches only a range of its own family: `::ffff:10.0.0.1` is
+    /// not in `10.0.0.0/8`.
     pub fn contains(&self, ip: IpAddr) -> bool {
         match (self.network, ip) {
             (IpAddr::V4(network), IpAddr::V4(ip)) => ip.to_bits() & mask_v4(self.prefix_bits) == network.to_bits(),
@@ -74,7 +74,7 @@ impl FromStr for Cidr {
         let bits_max = if address.is_ipv4() { 32 } else { 128 };
         let prefix_bits = match prefix {
             None => bits_max,
-            // `u8::from_str` would let a plus sign through.
+            // `u8::from_str` accepts a plus sign.
             Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 digits.parse().map_err(|_| CidrError::Prefix)?
             }
@@ -113,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ranges_are_read_and_masked() {
+    fn ranges_are_parsed_and_masked() {
         for (text, want) in [
             ("10.1.2.3/8", Ok("10.0.0.0/8")),
             ("127.0.0.1", Ok("127.0.0.1/32")),
@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_range_contains_its_own_address_and_prints_what_it_reads(bits: u128, v6: bool, prefix in 0u8..=128) {
+        fn a_range_contains_its_address_and_parses_from_its_display_form(bits: u128, v6: bool, prefix in 0u8..=128) {
             let ip = if v6 { IpAddr::V6(Ipv6Addr::from_bits(bits)) } else { IpAddr::V4(Ipv4Addr::from_bits(bits as u32)) };
             let prefix = if v6 { prefix } else { prefix % 33 };
             let cidr: Cidr = format!("{ip}/{prefix}").parse().unwrap();
@@ -146,7 +146,7 @@ mod tests {
         }
 
         #[test]
-        fn reading_never_panics(text in "\\PC{0,60}") {
+        fn parsing_never_panics(text in "\\PC{0,60}") {
             let _ = text.parse::<Cidr>();
         }
     }

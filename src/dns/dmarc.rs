@@ -1,12 +1,12 @@
-//! The DMARC policy that holds for a domain, its own or inherited.
+//! The DMARC policy that applies to a domain: its own or an inherited one.
 
 use super::error::LookupError;
 use super::host;
 use super::records::RecordVerdict;
 use super::resolver::Resolver;
 
-/// RFC 9989 §4.10: the walk up the tree skips to this many labels, so that a long name costs
-/// no more questions than a short one.
+/// RFC 9989 §4.10: the tree walk skips to a parent with at most this many labels, so that a long name does not cost
+/// more queries than a short one.
 const WALK_LABELS_MAX: usize = 7;
 
 /// The policy that receivers apply to mail from a domain.
@@ -14,17 +14,17 @@ const WALK_LABELS_MAX: usize = 7;
 pub struct Dmarc {
     /// `none`, `quarantine` or `reject`.
     pub policy: &'static str,
-    /// The parent that publishes it, or `None` when the domain itself does.
+    /// The parent domain that publishes the policy; `None` if the domain itself publishes it.
     pub inherited_from: Option<String>,
 }
 
 impl Resolver {
-    /// Finds the policy that holds for `domain`, afresh. Asks at the domain and, when it has no
-    /// record, at its parents: at most eight lookups, one after the other.
+    /// Finds the policy that applies to `domain`, without the cache. Looks it up at the domain and, if it has no
+    /// record, at its parents: at most eight sequential lookups. `Ok(None)` if no policy is published.
     ///
     /// # Errors
     ///
-    /// [`LookupError::Temporary`] when a lookup failed on the way. Absence is `Ok(None)`.
+    /// Returns [`LookupError::Temporary`] if a lookup fails.
     pub async fn dmarc(&self, domain: &str) -> Result<Option<Dmarc>, LookupError> {
         let Some(domain) = host::normalize(domain) else {
             return Ok(None);
@@ -50,8 +50,9 @@ impl Resolver {
     }
 }
 
-/// Judges what [`Resolver::dmarc`] found. Any policy will do: a stricter one than was advised is
-/// no mistake.
+/// Returns the verdict for the result of [`Resolver::dmarc`]. Any policy is accepted, because a stricter policy
+/// than the
+/// recommended one is not a mistake.
 pub fn compare_dmarc(seen: &Result<Option<Dmarc>, LookupError>) -> RecordVerdict {
     match seen {
         Ok(Some(_)) => RecordVerdict::found(),
@@ -67,17 +68,17 @@ struct Record {
     role: Role,
 }
 
-/// RFC 9989 §4.7, the `psd` tag.
+/// The `psd` tag (RFC 9989 §4.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// `n`: the organizational domain, whatever stands above.
+    /// `n`: the organizational domain. The walk ends here.
     Organization,
-    /// `y`: a public suffix, whose policy is not a customer's to rely on.
+    /// `y`: a public suffix. Its policy does not apply to a customer's domain.
     PublicSuffix,
     Unstated,
 }
 
-/// The names above `domain` that may hold a record, longest first, without top-level domains.
+/// Returns the parents of `domain` that the walk visits, longest first, without top-level domains.
 fn parents(domain: &str) -> impl Iterator<Item = &str> {
     domain.match_indices('.').map(|(at, _)| &domain[at + 1..]).filter(|parent| {
         let dots = parent.bytes().filter(|byte| *byte == b'.').count();
@@ -85,8 +86,8 @@ fn parents(domain: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// RFC 9989 §4.10.2: the organizational domain is the one that says so, else the one with the
-/// fewest labels. `published` is sorted longest name first.
+/// Returns the policy of the organizational domain: the first one with `psd=n`, else the one with the fewest labels
+/// (RFC 9989 §4.10.2). `published` is sorted by length, longest name first.
 fn inherit(published: Vec<(String, Record)>) -> Option<Dmarc> {
     let mut organization = None;
     for (parent, record) in published {
@@ -102,7 +103,7 @@ fn inherit(published: Vec<(String, Record)>) -> Option<Dmarc> {
     organization.map(|(parent, record)| Dmarc { policy: record.subdomains, inherited_from: Some(parent) })
 }
 
-/// Reads the one DMARC record among `texts`; several count as none (RFC 7489 §6.6.3).
+/// Parses the DMARC record among `texts`. `None` if there is no record or more than one (RFC 7489 §6.6.3).
 fn parse(texts: &[String]) -> Option<Record> {
     let mut records = texts.iter().filter_map(|text| parse_one(text));
     let record = records.next()?;
@@ -118,20 +119,20 @@ fn parse_one(text: &str) -> Option<Record> {
     let (mut policy, mut subdomains, mut role) = (None, None, Role::Unstated);
     for (name, value) in tags {
         match name {
-            "p" => policy = word(value),
-            "sp" => subdomains = word(value),
+            "p" => policy = parse_policy(value),
+            "sp" => subdomains = parse_policy(value),
             "psd" if value.eq_ignore_ascii_case("n") => role = Role::Organization,
             "psd" if value.eq_ignore_ascii_case("y") => role = Role::PublicSuffix,
             _ => {}
         }
     }
-    // RFC 7489 §6.6.3: a record whose policy cannot be read asks for reports and nothing more.
+    // RFC 7489 §6.6.3: a record with an invalid policy counts as `p=none`.
     let policy = policy.unwrap_or("none");
     Some(Record { policy, subdomains: subdomains.unwrap_or(policy), role })
 }
 
-fn word(value: &str) -> Option<&'static str> {
-    ["none", "quarantine", "reject"].into_iter().find(|word| value.eq_ignore_ascii_case(word))
+fn parse_policy(value: &str) -> Option<&'static str> {
+    ["none", "quarantine", "reject"].into_iter().find(|policy| value.eq_ignore_ascii_case(policy))
 }
 
 #[cfg(test)]
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_read() {
+    fn records_are_parsed() {
         for (texts, want) in [
             (&["v=DMARC1; p=none"][..], Some(("none", "none"))),
             (&["v=DMARC1;p=Reject;sp=quarantine;"], Some(("reject", "quarantine"))),
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_organization_is_the_shortest_name_unless_one_says_so() {
+    fn the_organizational_domain_is_the_shortest_name_unless_psd_sets_it() {
         let record = |text: &str| parse_one(text).unwrap();
         let dmarc = |policy, parent: &str| Some(Dmarc { policy, inherited_from: Some(parent.to_owned()) });
         let deep = || ("b.example.com".to_owned(), record("v=DMARC1; p=none"));
@@ -188,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_never_panics(text in ".{0,200}") {
+        fn parsing_never_panics(text in ".{0,200}") {
             let _ = parse(&[text.clone(), format!("v=DMARC1;{text}")]);
         }
     }

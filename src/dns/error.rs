@@ -1,22 +1,22 @@
-//! How lookups and the making of a resolver fail.
+//! Errors of lookups and of creating a resolver.
 
 use std::fmt;
 
-/// Why a lookup brought no records.
+/// Reason why a lookup returned no records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookupError {
-    /// The name does not exist, with any type (NXDOMAIN).
+    /// The name does not exist, for any record type (NXDOMAIN).
     NoSuchName,
-    /// The name exists and has no record of this type.
+    /// The name exists, but has no record of this type.
     NoRecords,
-    /// No answer, or none to rely on; says nothing about the name.
+    /// No response, or an unusable one. The name may exist.
     Temporary(String),
 }
 
-/// Why no resolver could be made.
+/// Reason why a resolver could not be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsError {
-    /// The system's configuration cannot be read.
+    /// The DNS configuration of the system cannot be read.
     SystemConfig(String),
     /// The list of servers is empty.
     NoServers,

@@ -1,25 +1,26 @@
-//! Which questions failed lately, so that a broken zone is not asked again at every message.
+//! Cache of failed lookups, so that a broken zone is not queried again for every message.
 //!
-//! RFC 9520 §3.2: a resolution failure is remembered, for longer each time, and never for more
-//! than five minutes. Answers, negative ones too, are remembered by the upstream's own cache.
+//! RFC 9520 §3.2: a resolution failure is cached, for longer each time, and for at most five minutes. Positive and
+//! negative answers are in the cache of the upstream.
 
 use std::collections::HashMap;
 
 use hickory_resolver::proto::rr::RecordType;
 
-/// The first window; each failed try after a window doubles it.
+/// First period without queries after a failure. Each failure after such a window doubles the next one.
 pub(super) const WINDOW_FIRST_MS: i64 = 5_000;
-/// RFC 9520 §3.2: "MUST NOT be cached for longer than 5 minutes".
-pub(super) const WINDOW_LONGEST_MS: i64 = 5 * 60_000;
-/// A failure this long past its window is forgotten, and the next one starts small again.
-const MEMORY_MS: i64 = WINDOW_LONGEST_MS;
-/// About 1 MiB of names at worst; a flood of broken names then pushes out the oldest windows.
+/// Longest window. RFC 9520 §3.2: "MUST NOT be cached for longer than 5 minutes".
+pub(super) const WINDOW_MAX_MS: i64 = 5 * 60_000;
+/// Time after the end of a window in which a further failure doubles it. After that, the first window applies again.
+const RETENTION_MS: i64 = WINDOW_MAX_MS;
+/// Maximum number of failures: at most about 1 MiB of names. If more names fail, the windows that end first are
+/// removed.
 const ENTRIES_MAX: usize = 4_096;
 
-/// A normalized name and the type asked for.
+/// A normalized name and a record type.
 pub(super) type Question = (String, RecordType);
 
-/// The failed questions and when each may be asked again.
+/// Failed questions with the time of the next allowed query.
 #[derive(Debug)]
 pub(super) struct FailureCache {
     failures: HashMap<Question, Failure>,
@@ -44,26 +45,25 @@ impl FailureCache {
         Self { failures: HashMap::new(), entries_max }
     }
 
-    /// Returns why `question` must not be asked at `now_ms`, or `None` when it may.
+    /// Returns the reason of the failure if `question` must not be queried at `now_ms`; `None` if it may be queried.
     pub(super) fn reason(&self, question: &Question, now_ms: i64) -> Option<&str> {
         let failure = self.failures.get(question)?;
-        // The lower bound frees the name when the wall clock was set back.
-        let window = failure.until_ms - WINDOW_LONGEST_MS..failure.until_ms;
+        // The lower bound ends the window if the wall clock was set back.
+        let window = failure.until_ms - WINDOW_MAX_MS..failure.until_ms;
         window.contains(&now_ms).then_some(failure.reason.as_str())
     }
 
-    /// Remembers that a try which began at `began_ms` failed at `failed_ms`.
+    /// Records a lookup that began at `began_ms` and failed at `failed_ms`.
     ///
-    /// Tries that were under way together count once: only one that began after the last window
-    /// makes the next longer.
+    /// Concurrent lookups count once: only a lookup that began after the last window doubles the window.
     pub(super) fn record(&mut self, question: Question, began_ms: i64, failed_ms: i64, reason: String) {
-        // The lower bound is the wall clock again: after a step back the old window means nothing.
+        // As in `reason`, the lower bound ignores a window from before the wall clock was set back.
         let window_ms = match self.failures.get(&question) {
-            Some(last) if (last.until_ms - 2 * WINDOW_LONGEST_MS..last.until_ms).contains(&began_ms) => {
+            Some(last) if (last.until_ms - 2 * WINDOW_MAX_MS..last.until_ms).contains(&began_ms) => {
                 return;
             }
-            Some(last) if (last.until_ms..last.until_ms + MEMORY_MS).contains(&failed_ms) => {
-                (2 * last.window_ms).min(WINDOW_LONGEST_MS)
+            Some(last) if (last.until_ms..last.until_ms + RETENTION_MS).contains(&failed_ms) => {
+                (2 * last.window_ms).min(WINDOW_MAX_MS)
             }
             _ => WINDOW_FIRST_MS,
         };
@@ -73,8 +73,8 @@ impl FailureCache {
         self.failures.insert(question, Failure { until_ms: failed_ms + window_ms, window_ms, reason });
     }
 
-    /// Forgets `question` because it was answered.
-    pub(super) fn forget(&mut self, question: &Question) {
+    /// Removes the failure of `question` after an answer.
+    pub(super) fn remove(&mut self, question: &Question) {
         self.failures.remove(question);
     }
 
@@ -82,20 +82,20 @@ impl FailureCache {
         if self.failures.len() < self.entries_max {
             return;
         }
-        self.failures.retain(|_, failure| now_ms < failure.until_ms + MEMORY_MS);
-        // An eighth at a time, so that a flood does not scan the map for each of its names.
+        self.failures.retain(|_, failure| now_ms < failure.until_ms + RETENTION_MS);
+        // Removes an eighth of the entries, so that not every further failure scans the map.
         let surplus = self.failures.len().saturating_sub(self.entries_max - self.entries_max / 8 - 1);
         if self.failures.len() < self.entries_max || surplus == 0 {
             return;
         }
         let mut ends: Vec<i64> = self.failures.values().map(|failure| failure.until_ms).collect();
-        let (_, last_to_go, _) = ends.select_nth_unstable(surplus - 1);
-        let last_to_go = *last_to_go;
-        let mut left_to_drop = surplus;
+        let (_, cutoff_ms, _) = ends.select_nth_unstable(surplus - 1);
+        let cutoff_ms = *cutoff_ms;
+        let mut left_to_remove = surplus;
         self.failures.retain(|_, failure| {
-            let drop = failure.until_ms <= last_to_go && left_to_drop > 0;
-            left_to_drop -= usize::from(drop);
-            !drop
+            let remove = failure.until_ms <= cutoff_ms && left_to_remove > 0;
+            left_to_remove -= usize::from(remove);
+            !remove
         });
     }
 }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn tries_under_way_together_count_once() {
+    fn concurrent_failures_count_once() {
         let mut cache = FailureCache::default();
         for _ in 0..50 {
             cache.record(question("a.example"), 0, 10_000, "timeout".to_owned());
@@ -137,20 +137,20 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_or_a_long_silence_starts_over() {
+    fn an_answer_or_a_long_pause_resets_the_window() {
         let mut cache = FailureCache::default();
         fail(&mut cache, "a.example", 0);
         fail(&mut cache, "a.example", 5_000);
-        cache.forget(&question("a.example"));
+        cache.remove(&question("a.example"));
         fail(&mut cache, "a.example", 15_000);
         assert_eq!(cache.reason(&question("a.example"), 20_000), None, "5 s after an answer");
 
-        fail(&mut cache, "a.example", 20_000 + MEMORY_MS);
-        assert_eq!(cache.reason(&question("a.example"), 25_000 + MEMORY_MS), None, "5 s after a silence");
+        fail(&mut cache, "a.example", 20_000 + RETENTION_MS);
+        assert_eq!(cache.reason(&question("a.example"), 25_000 + RETENTION_MS), None, "5 s after a pause");
     }
 
     #[test]
-    fn a_clock_set_back_does_not_stretch_a_window() {
+    fn a_clock_set_back_does_not_extend_a_window() {
         let mut cache = FailureCache::default();
         fail(&mut cache, "a.example", 10_000_000);
         assert_eq!(cache.reason(&question("a.example"), 1_000_000), None);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_one_name_fail_apart() {
+    fn record_types_of_one_name_fail_separately() {
         let mut cache = FailureCache::default();
         fail(&mut cache, "a.example", 0);
         assert_eq!(cache.reason(&("a.example".to_owned(), RecordType::A), 1), None);
@@ -169,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_map_never_outgrows_its_bound(
+        fn the_map_never_exceeds_its_bound(
             entries_max in 1usize..40,
             tries in proptest::collection::vec((0u8..80, 0i64..1_000_000), 0..300)
         ) {

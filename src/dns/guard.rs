@@ -1,46 +1,45 @@
-//! Which IP addresses may be dialled on somebody else's word.
+//! The address guard: which IP addresses may be dialled for names from recipients and customers.
 //!
-//! Names come from recipients and customers, so an address behind one may be anything: our own
-//! loopback, a metadata service, a neighbour in the private network. The guard looks at the
-//! resolved address, after every CNAME, and lets through global unicast alone. It knows nothing
-//! of mail, names or sockets.
+//! Such a name can resolve to any address: loopback, a cloud metadata service, a host in the private network. The
+//! guard checks the resolved address, after all CNAMEs, and permits only global unicast. It does not depend on email,
+//! names or sockets.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::cidr::Cidr;
 
-/// Why an address is not dialled.
+/// Reason why an address is not dialled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockedAddress {
     /// `0.0.0.0/8` and `::`.
     Unspecified,
-    /// This machine.
+    /// `127.0.0.0/8` and `::1`.
     Loopback,
     /// RFC 1918.
     Private,
-    /// RFC 6598, behind a carrier's NAT.
+    /// RFC 6598, for carrier-grade NAT.
     CarrierNat,
-    /// RFC 3927 and `fe80::/10`; cloud metadata services live here.
+    /// RFC 3927 and `fe80::/10`. Cloud metadata services use these ranges.
     LinkLocal,
     /// RFC 4193.
     UniqueLocal,
     /// The deprecated `fec0::/10`.
     SiteLocal,
-    /// Multicast of either family.
+    /// `224.0.0.0/4` and `ff00::/8`.
     Multicast,
-    /// Ranges for examples.
+    /// RFC 5737, RFC 3849 and RFC 9637.
     Documentation,
-    /// Ranges for measuring equipment.
+    /// RFC 2544 and RFC 5180.
     Benchmarking,
     /// An IPv4 address inside an IPv6 one: mapped, compatible, translated, NAT64, 6to4, Teredo.
     EmbedsIpv4,
-    /// Set aside for protocols or never assigned.
+    /// Reserved for protocols, or not assigned.
     Reserved,
 }
 
 impl BlockedAddress {
-    /// Returns the reason as a fragment for logs and error messages.
+    /// Returns a fragment for logs and error messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unspecified => "unspecified address",
@@ -67,15 +66,15 @@ impl fmt::Display for BlockedAddress {
 
 impl std::error::Error for BlockedAddress {}
 
-/// Decides which addresses may be dialled. The default allows global unicast and nothing else.
+/// Address guard. The default permits only global unicast addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
     allowed: Vec<Cidr>,
 }
 
 impl Guard {
-    /// Returns a guard that also lets `allowed` through: an operator's private relay, or the
-    /// loopback of a test. An allowed IPv4 range does not open its IPv6 disguises.
+    /// Returns a guard that also permits `allowed`, such as an operator's private relay or the loopback of a test. An
+    /// allowed IPv4 range does not permit IPv6 addresses that contain its addresses.
     pub fn allowing(allowed: Vec<Cidr>) -> Self {
         Self { allowed }
     }
@@ -84,28 +83,27 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// The kind of address that is refused.
+    /// Returns the reason if the address is not permitted.
     pub fn check(&self, ip: IpAddr) -> Result<(), BlockedAddress> {
-        match refusal(ip) {
-            Some(refusal) if !self.allowed.iter().any(|range| range.contains(ip)) => Err(refusal),
+        match blocked(ip) {
+            Some(reason) if !self.allowed.iter().any(|range| range.contains(ip)) => Err(reason),
             _ => Ok(()),
         }
     }
 
-    /// Tells whether `ip` may be dialled.
+    /// Returns whether `ip` may be dialled.
     pub fn permits(&self, ip: IpAddr) -> bool {
         self.check(ip).is_ok()
     }
 }
 
-/// Returns why the public Internet does not route `ip`, or `None` when it does.
-fn refusal(ip: IpAddr) -> Option<BlockedAddress> {
-    let refused = REFUSED.iter().find(|(range, _)| range.contains(ip)).map(|(_, refusal)| *refusal);
+/// Returns why `ip` is not a global unicast address; `None` if it is one.
+fn blocked(ip: IpAddr) -> Option<BlockedAddress> {
+    let reason = BLOCKED_RANGES.iter().find(|(range, _)| range.contains(ip)).map(|(_, reason)| *reason);
     match ip {
-        IpAddr::V4(_) => refused,
-        // Only 2000::/3 was ever handed out (RFC 4291 §2.4); what lies outside waits for a
-        // meaning we cannot know yet.
-        IpAddr::V6(v6) => refused.or((v6.segments()[0] >> 13 != 0b001).then_some(BlockedAddress::Reserved)),
+        IpAddr::V4(_) => reason,
+        // RFC 4291 §2.4: only 2000::/3 is assigned for global unicast. Other ranges have no meaning yet.
+        IpAddr::V6(v6) => reason.or((v6.segments()[0] >> 13 != 0b001).then_some(BlockedAddress::Reserved)),
     }
 }
 
@@ -117,8 +115,8 @@ const fn v6(head: [u16; 3], prefix_bits: u8) -> Cidr {
     Cidr::v6(Ipv6Addr::new(head[0], head[1], head[2], 0, 0, 0, 0, 0), prefix_bits)
 }
 
-/// The IANA special-purpose registries (RFC 6890), narrower ranges first where they overlap.
-const REFUSED: &[(Cidr, BlockedAddress)] = &[
+/// Ranges of the IANA special-purpose registries (RFC 6890). Of two ranges that overlap, the narrower one is first.
+const BLOCKED_RANGES: &[(Cidr, BlockedAddress)] = &[
     (v4(0, 0, 0, 0, 8), BlockedAddress::Unspecified),
     (v4(10, 0, 0, 0, 8), BlockedAddress::Private),
     (v4(100, 64, 0, 0, 10), BlockedAddress::CarrierNat),
@@ -136,7 +134,7 @@ const REFUSED: &[(Cidr, BlockedAddress)] = &[
     (v4(198, 51, 100, 0, 24), BlockedAddress::Documentation),
     (v4(203, 0, 113, 0, 24), BlockedAddress::Documentation),
     (v4(224, 0, 0, 0, 4), BlockedAddress::Multicast),
-    (v4(240, 0, 0, 0, 4), BlockedAddress::Reserved), // broadcast among them
+    (v4(240, 0, 0, 0, 4), BlockedAddress::Reserved), // includes broadcast
     (Cidr::v6(Ipv6Addr::UNSPECIFIED, 128), BlockedAddress::Unspecified),
     (Cidr::v6(Ipv6Addr::LOCALHOST, 128), BlockedAddress::Loopback),
     (v6([0, 0, 0], 96), BlockedAddress::EmbedsIpv4), // compatible
@@ -147,7 +145,7 @@ const REFUSED: &[(Cidr, BlockedAddress)] = &[
     (v6([0x2001, 0, 0], 32), BlockedAddress::EmbedsIpv4), // Teredo
     (v6([0x2001, 2, 0], 48), BlockedAddress::Benchmarking),
     (v6([0x2001, 0xdb8, 0], 32), BlockedAddress::Documentation),
-    (v6([0x2001, 0, 0], 23), BlockedAddress::Reserved), // protocol assignments, ORCHID among them
+    (v6([0x2001, 0, 0], 23), BlockedAddress::Reserved), // protocol assignments, includes ORCHID
     (v6([0x2002, 0, 0], 16), BlockedAddress::EmbedsIpv4), // 6to4
     (v6([0x2620, 0x4f, 0x8000], 48), BlockedAddress::Reserved), // AS112
     (v6([0x3ffe, 0, 0], 16), BlockedAddress::Reserved), // 6bone, RFC 3701
@@ -168,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_address_gets_its_verdict() {
+    fn every_type_of_special_address_is_blocked() {
         for (address, want) in [
             ("8.8.8.8", None),
             ("1.1.1.1", None),
@@ -232,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_allow_list_opens_its_ranges_and_nothing_else() {
+    fn the_allow_list_permits_only_its_ranges() {
         let guard = Guard::allowing(vec!["127.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()]);
 
         assert!(guard.permits(ip("127.0.0.53")));
@@ -245,9 +243,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_disguise_of_an_ipv4_address_is_let_through(bits: u32) {
+        fn an_ipv6_address_with_an_ipv4_address_inside_is_blocked(bits: u32) {
             let high = u128::from(bits);
-            for disguise in [
+            for embedding in [
                 high,
                 0xffff << 32 | high,
                 0xffff << 48 | high,
@@ -255,12 +253,12 @@ mod tests {
                 0x2002 << 112 | high << 80,
                 0x2001 << 112 | (high ^ 0xffff_ffff),
             ] {
-                prop_assert!(!Guard::default().permits(IpAddr::V6(Ipv6Addr::from_bits(disguise))));
+                prop_assert!(!Guard::default().permits(IpAddr::V6(Ipv6Addr::from_bits(embedding))));
             }
         }
 
         #[test]
-        fn the_standard_library_agrees_on_what_is_local(bits: u128) {
+        fn every_local_address_of_the_standard_library_is_blocked(bits: u128) {
             let v4 = Ipv4Addr::from_bits(bits as u32);
             let v6 = Ipv6Addr::from_bits(bits);
             if v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_multicast() || v4.is_documentation() {

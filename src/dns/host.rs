@@ -1,15 +1,15 @@
-//! The one spelling of a host name: A-labels, lowercase, no dot at the end.
+//! Normalization of host names: lowercase A-labels without a final dot.
 
-/// RFC 1035 §2.3.4: 255 octets on the wire are 253 characters of text.
+/// Longest name. RFC 1035 §2.3.4: 255 octets in a message are 253 characters of text.
 const NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
-/// Returns `raw` as lowercase A-labels without the final dot, or `None` when it can name no host.
+/// Returns `raw` as lowercase A-labels without the final dot; `None` if it is not a valid name.
 ///
-/// Underscores pass, because record names such as `_dmarc.example.com` are asked for through
-/// here too. A name that ends in a number does not: it is an address somebody took for a name.
+/// Underscores are valid, because record names such as `_dmarc.example.com` are normalized here too. A name with an
+/// all-digit last label is not valid: it is an IPv4 address.
 pub fn normalize(raw: &str) -> Option<String> {
-    // Bounded before IDNA, whose work grows with its input.
+    // Checked before IDNA, whose cost grows with its input.
     if raw.len() > 4 * NAME_BYTES_MAX {
         return None;
     }
@@ -33,7 +33,7 @@ fn is_label(label: &str) -> bool {
         && label.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
 }
 
-/// Tells whether `name` is `parent` or stands below it; both are normalized names.
+/// Returns whether `name` is `parent` or a subdomain of it. Both must be normalized.
 pub fn is_within(name: &str, parent: &str) -> bool {
     name.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
@@ -44,7 +44,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn names_are_brought_to_one_spelling() {
+    fn names_are_normalized() {
         for (raw, want) in [
             ("Example.COM.", Some("example.com")),
             ("_dmarc.example.com", Some("_dmarc.example.com")),
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suffix_counts_only_on_a_label_boundary() {
+    fn a_parent_matches_only_at_a_label_boundary() {
         assert!(is_within("mx.example.com", "example.com"));
         assert!(is_within("example.com", "example.com"));
         assert!(!is_within("badexample.com", "example.com"));

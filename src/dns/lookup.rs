@@ -1,4 +1,4 @@
-//! One lookup: which server is asked, how often, and what is remembered of questions that failed.
+//! One lookup over several DNS servers: choice of the server, retries, and the cache of failed questions.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,22 +11,22 @@ use tokio::sync::Semaphore;
 use super::error::{DnsError, LookupError};
 use super::failures::{FailureCache, Question};
 use super::host;
-use super::upstream::{Miss, Upstream};
+use super::upstream::{QueryError, Upstream};
 
-/// Questions under way at once; more wait, and give up after one timeout. Enough for every
-/// delivery session to ask, and a bound on sockets.
+/// Maximum number of queries in flight. A further query waits for at most one timeout and then fails. The bound
+/// limits sockets and is high enough for a query by every delivery session.
 pub(super) const IN_FLIGHT_MAX: usize = 256;
 
-/// How long to wait, and how long to remember.
+/// Timeout, retries and cache lifetimes of a resolver.
 #[derive(Clone, Debug)]
 pub struct Timings {
-    /// For one try of one lookup.
+    /// Timeout of one try.
     pub timeout: Duration,
-    /// Tries of one lookup, each at the next server when there is one.
+    /// Number of tries of one lookup. A retry uses the next server, if there is one.
     pub tries: usize,
-    /// Bounds on the lifetime of answers.
+    /// Bounds on the cache lifetime of records.
     pub positive_ttl: RangeInclusive<Duration>,
-    /// Bounds on the lifetime of "no such name" and "no such record".
+    /// Bounds on the cache lifetime of "no such name" and "no such record".
     pub negative_ttl: RangeInclusive<Duration>,
 }
 
@@ -42,18 +42,18 @@ impl Default for Timings {
     }
 }
 
-/// Whether a lookup may use what is remembered, and may be remembered itself.
+/// Whether a lookup reads and writes the caches of answers and failures. `now_ms` decides which failures still count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CacheMode {
     Use { now_ms: i64 },
     Bypass,
 }
 
-/// The servers that are asked, and the questions under way.
+/// The DNS servers, with the limit on queries in flight and the cache of failures.
 pub(super) struct Lookups {
     upstreams: Vec<Upstream>,
-    /// The server asked first. It moves on when a server is silent, so that a dead one costs one
-    /// timeout and not one for each lookup.
+    /// Index of the server for the first try. Advances when a server does not respond, so that an unreachable server
+    /// costs one timeout and not one for each lookup.
     preferred: AtomicUsize,
     tries: usize,
     timeout: Duration,
@@ -62,11 +62,11 @@ pub(super) struct Lookups {
 }
 
 impl Lookups {
-    /// Asks these servers, in this order.
+    /// Creates lookups over these servers. The first one is preferred initially.
     ///
     /// # Errors
-    /// When there is none.
-    pub(super) fn over(upstreams: Vec<Upstream>, timings: &Timings) -> Result<Self, DnsError> {
+    /// Returns [`DnsError::NoServers`] if `upstreams` is empty.
+    pub(super) fn new(upstreams: Vec<Upstream>, timings: &Timings) -> Result<Self, DnsError> {
         if upstreams.is_empty() {
             return Err(DnsError::NoServers);
         }
@@ -80,76 +80,75 @@ impl Lookups {
         })
     }
 
-    /// Returns how many servers there are.
-    pub(super) fn servers(&self) -> usize {
+    pub(super) fn server_count(&self) -> usize {
         self.upstreams.len()
     }
 
-    /// Returns the records of a name.
+    /// Returns the records of one type at a name.
     ///
     /// # Errors
-    /// [`LookupError`].
+    /// Returns [`LookupError`]. A name that is not valid does not exist.
     pub(super) async fn records(
         &self,
         name: &str,
         kind: RecordType,
-        memory: CacheMode,
+        cache_mode: CacheMode,
     ) -> Result<Vec<RData>, LookupError> {
         let name = host::normalize(name).ok_or(LookupError::NoSuchName)?;
         let question: Question = (name, kind);
-        let CacheMode::Use { now_ms } = memory else {
-            return self.ask(&question, memory).await.map_err(|miss| describe(&question, miss));
+        let CacheMode::Use { now_ms } = cache_mode else {
+            return self.query(&question, cache_mode).await.map_err(|error| describe(&question, error));
         };
 
         if let Some(reason) = self.failures().reason(&question, now_ms) {
             return Err(LookupError::Temporary(format!("{reason}, a moment ago")));
         }
-        // A duration, not a date: when the failure is known the window starts.
+        // The window of a failure starts at the end of the query. The caller passes only its start.
         let began = tokio::time::Instant::now();
-        let answer = self.ask(&question, memory).await;
+        let answer = self.query(&question, cache_mode).await;
         let ended_ms = now_ms.saturating_add(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX));
         match answer {
             Ok(records) => {
-                self.failures().forget(&question);
+                self.failures().remove(&question);
                 Ok(records)
             }
-            Err(miss) => {
-                let overloaded = miss == Miss::Overloaded;
-                let error = describe(&question, miss);
+            Err(error) => {
+                let overloaded = error == QueryError::Overloaded;
+                let error = describe(&question, error);
                 match &error {
                     LookupError::Temporary(_) if overloaded => {}
                     LookupError::Temporary(reason) => {
                         self.failures().record(question, now_ms, ended_ms, reason.clone());
                     }
-                    LookupError::NoSuchName | LookupError::NoRecords => self.failures().forget(&question),
+                    LookupError::NoSuchName | LookupError::NoRecords => self.failures().remove(&question),
                 }
                 Err(error)
             }
         }
     }
 
-    /// Asks one server after the other until one says something final.
-    async fn ask(&self, (name, kind): &Question, memory: CacheMode) -> Result<Vec<RData>, Miss> {
-        let name = complete(name).map_err(|_| Miss::NoSuchName)?;
+    /// Queries the servers until one returns a conclusive answer or no try is left.
+    async fn query(&self, (name, kind): &Question, cache_mode: CacheMode) -> Result<Vec<RData>, QueryError> {
+        let name = complete(name).map_err(|_| QueryError::NoSuchName)?;
         let Ok(Ok(_permit)) = tokio::time::timeout(self.timeout, self.permits.acquire()).await else {
-            return Err(Miss::Overloaded);
+            return Err(QueryError::Overloaded);
         };
-        let mut last = Miss::Overloaded;
-        // How many servers said something useless about this name; the next in line may know.
-        let mut passed_over = 0;
+        let mut last = QueryError::Overloaded;
+        // Number of servers that returned an unusable answer. The next server may have a usable one.
+        let mut skipped = 0;
         for _ in 0..self.tries {
             let at = self.preferred.load(Ordering::Relaxed);
-            let upstream = &self.upstreams[(at + passed_over) % self.upstreams.len()];
-            match upstream.ask(&name, *kind, memory).await {
-                Err(Miss::Silent(reason)) => {
+            let upstream = &self.upstreams[(at + skipped) % self.upstreams.len()];
+            match upstream.query(&name, *kind, cache_mode).await {
+                Err(QueryError::NoResponse(reason)) => {
                     let next = (at + 1) % self.upstreams.len();
-                    // Whoever comes second leaves the first one's step alone.
+                    // If a concurrent lookup has already advanced the index, it stays unchanged.
                     let _ = self.preferred.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed);
-                    last = Miss::Silent(reason);
+                    last = QueryError::NoResponse(reason);
                 }
-                Err(miss @ Miss::Unusable(_)) => {
-                    passed_over += 1;
-                    last = miss;
+                Err(error @ QueryError::Unusable(_)) => {
+                    skipped += 1;
+                    last = error;
                 }
                 answer => return answer,
             }
@@ -158,21 +157,23 @@ impl Lookups {
     }
 
     fn failures(&self) -> MutexGuard<'_, FailureCache> {
-        // The map is whole between any two statements, so a panic elsewhere does not spoil it.
+        // No statement leaves the map in an inconsistent state, so poisoning can be ignored.
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn describe((name, kind): &Question, miss: Miss) -> LookupError {
-    match miss {
-        Miss::NoSuchName => LookupError::NoSuchName,
-        Miss::NoRecords => LookupError::NoRecords,
-        Miss::Unusable(reason) | Miss::Silent(reason) => LookupError::Temporary(format!("{kind} {name}: {reason}")),
-        Miss::Overloaded => LookupError::Temporary(format!("{kind} {name}: too many lookups at once")),
+fn describe((name, kind): &Question, error: QueryError) -> LookupError {
+    match error {
+        QueryError::NoSuchName => LookupError::NoSuchName,
+        QueryError::NoRecords => LookupError::NoRecords,
+        QueryError::Unusable(reason) | QueryError::NoResponse(reason) => {
+            LookupError::Temporary(format!("{kind} {name}: {reason}"))
+        }
+        QueryError::Overloaded => LookupError::Temporary(format!("{kind} {name}: too many lookups at once")),
     }
 }
 
-/// Makes a complete name of a normalized one, so that no search list applies.
+/// Converts a normalized name to a fully qualified one, so that no search list applies.
 pub(super) fn complete(name: &str) -> Result<Name, hickory_resolver::proto::ProtoError> {
     let mut name = Name::from_ascii(name)?;
     name.set_fqdn(true);

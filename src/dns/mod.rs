@@ -1,31 +1,32 @@
-//! All name resolution of the product: where mail for a domain goes, which addresses may be
-//! dialled, and whether a customer's records are in place.
+//! All DNS lookups of the program: mail routes, the address guard, and checks of published records.
 //!
-//! A route is found in four steps: [`Resolver::route`] asks for the MX records, [`mx::plan`]
-//! orders them and applies the rules of RFC 5321 §5.1 and RFC 7505, the resolver asks for the
-//! addresses of the first few hosts at once, and [`select::select`] keeps what may be dialled. The
-//! two pure steps take a seed, so that a route can be worked out again from its inputs.
+//! A route is found in four steps:
+//! 1. [`Resolver::route`] looks up the MX records.
+//! 2. [`mx::plan`] sorts them and applies RFC 5321 §5.1 and RFC 7505.
+//! 3. The resolver looks up the addresses of the first hosts concurrently.
+//! 4. [`select::select`] selects the hosts and addresses that may be dialled.
+//!
+//! Steps 2 and 4 are pure and take a seed, so the same inputs give the same route.
 //!
 //! Files, in reading order:
-//! - `host.rs`: the one spelling of a host name;
-//! - `cidr.rs` and `guard.rs`: address ranges, and which addresses may be dialled. Nothing in
-//!   them is about mail: webhook endpoints pass the same guard;
-//! - `site.rs`: the provider behind an MX set;
-//! - `mx.rs` and `select.rs`: the pure rules of routing; `route.rs`: the search for a route;
-//! - `error.rs`: how lookups fail; `failures.rs`: which questions failed lately; `upstream.rs`: one DNS server, and what its
-//!   answers mean; `lookup.rs`: one question, asked of several; `resolver.rs`: the questions the rest
-//!   of the program asks;
-//! - `records.rs`, `txt.rs` and `dmarc.rs`: verdicts on a domain's records.
+//! - `host.rs`: normalization of host names;
+//! - `cidr.rs` and `guard.rs`: address ranges, and the guard that decides which addresses may be dialled. Webhook
+//!   requests use the same guard;
+//! - `site.rs`: the receiving site of an MX set;
+//! - `mx.rs` and `select.rs`: the pure routing rules; `route.rs`: the lookup of a route;
+//! - `error.rs`: lookup errors; `failures.rs`: the cache of failed lookups; `upstream.rs`: one DNS server and the
+//!   interpretation of its responses; `lookup.rs`: one lookup over several servers; `resolver.rs`: the API of lookups;
+//! - `records.rs`, `txt.rs` and `dmarc.rs`: comparison of a domain's published records with the expected ones.
 //!
 //! Invariants:
-//! - only an answer is permanent: a timeout, SERVFAIL, a refusal or a referral is always
-//!   [`LookupError::Temporary`];
-//! - an address leaves [`Route::Hosts`] only after the guard has permitted it;
-//! - the search list and the hosts file never touch mail routing: what the world sees counts;
-//! - every lookup has a deadline, every list a bound, and the number of questions in flight too.
+//! - A timeout, SERVFAIL, REFUSED or a referral is always [`LookupError::Temporary`]. Only NXDOMAIN and an empty
+//!   answer are permanent.
+//! - [`Route::Hosts`] contains only addresses that the guard permits.
+//! - Mail routing uses neither the search list nor the hosts file.
+//! - Every lookup has a deadline. Every list and the number of queries in flight have a bound.
 //!
-//! Deliberately not here: DNSSEC validation, connections of any kind, and the second look at
-//! a vanished domain that the delivery schedule owes it ([`Freshness::Fresh`] exists for that).
+//! Not in this module: DNSSEC validation, connections, and the second lookup before email to a domain that no longer
+//! exists bounces. The delivery schedule requests that lookup with [`Freshness::Fresh`].
 
 mod cidr;
 mod dmarc;
@@ -51,7 +52,7 @@ pub use dmarc::{Dmarc, compare_dmarc};
 pub use error::{DnsError, LookupError};
 pub use guard::{BlockedAddress, Guard};
 pub use lookup::Timings;
-pub use records::{DnsMatch, Expected, RecordVerdict, compare_cname, compare_mx};
+pub use records::{DnsMatch, ExpectedRecord, RecordVerdict, compare_cname, compare_mx};
 pub use resolver::Resolver;
 pub use route::{Families, Freshness, MxHost, OwnHost, Route, RoutePolicy, Unroutable};
 pub use site::Site;

@@ -1,45 +1,45 @@
-//! The rules of mail routing, first half: which MX hosts to ask about, and in which order. Pure.
+//! First half of the routing rules: selects and sorts the MX hosts whose addresses are looked up. Pure.
 
 use std::collections::HashMap;
 
 use super::host;
 use super::route::Unroutable;
 
-/// Hosts in one route. Who cannot be reached on five will not be reached on the sixth.
+/// Maximum number of hosts in one route. If five hosts are unreachable, a sixth is unlikely to help.
 pub const HOSTS_MAX: usize = 5;
-/// Addresses in one route, over all its hosts.
+/// Maximum number of addresses in one route, over all its hosts.
 pub const ADDRESSES_MAX: usize = 10;
-/// Hosts whose addresses are looked up: twice what is kept, so that dead names do not hide live
-/// ones, and few enough that one hostile answer causes only twenty questions.
+/// Maximum number of hosts whose addresses are looked up. Twice [`HOSTS_MAX`], so that hosts without addresses do not
+/// displace reachable ones. A hostile MX answer causes at most twenty queries.
 pub const CANDIDATES_MAX: usize = 2 * HOSTS_MAX;
 
-/// The name by which a null MX record says "no mail" (RFC 7505 §3).
+/// The exchange of a null MX record (RFC 7505 §3).
 pub const ROOT: &str = ".";
 
-/// An MX host whose addresses are not known yet.
+/// An MX host whose addresses have not been looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MxCandidate {
-    /// The exchange as published, normalized: the name a certificate is checked against.
+    /// The published exchange, normalized. The certificate of the host is checked against this name.
     pub name: String,
-    /// Lower is asked first.
+    /// A lower value is tried first.
     pub preference: u16,
 }
 
-/// What an MX answer asks for.
+/// Next step after an MX answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MxPlan {
-    /// The domain takes no mail.
+    /// The domain accepts no email (null MX).
     Null,
-    /// Look these up; sorted, at least one, at most [`CANDIDATES_MAX`].
-    Ask(Vec<MxCandidate>),
-    /// No record leads anywhere.
-    Dead(Unroutable),
+    /// Look up the addresses of these hosts. Sorted; 1 to [`CANDIDATES_MAX`] entries.
+    Lookup(Vec<MxCandidate>),
+    /// No record names a usable host.
+    Unroutable(Unroutable),
 }
 
-/// Orders an MX answer and applies the rules that need no addresses.
+/// Sorts an MX answer and applies the rules that need no addresses.
 ///
-/// `records` are preferences and exchanges as they came, `own_names` the normalized names this
-/// server goes by.
+/// `records` contains the published preferences and exchanges. `own_names` contains the normalized names of this
+/// server. Hosts of equal preference are shuffled by `seed`.
 pub fn plan(records: &[(u16, String)], own_names: &[String], seed: u64) -> MxPlan {
     // RFC 7505 §3: one record, preference zero, the root.
     if let [(0, exchange)] = records
@@ -47,7 +47,7 @@ pub fn plan(records: &[(u16, String)], own_names: &[String], seed: u64) -> MxPla
     {
         return MxPlan::Null;
     }
-    // The same host twice counts once, at its better preference.
+    // A host that is listed twice counts once, at its lower preference.
     let mut best: HashMap<String, u16> = HashMap::new();
     for (preference, exchange) in records {
         let Some(name) = host::normalize(exchange) else {
@@ -56,35 +56,39 @@ pub fn plan(records: &[(u16, String)], own_names: &[String], seed: u64) -> MxPla
         best.entry(name).and_modify(|known| *known = (*known).min(*preference)).or_insert(*preference);
     }
     if best.is_empty() {
-        return MxPlan::Dead(Unroutable::NoAddresses);
+        return MxPlan::Unroutable(Unroutable::NoAddresses);
     }
-    let mut targets: Vec<MxCandidate> =
+    let mut candidates: Vec<MxCandidate> =
         best.into_iter().map(|(name, preference)| MxCandidate { name, preference }).collect();
-    drop_from_own(&mut targets, |target| own_names.contains(&target.name), |target| target.preference);
-    if targets.is_empty() {
-        return MxPlan::Dead(Unroutable::OwnHost);
+    drop_own_and_later(
+        &mut candidates,
+        |candidate| own_names.contains(&candidate.name),
+        |candidate| candidate.preference,
+    );
+    if candidates.is_empty() {
+        return MxPlan::Unroutable(Unroutable::OwnHost);
     }
-    // By name first, so that the order depends on the seed and not on the order of the answer.
-    targets.sort_unstable_by(|a, b| (a.preference, &a.name).cmp(&(b.preference, &b.name)));
+    // Sorted by name before the shuffle, so that the result does not depend on the order of the answer.
+    candidates.sort_unstable_by(|a, b| (a.preference, &a.name).cmp(&(b.preference, &b.name)));
     // RFC 5321 §5.1: "the sender-SMTP MUST randomize them to spread the load".
     let mut random = SplitMix64(seed);
-    for group in targets.chunk_by_mut(|a, b| a.preference == b.preference) {
+    for group in candidates.chunk_by_mut(|a, b| a.preference == b.preference) {
         random.shuffle(group);
     }
-    targets.truncate(CANDIDATES_MAX);
-    MxPlan::Ask(targets)
+    candidates.truncate(CANDIDATES_MAX);
+    MxPlan::Lookup(candidates)
 }
 
-/// RFC 5321 §5.1: when one of the hosts is ourselves, it and everything at its preference or
-/// behind it is dropped; whoever is behind us would send the mail back here.
-pub(super) fn drop_from_own<T>(list: &mut Vec<T>, is_own: impl Fn(&T) -> bool, preference: impl Fn(&T) -> u16) {
+/// Removes this server from a list of hosts, and all hosts of the same or a higher preference value (RFC 5321 §5.1).
+/// Such a host would send the email back to this server.
+pub(super) fn drop_own_and_later<T>(list: &mut Vec<T>, is_own: impl Fn(&T) -> bool, preference: impl Fn(&T) -> u16) {
     let own = list.iter().filter(|item| is_own(item)).map(&preference).min();
     if let Some(own) = own {
         list.retain(|item| preference(item) < own);
     }
 }
 
-/// Steele and others' generator: a few lines, no dependency, and good enough to spread load.
+/// The SplitMix64 generator of Steele, Lea and Flood. Sufficient for spreading load, and needs no dependency.
 pub(super) struct SplitMix64(pub(super) u64);
 
 impl SplitMix64 {
@@ -96,7 +100,7 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// Fisher and Yates; the bias of the remainder is far below what load can show.
+    /// Shuffles by Fisher and Yates. The bias of the remainder is negligible for spreading load.
     pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.next() % (last as u64 + 1);
@@ -116,17 +120,17 @@ mod tests {
         list.iter().map(|(preference, host)| (*preference, (*host).to_owned())).collect()
     }
 
-    fn asked(list: &[(u16, &str)], own: &[&str], seed: u64) -> Result<Vec<String>, MxPlan> {
+    fn candidate_names(list: &[(u16, &str)], own: &[&str], seed: u64) -> Result<Vec<String>, MxPlan> {
         let own: Vec<String> = own.iter().map(|name| (*name).to_owned()).collect();
         match plan(&records(list), &own, seed) {
-            MxPlan::Ask(targets) => Ok(targets.into_iter().map(|target| target.name).collect()),
+            MxPlan::Lookup(candidates) => Ok(candidates.into_iter().map(|candidate| candidate.name).collect()),
             other => Err(other),
         }
     }
 
     #[test]
-    fn an_mx_answer_becomes_a_plan() {
-        let dead = |why| Err(MxPlan::Dead(why));
+    fn an_mx_answer_results_in_a_plan() {
+        let unroutable = |reason| Err(MxPlan::Unroutable(reason));
         let names = |list: &[&str]| Ok(list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         let cases: &[(Answer, Result<Vec<String>, MxPlan>)] = &[
             (
@@ -134,32 +138,32 @@ mod tests {
                 names(&["a.example", "b.example", "c.example"]),
             ),
             (&[(0, ".")], Err(MxPlan::Null)),
-            // Not a null MX by the letter, and no way to anywhere: dead, and never the A record.
-            (&[(10, ".")], dead(Unroutable::NoAddresses)),
+            // Not a null MX, because its preference is not zero. It is unroutable, and the A record is not used.
+            (&[(10, ".")], unroutable(Unroutable::NoAddresses)),
             (&[(0, "."), (10, "a.example")], names(&["a.example"])),
-            (&[(10, "192.0.2.1")], dead(Unroutable::NoAddresses)),
+            (&[(10, "192.0.2.1")], unroutable(Unroutable::NoAddresses)),
             (&[(10, "a\\.b.example"), (20, "a.example")], names(&["a.example"])),
             (&[(20, "a.example"), (10, "b.example"), (5, "a.example")], names(&["a.example", "b.example"])),
-            (&[], dead(Unroutable::NoAddresses)),
-            // Our own name takes everything at its preference and behind it along.
+            (&[], unroutable(Unroutable::NoAddresses)),
+            // The name of this server removes all hosts of the same or a higher preference value.
             (&[(5, "a.example"), (10, "own.example"), (10, "b.example"), (20, "c.example")], names(&["a.example"])),
-            (&[(10, "own.example"), (20, "c.example")], dead(Unroutable::OwnHost)),
+            (&[(10, "own.example"), (20, "c.example")], unroutable(Unroutable::OwnHost)),
         ];
         for (answer, want) in cases {
-            assert_eq!(asked(answer, &["own.example"], 1), *want, "{answer:?}");
+            assert_eq!(candidate_names(answer, &["own.example"], 1), *want, "{answer:?}");
         }
     }
 
     #[test]
-    fn equal_preferences_are_shuffled_by_the_seed_alone() {
+    fn hosts_of_equal_preference_are_shuffled_by_the_seed() {
         let set = [(10, "a.example"), (10, "b.example"), (10, "c.example"), (20, "d.example")];
         let mut reversed = set;
         reversed.reverse();
         let mut firsts = std::collections::HashSet::new();
         for seed in 0..50 {
-            let order = asked(&set, &[], seed).unwrap();
+            let order = candidate_names(&set, &[], seed).unwrap();
             assert_eq!(order[3], "d.example");
-            assert_eq!(Ok(order.clone()), asked(&reversed, &[], seed));
+            assert_eq!(Ok(order.clone()), candidate_names(&reversed, &[], seed));
             firsts.insert(order[0].clone());
         }
         assert_eq!(firsts.len(), 3);
@@ -167,16 +171,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_plan_is_sorted_bounded_and_free_of_ourselves(
+        fn a_plan_is_sorted_and_bounded_and_omits_this_server(
             set in proptest::collection::vec((0u16..4, "[a-z.\\\\]{0,3}(\\.example)?\\.?"), 0..60),
             seed: u64,
         ) {
-            if let MxPlan::Ask(targets) = plan(&set, &["a.example".to_owned()], seed) {
-                prop_assert!(!targets.is_empty() && targets.len() <= CANDIDATES_MAX);
-                prop_assert!(targets.is_sorted_by_key(|target| target.preference));
-                for target in &targets {
-                    prop_assert!(target.name != "a.example");
-                    prop_assert_eq!(host::normalize(&target.name), Some(target.name.clone()));
+            if let MxPlan::Lookup(candidates) = plan(&set, &["a.example".to_owned()], seed) {
+                prop_assert!(!candidates.is_empty() && candidates.len() <= CANDIDATES_MAX);
+                prop_assert!(candidates.is_sorted_by_key(|candidate| candidate.preference));
+                for candidate in &candidates {
+                    prop_assert!(candidate.name != "a.example");
+                    prop_assert_eq!(host::normalize(&candidate.name), Some(candidate.name.clone()));
                 }
             }
         }

@@ -1,7 +1,7 @@
-//! Whether a domain's records are in place: what was expected against what was seen.
+//! Comparison of the expected records of a domain with the published ones.
 //!
-//! The comparisons are pure. Host names are compared in lowercase without a final dot; texts have
-//! rules of their own in `txt.rs`.
+//! The comparisons are pure. Host names are compared in lowercase without a final dot. `txt.rs` has the rules for
+//! texts.
 
 use std::time::Duration;
 
@@ -12,27 +12,27 @@ use super::host;
 use super::resolver::Resolver;
 use super::txt::compare_txt;
 
-/// A person waits for this check; the next sweep repeats it anyway.
+/// Timeout of one record check. Short, because an API caller can wait for the check and the next sweep repeats it.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
-/// Characters of a foreign record that a detail repeats.
+/// Number of characters of a published record that a detail quotes.
 const QUOTED_CHARS_MAX: usize = 100;
 
-/// What the DNS says about one expected record. Stored rows hold the words too.
+/// Result of the lookup of one expected record. Stored rows contain these words too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DnsMatch {
-    /// It is there.
+    /// The expected record is published.
     Found,
-    /// Nothing of its kind is there.
+    /// No record of its type is published.
     Missing,
-    /// Something else stands in its place.
+    /// Another record of its type is published.
     Mismatch,
-    /// The DNS did not answer.
+    /// The lookup failed.
     Unknown,
 }
 
 impl DnsMatch {
-    /// Returns the word on the wire.
+    /// Returns the value in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Found => "found",
@@ -43,74 +43,71 @@ impl DnsMatch {
     }
 }
 
-/// The state of one record, and one line for whoever has to repair it.
+/// Result of the check of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordVerdict {
-    /// What the DNS says.
     pub live: DnsMatch,
-    /// Present unless the record is [`DnsMatch::Found`].
+    /// One line that explains the problem. `None` if the record is [`DnsMatch::Found`].
     pub detail: Option<String>,
 }
 
 /// A record that a domain should publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedRecord {
     /// A TXT record: SPF, DKIM or any other text.
     Txt {
-        /// The complete name.
+        /// Complete name of the record.
         name: String,
-        /// The text.
         value: String,
     },
     /// An MX record.
     Mx {
-        /// The complete name.
+        /// Complete name of the record.
         name: String,
-        /// Must be equal.
+        /// Must equal the published priority.
         priority: u16,
         /// The exchange.
         host: String,
     },
-    /// An alias.
+    /// A CNAME record.
     Cname {
-        /// The complete name.
+        /// Complete name of the record.
         name: String,
-        /// What it points to.
         target: String,
     },
 }
 
 impl Resolver {
-    /// Looks an expected record up, afresh, and compares.
-    pub async fn check(&self, expected: &Expected) -> RecordVerdict {
+    /// Looks up an expected record without the cache and compares it. A timeout is [`DnsMatch::Unknown`].
+    pub async fn check(&self, expected: &ExpectedRecord) -> RecordVerdict {
         let verdict = async {
             match expected {
-                Expected::Txt { name, value } => compare_txt(value, &self.txt(name).await),
-                Expected::Mx { name, priority, host } => compare_mx(*priority, host, &self.mx(name).await),
-                Expected::Cname { name, target } => compare_cname(target, &self.cname(name).await),
+                ExpectedRecord::Txt { name, value } => compare_txt(value, &self.txt(name).await),
+                ExpectedRecord::Mx { name, priority, host } => compare_mx(*priority, host, &self.mx(name).await),
+                ExpectedRecord::Cname { name, target } => compare_cname(target, &self.cname(name).await),
             }
         };
-        let late = || {
+        let timed_out = || {
             RecordVerdict::new(
                 DnsMatch::Unknown,
                 format!("No answer from the DNS within {} s.", CHECK_TIMEOUT.as_secs()),
             )
         };
-        tokio::time::timeout(CHECK_TIMEOUT, verdict).await.unwrap_or_else(|_| late())
+        tokio::time::timeout(CHECK_TIMEOUT, verdict).await.unwrap_or_else(|_| timed_out())
     }
 }
 
-/// Compares an MX record; others beside it do no harm to the verdict.
+/// Compares an MX record. Other MX records at the same name do not matter.
 pub fn compare_mx(priority: u16, host: &str, seen: &Result<Vec<(u16, String)>, LookupError>) -> RecordVerdict {
     let seen = match seen {
         Ok(seen) => seen,
         Err(error) => return RecordVerdict::absent("MX record", error),
     };
-    let host = bare(host);
-    if seen.iter().any(|(preference, exchange)| *preference == priority && bare(exchange) == host) {
+    let host = comparable(host);
+    if seen.iter().any(|(preference, exchange)| *preference == priority && comparable(exchange) == host) {
         return RecordVerdict::found();
     }
-    match (seen.iter().find(|(_, exchange)| bare(exchange) == host), seen.iter().min()) {
+    match (seen.iter().find(|(_, exchange)| comparable(exchange) == host), seen.iter().min()) {
         (Some((preference, _)), _) => RecordVerdict::new(
             DnsMatch::Mismatch,
             format!("The MX record has priority {preference}; set it to {priority}."),
@@ -123,10 +120,10 @@ pub fn compare_mx(priority: u16, host: &str, seen: &Result<Vec<(u16, String)>, L
     }
 }
 
-/// Compares an alias.
+/// Compares a CNAME record.
 pub fn compare_cname(target: &str, seen: &Result<String, LookupError>) -> RecordVerdict {
     match seen {
-        Ok(seen) if bare(seen) == bare(target) => RecordVerdict::found(),
+        Ok(seen) if comparable(seen) == comparable(target) => RecordVerdict::found(),
         Ok(seen) => RecordVerdict::new(DnsMatch::Mismatch, format!("The CNAME record points to {}", quote(seen))),
         Err(error) => RecordVerdict::absent("CNAME record", error),
     }
@@ -141,6 +138,7 @@ impl RecordVerdict {
         Self::new(DnsMatch::Missing, format!("No {noun} is published at this name."))
     }
 
+    /// Returns the verdict of a lookup that returned no records.
     pub(super) fn absent(noun: &str, error: &LookupError) -> Self {
         match error {
             LookupError::NoSuchName | LookupError::NoRecords => Self::missing(noun),
@@ -155,11 +153,12 @@ impl RecordVerdict {
     }
 }
 
-fn bare(name: &str) -> String {
+/// Returns a host name in the form for comparison, also if it is not a valid name.
+fn comparable(name: &str) -> String {
     host::normalize(name).unwrap_or_else(|| name.trim_end_matches('.').to_ascii_lowercase())
 }
 
-/// Repeats foreign text on one line of bounded length.
+/// Returns published text on one line of at most [`QUOTED_CHARS_MAX`] characters.
 pub(super) fn quote(text: &str) -> String {
     let mut quoted: String =
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(QUOTED_CHARS_MAX).collect();
@@ -177,7 +176,7 @@ mod tests {
     type Answer = &'static [(u16, &'static str)];
 
     #[test]
-    fn an_mx_record_needs_its_host_and_its_priority() {
+    fn an_mx_record_matches_by_host_and_priority() {
         let cases: &[(Answer, DnsMatch, Option<&str>)] = &[
             (&[(10, "Mail.Example.COM.")], DnsMatch::Found, None),
             (&[(5, "other.example"), (10, "mail.example.com")], DnsMatch::Found, None),
@@ -194,13 +193,13 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_points_where_it_should() {
+    fn a_cname_record_matches_by_target() {
         assert_eq!(compare_cname("track.example.com", &Ok("Track.Example.com.".to_owned())).live, DnsMatch::Found);
         assert_eq!(compare_cname("track.example.com", &Ok("parked.example".to_owned())).live, DnsMatch::Mismatch);
     }
 
     #[test]
-    fn silence_is_unknown_and_never_missing() {
+    fn a_failed_lookup_is_unknown_and_never_missing() {
         let failed = LookupError::Temporary("SERVFAIL".to_owned());
         assert_eq!(compare_txt("token", &Err(failed.clone())).live, DnsMatch::Unknown);
         assert_eq!(compare_mx(10, "a.example", &Err(failed.clone())).live, DnsMatch::Unknown);
@@ -214,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_detail_is_one_short_line_whatever_is_published(value in "\\PC{0,40}", seen in proptest::collection::vec(".{0,400}", 0..4)) {
+        fn a_detail_is_one_short_line_for_any_published_text(value in "\\PC{0,40}", seen in proptest::collection::vec(".{0,400}", 0..4)) {
             let seen: Vec<String> = seen;
             for verdict in [
                 compare_txt(&value, &Ok(seen.clone())),

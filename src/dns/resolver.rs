@@ -1,4 +1,4 @@
-//! The questions the program asks of the DNS.
+//! The lookups that the rest of the program uses.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -15,10 +15,10 @@ use super::lookup::{CacheMode, Lookups, Timings, complete};
 use super::mx::ROOT;
 use super::upstream::{Upstream, server_at};
 
-/// Servers used of those configured; the C library stops at three.
+/// Maximum number of configured servers that are used. The C library uses three.
 const SERVERS_MAX: usize = 4;
 
-/// Resolves names over one or more DNS servers. Cheap to clone; clones share their memory.
+/// Resolver over one or more DNS servers. Cheap to clone; clones share their caches.
 #[derive(Clone)]
 pub struct Resolver {
     lookups: Arc<Lookups>,
@@ -26,49 +26,53 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Makes a resolver over the servers in the system's configuration. Its search list and
-    /// options are ignored: mail domains are complete names.
+    /// Creates a resolver over the servers of the system configuration. Ignores its search list and options, because
+    /// mail domains are complete names.
     ///
     /// # Errors
     ///
-    /// When the configuration cannot be read or names no server.
+    /// Returns [`DnsError`] if the configuration cannot be read or contains no server.
     pub fn system() -> Result<Self, DnsError> {
         let (config, _) = read_system_conf().map_err(|error| DnsError::SystemConfig(error.to_string()))?;
         let timings = Timings::default();
         let upstreams = config.name_servers.into_iter().take(SERVERS_MAX).map(|server| Upstream::new(server, &timings));
-        // A machine without a hosts file is no failure.
-        Self::over(upstreams.collect::<Result<_, _>>()?, &timings, Hosts::from_system().ok())
+        // A missing hosts file is not an error.
+        Self::from_upstreams(upstreams.collect::<Result<_, _>>()?, &timings, Hosts::from_system().ok())
     }
 
-    /// Makes a resolver over `servers`, asked in this order. The hosts file is not read.
+    /// Creates a resolver over `servers`, preferred in this order. Does not read the hosts file.
     ///
     /// # Errors
     ///
-    /// When `servers` is empty.
+    /// Returns [`DnsError::NoServers`] if `servers` is empty.
     pub fn with_servers(servers: &[SocketAddr]) -> Result<Self, DnsError> {
         Self::with_timings(servers, &Timings::default())
     }
 
-    /// Makes a resolver over `servers` with other timings than the default ones.
+    /// Creates a resolver over `servers` with these timings. Does not read the hosts file.
     ///
     /// # Errors
     ///
-    /// When `servers` is empty.
+    /// Returns [`DnsError::NoServers`] if `servers` is empty.
     pub fn with_timings(servers: &[SocketAddr], timings: &Timings) -> Result<Self, DnsError> {
         let upstreams = servers.iter().take(SERVERS_MAX).map(|server| Upstream::new(server_at(*server), timings));
-        Self::over(upstreams.collect::<Result<_, _>>()?, timings, None)
+        Self::from_upstreams(upstreams.collect::<Result<_, _>>()?, timings, None)
     }
 
-    fn over(upstreams: Vec<Upstream>, timings: &Timings, hosts_file: Option<Hosts>) -> Result<Self, DnsError> {
-        Ok(Self { lookups: Arc::new(Lookups::over(upstreams, timings)?), hosts_file: hosts_file.map(Arc::new) })
+    fn from_upstreams(
+        upstreams: Vec<Upstream>,
+        timings: &Timings,
+        hosts_file: Option<Hosts>,
+    ) -> Result<Self, DnsError> {
+        Ok(Self { lookups: Arc::new(Lookups::new(upstreams, timings)?), hosts_file: hosts_file.map(Arc::new) })
     }
 
-    /// Returns the TXT records of `name`, each joined from its strings. Asks afresh: this is for
-    /// checks of records that somebody may have changed a moment ago.
+    /// Returns the TXT records of `name`, each joined from its strings. Bypasses the cache, because record checks must
+    /// see recent changes.
     ///
     /// # Errors
     ///
-    /// [`LookupError`].
+    /// Returns [`LookupError`].
     pub async fn txt(&self, name: &str) -> Result<Vec<String>, LookupError> {
         let records = self.lookups.records(name, RecordType::TXT, CacheMode::Bypass).await?;
         Ok(records
@@ -80,21 +84,21 @@ impl Resolver {
             .collect())
     }
 
-    /// Returns the MX records of `name` as preference and exchange, the exchange in lowercase
-    /// without its final dot, or `.` for the root. Asks afresh.
+    /// Returns the MX records of `name` as preference and exchange. The exchange is in lowercase without its final dot,
+    /// or `.` for the root. Bypasses the cache.
     ///
     /// # Errors
     ///
-    /// [`LookupError`].
+    /// Returns [`LookupError`].
     pub async fn mx(&self, name: &str) -> Result<Vec<(u16, String)>, LookupError> {
         self.mx_records(name, CacheMode::Bypass).await
     }
 
-    /// Returns the target of the alias at `name`, in lowercase without its final dot. Asks afresh.
+    /// Returns the target of the CNAME record of `name`, in lowercase without its final dot. Bypasses the cache.
     ///
     /// # Errors
     ///
-    /// [`LookupError`].
+    /// Returns [`LookupError`].
     pub async fn cname(&self, name: &str) -> Result<String, LookupError> {
         let records = self.lookups.records(name, RecordType::CNAME, CacheMode::Bypass).await?;
         let target = records.iter().find_map(|record| match record {
@@ -104,11 +108,11 @@ impl Resolver {
         target.ok_or(LookupError::NoRecords)
     }
 
-    /// Returns the names that `ip` points back to. Asks afresh.
+    /// Returns the names in the PTR records of `ip`. Bypasses the cache.
     ///
     /// # Errors
     ///
-    /// [`LookupError`].
+    /// Returns [`LookupError`].
     pub async fn ptr(&self, ip: IpAddr) -> Result<Vec<String>, LookupError> {
         let records = self.lookups.records(&Name::from(ip).to_ascii(), RecordType::PTR, CacheMode::Bypass).await?;
         Ok(records
@@ -120,13 +124,12 @@ impl Resolver {
             .collect())
     }
 
-    /// Returns the addresses of `host`, IPv4 before IPv6: an address in itself, or from the
-    /// system's hosts file, or from the DNS. For hosts that an operator or a customer named;
-    /// nothing has passed the [guard](super::Guard) yet.
+    /// Returns the addresses of `host`, IPv4 before IPv6. `host` can be an address literal; a name is looked up in the
+    /// hosts file of the system and then in the DNS. The [guard](super::Guard) has not checked the addresses.
     ///
     /// # Errors
     ///
-    /// [`LookupError`].
+    /// Returns [`LookupError`].
     pub async fn addresses(&self, host: &str, now_ms: i64) -> Result<Vec<IpAddr>, LookupError> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         if let Ok(ip) = bare.parse() {
@@ -138,29 +141,32 @@ impl Resolver {
         self.both_families(host, CacheMode::Use { now_ms }).await
     }
 
-    /// Returns the addresses that the DNS gives for `host`, IPv4 before IPv6, remembered answers
-    /// among them. Never reads the hosts file: a stranger's URL learns nothing of this machine's
-    /// neighbours. Nothing has passed the [guard](super::Guard) yet.
+    /// Returns the addresses of `host` in the DNS, IPv4 before IPv6. Uses the cache. Does not read the hosts file, so
+    /// that a customer URL cannot use its names. The [guard](super::Guard) has not checked the addresses.
     ///
     /// # Errors
     ///
-    /// [`LookupError`].
+    /// Returns [`LookupError`].
     pub async fn dns_addresses(&self, host: &str, now_ms: i64) -> Result<Vec<IpAddr>, LookupError> {
         self.both_families(host, CacheMode::Use { now_ms }).await
     }
 
-    /// Returns the addresses that the DNS gives for `host`, IPv4 before IPv6. Asks afresh, and
-    /// never reads the hosts file: this is what the rest of the world sees.
+    /// Returns the published addresses of `host`, IPv4 before IPv6. Bypasses the cache and does not read the hosts
+    /// file, so the result is the same as on other hosts of the Internet.
     ///
     /// # Errors
     ///
-    /// [`LookupError`].
+    /// Returns [`LookupError`].
     pub async fn published_addresses(&self, host: &str) -> Result<Vec<IpAddr>, LookupError> {
         self.both_families(host, CacheMode::Bypass).await
     }
 
-    pub(super) async fn mx_records(&self, name: &str, memory: CacheMode) -> Result<Vec<(u16, String)>, LookupError> {
-        let records = self.lookups.records(name, RecordType::MX, memory).await?;
+    pub(super) async fn mx_records(
+        &self,
+        name: &str,
+        cache_mode: CacheMode,
+    ) -> Result<Vec<(u16, String)>, LookupError> {
+        let records = self.lookups.records(name, RecordType::MX, cache_mode).await?;
         Ok(records
             .iter()
             .filter_map(|record| match record {
@@ -170,10 +176,10 @@ impl Resolver {
             .collect())
     }
 
-    pub(super) async fn both_families(&self, host: &str, memory: CacheMode) -> Result<Vec<IpAddr>, LookupError> {
+    pub(super) async fn both_families(&self, host: &str, cache_mode: CacheMode) -> Result<Vec<IpAddr>, LookupError> {
         let (v4, v6) = tokio::join!(
-            self.lookups.records(host, RecordType::A, memory),
-            self.lookups.records(host, RecordType::AAAA, memory)
+            self.lookups.records(host, RecordType::A, cache_mode),
+            self.lookups.records(host, RecordType::AAAA, cache_mode)
         );
         join_families(v4, v6)
     }
@@ -190,8 +196,8 @@ impl Resolver {
     }
 }
 
-/// Joins what the two address lookups brought. One family that is found is an answer; without
-/// one, a failed lookup outweighs an empty one.
+/// Joins the results of the two address lookups. One family with addresses is sufficient. Without any address, a failed
+/// lookup outranks an empty one.
 fn join_families(
     v4: Result<Vec<RData>, LookupError>,
     v6: Result<Vec<RData>, LookupError>,
@@ -208,8 +214,8 @@ fn join_families(
     if addresses.is_empty() { Err(error) } else { Ok(addresses) }
 }
 
-/// Writes a name from an answer in lowercase without the final dot. Odd octets come out escaped,
-/// which no normalized name holds.
+/// Returns a name of an answer in lowercase without the final dot. Unusual octets stay escaped. No normalized name
+/// contains escapes.
 fn to_text(name: &Name) -> String {
     if name.is_root() {
         return ROOT.to_owned();
@@ -223,7 +229,7 @@ fn to_text(name: &Name) -> String {
 
 impl fmt::Debug for Resolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resolver").field("servers", &self.lookups.servers()).finish_non_exhaustive()
+        f.debug_struct("Resolver").field("servers", &self.lookups.server_count()).finish_non_exhaustive()
     }
 }
 
@@ -233,7 +239,7 @@ mod tests {
     use hickory_resolver::proto::rr::rdata::A;
 
     #[test]
-    fn one_family_is_enough_and_a_failure_outweighs_an_empty_answer() {
+    fn one_family_is_sufficient_and_a_failure_outranks_an_empty_answer() {
         let found = || Ok(vec![RData::A(A::new(192, 0, 2, 1))]);
         let failed = || Err(LookupError::Temporary("SERVFAIL".to_owned()));
         let address: IpAddr = [192, 0, 2, 1].into();
@@ -260,8 +266,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_system_resolver_knows_this_machine_without_asking_anybody() {
-        // A machine without a resolver configuration says so, and there is nothing to ask.
+    async fn the_system_resolver_resolves_localhost_without_the_dns() {
+        // Without a DNS configuration of the system, there is no resolver to test.
         let Ok(resolver) = Resolver::system() else {
             return;
         };
@@ -270,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_answers_are_lowercase_and_odd_octets_stay_escaped() {
+    fn names_of_answers_are_lowercase_and_unusual_octets_stay_escaped() {
         assert_eq!(to_text(&Name::root()), ".");
         assert_eq!(to_text(&Name::from_ascii("MX.Example.COM.").unwrap()), "mx.example.com");
         let odd = Name::from_labels([b"a.b".as_slice(), b"example"]).unwrap();

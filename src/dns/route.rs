@@ -1,4 +1,4 @@
-//! Where mail for a domain goes.
+//! The mail route of a domain.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,158 +12,161 @@ use super::host;
 use super::lookup::CacheMode;
 use super::mx::{self, MxCandidate, MxPlan};
 use super::resolver::Resolver;
-use super::select::{Dead, select};
+use super::select::{SelectError, select};
 use super::site::Site;
 
-/// The outcome of looking for a domain's mail hosts.
+/// Result of the lookup of a domain's mail hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// Dial these in this order.
+    /// Hosts to dial, in this order.
     Hosts {
-        /// Whose servers they are.
+        /// The receiving site of the MX set.
         site: Site,
-        /// At least one and at most [`mx::HOSTS_MAX`], with [`mx::ADDRESSES_MAX`] addresses in all.
+        /// 1 to [`mx::HOSTS_MAX`] hosts, with at most [`mx::ADDRESSES_MAX`] addresses in total.
         hosts: Vec<MxHost>,
     },
-    /// The domain says that it takes no mail (RFC 7505). Permanent.
+    /// The domain accepts no email (RFC 7505). Permanent.
     NullMx,
-    /// The domain does not exist. Permanent, once confirmed by a [`Freshness::Fresh`] lookup.
+    /// The domain does not exist. Permanent after a confirmation by a [`Freshness::Fresh`] lookup.
     NoSuchDomain,
-    /// The domain exists and nothing in it can be dialled. Permanent.
+    /// The domain exists, but has no address that may be dialled. Permanent.
     NoAddresses(Unroutable),
-    /// No answer, or none to rely on. Transient.
+    /// No response, or an unusable one. Transient.
     Temporary {
-        /// What failed, as a fragment for the attempt's transcript.
+        /// Description of the failure, as a fragment for the transcript of the attempt.
         reason: String,
     },
 }
 
-/// Why a domain that exists cannot be reached.
+/// Reason why email to an existing domain cannot be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unroutable {
     /// No host has an address.
     NoAddresses,
-    /// All addresses are refused by the guard.
+    /// The guard blocks all addresses.
     Guarded,
-    /// All addresses are of a family this server does not send from.
+    /// All addresses are of a family that the policy excludes.
     OtherFamily,
-    /// The best host is this server, which does not deliver to itself.
+    /// The host of the lowest preference value is this server.
     OwnHost,
 }
 
 /// One host of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MxHost {
-    /// The name as published in the MX record, also when it is an alias: RFC 5321 §5.1 and
-    /// RFC 8461 §4.1 check the certificate against this one.
+    /// The name in the MX record, even if it is an alias. RFC 5321 §5.1 and RFC 8461 §4.1 check the certificate
+    /// against this name.
     pub name: String,
-    /// Zero for a domain without MX records.
+    /// Preference of the MX record; zero for a domain without MX records.
     pub preference: u16,
-    /// At least one, in dialling order.
+    /// Never empty; in dialling order.
     pub addresses: Vec<IpAddr>,
 }
 
-/// Which address families to dial.
+/// The address families to dial, and their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Families {
-    /// IPv4 alone: the host has no IPv6, or none with a reverse name.
+    /// IPv4 only: this server has no IPv6 address, or none with a reverse name.
     V4Only,
-    /// Both, taking turns, IPv4 first.
+    /// Both alternately, IPv4 first.
     #[default]
     V4First,
-    /// Both, taking turns, IPv6 first.
+    /// Both alternately, IPv6 first.
     V6First,
 }
 
-/// Whether remembered answers will do.
+/// Whether cached answers may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Freshness {
-    /// Yes: every ordinary delivery.
+    /// Cached answers may be used. For most deliveries.
     #[default]
     Cached,
-    /// No: the second look at a domain that seems to have vanished.
+    /// The DNS servers are queried. For the second lookup of a domain that did not exist at the first one.
     Fresh,
 }
 
-/// The names and addresses this server goes by, for the loop guard.
+/// Names and addresses of this server, for the detection of mail loops.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnHost {
-    /// Normalized names, see [`host::normalize`].
+    /// Names in the form of [`host::normalize`].
     pub names: Vec<String>,
-    /// Addresses the world reaches this server on.
+    /// Public addresses of this server.
     pub addresses: Vec<IpAddr>,
 }
 
-/// What a route has to respect. Cheap to clone: `RoutePolicy { seed, ..policy.clone() }`.
+/// Parameters of a route lookup. Cheap to clone: `RoutePolicy { seed, ..policy.clone() }`.
 #[derive(Clone, Debug, Default)]
 pub struct RoutePolicy {
-    /// Spreads load over hosts of equal preference; the same seed gives the same order.
+    /// Seed for the order of hosts of equal preference. The same seed gives the same order.
     pub seed: u64,
-    /// Which families to dial.
     pub families: Families,
-    /// Whether remembered answers will do.
     pub freshness: Freshness,
-    /// Which addresses may be dialled.
     pub guard: Arc<Guard>,
-    /// What counts as this server.
     pub own: Arc<OwnHost>,
 }
 
 impl Resolver {
-    /// Finds the hosts that take mail for `domain`. Answers within twice the longest lookup.
+    /// Finds the hosts that receive email for `domain`. Returns within twice the deadline of one lookup.
     pub async fn route(&self, domain: &str, now_ms: i64, policy: &RoutePolicy) -> Route {
-        // An address literal, or what no zone can hold.
+        // An address literal, or a name that no zone can contain.
         let Some(domain) = host::normalize(domain) else {
             return Route::NoSuchDomain;
         };
-        let memory = match policy.freshness {
+        let cache_mode = match policy.freshness {
             Freshness::Cached => CacheMode::Use { now_ms },
             Freshness::Fresh => CacheMode::Bypass,
         };
-        match self.mx_records(&domain, memory).await {
+        match self.mx_records(&domain, cache_mode).await {
             Ok(records) => match mx::plan(&records, &policy.own.names, policy.seed) {
                 MxPlan::Null => Route::NullMx,
-                MxPlan::Dead(why) => Route::NoAddresses(why),
-                MxPlan::Ask(targets) => {
-                    // The whole set as published, so that a site does not change with a cap.
+                MxPlan::Unroutable(reason) => Route::NoAddresses(reason),
+                MxPlan::Lookup(candidates) => {
+                    // The site depends on the whole published set, not only on the candidates.
                     let named: Vec<(u16, String)> = records
                         .into_iter()
                         .filter_map(|(preference, name)| Some((preference, host::normalize(&name)?)))
                         .collect();
-                    self.dialable(Site::of(&domain, &named), targets, memory, policy).await
+                    self.dialable(Site::of(&domain, &named), candidates, cache_mode, policy).await
                 }
             },
-            // RFC 5321 §5.1: without an MX record the domain is its own host, at preference 0.
-            // Only an answer that says so counts; a broken set of records never leads here.
+            // RFC 5321 §5.1: a domain without MX records is its own host, at preference 0. This requires an answer
+            // without records. MX records that cannot be used are never replaced by the address of the domain.
             Err(LookupError::NoRecords) if policy.own.names.contains(&domain) => {
                 Route::NoAddresses(Unroutable::OwnHost)
             }
             Err(LookupError::NoRecords) => {
-                let targets = vec![MxCandidate { name: domain.clone(), preference: 0 }];
-                self.dialable(Site::of(&domain, &[]), targets, memory, policy).await
+                let candidates = vec![MxCandidate { name: domain.clone(), preference: 0 }];
+                self.dialable(Site::of(&domain, &[]), candidates, cache_mode, policy).await
             }
             Err(LookupError::NoSuchName) => Route::NoSuchDomain,
             Err(LookupError::Temporary(reason)) => Route::Temporary { reason },
         }
     }
 
-    async fn dialable(&self, site: Site, targets: Vec<MxCandidate>, memory: CacheMode, policy: &RoutePolicy) -> Route {
+    /// Looks up the addresses of all candidates concurrently and selects the hosts to dial.
+    async fn dialable(
+        &self,
+        site: Site,
+        candidates: Vec<MxCandidate>,
+        cache_mode: CacheMode,
+        policy: &RoutePolicy,
+    ) -> Route {
         let mut lookups = JoinSet::new();
-        for (place, target) in targets.into_iter().enumerate() {
+        for (position, candidate) in candidates.into_iter().enumerate() {
             let resolver = self.clone();
             lookups.spawn(async move {
-                let addresses = resolver.both_families(&target.name, memory).await;
-                (place, target, addresses)
+                let addresses = resolver.both_families(&candidate.name, cache_mode).await;
+                (position, candidate, addresses)
             });
         }
-        // `join_all` passes a panic on; each lookup has its own deadline.
+        // Each lookup has its own deadline. `join_all` propagates panics.
         let mut found = lookups.join_all().await;
-        found.sort_unstable_by_key(|(place, _, _)| *place);
-        let found = found.into_iter().map(|(_, target, addresses)| (target, addresses)).collect();
+        found.sort_unstable_by_key(|(position, _, _)| *position);
+        let found = found.into_iter().map(|(_, candidate, addresses)| (candidate, addresses)).collect();
         match select(found, policy) {
             Ok(hosts) => Route::Hosts { site, hosts },
-            Err(Dead::Temporary(reason)) => Route::Temporary { reason },
-            Err(Dead::Unroutable(why)) => Route::NoAddresses(why),
+            Err(SelectError::Temporary(reason)) => Route::Temporary { reason },
+            Err(SelectError::Unroutable(reason)) => Route::NoAddresses(reason),
         }
     }
 }
@@ -182,14 +185,14 @@ impl Route {
     }
 }
 
-/// What an attempt's transcript says; an empty text for a route with hosts.
+/// Writes the line for the transcript of an attempt; nothing for a route with hosts.
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hosts { .. } => Ok(()),
             Self::NullMx => f.write_str("the domain takes no mail (null MX)"),
             Self::NoSuchDomain => f.write_str("the domain does not exist"),
-            Self::NoAddresses(why) => f.write_str(match why {
+            Self::NoAddresses(reason) => f.write_str(match reason {
                 Unroutable::NoAddresses => "no mail host of the domain has an address",
                 Unroutable::Guarded => "all mail hosts of the domain are at addresses that are not dialled",
                 Unroutable::OtherFamily => "the mail hosts of the domain have IPv6 addresses only",

@@ -1,64 +1,62 @@
-//! The rules of mail routing, second half: which of the addresses found to dial, and in which
-//! order. Pure.
+//! Second half of the routing rules: selects and orders the addresses to dial. Pure.
 
 use std::net::IpAddr;
 
 use super::error::LookupError;
-use super::mx::{ADDRESSES_MAX, HOSTS_MAX, MxCandidate, SplitMix64, drop_from_own};
+use super::mx::{ADDRESSES_MAX, HOSTS_MAX, MxCandidate, SplitMix64, drop_own_and_later};
 use super::route::{Families, MxHost, RoutePolicy, Unroutable};
 
-/// Why no address of an MX set can be dialled.
+/// Reason why no address of an MX set can be dialled.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Dead {
-    /// Nothing was found, and at least one lookup may go better later.
+pub enum SelectError {
+    /// No address was found, and at least one lookup failed temporarily.
     Temporary(String),
-    /// Everything was looked up and nothing is left.
+    /// All lookups returned answers, and no address may be dialled.
     Unroutable(Unroutable),
 }
 
-/// Chooses hosts and addresses from what the lookups of a plan's targets brought, in the plan's
-/// order. `policy` gives the guard, the address families, our own addresses and the seed.
+/// Selects hosts and addresses from the address lookups of the candidates. `found` is in the order of the plan.
 ///
 /// # Errors
 ///
-/// When not one address is left.
+/// Returns [`SelectError`] if no address may be dialled.
 pub fn select(
     mut found: Vec<(MxCandidate, Result<Vec<IpAddr>, LookupError>)>,
     policy: &RoutePolicy,
-) -> Result<Vec<MxHost>, Dead> {
+) -> Result<Vec<MxHost>, SelectError> {
     let is_own = |ip: &IpAddr| policy.own.addresses.contains(ip);
-    drop_from_own(
+    drop_own_and_later(
         &mut found,
         |(_, addresses)| addresses.as_ref().is_ok_and(|addresses| addresses.iter().any(is_own)),
-        |(target, _)| target.preference,
+        |(candidate, _)| candidate.preference,
     );
     if found.is_empty() {
-        return Err(Dead::Unroutable(Unroutable::OwnHost));
+        return Err(SelectError::Unroutable(Unroutable::OwnHost));
     }
 
-    // Another stream than the plan's, or hosts and addresses would be shuffled alike.
+    // Another seed than in `mx::plan`, so that hosts and addresses are not shuffled in the same way.
     let mut random = SplitMix64(!policy.seed);
     let mut hosts = Vec::new();
-    let mut dead = Dead::Unroutable(Unroutable::NoAddresses);
-    for (target, addresses) in found {
+    let mut error = SelectError::Unroutable(Unroutable::NoAddresses);
+    for (candidate, addresses) in found {
         let outcome = addresses
-            .map_err(Dead::from)
-            .and_then(|addresses| dialable(addresses, policy, &mut random).map_err(Dead::Unroutable));
+            .map_err(SelectError::from)
+            .and_then(|addresses| dialable(addresses, policy, &mut random).map_err(SelectError::Unroutable));
         match outcome {
-            Ok(addresses) => hosts.push(MxHost { name: target.name, preference: target.preference, addresses }),
-            Err(reason) => dead = to_report(dead, reason),
+            Ok(addresses) => hosts.push(MxHost { name: candidate.name, preference: candidate.preference, addresses }),
+            Err(other) => error = higher_ranked(error, other),
         }
     }
     if hosts.is_empty() {
-        return Err(dead);
+        return Err(error);
     }
     hosts.truncate(HOSTS_MAX);
     share_addresses(&mut hosts);
     Ok(hosts)
 }
 
-/// Filters the addresses of one host and puts them in dialling order: shuffled inside a family,
-/// the families taking turns.
+/// Filters the addresses of one host and puts them in dialling order: shuffled within a family, the families
+/// alternating.
 fn dialable(addresses: Vec<IpAddr>, policy: &RoutePolicy, random: &mut SplitMix64) -> Result<Vec<IpAddr>, Unroutable> {
     if addresses.is_empty() {
         return Err(Unroutable::NoAddresses);
@@ -69,7 +67,7 @@ fn dialable(addresses: Vec<IpAddr>, policy: &RoutePolicy, random: &mut SplitMix6
         return Err(Unroutable::Guarded);
     }
     for family in [&mut v4, &mut v6] {
-        // Sorting first removes repetitions and the order of the answer.
+        // Sorted before the shuffle, so that duplicates and the order of the answer do not matter.
         family.sort_unstable();
         family.dedup();
         random.shuffle(family);
@@ -98,7 +96,8 @@ fn interleave(first: Vec<IpAddr>, second: Vec<IpAddr>) -> Vec<IpAddr> {
     }
 }
 
-/// Cuts to [`ADDRESSES_MAX`] in turns, so that a host with a long list leaves room for the next.
+/// Reduces the addresses to [`ADDRESSES_MAX`] in total, round-robin over the hosts. A host with many addresses does not
+/// displace the next hosts.
 fn share_addresses(hosts: &mut [MxHost]) {
     let mut quotas = vec![0; hosts.len()];
     let mut left = ADDRESSES_MAX;
@@ -119,19 +118,19 @@ fn share_addresses(hosts: &mut [MxHost]) {
     }
 }
 
-/// Of two reasons, the one to report: what may pass comes before what will not, and what an
-/// operator can change before what only the domain's owner can.
-fn to_report(known: Dead, other: Dead) -> Dead {
-    let rank = |dead: &Dead| match dead {
-        Dead::Temporary(_) => 3,
-        Dead::Unroutable(Unroutable::OtherFamily) => 2,
-        Dead::Unroutable(Unroutable::Guarded) => 1,
-        Dead::Unroutable(Unroutable::NoAddresses | Unroutable::OwnHost) => 0,
+/// Returns the error to report of two. A temporary error outranks a permanent one, and a problem that the operator can
+/// solve outranks one that only the owner of the domain can solve.
+fn higher_ranked(known: SelectError, other: SelectError) -> SelectError {
+    let rank = |error: &SelectError| match error {
+        SelectError::Temporary(_) => 3,
+        SelectError::Unroutable(Unroutable::OtherFamily) => 2,
+        SelectError::Unroutable(Unroutable::Guarded) => 1,
+        SelectError::Unroutable(Unroutable::NoAddresses | Unroutable::OwnHost) => 0,
     };
     if rank(&other) > rank(&known) { other } else { known }
 }
 
-impl From<LookupError> for Dead {
+impl From<LookupError> for SelectError {
     fn from(error: LookupError) -> Self {
         match error {
             LookupError::Temporary(reason) => Self::Temporary(reason),
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn families_take_turns_and_the_policy_picks_the_first() {
+    fn families_alternate_and_the_policy_selects_the_first() {
         let hosts = || found(&[(10, "a.example", &["8.8.8.1", "2a00::1", "8.8.8.2", "8.8.8.1"])]);
         let families = |families| {
             let policy = RoutePolicy { families, ..RoutePolicy::default() };
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_reported_is_the_most_hopeful_one() {
+    fn the_highest_ranked_error_is_returned() {
         let temporary = || {
             (
                 MxCandidate { name: "t.example".to_owned(), preference: 9 },
@@ -182,7 +181,7 @@ mod tests {
             )
         };
         let v4_only = RoutePolicy { families: Families::V4Only, ..RoutePolicy::default() };
-        let dead = |mut list: Vec<_>, temporarily: bool| {
+        let error = |mut list: Vec<_>, temporarily: bool| {
             if temporarily {
                 list.push(temporary());
             }
@@ -192,14 +191,14 @@ mod tests {
         let empty: (u16, &str, &[&str]) = (10, "a.example", &[]);
         let guarded: (u16, &str, &[&str]) = (10, "b.example", &["127.0.0.1", "10.0.0.1", "::1"]);
         let other_family: (u16, &str, &[&str]) = (10, "c.example", &["2a00::1"]);
-        assert_eq!(dead(found(&[empty]), false), Dead::Unroutable(Unroutable::NoAddresses));
-        assert_eq!(dead(found(&[empty, guarded]), false), Dead::Unroutable(Unroutable::Guarded));
-        assert_eq!(dead(found(&[guarded, other_family]), false), Dead::Unroutable(Unroutable::OtherFamily));
-        assert_eq!(dead(found(&[empty, guarded]), true), Dead::Temporary("SERVFAIL".to_owned()));
+        assert_eq!(error(found(&[empty]), false), SelectError::Unroutable(Unroutable::NoAddresses));
+        assert_eq!(error(found(&[empty, guarded]), false), SelectError::Unroutable(Unroutable::Guarded));
+        assert_eq!(error(found(&[guarded, other_family]), false), SelectError::Unroutable(Unroutable::OtherFamily));
+        assert_eq!(error(found(&[empty, guarded]), true), SelectError::Temporary("SERVFAIL".to_owned()));
     }
 
     #[test]
-    fn a_dead_host_does_not_hide_a_live_one_behind_it() {
+    fn a_host_without_addresses_does_not_hide_the_next_one() {
         let list = found(&[
             (10, "dead.example", &[]),
             (20, "inside.example", &["10.0.0.1"]),
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_address_takes_the_hosts_behind_it_along() {
+    fn an_own_address_removes_all_hosts_of_the_same_or_a_higher_preference() {
         let own = OwnHost { addresses: vec!["8.8.8.8".parse().unwrap()], ..OwnHost::default() };
         let policy = RoutePolicy { own: own.into(), ..RoutePolicy::default() };
         let list =
@@ -217,11 +216,11 @@ mod tests {
         assert_eq!(names(&select(list, &policy).unwrap()), ["a.example"]);
 
         let list = found(&[(10, "b.example", &["8.8.8.8"]), (20, "c.example", &["9.9.9.10"])]);
-        assert_eq!(select(list, &policy), Err(Dead::Unroutable(Unroutable::OwnHost)));
+        assert_eq!(select(list, &policy), Err(SelectError::Unroutable(Unroutable::OwnHost)));
     }
 
     #[test]
-    fn a_host_with_many_addresses_leaves_room_for_the_next() {
+    fn a_host_with_many_addresses_does_not_displace_the_next() {
         let many: Vec<String> = (1..=20).map(|last| format!("8.8.8.{last}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let list = found(&[
@@ -245,7 +244,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_route_holds_permitted_addresses_within_its_bounds(
+        fn a_route_contains_permitted_addresses_within_its_bounds(
             lists in proptest::collection::vec((0u16..4, proptest::collection::vec(any_ip(), 0..20)), 1..12),
             seed: u64,
         ) {
@@ -254,7 +253,7 @@ mod tests {
                 .enumerate()
                 .map(|(at, (preference, addresses))| (MxCandidate { name: format!("h{at}.example"), preference }, Ok(addresses)))
                 .collect();
-            list.sort_by_key(|(target, _)| target.preference);
+            list.sort_by_key(|(candidate, _)| candidate.preference);
             let policy = RoutePolicy { seed, ..RoutePolicy::default() };
             if let Ok(hosts) = select(list, &policy) {
                 prop_assert!(!hosts.is_empty() && hosts.len() <= HOSTS_MAX);

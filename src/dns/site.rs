@@ -1,34 +1,34 @@
-//! The receiving site behind an MX set: the unit that limits, back-off and reputation belong to.
+//! The receiving site of an MX set: the unit of connection limits and cooldown.
 //!
-//! Thousands of domains share one provider's servers, so learning per domain would learn
-//! nothing. A site is named after what all hosts of the MX set have in common. A mixed set is
-//! its own site, named after the domain: otherwise a stranger could list a provider's host
-//! first and his own second, and have the provider suspended by what his own server says.
+//! Thousands of domains share the servers of one provider, so limits per domain would not work. The name of a site is
+//! the provider or the registrable domain that all hosts of the MX set share. A set without a common name is a site of
+//! its own, named after the domain. Otherwise, an attacker could list a provider's host first and an own host second,
+//! and the replies of the own host would put the provider in cooldown.
 
 use std::fmt;
 
 use super::host;
 
-/// A receiving site. Ordered and hashed by name: the key of a delivery lane.
+/// A receiving site: the key of a delivery lane.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site {
-    /// A provider's short name, or a domain name. Names of providers hold no dot.
+    /// Short name of a provider, or a domain name. Names of providers contain no dot.
     pub name: String,
-    /// Whose shaping rules fit, also when a mixed set keeps the site apart.
+    /// Provider whose shaping rules apply. Also set for a mixed set, from its first host.
     pub provider: Option<&'static str>,
 }
 
 impl Site {
-    /// Returns the site of `domain`, whose MX hosts are `hosts` with their preferences. Names are
-    /// normalized; the order of `hosts` does not matter.
+    /// Returns the site of `domain` with these MX hosts and their preferences. Names must be normalized. The order of
+    /// `hosts` does not matter.
     pub fn of(domain: &str, hosts: &[(u16, String)]) -> Self {
-        // Ties are broken by name, so that a site does not change with the order of an answer.
+        // `min` orders by preference and name, so the result does not depend on the order of the answer.
         let Some((_, first)) = hosts.iter().min() else {
             return Self { name: domain.to_owned(), provider: provider(domain) };
         };
-        let label = rollup(first);
-        let unanimous = hosts.iter().all(|(_, host)| rollup(host) == label);
-        Self { name: if unanimous { label.to_owned() } else { domain.to_owned() }, provider: provider(first) }
+        let name = site_name(first);
+        let is_shared = hosts.iter().all(|(_, host)| site_name(host) == name);
+        Self { name: if is_shared { name.to_owned() } else { domain.to_owned() }, provider: provider(first) }
     }
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Site {
     }
 }
 
-fn rollup(host: &str) -> &str {
+fn site_name(host: &str) -> &str {
     provider(host).unwrap_or_else(|| registrable(host))
 }
 
@@ -46,9 +46,8 @@ fn provider(host: &str) -> Option<&'static str> {
     PROVIDERS.iter().find(|(suffix, _)| host::is_within(host, suffix)).map(|(_, name)| *name)
 }
 
-/// Returns the part of `host` that somebody registered, as far as a guess without the public
-/// suffix list goes. A wrong guess merges or splits lanes, or prints the names of a domain's
-/// records relative to another parent.
+/// Returns the registrable domain of `host`, estimated without the public suffix list. If the estimate is wrong, lanes
+/// are merged or split, or the API shows record names relative to another parent.
 pub(crate) fn registrable(host: &str) -> &str {
     let mut dots = host.rmatch_indices('.').map(|(at, _)| at);
     let (Some(top), Some(second)) = (dots.next(), dots.next()) else {
@@ -62,13 +61,13 @@ pub(crate) fn registrable(host: &str) -> &str {
     &host[second + 1..]
 }
 
-/// Labels under a country code that are registries of their own.
+/// Second-level labels under which registries of country codes register domains.
 const SECOND_LEVEL: &[&str] = &[
     "ac", "co", "com", "edu", "go", "gob", "gov", "gouv", "ltd", "me", "mil", "ne", "net", "nhs", "nom", "or", "org",
     "plc", "sch",
 ];
 
-/// MX host suffixes and the provider they belong to, narrower suffixes first.
+/// Suffixes of MX hosts with their provider. A narrower suffix precedes a wider one.
 const PROVIDERS: &[(&str, &str)] = &[
     ("google.com", "google"),
     ("googlemail.com", "google"),
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_mx_set_rolls_up_to_what_its_hosts_share() {
+    fn a_site_is_named_after_the_common_name_of_its_hosts() {
         let cases: &[(Answer, &str, Option<&str>)] = &[
             (&[(5, "gmail-smtp-in.l.google.com"), (10, "alt1.gmail-smtp-in.l.google.com")], "google", Some("google")),
             (&[(1, "aspmx.l.google.com"), (10, "aspmx2.googlemail.com")], "google", Some("google")),
@@ -156,10 +155,10 @@ mod tests {
             (&[(10, "mx01.mail.icloud.com"), (10, "mx02.mail.icloud.com")], "apple", Some("apple")),
             (&[(10, "mx1.hoster.example"), (20, "mx2.hoster.example")], "hoster.example", None),
             (&[(10, "a.mail.hoster.co.uk")], "hoster.co.uk", None),
-            // Mixed sets stand alone, under the rules of the provider that is asked first.
+            // A mixed set is a site of its own, with the rules of its first provider.
             (&[(10, "aspmx.l.google.com"), (20, "mx.evil.example")], "shop.example", Some("google")),
             (&[(10, "mx.a.example"), (10, "mx.b.example")], "shop.example", None),
-            // A suffix is no suffix in the middle of a label.
+            // A suffix matches only at a label boundary.
             (&[(10, "mx.google.com.evil.example")], "evil.example", None),
             (&[(10, "mx.notgoogle.com")], "notgoogle.com", None),
             (&[], "shop.example", None),
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_registered_part_is_guessed() {
+    fn the_registrable_domain_is_estimated() {
         for (host, want) in [
             ("mx.example.com", "example.com"),
             ("example.com", "example.com"),

@@ -1,12 +1,12 @@
-//! Whether an expected text is among those published at a name.
+//! Comparison of an expected TXT record with the texts published at its name.
 
 use std::collections::BTreeMap;
 
 use super::error::LookupError;
 use super::records::{DnsMatch, RecordVerdict, quote};
 
-/// Compares a TXT record. Whitespace is collapsed and letter case kept, because keys are
-/// case-sensitive. `seen` holds the texts at the name, each joined from its strings.
+/// Compares a TXT record. Runs of whitespace count as one space. Letter case matters, because keys are
+/// case-sensitive. `seen` contains the texts at the name, each joined from its strings.
 pub fn compare_txt(value: &str, seen: &Result<Vec<String>, LookupError>) -> RecordVerdict {
     let value = collapse(value);
     let purpose = Purpose::of(&value);
@@ -15,28 +15,30 @@ pub fn compare_txt(value: &str, seen: &Result<Vec<String>, LookupError>) -> Reco
         Ok(seen) => seen,
         Err(error) => return RecordVerdict::absent(noun, error),
     };
-    let rivals: Vec<String> =
+    let same_purpose: Vec<String> =
         seen.iter().map(|text| collapse(text)).filter(|text| Purpose::of(text) == purpose).collect();
-    let equal = rivals.iter().filter(|text| **text == value || purpose.means_the_same(text, &value)).count();
-    match (equal, rivals.len()) {
+    let equal = same_purpose.iter().filter(|text| **text == value || purpose.is_equivalent(text, &value)).count();
+    match (equal, same_purpose.len()) {
         (0, 0) => RecordVerdict::missing(noun),
         (0, _) if purpose == Purpose::Other => RecordVerdict::missing(noun),
-        (0, 1) if rivals[0].starts_with('"') => RecordVerdict::new(
+        (0, 1) if same_purpose[0].starts_with('"') => RecordVerdict::new(
             DnsMatch::Mismatch,
             format!("The {noun} contains quotation marks; enter it without them."),
         ),
-        (0, _) => RecordVerdict::new(DnsMatch::Mismatch, format!("Another {noun} is published: {}", quote(&rivals[0]))),
-        // RFC 7208 §4.5 and RFC 7489 §6.6.3 void them all when there are several; RFC 6376
-        // §3.6.2.2 leaves it open which key a verifier takes.
+        (0, _) => {
+            RecordVerdict::new(DnsMatch::Mismatch, format!("Another {noun} is published: {}", quote(&same_purpose[0])))
+        }
+        // RFC 7208 §4.5 and RFC 7489 §6.6.3: several records make all of them void. RFC 6376 §3.6.2.2 does not
+        // define which of several keys a verifier uses.
         (_, 2..) if purpose != Purpose::Other => RecordVerdict::new(
             DnsMatch::Mismatch,
-            format!("{} {noun}s are published and only one may be; remove the others.", rivals.len()),
+            format!("{} {noun}s are published and only one may be; remove the others.", same_purpose.len()),
         ),
         _ => RecordVerdict::found(),
     }
 }
 
-/// What a text is for. A name may hold texts of several kinds, which do not contradict another.
+/// Purpose of a text. A name can have texts of several purposes, which do not conflict.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Spf,
@@ -47,7 +49,7 @@ enum Purpose {
 
 impl Purpose {
     fn of(text: &str) -> Self {
-        // A quotation mark that a control panel took for a part of the text.
+        // Some control panels publish the quotation marks as part of the text.
         let text = text.trim_start_matches('"');
         let starts = |version: &str| text.get(..version.len()).is_some_and(|head| head.eq_ignore_ascii_case(version));
         if starts("v=spf1") && !matches!(text.as_bytes().get(6), Some(next) if *next != b' ') {
@@ -70,14 +72,15 @@ impl Purpose {
         }
     }
 
-    /// RFC 6376 §3.2: the order of tags and the space around them mean nothing, nor does space
-    /// inside the base64 of a key, where control panels like to put it.
-    fn means_the_same(self, seen: &str, value: &str) -> bool {
+    /// Returns whether two DKIM records have the same tags. RFC 6376 §3.2: the order of tags and the whitespace around
+    /// them do not matter, nor does whitespace inside the base64 of a key, which some control panels insert.
+    fn is_equivalent(self, seen: &str, value: &str) -> bool {
         self == Self::Dkim && key_tags(seen).is_some_and(|tags| key_tags(value).as_ref() == Some(&tags))
     }
 }
 
-/// Reads the tags of a DKIM key with the defaults of RFC 6376 §3.6.1 filled in.
+/// Parses the tags of a DKIM key record and adds the defaults of RFC 6376 §3.6.1. `None` if a tag has no `=` or
+/// occurs twice.
 fn key_tags(text: &str) -> Option<BTreeMap<&str, String>> {
     let mut tags = BTreeMap::new();
     for tag in text.split(';').map(str::trim).filter(|tag| !tag.is_empty()) {
@@ -109,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_compared_with_whitespace_collapsed_and_case_kept() {
+    fn texts_match_with_different_whitespace_and_equal_letter_case() {
         let cases: &[(&str, &[&str], DnsMatch)] = &[
             (SPF, &[SPF], DnsMatch::Found),
             (SPF, &["unrelated", "v=spf1  a:mail.example.com\t~all "], DnsMatch::Found),
@@ -140,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_always_found_in_itself(value in "\\PC{1,80}") {
+        fn a_text_always_matches_itself(value in "\\PC{1,80}") {
             prop_assert_eq!(compare_txt(&value, &Ok(vec![value.clone()])).live, DnsMatch::Found);
         }
     }

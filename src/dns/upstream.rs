@@ -1,4 +1,4 @@
-//! One DNS server: how it is asked, and what its answers mean.
+//! One DNS server: its queries and the interpretation of its responses.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,30 +13,30 @@ use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use super::error::DnsError;
 use super::lookup::{CacheMode, IN_FLIGHT_MAX, Timings};
 
-/// A longer chain is a mistake or an attack; public resolvers stop at about as many.
+/// Longest chain of CNAME records. Public resolvers have similar limits; a longer chain is a mistake or an attack.
 const CNAME_LINKS_MAX: usize = 8;
-/// Answers kept; memory stays bounded under hostile zones with long TTLs.
+/// Maximum number of cached answers. Bounds the memory for hostile zones with long TTLs.
 const ANSWERS_MAX: u64 = 8_192;
-/// Records taken from one answer.
+/// Maximum number of records that are used of one answer.
 const RECORDS_MAX: usize = 100;
 
-/// One DNS server, with and without a memory.
+/// Two clients of one DNS server: one with a cache, one without.
 pub(super) struct Upstream {
     cached: TokioResolver,
     fresh: TokioResolver,
     timeout: Duration,
 }
 
-/// Why a question has no records for an answer.
+/// Reason why a query returned no records.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Miss {
+pub(super) enum QueryError {
     NoSuchName,
     NoRecords,
-    /// The server answered, with something no conclusion can rest on.
+    /// The response does not show whether the name or its records exist.
     Unusable(String),
-    /// The server did not answer.
-    Silent(String),
-    /// We asked too much at once; says nothing about the name or the server.
+    /// The server did not respond.
+    NoResponse(String),
+    /// Too many queries in flight. Depends neither on the name nor on the server.
     Overloaded,
 }
 
@@ -50,23 +50,28 @@ impl Upstream {
         })
     }
 
-    /// Asks once, over UDP and again over TCP when the answer was cut.
-    pub(super) async fn ask(&self, name: &Name, kind: RecordType, memory: CacheMode) -> Result<Vec<RData>, Miss> {
-        let client = match memory {
+    /// Sends one query over UDP, and repeats it over TCP if the response was truncated.
+    pub(super) async fn query(
+        &self,
+        name: &Name,
+        kind: RecordType,
+        cache_mode: CacheMode,
+    ) -> Result<Vec<RData>, QueryError> {
+        let client = match cache_mode {
             CacheMode::Use { .. } => &self.cached,
             CacheMode::Bypass => &self.fresh,
         };
-        // The library's own limit is per message; this one is for the whole chain.
+        // The timeout of the library applies to each message. This one applies to the whole CNAME chain.
         let lookup = tokio::time::timeout(self.timeout, client.lookup(name.clone(), kind)).await;
         match lookup {
             Ok(Ok(lookup)) => follow(name, kind, lookup.answers()),
-            Ok(Err(error)) => Err(miss(&error)),
-            Err(_) => Err(Miss::Silent("no answer in time".to_owned())),
+            Ok(Err(error)) => Err(query_error(&error)),
+            Err(_) => Err(QueryError::NoResponse("no answer in time".to_owned())),
         }
     }
 }
 
-/// Describes a server reached over UDP and TCP on one port.
+/// Returns the configuration of a server with UDP and TCP on one port.
 pub(super) fn server_at(address: SocketAddr) -> NameServerConfig {
     let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()]
         .map(|mut connection| {
@@ -85,8 +90,7 @@ fn client(
 ) -> Result<TokioResolver, DnsError> {
     let mut options = ResolverOpts::default();
     options.timeout = timeout;
-    // Tries are ours, over all servers: the library stops at the first server that answers
-    // SERVFAIL, and repeats the question to that one.
+    // `Lookups` retries over all servers. The library would repeat the query only at the server that answered SERVFAIL.
     options.attempts = 0;
     options.num_concurrent_reqs = 1;
     options.max_active_requests = IN_FLIGHT_MAX;
@@ -102,11 +106,11 @@ fn client(
         .map_err(|error| DnsError::Setup(error.to_string()))
 }
 
-/// Walks from `name` over its aliases to the records of type `kind`.
+/// Follows the CNAME records from `name` to the records of type `kind`.
 ///
-/// The answer section is hostile input: records of other owners are ignored, loops end at the
-/// limit, and the library's own walk has no limit inside one message.
-fn follow(name: &Name, kind: RecordType, answers: &[Record]) -> Result<Vec<RData>, Miss> {
+/// The answer section is untrusted. Records of other owners are ignored, and the limit on CNAME records ends loops. The
+/// library itself has no limit within one message.
+fn follow(name: &Name, kind: RecordType, answers: &[Record]) -> Result<Vec<RData>, QueryError> {
     let mut owner = name;
     for _ in 0..=CNAME_LINKS_MAX {
         let records = owned_by(owner, kind, answers);
@@ -118,14 +122,14 @@ fn follow(name: &Name, kind: RecordType, answers: &[Record]) -> Result<Vec<RData
             _ => None,
         });
         let Some(target) = alias else {
-            // The library leaves the links out when it had the end of the chain in its cache.
-            // One set of records is then the end; where there are several, the first is.
-            let end = answers.iter().find(|record| record.record_type() == kind).ok_or(Miss::NoRecords)?;
+            // The library omits the CNAME records if it had the end of the chain in its cache. The first record set of
+            // the type is then the end of the chain.
+            let end = answers.iter().find(|record| record.record_type() == kind).ok_or(QueryError::NoRecords)?;
             return Ok(owned_by(&end.name, kind, answers));
         };
         owner = target;
     }
-    Err(Miss::Unusable(format!("more than {CNAME_LINKS_MAX} aliases in a row")))
+    Err(QueryError::Unusable(format!("more than {CNAME_LINKS_MAX} aliases in a row")))
 }
 
 fn owned_by(owner: &Name, kind: RecordType, answers: &[Record]) -> Vec<RData> {
@@ -133,28 +137,28 @@ fn owned_by(owner: &Name, kind: RecordType, answers: &[Record]) -> Vec<RData> {
     records.take(RECORDS_MAX).map(|record| record.data.clone()).collect()
 }
 
-/// Tells the two answers that are final from everything that is not.
-fn miss(error: &NetError) -> Miss {
+/// Converts an error of the library. Only NXDOMAIN and an empty answer are conclusive.
+fn query_error(error: &NetError) -> QueryError {
     match error {
         NetError::Dns(AnswerError::NoRecordsFound(empty)) => match empty.response_code {
-            ResponseCode::NXDomain => Miss::NoSuchName,
-            // RFC 2308 §2.2: name servers without an SOA are a referral. It comes from a server
-            // that does not recurse, and says nothing about the name.
+            ResponseCode::NXDomain => QueryError::NoSuchName,
+            // RFC 2308 §2.2: NS records without an SOA are a referral. A server that does not recurse sends it, and it
+            // does not show whether the name exists.
             ResponseCode::NoError if empty.ns.is_some() && empty.soa.is_none() => {
-                Miss::Unusable("the DNS server answered with a referral".to_owned())
+                QueryError::Unusable("the DNS server answered with a referral".to_owned())
             }
-            ResponseCode::NoError => Miss::NoRecords,
-            code => Miss::Unusable(format!("the DNS server answered {code}")),
+            ResponseCode::NoError => QueryError::NoRecords,
+            code => QueryError::Unusable(format!("the DNS server answered {code}")),
         },
         NetError::Dns(AnswerError::ResponseCode(code)) => {
-            Miss::Unusable(format!("the DNS server answered {}", mnemonic(*code)))
+            QueryError::Unusable(format!("the DNS server answered {}", mnemonic(*code)))
         }
-        NetError::Busy => Miss::Overloaded,
-        NetError::Timeout => Miss::Silent("no answer in time".to_owned()),
-        // A refused UDP port shows as an I/O error.
-        NetError::Io(error) => Miss::Silent(format!("the DNS server cannot be reached: {}", error.kind())),
-        NetError::NoConnections => Miss::Silent("the DNS server cannot be reached".to_owned()),
-        other => Miss::Unusable(format!("the answer cannot be used: {other}")),
+        NetError::Busy => QueryError::Overloaded,
+        NetError::Timeout => QueryError::NoResponse("no answer in time".to_owned()),
+        // A closed UDP port causes an I/O error.
+        NetError::Io(error) => QueryError::NoResponse(format!("the DNS server cannot be reached: {}", error.kind())),
+        NetError::NoConnections => QueryError::NoResponse("the DNS server cannot be reached".to_owned()),
+        other => QueryError::Unusable(format!("the answer cannot be used: {other}")),
     }
 }
 
@@ -193,21 +197,21 @@ mod tests {
     }
 
     #[test]
-    fn aliases_are_followed_for_eight_links() {
+    fn a_chain_of_eight_cname_records_is_followed() {
         for links in [0, 1, 8] {
             assert_eq!(follow(&name("n0.example."), RecordType::A, &chain(links)).map(|found| found.len()), Ok(1));
         }
-        assert!(matches!(follow(&name("n0.example."), RecordType::A, &chain(9)), Err(Miss::Unusable(_))));
+        assert!(matches!(follow(&name("n0.example."), RecordType::A, &chain(9)), Err(QueryError::Unusable(_))));
     }
 
     #[test]
-    fn a_loop_of_aliases_ends() {
+    fn a_loop_of_cname_records_ends() {
         let answers = [alias("a.example.", "b.example."), alias("b.example.", "a.example.")];
-        assert!(matches!(follow(&name("a.example."), RecordType::A, &answers), Err(Miss::Unusable(_))));
+        assert!(matches!(follow(&name("a.example."), RecordType::A, &answers), Err(QueryError::Unusable(_))));
     }
 
     #[test]
-    fn an_answer_without_its_links_is_taken_at_its_end() {
+    fn an_answer_without_cname_records_returns_its_first_record_set() {
         let answers = [address("end.example.", 1), address("end.example.", 2), address("other.example.", 3)];
         let found = follow(&name("a.example."), RecordType::A, &answers);
         assert_eq!(found.map(|records| records.len()), Ok(2));
@@ -221,7 +225,7 @@ mod tests {
             Ok(vec![RData::A(A::new(192, 0, 2, 2))]),
             "owners are compared without case"
         );
-        assert_eq!(follow(&name("b.example."), RecordType::MX, &answers), Err(Miss::NoRecords));
-        assert_eq!(follow(&name("c.example."), RecordType::A, &[]), Err(Miss::NoRecords));
+        assert_eq!(follow(&name("b.example."), RecordType::MX, &answers), Err(QueryError::NoRecords));
+        assert_eq!(follow(&name("c.example."), RecordType::A, &[]), Err(QueryError::NoRecords));
     }
 }

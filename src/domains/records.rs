@@ -3,7 +3,7 @@
 use super::model::{NAME_CHARS_MAX, RecordKind, RecordState, RecordStatus};
 use super::settings::DomainSettings;
 use super::store::DomainRow;
-use crate::dns::{self, DnsMatch, Expected};
+use crate::dns::{self, DnsMatch, ExpectedRecord};
 
 /// The policy that is advised when a domain has none: receivers report, and refuse nothing.
 const DMARC_ADVICE: &str = "v=DMARC1; p=none;";
@@ -17,7 +17,7 @@ const KEY_PREFIX_CHARS: usize = SELECTOR_CHARS + "._domainkey.".len();
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ExpectedRecord {
     pub(super) kind: RecordKind,
-    pub(super) expected: Expected,
+    pub(super) expected: ExpectedRecord,
 }
 
 /// A record as it is printed: its name relative to the registered domain, which is how control
@@ -51,18 +51,22 @@ pub(super) fn expected(row: &DomainRow, settings: &DomainSettings) -> Vec<Expect
     let name = &row.name;
     let return_path = row.return_path_host();
     let values = settings.return_path();
-    let key = |selector: &str, value: &str| Expected::Txt {
+    let key = |selector: &str, value: &str| ExpectedRecord::Txt {
         name: format!("{selector}._domainkey.{name}"),
         value: value.to_owned(),
     };
     let mut records = vec![
         ExpectedRecord {
             kind: RecordKind::ReturnPathMx,
-            expected: Expected::Mx { name: return_path.clone(), priority: values.mx_priority, host: values.mx_host },
+            expected: ExpectedRecord::Mx {
+                name: return_path.clone(),
+                priority: values.mx_priority,
+                host: values.mx_host,
+            },
         },
         ExpectedRecord {
             kind: RecordKind::ReturnPathSpf,
-            expected: Expected::Txt { name: return_path, value: values.spf },
+            expected: ExpectedRecord::Txt { name: return_path, value: values.spf },
         },
         ExpectedRecord { kind: RecordKind::DkimRsa, expected: key(&row.rsa.selector, &row.rsa.record) },
         ExpectedRecord { kind: RecordKind::DkimEd25519, expected: key(&row.ed25519.selector, &row.ed25519.record) },
@@ -71,7 +75,7 @@ pub(super) fn expected(row: &DomainRow, settings: &DomainSettings) -> Vec<Expect
         let target = settings.tracking_target();
         records.push(ExpectedRecord {
             kind: RecordKind::Tracking,
-            expected: Expected::Cname { name: format!("{label}.{name}"), target },
+            expected: ExpectedRecord::Cname { name: format!("{label}.{name}"), target },
         });
     }
     records
@@ -79,7 +83,7 @@ pub(super) fn expected(row: &DomainRow, settings: &DomainSettings) -> Vec<Expect
 
 /// Returns the DMARC record that is advised.
 pub(super) fn dmarc_advice(row: &DomainRow) -> ExpectedRecord {
-    let expected = Expected::Txt { name: format!("_dmarc.{}", row.name), value: DMARC_ADVICE.to_owned() };
+    let expected = ExpectedRecord::Txt { name: format!("_dmarc.{}", row.name), value: DMARC_ADVICE.to_owned() };
     ExpectedRecord { kind: RecordKind::Dmarc, expected }
 }
 
@@ -98,9 +102,9 @@ pub(super) fn names_fit(name: &str, labels: &[&str]) -> bool {
 }
 
 /// Returns the complete name of a record.
-pub(super) fn full_name(expected: &Expected) -> &str {
+pub(super) fn full_name(expected: &ExpectedRecord) -> &str {
     match expected {
-        Expected::Txt { name, .. } | Expected::Mx { name, .. } | Expected::Cname { name, .. } => name,
+        ExpectedRecord::Txt { name, .. } | ExpectedRecord::Mx { name, .. } | ExpectedRecord::Cname { name, .. } => name,
     }
 }
 
@@ -111,9 +115,9 @@ pub(super) fn view(record: ExpectedRecord, row: &DomainRow) -> RecordView {
     let unseen = || RecordState::unseen(kind, RecordStatus::NotStarted);
     let RecordState { kind: _, status, live, detail, inherited_from, policy } = state.unwrap_or_else(unseen);
     let (name, dns_type, value, priority) = match expected {
-        Expected::Txt { name, value } => (name, "TXT", value, None),
-        Expected::Mx { name, priority, host } => (name, "MX", host, Some(priority)),
-        Expected::Cname { name, target } => (name, "CNAME", target, None),
+        ExpectedRecord::Txt { name, value } => (name, "TXT", value, None),
+        ExpectedRecord::Mx { name, priority, host } => (name, "MX", host, Some(priority)),
+        ExpectedRecord::Cname { name, target } => (name, "CNAME", target, None),
     };
     let record = match kind {
         RecordKind::ReturnPathMx | RecordKind::ReturnPathSpf => "SPF",

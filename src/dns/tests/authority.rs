@@ -1,5 +1,5 @@
-//! An authoritative DNS server on a loopback port: real zones from text, over UDP and TCP, that
-//! counts the questions it gets and misbehaves for names that ask for it.
+//! An authoritative DNS server on a loopback port, over UDP and TCP. It serves zones from text, counts its queries and
+//! returns errors for names with certain first labels.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -20,7 +20,7 @@ use hickory_server::store::in_memory::InMemoryZoneHandler;
 use hickory_server::zone_handler::{AxfrPolicy, Catalog, MessageResponseBuilder, ZoneType};
 use tokio::net::{TcpListener, UdpSocket};
 
-type Asked = Arc<Mutex<HashMap<(String, RecordType, Protocol), usize>>>;
+type QueryCounts = Arc<Mutex<HashMap<(String, RecordType, Protocol), usize>>>;
 
 type Zones = Arc<Mutex<Arc<Catalog>>>;
 
@@ -28,7 +28,7 @@ type Zones = Arc<Mutex<Arc<Catalog>>>;
 pub(crate) struct Authority {
     pub(crate) address: SocketAddr,
     zones: Zones,
-    asked: Asked,
+    query_counts: QueryCounts,
     healed: Arc<Mutex<bool>>,
     _server: Server<Front>,
 }
@@ -37,32 +37,33 @@ impl Authority {
     /// Serves `zone`, a zone file for `example.`.
     pub(crate) async fn serving(zone: &str) -> Self {
         let zones: Zones = Arc::new(Mutex::new(Arc::new(catalog(zone))));
-        let asked = Asked::default();
+        let query_counts = QueryCounts::default();
         let healed = Arc::default();
-        let front = Front { zones: Arc::clone(&zones), asked: Arc::clone(&asked), healed: Arc::clone(&healed) };
+        let front =
+            Front { zones: Arc::clone(&zones), query_counts: Arc::clone(&query_counts), healed: Arc::clone(&healed) };
         let mut server = Server::new(front);
         let (udp, tcp) = one_port().await;
         let address = udp.local_addr().unwrap();
         server.register_socket(udp);
         server.register_listener(tcp, Duration::from_secs(5), 4_096);
-        Self { address, zones, asked, healed, _server: server }
+        Self { address, zones, query_counts, healed, _server: server }
     }
 
-    /// Serves `zone` instead, from the next question on.
+    /// Replaces the zone. The next query sees the new one.
     pub(crate) fn change(&self, zone: &str) {
         *self.zones.lock().unwrap() = Arc::new(catalog(zone));
     }
 
-    /// Returns how often `name` was asked for `kind`, over either protocol.
-    pub(crate) fn asked(&self, name: &str, kind: RecordType) -> usize {
-        self.asked_over(name, kind, Protocol::Udp) + self.asked_over(name, kind, Protocol::Tcp)
+    /// Returns the number of queries for `name` and `kind`, over both protocols.
+    pub(crate) fn query_count(&self, name: &str, kind: RecordType) -> usize {
+        self.query_count_over(name, kind, Protocol::Udp) + self.query_count_over(name, kind, Protocol::Tcp)
     }
 
-    pub(super) fn asked_over(&self, name: &str, kind: RecordType, protocol: Protocol) -> usize {
-        self.asked.lock().unwrap().get(&(name.to_owned(), kind, protocol)).copied().unwrap_or(0)
+    pub(super) fn query_count_over(&self, name: &str, kind: RecordType, protocol: Protocol) -> usize {
+        self.query_counts.lock().unwrap().get(&(name.to_owned(), kind, protocol)).copied().unwrap_or(0)
     }
 
-    /// Makes every misbehaving name answer from its zone from here on.
+    /// Serves the zone for all names from now on, without errors.
     pub(super) fn heal(&self) {
         *self.healed.lock().unwrap() = true;
     }
@@ -78,8 +79,7 @@ fn catalog(zone: &str) -> Catalog {
     catalog
 }
 
-/// Binds one port of loopback for both protocols. A port that is free for one of them may be taken
-/// for the other, and then another one is tried.
+/// Binds one loopback port for both protocols. If the port is free only for TCP, tries another one.
 async fn one_port() -> (UdpSocket, TcpListener) {
     for _ in 0..20 {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -90,10 +90,10 @@ async fn one_port() -> (UdpSocket, TcpListener) {
     panic!("no port is free for both protocols");
 }
 
-/// Counts, misbehaves, or passes the question on to the zones.
+/// Handler that counts a query, then returns an error or the answer of the zone.
 struct Front {
     zones: Zones,
-    asked: Asked,
+    query_counts: QueryCounts,
     healed: Arc<Mutex<bool>>,
 }
 
@@ -103,7 +103,7 @@ impl Front {
             let info = request.request_info().unwrap();
             (info.query.name().to_string().trim_end_matches('.').to_owned(), info.query.query_type())
         };
-        *self.asked.lock().unwrap().entry((name.clone(), kind, request.protocol())).or_default() += 1;
+        *self.query_counts.lock().unwrap().entry((name.clone(), kind, request.protocol())).or_default() += 1;
 
         let healed = *self.healed.lock().unwrap();
         let label = name.split('.').next().unwrap();
@@ -112,7 +112,7 @@ impl Front {
             "servfail" => Some(ResponseCode::ServFail),
             "refused" => Some(ResponseCode::Refused),
             "no-aaaa" if kind == RecordType::AAAA => Some(ResponseCode::ServFail),
-            "silent" => return said_nothing(request),
+            "silent" => return no_response(request),
             "referral" => {
                 let referral = Record::from_rdata(
                     Name::from_ascii("example.").unwrap(),
@@ -139,13 +139,13 @@ impl Front {
     }
 }
 
-fn said_nothing(request: &Request) -> ResponseInfo {
+fn no_response(request: &Request) -> ResponseInfo {
     let metadata = Metadata::response_from_request(&request.metadata);
     ResponseInfo::from(Header { metadata, counts: HeaderCounts::default() })
 }
 
-// The trait is declared with an attribute macro whose crate we do not depend on; this is what
-// the macro would write.
+// The trait is declared with an attribute macro of a crate that is not a dependency. This is the expansion of the
+// macro.
 impl RequestHandler for Front {
     fn handle_request<'front, 'request, 'answer, R, T>(
         &'front self,

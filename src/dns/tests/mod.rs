@@ -1,10 +1,10 @@
-//! The resolver against real servers: an authority in this process, and unbound where installed.
+//! Tests of the resolver with real servers: an authoritative server in this process, and unbound if it is installed.
 //!
-//! `authority.rs` is the server, `routing.rs` and `memory.rs` drive the resolver against it,
-//! `unbound.rs` repeats the important cases against a recursive server of another make.
+//! `authority.rs` is the server. `routing.rs` and `caching.rs` test the resolver with it. `unbound.rs` repeats the
+//! important cases with a recursive server of another implementation.
 
 pub(crate) mod authority;
-mod memory;
+mod caching;
 mod routing;
 mod unbound;
 
@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use super::{Guard, Resolver, RoutePolicy, Timings};
 
-/// A day in 2001: any wall clock will do.
+/// Time of the tests, in 2001. Any time works.
 const NOW_MS: i64 = 1_000_000_000_000;
 
-/// Timeouts short enough to wait for; the bounds on lifetimes are the real ones.
+/// Timings with a short timeout. The bounds on cache lifetimes are the default ones.
 fn timings() -> Timings {
     Timings { timeout: Duration::from_secs(1), ..Timings::default() }
 }
@@ -26,7 +26,7 @@ fn resolver(server: SocketAddr) -> Resolver {
     Resolver::with_timings(&[server], &timings()).unwrap()
 }
 
-/// The zones' hosts live in ranges for documentation.
+/// Policy that permits the documentation ranges, which the zone uses.
 fn policy() -> RoutePolicy {
     let allowed = ["192.0.2.0/24", "2001:db8::/32"].map(|range| range.parse().unwrap());
     RoutePolicy { guard: Arc::new(Guard::allowing(allowed.to_vec())), ..RoutePolicy::default() }

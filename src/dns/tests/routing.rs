@@ -1,4 +1,4 @@
-//! Routes and record checks against the authority.
+//! Routes and record checks with the authoritative server.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -9,11 +9,13 @@ use hickory_server::net::xfer::Protocol;
 
 use super::authority::Authority;
 use super::{NOW_MS, policy, resolver};
-use crate::dns::{Dmarc, DnsMatch, Expected, Families, LookupError, OwnHost, Resolver, Route, RoutePolicy, Unroutable};
+use crate::dns::{
+    Dmarc, DnsMatch, ExpectedRecord, Families, LookupError, OwnHost, Resolver, Route, RoutePolicy, Unroutable,
+};
 
 const ZONE: &str = include_str!("zone.txt");
 
-/// Writes a route down: `site: preference name address address, ...` or its status.
+/// Formats a route: `site: [preference name address address] ...` or its status.
 fn line(route: &Route) -> String {
     let Route::Hosts { site, hosts } = route else {
         return route.status().unwrap().to_owned();
@@ -27,13 +29,13 @@ fn line(route: &Route) -> String {
 }
 
 #[tokio::test]
-async fn every_shape_of_domain_gets_its_route() {
+async fn every_type_of_domain_has_its_route() {
     let authority = Authority::serving(ZONE).await;
     let resolver = resolver(authority.address);
     for (domain, want) in [
         ("Implicit.Example.", "implicit.example: [0 implicit.example 192.0.2.10 2001:db8::10]"),
         ("aliased.example", "aliased.example: [10 mail.aliased.example 192.0.2.20]"),
-        // The end of this chain is remembered from the line above, its links are not.
+        // The end of this chain is cached from the case above, its CNAME records are not.
         ("two.aliased.example", "two.aliased.example: [0 two.aliased.example 192.0.2.20]"),
         ("aliased-too.example", "aliased.example: [10 second.aliased.example 192.0.2.20]"),
         ("half-broken.example", "mx.example: [20 c.mx.example 192.0.2.3]"),
@@ -58,13 +60,13 @@ async fn every_shape_of_domain_gets_its_route() {
         let route = resolver.route(domain, NOW_MS, &policy()).await;
         assert_eq!(line(&route), want, "{domain}: {route:?}");
     }
-    assert_eq!(authority.asked("192.0.2.99", RecordType::A), 0, "an address in an MX record is not looked up");
-    assert_eq!(authority.asked("broken.example", RecordType::A), 0, "the domain's own address is not asked for");
-    assert_eq!(authority.asked("null.example", RecordType::A), 0, "a null MX ends the search");
+    assert_eq!(authority.query_count("192.0.2.99", RecordType::A), 0, "an address in an MX record is not looked up");
+    assert_eq!(authority.query_count("broken.example", RecordType::A), 0, "the address of the domain is not looked up");
+    assert_eq!(authority.query_count("null.example", RecordType::A), 0, "a null MX ends the lookup");
 }
 
 #[tokio::test]
-async fn hosts_come_by_preference_and_shuffled_inside_one() {
+async fn hosts_are_sorted_by_preference_and_shuffled_within_one() {
     let authority = Authority::serving(ZONE).await;
     let resolver = resolver(authority.address);
     let a = "[10 a.mx.example 192.0.2.1 2001:db8::1]";
@@ -86,11 +88,11 @@ async fn hosts_come_by_preference_and_shuffled_inside_one() {
         }
     }
     assert!(a_first > 0 && b_first > 0, "{a_first} and {b_first}");
-    assert_eq!(authority.asked("ordered.example", RecordType::MX), 1, "forty routes, one question");
+    assert_eq!(authority.query_count("ordered.example", RecordType::MX), 1, "forty routes, one query");
 }
 
 #[tokio::test]
-async fn the_guard_and_the_loop_guard_say_why() {
+async fn blocked_addresses_and_own_hosts_are_reported() {
     let authority = Authority::serving(ZONE).await;
     let resolver = resolver(authority.address);
 
@@ -115,14 +117,14 @@ async fn the_guard_and_the_loop_guard_say_why() {
 }
 
 #[tokio::test]
-async fn a_loop_of_aliases_never_hangs_and_never_delivers() {
+async fn a_loop_of_cname_records_has_no_route() {
     let authority = Authority::serving(ZONE).await;
     let route = resolver(authority.address).route("loop.example", NOW_MS, &policy()).await;
     assert!(matches!(route, Route::NoAddresses(Unroutable::NoAddresses) | Route::Temporary { .. }), "{route:?}");
 }
 
 #[tokio::test]
-async fn a_second_server_stands_in_for_a_silent_or_useless_one() {
+async fn the_second_server_is_used_if_the_first_does_not_respond_usably() {
     let (first, second) = (Authority::serving(ZONE).await, Authority::serving(ZONE).await);
     second.heal();
     let resolver = Resolver::with_timings(&[first.address, second.address], &super::timings()).unwrap();
@@ -131,13 +133,17 @@ async fn a_second_server_stands_in_for_a_silent_or_useless_one() {
         let route = resolver.route(domain, NOW_MS, &policy()).await;
         assert!(matches!(route, Route::Hosts { .. }), "{domain}: {route:?}");
     }
-    let before = first.asked("ordered.example", RecordType::MX);
+    let before = first.query_count("ordered.example", RecordType::MX);
     resolver.route("ordered.example", NOW_MS, &policy()).await;
-    assert_eq!(first.asked("ordered.example", RecordType::MX), before, "after a silence the other server comes first");
+    assert_eq!(
+        first.query_count("ordered.example", RecordType::MX),
+        before,
+        "after a timeout the other server is preferred"
+    );
 }
 
 #[tokio::test]
-async fn records_are_read_as_published_and_checked() {
+async fn published_records_are_returned_and_checked() {
     let authority = Authority::serving(ZONE).await;
     let resolver = resolver(authority.address);
 
@@ -147,7 +153,7 @@ async fn records_are_read_as_published_and_checked() {
     assert_eq!(resolver.cname("track.example").await, Ok("track.host.example".to_owned()));
     assert_eq!(resolver.txt("absent.example").await, Err(LookupError::NoSuchName));
     assert_eq!(resolver.txt("null.example").await, Err(LookupError::NoRecords));
-    assert!(matches!(resolver.ptr([192, 0, 2, 1].into()).await, Err(LookupError::Temporary(_))), "not our zone");
+    assert!(matches!(resolver.ptr([192, 0, 2, 1].into()).await, Err(LookupError::Temporary(_))), "not in the zone");
     assert_eq!(
         resolver.addresses("a.mx.example", NOW_MS).await,
         Ok(vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()])
@@ -157,12 +163,12 @@ async fn records_are_read_as_published_and_checked() {
 
     let name = |label: &str| format!("{label}.example");
     for (expected, want) in [
-        (Expected::Txt { name: name("spf"), value: "v=spf1 a:Mail.example ~all".to_owned() }, DnsMatch::Found),
-        (Expected::Txt { name: name("spf"), value: "v=spf1 -all".to_owned() }, DnsMatch::Mismatch),
-        (Expected::Txt { name: name("absent"), value: "v=spf1 -all".to_owned() }, DnsMatch::Missing),
-        (Expected::Txt { name: name("servfail"), value: "v=spf1 -all".to_owned() }, DnsMatch::Unknown),
-        (Expected::Mx { name: name("return"), priority: 10, host: "mail.example.".to_owned() }, DnsMatch::Found),
-        (Expected::Cname { name: name("track"), target: "track.host.example".to_owned() }, DnsMatch::Found),
+        (ExpectedRecord::Txt { name: name("spf"), value: "v=spf1 a:Mail.example ~all".to_owned() }, DnsMatch::Found),
+        (ExpectedRecord::Txt { name: name("spf"), value: "v=spf1 -all".to_owned() }, DnsMatch::Mismatch),
+        (ExpectedRecord::Txt { name: name("absent"), value: "v=spf1 -all".to_owned() }, DnsMatch::Missing),
+        (ExpectedRecord::Txt { name: name("servfail"), value: "v=spf1 -all".to_owned() }, DnsMatch::Unknown),
+        (ExpectedRecord::Mx { name: name("return"), priority: 10, host: "mail.example.".to_owned() }, DnsMatch::Found),
+        (ExpectedRecord::Cname { name: name("track"), target: "track.host.example".to_owned() }, DnsMatch::Found),
     ] {
         let verdict = resolver.check(&expected).await;
         assert_eq!(verdict.live, want, "{expected:?}: {verdict:?}");
@@ -170,8 +176,8 @@ async fn records_are_read_as_published_and_checked() {
 }
 
 #[tokio::test]
-async fn an_answer_too_long_for_a_datagram_comes_over_tcp() {
-    // Six keys of 300 octets: above the 1,232 that are offered for a datagram.
+async fn an_answer_too_long_for_udp_uses_tcp() {
+    // Six keys of 300 octets exceed the advertised UDP payload size of 1,232 octets.
     let mut zone = ZONE.to_owned();
     for key in 0..6 {
         writeln!(zone, "big IN TXT \"{key}{}\" \"{}\"", "x".repeat(250), "y".repeat(50)).unwrap();
@@ -182,7 +188,7 @@ async fn an_answer_too_long_for_a_datagram_comes_over_tcp() {
 
     assert_eq!(texts.len(), 6);
     assert!(texts.iter().all(|text| text.len() == 301));
-    assert_eq!(authority.asked_over("big.example", RecordType::TXT, Protocol::Tcp), 1);
+    assert_eq!(authority.query_count_over("big.example", RecordType::TXT, Protocol::Tcp), 1);
 }
 
 #[tokio::test]
@@ -197,8 +203,8 @@ async fn a_dmarc_policy_is_inherited_from_a_parent() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_a_temporary_failure() {
-    let gone = Authority::serving(ZONE).await.address;
-    let route = resolver(gone).route("ordered.example", NOW_MS, &policy()).await;
+async fn an_unreachable_server_is_a_temporary_failure() {
+    let stopped = Authority::serving(ZONE).await.address;
+    let route = resolver(stopped).route("ordered.example", NOW_MS, &policy()).await;
     assert!(matches!(route, Route::Temporary { .. }), "{route:?}");
 }

@@ -1,16 +1,16 @@
-//! The same questions through unbound, a recursive server of another make.
+//! The same lookups through unbound, a recursive server of another implementation.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::process::{Child, Command, Stdio};
 
 use super::{NOW_MS, policy, resolver};
-use crate::dns::{DnsMatch, Expected, LookupError, Route};
+use crate::dns::{DnsMatch, ExpectedRecord, LookupError, Route};
 
 const CONFIG: &str = include_str!("../../../tests/peers/unbound.conf.in");
 const BINARIES: [&str; 3] = ["/usr/sbin/unbound", "/usr/local/sbin/unbound", "/usr/bin/unbound"];
 
-/// A running unbound; it is killed when dropped.
+/// A running unbound. Dropping it kills the process.
 struct Unbound {
     address: SocketAddr,
     child: Child,
@@ -18,7 +18,7 @@ struct Unbound {
 }
 
 impl Unbound {
-    /// Starts unbound, or says why there is none. Where peers are required, there must be one.
+    /// Starts unbound; `None` if it is not installed. Panics if it is missing and peers are required.
     fn start() -> Option<Self> {
         let Some(binary) = BINARIES.iter().find(|path| std::path::Path::new(path).exists()) else {
             let required = ["CI", "RINGMAIL_REQUIRE_PEERS"].iter().any(|name| std::env::var_os(name).is_some());
@@ -26,7 +26,7 @@ impl Unbound {
             eprintln!("left out: unbound is not installed (apt-get install unbound)");
             return None;
         };
-        // Somebody may take the port between our look and unbound's start.
+        // Another process can bind the port before unbound starts.
         (0..5).find_map(|_| Self::try_start(binary)).or_else(|| panic!("unbound does not start"))
     }
 
@@ -65,14 +65,14 @@ impl Unbound {
 
 impl Drop for Unbound {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 #[tokio::test]
-async fn unbound_leads_to_the_same_routes() {
+async fn unbound_gives_the_same_routes() {
     let Some(unbound) = Unbound::start() else {
         return;
     };
@@ -102,13 +102,13 @@ async fn unbound_leads_to_the_same_routes() {
 }
 
 #[tokio::test]
-async fn unbound_shows_the_same_records() {
+async fn unbound_returns_the_same_records() {
     let Some(unbound) = Unbound::start() else {
         return;
     };
     let resolver = resolver(unbound.address);
 
-    let spf = Expected::Txt { name: "spf.example".to_owned(), value: "v=spf1 a:Mail.example ~all".to_owned() };
+    let spf = ExpectedRecord::Txt { name: "spf.example".to_owned(), value: "v=spf1 a:Mail.example ~all".to_owned() };
     assert_eq!(resolver.check(&spf).await.live, DnsMatch::Found);
     assert_eq!(resolver.cname("track.example").await, Ok("track.host.example".to_owned()));
     assert_eq!(resolver.ptr([192, 0, 2, 1].into()).await, Ok(vec!["a.mx.example".to_owned()]));

@@ -20,7 +20,7 @@ use crate::dns::tests::authority::Authority;
 use tokio_util::task::TaskTracker;
 
 use crate::base::id::{DomainId, Id, TeamId};
-use crate::dns::{DnsMatch, Expected, Resolver, Timings};
+use crate::dns::{DnsMatch, ExpectedRecord, Resolver, Timings};
 
 const TEAM: TeamId = Id::MIN;
 const OTHER_TEAM: TeamId = Id::MAX;
@@ -92,9 +92,9 @@ async fn publish(records: &[ExpectedRecord], more: &str) -> Authority {
     let mut zone = String::from("$TTL 300\n@ IN SOA ns.example. hostmaster.example. 1 3600 600 86400 1800\n");
     for ExpectedRecord { expected, .. } in records {
         zone.push_str(&match expected {
-            Expected::Mx { name, priority, host } => format!("{name}. IN MX {priority} {host}.\n"),
-            Expected::Cname { name, target } => format!("{name}. IN CNAME {target}.\n"),
-            Expected::Txt { name, value } => format!("{name}. IN TXT {}\n", strings(value)),
+            ExpectedRecord::Mx { name, priority, host } => format!("{name}. IN MX {priority} {host}.\n"),
+            ExpectedRecord::Cname { name, target } => format!("{name}. IN CNAME {target}.\n"),
+            ExpectedRecord::Txt { name, value } => format!("{name}. IN TXT {}\n", strings(value)),
         });
     }
     zone.push_str(more);

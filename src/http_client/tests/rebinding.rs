@@ -36,7 +36,7 @@ async fn a_name_that_turns_to_loopback_is_refused_at_the_next_connection() {
 
     trap.saw_nobody();
     assert_eq!(receiver.heard().len(), 2);
-    assert_eq!(authority.asked("hook.example", RecordType::A), 2, "once for each connection");
+    assert_eq!(authority.query_count("hook.example", RecordType::A), 2, "once for each connection");
 }
 
 /// The same attack on a client that resolves once to check and once more to dial: the second answer must find nobody
@@ -50,8 +50,8 @@ async fn a_connection_asks_for_a_name_once() {
     let mut session = session_at(&client, &format!("http://hook.example:{}/", receiver.port()));
     post(&mut session).await.unwrap();
 
-    assert_eq!(authority.asked("hook.example", RecordType::A), 1);
-    assert_eq!(authority.asked("hook.example", RecordType::AAAA), 1);
+    assert_eq!(authority.query_count("hook.example", RecordType::A), 1);
+    assert_eq!(authority.query_count("hook.example", RecordType::AAAA), 1);
 }
 
 #[tokio::test]

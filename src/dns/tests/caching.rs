@@ -1,4 +1,4 @@
-//! What is remembered: answers within their bounds, failures within their windows.
+//! Caching of answers and failures.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use hickory_resolver::proto::rr::RecordType;
 
 use super::authority::Authority;
 use super::{NOW_MS, policy, resolver, timings};
-use crate::dns::failures::{WINDOW_FIRST_MS, WINDOW_LONGEST_MS};
+use crate::dns::failures::{WINDOW_FIRST_MS, WINDOW_MAX_MS};
 use crate::dns::{Freshness, Resolver, Route, RoutePolicy, Timings};
 
 const ZONE: &str = include_str!("zone.txt");
@@ -15,105 +15,105 @@ const ZONE: &str = include_str!("zone.txt");
 async fn a_failed_lookup_is_not_repeated_within_its_window() {
     let authority = Authority::serving(ZONE).await;
     let resolver = resolver(authority.address);
-    let asked = || authority.asked("servfail.example", RecordType::MX);
+    let queries = || authority.query_count("servfail.example", RecordType::MX);
     let route = async |now_ms| resolver.route("servfail.example", now_ms, &policy()).await;
 
     assert!(matches!(route(NOW_MS).await, Route::Temporary { .. }));
-    let first = asked();
+    let first = queries();
     assert_eq!(first, timings().tries);
 
     let Route::Temporary { reason } = route(NOW_MS + WINDOW_FIRST_MS - 1).await else { panic!("a route") };
     assert!(reason.contains("SERVFAIL"), "{reason}");
-    assert_eq!(asked(), first, "inside the window");
+    assert_eq!(queries(), first, "inside the window");
 
-    // The lookup took some real milliseconds, which count as well.
+    // The window starts at the end of the lookup, which takes some milliseconds of real time.
     let second_ms = NOW_MS + WINDOW_FIRST_MS + 1_000;
     route(second_ms).await;
-    assert_eq!(asked(), 2 * first, "after the window");
+    assert_eq!(queries(), 2 * first, "after the window");
     route(second_ms + 2 * WINDOW_FIRST_MS - 1).await;
-    assert_eq!(asked(), 2 * first, "the second window is twice as long");
+    assert_eq!(queries(), 2 * first, "the second window is twice as long");
 
     authority.heal();
-    assert!(matches!(route(second_ms + WINDOW_LONGEST_MS).await, Route::Hosts { .. }));
+    assert!(matches!(route(second_ms + WINDOW_MAX_MS).await, Route::Hosts { .. }));
 }
 
 #[tokio::test]
-async fn a_silence_is_remembered_from_its_end() {
+async fn the_window_of_a_timeout_starts_at_its_end() {
     let authority = Authority::serving(ZONE).await;
-    let impatient = Timings { timeout: Duration::from_millis(200), ..timings() };
-    let resolver = Resolver::with_timings(&[authority.address], &impatient).unwrap();
+    let short = Timings { timeout: Duration::from_millis(200), ..timings() };
+    let resolver = Resolver::with_timings(&[authority.address], &short).unwrap();
     let tried_for_ms = 2 * 200;
 
     resolver.route("silent.example", NOW_MS, &policy()).await;
-    let asked = authority.asked("silent.example", RecordType::MX);
-    assert!(asked > 0);
+    let queries = authority.query_count("silent.example", RecordType::MX);
+    assert!(queries > 0);
     let route = resolver.route("silent.example", NOW_MS + tried_for_ms + WINDOW_FIRST_MS - 10, &policy()).await;
     assert!(matches!(route, Route::Temporary { .. }));
-    assert_eq!(authority.asked("silent.example", RecordType::MX), asked);
+    assert_eq!(authority.query_count("silent.example", RecordType::MX), queries);
 }
 
 #[tokio::test]
-async fn a_fresh_route_asks_past_every_memory() {
+async fn a_fresh_route_bypasses_all_caches() {
     let authority = Authority::serving(ZONE).await;
     let resolver = resolver(authority.address);
     let fresh = RoutePolicy { freshness: Freshness::Fresh, ..policy() };
-    for (domain, questions) in [("absent.example", 1), ("ordered.example", 1), ("servfail.example", timings().tries)] {
+    for (domain, queries) in [("absent.example", 1), ("ordered.example", 1), ("servfail.example", timings().tries)] {
         resolver.route(domain, NOW_MS, &policy()).await;
         resolver.route(domain, NOW_MS, &policy()).await;
-        assert_eq!(authority.asked(domain, RecordType::MX), questions, "{domain}: remembered");
+        assert_eq!(authority.query_count(domain, RecordType::MX), queries, "{domain}: cached");
         resolver.route(domain, NOW_MS, &fresh).await;
         resolver.route(domain, NOW_MS, &fresh).await;
-        assert_eq!(authority.asked(domain, RecordType::MX), 3 * questions, "{domain}: asked afresh");
+        assert_eq!(authority.query_count(domain, RecordType::MX), 3 * queries, "{domain}: not cached");
     }
 }
 
 #[tokio::test]
-async fn a_record_check_asks_again_each_time() {
+async fn a_record_check_bypasses_the_cache() {
     let authority = Authority::serving(ZONE).await;
     let resolver = resolver(authority.address);
     for _ in 0..3 {
         let _ = resolver.txt("spf.example").await;
         let _ = resolver.txt("absent.example").await;
     }
-    assert_eq!(authority.asked("spf.example", RecordType::TXT), 3);
-    assert_eq!(authority.asked("absent.example", RecordType::TXT), 3, "somebody may have added it meanwhile");
+    assert_eq!(authority.query_count("spf.example", RecordType::TXT), 3);
+    assert_eq!(authority.query_count("absent.example", RecordType::TXT), 3, "a record can have been added since");
 }
 
 #[tokio::test]
-async fn lifetimes_are_brought_within_their_bounds() {
+async fn cache_lifetimes_are_within_their_bounds() {
     let authority = Authority::serving(ZONE).await;
 
-    // A lifetime of zero is stretched to the minute, so that the second question is ours alone.
+    // A TTL of zero is raised to one minute, so the second lookup uses the cache.
     let usual = resolver(authority.address);
     for _ in 0..2 {
         usual.route("fleeting.example", NOW_MS, &policy()).await;
     }
-    assert_eq!(authority.asked("fleeting.example", RecordType::MX), 1);
+    assert_eq!(authority.query_count("fleeting.example", RecordType::MX), 1);
 
-    // A bound of nothing cuts lifetimes of weeks, and of half an hour for an absent name.
-    let forgetful = Timings {
+    // An upper bound of zero disables the cache for a TTL of weeks, and for an absent name with a TTL of half an hour.
+    let uncached = Timings {
         positive_ttl: Duration::ZERO..=Duration::ZERO,
         negative_ttl: Duration::ZERO..=Duration::ZERO,
         ..timings()
     };
-    let forgetful = Resolver::with_timings(&[authority.address], &forgetful).unwrap();
+    let uncached = Resolver::with_timings(&[authority.address], &uncached).unwrap();
     for _ in 0..2 {
-        forgetful.route("eternal.example", NOW_MS, &policy()).await;
-        forgetful.route("absent.example", NOW_MS, &policy()).await;
+        uncached.route("eternal.example", NOW_MS, &policy()).await;
+        uncached.route("absent.example", NOW_MS, &policy()).await;
     }
-    assert_eq!(authority.asked("eternal.example", RecordType::MX), 2);
-    assert_eq!(authority.asked("absent.example", RecordType::MX), 2);
+    assert_eq!(authority.query_count("eternal.example", RecordType::MX), 2);
+    assert_eq!(authority.query_count("absent.example", RecordType::MX), 2);
 }
 
 #[tokio::test]
-async fn many_lookups_at_once_all_get_their_answer() {
+async fn six_hundred_concurrent_lookups_all_succeed() {
     let mut zone = ZONE.to_owned();
     for host in 0..600 {
         zone.push_str(&format!("many{host} IN MX 10 c.mx\n"));
     }
     let authority = Authority::serving(&zone).await;
-    let patient = Timings { timeout: Duration::from_secs(10), ..timings() };
-    let resolver = Resolver::with_timings(&[authority.address], &patient).unwrap();
+    let long = Timings { timeout: Duration::from_secs(10), ..timings() };
+    let resolver = Resolver::with_timings(&[authority.address], &long).unwrap();
 
     let mut lookups = tokio::task::JoinSet::new();
     for host in 0..600 {
