@@ -52,7 +52,7 @@ pub use dmarc::{Dmarc, compare_dmarc};
 pub use error::{DnsError, LookupError};
 pub use guard::{BlockedAddress, Guard};
 pub use lookup::Timings;
-pub use records::{DnsMatch, ExpectedRecord, RecordVerdict, compare_cname, compare_mx};
+pub use records::{DnsMatch, DnsRecord, RecordVerdict, compare_cname, compare_mx};
 pub use resolver::Resolver;
 pub use route::{Families, Freshness, MxHost, OwnHost, Route, RoutePolicy, Unroutable};
 pub use site::Site;

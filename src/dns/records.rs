@@ -51,9 +51,9 @@ pub struct RecordVerdict {
     pub detail: Option<String>,
 }
 
-/// A record that a domain should publish.
+/// A DNS record that a domain should publish, with the fields that are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExpectedRecord {
+pub enum DnsRecord {
     /// A TXT record: SPF, DKIM or any other text.
     Txt {
         /// Complete name of the record.
@@ -79,12 +79,12 @@ pub enum ExpectedRecord {
 
 impl Resolver {
     /// Looks up an expected record without the cache and compares it. A timeout is [`DnsMatch::Unknown`].
-    pub async fn check(&self, expected: &ExpectedRecord) -> RecordVerdict {
+    pub async fn check(&self, expected: &DnsRecord) -> RecordVerdict {
         let verdict = async {
             match expected {
-                ExpectedRecord::Txt { name, value } => compare_txt(value, &self.txt(name).await),
-                ExpectedRecord::Mx { name, priority, host } => compare_mx(*priority, host, &self.mx(name).await),
-                ExpectedRecord::Cname { name, target } => compare_cname(target, &self.cname(name).await),
+                DnsRecord::Txt { name, value } => compare_txt(value, &self.txt(name).await),
+                DnsRecord::Mx { name, priority, host } => compare_mx(*priority, host, &self.mx(name).await),
+                DnsRecord::Cname { name, target } => compare_cname(target, &self.cname(name).await),
             }
         };
         let timed_out = || {

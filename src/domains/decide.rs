@@ -1,9 +1,8 @@
-//! What a check of the DNS does to a domain, and when the next one is due. Pure.
+//! Effect of a DNS check on the status of a domain, and the time of the next check. Pure.
 //!
-//! Only an answer decides: a name server that does not answer never takes `verified` away and
-//! never gives it. That a record which was found is missing has to be answered twice in a row: one
-//! server of a zone that lags behind, or a zone in the middle of a change, stops no mail. A record
-//! that is there and wrong is no slip of that kind, and counts at once.
+//! Only answers change the status: a failed lookup neither verifies a domain nor ends its verification. A record that
+//! was found must be missing in two consecutive checks, so that one outdated name server, or a zone that is being
+//! changed, does not stop sending. A wrong record counts immediately, because it has no such cause.
 
 use super::model::{DomainStatus, RecordKind, RecordState, RecordStatus};
 use super::records::ExpectedRecord;
@@ -12,18 +11,18 @@ use crate::base::clock::TimestampMs;
 use crate::dns::DnsMatch;
 
 const MINUTE_MS: i64 = 60_000;
-/// How long a missing record is sought: that of the compatible API, and longer than any change
-/// in a zone takes to be seen everywhere.
-const SOUGHT_MAX_MS: i64 = 72 * 60 * MINUTE_MS;
-/// A sweep leaves alone what was looked at more recently.
+/// Time after which a domain with a missing record fails. 72 hours as in the compatible API, which is longer than the
+/// propagation of any DNS change.
+const PENDING_MAX_MS: i64 = 72 * 60 * MINUTE_MS;
+/// Minimum time between a check and the next one by a sweep.
 const RECHECK_MIN_MS: i64 = 10 * MINUTE_MS;
-/// How long after verification was asked for the records are looked for every minute: somebody
-/// is likely to be waiting.
+/// Time after a verification request during which the domain is checked every minute, because a person is probably
+/// waiting for the result.
 const FAST_RECHECK_MS: i64 = 15 * MINUTE_MS;
-/// The pause between two looks while somebody is waiting.
-const EAGER_PAUSE_MS: i64 = MINUTE_MS;
+/// Time between two checks during [`FAST_RECHECK_MS`].
+const FAST_RECHECK_PAUSE_MS: i64 = MINUTE_MS;
 
-/// What the DNS said about one record.
+/// Result of the check of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RecordCheck {
     pub(super) record: ExpectedRecord,
@@ -33,22 +32,21 @@ pub(super) struct RecordCheck {
     pub(super) policy: Option<String>,
 }
 
-/// How the status of a domain changed.
+/// Change of the status of a domain by a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// It may be sent from.
+    /// The domain became verified.
     Verified,
-    /// It may not be sent from any longer.
+    /// The domain was verified and is no longer.
     Lost,
-    /// Its records were wrong, or not found in time.
+    /// The domain was not verified, and its verification failed.
     Failed,
-    /// Nothing.
+    /// The status did not change.
     None,
 }
 
-/// Asks for a domain's records to be looked for. What may be sent from stays so meanwhile:
-/// asking for a check never stops mail.
-pub(super) fn ask(row: &mut DomainRow, now_ms: TimestampMs) {
+/// Starts the verification of a domain. A verified domain stays verified, so that a request never stops sending.
+pub(super) fn request_check(row: &mut DomainRow, now_ms: TimestampMs) {
     if row.assumed || row.status == DomainStatus::Verified {
         return;
     }
@@ -61,21 +59,21 @@ pub(super) fn ask(row: &mut DomainRow, now_ms: TimestampMs) {
     }
 }
 
-/// Applies what a check found. `current` are the records the domain should publish as it stands,
-/// so that a finding about a record that was changed during the check is left out.
+/// Applies the results of a check. `current` contains the records that the domain should publish now. A result is
+/// ignored if its record changed during the check.
 pub(super) fn apply(
     row: &mut DomainRow,
     current: &[ExpectedRecord],
-    findings: &[RecordCheck],
+    checks: &[RecordCheck],
     now_ms: TimestampMs,
 ) -> Change {
     let before = row.status;
     row.records = current
         .iter()
         .map(|record| {
-            let finding = findings.iter().find(|finding| finding.record == *record);
+            let check = checks.iter().find(|check| check.record == *record);
             let earlier = row.records.iter().find(|state| state.kind == record.kind);
-            next_state(record.kind, finding, earlier)
+            next_state(record.kind, check, earlier)
         })
         .collect();
     row.checked_ms = Some(now_ms);
@@ -89,14 +87,14 @@ pub(super) fn apply(
     }
 }
 
-fn next_state(kind: RecordKind, finding: Option<&RecordCheck>, earlier: Option<&RecordState>) -> RecordState {
-    let Some(finding) = finding else {
-        let unseen = || RecordState::unseen(kind, RecordStatus::Pending);
-        return earlier.cloned().unwrap_or_else(unseen);
+fn next_state(kind: RecordKind, check: Option<&RecordCheck>, earlier: Option<&RecordState>) -> RecordState {
+    let Some(check) = check else {
+        let unchecked = || RecordState::unchecked(kind, RecordStatus::Pending);
+        return earlier.cloned().unwrap_or_else(unchecked);
     };
     let was_found = earlier.is_some_and(|state| state.status.counts_as_found());
     let was_missing = earlier.is_some_and(|state| state.live == Some(DnsMatch::Missing));
-    let status = match finding.live {
+    let status = match check.live {
         DnsMatch::Found => RecordStatus::Verified,
         DnsMatch::Missing if was_found && !was_missing => RecordStatus::TemporaryFailure,
         DnsMatch::Missing => RecordStatus::NotStarted,
@@ -104,21 +102,21 @@ fn next_state(kind: RecordKind, finding: Option<&RecordCheck>, earlier: Option<&
         DnsMatch::Unknown if was_found => RecordStatus::TemporaryFailure,
         DnsMatch::Unknown => RecordStatus::Pending,
     };
-    // Silence says nothing about a policy that was seen before.
-    let remembered = earlier.filter(|_| finding.live == DnsMatch::Unknown);
+    // A failed lookup keeps the DMARC policy of the last answer.
+    let last_known = earlier.filter(|_| check.live == DnsMatch::Unknown);
     RecordState {
         kind,
         status,
-        live: Some(finding.live),
-        detail: finding.detail.clone(),
-        inherited_from: finding.inherited_from.clone().or_else(|| remembered?.inherited_from.clone()),
-        policy: finding.policy.clone().or_else(|| remembered?.policy.clone()),
+        live: Some(check.live),
+        detail: check.detail.clone(),
+        inherited_from: check.inherited_from.clone().or_else(|| last_known?.inherited_from.clone()),
+        policy: check.policy.clone().or_else(|| last_known?.policy.clone()),
     }
 }
 
 fn next_status(
     before: DomainStatus,
-    sought_ms: Option<TimestampMs>,
+    pending_since_ms: Option<TimestampMs>,
     records: &[RecordState],
     now_ms: TimestampMs,
 ) -> (DomainStatus, Option<TimestampMs>) {
@@ -132,17 +130,17 @@ fn next_status(
         DomainStatus::Verified if is_missing || is_wrong => (DomainStatus::Failed, Some(now_ms)),
         DomainStatus::Verified => (DomainStatus::Verified, None),
         DomainStatus::Pending | DomainStatus::NotStarted => {
-            let sought_ms = sought_ms.unwrap_or(now_ms);
-            let is_late = now_ms - sought_ms >= SOUGHT_MAX_MS;
-            let status = if is_wrong || is_late { DomainStatus::Failed } else { DomainStatus::Pending };
-            (status, Some(sought_ms))
+            let pending_since_ms = pending_since_ms.unwrap_or(now_ms);
+            let is_expired = now_ms - pending_since_ms >= PENDING_MAX_MS;
+            let status = if is_wrong || is_expired { DomainStatus::Failed } else { DomainStatus::Pending };
+            (status, Some(pending_since_ms))
         }
-        DomainStatus::Failed => (DomainStatus::Failed, sought_ms),
+        DomainStatus::Failed => (DomainStatus::Failed, pending_since_ms),
     }
 }
 
-/// Returns whether a sweep should look for the records of a domain. A failed one is looked at for
-/// as long as a pending one is, so that a slip in a zone heals by itself.
+/// Returns whether a sweep should check a domain. A failed domain is checked for as long as a pending one, so that it
+/// becomes verified without a request if its records are corrected.
 pub(super) fn is_due(row: &DomainRow, now_ms: TimestampMs) -> bool {
     let age_ms = row.checked_ms.map_or(i64::MAX, |checked_ms| now_ms.saturating_sub(checked_ms));
     if row.assumed {
@@ -153,28 +151,29 @@ pub(super) fn is_due(row: &DomainRow, now_ms: TimestampMs) -> bool {
         DomainStatus::Verified => age_ms >= RECHECK_MIN_MS,
         DomainStatus::Pending => row.checked_ms < row.pending_since_ms || age_ms >= RECHECK_MIN_MS,
         DomainStatus::Failed => {
-            age_ms >= RECHECK_MIN_MS && row.pending_since_ms.is_some_and(|sought_ms| now_ms - sought_ms < SOUGHT_MAX_MS)
+            age_ms >= RECHECK_MIN_MS
+                && row.pending_since_ms.is_some_and(|pending_since_ms| now_ms - pending_since_ms < PENDING_MAX_MS)
         }
     }
 }
 
-/// Returns when a domain that has just been checked should be looked at again, ahead of the sweeps:
-/// soon after it was asked for, and after the first miss of a record that was found.
-pub(super) fn next_eager_ms(row: &DomainRow, now_ms: TimestampMs) -> Option<TimestampMs> {
-    let missed_once = |state: &RecordState| state.live == Some(DnsMatch::Missing) && state.status.counts_as_found();
-    if row.status == DomainStatus::Verified && !row.assumed && row.records.iter().any(missed_once) {
-        return Some(now_ms + EAGER_PAUSE_MS);
+/// Returns the time of the next check of a domain that has just been checked, if it should precede the sweeps: after a
+/// recent verification request, and after a record was missing for the first time.
+pub(super) fn next_fast_recheck_ms(row: &DomainRow, now_ms: TimestampMs) -> Option<TimestampMs> {
+    let is_missing_once = |state: &RecordState| state.live == Some(DnsMatch::Missing) && state.status.counts_as_found();
+    if row.status == DomainStatus::Verified && !row.assumed && row.records.iter().any(is_missing_once) {
+        return Some(now_ms + FAST_RECHECK_PAUSE_MS);
     }
-    let is_sought = matches!(row.status, DomainStatus::Pending | DomainStatus::Failed);
-    let sought_ms = row.pending_since_ms.filter(|_| is_sought && !row.assumed)?;
-    (now_ms - sought_ms < FAST_RECHECK_MS).then_some(now_ms + EAGER_PAUSE_MS)
+    let is_unverified = matches!(row.status, DomainStatus::Pending | DomainStatus::Failed);
+    let pending_since_ms = row.pending_since_ms.filter(|_| is_unverified && !row.assumed)?;
+    (now_ms - pending_since_ms < FAST_RECHECK_MS).then_some(now_ms + FAST_RECHECK_PAUSE_MS)
 }
 
-/// Marks every record of a domain as found without a look.
+/// Marks all records of a domain as found without a check.
 pub(super) fn assume(row: &mut DomainRow, current: &[ExpectedRecord]) {
     let found = |record: &ExpectedRecord| RecordState {
         live: Some(DnsMatch::Found),
-        ..RecordState::unseen(record.kind, RecordStatus::Verified)
+        ..RecordState::unchecked(record.kind, RecordStatus::Verified)
     };
     row.records = current.iter().map(found).collect();
     (row.status, row.pending_since_ms, row.assumed) = (DomainStatus::Verified, None, true);
@@ -194,25 +193,25 @@ mod tests {
     const NOW_MS: i64 = 1_767_604_353_456;
     const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
-    /// The answers in the order the records are printed: MX, SPF, RSA, Ed25519.
-    fn findings(row: &DomainRow, answers: [DnsMatch; 4]) -> Vec<RecordCheck> {
+    /// Check results in the order of the expected records: MX, SPF, RSA, Ed25519.
+    fn checks(row: &DomainRow, answers: [DnsMatch; 4]) -> Vec<RecordCheck> {
         let records = expected(row, &settings());
-        records.into_iter().zip(answers).map(|(record, live)| finding(record, live)).collect()
+        records.into_iter().zip(answers).map(|(record, live)| record_check(record, live)).collect()
     }
 
-    fn finding(record: ExpectedRecord, live: DnsMatch) -> RecordCheck {
+    fn record_check(record: ExpectedRecord, live: DnsMatch) -> RecordCheck {
         let detail = (live != Found).then(|| "a line".to_owned());
         RecordCheck { record, live, detail, inherited_from: None, policy: None }
     }
 
-    fn check(row: &mut DomainRow, answers: [DnsMatch; 4], now_ms: i64) -> Change {
+    fn apply_checks(row: &mut DomainRow, answers: [DnsMatch; 4], now_ms: i64) -> Change {
         let current = expected(row, &settings());
-        let findings = findings(row, answers);
-        apply(row, &current, &findings, now_ms)
+        let checks = checks(row, answers);
+        apply(row, &current, &checks, now_ms)
     }
 
-    fn in_status(status: Domain, sought_ms: Option<i64>) -> DomainRow {
-        let mut row = DomainRow { status, pending_since_ms: sought_ms, ..row("example.org") };
+    fn in_status(status: Domain, pending_since_ms: Option<i64>) -> DomainRow {
+        let mut row = DomainRow { status, pending_since_ms, ..row("example.org") };
         if status == Domain::Verified {
             let current = expected(&row, &settings());
             assume(&mut row, &current);
@@ -222,12 +221,12 @@ mod tests {
     }
 
     #[test]
-    fn only_answers_decide_and_only_about_what_sending_needs() {
+    fn only_answers_about_required_records_change_the_status() {
         let soon = Some(NOW_MS - DAY_MS);
         let late = Some(NOW_MS - 3 * DAY_MS);
-        for (before, sought_ms, answers, after, change) in [
+        for (before, pending_since_ms, answers, after, change) in [
             (Domain::Pending, soon, [Found, Found, Found, Found], Domain::Verified, Change::Verified),
-            // The Ed25519 key is an extra.
+            // The Ed25519 key is not required.
             (Domain::Pending, soon, [Found, Found, Found, Missing], Domain::Verified, Change::Verified),
             (Domain::Pending, soon, [Found, Found, Missing, Found], Domain::Pending, Change::None),
             (Domain::Pending, soon, [Found, Missing, Found, Found], Domain::Pending, Change::None),
@@ -239,23 +238,23 @@ mod tests {
             (Domain::NotStarted, None, [Missing, Missing, Missing, Missing], Domain::Pending, Change::None),
             (Domain::Verified, None, [Found, Found, Found, Mismatch], Domain::Verified, Change::None),
             (Domain::Verified, None, [Unknown, Unknown, Unknown, Unknown], Domain::Verified, Change::None),
-            // The first miss of a record that was found may be a lagging server's.
+            // A record that was found is missing for the first time.
             (Domain::Verified, None, [Unknown, Found, Missing, Found], Domain::Verified, Change::None),
             (Domain::Verified, None, [Found, Mismatch, Missing, Found], Domain::Failed, Change::Lost),
             (Domain::Verified, None, [Found, Mismatch, Found, Found], Domain::Failed, Change::Lost),
             (Domain::Failed, soon, [Unknown, Found, Found, Found], Domain::Failed, Change::None),
             (Domain::Failed, late, [Found, Found, Found, Found], Domain::Verified, Change::Verified),
         ] {
-            let mut row = in_status(before, sought_ms);
+            let mut row = in_status(before, pending_since_ms);
 
-            let changed = check(&mut row, answers, NOW_MS);
+            let changed = apply_checks(&mut row, answers, NOW_MS);
 
             assert_eq!((row.status, changed), (after, change), "{before:?} {answers:?}");
         }
     }
 
     #[test]
-    fn a_record_s_status_says_what_was_seen_and_remembers_through_silence() {
+    fn the_status_of_a_record_follows_its_answers_and_survives_failed_lookups() {
         for (answers, status) in [
             (vec![Found], Record::Verified),
             (vec![Missing], Record::NotStarted),
@@ -272,7 +271,7 @@ mod tests {
         ] {
             let mut row = in_status(Domain::Pending, Some(NOW_MS));
             for live in &answers {
-                check(&mut row, [Found, Found, Found, *live], NOW_MS);
+                apply_checks(&mut row, [Found, Found, Found, *live], NOW_MS);
             }
 
             let ed25519 = row.records.iter().find(|state| state.kind == RecordKind::DkimEd25519).unwrap();
@@ -283,29 +282,29 @@ mod tests {
     }
 
     #[test]
-    fn a_verified_domain_is_lost_at_the_second_miss_in_a_row_a_minute_later() {
+    fn a_verified_domain_fails_if_a_record_is_missing_twice_in_a_row() {
         let missing = [Found, Found, Missing, Found];
         let mut row = in_status(Domain::Verified, None);
 
-        assert_eq!(check(&mut row, missing, NOW_MS), Change::None);
-        assert_eq!(next_eager_ms(&row, NOW_MS), Some(NOW_MS + MINUTE_MS));
-        assert_eq!(check(&mut row, [Found; 4], NOW_MS), Change::None);
-        assert_eq!(next_eager_ms(&row, NOW_MS), None);
-        assert_eq!(check(&mut row, missing, NOW_MS), Change::None);
-        assert_eq!(check(&mut row, missing, NOW_MS), Change::Lost);
+        assert_eq!(apply_checks(&mut row, missing, NOW_MS), Change::None);
+        assert_eq!(next_fast_recheck_ms(&row, NOW_MS), Some(NOW_MS + MINUTE_MS));
+        assert_eq!(apply_checks(&mut row, [Found; 4], NOW_MS), Change::None);
+        assert_eq!(next_fast_recheck_ms(&row, NOW_MS), None);
+        assert_eq!(apply_checks(&mut row, missing, NOW_MS), Change::None);
+        assert_eq!(apply_checks(&mut row, missing, NOW_MS), Change::Lost);
         assert_eq!((row.status, row.pending_since_ms), (Domain::Failed, Some(NOW_MS)));
     }
 
     #[test]
-    fn a_record_that_changed_during_its_check_is_not_judged() {
+    fn a_result_is_ignored_if_its_record_changed_during_the_check() {
         let mut row = in_status(Domain::Pending, Some(NOW_MS));
         row.tracking_subdomain = Some("old".into());
-        let findings: Vec<RecordCheck> =
-            expected(&row, &settings()).into_iter().map(|record| finding(record, Found)).collect();
+        let checks: Vec<RecordCheck> =
+            expected(&row, &settings()).into_iter().map(|record| record_check(record, Found)).collect();
         row.tracking_subdomain = Some("new".into());
         let current = expected(&row, &settings());
 
-        apply(&mut row, &current, &findings, NOW_MS);
+        apply(&mut row, &current, &checks, NOW_MS);
 
         let tracking = row.records.iter().find(|state| state.kind == RecordKind::Tracking).unwrap();
         assert_eq!((tracking.status, tracking.live), (Record::Pending, None));
@@ -313,8 +312,8 @@ mod tests {
     }
 
     #[test]
-    fn asking_starts_the_search_and_never_stops_mail() {
-        for (before, after, sought) in [
+    fn a_request_starts_the_verification_and_never_stops_sending() {
+        for (before, after, is_pending) in [
             (Domain::NotStarted, Domain::Pending, true),
             (Domain::Pending, Domain::Pending, true),
             (Domain::Failed, Domain::Pending, true),
@@ -322,16 +321,16 @@ mod tests {
         ] {
             let mut row = in_status(before, None);
 
-            ask(&mut row, NOW_MS);
+            request_check(&mut row, NOW_MS);
 
-            assert_eq!((row.status, row.pending_since_ms.is_some()), (after, sought), "{before:?}");
+            assert_eq!((row.status, row.pending_since_ms.is_some()), (after, is_pending), "{before:?}");
         }
     }
 
     #[test]
-    fn sweeps_leave_alone_what_was_just_checked_never_asked_for_or_given_up() {
+    fn a_sweep_skips_recently_checked_unrequested_and_expired_domains() {
         let minutes = |minutes: i64| Some(NOW_MS - minutes * MINUTE_MS);
-        for (status, sought_ms, checked_ms, due) in [
+        for (status, pending_since_ms, checked_ms, due) in [
             (Domain::NotStarted, None, None, false),
             (Domain::Verified, None, minutes(9), false),
             (Domain::Verified, None, minutes(10), true),
@@ -344,22 +343,26 @@ mod tests {
             (Domain::Failed, minutes(72 * 60), minutes(10), false),
             (Domain::Failed, None, minutes(10), false),
         ] {
-            let row = DomainRow { checked_ms, ..in_status(status, sought_ms) };
+            let row = DomainRow { checked_ms, ..in_status(status, pending_since_ms) };
 
-            assert_eq!(is_due(&row, NOW_MS), due, "{status:?} {sought_ms:?} {checked_ms:?}");
+            assert_eq!(is_due(&row, NOW_MS), due, "{status:?} {pending_since_ms:?} {checked_ms:?}");
             assert!(!is_due(&DomainRow { assumed: true, ..row }, NOW_MS));
         }
     }
 
     #[test]
-    fn a_fresh_search_looks_again_every_minute_for_a_quarter_of_an_hour() {
-        for (status, sought_ms, next) in [
+    fn a_recent_request_is_rechecked_every_minute_for_a_quarter_of_an_hour() {
+        for (status, pending_since_ms, next) in [
             (Domain::Pending, Some(NOW_MS), Some(NOW_MS + MINUTE_MS)),
             (Domain::Failed, Some(NOW_MS - FAST_RECHECK_MS + 1), Some(NOW_MS + MINUTE_MS)),
             (Domain::Pending, Some(NOW_MS - FAST_RECHECK_MS), None),
             (Domain::Verified, None, None),
         ] {
-            assert_eq!(next_eager_ms(&in_status(status, sought_ms), NOW_MS), next, "{status:?} {sought_ms:?}");
+            assert_eq!(
+                next_fast_recheck_ms(&in_status(status, pending_since_ms), NOW_MS),
+                next,
+                "{status:?} {pending_since_ms:?}"
+            );
         }
     }
 
@@ -369,13 +372,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_verified_domain_has_answered_for_every_required_record(
+        fn a_domain_is_verified_only_with_all_required_records(
             rounds in proptest::collection::vec([any_live(), any_live(), any_live(), any_live()], 1..8),
         ) {
             let mut row = in_status(Domain::NotStarted, None);
-            ask(&mut row, NOW_MS);
+            request_check(&mut row, NOW_MS);
             for answers in rounds {
-                check(&mut row, answers, NOW_MS);
+                apply_checks(&mut row, answers, NOW_MS);
                 let mut required = row.records.iter().filter(|state| state.kind.is_required());
                 if row.status == Domain::Verified {
                     prop_assert!(required.all(|state| state.status.counts_as_found()));

@@ -1,4 +1,4 @@
-//! Why a domain cannot be added or changed.
+//! Errors of adding and changing a domain.
 
 use std::fmt;
 
@@ -7,42 +7,38 @@ use crate::base::address::DomainName;
 use crate::mime::dkim::KeyError;
 use crate::store::StoreError;
 
-/// Why a domain cannot be added.
+/// Reason why a domain cannot be added.
 #[derive(Debug)]
 pub enum CreateDomainError {
-    /// The team has a domain of that name.
+    /// The team already has a domain with this name.
     Taken(DomainName),
-    /// The name is shorter than a domain can be.
+    /// The name is shorter than [`NAME_CHARS_MIN`].
     NameTooShort,
-    /// The fields break a rule.
     Rule(DomainRule),
-    /// The region is not offered; these are.
+    /// The region is not offered. Contains the offered regions.
     Region(Vec<String>),
-    /// No key could be made.
+    /// The generation of the DKIM keys failed.
     Keys(KeyError),
-    /// The store failed.
     Store(StoreError),
 }
 
-/// Why a domain cannot be changed.
+/// Reason why a domain cannot be changed.
 #[derive(Debug)]
 pub enum UpdateDomainError {
-    /// The team has no domain of that id.
+    /// The team has no domain with this id.
     NotFound,
-    /// The fields break a rule.
     Rule(DomainRule),
-    /// The store failed.
     Store(StoreError),
 }
 
-/// The rules that a domain keeps through every change.
+/// Rules that apply to every new or changed domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DomainRule {
-    /// A record's name would be longer than a name can be.
+    /// The name of a record would exceed 253 characters.
     NameTooLong,
-    /// The return path and the tracking host would be one name.
+    /// The return path and the tracking host would have the same name.
     SameLabel,
-    /// Tracking cannot work while recipients cannot reach the public address.
+    /// Tracking requires a public address that recipients can reach.
     TrackingUnreachable,
 }
 

@@ -1,21 +1,24 @@
-//! Sending domains: who may send as whom, and the keys that sign for them.
+//! Sending domains: their DNS records, verification and DKIM keys.
 //!
-//! Life cycle: a domain is added with keys and selectors of its own (`not_started`), its team
-//! publishes the records and asks for verification (`pending`), a check of the DNS finds them
-//! (`verified`) or finds them wrong, or not in time (`failed`). Checks go on for good: a verified
-//! domain that loses a record sending needs is `failed`, and one that regains it soon heals.
-//! Deleting a domain revokes the API keys scoped to it and leaves its queued mail without keys,
-//! so that delivery gives it up.
+//! Life cycle: `POST /domains` stores a domain with new keys and selectors (`not_started`). The team publishes the
+//! records and requests verification (`pending`). A DNS check finds all required records (`verified`), or a wrong
+//! record, or no record within 72 hours (`failed`). Sweeps continue to check verified domains. A verified domain that
+//! loses a required record becomes `failed`, and `verified` again if the record returns within 72 hours. The deletion
+//! of a domain revokes the API keys scoped to it. Its queued email has no signing keys then, so delivery gives it up.
 //!
-//! Reading order: `model.rs` (what a domain is), `settings.rs` (what the operator sets),
-//! `store.rs` (rows), `records.rs` (what a domain should publish), `signing.rs` (keys),
-//! `decide.rs` (what a check changes), `verify.rs` (the check), `service.rs` and `error.rs` (the
-//! use cases), `queue.rs` and `worker.rs` (checks in the background), `api/` (endpoints).
+//! Files in reading order:
+//! - `model.rs`: types and statuses; `settings.rs`: settings of the operator; `store.rs`: rows;
+//! - `records.rs`: the records a domain should publish; `signing.rs`: DKIM keys;
+//! - `decide.rs`: the effect of a check on the status; `verify.rs`: the DNS lookups of a check;
+//! - `service.rs` and `error.rs`: the use cases;
+//! - `queue.rs` and `worker.rs`: checks in the background;
+//! - `api/`: the endpoints.
 //!
-//! Invariants: the same name in two teams has two rows with keys and selectors of their own; a
-//! private key is in the store only under the master key's seal, bound to its domain and
-//! selector; only an answer of the DNS takes `verified` away, never its silence; the RSA key, the
-//! return path's MX and its SPF are what sending needs, and nothing else.
+//! Invariants:
+//! - A name that is registered in two teams has two rows, with different keys and selectors.
+//! - The store contains a private key only sealed, bound to its domain and selector.
+//! - Only an answer of the DNS changes `verified` to another status. A failed lookup never does.
+//! - Only the RSA key and the MX and SPF records of the return path are required for sending.
 
 pub mod api;
 

@@ -1,4 +1,4 @@
-//! What a sending domain is, and the words for its state. Pure.
+//! Types of sending domains and their statuses. Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,29 +9,29 @@ use crate::base::id::DomainId;
 use crate::base::patch::Patch;
 use crate::dns::DnsMatch;
 
-/// The shortest name, in characters: `a.co`.
+/// Shortest name: `a.co`.
 pub(super) const NAME_CHARS_MIN: usize = 4;
-/// RFC 1035 §2.3.4: 255 octets on the wire, which leaves 253 for the dotted text.
+/// Longest name. RFC 1035 §2.3.4: 255 octets in a message leave 253 characters of dotted text.
 pub(super) const NAME_CHARS_MAX: usize = 253;
-/// RFC 1035 §2.3.4.
+/// Longest label (RFC 1035 §2.3.4).
 const LABEL_CHARS_MAX: usize = 63;
 
-/// Whether a domain may be sent from.
+/// Verification status of a domain. Only a verified domain can be used as a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DomainStatus {
-    /// Its records have not been looked for.
+    /// No verification has been requested.
     NotStarted,
-    /// They are being looked for.
+    /// Verification is in progress.
     Pending,
-    /// Every record that sending needs is there.
+    /// All required records are published.
     Verified,
-    /// A record that sending needs is wrong, has gone, or was not found in time.
+    /// A required record is wrong, has been removed, or was not found within 72 hours.
     Failed,
 }
 
 impl DomainStatus {
-    /// Returns the word the API uses.
+    /// Returns the value in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotStarted => "not_started",
@@ -42,26 +42,26 @@ impl DomainStatus {
     }
 }
 
-/// Which record of a domain.
+/// A record of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordKind {
-    /// The return path's MX.
+    /// MX record of the return path.
     ReturnPathMx,
-    /// The return path's SPF.
+    /// SPF record of the return path.
     ReturnPathSpf,
-    /// The RSA-2048 key.
+    /// DKIM record of the RSA-2048 key.
     DkimRsa,
-    /// The Ed25519 key.
+    /// DKIM record of the Ed25519 key.
     DkimEd25519,
-    /// The tracking host.
+    /// CNAME record of the tracking host.
     Tracking,
-    /// The DMARC policy, which is advice.
+    /// DMARC record. Recommended only.
     Dmarc,
 }
 
 impl RecordKind {
-    /// Returns whether the domain cannot be sent from without the record.
+    /// Returns whether sending requires the record.
     pub const fn is_required(self) -> bool {
         match self {
             Self::ReturnPathMx | Self::ReturnPathSpf | Self::DkimRsa => true,
@@ -70,24 +70,24 @@ impl RecordKind {
     }
 }
 
-/// What a record's row says.
+/// Status of a record in the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordStatus {
-    /// Not looked for, or not there.
+    /// Not checked, or not published.
     NotStarted,
-    /// Being looked for.
+    /// Not found yet: the lookup failed, or verification has been requested.
     Pending,
-    /// There, and right.
+    /// The expected record is published.
     Verified,
-    /// There, and wrong.
+    /// Another record is published in its place.
     Failed,
-    /// It was there and right when the name servers last answered; they do not answer.
+    /// The record was verified before. The last lookup failed, or the record was missing once.
     TemporaryFailure,
 }
 
 impl RecordStatus {
-    /// Returns the word the API uses.
+    /// Returns the value in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotStarted => "not_started",
@@ -98,7 +98,7 @@ impl RecordStatus {
         }
     }
 
-    /// Returns whether the record was there and right in the last answer there was.
+    /// Returns whether the record counts as published: it is verified, or was until a temporary failure.
     pub const fn counts_as_found(self) -> bool {
         match self {
             Self::Verified | Self::TemporaryFailure => true,
@@ -107,30 +107,28 @@ impl RecordStatus {
     }
 }
 
-/// What the last check saw of one record.
+/// Result of the last check of one record, as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordState {
-    /// Which record.
     pub kind: RecordKind,
-    /// What its row says.
     pub status: RecordStatus,
-    /// What the name servers answered; none before the first check.
+    /// Result of the last lookup; `None` before the first check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<DnsMatch>,
-    /// One line that says what is wrong.
+    /// One line that explains the problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The parent domain a DMARC policy comes from.
+    /// Parent domain that publishes the DMARC policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inherited_from: Option<String>,
-    /// The DMARC policy that is in force.
+    /// DMARC policy that applies to the domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
 }
 
 impl RecordState {
-    /// Returns the state of a record of which nothing is known.
-    pub(super) const fn unseen(kind: RecordKind, status: RecordStatus) -> Self {
+    /// Returns the state of a record without a lookup result.
+    pub(super) const fn unchecked(kind: RecordKind, status: RecordStatus) -> Self {
         Self { kind, status, live: None, detail: None, inherited_from: None, policy: None }
     }
 }
@@ -140,45 +138,40 @@ impl RecordState {
 pub struct Label(String);
 
 impl Label {
-    /// Reads a label in either letter case; `None` when the text is not one (RFC 1123 §2.1).
+    /// Parses a label in any letter case; `None` if the text is not a label (RFC 1123 §2.1).
     pub fn parse(text: &str) -> Option<Self> {
-        let formed = (1..=LABEL_CHARS_MAX).contains(&text.len())
+        let is_valid = (1..=LABEL_CHARS_MAX).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
             && !text.starts_with('-')
             && !text.ends_with('-');
-        formed.then(|| Self(text.to_ascii_lowercase()))
+        is_valid.then(|| Self(text.to_ascii_lowercase()))
     }
 
-    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the text as rows hold it.
     pub(super) fn into_string(self) -> String {
         self.0
     }
 }
 
-/// What a new domain is made of.
+/// Fields of a domain to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewDomain {
-    /// The name.
     pub name: DomainName,
-    /// The region; the first that is offered when none is given.
+    /// Default: the first region of the settings.
     pub region: Option<String>,
-    /// The label of the return path; `send` when none is given.
+    /// Label of the return path. Default: `send`.
     pub return_path: Option<Label>,
-    /// Whether opens are recorded.
     pub open_tracking: bool,
-    /// Whether clicks are recorded.
     pub click_tracking: bool,
-    /// The label of the tracking host.
+    /// Label of the tracking host.
     pub tracking_subdomain: Option<Label>,
 }
 
 impl NewDomain {
-    /// Returns a domain of that name with every choice left to its default.
+    /// Returns the fields of a domain with default values for all but the name.
     pub fn named(name: DomainName) -> Self {
         Self {
             name,
@@ -191,46 +184,37 @@ impl NewDomain {
     }
 }
 
-/// What an update changes.
+/// Changes to the tracking settings of a domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DomainChanges {
-    /// Whether opens are recorded.
     pub open_tracking: Option<bool>,
-    /// Whether clicks are recorded.
     pub click_tracking: Option<bool>,
-    /// The label of the tracking host.
+    /// Label of the tracking host.
     pub tracking_subdomain: Patch<Label>,
 }
 
-/// A domain as its team sees it.
+/// A domain without its keys and records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Domain {
-    /// Its id.
     pub id: DomainId,
-    /// Its name, an A-label in lower case.
+    /// Name in lower-case A-labels.
     pub name: String,
-    /// Whether it may be sent from.
     pub status: DomainStatus,
-    /// When it was added.
     pub created_ms: TimestampMs,
-    /// The region it was added under.
     pub region: String,
-    /// Whether opens are recorded.
     pub open_tracking: bool,
-    /// Whether clicks are recorded.
     pub click_tracking: bool,
-    /// The label of the tracking host.
+    /// Label of the tracking host.
     pub tracking_subdomain: Option<String>,
 }
 
 /// A domain with the records it should publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainWithRecords {
-    /// The domain.
     pub domain: Domain,
-    /// The records that sending, signing and tracking use.
+    /// Records for sending, signing and tracking.
     pub records: Vec<RecordView>,
-    /// The records that are advice.
+    /// Recommended records that are not required.
     pub recommended: Vec<RecordView>,
 }
 
@@ -242,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_label_is_letters_digits_and_inner_hyphens() {
-        for (text, kept) in [
+        for (text, expected) in [
             ("send", Some("send")),
             ("Send", Some("send")),
             ("a-1", Some("a-1")),
@@ -255,7 +239,7 @@ mod tests {
             ("bücher", None),
             ("a\r\n", None),
         ] {
-            assert_eq!(Label::parse(text).as_ref().map(Label::as_str), kept, "{text:?}");
+            assert_eq!(Label::parse(text).as_ref().map(Label::as_str), expected, "{text:?}");
         }
         assert!(Label::parse(&"a".repeat(63)).is_some());
         assert!(Label::parse(&"a".repeat(64)).is_none());
@@ -263,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_label_reads_back_as_itself(text in ".{0,70}") {
+        fn a_label_parses_to_itself(text in ".{0,70}") {
             if let Some(label) = Label::parse(&text) {
                 prop_assert_eq!(Label::parse(label.as_str()), Some(label));
             }

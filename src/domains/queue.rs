@@ -1,5 +1,5 @@
-//! The domains that are to be checked ahead of the sweeps. A cache: what is lost with the process
-//! is found again from the rows.
+//! Queue of domains to check before the next sweep. The queue is in memory only: after a restart, a sweep finds the
+//! domains from their rows.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,44 +9,45 @@ use tokio::sync::Notify;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, TeamId};
 
-/// Domains that wait at once. Beyond it they wait for a sweep.
-const WAITING_MAX: usize = 1_024;
+/// Maximum number of queued domains. Further domains are checked by a sweep.
+const QUEUE_MAX: usize = 1_024;
 
-/// Domains and when each is to be checked.
+/// Domains with the time of their next check.
 #[derive(Debug, Default)]
 pub(super) struct CheckQueue {
-    waiting: Mutex<HashMap<(TeamId, DomainId), TimestampMs>>,
-    rung: Notify,
+    due_times: Mutex<HashMap<(TeamId, DomainId), TimestampMs>>,
+    added: Notify,
 }
 
 impl CheckQueue {
-    /// Asks for a check at `due_ms`. Several of one domain become one, at the earliest time.
+    /// Queues a check at `due_ms`. Several checks of one domain are merged into one at the earliest time. If the queue
+    /// is full, a new domain is not queued.
     pub(super) fn push(&self, team: TeamId, id: DomainId, due_ms: TimestampMs) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() >= WAITING_MAX && !waiting.contains_key(&(team, id)) {
+        let mut due_times = self.due_times.lock().unwrap_or_else(PoisonError::into_inner);
+        if due_times.len() >= QUEUE_MAX && !due_times.contains_key(&(team, id)) {
             return;
         }
-        let due = waiting.entry((team, id)).or_insert(due_ms);
+        let due = due_times.entry((team, id)).or_insert(due_ms);
         *due = due_ms.min(*due);
-        drop(waiting);
-        self.rung.notify_one();
+        drop(due_times);
+        self.added.notify_one();
     }
 
-    /// Takes the domain that has been due longest.
+    /// Removes and returns the domain with the earliest due time; `None` if no domain is due.
     pub(super) fn pop(&self, now_ms: TimestampMs) -> Option<(TeamId, DomainId)> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let (key, _) = waiting
+        let mut due_times = self.due_times.lock().unwrap_or_else(PoisonError::into_inner);
+        let (key, _) = due_times
             .iter()
             .map(|(key, due_ms)| (*key, *due_ms))
             .filter(|(_, due_ms)| *due_ms <= now_ms)
             .min_by_key(|(_, due_ms)| *due_ms)?;
-        waiting.remove(&key);
+        due_times.remove(&key);
         Some(key)
     }
 
-    /// Waits until a domain has been added.
+    /// Waits until a domain has been queued. Cancel safe.
     pub(super) async fn notified(&self) {
-        self.rung.notified().await;
+        self.added.notified().await;
     }
 }
 
@@ -56,7 +57,7 @@ mod tests {
     use crate::base::id::Id;
 
     #[test]
-    fn a_domain_waits_once_until_its_earliest_time() {
+    fn a_domain_is_queued_once_at_its_earliest_time() {
         let queue = CheckQueue::default();
         let (team, one, other) = (Id::MIN, Id::MIN, Id::MAX);
 
@@ -72,15 +73,15 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_bounded_and_still_takes_whoever_waits_already() {
+    fn a_full_queue_still_updates_its_domains() {
         let queue = CheckQueue::default();
         let id = |number: usize| Id::from_bytes((number as u128).to_be_bytes());
-        for number in 0..WAITING_MAX + 10 {
+        for number in 0..QUEUE_MAX + 10 {
             queue.push(Id::MIN, id(number), 10);
         }
         queue.push(Id::MIN, id(0), 5);
 
         assert_eq!(queue.pop(5), Some((Id::MIN, id(0))));
-        assert_eq!(std::iter::from_fn(|| queue.pop(10)).count(), WAITING_MAX - 1);
+        assert_eq!(std::iter::from_fn(|| queue.pop(10)).count(), QUEUE_MAX - 1);
     }
 }

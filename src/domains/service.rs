@@ -1,4 +1,4 @@
-//! The use cases: add, show, change, remove, and ask for verification.
+//! The use cases: add, show, change and delete a domain, and request verification.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -27,10 +27,10 @@ use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::{StoreError, WriteTx};
 use crate::tables::DOMAINS;
 
-/// The return path's label when none is chosen: that of the compatible API.
+/// Default label of the return path, as in the compatible API.
 const RETURN_PATH: &str = "send";
-/// Key pairs made at once. Each keeps a core busy for up to a second.
-const MAKING_MAX: usize = 2;
+/// Maximum number of domains whose keys are generated concurrently. Each needs one second of CPU time at most.
+const KEY_GENERATIONS_MAX: usize = 2;
 
 /// The sending domains of the instance.
 pub struct Domains {
@@ -38,41 +38,40 @@ pub struct Domains {
     pub(super) resolver: Resolver,
     pub(super) settings: Arc<DomainSettings>,
     pub(super) queue: CheckQueue,
-    /// When the next sweep is due; the first at once.
-    pub(super) sweep_ms: AtomicI64,
+    /// Due time of the next sweep. The first one is due immediately.
+    pub(super) next_sweep_ms: AtomicI64,
     keys: Arc<ApiKeys>,
-    making: Semaphore,
+    key_generations: Semaphore,
 }
 
 impl Domains {
-    /// Returns the domains of the instance that `context` belongs to.
     pub fn new(context: Context, resolver: Resolver, settings: DomainSettings, keys: Arc<ApiKeys>) -> Arc<Self> {
         Arc::new(Self {
             context,
             resolver,
             settings: Arc::new(settings),
             queue: CheckQueue::default(),
-            sweep_ms: AtomicI64::new(TimestampMs::MIN),
+            next_sweep_ms: AtomicI64::new(TimestampMs::MIN),
             keys,
-            making: Semaphore::new(MAKING_MAX),
+            key_generations: Semaphore::new(KEY_GENERATIONS_MAX),
         })
     }
 
-    /// Adds a domain with keys of its own.
+    /// Adds a domain and generates its keys. Needs about one second, or more if other keys are being generated.
     ///
     /// # Errors
-    /// [`CreateDomainError`].
+    /// Returns [`CreateDomainError`].
     pub async fn create(&self, team: TeamId, new: NewDomain) -> Result<DomainWithRecords, CreateDomainError> {
         let (id, row) = self.draft(team, new).await?;
         self.insert(team, id, row.clone()).await?;
         Ok(self.with_records(id, &row))
     }
 
-    /// Adds a domain whose records count as found without a look, as `ringmail dev --domain` does.
-    /// One that is there already is made so.
+    /// Adds a domain that is verified without a check, as `ringmail dev --domain` does. If the team already has the
+    /// domain, marks it as verified.
     ///
     /// # Errors
-    /// [`CreateDomainError`].
+    /// Returns [`CreateDomainError`].
     pub async fn add_verified(&self, team: TeamId, name: DomainName) -> Result<DomainId, CreateDomainError> {
         if let Some(id) = self.assume_existing(team, &name).await? {
             return Ok(id);
@@ -99,7 +98,7 @@ impl Domains {
             .await
     }
 
-    /// Checks a new domain and makes its keys. Nothing is stored.
+    /// Validates a new domain and generates its keys. Stores nothing.
     async fn draft(&self, team: TeamId, new: NewDomain) -> Result<(DomainId, DomainRow), CreateDomainError> {
         let NewDomain { name, region, return_path, open_tracking, click_tracking, tracking_subdomain } = new;
         let region = self.region(region)?;
@@ -112,14 +111,14 @@ impl Domains {
         if (open_tracking || click_tracking) && !self.settings.links_allowed {
             return Err(DomainRule::TrackingUnreachable.into());
         }
-        // Before the costly keys; the transaction that stores the domain looks again.
-        let wanted = name.clone();
-        let taken = self.context.store.read(move |tx| store::find_sender(tx, team, wanted.as_str())).await?;
+        // Checked before the keys are generated, which is costly. `insert` checks again in its transaction.
+        let new_name = name.clone();
+        let taken = self.context.store.read(move |tx| store::find_sender(tx, team, new_name.as_str())).await?;
         if taken.is_some() {
             return Err(CreateDomainError::Taken(name));
         }
         let id: DomainId = self.context.id();
-        let NewKeys { rsa, ed25519 } = self.make_keys(id).await?;
+        let NewKeys { rsa, ed25519 } = self.generate_keys(id).await?;
         let row = DomainRow {
             name: name.as_str().to_owned(),
             region,
@@ -139,17 +138,17 @@ impl Domains {
         Ok((id, row))
     }
 
-    fn region(&self, asked: Option<String>) -> Result<String, CreateDomainError> {
+    fn region(&self, requested: Option<String>) -> Result<String, CreateDomainError> {
         let offered = &self.settings.regions;
-        let region = match asked {
-            Some(asked) => offered.iter().find(|region| **region == asked),
+        let region = match requested {
+            Some(requested) => offered.iter().find(|region| **region == requested),
             None => offered.first(),
         };
         region.cloned().ok_or_else(|| CreateDomainError::Region(offered.clone()))
     }
 
-    async fn make_keys(&self, id: DomainId) -> Result<NewKeys, CreateDomainError> {
-        let Ok(_place) = self.making.acquire().await else {
+    async fn generate_keys(&self, id: DomainId) -> Result<NewKeys, CreateDomainError> {
+        let Ok(_permit) = self.key_generations.acquire().await else {
             return Err(StoreError::Closed.into());
         };
         let keyring = self.context.keyring.clone();
@@ -173,7 +172,7 @@ impl Domains {
     /// Returns a page of the team's domains, newest first.
     ///
     /// # Errors
-    /// [`PageError`].
+    /// Returns [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<DomainId>) -> Result<Page<Domain>, PageError> {
         self.context
             .store
@@ -181,30 +180,30 @@ impl Domains {
             .await
     }
 
-    /// Returns a domain with the records it should publish.
+    /// Returns a domain with the records it should publish; `None` if the team has no domain with this id.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// Returns [`StoreError`].
     pub async fn find(&self, team: TeamId, id: DomainId) -> Result<Option<DomainWithRecords>, StoreError> {
         let row = self.context.store.read(move |tx| store::find(tx, team, id)).await?;
         Ok(row.map(|row| self.with_records(id, &row)))
     }
 
-    /// Changes how mail of a domain is tracked.
+    /// Changes the tracking settings of a domain. If a checked domain gets a new tracking label, it is checked again.
     ///
     /// # Errors
-    /// [`UpdateDomainError`].
+    /// Returns [`UpdateDomainError`].
     pub async fn update(&self, team: TeamId, id: DomainId, changes: DomainChanges) -> Result<(), UpdateDomainError> {
         let settings = Arc::clone(&self.settings);
-        let look_again = self
+        let recheck = self
             .context
             .store
             .write(move |tx| {
                 let mut row = store::find(tx, team, id)?.ok_or(UpdateDomainError::NotFound)?;
                 let label_before = row.tracking_subdomain.clone();
-                change(&mut row, &changes, &settings)?;
-                let relabelled = row.tracking_subdomain != label_before;
-                if relabelled {
+                apply_changes(&mut row, &changes, &settings)?;
+                let label_changed = row.tracking_subdomain != label_before;
+                if label_changed {
                     row.records.retain(|state| state.kind != RecordKind::Tracking);
                 }
                 if row.assumed {
@@ -212,20 +211,20 @@ impl Domains {
                     decide::assume(&mut row, &current);
                 }
                 store::put(tx, team, id, &row)?;
-                Ok::<_, UpdateDomainError>(relabelled && row.checked_ms.is_some())
+                Ok::<_, UpdateDomainError>(label_changed && row.checked_ms.is_some())
             })
             .await?;
-        if look_again {
+        if recheck {
             self.queue.push(team, id, self.context.now_ms());
         }
         Ok(())
     }
 
-    /// Removes a domain and, with it, the keys scoped to it: a scope never widens. `false` when the
-    /// team has none of that id.
+    /// Deletes a domain and the API keys scoped to it, so that no key gets a wider scope. Returns `false` if the team
+    /// has no domain with this id.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// Returns [`StoreError`].
     pub async fn delete(&self, team: TeamId, id: DomainId) -> Result<bool, StoreError> {
         let store = self.context.store.clone();
         let remove = move |tx: &WriteTx<'_>| {
@@ -237,11 +236,11 @@ impl Domains {
         self.keys.revoke_scoped_to(team, id, async move { store.write(remove).await }).await
     }
 
-    /// Asks for a domain's records to be looked for, and answers before they are. `false` when the
-    /// team has none of that id.
+    /// Starts the verification of a domain and returns before the check. Returns `false` if the team has no domain with
+    /// this id.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// Returns [`StoreError`].
     pub async fn request_verification(&self, team: TeamId, id: DomainId) -> Result<bool, StoreError> {
         let now_ms = self.context.now_ms();
         let existed = self
@@ -250,7 +249,7 @@ impl Domains {
             .write::<_, StoreError>(move |tx| {
                 let Some(mut row) = store::find(tx, team, id)? else { return Ok(false) };
                 let before = (row.status, row.pending_since_ms);
-                decide::ask(&mut row, now_ms);
+                decide::request_check(&mut row, now_ms);
                 if before != (row.status, row.pending_since_ms) {
                     store::put(tx, team, id, &row)?;
                 }
@@ -268,12 +267,12 @@ impl Domains {
         DomainWithRecords {
             domain: domain(id, row),
             records: records::expected(row, &self.settings).into_iter().map(view).collect(),
-            recommended: vec![view(records::dmarc_advice(row))],
+            recommended: vec![view(records::recommended_dmarc(row))],
         }
     }
 }
 
-/// Shows a row without its keys and records.
+/// Converts a row to a domain without its keys and records.
 fn domain(id: DomainId, row: &DomainRow) -> Domain {
     Domain {
         id,
@@ -287,9 +286,9 @@ fn domain(id: DomainId, row: &DomainRow) -> Domain {
     }
 }
 
-fn change(row: &mut DomainRow, changes: &DomainChanges, settings: &DomainSettings) -> Result<(), DomainRule> {
+fn apply_changes(row: &mut DomainRow, changes: &DomainChanges, settings: &DomainSettings) -> Result<(), DomainRule> {
     let DomainChanges { open_tracking, click_tracking, tracking_subdomain } = changes;
-    let switched_on = |before: bool, asked: Option<bool>| asked == Some(true) && !before;
+    let switched_on = |before: bool, requested: Option<bool>| requested == Some(true) && !before;
     let turns_on = switched_on(row.open_tracking, *open_tracking) || switched_on(row.click_tracking, *click_tracking);
     if turns_on && !settings.links_allowed {
         return Err(DomainRule::TrackingUnreachable);

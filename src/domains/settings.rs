@@ -1,49 +1,48 @@
-//! What an operator sets that domains show: the hosts their records point at, the regions, and
-//! whether links can work.
+//! Settings of the operator for domains: the hosts in their records, the regions, and the public address.
 
 use std::fmt;
 
 use crate::base::address::DomainName;
 
-/// Characters of the SPF text at most: one string of a TXT record (RFC 1035 §3.3).
+/// Longest SPF text: one string of a TXT record (RFC 1035 §3.3).
 const SPF_CHARS_MAX: usize = 255;
-/// The preference of the return path's MX when nothing else is said.
+/// Default preference of the MX record of the return path.
 const MX_PRIORITY: u16 = 10;
 
-/// The settings of the instance that concern domains.
+/// Settings of the instance for domains.
 #[derive(Clone, Debug)]
 pub struct DomainSettings {
-    /// The host that mail leaves from and bounces return to.
+    /// Host that sends email and receives bounces.
     pub hostname: String,
-    /// The regions that are offered, the first of them the default. Never empty.
+    /// Offered regions. The first one is the default. Never empty.
     pub regions: Vec<String>,
-    /// The return path's records when mail leaves through a relay that takes the bounces.
+    /// Records of the return path, if a relay sends the email and receives the bounces.
     pub relay_records: Option<RelayRecords>,
-    /// The base of every generated link.
+    /// Base URL of all generated links.
     pub public_url: String,
-    /// Whether recipients can open links to the public address, so that tracking may be switched on.
+    /// Whether recipients can open links to the public address. Required for tracking.
     pub links_allowed: bool,
 }
 
-/// What the return path's records say; `RINGMAIL_RELAY_RECORDS` gives them for a relay.
+/// Values of the records of the return path. `RINGMAIL_RELAY_RECORDS` sets them for a relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelayRecords {
-    /// The preference of the MX.
+    /// Preference of the MX record.
     pub mx_priority: u16,
-    /// The host that takes bounces.
+    /// Host that receives bounces.
     pub mx_host: String,
-    /// The SPF text.
+    /// SPF text.
     pub spf: String,
 }
 
-/// Why a text describes no records of a relay.
+/// Reason why a text is not a valid setting of [`RelayRecords`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RelayRecordsError {
-    /// A part has no `=`, or is neither `mx` nor `spf`, or is repeated.
+    /// A part has no `=`, has another name than `mx` or `spf`, or is repeated.
     Part(String),
-    /// `mx` is missing, or is no host name.
+    /// `mx` is missing, or is not a host name.
     Mx,
-    /// `spf` is missing, or is no SPF text.
+    /// `spf` is missing, or is not an SPF text.
     Spf,
 }
 
@@ -61,16 +60,16 @@ impl fmt::Display for RelayRecordsError {
 impl std::error::Error for RelayRecordsError {}
 
 impl RelayRecords {
-    /// Returns the records of an instance that sends, and takes bounces, itself.
+    /// Returns the records of an instance that sends email and receives bounces itself.
     pub(super) fn own(hostname: &str) -> Self {
         Self { mx_priority: MX_PRIORITY, mx_host: hostname.to_owned(), spf: format!("v=spf1 a:{hostname} ~all") }
     }
 
-    /// Reads `mx=10 feedback.example.net; spf=include:example.net`. The priority may be left out,
-    /// and `spf` may be a whole text that begins with `v=spf1`.
+    /// Parses `mx=10 feedback.example.net; spf=include:example.net`. The priority is optional. `spf` can be a complete
+    /// text that starts with `v=spf1`.
     ///
     /// # Errors
-    /// [`RelayRecordsError`], whose sentence shows the form.
+    /// Returns [`RelayRecordsError`]. Its text shows the accepted form.
     pub fn parse(text: &str) -> Result<Self, RelayRecordsError> {
         let (mut mx, mut spf) = (None, None);
         for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
@@ -110,19 +109,19 @@ fn parse_spf(text: &str) -> Option<String> {
 }
 
 impl DomainSettings {
-    /// Returns what the return path's records say.
+    /// Returns the values of the records of the return path.
     pub(super) fn return_path(&self) -> RelayRecords {
         self.relay_records.clone().unwrap_or_else(|| RelayRecords::own(&self.hostname))
     }
 
-    /// Returns the host that a tracking subdomain is an alias of: the public address's when that is
-    /// a name, else the instance's own.
+    /// Returns the CNAME target of a tracking host: the host of the public URL if it is a name, else the host name of
+    /// this server.
     pub(super) fn tracking_target(&self) -> String {
         host_of(&self.public_url).unwrap_or_else(|| self.hostname.clone())
     }
 }
 
-/// Returns the host of a URL when it is a domain name.
+/// Returns the host of a URL; `None` if it is not a domain name.
 fn host_of(url: &str) -> Option<String> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relay_s_records_are_read_from_one_line() {
+    fn the_records_of_a_relay_are_parsed_from_one_line() {
         for (text, expected) in [
             (
                 "mx=feedback.example.net;spf=include:example.net",
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tracking_host_points_at_the_public_address_when_that_is_a_name() {
+    fn a_tracking_host_points_at_the_host_of_the_public_url_if_it_is_a_name() {
         for (public_url, target) in [
             ("https://mail.example.org", "mail.example.org"),
             ("https://Mail.Example.org:8443/base?x#y", "mail.example.org"),

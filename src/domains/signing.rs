@@ -1,4 +1,4 @@
-//! DKIM keys: made once for a domain, kept sealed, opened for whoever signs its mail.
+//! DKIM keys of a domain: generation, sealed storage, and a cache of opened keys for signing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,30 +10,30 @@ use crate::base::random;
 use crate::mime::dkim::{Algorithm, KeyError, SigningKey};
 use crate::store::{Keyring, Reads, StoreError};
 
-/// Domains whose opened keys are kept in memory, each of a few kilobytes.
+/// Maximum number of domains in the cache of opened keys. Each takes a few kilobytes.
 const CACHED_DOMAINS_MAX: usize = 4_096;
-/// Characters of a selector that are drawn: 50 bits, so that no two rows share one.
+/// Number of random characters of a selector: 50 bits, so that two rows do not share a selector.
 const SELECTOR_RANDOM_CHARS: usize = 10;
-/// Crockford's base 32 in lower case: no letters that are read as digits.
+/// Crockford's base 32 in lower case, without letters that look like digits.
 const SELECTOR_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// The keys of a domain that is to be stored.
+/// Keys of a domain that has not been stored yet.
 pub(super) struct NewKeys {
     pub(super) rsa: DkimKeyRow,
     pub(super) ed25519: DkimKeyRow,
 }
 
-/// Makes both keys of a domain and seals them. Takes up to a second: off the runtime.
+/// Generates and seals both keys of a domain. Needs one second of CPU time at most: call it on a blocking thread.
 ///
 /// # Errors
-/// [`KeyError`] when the cryptographic library fails.
+/// Returns [`KeyError`] if the cryptographic library fails.
 pub(super) fn generate(keyring: &Keyring, id: DomainId) -> Result<NewKeys, KeyError> {
-    let drawn = draw_selector();
+    let prefix = draw_selector();
     let key = |algorithm, suffix| {
-        let selector = format!("{drawn}-{suffix}");
-        debug_assert!(selector.len() <= SELECTOR_CHARS, "names are accepted that this selector does not fit before");
+        let selector = format!("{prefix}-{suffix}");
+        debug_assert!(selector.len() <= SELECTOR_CHARS, "`names_fit` assumes a shorter selector");
         let key = SigningKey::generate(algorithm)?;
-        let sealed = keyring.seal(&place(id, &selector), &key.to_pkcs8()?);
+        let sealed = keyring.seal(&associated_data(id, &selector), &key.to_pkcs8()?);
         Ok(DkimKeyRow { selector, record: key.public_record(), sealed })
     };
     Ok(NewKeys { rsa: key(Algorithm::RsaSha256, "rsa")?, ed25519: key(Algorithm::Ed25519Sha256, "ed")? })
@@ -50,27 +50,27 @@ fn draw_selector() -> String {
     selector
 }
 
-/// Where a private key lies, which its seal is bound to.
-fn place(id: DomainId, selector: &str) -> Vec<u8> {
+/// Returns the associated data of a sealed private key, which binds it to its domain and selector.
+fn associated_data(id: DomainId, selector: &str) -> Vec<u8> {
     format!("domains/{id}/{selector}").into_bytes()
 }
 
-/// What signs the mail of a domain.
+/// Opened keys that sign the email of a domain.
 #[derive(Debug)]
 pub struct SigningKeys {
-    /// The domain's name: the `d=` of its signatures.
+    /// Name of the domain: the `d=` tag of its signatures.
     pub domain: String,
-    /// The host that bounces of its mail return to.
+    /// Host of the return path.
     pub return_path: String,
-    /// Selectors and keys in the order they sign: RSA, then Ed25519 once its record is found.
+    /// Selectors and keys in signing order: RSA, then Ed25519 if its record is published.
     pub keys: Vec<(String, SigningKey)>,
 }
 
-/// Opens the keys of a domain; `None` when the team has none of that id. Costs about as much as a
-/// signature: [`SigningKeyCache`] keeps what it returns.
+/// Opens the keys of a domain; `None` if the team has no domain with this id. Costs about as much as a signature.
+/// [`SigningKeyCache`] caches the result.
 ///
 /// # Errors
-/// [`StoreError`], also when a key does not open under this instance's master key.
+/// Returns [`StoreError`], also if the master key of this instance cannot open a key.
 pub fn signing_keys(
     tx: &impl Reads,
     keyring: &Keyring,
@@ -83,7 +83,7 @@ pub fn signing_keys(
 
 fn open(keyring: &Keyring, id: DomainId, row: &DomainRow) -> Result<SigningKeys, StoreError> {
     let key = |algorithm, key: &DkimKeyRow| {
-        let pkcs8 = keyring.open_sealed(&place(id, &key.selector), &key.sealed)?;
+        let pkcs8 = keyring.open_sealed(&associated_data(id, &key.selector), &key.sealed)?;
         let opened = SigningKey::from_pkcs8(algorithm, &pkcs8)
             .map_err(|error| StoreError::Corrupt(format!("the key {} of domain {id}: {error}", key.selector)))?;
         Ok::<_, StoreError>((key.selector.clone(), opened))
@@ -95,8 +95,8 @@ fn open(keyring: &Keyring, id: DomainId, row: &DomainRow) -> Result<SigningKeys,
     Ok(SigningKeys { domain: row.name.clone(), return_path: row.return_path_host(), keys })
 }
 
-/// Opened keys by domain, each checked against the store at every use, so that a deletion or a
-/// newly published key is seen at once, whoever made the change.
+/// Cache of opened keys by domain. Every use compares the entry with the store, so that a deletion or a newly published
+/// key takes effect immediately, also if another process made the change.
 #[derive(Debug)]
 pub struct SigningKeyCache {
     keyring: Keyring,
@@ -104,16 +104,15 @@ pub struct SigningKeyCache {
 }
 
 impl SigningKeyCache {
-    /// Returns an empty cache.
     pub fn new(keyring: Keyring) -> Self {
         Self { keyring, keys: Mutex::default() }
     }
 
-    /// Returns the keys of a domain; `None` when the team has none of that id. A hit costs one read
-    /// of a small row.
+    /// Returns the keys of a domain; `None` if the team has no domain with this id. A hit costs one read of a small
+    /// row.
     ///
     /// # Errors
-    /// As [`signing_keys`].
+    /// Returns the errors of [`signing_keys`].
     pub fn find(&self, tx: &impl Reads, team: TeamId, id: DomainId) -> Result<Option<Arc<SigningKeys>>, StoreError> {
         if let Some(keys) = self.cached(team, id)
             && is_current(tx, team, id, &keys)?
@@ -121,7 +120,7 @@ impl SigningKeyCache {
             return Ok(Some(keys));
         }
         let opened = signing_keys(tx, &self.keyring, team, id)?.map(Arc::new);
-        self.keep(team, id, opened.clone());
+        self.insert(team, id, opened.clone());
         Ok(opened)
     }
 
@@ -129,14 +128,14 @@ impl SigningKeyCache {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner).get(&(team, id)).cloned()
     }
 
-    fn keep(&self, team: TeamId, id: DomainId, opened: Option<Arc<SigningKeys>>) {
+    fn insert(&self, team: TeamId, id: DomainId, opened: Option<Arc<SigningKeys>>) {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(opened) = opened else {
             keys.remove(&(team, id));
             return;
         };
         if keys.len() >= CACHED_DOMAINS_MAX && !keys.contains_key(&(team, id)) {
-            // Any will do: beyond this many domains the next use opens its keys again.
+            // Evicts an arbitrary entry. The next use of its domain opens the keys again.
             let evicted = keys.keys().next().copied();
             evicted.map(|evicted| keys.remove(&evicted));
         }
@@ -157,7 +156,7 @@ mod tests {
     use crate::domains::testing::{context, row};
 
     #[test]
-    fn a_selector_is_a_label_and_no_two_are_alike() {
+    fn a_selector_is_a_random_label() {
         let (one, other) = (draw_selector(), draw_selector());
 
         assert_ne!(one, other);
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_open_again_and_the_cache_sees_every_change() {
+    async fn the_cache_returns_stored_keys_and_follows_every_change() {
         let (_directory, context) = context();
         let (team, id) = (Id::MIN, context.id());
         let cache = SigningKeyCache::new(context.keyring.clone());
@@ -187,24 +186,24 @@ mod tests {
         assert_eq!(first.keys[0].1.public_record(), stored.rsa.record);
         assert!(Arc::ptr_eq(&first, &find().unwrap()));
 
-        stored.records = vec![RecordState::unseen(RecordKind::DkimEd25519, RecordStatus::Verified)];
+        stored.records = vec![RecordState::unchecked(RecordKind::DkimEd25519, RecordStatus::Verified)];
         put(&stored).await;
         let second = find().unwrap();
         assert_eq!(second.keys.len(), 2);
         assert_eq!(second.keys[1].1.public_record(), stored.ed25519.record);
 
-        let gone = stored.clone();
-        context.store.write(move |tx| store::remove(tx, team, id, &gone)).await.unwrap();
+        let removed = stored.clone();
+        context.store.write(move |tx| store::remove(tx, team, id, &removed)).await.unwrap();
         assert!(find().is_none());
         assert!(cache.cached(team, id).is_none());
     }
 
     #[test]
-    fn a_key_does_not_open_for_another_domain() {
+    fn a_key_cannot_be_opened_for_another_domain() {
         let (_directory, context) = context();
         let NewKeys { rsa, ed25519 } = generate(&context.keyring, context.id()).unwrap();
-        let stolen = DomainRow { rsa, ed25519, ..row("example.org") };
+        let copied = DomainRow { rsa, ed25519, ..row("example.org") };
 
-        assert!(matches!(open(&context.keyring, context.id(), &stolen), Err(StoreError::Corrupt(_))));
+        assert!(matches!(open(&context.keyring, context.id(), &copied), Err(StoreError::Corrupt(_))));
     }
 }

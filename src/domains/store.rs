@@ -1,4 +1,4 @@
-//! The rows of domains, and the read that every send makes.
+//! Rows of domains, and the index that every send reads.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,99 +8,92 @@ use crate::base::id::{DomainId, TeamId};
 use crate::store::{NEXT, NameHash, Order, Reads, Row, STOP, StoreError, WriteTx, name_hash};
 use crate::tables::{DOMAINS, SENDER_DOMAINS};
 
-/// Domains after which counting ends.
+/// Number of domains at which [`count`] stops.
 const COUNTED_MAX: usize = 10_000;
 
-/// A domain on disk.
+/// Stored domain.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DomainRow {
-    /// The name, an A-label in lower case.
+    /// Name in lower-case A-labels.
     pub name: String,
-    /// The region it was added under.
     pub region: String,
-    /// Whether it may be sent from.
     pub status: DomainStatus,
-    /// The label of the return path.
+    /// Label of the return path.
     pub return_path: String,
-    /// Whether opens are recorded.
     pub open_tracking: bool,
-    /// Whether clicks are recorded.
     pub click_tracking: bool,
-    /// The label of the tracking host.
+    /// Label of the tracking host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracking_subdomain: Option<String>,
-    /// The RSA-2048 key.
+    /// RSA-2048 key.
     pub rsa: DkimKeyRow,
-    /// The Ed25519 key, which signs once its record is found.
+    /// Ed25519 key. Signs only after a check has found its record.
     pub ed25519: DkimKeyRow,
-    /// What the last check saw.
+    /// Results of the last check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<RecordState>,
-    /// When the records were last looked for.
+    /// Time of the last check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_ms: Option<TimestampMs>,
-    /// Since when a required record is being sought: verification was asked for, or one was lost.
+    /// Time of the verification request, or of the loss of a required record. Starts the period of 72 hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_since_ms: Option<TimestampMs>,
-    /// Whether its records count as found without a look, as `ringmail dev --domain` declares.
+    /// Whether the domain is verified without checks, as by `ringmail dev --domain`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub assumed: bool,
-    /// When it was added.
     pub created_ms: TimestampMs,
 }
 impl Row for DomainRow {}
 
-/// A DKIM key on disk.
+/// Stored DKIM key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DkimKeyRow {
-    /// The selector, random, so that two teams never share one.
+    /// Random selector, so that two teams never share one.
     pub selector: String,
-    /// The value of its TXT record.
+    /// Value of the TXT record.
     pub record: String,
-    /// The private key (PKCS #8), sealed under `domains/<id>/<selector>`.
+    /// Private key (PKCS #8), sealed with the associated data `domains/<id>/<selector>`.
     #[serde(with = "serde_bytes")]
     pub sealed: Vec<u8>,
 }
 
 impl DomainRow {
-    /// Returns whether the Ed25519 key's record has been found, so that it may sign.
+    /// Returns whether the record of the Ed25519 key is published, so that the key may sign.
     pub fn ed25519_published(&self) -> bool {
         self.records.iter().any(|record| record.kind == RecordKind::DkimEd25519 && record.status.counts_as_found())
     }
 
-    /// Returns the host that bounces of its mail return to.
+    /// Returns the host of the return path.
     pub fn return_path_host(&self) -> String {
         format!("{}.{}", self.return_path, self.name)
     }
 }
 
-/// What a send needs of its sender's domain, on disk under the hash of its name.
+/// The fields of a domain that a send needs, stored under the hash of the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderDomainRow {
-    /// The domain's id.
     pub id: DomainId,
-    /// Whether it may be sent from.
     pub verified: bool,
-    /// Whether links or opens are tracked, so that each recipient gets a message of their own.
+    /// Whether opens or clicks are tracked. Each recipient then gets a separate message.
     pub tracked: bool,
-    /// Whether the Ed25519 key signs beside the RSA key.
+    /// Whether the Ed25519 key signs in addition to the RSA key.
     #[serde(default)]
     pub ed25519: bool,
 }
 impl Row for SenderDomainRow {}
 
-/// Returns the team's domain of that name (an A-label in lower case), as a send needs it.
+/// Returns the fields for a send of the team's domain with this name (lower-case A-labels).
 ///
 /// # Errors
-/// [`StoreError`].
+/// Returns [`StoreError`].
 pub fn find_sender(tx: &impl Reads, team: TeamId, name: &str) -> Result<Option<SenderDomainRow>, StoreError> {
     find_sender_hashed(tx, team, &name_hash(name))
 }
 
-/// As [`find_sender`], by the hash of the name.
+/// Returns the same as [`find_sender`], by the hash of the name.
 ///
 /// # Errors
-/// [`StoreError`].
+/// Returns [`StoreError`].
 pub fn find_sender_hashed(
     tx: &impl Reads,
     team: TeamId,
@@ -109,29 +102,29 @@ pub fn find_sender_hashed(
     tx.get(&SENDER_DOMAINS, &(team, *name))
 }
 
-/// Returns the team's domain of that id.
+/// Returns the team's domain with this id.
 ///
 /// # Errors
-/// [`StoreError`].
+/// Returns [`StoreError`].
 pub fn find(tx: &impl Reads, team: TeamId, id: DomainId) -> Result<Option<DomainRow>, StoreError> {
     tx.get(&DOMAINS, &(team, id))
 }
 
-/// Returns whether the team has a domain of that id.
+/// Returns whether the team has a domain with this id.
 ///
 /// # Errors
-/// [`StoreError`].
+/// Returns [`StoreError`].
 pub fn exists(tx: &impl Reads, team: TeamId, id: DomainId) -> Result<bool, StoreError> {
     tx.contains(&DOMAINS, &(team, id))
 }
 
-/// Returns how many domains the team has, counted up to 10,000.
+/// Returns the number of the team's domains, at most 10,000. Scans one small row for each domain.
 ///
 /// # Errors
-/// [`StoreError`].
+/// Returns [`StoreError`].
 pub fn count(tx: &impl Reads, team: TeamId) -> Result<usize, StoreError> {
     let mut domains = 0;
-    // The index has a row for each domain, and none of its keys.
+    // The rows of the index are much smaller than those of the domains, which contain the keys.
     tx.scan(&SENDER_DOMAINS, &(team, [0; 32]), &(team, [u8::MAX; 32]), Order::Ascending, |_, _| {
         domains += 1;
         if domains == COUNTED_MAX { STOP } else { NEXT }
@@ -139,10 +132,10 @@ pub fn count(tx: &impl Reads, team: TeamId) -> Result<usize, StoreError> {
     Ok(domains)
 }
 
-/// Writes a domain and what a send needs of it.
+/// Writes a domain and its index row.
 ///
 /// # Errors
-/// [`StoreError`].
+/// Returns [`StoreError`].
 pub(super) fn put(tx: &WriteTx<'_>, team: TeamId, id: DomainId, row: &DomainRow) -> Result<(), StoreError> {
     let sender = SenderDomainRow {
         id,
@@ -154,10 +147,10 @@ pub(super) fn put(tx: &WriteTx<'_>, team: TeamId, id: DomainId, row: &DomainRow)
     tx.put(&SENDER_DOMAINS, &(team, name_hash(&row.name)), &sender)
 }
 
-/// Removes a domain and its index.
+/// Deletes a domain and its index row.
 ///
 /// # Errors
-/// [`StoreError`].
+/// Returns [`StoreError`].
 pub(super) fn remove(tx: &WriteTx<'_>, team: TeamId, id: DomainId, row: &DomainRow) -> Result<(), StoreError> {
     tx.delete(&SENDER_DOMAINS, &(team, name_hash(&row.name)))?;
     tx.delete(&DOMAINS, &(team, id))?;

@@ -1,11 +1,11 @@
-//! What the tests of domains share: a row, the settings of an instance, a store.
+//! Shared fixtures of the tests of domains: a row, the settings of an instance, a store.
 
 use super::model::DomainStatus;
 use super::settings::DomainSettings;
 use super::store::{DkimKeyRow, DomainRow};
 use crate::context::Context;
 
-/// A row whose keys are placeholders.
+/// Returns a row with placeholders for keys.
 pub(super) fn row(name: &str) -> DomainRow {
     let key = |suffix: &str, record: &str| DkimKeyRow {
         selector: format!("one-{suffix}"),
@@ -40,7 +40,7 @@ pub(super) fn settings() -> DomainSettings {
     }
 }
 
-/// A store of its own, at a time that stands still, gone with the directory.
+/// Returns a store with a manual clock. Dropping the directory deletes the store.
 pub(super) fn context() -> (tempfile::TempDir, Context) {
     Context::temporary()
 }

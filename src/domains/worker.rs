@@ -1,8 +1,7 @@
-//! The checks in the background: what was asked for at once, everything else in sweeps.
+//! Checks in the background: requested ones immediately, all others in sweeps.
 //!
-//! A check reads, asks the DNS, and writes what it found in one transaction; a kill in between
-//! loses nothing but the look. The queue is in memory: after a start the first sweep finds
-//! whatever was waiting.
+//! A check reads the row, queries the DNS and stores the result in one transaction. If the process is killed, only the
+//! result of the check is lost. The queue is in memory. After a start, the first sweep finds the requested checks.
 
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -23,25 +22,24 @@ use crate::base::id::{DomainId, Id, TeamId};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
 use crate::tables::DOMAINS;
 
-/// How often the queue and the time of the next sweep are looked at when nothing rings. It costs a
-/// lock and a comparison.
+/// Interval for polling the queue and the time of the next sweep. A poll costs one lock and one comparison.
 const TICK: Duration = Duration::from_secs(1);
-/// The time between two sweeps.
+/// Time between two sweeps.
 const SWEEP_EVERY_MS: i64 = 15 * 60 * 1000;
-/// Domains that a sweep checks, the stalest first.
+/// Maximum number of domains that one sweep checks. The domains with the oldest check are first.
 const SWEEP_DOMAINS_MAX: usize = 100;
-/// Checks at once. Each asks up to six questions, and delivery needs the resolver too.
+/// Maximum number of concurrent checks. Each makes up to six concurrent lookups, and delivery uses the same resolver.
 const CHECKS_MAX: usize = 8;
-/// Rows read in one transaction.
+/// Maximum number of rows that one read transaction of a sweep reads.
 const PAGE_ROWS: usize = 500;
 
 type DomainKey = (TeamId, DomainId);
 
 impl Domains {
-    /// Checks domains until it is told to stop. What a failure leaves unchecked, a later sweep finds.
+    /// Checks domains until `stop` is cancelled. A later sweep checks the domains that an error left unchecked.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// Returns [`StoreError`].
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
         loop {
             tokio::select! {
@@ -56,11 +54,12 @@ impl Domains {
         }
     }
 
-    /// Checks every domain that waits, and those of a sweep when one is due. Requests that come
-    /// meanwhile go first.
+    /// Checks all due domains of the queue and, if a sweep is due, its domains. Domains that are queued during this
+    /// call
+    /// precede those of the sweep.
     ///
     /// # Errors
-    /// [`StoreError`], after the checks under way have been given up.
+    /// Returns [`StoreError`]. The checks in progress are aborted.
     pub async fn check_due(self: &Arc<Self>) -> Result<(), StoreError> {
         let mut sweep = self.sweep().await?;
         let mut checks = JoinSet::new();
@@ -79,7 +78,7 @@ impl Domains {
                     Ok(checked) => checked?,
                     Err(error) => match error.try_into_panic() {
                         Ok(panic) => std::panic::resume_unwind(panic),
-                        // Only this loop gives checks up.
+                        // A check is aborted only when this function returns.
                         Err(_) => return Ok(()),
                     },
                 },
@@ -88,51 +87,51 @@ impl Domains {
         }
     }
 
-    /// Returns the domains of a sweep when one is due, the stalest last.
+    /// Returns the domains of a sweep, the one with the oldest check last; nothing if no sweep is due.
     async fn sweep(&self) -> Result<Vec<DomainKey>, StoreError> {
         let now_ms = self.context.now_ms();
-        if now_ms < self.sweep_ms.load(Ordering::SeqCst) {
+        if now_ms < self.next_sweep_ms.load(Ordering::SeqCst) {
             return Ok(Vec::new());
         }
-        let mut stalest: BinaryHeap<(TimestampMs, DomainKey)> = BinaryHeap::new();
+        let mut oldest: BinaryHeap<(TimestampMs, DomainKey)> = BinaryHeap::new();
         let mut after: Option<DomainKey> = None;
         loop {
             let page = self.context.store.read(move |tx| sweep_page(tx, after, now_ms)).await?;
-            stalest.extend(page.due);
-            while stalest.len() > SWEEP_DOMAINS_MAX {
-                stalest.pop();
+            oldest.extend(page.due);
+            while oldest.len() > SWEEP_DOMAINS_MAX {
+                oldest.pop();
             }
             after = page.last;
             if after.is_none() {
                 break;
             }
         }
-        self.sweep_ms.store(now_ms + SWEEP_EVERY_MS, Ordering::SeqCst);
-        Ok(stalest.into_sorted_vec().into_iter().rev().map(|(_, key)| key).collect())
+        self.next_sweep_ms.store(now_ms + SWEEP_EVERY_MS, Ordering::SeqCst);
+        Ok(oldest.into_sorted_vec().into_iter().rev().map(|(_, key)| key).collect())
     }
 
-    /// Looks for the records of one domain and writes what it found.
+    /// Checks the records of one domain and stores the result.
     async fn check(&self, team: TeamId, id: DomainId) -> Result<(), StoreError> {
         let row = self.context.store.read(move |tx| store::find(tx, team, id)).await?;
         let Some(row) = row.filter(|row| !row.assumed) else { return Ok(()) };
-        let findings = verify::check_records(&self.resolver, &row, &self.settings).await;
+        let record_checks = verify::check_records(&self.resolver, &row, &self.settings).await;
         let now_ms = self.context.now_ms();
         let settings = Arc::clone(&self.settings);
         let checked = self
             .context
             .store
             .write_bulk::<_, StoreError>(move |tx| {
-                // Deleted or declared verified while the DNS was asked.
+                // `None` if the domain was deleted or declared verified during the check.
                 let Some(mut row) = store::find(tx, team, id)?.filter(|row| !row.assumed) else { return Ok(None) };
                 let current = records::all(&row, &settings);
-                let change = decide::apply(&mut row, &current, &findings, now_ms);
+                let change = decide::apply(&mut row, &current, &record_checks, now_ms);
                 store::put(tx, team, id, &row)?;
                 Ok(Some((row, change)))
             })
             .await?;
         if let Some((row, change)) = checked {
             log_change(id, &row, change);
-            if let Some(next_ms) = decide::next_eager_ms(&row, now_ms) {
+            if let Some(next_ms) = decide::next_fast_recheck_ms(&row, now_ms) {
                 self.queue.push(team, id, next_ms);
             }
         }
@@ -143,21 +142,21 @@ impl Domains {
 fn log_change(id: DomainId, row: &DomainRow, change: Change) {
     let name = &row.name;
     match change {
-        Change::Verified => info!(domain.id = %id, domain.name = %name, "{name} is verified and may be sent from"),
+        Change::Verified => info!(domain.id = %id, domain.name = %name, "verified {name}"),
         Change::Lost => {
-            warn!(domain.id = %id, domain.name = %name, "{name} may not be sent from: a record it needs is gone or wrong");
+            warn!(domain.id = %id, domain.name = %name, "{name} is no longer verified: a required record is missing or wrong");
         }
         Change::Failed => {
-            info!(domain.id = %id, domain.name = %name, "{name} is not verified: a record it needs is wrong or was not found");
+            info!(domain.id = %id, domain.name = %name, "verification of {name} failed: a required record is wrong or was not found");
         }
         Change::None => {}
     }
 }
 
-/// What one transaction of a sweep saw.
+/// Due domains of one read transaction of a sweep.
 struct SweepPage {
     due: Vec<(TimestampMs, DomainKey)>,
-    /// Where the next page begins; none after the last.
+    /// Last key that was read; `None` if no page follows.
     last: Option<DomainKey>,
 }
 

@@ -10,7 +10,7 @@ use hickory_server::net::xfer::Protocol;
 use super::authority::Authority;
 use super::{NOW_MS, policy, resolver};
 use crate::dns::{
-    Dmarc, DnsMatch, ExpectedRecord, Families, LookupError, OwnHost, Resolver, Route, RoutePolicy, Unroutable,
+    Dmarc, DnsMatch, DnsRecord, Families, LookupError, OwnHost, Resolver, Route, RoutePolicy, Unroutable,
 };
 
 const ZONE: &str = include_str!("zone.txt");
@@ -163,12 +163,12 @@ async fn published_records_are_returned_and_checked() {
 
     let name = |label: &str| format!("{label}.example");
     for (expected, want) in [
-        (ExpectedRecord::Txt { name: name("spf"), value: "v=spf1 a:Mail.example ~all".to_owned() }, DnsMatch::Found),
-        (ExpectedRecord::Txt { name: name("spf"), value: "v=spf1 -all".to_owned() }, DnsMatch::Mismatch),
-        (ExpectedRecord::Txt { name: name("absent"), value: "v=spf1 -all".to_owned() }, DnsMatch::Missing),
-        (ExpectedRecord::Txt { name: name("servfail"), value: "v=spf1 -all".to_owned() }, DnsMatch::Unknown),
-        (ExpectedRecord::Mx { name: name("return"), priority: 10, host: "mail.example.".to_owned() }, DnsMatch::Found),
-        (ExpectedRecord::Cname { name: name("track"), target: "track.host.example".to_owned() }, DnsMatch::Found),
+        (DnsRecord::Txt { name: name("spf"), value: "v=spf1 a:Mail.example ~all".to_owned() }, DnsMatch::Found),
+        (DnsRecord::Txt { name: name("spf"), value: "v=spf1 -all".to_owned() }, DnsMatch::Mismatch),
+        (DnsRecord::Txt { name: name("absent"), value: "v=spf1 -all".to_owned() }, DnsMatch::Missing),
+        (DnsRecord::Txt { name: name("servfail"), value: "v=spf1 -all".to_owned() }, DnsMatch::Unknown),
+        (DnsRecord::Mx { name: name("return"), priority: 10, host: "mail.example.".to_owned() }, DnsMatch::Found),
+        (DnsRecord::Cname { name: name("track"), target: "track.host.example".to_owned() }, DnsMatch::Found),
     ] {
         let verdict = resolver.check(&expected).await;
         assert_eq!(verdict.live, want, "{expected:?}: {verdict:?}");

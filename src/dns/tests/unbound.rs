@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::process::{Child, Command, Stdio};
 
 use super::{NOW_MS, policy, resolver};
-use crate::dns::{DnsMatch, ExpectedRecord, LookupError, Route};
+use crate::dns::{DnsMatch, DnsRecord, LookupError, Route};
 
 const CONFIG: &str = include_str!("../../../tests/peers/unbound.conf.in");
 const BINARIES: [&str; 3] = ["/usr/sbin/unbound", "/usr/local/sbin/unbound", "/usr/bin/unbound"];
@@ -108,7 +108,7 @@ async fn unbound_returns_the_same_records() {
     };
     let resolver = resolver(unbound.address);
 
-    let spf = ExpectedRecord::Txt { name: "spf.example".to_owned(), value: "v=spf1 a:Mail.example ~all".to_owned() };
+    let spf = DnsRecord::Txt { name: "spf.example".to_owned(), value: "v=spf1 a:Mail.example ~all".to_owned() };
     assert_eq!(resolver.check(&spf).await.live, DnsMatch::Found);
     assert_eq!(resolver.cname("track.example").await, Ok("track.host.example".to_owned()));
     assert_eq!(resolver.ptr([192, 0, 2, 1].into()).await, Ok(vec!["a.mx.example".to_owned()]));

@@ -1,6 +1,6 @@
 //! The endpoints under `/domains`.
 //!
-//! `request.rs` the request types and their rules; `response.rs` what is answered.
+//! `request.rs`: request types and their validation; `response.rs`: response types.
 
 mod request;
 mod response;
@@ -19,7 +19,7 @@ use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery
 
 /// Adds a domain.
 ///
-/// The answer lists the records to publish. Publish them, then ask for verification.
+/// The response lists the records to publish. Publish them, then request verification.
 #[endpoint(tags("Domains"))]
 pub async fn create_domain(
     domains: State<Domains>,
@@ -42,7 +42,7 @@ pub async fn list_domains(
     Ok(Json(List::of(page, DomainResponse::from)))
 }
 
-/// Shows a domain with its records and what the last check saw of each.
+/// Shows a domain with its records and the result of the last check of each.
 #[endpoint(tags("Domains"))]
 pub async fn get_domain(
     domains: State<Domains>,
@@ -53,7 +53,7 @@ pub async fn get_domain(
     domain.map(|domain| Json(domain.into())).ok_or_else(not_found)
 }
 
-/// Changes how mail of a domain is tracked.
+/// Changes the tracking settings of a domain.
 #[endpoint(tags("Domains"))]
 pub async fn update_domain(
     domains: State<Domains>,
@@ -77,10 +77,10 @@ pub async fn delete_domain(
     if existed { Ok(Json(DeletedDomain::of(id.0))) } else { Err(not_found()) }
 }
 
-/// Starts the search for a domain's records.
+/// Starts the verification of a domain.
 ///
-/// The answer leaves at once; the domain is `pending` until the records are found. A verified
-/// domain stays verified while it is checked.
+/// The response does not wait for the check. The domain is `pending` until its records are found. A verified domain
+/// stays verified during the check.
 #[endpoint(tags("Domains"))]
 pub async fn verify_domain(
     domains: State<Domains>,
@@ -109,7 +109,7 @@ impl From<CreateDomainError> for ApiError {
                 Self::validation(format!("Invalid `region` field: this server offers `{}`.", offered.join("`, `")))
             }
             CreateDomainError::Keys(cause) => {
-                tracing::error!(%cause, "no DKIM key could be made: {cause}");
+                tracing::error!(%cause, "could not generate a DKIM key: {cause}");
                 Self::new(ErrorCode::InternalServerError, "The domain's keys could not be made. Try again.")
             }
             CreateDomainError::Store(error) => error.into(),

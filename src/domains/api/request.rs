@@ -1,4 +1,4 @@
-//! Domain requests: their wire types, and the rules that need neither store nor settings.
+//! Request types of domains, and the validation that needs neither the store nor the settings.
 
 use salvo::oapi::ToSchema;
 use serde::Deserialize;
@@ -8,42 +8,42 @@ use crate::base::patch::Patch;
 use crate::domains::model::{DomainChanges, Label, NewDomain};
 use crate::http::{ApiError, ApiResult, JsonBody};
 
-/// A domain to send from.
+/// A domain to add.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CreateDomainRequest {
-    /// The name, such as `example.com` or `mail.example.com`.
+    /// Name, such as `example.com` or `mail.example.com`.
     #[salvo(schema(required = true, value_type = String))]
     name: Option<String>,
-    /// One of the regions this server offers; the first of them by default.
+    /// One of the regions that this server offers. Default: the first one.
     region: Option<String>,
-    /// The label of the subdomain that bounces return to; `send` by default.
+    /// Label of the subdomain that receives bounces. Default: `send`.
     custom_return_path: Option<String>,
-    /// Whether opens are recorded; not by default.
+    /// Whether opens are recorded. Default: false.
     open_tracking: Option<bool>,
-    /// Whether clicks are recorded; not by default.
+    /// Whether clicks are recorded. Default: false.
     click_tracking: Option<bool>,
-    /// The label of the subdomain that tracked links lead to.
+    /// Label of the subdomain in tracked links.
     tracking_subdomain: Option<String>,
-    /// Only `opportunistic`.
+    /// Only `opportunistic` is accepted.
     tls: Option<String>,
-    /// Only sending `enabled` and receiving `disabled`.
+    /// Only sending `enabled` and receiving `disabled` are accepted.
     capabilities: Option<CapabilitiesRequest>,
 }
 
 impl JsonBody for CreateDomainRequest {}
 
-/// What a domain is used for.
+/// Capabilities of a domain.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CapabilitiesRequest {
-    /// Only `enabled`.
+    /// Only `enabled` is accepted.
     sending: Option<String>,
-    /// Only `disabled`.
+    /// Only `disabled` is accepted.
     receiving: Option<String>,
 }
 
-/// What changes about a domain.
+/// Changes to a domain.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateDomainRequest {
@@ -51,20 +51,20 @@ pub(super) struct UpdateDomainRequest {
     open_tracking: Option<bool>,
     /// Whether clicks are recorded.
     click_tracking: Option<bool>,
-    /// The label of the subdomain that tracked links lead to; null or an empty text for none.
+    /// Label of the subdomain in tracked links. Null or an empty text removes it.
     #[serde(default)]
     #[salvo(schema(value_type = Option<String>))]
     tracking_subdomain: Patch<String>,
-    /// Refused: TLS is not set per domain.
+    /// Refused: TLS cannot be set per domain.
     tls: Option<String>,
-    /// Refused: what a domain is used for does not change.
+    /// Refused: the capabilities of a domain cannot be changed.
     capabilities: Option<CapabilitiesRequest>,
 }
 
 impl JsonBody for UpdateDomainRequest {}
 
 impl CreateDomainRequest {
-    /// Checks the fields.
+    /// Validates the fields.
     pub(super) fn parse(self) -> ApiResult<NewDomain> {
         let Self {
             name,
@@ -87,8 +87,8 @@ impl CreateDomainRequest {
             ));
         }
         if let Some(CapabilitiesRequest { sending, receiving }) = capabilities {
-            expect_word("capabilities.sending", sending.as_deref(), "enabled", "domains are for sending")?;
-            expect_word("capabilities.receiving", receiving.as_deref(), "disabled", "this server receives no mail")?;
+            expect_value("capabilities.sending", sending.as_deref(), "enabled", "domains are for sending")?;
+            expect_value("capabilities.receiving", receiving.as_deref(), "disabled", "this server receives no mail")?;
         }
         Ok(NewDomain {
             name,
@@ -102,7 +102,7 @@ impl CreateDomainRequest {
 }
 
 impl UpdateDomainRequest {
-    /// Checks the fields.
+    /// Validates the fields.
     pub(super) fn parse(self) -> ApiResult<DomainChanges> {
         let Self { open_tracking, click_tracking, tracking_subdomain, tls, capabilities } = self;
         if tls.is_some() {
@@ -136,10 +136,10 @@ fn parse_label(field: &str, text: &str) -> ApiResult<Label> {
     })
 }
 
-fn expect_word(field: &str, given: Option<&str>, word: &str, why: &str) -> ApiResult<()> {
+fn expect_value(field: &str, given: Option<&str>, expected: &str, reason: &str) -> ApiResult<()> {
     match given {
-        Some(given) if given != word => {
-            Err(ApiError::validation(format!("Invalid `{field}` field: only `{word}` is available, as {why}.")))
+        Some(given) if given != expected => {
+            Err(ApiError::validation(format!("Invalid `{field}` field: only `{expected}` is available, as {reason}.")))
         }
         _ => Ok(()),
     }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_takes_the_fields_of_the_compatible_api() {
+    fn a_request_accepts_the_fields_of_the_compatible_api() {
         let name = DomainName::parse("mail.example.org").unwrap();
         let label = |text| Label::parse(text);
         for (body, expected) in [
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_field_and_what_would_be_accepted() {
+    fn an_error_contains_the_field_and_the_accepted_values() {
         for (body, message) in [
             ("{}", "Missing `name` field."),
             (r#"{"name": null}"#, "Missing `name` field."),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_tells_absent_from_null() {
+    fn an_update_distinguishes_absent_from_null() {
         let changes = DomainChanges::default();
         for (body, expected) in [
             ("{}", changes.clone()),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_refuses_what_does_not_change() {
+    fn an_update_of_a_fixed_field_is_refused() {
         for body in [
             r#"{"tls": "opportunistic"}"#,
             r#"{"tls": "enforced"}"#,

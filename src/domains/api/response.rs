@@ -1,4 +1,4 @@
-//! What the domain endpoints answer.
+//! Response types of domains.
 
 use salvo::oapi::ToSchema;
 use serde::Serialize;
@@ -9,33 +9,33 @@ use crate::dns::DnsMatch;
 use crate::domains::model::{Domain, DomainWithRecords, RecordStatus};
 use crate::domains::records::RecordView;
 
-/// A domain as lists show it.
+/// A domain without its records.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "Domain"))]
 pub(super) struct DomainResponse {
     /// Always `domain`.
     object: &'static str,
-    /// The id.
+    /// Id of the domain.
     id: String,
-    /// The name.
+    /// Name of the domain.
     name: String,
-    /// `not_started`, `pending`, `verified` or `failed`. Only a verified domain may be sent from.
+    /// `not_started`, `pending`, `verified` or `failed`. Only a verified domain can be used as a sender.
     status: &'static str,
-    /// When it was added.
+    /// Time of creation.
     created_at: String,
-    /// The region it was added under.
+    /// Region given at creation.
     region: String,
     /// Whether opens are recorded.
     open_tracking: bool,
     /// Whether clicks are recorded.
     click_tracking: bool,
-    /// The label of the subdomain that tracked links lead to.
+    /// Label of the subdomain in tracked links.
     tracking_subdomain: Option<String>,
-    /// What it is used for.
+    /// Capabilities of the domain.
     capabilities: CapabilitiesResponse,
 }
 
-/// What a domain is used for.
+/// Capabilities of a domain.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "DomainCapabilities"))]
 pub(super) struct CapabilitiesResponse {
@@ -69,10 +69,10 @@ impl From<Domain> for DomainResponse {
 pub(super) struct DomainWithRecordsResponse {
     #[serde(flatten)]
     domain: DomainResponse,
-    /// The records that sending, signing and tracking use. The return path's two (`SPF`) and the
-    /// RSA key (the first `DKIM`) are what `verified` needs.
+    /// Records for sending, signing and tracking. The status `verified` requires the two records of the return path
+    /// (`SPF`) and the RSA key (the first `DKIM`).
     records: Vec<RecordResponse>,
-    /// Records that are advice: the DMARC policy.
+    /// Recommended records that are not required: the DMARC policy.
     recommended_records: Vec<RecordResponse>,
 }
 
@@ -87,37 +87,36 @@ impl From<DomainWithRecords> for DomainWithRecordsResponse {
     }
 }
 
-/// A DNS record and what the last check saw of it.
+/// A DNS record with the result of the last check.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "DomainRecord"))]
 pub(super) struct RecordResponse {
-    /// What it is for: `SPF`, `DKIM`, `Tracking` or `DMARC`.
+    /// Purpose: `SPF`, `DKIM`, `Tracking` or `DMARC`.
     record: &'static str,
-    /// The name, relative to the registered domain.
+    /// Name relative to the registrable domain.
     name: String,
     /// `TXT`, `MX` or `CNAME`.
     #[serde(rename = "type")]
     dns_type: &'static str,
-    /// Always `Auto`: any lifetime will do.
+    /// Always `Auto`: any TTL is accepted.
     ttl: &'static str,
     /// `not_started`, `pending`, `verified`, `failed` or `temporary_failure`.
     status: &'static str,
-    /// The value.
+    /// Value of the record.
     value: String,
-    /// The preference of an MX.
+    /// Preference of an MX record.
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<u16>,
-    /// What the name servers answered: `found`, `missing`, `mismatch` or `unknown`. Absent before
-    /// the first check.
+    /// Result of the last lookup: `found`, `missing`, `mismatch` or `unknown`. Absent before the first check.
     #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<&'static str>,
-    /// One line that says what is wrong and where.
+    /// One line with the complete name of the record and the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
-    /// The parent domain that the DMARC policy comes from.
+    /// Parent domain that publishes the DMARC policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     inherited_from: Option<String>,
-    /// The DMARC policy in force: `none`, `quarantine` or `reject`.
+    /// DMARC policy that applies to the domain: `none`, `quarantine` or `reject`.
     #[serde(skip_serializing_if = "Option::is_none")]
     policy: Option<String>,
 }
@@ -146,7 +145,7 @@ impl From<RecordView> for RecordResponse {
 pub(super) struct DomainReference {
     /// Always `domain`.
     object: &'static str,
-    /// The id.
+    /// Id of the domain.
     id: String,
 }
 
@@ -161,7 +160,7 @@ impl DomainReference {
 pub(super) struct DeletedDomain {
     /// Always `domain`.
     object: &'static str,
-    /// The id.
+    /// Id of the domain.
     id: String,
     /// Always true.
     deleted: bool,
@@ -184,8 +183,8 @@ mod tests {
     use crate::domains::testing::{row, settings};
 
     #[test]
-    fn a_domain_has_the_wire_form_of_the_compatible_api() {
-        let state = |kind, status, live| RecordState { live: Some(live), ..RecordState::unseen(kind, status) };
+    fn a_domain_has_the_json_form_of_the_compatible_api() {
+        let state = |kind, status, live| RecordState { live: Some(live), ..RecordState::unchecked(kind, status) };
         let row = DomainRow {
             records: vec![
                 RecordState {
@@ -214,10 +213,10 @@ mod tests {
                 tracking_subdomain: None,
             },
             records: records::expected(&row, &settings()).into_iter().map(view).collect(),
-            recommended: vec![view(records::dmarc_advice(&row))],
+            recommended: vec![view(records::recommended_dmarc(&row))],
         };
 
-        let wire = serde_json::to_value(DomainWithRecordsResponse::from(domain)).unwrap();
+        let json = serde_json::to_value(DomainWithRecordsResponse::from(domain)).unwrap();
 
         let key = |name, value| json!({"record": "DKIM", "name": name, "type": "TXT", "ttl": "Auto", "value": value});
         let with = |mut record: serde_json::Value, more: serde_json::Value| {
@@ -225,7 +224,7 @@ mod tests {
             record
         };
         assert_eq!(
-            wire,
+            json,
             json!({
                 "object": "domain",
                 "id": "01010101-0101-0101-0101-010101010101",

@@ -1,4 +1,4 @@
-//! The use cases over a real store, and the checks against a real name server in this process.
+//! Tests of the use cases with a real store, and of the checks with a DNS server in this process.
 
 mod use_cases;
 mod verification;
@@ -20,12 +20,12 @@ use crate::dns::tests::authority::Authority;
 use tokio_util::task::TaskTracker;
 
 use crate::base::id::{DomainId, Id, TeamId};
-use crate::dns::{DnsMatch, ExpectedRecord, Resolver, Timings};
+use crate::dns::{DnsMatch, DnsRecord, Resolver, Timings};
 
 const TEAM: TeamId = Id::MIN;
 const OTHER_TEAM: TeamId = Id::MAX;
 
-/// An instance: a store, and domains whose checks ask one name server.
+/// A store, and domains whose checks use one DNS server.
 struct Instance {
     _directory: tempfile::TempDir,
     context: Context,
@@ -34,7 +34,7 @@ struct Instance {
 }
 
 impl Instance {
-    /// An instance whose checks find nobody to ask.
+    /// Returns an instance whose DNS server is unreachable.
     fn start() -> Self {
         Self::with_settings(settings())
     }
@@ -42,11 +42,11 @@ impl Instance {
     fn with_settings(settings: DomainSettings) -> Self {
         let (directory, context) = context();
         let keys = ApiKeys::load(context.clone(), TaskTracker::new()).unwrap();
-        let domains = Domains::new(context.clone(), nobody(), settings, Arc::clone(&keys));
+        let domains = Domains::new(context.clone(), unreachable_resolver(), settings, Arc::clone(&keys));
         Self { _directory: directory, context, keys, domains }
     }
 
-    /// The same store after a restart, with checks that ask `server`.
+    /// Returns the domains of the same store after a restart, with `server` as the DNS server.
     fn restarted(&self, server: SocketAddr) -> Arc<Domains> {
         Domains::new(self.context.clone(), resolver(server), settings(), Arc::clone(&self.keys))
     }
@@ -63,7 +63,7 @@ impl Instance {
         self.context.store.read_now(|tx| store::find(tx, TEAM, id)).unwrap().unwrap()
     }
 
-    /// The records that a domain should publish, under their complete names.
+    /// Returns the records that a domain should publish, with their complete names.
     fn expected(&self, id: DomainId) -> Vec<ExpectedRecord> {
         records::expected(&self.row(id), &settings())
     }
@@ -77,8 +77,8 @@ fn domain_name(text: &str) -> DomainName {
     DomainName::parse(text).unwrap()
 }
 
-/// A port where nothing listens.
-fn nobody() -> Resolver {
+/// Returns a resolver for a port that is not open.
+fn unreachable_resolver() -> Resolver {
     resolver("127.0.0.1:9".parse().unwrap())
 }
 
@@ -87,14 +87,14 @@ fn resolver(server: SocketAddr) -> Resolver {
     Resolver::with_timings(&[server], &timings).unwrap()
 }
 
-/// Serves these records, and `more` lines, in the zone `example.`.
+/// Serves these records and the lines of `more` in the zone `example.`.
 async fn publish(records: &[ExpectedRecord], more: &str) -> Authority {
     let mut zone = String::from("$TTL 300\n@ IN SOA ns.example. hostmaster.example. 1 3600 600 86400 1800\n");
     for ExpectedRecord { expected, .. } in records {
         zone.push_str(&match expected {
-            ExpectedRecord::Mx { name, priority, host } => format!("{name}. IN MX {priority} {host}.\n"),
-            ExpectedRecord::Cname { name, target } => format!("{name}. IN CNAME {target}.\n"),
-            ExpectedRecord::Txt { name, value } => format!("{name}. IN TXT {}\n", strings(value)),
+            DnsRecord::Mx { name, priority, host } => format!("{name}. IN MX {priority} {host}.\n"),
+            DnsRecord::Cname { name, target } => format!("{name}. IN CNAME {target}.\n"),
+            DnsRecord::Txt { name, value } => format!("{name}. IN TXT {}\n", strings(value)),
         });
     }
     zone.push_str(more);

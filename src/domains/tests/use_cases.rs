@@ -1,4 +1,4 @@
-//! Adding, showing, changing and removing.
+//! Tests of adding, showing, changing and deleting domains.
 
 use super::*;
 use crate::api_keys::{NewKey, Permission};
@@ -10,7 +10,7 @@ use crate::domains::{exists, find_sender};
 use crate::store::page::{Cursor, PageQuery};
 
 #[tokio::test]
-async fn a_new_domain_shows_its_records_and_may_not_be_sent_from() {
+async fn a_new_domain_has_records_and_is_not_verified() {
     let instance = Instance::start();
     let new = NewDomain { return_path: Label::parse("bounce"), ..NewDomain::named(domain_name("Mail.Shop.example")) };
 
@@ -39,7 +39,7 @@ async fn a_new_domain_shows_its_records_and_may_not_be_sent_from() {
 }
 
 #[tokio::test]
-async fn a_name_is_registered_once_in_a_team_and_has_other_keys_in_another() {
+async fn a_name_is_registered_once_per_team_and_has_other_keys_in_another_team() {
     let instance = Instance::start();
     let new = || NewDomain::named(domain_name("shop.example"));
     let own = instance.add("shop.example").await;
@@ -57,7 +57,7 @@ async fn a_name_is_registered_once_in_a_team_and_has_other_keys_in_another() {
 }
 
 #[tokio::test]
-async fn a_team_neither_sees_nor_touches_another_s_domain() {
+async fn a_domain_of_another_team_is_not_found() {
     let instance = Instance::start();
     let id = instance.add("shop.example").await;
     let domains = &instance.domains;
@@ -73,7 +73,7 @@ async fn a_team_neither_sees_nor_touches_another_s_domain() {
 }
 
 #[tokio::test]
-async fn a_domain_that_cannot_work_is_refused() {
+async fn an_invalid_domain_is_refused() {
     let instance = Instance::with_settings(DomainSettings { links_allowed: false, ..settings() });
     let new = |name: &str| NewDomain::named(domain_name(name));
     let long = format!("{}.{}.{}.{}.example", "a".repeat(63), "b".repeat(63), "c".repeat(63), "d".repeat(30));
@@ -95,7 +95,7 @@ async fn a_domain_that_cannot_work_is_refused() {
 }
 
 #[tokio::test]
-async fn tracking_is_changed_and_what_a_send_needs_with_it() {
+async fn a_change_of_tracking_updates_the_sender_index() {
     let instance = Instance::start();
     let id = instance.add("shop.example").await;
     let update = async |changes| instance.domains.update(TEAM, id, changes).await;
@@ -122,7 +122,7 @@ async fn tracking_is_changed_and_what_a_send_needs_with_it() {
 }
 
 #[tokio::test]
-async fn tracking_is_switched_off_but_never_on_without_a_public_address() {
+async fn without_a_public_address_tracking_can_only_be_disabled() {
     let instance = Instance::with_settings(DomainSettings { links_allowed: false, ..settings() });
     let id = instance.add("shop.example").await;
     let tracked = DomainRow { open_tracking: true, ..instance.row(id) };
@@ -133,13 +133,13 @@ async fn tracking_is_switched_off_but_never_on_without_a_public_address() {
     };
 
     assert!(!update(None, Some(true)).await);
-    assert!(update(Some(true), Some(false)).await, "what is on may stay on");
+    assert!(update(Some(true), Some(false)).await, "enabled tracking can stay enabled");
     assert!(update(Some(false), Some(false)).await);
     assert!(!update(Some(true), None).await);
 }
 
 #[tokio::test]
-async fn deleting_a_domain_revokes_its_keys_and_takes_what_signs_its_mail() {
+async fn deleting_a_domain_revokes_its_api_keys_and_deletes_its_signing_keys() {
     let instance = Instance::start();
     let (id, other) = (instance.add("shop.example").await, instance.add("other.example").await);
     let key = async |domain| {
@@ -172,7 +172,7 @@ async fn deleting_a_domain_revokes_its_keys_and_takes_what_signs_its_mail() {
 }
 
 #[tokio::test]
-async fn a_declared_domain_is_verified_with_both_keys_and_stays_so() {
+async fn a_domain_that_is_added_as_verified_stays_verified_with_both_keys() {
     let instance = Instance::start();
 
     let id = instance.domains.add_verified(TEAM, domain_name("dev.example")).await.unwrap();
@@ -190,7 +190,7 @@ async fn a_declared_domain_is_verified_with_both_keys_and_stays_so() {
 }
 
 #[tokio::test]
-async fn a_domain_that_was_added_before_can_be_declared_verified() {
+async fn an_existing_domain_can_be_marked_as_verified() {
     let instance = Instance::start();
     let id = instance.add("dev.example").await;
 

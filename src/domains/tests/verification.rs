@@ -1,4 +1,4 @@
-//! Asking, finding, losing and finding again.
+//! Tests of verification, of its loss, and of rechecks.
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -13,14 +13,14 @@ async fn status(instance: &Instance, id: DomainId) -> DomainStatus {
     instance.shown(id).await.domain.status
 }
 
-/// Checks again, some time later.
-async fn look_later(instance: &Instance, domains: &Arc<Domains>, later: Duration) {
+/// Advances the clock and runs the due checks.
+async fn check_later(instance: &Instance, domains: &Arc<Domains>, later: Duration) {
     instance.context.clock.advance(later);
     domains.check_due().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_domain_whose_records_are_published_is_verified_and_signs_with_both_keys() {
+async fn a_domain_with_all_records_is_verified_and_signs_with_both_keys() {
     let instance = Instance::start();
     let id = instance.add("shop.example").await;
     let authority = publish(&instance.expected(id), "_dmarc IN TXT \"v=DMARC1; p=reject\"\n").await;
@@ -40,7 +40,7 @@ async fn a_domain_whose_records_are_published_is_verified_and_signs_with_both_ke
 }
 
 #[tokio::test]
-async fn an_inherited_policy_is_shown_with_its_parent() {
+async fn an_inherited_dmarc_policy_is_returned_with_its_parent() {
     let instance = Instance::start();
     let id = instance.add("mail.shop.example").await;
     let authority = publish(&[], "_dmarc.shop IN TXT \"v=DMARC1; p=quarantine; sp=reject\"\n").await;
@@ -49,15 +49,15 @@ async fn an_inherited_policy_is_shown_with_its_parent() {
     domains.request_verification(TEAM, id).await.unwrap();
     domains.check_due().await.unwrap();
 
-    let advice = instance.shown(id).await.recommended.remove(0);
-    assert_eq!((advice.status, advice.live), (RecordStatus::Verified, Some(DnsMatch::Found)));
-    assert_eq!(advice.policy.as_deref(), Some("reject"));
-    assert_eq!(advice.inherited_from.as_deref(), Some("shop.example"));
-    assert_eq!(advice.name, "_dmarc.mail");
+    let dmarc = instance.shown(id).await.recommended.remove(0);
+    assert_eq!((dmarc.status, dmarc.live), (RecordStatus::Verified, Some(DnsMatch::Found)));
+    assert_eq!(dmarc.policy.as_deref(), Some("reject"));
+    assert_eq!(dmarc.inherited_from.as_deref(), Some("shop.example"));
+    assert_eq!(dmarc.name, "_dmarc.mail");
 }
 
 #[tokio::test]
-async fn missing_records_are_sought_for_three_days_and_say_where_they_should_be() {
+async fn a_domain_with_missing_records_fails_after_three_days() {
     let instance = Instance::start();
     let id = instance.add("mail.shop.example").await;
     let authority = publish(&[], "").await;
@@ -70,22 +70,22 @@ async fn missing_records_are_sought_for_three_days_and_say_where_they_should_be(
     assert_eq!((mx.status, mx.live), (RecordStatus::NotStarted, Some(DnsMatch::Missing)));
     assert_eq!(mx.detail.as_deref(), Some("send.mail.shop.example: No MX record is published at this name."));
 
-    look_later(&instance, &domains, 71 * HOUR).await;
+    check_later(&instance, &domains, 71 * HOUR).await;
     assert_eq!(status(&instance, id).await, DomainStatus::Pending);
-    look_later(&instance, &domains, HOUR).await;
+    check_later(&instance, &domains, HOUR).await;
     assert_eq!(status(&instance, id).await, DomainStatus::Failed);
 
     let authority = publish(&instance.expected(id), "").await;
     let domains = instance.restarted(authority.address);
     domains.check_due().await.unwrap();
-    assert_eq!(status(&instance, id).await, DomainStatus::Failed, "given up until somebody asks");
+    assert_eq!(status(&instance, id).await, DomainStatus::Failed, "not checked without a request");
     domains.request_verification(TEAM, id).await.unwrap();
     domains.check_due().await.unwrap();
     assert_eq!(status(&instance, id).await, DomainStatus::Verified);
 }
 
 #[tokio::test]
-async fn a_fresh_search_repeats_within_a_minute() {
+async fn a_requested_check_is_repeated_after_a_minute() {
     let instance = Instance::start();
     let id = instance.add("shop.example").await;
     let authority = publish(&[], "").await;
@@ -94,14 +94,14 @@ async fn a_fresh_search_repeats_within_a_minute() {
     domains.check_due().await.unwrap();
     let first = instance.row(id).checked_ms;
 
-    look_later(&instance, &domains, Duration::from_secs(59)).await;
+    check_later(&instance, &domains, Duration::from_secs(59)).await;
     assert_eq!(instance.row(id).checked_ms, first);
-    look_later(&instance, &domains, Duration::from_secs(1)).await;
+    check_later(&instance, &domains, Duration::from_secs(1)).await;
     assert!(instance.row(id).checked_ms > first);
 }
 
 #[tokio::test]
-async fn silence_takes_nothing_away_and_a_record_missed_twice_does_until_it_is_back() {
+async fn a_failed_lookup_keeps_a_domain_verified_and_a_record_missing_twice_fails_it() {
     let instance = Instance::start();
     let id = instance.add("shop.example").await;
     let expected = instance.expected(id);
@@ -110,8 +110,8 @@ async fn silence_takes_nothing_away_and_a_record_missed_twice_does_until_it_is_b
     domains.request_verification(TEAM, id).await.unwrap();
     domains.check_due().await.unwrap();
 
-    let silent = instance.restarted("127.0.0.1:9".parse().unwrap());
-    look_later(&instance, &silent, HOUR).await;
+    let unreachable = instance.restarted("127.0.0.1:9".parse().unwrap());
+    check_later(&instance, &unreachable, HOUR).await;
     let shown = instance.shown(id).await;
     assert_eq!(shown.domain.status, DomainStatus::Verified);
     assert_eq!(
@@ -123,24 +123,24 @@ async fn silence_takes_nothing_away_and_a_record_missed_twice_does_until_it_is_b
     let without_spf: Vec<ExpectedRecord> =
         expected.iter().filter(|record| record.kind != RecordKind::ReturnPathSpf).cloned().collect();
     let authority = publish(&without_spf, "").await;
-    let lacking = instance.restarted(authority.address);
-    look_later(&instance, &lacking, HOUR).await;
+    let incomplete = instance.restarted(authority.address);
+    check_later(&instance, &incomplete, HOUR).await;
     let shown = instance.shown(id).await;
-    assert_eq!(shown.domain.status, DomainStatus::Verified, "one server may lag behind");
+    assert_eq!(shown.domain.status, DomainStatus::Verified, "one server can be outdated");
     assert_eq!(
         (shown.records[1].status, shown.records[1].live),
         (RecordStatus::TemporaryFailure, Some(DnsMatch::Missing))
     );
-    look_later(&instance, &lacking, Duration::from_secs(60)).await;
+    check_later(&instance, &incomplete, Duration::from_secs(60)).await;
     assert_eq!(status(&instance, id).await, DomainStatus::Failed);
 
     let healed = instance.restarted(complete.address);
-    look_later(&instance, &healed, HOUR).await;
+    check_later(&instance, &healed, HOUR).await;
     assert_eq!(status(&instance, id).await, DomainStatus::Verified);
 }
 
 #[tokio::test]
-async fn asking_again_about_a_verified_domain_never_stops_its_mail() {
+async fn a_request_for_a_verified_domain_keeps_it_verified() {
     let instance = Instance::start();
     let id = instance.add("shop.example").await;
     let authority = publish(&instance.expected(id), "").await;
@@ -153,11 +153,11 @@ async fn asking_again_about_a_verified_domain_never_stops_its_mail() {
     domains.request_verification(TEAM, id).await.unwrap();
     assert_eq!(status(&instance, id).await, DomainStatus::Verified);
     domains.check_due().await.unwrap();
-    assert!(instance.row(id).checked_ms > first, "it was checked all the same");
+    assert!(instance.row(id).checked_ms > first, "the domain was checked anyway");
 }
 
 #[tokio::test]
-async fn a_sweep_takes_the_hundred_stalest_and_the_next_one_the_rest() {
+async fn a_sweep_checks_the_hundred_oldest_and_the_next_one_the_rest() {
     let instance = Instance::start();
     let authority = publish(&[], "").await;
     let domains = instance.restarted(authority.address);
@@ -173,18 +173,18 @@ async fn a_sweep_takes_the_hundred_stalest_and_the_next_one_the_rest() {
         instance.store_row(id, row).await;
         ids.push(id);
     }
-    let demoted = |ids: &[DomainId]| ids.iter().filter(|id| instance.row(**id).status == DomainStatus::Failed).count();
+    let failed = |ids: &[DomainId]| ids.iter().filter(|id| instance.row(**id).status == DomainStatus::Failed).count();
 
     domains.check_due().await.unwrap();
-    assert_eq!((demoted(&ids[..100]), demoted(&ids[100..])), (100, 0));
+    assert_eq!((failed(&ids[..100]), failed(&ids[100..])), (100, 0));
     domains.check_due().await.unwrap();
-    assert_eq!(demoted(&ids), 100, "the next sweep is a quarter of an hour away");
-    look_later(&instance, &domains, Duration::from_secs(15 * 60)).await;
-    assert_eq!(demoted(&ids), 130);
+    assert_eq!(failed(&ids), 100, "the next sweep is due in a quarter of an hour");
+    check_later(&instance, &domains, Duration::from_secs(15 * 60)).await;
+    assert_eq!(failed(&ids), 130);
 }
 
 #[tokio::test]
-async fn the_worker_checks_what_is_asked_for_and_stops_when_told() {
+async fn the_worker_runs_requested_checks_until_it_is_stopped() {
     let instance = Instance::start();
     let id = instance.add("shop.example").await;
     let authority = publish(&instance.expected(id), "").await;
@@ -207,7 +207,7 @@ async fn the_worker_checks_what_is_asked_for_and_stops_when_told() {
 }
 
 #[tokio::test]
-async fn what_waited_before_a_restart_is_found_again() {
+async fn a_requested_check_runs_after_a_restart() {
     let instance = Instance::start();
     let id = instance.add("shop.example").await;
     instance.domains.request_verification(TEAM, id).await.unwrap();
