@@ -1,20 +1,20 @@
-//! Transfer encodings of the leaves (RFC 2045 §6).
+//! Transfer encodings of leaf parts (RFC 2045 §6).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::header::hex;
 
-/// RFC 2045 §6.7 rule 5: 76 characters, the `=` of a soft line break among them.
+/// Longest line, including the `=` of a soft line break (RFC 2045 §6.7 rule 5).
 const QP_LINE_BYTES_MAX: usize = 76;
-/// What one line of 76 characters of base64 holds (RFC 2045 §6.8).
+/// Number of input bytes in one base64 line of 76 characters (RFC 2045 §6.8).
 const BASE64_LINE_INPUT_BYTES: usize = 57;
 const BASE64_LINE_BYTES: usize = 76;
 
 /// Writes text as quoted-printable lines, each ended by CRLF.
 ///
-/// CR, LF and CRLF are all line ends. White space at the end of the text is dropped: it says
-/// nothing, and a last line of white space alone is hashed differently by some DKIM verifiers.
+/// CR, LF and CRLF all end a line. White space at the end of the text is dropped, because some DKIM verifiers hash a
+/// last line of only white space differently.
 pub(super) fn write_quoted_printable(out: &mut Vec<u8>, text: &str) {
     let text = text.trim_end_matches([' ', '\t', '\r', '\n']);
     let mut rest = text.as_bytes();
@@ -31,7 +31,7 @@ pub(super) fn write_quoted_printable(out: &mut Vec<u8>, text: &str) {
 }
 
 fn write_quoted_printable_line(out: &mut Vec<u8>, line: &[u8]) {
-    // RFC 2045 §6.7 rule 3: a space or tab that ends a line is encoded.
+    // RFC 2045 §6.7 rule 3: a space or tab at the end of a line is encoded.
     let (head, tail) = match line {
         [head @ .., last @ (b' ' | b'\t')] => (head, Some(*last)),
         _ => (line, None),
@@ -39,10 +39,9 @@ fn write_quoted_printable_line(out: &mut Vec<u8>, line: &[u8]) {
     let mut column = 0;
     let mut rest = head;
     while let Some(&first) = rest.first() {
-        // A line never begins with a dot or with "From ": the hops that would change those
-        // (dot-stuffing, mailbox files) then have nothing to change.
-        let guarded = column == 0 && (first == b'.' || rest.starts_with(b"From "));
-        if guarded || !is_literal(first) {
+        // No line starts with a dot or "From ", so that neither dot-stuffing nor mbox files change the body.
+        let must_escape = column == 0 && (first == b'.' || rest.starts_with(b"From "));
+        if must_escape || !is_literal(first) {
             column = write_escape(out, first, column);
             rest = &rest[1..];
             continue;
@@ -63,7 +62,7 @@ fn write_quoted_printable_line(out: &mut Vec<u8>, line: &[u8]) {
     }
 }
 
-/// RFC 2045 §6.7 rule 2, and white space inside a line by rule 3.
+/// Returns whether a byte needs no encoding (RFC 2045 §6.7 rule 2, and rule 3 for white space inside a line).
 fn is_literal(byte: u8) -> bool {
     matches!(byte, b' '..=b'<' | b'>'..=b'~' | b'\t')
 }
@@ -88,12 +87,12 @@ pub(super) fn write_base64(out: &mut Vec<u8>, content: &[u8]) {
         out.extend_from_slice(b"\r\n");
     }
     if content.is_empty() {
-        // An empty leaf still has the line that the delimiter after it claims as its own.
+        // The CRLF before a delimiter belongs to the delimiter, so an empty part needs one too.
         out.extend_from_slice(b"\r\n");
     }
 }
 
-/// Returns the octets that base64 in lines takes for `bytes` of content.
+/// Returns the encoded size of `bytes` of content in base64 lines.
 pub(super) fn base64_bytes(bytes: usize) -> usize {
     bytes.div_ceil(BASE64_LINE_INPUT_BYTES).max(1) * (BASE64_LINE_BYTES + 2)
 }
@@ -109,7 +108,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// The rules of RFC 2045 §6.7 read backwards.
+    /// Decodes quoted-printable (RFC 2045 §6.7).
     fn decode(encoded: &str) -> Vec<u8> {
         let mut out = Vec::new();
         let joined = encoded.replace("=\r\n", "");
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_fills_lines_of_76() {
+    fn base64_lines_have_76_characters() {
         for bytes in [0, 1, 56, 57, 58, 114, 1000] {
             let content: Vec<u8> = (0..bytes).map(|n| (n * 7) as u8).collect();
             let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Composition: the header section in a fixed order, then the parts.
+//! Composition of a message: the header section in a fixed order, then the body parts.
 
 use super::body::{base64_bytes, write_base64, write_quoted_printable};
 use super::header::{
@@ -8,10 +8,10 @@ use super::media_type;
 use super::message::{ComposeError, Field, Message, MimeAttachment};
 use super::text::text_from_html;
 
-/// A word of a subject that is longer is carried as encoded words, which fold.
+/// Longest subject word that is written plainly. Longer words become encoded words, which can be folded.
 const SUBJECT_WORD_BYTES_MAX: usize = 75;
 
-/// What a reader sees first: the text, the html, or both as alternatives.
+/// The displayed content: the text, the HTML, or both as alternatives.
 enum Content<'a> {
     Text(&'a str),
     Html(&'a str),
@@ -20,20 +20,20 @@ enum Content<'a> {
 
 /// Composes a message.
 ///
-/// The same message and seed give the same bytes. The seed separates this message's boundaries
-/// from those of a message quoted inside it; any number will do.
+/// The same message and seed give the same bytes. The seed makes the boundaries differ from those of a message quoted
+/// inside; any number works.
 ///
-/// Cost: linear in the size of the parts, plus [`text_from_html`] when there is html alone.
+/// Cost: linear in the size of the parts, plus [`text_from_html`] if there is only HTML.
 ///
 /// # Errors
-/// Refuses what the API should have refused before: control characters, malformed addresses,
-/// reserved header names. See [`ComposeError`].
+/// Returns [`ComposeError`] for values that the API should have refused: control characters, malformed addresses,
+/// reserved header names.
 pub fn compose(message: &Message<'_>, boundary_seed: u64) -> Result<Vec<u8>, ComposeError> {
     let content = content(message);
     let mut out = Vec::with_capacity(estimated_bytes(message, &content));
     write_header_section(&mut out, message)?;
 
-    // RFC 2045 §6.7 and §6.8: neither encoding ever yields "=_", so no leaf holds a boundary.
+    // RFC 2045 §6.7 and §6.8: neither encoding produces "=_", so no leaf part contains a boundary.
     let alternative = format!("=_{boundary_seed:016x}.1");
     if message.attachments.is_empty() {
         write_content(&mut out, &content, &alternative);
@@ -57,7 +57,7 @@ fn content<'a>(message: &Message<'a>) -> Content<'a> {
         (Some(text), Some(html)) if !text.is_empty() => Content::Both { text: text.into(), html },
         (Some(_), Some(html)) => Content::Html(html),
         (None, Some(html)) => match text_from_html(html) {
-            // An empty alternative is worse than none: a reader of text would show it.
+            // A mail client that prefers text would display an empty text part.
             text if text.is_empty() => Content::Html(html),
             text => Content::Both { text: text.into(), html },
         },
@@ -65,7 +65,7 @@ fn content<'a>(message: &Message<'a>) -> Content<'a> {
     }
 }
 
-/// Returns enough for most messages, so that the buffer grows once at most.
+/// Returns a size estimate that is sufficient for most messages, so that the buffer grows at most once.
 fn estimated_bytes(message: &Message<'_>, content: &Content<'_>) -> usize {
     let leaves = match content {
         Content::Text(leaf) | Content::Html(leaf) => leaf.len(),
@@ -80,12 +80,12 @@ fn write_header_section(out: &mut Vec<u8>, message: &Message<'_>) -> Result<(), 
     write_date(out, message.date_ms)?;
     write_addresses(out, "From", &[message.from])?;
     if message.to.is_empty() && message.cc.is_empty() {
-        // RFC 5322 §3.6.3 leaves To optional; receivers' filters do not.
+        // RFC 5322 §3.6.3: To is optional, but filters of receivers expect it.
         out.extend_from_slice(b"To: undisclosed-recipients:;\r\n");
     }
-    for (name, parties) in [("To", message.to), ("Cc", message.cc), ("Reply-To", message.reply_to)] {
-        if !parties.is_empty() {
-            write_addresses(out, name, parties)?;
+    for (name, mailboxes) in [("To", message.to), ("Cc", message.cc), ("Reply-To", message.reply_to)] {
+        if !mailboxes.is_empty() {
+            write_addresses(out, name, mailboxes)?;
         }
     }
     let mut folder = Folder::start(out, "Subject");
@@ -99,13 +99,13 @@ fn write_header_section(out: &mut Vec<u8>, message: &Message<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Writes the part that is read, its content fields first.
+/// Writes the displayed content with its content fields.
 fn write_content(out: &mut Vec<u8>, content: &Content<'_>, boundary: &str) {
     match content {
         Content::Text(text) => write_leaf(out, "text/plain", text),
         Content::Html(html) => write_leaf(out, "text/html", html),
         Content::Both { text, html } => {
-            // RFC 2046 §5.1.4: the plainest first, the best last.
+            // RFC 2046 §5.1.4: the alternatives are in increasing order of preference.
             write_multipart_type(out, "multipart/alternative", boundary);
             write_delimiter(out, boundary);
             write_leaf(out, "text/plain", text);
@@ -137,7 +137,7 @@ fn write_attachment(out: &mut Vec<u8>, attachment: &MimeAttachment<'_>) -> Resul
         write_parameter(&mut folder, attribute, value);
     }
     if let Some(filename) = filename {
-        // Older readers know the name from here alone.
+        // Older mail clients read the name only from this parameter.
         write_parameter(&mut folder, "name", filename);
     }
     folder.end();
@@ -162,7 +162,7 @@ fn write_multipart_type(out: &mut Vec<u8>, essence: &str, boundary: &str) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Every leaf ends in CRLF, and so does the head of a multipart: the delimiter needs no other.
+/// Writes a delimiter line. The preceding leaf part or multipart header already ends with CRLF.
 fn write_delimiter(out: &mut Vec<u8>, boundary: &str) {
     out.extend_from_slice(b"--");
     out.extend_from_slice(boundary.as_bytes());

@@ -1,17 +1,17 @@
-//! The content types of attachments: what the sender says, as far as it can be repeated.
+//! Content types of attachments: the declared type if it is valid, else one derived from the filename.
 
 use super::header::is_token;
 use super::message::MimeAttachment;
 
 const OCTET_STREAM: &str = "application/octet-stream";
 
-/// Each name of a type and of a subtype, RFC 6838 §4.2.
+/// Longest name of a type or a subtype (RFC 6838 §4.2).
 const NAME_BYTES_MAX: usize = 127;
 const PARAMETERS_MAX: usize = 8;
 const PARAMETER_BYTES_MAX: usize = 200;
 
-/// Types of files that people attach without naming their type. A mail reader chooses the
-/// program that opens a file by its name, so a short list serves.
+/// Content types by file extension, for attachments without a declared type. Mail clients select the program for a
+/// file by its name, so a short list is sufficient.
 const BY_EXTENSION: [(&str, &str); 37] = [
     ("avi", "video/x-msvideo"),
     ("bmp", "image/bmp"),
@@ -52,18 +52,17 @@ const BY_EXTENSION: [(&str, &str); 37] = [
     ("zip", "application/zip"),
 ];
 
-/// A type that is safe to write: its names and its attributes are tokens, its values printable
-/// ASCII.
+/// A valid content type: its names and attributes are tokens, its values printable ASCII.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MediaType<'a> {
     pub(super) essence: &'a str,
     pub(super) parameters: Vec<(&'a str, String)>,
 }
 
-/// Returns the type to declare for an attachment.
+/// Returns the content type for an attachment.
 pub(super) fn of_attachment<'a>(attachment: &MimeAttachment<'a>) -> MediaType<'a> {
     match attachment.content_type {
-        Some(stated) => parse(stated).unwrap_or_else(|| plain(OCTET_STREAM)),
+        Some(declared) => parse(declared).unwrap_or_else(|| plain(OCTET_STREAM)),
         None => plain(by_extension(attachment.filename.unwrap_or_default())),
     }
 }
@@ -80,10 +79,10 @@ fn by_extension(filename: &str) -> &'static str {
         .map_or(OCTET_STREAM, |(_, essence)| essence)
 }
 
-/// Returns nothing for what is not `type/subtype`, and for the composite types: RFC 2046 §5
-/// forbids to carry those in base64, and a reader would look for messages inside.
-fn parse(stated: &str) -> Option<MediaType<'_>> {
-    let (essence, rest) = stated.split_once(';').unwrap_or((stated, ""));
+/// Parses a content type. `None` if it is not `type/subtype`, or if it is composite: RFC 2046 §5 forbids base64 for
+/// composite types, and a mail client would parse their content.
+fn parse(declared: &str) -> Option<MediaType<'_>> {
+    let (essence, rest) = declared.split_once(';').unwrap_or((declared, ""));
     let essence = essence.trim_matches([' ', '\t']);
     let (top, sub) = essence.split_once('/')?;
     let named = |name: &str| is_token(name) && name.len() <= NAME_BYTES_MAX;
@@ -95,8 +94,8 @@ fn parse(stated: &str) -> Option<MediaType<'_>> {
     let parameters = parameters(rest)
         .take(PARAMETERS_MAX)
         .filter(|(attribute, value)| {
-            // The name is the filename's, a boundary has no meaning here, and an asterisk
-            // would begin the extended form of RFC 2231.
+            // The composer writes `name` itself, a boundary has no meaning here, and an asterisk starts the extended
+            // form of RFC 2231.
             is_token(attribute)
                 && !attribute.contains('*')
                 && !attribute.eq_ignore_ascii_case("name")
@@ -108,8 +107,7 @@ fn parse(stated: &str) -> Option<MediaType<'_>> {
     Some(MediaType { essence, parameters })
 }
 
-/// Splits `; attribute=value` repeated, where a value may be quoted. Ends at the first thing
-/// that is neither.
+/// Iterates over a list of `; attribute=value`, in which values can be quoted. Stops at the first syntax error.
 fn parameters(text: &str) -> impl Iterator<Item = (&str, String)> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -150,8 +148,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stated_type_is_repeated_when_it_is_one() {
-        for (stated, expected) in [
+    fn a_declared_type_is_used_if_it_is_valid() {
+        for (declared, expected) in [
             ("application/pdf", "application/pdf"),
             (" Image/PNG ", "Image/PNG"),
             ("text/calendar; method=REQUEST; charset=\"utf-8\"", "text/calendar;method=REQUEST;charset=utf-8"),
@@ -169,12 +167,12 @@ mod tests {
             ("multipart/mixed; boundary=b", OCTET_STREAM),
             ("message/rfc822", OCTET_STREAM),
         ] {
-            assert_eq!(of(Some("x.csv"), Some(stated)), expected, "{stated:?}");
+            assert_eq!(of(Some("x.csv"), Some(declared)), expected, "{declared:?}");
         }
     }
 
     #[test]
-    fn an_absent_type_is_guessed_from_the_name() {
+    fn an_absent_type_is_derived_from_the_filename() {
         for (filename, expected) in [
             (Some("invoice.PDF"), "application/pdf"),
             (Some("archive.tar.gz"), "application/gzip"),
@@ -189,8 +187,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_stated_type_can_be_written(stated in any::<String>()) {
-            let written = of(None, Some(&stated));
+        fn any_declared_type_gives_a_printable_content_type(declared in any::<String>()) {
+            let written = of(None, Some(&declared));
             prop_assert!(written.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' '));
         }
     }

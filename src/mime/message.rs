@@ -1,30 +1,29 @@
-//! What a message is made of, and the reasons for which one cannot be composed.
+//! The parts of a message, and the errors of composition.
 
 use std::fmt;
 
-/// A mailbox: `Name <address>`, or the address alone.
+/// A mailbox: `Name <address>`, or only the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MimeMailbox<'a> {
-    /// The display name as a person reads it, neither quoted nor encoded.
+    /// Display name, neither quoted nor encoded.
     pub name: Option<&'a str>,
-    /// `local@domain`, the domain as A-labels.
+    /// `local@domain`, the domain in A-labels.
     pub address: &'a str,
 }
 
-/// A file that travels with the message.
+/// A file attached to the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MimeAttachment<'a> {
     pub filename: Option<&'a str>,
-    /// What the sender says it is; guessed from the filename when absent.
+    /// Content type that the sender declares. Derived from the filename if absent.
     pub content_type: Option<&'a str>,
-    /// The decoded bytes.
+    /// Decoded bytes.
     pub content: &'a [u8],
 }
 
-/// The parts of one message, borrowed from wherever they are kept.
+/// The parts of one message, borrowed from the caller.
 ///
-/// The subject, the names and the bodies are the final text: merge fields and tracking links
-/// are resolved before.
+/// The subject, the names and the bodies are final: the caller has replaced merge fields and tracking links.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'a> {
     pub from: MimeMailbox<'a>,
@@ -32,14 +31,14 @@ pub struct Message<'a> {
     pub cc: &'a [MimeMailbox<'a>],
     pub reply_to: &'a [MimeMailbox<'a>],
     pub subject: &'a str,
-    /// Milliseconds since 1970, the `Date` of the message.
+    /// `Date` of the message, in milliseconds since 1970.
     pub date_ms: i64,
-    /// Without the angle brackets.
+    /// Message-ID without angle brackets.
     pub message_id: &'a str,
-    /// Further header fields in the order they are to appear, already allowed by the API.
+    /// Custom header fields in output order. The API has validated them.
     pub headers: &'a [(&'a str, &'a str)],
-    /// `None` derives a text part from the html. An empty text beside an html part declines
-    /// the text part, as the compatible API defines it.
+    /// `None` derives a text part from the HTML part. An empty text with an HTML part omits the text part, as in the
+    /// compatible API.
     pub text: Option<&'a str>,
     pub html: Option<&'a str>,
     pub attachments: &'a [MimeAttachment<'a>],
@@ -48,17 +47,17 @@ pub struct Message<'a> {
 impl Message<'_> {
     /// Returns whether the header section needs the SMTPUTF8 extension (RFC 6531).
     ///
-    /// Only a local part outside ASCII does: it has no other spelling.
+    /// Only a non-ASCII local part needs it, because it has no ASCII form.
     pub fn needs_smtputf8(&self) -> bool {
         std::iter::once(&self.from)
             .chain(self.to)
             .chain(self.cc)
             .chain(self.reply_to)
-            .any(|party| !party.address.is_ascii())
+            .any(|mailbox| !mailbox.address.is_ascii())
     }
 }
 
-/// The part of a message that a [`ComposeError`] is about.
+/// Part of a message that caused a [`ComposeError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
     Subject,
@@ -84,21 +83,21 @@ impl fmt::Display for Field {
     }
 }
 
-/// Why a message cannot be composed.
+/// Reason why a message cannot be composed.
 ///
-/// The API refuses all of these where the message enters; here they are the second line of
-/// defence, so a variant names the field and never repeats its content.
+/// The API checks the same rules when it accepts a message. These checks are a second defence, so a variant contains
+/// the field and never its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComposeError {
-    /// A control character, CR, LF and NUL among them.
+    /// The value contains a control character, such as CR, LF or NUL.
     ControlCharacter(Field),
-    /// The value does not have the form its field must have.
+    /// The value does not have the form that its field requires.
     Malformed(Field),
-    /// A word that cannot be broken leaves no line within 998 octets (RFC 5322 §2.1.1).
+    /// A word that cannot be broken exceeds the line limit of 998 octets (RFC 5322 §2.1.1).
     TooLong(Field),
-    /// A custom header bears the name of a field that only the composer or a signer writes.
+    /// A custom header has the name of a field that only the composer or a signer writes.
     ReservedHeader,
-    /// The date lies outside the years 1900 to 9999 (RFC 5322 §3.3, §4.3).
+    /// The date is not within the years 1900 to 9999 (RFC 5322 §3.3, §4.3).
     DateOutOfRange,
 }
 

@@ -1,30 +1,28 @@
-//! Internet messages: composing one from its parts, and signing it.
+//! Composition of Internet messages from their parts, and DKIM signatures.
 //!
-//! Everything here is a pure function from values to bytes. The caller brings the time, the
-//! Message-ID and the seed of the boundaries, so the same message composes to the same bytes
-//! each time it is attempted, and a receiver that sees it twice can tell.
+//! All functions are pure. The caller passes the time, the Message-ID and the seed of the boundaries. Each attempt
+//! therefore composes the same bytes, so that a receiver can detect duplicates.
 //!
-//! A message lives as [`Message`] (borrowed parts) → [`compose`] (bytes without a signature) →
-//! [`dkim::sign()`] (header lines to put in front) → the SMTP session.
+//! Data flow: [`Message`] (borrowed parts) → [`compose`] (bytes without a signature) → [`dkim::sign()`] (header fields
+//! to prepend) → the SMTP session.
 //!
 //! Files in reading order:
-//! - `message.rs`: what a message is made of, and why one may be refused;
-//! - `build.rs`: the order of the header fields and the shape of the body;
-//! - `header/`: folding, encoded words, addresses, parameters; the proof against injection;
+//! - `message.rs`: the parts of a message, and the errors of composition;
+//! - `build.rs`: the order of the header fields and the structure of the body;
+//! - `header/`: folding, encoded words, addresses and parameters; protection against header injection;
 //! - `body.rs`: transfer encodings; `media_type.rs`: the content types of attachments;
-//! - `text/`: the text part of an email that has html alone;
-//! - `dkim/`: keys, canonical forms and signatures.
+//! - `text/`: the text part of an email that has only HTML;
+//! - `dkim/`: keys, canonicalization and signatures.
 //!
-//! Invariants of a composed message, held by property tests:
-//! - lines end in CRLF and no CR or LF stands alone; none is longer than 998 octets, and
-//!   none but an unbreakable word is longer than 76;
-//! - every octet is 7-bit, except in an address whose local part is not
-//!   ([`Message::needs_smtputf8`]);
-//! - no value of the caller can begin a header field, end the header section or close a part;
-//! - there is no Bcc, no Received and no line of white space alone at the end of the body.
+//! Invariants of a composed message, checked by property tests:
+//! - Every line ends with CRLF, and there is no other CR or LF.
+//! - No line is longer than 998 octets. Only a word that cannot be broken makes a line longer than 76 octets.
+//! - Every octet is 7-bit, except in an address with a non-ASCII local part ([`Message::needs_smtputf8`]).
+//! - No value can start a header field, end the header section or close a part.
+//! - There is no Bcc or Received field, and the body does not end with a line of white space.
 //!
-//! Not here: which custom headers a caller may set (the API decides), who receives the message
-//! (the envelope is the delivery engine's), dot-stuffing (the SMTP session's).
+//! Not in this module: the rules for custom headers (the API), the recipients of the envelope (the delivery engine),
+//! and dot-stuffing (the SMTP session).
 
 mod body;
 mod build;

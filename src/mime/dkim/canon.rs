@@ -1,15 +1,14 @@
-//! The relaxed canonical forms (RFC 6376 §3.4.2 and §3.4.4).
+//! Relaxed canonicalization (RFC 6376 §3.4.2 and §3.4.4).
 
-/// A header field as it stands in a message: the name, and what follows its colon up to the
-/// CRLF that ends the field, folds included.
+/// A header field of a message: its name, and the text after the colon, including folds and without the final CRLF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RawField<'a> {
     pub(super) name: &'a [u8],
     pub(super) value: &'a [u8],
 }
 
-/// Splits a message into its header fields and its body. `None` when a line of the header
-/// section neither continues a field nor begins one.
+/// Splits a message into its header fields and its body. `None` if a line of the header section neither starts nor
+/// continues a field.
 pub(super) fn split(message: &[u8]) -> Option<(Vec<RawField<'_>>, &[u8])> {
     let mut fields = Vec::with_capacity(24);
     let mut rest = message;
@@ -32,7 +31,7 @@ pub(super) fn split(message: &[u8]) -> Option<(Vec<RawField<'_>>, &[u8])> {
     }
 }
 
-/// Returns where the CRLF is that no continuation line follows.
+/// Returns the offset of the first CRLF that no continuation line follows.
 fn field_end(rest: &[u8]) -> usize {
     let mut from = 0;
     while let Some(at) = rest[from..].windows(2).position(|pair| pair == b"\r\n") {
@@ -45,7 +44,7 @@ fn field_end(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// Appends a field in its relaxed form, without the CRLF that ends it.
+/// Appends the relaxed form of a field, without its final CRLF.
 pub(super) fn push_relaxed_field(out: &mut Vec<u8>, field: &RawField<'_>) {
     out.extend(field.name.iter().map(u8::to_ascii_lowercase));
     out.push(b':');
@@ -65,16 +64,17 @@ pub(super) fn push_relaxed_field(out: &mut Vec<u8>, field: &RawField<'_>) {
     }
 }
 
-/// The hash is fed in slices of this length: a call of it costs as much as hashing a word.
+/// Size of the slices that are passed to the hash. Each call costs as much as hashing a word, so slices must not be
+/// small.
 const SLICE_BYTES: usize = 4096;
 
-/// Feeds the relaxed form of a body into `sink`, slice by slice.
+/// Passes the relaxed form of a body to `sink`, slice by slice.
 ///
-/// White space at the end of a line is dropped before empty lines at the end of the body are:
-/// a last line of white space alone is therefore dropped too.
+/// White space at the end of lines is dropped first, then empty lines at the end of the body. A last line of only white
+/// space is therefore dropped too.
 pub(super) fn feed_relaxed_body(body: &[u8], sink: impl FnMut(&[u8])) {
     let mut slices = Slices::new(sink);
-    // Line ends and white space that count only if something follows them.
+    // Line ends and white space that are written only if other octets follow.
     let mut line_ends = 0_usize;
     let mut space = false;
     let mut written = false;
@@ -104,15 +104,15 @@ pub(super) fn feed_relaxed_body(body: &[u8], sink: impl FnMut(&[u8])) {
             }
         }
     }
-    // RFC 6376 §3.4.4: an empty body stays empty, any other ends in one CRLF.
+    // RFC 6376 §3.4.4: an empty body stays empty, any other ends with one CRLF.
     if written {
         slices.push(b"\r\n");
     }
     slices.flush();
 }
 
-/// Returns how many octets are copied as they are: the first, and all up to a line end or to
-/// white space that does not stand as a single space between two words.
+/// Returns the number of octets to copy unchanged: the first one, and all up to a line end or to white space other than
+/// a single space between two words.
 fn plain_run(rest: &[u8]) -> usize {
     let mut run = word_run(rest);
     while let [b' ', next, ..] = rest[run..] {
@@ -124,8 +124,8 @@ fn plain_run(rest: &[u8]) -> usize {
     run
 }
 
-/// Returns where the next octet is that could be white space or a line end, the first octet
-/// apart. Eight at a time: an attachment may be 40 MiB.
+/// Returns the offset of the next octet that can be white space or a line end, ignoring the first octet. Tests eight
+/// octets at a time, because an attachment can have 40 MiB.
 fn word_run(rest: &[u8]) -> usize {
     const ONES: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
@@ -133,8 +133,8 @@ fn word_run(rest: &[u8]) -> usize {
     let mut at = 1;
     while let Some(chunk) = rest.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let word = u64::from_le_bytes(*chunk);
-        // The high bit of each octet below 0x21. A borrow may mark an octet above a marked
-        // one by mistake, so only the lowest mark is used.
+        // Sets the high bit of each octet below 0x21. A borrow can mark the next octet by mistake, so only the lowest
+        // mark is used.
         let marks = word.wrapping_sub(ONES * 0x21) & !word & HIGH;
         if marks != 0 {
             return at + (marks.trailing_zeros() / 8) as usize;
@@ -149,30 +149,30 @@ fn word_run(rest: &[u8]) -> usize {
 struct Slices<F> {
     sink: F,
     buffer: [u8; SLICE_BYTES],
-    held: usize,
+    filled: usize,
 }
 
 impl<F: FnMut(&[u8])> Slices<F> {
     fn new(sink: F) -> Self {
-        Self { sink, buffer: [0; SLICE_BYTES], held: 0 }
+        Self { sink, buffer: [0; SLICE_BYTES], filled: 0 }
     }
 
     fn push(&mut self, mut piece: &[u8]) {
         while !piece.is_empty() {
-            if self.held == SLICE_BYTES {
+            if self.filled == SLICE_BYTES {
                 self.flush();
             }
-            let (head, tail) = piece.split_at(piece.len().min(SLICE_BYTES - self.held));
-            self.buffer[self.held..self.held + head.len()].copy_from_slice(head);
-            self.held += head.len();
+            let (head, tail) = piece.split_at(piece.len().min(SLICE_BYTES - self.filled));
+            self.buffer[self.filled..self.filled + head.len()].copy_from_slice(head);
+            self.filled += head.len();
             piece = tail;
         }
     }
 
     fn flush(&mut self) {
-        if self.held > 0 {
-            (self.sink)(&self.buffer[..self.held]);
-            self.held = 0;
+        if self.filled > 0 {
+            (self.sink)(&self.buffer[..self.filled]);
+            self.filled = 0;
         }
     }
 }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_of_rfc_6376_hold() {
+    fn the_examples_of_rfc_6376_are_reproduced() {
         // RFC 6376 §3.4.5.
         let message = b"A: X\r\nB : Y\t\r\n\tZ  \r\n\r\n C \r\nD \t E\r\n\r\n\r\n";
         assert_eq!(relaxed_header(message), "a:X\r\nb:Y Z\r\n");
@@ -249,8 +249,8 @@ mod tests {
         }
     }
 
-    /// The steps of RFC 6376 §3.4.4, one after the other.
-    fn by_the_letter(body: &str) -> String {
+    /// Applies the steps of RFC 6376 §3.4.4 one after the other.
+    fn reference_form(body: &str) -> String {
         let mut lines: Vec<String> = body
             .split("\r\n")
             .map(|line| {
@@ -273,19 +273,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_streaming_form_is_the_form_of_the_rfc(body in "([a-z]{0,9}|[ \t]{0,3}|\r\n|\r|\n|\0|é){0,40}") {
+        fn the_streaming_form_equals_the_reference_form(body in "([a-z]{0,9}|[ \t]{0,3}|\r\n|\r|\n|\0|é){0,40}") {
             prop_assert_eq!(
                 String::from_utf8(relaxed_body(body.as_bytes())).unwrap(),
-                by_the_letter(&body)
+                reference_form(&body)
             );
         }
 
         #[test]
-        fn long_runs_cross_the_buffer(lengths in prop::collection::vec(0_usize..5000, 1..6)) {
+        fn runs_longer_than_the_buffer_are_copied(lengths in prop::collection::vec(0_usize..5000, 1..6)) {
             let body: String = lengths.iter().map(|n| "x".repeat(*n) + " \r\n").collect();
             prop_assert_eq!(
                 String::from_utf8(relaxed_body(body.as_bytes())).unwrap(),
-                by_the_letter(&body)
+                reference_form(&body)
             );
         }
     }

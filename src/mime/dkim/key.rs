@@ -1,4 +1,4 @@
-//! Signing keys, and the DNS records that publish them.
+//! Signing keys and their DNS records.
 
 use std::fmt;
 
@@ -9,6 +9,7 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+/// Signature algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// RFC 6376 §3.3.1, with a key of 2048 bits or more (RFC 8301 §3.2).
@@ -27,11 +28,12 @@ impl Algorithm {
     }
 }
 
+/// Error of an operation on a signing key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyError {
     /// The bytes are not a PKCS#8 private key of the algorithm, or the key is too weak.
     Rejected,
-    /// The cryptographic library failed for a reason of its own.
+    /// The cryptographic library failed.
     Unavailable,
 }
 
@@ -48,7 +50,7 @@ impl std::error::Error for KeyError {}
 
 /// A private key that signs messages.
 ///
-/// Its only way out is [`SigningKey::to_pkcs8`], for sealing at rest.
+/// Only [`SigningKey::to_pkcs8`] exports it, for sealed storage. `Debug` does not print it.
 pub struct SigningKey(Pair);
 
 enum Pair {
@@ -63,9 +65,12 @@ impl fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// Generates a key: RSA of 2048 bits, or Ed25519.
+    /// Generates an RSA key of 2048 bits, or an Ed25519 key.
     ///
-    /// An RSA key takes between 50 ms and a second: off the async runtime.
+    /// An RSA key needs 50 ms to one second of CPU time: call this function on a blocking thread.
+    ///
+    /// # Errors
+    /// Returns [`KeyError::Unavailable`].
     pub fn generate(algorithm: Algorithm) -> Result<Self, KeyError> {
         let pair = match algorithm {
             Algorithm::RsaSha256 => RsaKeyPair::generate(KeySize::Rsa2048).map(Pair::Rsa),
@@ -74,8 +79,11 @@ impl SigningKey {
         pair.map(Self).map_err(|_| KeyError::Unavailable)
     }
 
-    /// Reads an unencrypted PKCS#8 private key. The library checks the key, which for RSA
-    /// takes about as long as a signature, and refuses fewer than 2048 bits.
+    /// Parses an unencrypted PKCS#8 private key. The library validates the key, which for RSA takes about as long as a
+    /// signature.
+    ///
+    /// # Errors
+    /// Returns [`KeyError::Rejected`], also for an RSA key of fewer than 2048 bits.
     pub fn from_pkcs8(algorithm: Algorithm, pkcs8: &[u8]) -> Result<Self, KeyError> {
         let pair = match algorithm {
             Algorithm::RsaSha256 => RsaKeyPair::from_pkcs8(pkcs8).map(Pair::Rsa),
@@ -84,7 +92,10 @@ impl SigningKey {
         pair.map(Self).map_err(|_| KeyError::Rejected)
     }
 
-    /// Returns the private key as unencrypted PKCS#8 version 1. The caller seals it.
+    /// Returns the private key as unencrypted PKCS#8 version 1. The caller must seal it.
+    ///
+    /// # Errors
+    /// Returns [`KeyError::Unavailable`].
     pub fn to_pkcs8(&self) -> Result<Vec<u8>, KeyError> {
         let der: Result<Pkcs8V1Der<'_>, _> = match &self.0 {
             Pair::Rsa(pair) => pair.as_der(),
@@ -102,17 +113,16 @@ impl SigningKey {
 
     /// Returns the text of the TXT record at `<selector>._domainkey.<domain>`.
     ///
-    /// An RSA record is longer than the 255 octets of one TXT string: whoever prints a zone
-    /// file splits it.
+    /// An RSA record is longer than the 255 octets of one TXT string. A zone file needs it split into strings.
     pub fn public_record(&self) -> String {
         let (kind, public) = match &self.0 {
             Pair::Rsa(pair) => {
                 // RFC 6376 appendix C publishes the SubjectPublicKeyInfo.
                 let der: PublicKeyX509Der<'_> =
-                    pair.public_key().as_der().expect("a key that was loaded has a public half");
+                    pair.public_key().as_der().expect("every RSA key pair has a public key");
                 ("rsa", STANDARD.encode(der.as_ref()))
             }
-            // RFC 8463 §4.2: the 32 octets of the key, without a wrapper.
+            // RFC 8463 §4.2: the 32 octets of the key, without a SubjectPublicKeyInfo.
             Pair::Ed25519(pair) => ("ed25519", STANDARD.encode(pair.public_key().as_ref())),
         };
         format!("v=DKIM1; k={kind}; p={public}")
@@ -126,7 +136,7 @@ impl SigningKey {
                 pair.sign_digest(&RSA_PKCS1_SHA256, digest, &mut signature).map_err(|_| KeyError::Unavailable)?;
                 Ok(signature)
             }
-            // RFC 8463 §3: PureEdDSA over the digest, not over the header fields.
+            // RFC 8463 §3: PureEdDSA signs the digest, not the header fields.
             Pair::Ed25519(pair) => pair
                 .try_sign(digest.as_ref())
                 .map(|signature| signature.as_ref().to_vec())
@@ -140,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_survives_sealing_and_never_prints_itself() {
+    fn a_key_parses_from_its_pkcs8_form_and_debug_does_not_print_it() {
         for (algorithm, begins, record_bytes) in [
             (Algorithm::RsaSha256, "v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A", 410),
             (Algorithm::Ed25519Sha256, "v=DKIM1; k=ed25519; p=", 66),

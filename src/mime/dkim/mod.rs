@@ -1,17 +1,19 @@
 //! DKIM signatures (RFC 6376, RFC 8301, RFC 8463).
 //!
-//! A [`SigningKey`] is generated or unsealed by the domain that owns it; [`sign()`] returns the
-//! header lines to put in front of a composed message. The body is hashed once for all keys,
-//! and the signed header fields are brought into canonical form once.
+//! The `domains` module generates and unseals each [`SigningKey`]. [`sign()`] returns the header fields to prepend to a
+//! composed message. It hashes the body once and canonicalizes the signed header fields once, for all keys.
 //!
-//! - `key.rs`: RSA-2048 and Ed25519 keys, and the record that publishes one;
-//! - `canon.rs`: the relaxed forms of header fields and bodies;
-//! - `sign.rs`: what is signed, and the field that says so.
+//! Files in reading order:
+//! - `key.rs`: RSA-2048 and Ed25519 keys, and their DNS records;
+//! - `canon.rs`: relaxed canonicalization of header fields and bodies;
+//! - `sign.rs`: the signed fields and the `DKIM-Signature` field.
 //!
-//! Invariants: relaxed/relaxed only; no `l=`, which would let anyone append to a message; a
-//! field that must not be added later is listed once more than it occurs.
+//! Invariants:
+//! - Canonicalization is always relaxed/relaxed.
+//! - No signature has an `l=` tag, which would allow text to be appended to the message.
+//! - A field that must not be added later is listed once more in `h=` than it occurs.
 //!
-//! Not here: verification, which only the tests need and independent verifiers do.
+//! Not in this module: verification. Only the tests need it, and they use independent verifiers.
 
 mod canon;
 mod key;

@@ -1,4 +1,4 @@
-//! The signature field: what it covers, and how it is written.
+//! The `DKIM-Signature` field: the signed header fields and its format.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use super::canon::{RawField, feed_relaxed_body, push_relaxed_field, split};
 use super::key::{KeyError, SigningKey};
 use crate::mime::header::Folder;
 
-/// Listed once more than they occur, so that a field added on the way breaks the signature
-/// (RFC 6376 §8.15): each of them changes what a person sees or how a reader takes the body.
+/// Fields that `h=` lists once more than they occur, so that a field added in transit breaks the signature
+/// (RFC 6376 §8.15). Each of them changes the display of the message or the interpretation of its body.
 const OVERSIGNED: [&str; 12] = [
     "From",
     "To",
@@ -27,28 +27,30 @@ const OVERSIGNED: [&str; 12] = [
     "References",
 ];
 
-/// Listed as often as they occur. RFC 8058 §4 requires it of the unsubscribe pair and the
-/// feedback loops of receivers of the last; a list server may add its own where we have none.
+/// Fields that `h=` lists as often as they occur. RFC 8058 §4 requires this for the unsubscribe pair, and feedback
+/// loops
+/// of receivers for `Feedback-ID`. A mailing list can add such a field to a message without one.
 const SIGNED_WHEN_PRESENT: [&str; 4] = ["List-Unsubscribe", "List-Unsubscribe-Post", "List-Id", "Feedback-ID"];
 
-/// The characters of `b=` on each line.
+/// Number of characters of the `b=` value on each line.
 const SIGNATURE_LINE_BYTES: usize = 72;
 
-/// One signature to make.
+/// Parameters of one signature.
 #[derive(Debug, Clone, Copy)]
 pub struct Signature<'a> {
-    /// The domain that answers for the message (`d=`), as A-labels.
+    /// Signing domain in A-labels (`d=`).
     pub domain: &'a str,
-    /// Where below `_domainkey` of that domain the record stands (`s=`).
+    /// Selector: the name of the record below `_domainkey` of the domain (`s=`).
     pub selector: &'a str,
     pub key: &'a SigningKey,
 }
 
+/// Reason why a message cannot be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignError {
-    /// The bytes are no message with CRLF line ends.
+    /// The bytes are not a message with CRLF line ends.
     Malformed,
-    /// RFC 6376 §5.4: a message without `From` cannot be signed.
+    /// The message has no `From` field, which must be signed (RFC 6376 §5.4).
     NoFrom,
     /// The domain or the selector is not a sequence of DNS labels.
     InvalidName,
@@ -74,19 +76,21 @@ impl From<KeyError> for SignError {
     }
 }
 
-/// Signs a message, and returns the `DKIM-Signature` fields to put in front of it, in the
-/// order of `signatures`. RSA goes first on the wire: old verifiers look at one signature.
+/// Signs a message and returns the `DKIM-Signature` fields to prepend, in the order of `signatures`. The RSA signature
+/// should be first, because old verifiers check only one signature.
 ///
-/// Cost: one pass over the body and one RSA operation, about a quarter of a millisecond, per
-/// RSA key; an Ed25519 key adds a twentieth of that.
+/// Cost: one scan of the body, and about 0.25 ms for each RSA key. An Ed25519 key takes a twentieth of that.
+///
+/// # Errors
+/// Returns [`SignError`].
 pub fn sign(message: &[u8], signatures: &[Signature<'_>], time_s: u64) -> Result<Vec<u8>, SignError> {
     let (fields, body) = split(message).ok_or(SignError::Malformed)?;
-    let covered = Covered::of(&fields)?;
+    let signed_fields = SignedFields::of(&fields)?;
     let body_hash = STANDARD.encode(body_digest(body));
 
     let mut out = Vec::with_capacity(signatures.len() * 1024);
     for signature in signatures {
-        write_signature(&mut out, signature, &covered, &body_hash, time_s)?;
+        write_signature(&mut out, signature, &signed_fields, &body_hash, time_s)?;
     }
     Ok(out)
 }
@@ -98,21 +102,21 @@ fn body_digest(body: &[u8]) -> Digest {
 }
 
 /// The header fields that every signature of a message covers.
-struct Covered {
-    /// The value of `h=`, name by name.
+struct SignedFields {
+    /// Names in the value of `h=`.
     names: Vec<&'static str>,
-    /// The hash of the fields in the order of the names; each signature adds its own field.
+    /// Hash of the fields in the order of the names. Each signature adds its own field.
     context: Context,
 }
 
-impl Covered {
+impl SignedFields {
     fn of(fields: &[RawField<'_>]) -> Result<Self, SignError> {
         let mut names = Vec::with_capacity(32);
         let mut canonical = Vec::with_capacity(2048);
         let groups = [(&OVERSIGNED[..], 1), (&SIGNED_WHEN_PRESENT[..], 0)];
         for (group, extra) in groups {
             for name in group {
-                // RFC 6376 §5.4.2: of fields that repeat, the last one is signed first.
+                // RFC 6376 §5.4.2: of repeated fields, the last one is signed first.
                 let occurring = fields.iter().rev().filter(|f| f.name.eq_ignore_ascii_case(name.as_bytes()));
                 let mut occurrences = 0;
                 for field in occurring {
@@ -135,7 +139,7 @@ impl Covered {
 fn write_signature(
     out: &mut Vec<u8>,
     signature: &Signature<'_>,
-    covered: &Covered,
+    signed_fields: &SignedFields,
     body_hash: &str,
     time_s: u64,
 ) -> Result<(), SignError> {
@@ -157,16 +161,15 @@ fn write_signature(
         folder.word(tag.as_bytes());
     }
     folder.word(b"h=");
-    for (index, name) in covered.names.iter().enumerate() {
-        let separator = if index + 1 < covered.names.len() { ':' } else { ';' };
+    for (index, name) in signed_fields.names.iter().enumerate() {
+        let separator = if index + 1 < signed_fields.names.len() { ':' } else { ';' };
         folder.piece(format!("{name}{separator}").as_bytes());
     }
     folder.word(format!("bh={body_hash};").as_bytes());
     folder.word(b"b=");
 
-    // RFC 6376 §3.7: the field is hashed as it is written, with the value of b= still empty
-    // and without the CRLF that will end it.
-    let digest = signed_digest(covered.context.clone(), &out[start..]);
+    // RFC 6376 §3.7: the field is hashed with an empty value of b= and without its final CRLF.
+    let digest = signed_digest(signed_fields.context.clone(), &out[start..]);
     let value = STANDARD.encode(key.sign_digest(&digest)?);
     for line in value.as_bytes().chunks(SIGNATURE_LINE_BYTES) {
         out.extend_from_slice(b"\r\n ");
@@ -176,9 +179,9 @@ fn write_signature(
     Ok(())
 }
 
-/// Adds the signature's own field to the hash of the fields it covers.
+/// Adds the `DKIM-Signature` field itself to the hash of the signed fields.
 fn signed_digest(mut context: Context, own_field: &[u8]) -> Digest {
-    let colon = own_field.iter().position(|&byte| byte == b':').expect("the field begins with its name and a colon");
+    let colon = own_field.iter().position(|&byte| byte == b':').expect("the field starts with its name and a colon");
     let field = RawField { name: &own_field[..colon], value: &own_field[colon + 1..] };
     let mut canonical = Vec::with_capacity(own_field.len());
     push_relaxed_field(&mut canonical, &field);
@@ -186,8 +189,8 @@ fn signed_digest(mut context: Context, own_field: &[u8]) -> Digest {
     context.finish()
 }
 
-/// Letters, digits, hyphens and underscores between dots. Nothing that could end the tag, or
-/// the line.
+/// Returns whether a name contains only letters, digits, hyphens and underscores between dots. No such name can end the
+/// tag or the line.
 fn is_dns_name(name: &str) -> bool {
     name.len() <= 253
         && name.split('.').all(|label| {
@@ -201,7 +204,7 @@ mod tests {
     use super::super::key::Algorithm;
     use super::*;
 
-    /// RFC 8463 appendix A.2 and A.3, the field as far as it is signed.
+    /// The signed part of the field (RFC 8463 appendix A.2 and A.3).
     const RFC_8463_FIELD: &str = "DKIM-Signature: v=1; a=ed25519-sha256; c=relaxed/relaxed;\r\n \
         d=football.example.com; i=@football.example.com;\r\n \
         q=dns/txt; s=brisbane; t=1528637909; h=from : to :\r\n \
@@ -221,7 +224,7 @@ mod tests {
         \r\n\
         Joe.\r\n";
 
-    /// RFC 8463 appendix A.1, in the wrapper of PKCS#8 (RFC 8410 §7).
+    /// Returns the key of RFC 8463 appendix A.1, parsed from its PKCS#8 form (RFC 8410 §7).
     fn rfc_8463_key() -> SigningKey {
         let seed = STANDARD.decode("nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=").unwrap();
         let mut pkcs8 =
@@ -238,7 +241,7 @@ mod tests {
         let (fields, body) = split(RFC_8463_MESSAGE.as_bytes()).unwrap();
         assert_eq!(STANDARD.encode(body_digest(body)), "2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=");
 
-        // The second from, subject and date of its h= name fields that are not there.
+        // The h= tag lists From, Subject and Date a second time. The message has no such fields.
         let mut canonical = Vec::new();
         for name in ["from", "to", "subject", "date", "message-id"] {
             let field = fields.iter().find(|field| field.name.eq_ignore_ascii_case(name.as_bytes()));
@@ -252,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_lists_what_it_covers() {
+    fn the_field_lists_the_signed_fields() {
         let key = rfc_8463_key();
         let message = "From: a@b.co\r\nTo: c@d.co\r\nFeedback-ID: x\r\nX-Other: y\r\n\r\nbody\r\n";
         let signature = Signature { domain: "b.co", selector: "k1", key: &key };
@@ -292,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_signed_is_refused() {
+    fn an_invalid_message_is_not_signed() {
         let key = rfc_8463_key();
         let signature = Signature { domain: "b.co", selector: "k1", key: &key };
         for (message, expected) in [

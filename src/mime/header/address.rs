@@ -1,37 +1,42 @@
-//! Mailboxes: `From`, `To`, `Cc` and `Reply-To`.
+//! Fields with mailboxes: `From`, `To`, `Cc` and `Reply-To`.
 
-use super::words::{Place, write_encoded};
+use super::words::{WordContext, write_encoded};
 use super::{Folder, refuse_controls};
 use crate::mime::message::{ComposeError, Field, MimeMailbox};
 
-/// RFC 5321 §4.5.3.1.1 and .2.
+/// Longest local part (RFC 5321 §4.5.3.1.1).
 const LOCAL_PART_BYTES_MAX: usize = 64;
+/// Longest domain (RFC 5321 §4.5.3.1.2).
 const DOMAIN_BYTES_MAX: usize = 255;
 
-/// A longer name is carried as encoded words, which fold; a quoted one would not.
+/// Longest name in a quoted string. A longer name becomes encoded words, because a quoted string is not folded.
 const QUOTED_NAME_BYTES_MAX: usize = 64;
 
 /// Writes the field `name` with its mailboxes, in order.
-pub(crate) fn write_addresses(out: &mut Vec<u8>, name: &str, parties: &[MimeMailbox<'_>]) -> Result<(), ComposeError> {
+pub(crate) fn write_addresses(
+    out: &mut Vec<u8>,
+    name: &str,
+    mailboxes: &[MimeMailbox<'_>],
+) -> Result<(), ComposeError> {
     let mut folder = Folder::start(out, name);
-    for (index, party) in parties.iter().enumerate() {
-        check_address(party.address)?;
-        let comma = if index + 1 < parties.len() { "," } else { "" };
-        let display_name = party.name.unwrap_or_default();
+    for (index, mailbox) in mailboxes.iter().enumerate() {
+        check_address(mailbox.address)?;
+        let comma = if index + 1 < mailboxes.len() { "," } else { "" };
+        let display_name = mailbox.name.unwrap_or_default();
         refuse_controls(display_name, Field::DisplayName)?;
         let display_name = display_name.trim();
         if display_name.is_empty() {
-            folder.word(format!("{}{comma}", party.address).as_bytes());
+            folder.word(format!("{}{comma}", mailbox.address).as_bytes());
         } else {
             write_phrase(&mut folder, display_name);
-            folder.word(format!("<{}>{comma}", party.address).as_bytes());
+            folder.word(format!("<{}>{comma}", mailbox.address).as_bytes());
         }
     }
     folder.end();
     Ok(())
 }
 
-/// Writes a display name: atoms, a quoted string or encoded words, the first that serves.
+/// Writes a display name in the first form that is possible: atoms, a quoted string, encoded words.
 pub(super) fn write_phrase(folder: &mut Folder<'_>, name: &str) {
     let quotable = name.is_ascii() && !name.contains("=?") && name.len() <= QUOTED_NAME_BYTES_MAX;
     if quotable && name.split(' ').all(is_atom) {
@@ -41,7 +46,7 @@ pub(super) fn write_phrase(folder: &mut Folder<'_>, name: &str) {
         push_quoted(&mut quoted, name);
         folder.word(&quoted);
     } else {
-        write_encoded(folder, name, Place::Phrase);
+        write_encoded(folder, name, WordContext::Phrase);
     }
 }
 
@@ -57,7 +62,7 @@ pub(super) fn push_quoted(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// RFC 5322 §3.2.3.
+/// Returns whether a word is an `atom` (RFC 5322 §3.2.3).
 fn is_atom(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(is_atext)
 }
@@ -66,10 +71,9 @@ fn is_atext(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte)
 }
 
-/// Checks that an address is one mailbox and nothing else.
+/// Checks that an address is exactly one mailbox.
 ///
-/// The address was parsed where it entered; what is checked here is that it cannot end its own
-/// mailbox and begin another.
+/// The API has parsed the address. This check only prevents an address that ends its mailbox and starts another.
 fn check_address(address: &str) -> Result<(), ComposeError> {
     const MALFORMED: ComposeError = ComposeError::Malformed(Field::Address);
 
@@ -79,27 +83,27 @@ fn check_address(address: &str) -> Result<(), ComposeError> {
         return Err(ComposeError::TooLong(Field::Address));
     }
 
-    // RFC 6532 §3.2 adds every character outside ASCII to atext and to qtext.
+    // RFC 6532 §3.2: atext and qtext include all non-ASCII characters.
     let atom = |atom: &str| !atom.is_empty() && atom.bytes().all(|byte| is_atext(byte) || !byte.is_ascii());
-    let local_holds = match local.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+    let is_local_valid = match local.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         Some(quoted) => is_quoted_content(quoted),
         None => local.split('.').all(atom),
     };
     let label = |label: &str| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
     };
-    if local_holds && domain.split('.').all(label) { Ok(()) } else { Err(MALFORMED) }
+    if is_local_valid && domain.split('.').all(label) { Ok(()) } else { Err(MALFORMED) }
 }
 
-/// Returns whether a quote stands only behind a backslash, and a backslash before something.
+/// Returns whether every quote is escaped and every backslash escapes a character.
 fn is_quoted_content(content: &str) -> bool {
     let mut bytes = content.bytes();
     while let Some(byte) = bytes.next() {
-        let held = match byte {
+        let is_valid = match byte {
             b'\\' => bytes.next().is_some(),
             byte => byte != b'"',
         };
-        if !held {
+        if !is_valid {
             return false;
         }
     }
@@ -111,9 +115,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn to(parties: &[MimeMailbox<'_>]) -> Result<String, ComposeError> {
+    fn to(mailboxes: &[MimeMailbox<'_>]) -> Result<String, ComposeError> {
         let mut out = Vec::new();
-        write_addresses(&mut out, "To", parties)?;
+        write_addresses(&mut out, "To", mailboxes)?;
         Ok(String::from_utf8(out).unwrap())
     }
 
@@ -122,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_takes_the_plainest_form_that_holds_it() {
+    fn a_name_is_written_in_the_simplest_possible_form() {
         for (name, expected) in [
             ("", "To: a@b.co\r\n"),
             ("  ", "To: a@b.co\r\n"),
@@ -168,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn unusual_local_parts_are_kept() {
+    fn unusual_local_parts_are_written_unchanged() {
         for address in ["\"a b\"@c.co", "\"a\\\"b\"@c.co", "用户@xn--fsq.com", "x+y=z@c_d.co"] {
             let field = to(&[MimeMailbox { name: None, address }]).unwrap();
             assert_eq!(field, format!("To: {address}\r\n"));
@@ -176,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn fifty_recipients_fold_and_read_back() {
+    fn fifty_recipients_are_folded_and_parsed_again() {
         let addresses: Vec<String> = (0..50).map(|n| format!("recipient-{n}@department-{n}.example.com")).collect();
         let names: Vec<String> = (0..50).map(|n| format!("Recipiente número {n}")).collect();
-        let parties: Vec<MimeMailbox<'_>> =
+        let mailboxes: Vec<MimeMailbox<'_>> =
             names.iter().zip(&addresses).map(|(name, address)| named(name, address)).collect();
 
-        let field = to(&parties).unwrap();
+        let field = to(&mailboxes).unwrap();
 
         assert!(field.lines().all(|line| line.len() <= 76), "{field}");
         assert_eq!(read_back(&field), names.into_iter().zip(addresses).collect::<Vec<_>>());
@@ -202,9 +206,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_read_back(names in prop::collection::vec("[^\\p{Cc}]{0,90}", 1..6)) {
-            let parties: Vec<MimeMailbox<'_>> = names.iter().map(|name| named(name, "a@b.co")).collect();
-            let field = to(&parties).unwrap();
+        fn a_mail_parser_reads_the_same_names(names in prop::collection::vec("[^\\p{Cc}]{0,90}", 1..6)) {
+            let mailboxes: Vec<MimeMailbox<'_>> = names.iter().map(|name| named(name, "a@b.co")).collect();
+            let field = to(&mailboxes).unwrap();
             for line in field.lines() {
                 prop_assert!(line.len() <= 76 + 64, "{}", line);
             }

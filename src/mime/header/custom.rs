@@ -1,14 +1,14 @@
-//! The header fields a caller adds.
+//! Custom header fields of the caller.
 
 use super::address::write_phrase;
 use super::{Folder, WORD_BYTES_MAX, refuse_controls, refuse_controls_but_tab, write_text};
 use crate::mime::message::{ComposeError, Field};
 
-/// The longest name of a custom header, in bytes.
+/// Longest name of a custom header.
 pub const HEADER_NAME_BYTES_MAX: usize = 128;
 
-/// Fields that only the composer, a signer or a receiving host writes. A second one would
-/// change what the message says of itself, or name the recipients it hides.
+/// Fields that only the composer, a signer or a receiving host writes. A second one would contradict the first, or
+/// disclose blind recipients.
 const RESERVED: [&str; 13] = [
     "authentication-results",
     "bcc",
@@ -26,19 +26,22 @@ const RESERVED: [&str; 13] = [
 ];
 const RESERVED_PREFIXES: [&str; 3] = ["arc-", "content-", "resent-"];
 
-/// How a field's value may be broken and encoded.
+/// Syntax of a field's value, which decides how it is folded and encoded.
 enum Form {
-    /// Free text: folds anywhere between words, encoded words allowed.
+    /// Free text. Folds between words; non-ASCII text becomes encoded words.
     Unstructured,
-    /// Message ids or URLs: folds between them, and an encoded word would be taken literally.
+    /// Message ids or URLs. Folds between them; receivers do not decode encoded words here.
     Tokens,
-    /// A phrase and an identifier in angle brackets (RFC 2919 §2).
+    /// An optional phrase and an identifier in angle brackets (RFC 2919 §2).
     ListId,
 }
 
 /// Checks that a custom header can be composed.
 ///
-/// For the API, which refuses what this refuses: a message that was accepted then composes.
+/// The API calls it for every header, so that every accepted message can be composed.
+///
+/// # Errors
+/// Returns the [`ComposeError`] that composition would return.
 pub fn check_header(name: &str, value: &str) -> Result<(), ComposeError> {
     write_custom(&mut Vec::new(), name, value)
 }
@@ -49,7 +52,7 @@ pub(crate) fn write_custom(out: &mut Vec<u8>, name: &str, value: &str) -> Result
     refuse_controls_but_tab(value, Field::HeaderValue)?;
     let mut folder = Folder::start(out, name);
     match form {
-        // A long word is more likely read by a program than by a person: left as it is.
+        // A long word is probably read by a program, so it is not encoded.
         Form::Unstructured => write_text(&mut folder, value, WORD_BYTES_MAX, Field::HeaderValue)?,
         Form::Tokens => write_tokens(&mut folder, value)?,
         Form::ListId => match value.rsplit_once('<') {
@@ -66,7 +69,7 @@ pub(crate) fn write_custom(out: &mut Vec<u8>, name: &str, value: &str) -> Result
 
 fn check_name(name: &str) -> Result<Form, ComposeError> {
     refuse_controls(name, Field::HeaderName)?;
-    // RFC 5322 §3.6.8: printable characters but the colon.
+    // RFC 5322 §3.6.8: printable ASCII characters except the colon.
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':') {
         return Err(ComposeError::Malformed(Field::HeaderName));
     }
@@ -74,7 +77,7 @@ fn check_name(name: &str) -> Result<Form, ComposeError> {
         return Err(ComposeError::TooLong(Field::HeaderName));
     }
     let lower = name.to_ascii_lowercase();
-    // "To" is short enough to be missed in a list: it stands by itself.
+    // "To" is easy to overlook in the list, so it is compared here.
     let reserved = lower == "to"
         || RESERVED.contains(&lower.as_str())
         || RESERVED_PREFIXES.iter().any(|prefix| lower.starts_with(prefix));
@@ -89,10 +92,10 @@ fn check_name(name: &str) -> Result<Form, ComposeError> {
     })
 }
 
-/// Writes words that are never encoded, folding between them alone.
+/// Writes words without encoded words, folding only between them.
 ///
-/// Octets outside ASCII are percent-encoded: right for a URL (RFC 3987 §3.1), and a message id
-/// that holds any matches no message in either spelling.
+/// Non-ASCII octets are percent-encoded. That is correct for a URL (RFC 3987 §3.1). A message id with such octets
+/// matches no message in any encoding.
 fn write_tokens(folder: &mut Folder<'_>, value: &str) -> Result<(), ComposeError> {
     for token in value.split([' ', '\t']).filter(|token| !token.is_empty()) {
         let mut word = String::with_capacity(token.len());
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_folds_its_own_way() {
+    fn each_form_is_folded_by_its_own_rules() {
         let url = format!("<https://example.com/u?t={}>", "t".repeat(80));
         for (name, value, expected) in [
             ("X-Entity-Ref-ID", "123", "X-Entity-Ref-ID: 123\r\n".to_owned()),
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_is_not_the_callers_is_refused() {
+    fn a_reserved_header_is_refused() {
         for name in [
             "To",
             "tO",
@@ -181,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_or_value_cannot_begin_another_field() {
+    fn an_invalid_name_or_value_is_refused() {
         let long_name = "X".repeat(HEADER_NAME_BYTES_MAX + 1);
         let long_id = format!("<{}@b>", "x".repeat(1000));
         for (name, value, expected) in [
@@ -204,7 +207,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_value_stays_one_field(
+        fn any_value_is_written_as_one_field(
             name in prop::sample::select(vec!["X-A", "References", "List-Id", "List-Unsubscribe"]),
             value in "\\PC{0,1500}",
         ) {
@@ -220,7 +223,7 @@ mod tests {
         }
 
         #[test]
-        fn no_input_panics(name in any::<String>(), value in any::<String>()) {
+        fn writing_never_panics(name in any::<String>(), value in any::<String>()) {
             let _ = custom(&name, &value);
         }
     }

@@ -1,13 +1,14 @@
-//! Header fields: everything between a value and the octets that carry it.
+//! Writers of header fields.
 //!
-//! - `fold.rs`: lines that end where they should;
-//! - `words.rs`: encoded words (RFC 2047) for text and names outside ASCII;
-//! - `address.rs`: mailboxes and lists of them;
-//! - `param.rs`: parameters of MIME fields, filenames among them (RFC 2231);
-//! - `custom.rs`: the header fields a caller adds.
+//! Files in reading order:
+//! - `fold.rs`: line folding;
+//! - `words.rs`: encoded words (RFC 2047) for non-ASCII text and names;
+//! - `address.rs`: lists of mailboxes;
+//! - `param.rs`: parameters of MIME fields, such as filenames (RFC 2231);
+//! - `custom.rs`: custom header fields of the caller.
 //!
-//! Invariant: a value reaches the output through one of these writers alone, and each of them
-//! refuses control characters first. Injection is closed there, not at the call sites.
+//! Invariant: only these writers write values to the output, and each of them refuses control characters first. Header
+//! injection is therefore impossible, whatever the call sites pass.
 
 mod address;
 mod custom;
@@ -24,13 +25,13 @@ pub(super) use fold::Folder;
 pub(super) use param::{is_token, write_parameter};
 pub(super) use words::{hex, write_text};
 
-/// The longest line, without its CRLF (RFC 5322 §2.1.1).
+/// Longest line without its CRLF (RFC 5322 §2.1.1).
 const LINE_BYTES_MAX: usize = 998;
 
-/// The longest word that still fits a line of its own behind the space of the fold.
+/// Longest word that fits on a line after the space of the fold.
 const WORD_BYTES_MAX: usize = LINE_BYTES_MAX - 1;
 
-/// Refuses every control character.
+/// Returns an error if the text contains a control character.
 pub(super) fn refuse_controls(text: &str, field: Field) -> Result<(), ComposeError> {
     if text.bytes().any(|byte| byte.is_ascii_control()) {
         return Err(ComposeError::ControlCharacter(field));
@@ -38,7 +39,7 @@ pub(super) fn refuse_controls(text: &str, field: Field) -> Result<(), ComposeErr
     Ok(())
 }
 
-/// Refuses every control character but the tab, which is white space that may fold.
+/// Returns an error if the text contains a control character other than the tab, which is folding white space.
 fn refuse_controls_but_tab(text: &str, field: Field) -> Result<(), ComposeError> {
     if text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
         return Err(ComposeError::ControlCharacter(field));
@@ -59,10 +60,10 @@ pub(super) fn write_date(out: &mut Vec<u8>, date_ms: i64) -> Result<(), ComposeE
     Ok(())
 }
 
-/// Writes `Message-ID` around an id that comes without its angle brackets.
+/// Writes `Message-ID` and adds the angle brackets.
 pub(super) fn write_message_id(out: &mut Vec<u8>, id: &str) -> Result<(), ComposeError> {
     refuse_controls(id, Field::MessageId)?;
-    // RFC 5322 §3.6.4: no white space inside, and a right-hand side that makes it unique.
+    // RFC 5322 §3.6.4: `id-left@id-right` without white space.
     let plain = id.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>'));
     let sides =
         id.split_once('@').is_some_and(|(left, right)| !left.is_empty() && !right.is_empty() && !right.contains('@'));

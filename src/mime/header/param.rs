@@ -1,17 +1,16 @@
-//! Parameters of MIME fields: tokens, quoted strings, and RFC 2231 for the rest.
+//! Parameters of MIME fields: tokens, quoted strings, and the extended form of RFC 2231.
 
 use super::Folder;
 use super::address::push_quoted;
 use super::words::hex;
 
-/// A longer value, or one outside ASCII, is written in the extended form of RFC 2231.
+/// Longest plain value. A longer or non-ASCII value is written in the extended form of RFC 2231.
 const PLAIN_VALUE_BYTES_MAX: usize = 56;
-/// A parameter and its semicolon stay within a line of 76.
+/// Longest parameter, so that it fits on a line of 76 octets with its space and semicolon.
 const PARAMETER_BYTES_MAX: usize = 74;
 const CHARSET: &str = "utf-8''";
 
-/// Appends a parameter to the field in hand. The value holds no control characters: the caller
-/// has refused them for the field that it names.
+/// Appends a parameter to a field. The caller must have checked that the value contains no control character.
 pub(crate) fn write_parameter(folder: &mut Folder<'_>, attribute: &str, value: &str) {
     let plain =
         value.len() <= PLAIN_VALUE_BYTES_MAX && value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
@@ -26,19 +25,19 @@ pub(crate) fn write_parameter(folder: &mut Folder<'_>, attribute: &str, value: &
     } else {
         push_quoted(&mut parameter, value);
     }
-    folder.glue(b";");
+    folder.append(b";");
     folder.word(&parameter);
 }
 
-/// RFC 2231 §4, in one piece, or with §3 in numbered pieces.
+/// Writes the extended form (RFC 2231 §4), in numbered sections (§3) if it is long.
 ///
-/// A character is never divided between pieces: some readers decode each piece by itself.
+/// A character is never split between sections, because some mail clients decode each section separately.
 fn write_extended(folder: &mut Folder<'_>, attribute: &str, value: &str) {
     let encoded_bytes: usize = value.chars().map(cost).sum();
     if attribute.len() + "*=".len() + CHARSET.len() + encoded_bytes <= PARAMETER_BYTES_MAX {
         let mut parameter = format!("{attribute}*={CHARSET}").into_bytes();
         value.chars().for_each(|c| push_encoded(&mut parameter, c));
-        folder.glue(b";");
+        folder.append(b";");
         return folder.word(&parameter);
     }
 
@@ -50,12 +49,13 @@ fn write_extended(folder: &mut Folder<'_>, attribute: &str, value: &str) {
         while let Some(c) = chars.next_if(|&c| parameter.len() + cost(c) <= PARAMETER_BYTES_MAX) {
             push_encoded(&mut parameter, c);
         }
-        folder.glue(b";");
+        folder.append(b";");
         folder.word(&parameter);
         section += 1;
     }
 }
 
+/// Returns the encoded size of a character.
 fn cost(c: char) -> usize {
     if is_attribute_char(c) { 1 } else { c.len_utf8() * 3 }
 }
@@ -70,12 +70,12 @@ fn push_encoded(out: &mut Vec<u8>, c: char) {
     }
 }
 
-/// RFC 2231 §7: what an extended value may hold plainly.
+/// Returns whether an extended value can contain the character without encoding (RFC 2231 §7).
 fn is_attribute_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$&+-.^_`{|}~".contains(c)
 }
 
-/// RFC 2045 §5.1.
+/// Returns whether a text is a `token` (RFC 2045 §5.1).
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte))
 }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filename_takes_the_plainest_form_that_holds_it() {
+    fn a_filename_is_written_in_the_simplest_possible_form() {
         for (filename, expected) in [
             ("a.pdf", "attachment; filename=a.pdf"),
             ("my file.pdf", "attachment; filename=\"my file.pdf\""),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_filename_is_cut_between_characters() {
+    fn a_long_filename_is_split_between_characters() {
         let filename = format!("{}.pdf", "報告書".repeat(40));
         let field = disposition(&filename);
         assert!(field.contains("filename*0*=utf-8''%E5%A0%B1"), "{field}");
@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn filenames_read_back(filename in "[^\\p{Cc}]{1,200}") {
+        fn a_mail_parser_reads_the_same_filename(filename in "[^\\p{Cc}]{1,200}") {
             let field = disposition(&filename);
             prop_assert!(field.is_ascii());
             prop_assert!(field.lines().all(|line| line.len() <= 77), "{}", field);

@@ -1,4 +1,4 @@
-//! Text in header fields: as it is where it may, as encoded words (RFC 2047) where it must.
+//! Text in header fields: plain if possible, else as encoded words (RFC 2047).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,25 +6,25 @@ use base64::engine::general_purpose::STANDARD;
 use super::{Folder, refuse_controls_but_tab};
 use crate::mime::message::{ComposeError, Field};
 
-/// RFC 2047 §2: an encoded word has at most 75 characters.
+/// Longest encoded word (RFC 2047 §2).
 const ENCODED_WORD_BYTES_MAX: usize = 75;
-/// `=?utf-8?q?` and `?=`.
+/// Length of `=?utf-8?q?` and `?=`.
 const ENCODED_WORD_FRAME_BYTES: usize = 12;
-/// Less room than this on a line is not worth beginning an encoded word in.
+/// Minimum room on a line to start an encoded word. With less, the word starts on the next line.
 const ROOM_BYTES_MIN: usize = 28;
 
-/// Where the encoded words stand; it decides which characters the Q encoding may leave plain.
+/// Context of encoded words. It decides which characters the Q encoding can leave plain.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Unstructured text, RFC 2047 §5 (1).
+pub(super) enum WordContext {
+    /// Unstructured text (RFC 2047 §5 (1)).
     Text,
-    /// A display name, RFC 2047 §5 (3).
+    /// A display name (RFC 2047 §5 (3)).
     Phrase,
 }
 
-/// Writes unstructured text, white space at its ends dropped.
+/// Writes unstructured text without surrounding white space.
 ///
-/// Words of ASCII longer than `word_bytes_max` are carried as encoded words.
+/// A text with an ASCII word longer than `word_bytes_max` is written as encoded words.
 pub(crate) fn write_text(
     folder: &mut Folder<'_>,
     text: &str,
@@ -36,15 +36,15 @@ pub(crate) fn write_text(
     if is_plain(text, word_bytes_max) {
         write_plain(folder, text);
     } else {
-        write_encoded(folder, text, Place::Text);
+        write_encoded(folder, text, WordContext::Text);
     }
     Ok(())
 }
 
-/// Returns whether ASCII text reads back as itself from between two folds.
+/// Returns whether a text can be written without encoded words.
 fn is_plain(text: &str, word_bytes_max: usize) -> bool {
     text.is_ascii()
-        // A reader would decode what only looks like an encoded word.
+        // A mail client would decode text that looks like an encoded word.
         && !text.contains("=?")
         && spaced_words(text).all(|(space, word)| space.len() + word.len() <= word_bytes_max)
 }
@@ -56,7 +56,7 @@ fn write_plain(folder: &mut Folder<'_>, text: &str) {
     }
 }
 
-/// Splits text without white space at its ends into words and the white space before each.
+/// Splits text without surrounding white space into words, each with the white space before it.
 fn spaced_words(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -73,11 +73,11 @@ fn spaced_words(text: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// Writes the whole text as encoded words, in the shorter of the two encodings.
 ///
-/// RFC 2047 §5: a character is never divided between two words; §6.2: the white space between
-/// two words is not part of the text, so that inside the text is encoded.
-pub(super) fn write_encoded(folder: &mut Folder<'_>, text: &str, place: Place) {
-    let q_bytes: usize = text.bytes().map(|byte| q_cost(byte, place)).sum();
-    let encoding = if q_bytes <= text.len().div_ceil(3) * 4 { Encoding::Q(place) } else { Encoding::B };
+/// RFC 2047 §5: a character is never split between two words. §6.2: white space between two encoded words is not part
+/// of the text, so white space of the text is encoded.
+pub(super) fn write_encoded(folder: &mut Folder<'_>, text: &str, context: WordContext) {
+    let q_bytes: usize = text.bytes().map(|byte| q_cost(byte, context)).sum();
+    let encoding = if q_bytes <= text.len().div_ceil(3) * 4 { Encoding::Q(context) } else { Encoding::B };
 
     let mut word = Vec::with_capacity(ENCODED_WORD_BYTES_MAX);
     let mut rest = text;
@@ -96,12 +96,12 @@ pub(super) fn write_encoded(folder: &mut Folder<'_>, text: &str, place: Place) {
 
 #[derive(Clone, Copy)]
 enum Encoding {
-    Q(Place),
+    Q(WordContext),
     B,
 }
 
 impl Encoding {
-    /// Returns how many bytes of `text` fill at most `room` octets, at a character boundary.
+    /// Returns the number of bytes of `text` whose encoding fits in `room` octets, at a character boundary.
     fn fitting(self, text: &str, room: usize) -> usize {
         let mut bytes = 0;
         let mut used = 0;
@@ -109,8 +109,8 @@ impl Encoding {
             let mut utf8 = [0; 4];
             let encoded = c.encode_utf8(&mut utf8);
             let after = match self {
-                Self::Q(place) => {
-                    used += encoded.bytes().map(|byte| q_cost(byte, place)).sum::<usize>();
+                Self::Q(context) => {
+                    used += encoded.bytes().map(|byte| q_cost(byte, context)).sum::<usize>();
                     used
                 }
                 Self::B => (bytes + encoded.len()).div_ceil(3) * 4,
@@ -120,19 +120,19 @@ impl Encoding {
             }
             bytes += encoded.len();
         }
-        // The smallest room holds the longest character, four bytes of UTF-8 in twelve of Q.
+        // Even the smallest room fits the longest character: four bytes of UTF-8 are twelve octets of Q.
         debug_assert!(bytes > 0);
         bytes
     }
 
     fn encode(self, chunk: &str, word: &mut Vec<u8>) {
         match self {
-            Self::Q(place) => {
+            Self::Q(context) => {
                 word.extend_from_slice(b"=?utf-8?q?");
                 for byte in chunk.bytes() {
                     match byte {
                         b' ' => word.push(b'_'),
-                        byte if q_cost(byte, place) == 1 => word.push(byte),
+                        byte if q_cost(byte, context) == 1 => word.push(byte),
                         byte => {
                             word.extend_from_slice(&[b'=', hex(byte >> 4), hex(byte & 0x0f)]);
                         }
@@ -148,11 +148,11 @@ impl Encoding {
     }
 }
 
-/// Returns the octets that one byte costs in the Q encoding.
-fn q_cost(byte: u8, place: Place) -> usize {
-    let plain = match place {
-        Place::Text => byte.is_ascii_graphic() && !matches!(byte, b'=' | b'?' | b'_'),
-        Place::Phrase => byte.is_ascii_alphanumeric() || matches!(byte, b'!' | b'*' | b'+' | b'-' | b'/'),
+/// Returns the number of octets of one byte in the Q encoding.
+fn q_cost(byte: u8, context: WordContext) -> usize {
+    let plain = match context {
+        WordContext::Text => byte.is_ascii_graphic() && !matches!(byte, b'=' | b'?' | b'_'),
+        WordContext::Phrase => byte.is_ascii_alphanumeric() || matches!(byte, b'!' | b'*' | b'+' | b'-' | b'/'),
     };
     if plain || byte == b' ' { 1 } else { 3 }
 }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn ascii_stays_readable_and_the_rest_is_encoded() {
+    fn ascii_text_stays_plain_and_other_text_is_encoded() {
         for (text, expected) in [
             ("Hello", "Subject: Hello\r\n"),
             ("", "Subject:\r\n"),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_of_emoji_and_right_to_left_text_survive() {
+    fn emoji_sequences_and_right_to_left_text_are_parsed_again() {
         for text in [
             "👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦",
             "שלום עולם, زيارة جديدة إلى الموقع اليوم مع عرض خاص لجميع العملاء الكرام",
@@ -230,7 +230,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_reads_back_from_lines_of_76(text in "[^\\p{Cc}]{0,200}") {
+        fn a_mail_parser_reads_the_same_text_from_lines_of_76(text in "[^\\p{Cc}]{0,200}") {
             let field = subject(&text);
             prop_assert!(field.is_ascii());
             for line in field.strip_suffix("\r\n").unwrap().split("\r\n") {
@@ -241,7 +241,7 @@ mod tests {
         }
 
         #[test]
-        fn spaced_words_lose_nothing(text in "[a-c \t]{0,40}") {
+        fn spaced_words_contain_the_whole_text(text in "[a-c \t]{0,40}") {
             let joined: String =
                 spaced_words(text.trim_matches([' ', '\t'])).flat_map(|(a, b)| [a, b]).collect();
             prop_assert_eq!(joined, text.trim_matches([' ', '\t']));

@@ -1,6 +1,6 @@
-//! The shape of composed messages.
+//! Tests of the structure of composed messages.
 
-use super::set::samples;
+use super::samples::samples;
 use crate::mime::{ComposeError, Field, Message, MimeAttachment, MimeMailbox, compose};
 use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn composed(message: &Message<'_>) -> String {
     String::from_utf8(compose(message, 7).unwrap()).unwrap()
 }
 
-/// Names of the header section's fields, and of the parts' after it.
+/// Returns the names of the fields in the header section.
 fn field_names(section: &str) -> Vec<&str> {
     section
         .split("\r\n")
@@ -61,7 +61,7 @@ fn text_alone_is_a_single_part() {
 }
 
 #[test]
-fn attachments_stand_beside_the_alternatives() {
+fn attachments_and_alternatives_are_parts_of_one_multipart_mixed() {
     let message = Message {
         text: Some("Hi"),
         html: Some("<p>Hi</p>"),
@@ -99,7 +99,7 @@ fn attachments_stand_beside_the_alternatives() {
 }
 
 #[test]
-fn html_alone_brings_its_text_unless_declined() {
+fn a_message_with_only_html_gets_a_text_part_unless_the_text_is_empty() {
     for (text, html, parts) in [
         (None, "<p>Hi <a href='https://a.co'>you</a></p>", vec!["multipart/alternative", "text/plain", "text/html"]),
         (Some(""), "<p>Hi</p>", vec!["text/html"]),
@@ -120,7 +120,7 @@ fn html_alone_brings_its_text_unless_declined() {
 }
 
 #[test]
-fn every_sample_reads_back() {
+fn a_mail_parser_reads_every_sample() {
     for sample in samples() {
         let raw = sample.with_message(|message| compose(message, 1).unwrap());
         let parsed = MessageParser::new().parse(&raw).expect(sample.name);
@@ -148,8 +148,8 @@ fn every_sample_reads_back() {
 }
 
 #[test]
-fn control_characters_are_refused_wherever_they_stand() {
-    fn party<'a>(name: &'a str, address: &'a str) -> MimeMailbox<'a> {
+fn control_characters_are_refused_in_every_field() {
+    fn mailbox<'a>(name: &'a str, address: &'a str) -> MimeMailbox<'a> {
         MimeMailbox { name: Some(name), address }
     }
     fn file(filename: &str) -> MimeAttachment<'_> {
@@ -159,10 +159,10 @@ fn control_characters_are_refused_wherever_they_stand() {
         let address = format!("{bad}@example.com");
         for (message, field) in [
             (Message { subject: bad, ..BASE }, Field::Subject),
-            (Message { from: party(bad, "a@b.co"), ..BASE }, Field::DisplayName),
-            (Message { to: &[party(bad, "a@b.co")], ..BASE }, Field::DisplayName),
-            (Message { cc: &[party("x", &address)], ..BASE }, Field::Address),
-            (Message { reply_to: &[party("x", &address)], ..BASE }, Field::Address),
+            (Message { from: mailbox(bad, "a@b.co"), ..BASE }, Field::DisplayName),
+            (Message { to: &[mailbox(bad, "a@b.co")], ..BASE }, Field::DisplayName),
+            (Message { cc: &[mailbox("x", &address)], ..BASE }, Field::Address),
+            (Message { reply_to: &[mailbox("x", &address)], ..BASE }, Field::Address),
             (Message { message_id: &address, ..BASE }, Field::MessageId),
             (Message { headers: &[("X-A", bad)], ..BASE }, Field::HeaderValue),
             (Message { headers: &[(bad, "x")], ..BASE }, Field::HeaderName),
@@ -174,7 +174,7 @@ fn control_characters_are_refused_wherever_they_stand() {
 }
 
 #[test]
-fn only_a_local_part_needs_smtputf8() {
+fn only_a_non_ascii_local_part_needs_smtputf8() {
     let to = |address| [MimeMailbox { name: Some("Zoë"), address }];
     assert!(!Message { to: &to("zoe@example.net"), ..BASE }.needs_smtputf8());
     let message = Message { to: &to("zoë@example.net"), text: Some("é"), ..BASE };
@@ -207,7 +207,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_value_escapes_its_place(
+    fn no_value_changes_the_structure_of_a_message(
         name in "\\PC{0,80}|[a-z\r\n:]{0,10}",
         subject in "\\PC{0,300}|(Bcc: x|\r|\n|\t| |x){0,10}",
         value in "\\PC{0,1200}|(Bcc: x|\r|\n|\t| |x){0,10}",

@@ -1,10 +1,10 @@
-//! Tests of whole messages: composed here, read and verified by independent parties.
+//! Tests of complete messages: composed here, parsed and verified by independent libraries.
 //!
-//! - `set.rs`: the messages, one for each thing that has gone wrong between mail programs;
-//! - `compose.rs`: their shape, read back by a MIME parser, and the invariants of any message;
-//! - `signed.rs`: their signatures, checked by a verifier in this process and written to a
-//!   directory for those outside.
+//! - `samples.rs`: the messages, one for each known incompatibility between mail programs;
+//! - `compose.rs`: their structure, parsed by a MIME parser, and the invariants of any message;
+//! - `signed.rs`: their signatures, checked by a verifier in this process and written to a directory for external
+//!   verifiers.
 
 mod compose;
-mod set;
+mod samples;
 mod signed;

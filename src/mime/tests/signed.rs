@@ -1,4 +1,4 @@
-//! Signatures, checked by parties that share no code with the signer.
+//! Tests of signatures, with verifiers that share no code with the signer.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -12,13 +12,13 @@ use mail_auth::hickory_resolver::config::{ResolverConfig, ResolverOpts};
 use mail_auth::{AuthenticatedMessage, DkimResult, MessageAuthenticator, Parameters, ResolverCache, Txt};
 use proptest::prelude::*;
 
-use super::set::{DATE_MS, DOMAIN, samples};
+use super::samples::{DATE_MS, DOMAIN, samples};
 use crate::mime::dkim::{Algorithm, Signature, SigningKey, sign};
 use crate::mime::{Message, MimeMailbox, compose};
 
 const TIME_S: u64 = DATE_MS.unsigned_abs() / 1000;
 
-/// The keys of the samples' domain, and what its DNS publishes.
+/// Keys of the domain of the samples, with their DNS records.
 struct Domain {
     rsa: SigningKey,
     ed25519: SigningKey,
@@ -49,7 +49,7 @@ impl Domain {
     }
 }
 
-/// Answers the verifier's questions from the records, so that it asks no network.
+/// Cache of DNS records for the verifier, so that it sends no queries.
 struct Records(BTreeMap<String, String>);
 
 impl ResolverCache<Box<str>, Txt> for Records {
@@ -75,7 +75,7 @@ impl ResolverCache<Box<str>, Txt> for Records {
     fn insert(&self, _: Box<str>, _: Txt, _: Instant) {}
 }
 
-/// Returns the verdict on each signature of a message.
+/// Returns the result of each signature of a message.
 fn verdicts(records: &Records, message: &[u8]) -> Vec<DkimResult> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
@@ -86,15 +86,15 @@ fn verdicts(records: &Records, message: &[u8]) -> Vec<DkimResult> {
     })
 }
 
-/// With `RINGMAIL_DKIM_OUT` set to a directory, leaves the messages (`*.eml`) and the DNS
-/// records (`records.json`) there for verifiers outside this process.
+/// If `RINGMAIL_DKIM_OUT` is set to a directory, writes the messages (`*.eml`) and the DNS records (`records.json`)
+/// there for external verifiers.
 #[test]
 fn both_signatures_of_every_sample_verify() {
     let domain = Domain::new();
     let records = Records(domain.records());
-    let kept = std::env::var_os("RINGMAIL_DKIM_OUT");
+    let output = std::env::var_os("RINGMAIL_DKIM_OUT");
     let scratch = tempfile::tempdir().unwrap();
-    let directory = kept.as_deref().map_or(scratch.path(), Path::new);
+    let directory = output.as_deref().map_or(scratch.path(), Path::new);
     std::fs::create_dir_all(directory).unwrap();
     std::fs::write(directory.join("records.json"), serde_json::to_vec_pretty(&domain.records()).unwrap()).unwrap();
 
@@ -109,7 +109,7 @@ fn both_signatures_of_every_sample_verify() {
 }
 
 #[test]
-fn a_change_on_the_way_breaks_both_signatures() {
+fn a_change_in_transit_breaks_both_signatures() {
     let domain = Domain::new();
     let records = Records(domain.records());
     let sample = samples().into_iter().find(|sample| sample.name == "list").unwrap();

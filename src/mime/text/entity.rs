@@ -1,36 +1,36 @@
-//! Character references: by number, and by the names that mail uses.
+//! Character references: by number, and by the names that are common in email.
 
 use std::borrow::Cow;
 
-/// Longer than any name below; bounds the look ahead at each ampersand.
+/// Longest name to look for after an ampersand. No name below is longer.
 const NAME_BYTES_MAX: usize = 8;
 
-/// What stands at an ampersand.
+/// Result of parsing at an ampersand.
 pub(super) enum CharReference {
-    /// A character, and the bytes of the reference including the ampersand.
+    /// A character, and the length of the reference in bytes including the ampersand.
     Char(char, usize),
-    /// An ampersand that means itself.
+    /// A literal ampersand.
     Literal,
 }
 
-/// Reads the reference at the start of `text`, which begins with an ampersand.
-pub(super) fn read(text: &str) -> CharReference {
+/// Parses the reference at the start of `text`, which must start with an ampersand.
+pub(super) fn parse(text: &str) -> CharReference {
     let body = &text[1..];
     if let Some(number) = body.strip_prefix('#') {
-        return read_number(number);
+        return parse_number(number);
     }
     let name_bytes = body.bytes().take(NAME_BYTES_MAX + 1).take_while(u8::is_ascii_alphanumeric).count();
     let (name, after) = body.split_at(name_bytes);
-    // Without the semicolon only the oldest names count, which writers still leave bare.
-    let bare = matches!(name, "amp" | "lt" | "gt" | "quot" | "nbsp" | "copy" | "reg");
+    // The semicolon is optional only for the oldest names, which authors still write without it.
+    let semicolon_optional = matches!(name, "amp" | "lt" | "gt" | "quot" | "nbsp" | "copy" | "reg");
     match named(name) {
         Some(c) if after.starts_with(';') => CharReference::Char(c, name_bytes + 2),
-        Some(c) if bare => CharReference::Char(c, name_bytes + 1),
+        Some(c) if semicolon_optional => CharReference::Char(c, name_bytes + 1),
         _ => CharReference::Literal,
     }
 }
 
-fn read_number(text: &str) -> CharReference {
+fn parse_number(text: &str) -> CharReference {
     let (digits, radix, prefix_bytes) = match text.strip_prefix(['x', 'X']) {
         Some(digits) => (digits, 16, "&#x".len()),
         None => (text, 10, "&#".len()),
@@ -40,7 +40,7 @@ fn read_number(text: &str) -> CharReference {
         return CharReference::Literal;
     }
     let semicolon_bytes = usize::from(digits[digit_bytes..].starts_with(';'));
-    // More digits than a number holds name no character either.
+    // A number that overflows `u32` is not a character either.
     let c = u32::from_str_radix(&digits[..digit_bytes], radix)
         .ok()
         .and_then(|number| windows_1252(number).or_else(|| char::from_u32(number)))
@@ -49,7 +49,7 @@ fn read_number(text: &str) -> CharReference {
     CharReference::Char(c, prefix_bytes + digit_bytes + semicolon_bytes)
 }
 
-/// The HTML standard §13.2.5.80: numbers from 128 to 159 are read as windows-1252.
+/// Returns the character of a number from 128 to 159, which the HTML standard §13.2.5.80 reads as windows-1252.
 fn windows_1252(number: u32) -> Option<char> {
     const HIGH: [char; 32] = [
         '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘',
@@ -59,8 +59,8 @@ fn windows_1252(number: u32) -> Option<char> {
     HIGH.get(index).copied()
 }
 
-/// Decodes the references of an attribute. The semicolon is required: a query string such as
-/// `?a=1&copy=2` holds no copyright sign.
+/// Decodes the references in an attribute. The semicolon is required here, because a query string such as
+/// `?a=1&copy=2` contains no copyright sign.
 pub(super) fn decode_attribute(value: &str) -> Cow<'_, str> {
     if !value.contains('&') {
         return Cow::Borrowed(value);
@@ -70,7 +70,7 @@ pub(super) fn decode_attribute(value: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        match read(rest) {
+        match parse(rest) {
             CharReference::Char(c, bytes) if rest[..bytes].ends_with(';') => {
                 out.push(c);
                 rest = &rest[bytes..];
@@ -85,8 +85,8 @@ pub(super) fn decode_attribute(value: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Latin letters, punctuation and the signs of prices and buttons. A name outside the list is
-/// left as it was written.
+/// Returns the character with a name: Latin letters, punctuation and common symbols. Other names stay unchanged in the
+/// text.
 fn named(name: &str) -> Option<char> {
     Some(match name {
         "amp" | "AMP" => '&',
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_read_by_name_and_by_number() {
+    fn references_are_parsed_by_name_and_by_number() {
         for (text, expected) in [
             ("&amp;", Some(('&', 5))),
             ("&ampx", None),
@@ -254,7 +254,7 @@ mod tests {
             ("&#;", None),
             ("&#x;", None),
         ] {
-            let found = match read(text) {
+            let found = match parse(text) {
                 CharReference::Char(c, bytes) => Some((c, bytes)),
                 CharReference::Literal => None,
             };

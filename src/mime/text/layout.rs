@@ -1,62 +1,62 @@
-//! Text to lines: white space collapsed, blocks apart, lists and quotations marked.
+//! Layout of text in lines: collapses white space, separates blocks, and marks lists and quotations.
 
 use super::entity::{self, CharReference};
 
-/// A derived text longer than this is cut: mail readers cut html parts earlier.
+/// Maximum size of a derived text. Mail clients truncate HTML parts at a smaller size.
 pub(super) const TEXT_BYTES_MAX: usize = 256 * 1024;
 
-/// Deeper nesting is real only in hostile input; it is read, without further marks.
-const QUOTE_DEPTH_SHOWN_MAX: usize = 4;
+/// Deepest nesting of quotations with a marker. Only hostile input nests deeper.
+const QUOTE_DEPTH_MARKED_MAX: usize = 4;
+/// Deepest nesting of lists with an indent.
 const LIST_DEPTH_MAX: usize = 8;
 
-/// The distance to keep from what was written before. Two wishes for one place become the
-/// larger.
+/// Separation between two pieces of text. Of two requests between the same pieces, the larger applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gap {
     #[default]
     None,
     Space,
-    /// Between the cells of a row.
+    /// Separation between the cells of a row.
     Cell,
     Line,
     Blank,
 }
 
-/// Writes lines without white space at their ends and without two empty lines in a row.
+/// Writer of lines without trailing white space and without two consecutive empty lines.
 #[derive(Default)]
 pub(super) struct Layout {
     out: String,
     gap: Gap,
     quote_depth: usize,
     preformatted_depth: usize,
-    /// For each open list the number of its last item, or none for bullets.
+    /// Number of the last item of each open list; `None` for bullets.
     lists: Vec<Option<u32>>,
-    /// Lists that are open beyond the deepest shown.
-    unshown_lists: usize,
-    /// The marker of an item of which nothing is written yet.
+    /// Number of open lists deeper than [`LIST_DEPTH_MAX`].
+    unindented_lists: usize,
+    /// Marker of an item without text so far.
     marker: Option<String>,
-    /// A joiner that counts only when a character follows it at once.
+    /// A joiner that is written only if a character follows immediately.
     joiner: Option<char>,
 }
 
 impl Layout {
-    /// Asks for at least this distance before the next text.
+    /// Requests at least this separation before the next text.
     pub(super) fn gap(&mut self, gap: Gap) {
         self.gap = self.gap.max(gap);
     }
 
-    /// Ends the line; a second time leaves an empty one.
+    /// Ends the line. A second call adds an empty line.
     pub(super) fn break_line(&mut self) {
         self.gap = if self.gap >= Gap::Line { Gap::Blank } else { Gap::Line };
     }
 
-    /// Writes text as it stands in the markup.
+    /// Writes text of the markup and decodes its character references.
     pub(super) fn text(&mut self, text: &str) {
         let mut rest = text;
         while let Some(at) = rest.find('&') {
             self.decoded_text(&rest[..at]);
             rest = &rest[at..];
-            match entity::read(rest) {
+            match entity::parse(rest) {
                 CharReference::Char(c, bytes) => {
                     self.decoded_text(c.encode_utf8(&mut [0; 4]));
                     rest = &rest[bytes..];
@@ -70,7 +70,7 @@ impl Layout {
         self.decoded_text(rest);
     }
 
-    /// Writes text in which an ampersand is an ampersand.
+    /// Writes text without character references.
     pub(super) fn decoded_text(&mut self, text: &str) {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
@@ -96,11 +96,11 @@ impl Layout {
             }
             '\u{a0}' => self.gap(Gap::Space),
             c if c.is_ascii_whitespace() => self.gap(Gap::Space),
-            // Marks that only a screen needs: soft hyphen, grapheme joiner, zero width space,
-            // word joiner, byte order mark; and what is no character of a text.
+            // Invisible formatting characters: soft hyphen, grapheme joiner, zero width space, word joiner, byte order
+            // mark. Control characters are dropped as well.
             '\u{ad}' | '\u{34f}' | '\u{200b}' | '\u{2060}' | '\u{feff}' => {}
             c if c.is_control() => {}
-            // Joiners shape the letters and emoji on both sides; beside a space they pad.
+            // A joiner affects the letters or emoji on both sides. Next to a space it is only padding.
             '\u{200c}' | '\u{200d}' => {
                 if !self.out.is_empty() && self.gap == Gap::None {
                     self.joiner = Some(c);
@@ -113,7 +113,7 @@ impl Layout {
         }
     }
 
-    /// Writes right behind the last text, inside its line.
+    /// Appends to the last text, on the same line.
     pub(super) fn append(&mut self, text: &str) {
         self.out.push_str(text);
     }
@@ -135,13 +135,13 @@ impl Layout {
         if self.lists.len() < LIST_DEPTH_MAX {
             self.lists.push(ordered.then_some(0));
         } else {
-            self.unshown_lists += 1;
+            self.unindented_lists += 1;
         }
     }
 
     pub(super) fn end_list(&mut self) {
-        if self.unshown_lists > 0 {
-            self.unshown_lists -= 1;
+        if self.unindented_lists > 0 {
+            self.unindented_lists -= 1;
         } else {
             self.lists.pop();
         }
@@ -180,7 +180,7 @@ impl Layout {
         self.preformatted_depth = self.preformatted_depth.saturating_sub(1);
     }
 
-    /// Writes the gap that is due, and the marks of a line that begins.
+    /// Writes the requested gap and, at the start of a line, its markers and indents.
     fn begin(&mut self) {
         let gap = std::mem::take(&mut self.gap);
         let joiner = self.joiner.take();
@@ -193,7 +193,7 @@ impl Layout {
                 Gap::Blank => self.end_lines(2),
             }
         }
-        for _ in 0..self.quote_depth.min(QUOTE_DEPTH_SHOWN_MAX) {
+        for _ in 0..self.quote_depth.min(QUOTE_DEPTH_MARKED_MAX) {
             self.out.push_str("> ");
         }
         let marker = self.marker.take();
@@ -205,10 +205,10 @@ impl Layout {
     }
 
     fn end_lines(&mut self, lines: usize) {
-        let kept = self.out.trim_end_matches([' ', '\t', '\n']).len();
-        // Preformatted text may hold lines of white space alone: they count as empty ones.
-        let ended = self.out[kept..].matches('\n').count();
-        self.out.truncate(kept);
+        let end = self.out.trim_end_matches([' ', '\t', '\n']).len();
+        // Lines of only white space in preformatted text count as empty lines.
+        let ended = self.out[end..].matches('\n').count();
+        self.out.truncate(end);
         for _ in 0..(ended + lines).min(2) {
             self.out.push('\n');
         }
@@ -216,8 +216,8 @@ impl Layout {
 
     pub(super) fn finish(mut self) -> String {
         self.out.truncate(self.out.floor_char_boundary(TEXT_BYTES_MAX));
-        let kept = self.out.trim_end().len();
-        self.out.truncate(kept);
+        let end = self.out.trim_end().len();
+        self.out.truncate(end);
         let indent = self.out.len() - self.out.trim_start().len();
         self.out.drain(..indent);
         self.out

@@ -1,31 +1,31 @@
-//! Which targets of links are worth showing, and how.
+//! Targets of links in a text part.
 
-/// A longer target is noise to a person, and tracking links stay well below.
+/// Longest target that is written. A longer one does not help a person, and tracking links are much shorter.
 const TARGET_BYTES_MAX: usize = 2048;
 
-/// A link whose label is being read.
+/// An open link.
 pub(super) struct Link {
     target: String,
     label_start: usize,
 }
 
 impl Link {
-    /// Takes an `href`; nothing for one that leads nowhere outside the html, such as an anchor.
+    /// Parses an `href`; `None` if its target has no meaning outside the HTML, such as an anchor.
     pub(super) fn new(href: &str, label_start: usize) -> Option<Self> {
         let href = href.trim();
         if href.len() > TARGET_BYTES_MAX {
             return None;
         }
         let (scheme, rest) = href.split_once(':')?;
-        let shown = match scheme.to_ascii_lowercase().as_str() {
+        let visible = match scheme.to_ascii_lowercase().as_str() {
             "http" | "https" => href,
             "mailto" => rest.split('?').next().unwrap_or_default(),
             "tel" => rest,
             _ => return None,
         };
-        let mut target = String::with_capacity(shown.len());
-        for c in shown.chars() {
-            // What would end the target early for a reader that makes links of text.
+        let mut target = String::with_capacity(visible.len());
+        for c in visible.chars() {
+            // Characters at which mail clients end a link in text.
             if c.is_ascii_control() || matches!(c, ' ' | '"' | '<' | '>') {
                 target.push_str(&format!("%{:02X}", u32::from(c)));
             } else {
@@ -39,18 +39,18 @@ impl Link {
         &self.target
     }
 
-    /// Where in the text the label begins.
+    /// Returns the offset of the label in the text.
     pub(super) fn label_start(&self) -> usize {
         self.label_start
     }
 
-    /// Returns whether the label is the target already, in all but its scheme.
-    pub(super) fn is_shown_by(&self, label: &str) -> bool {
-        bare(label).eq_ignore_ascii_case(bare(&self.target))
+    /// Returns whether the label equals the target, ignoring the scheme.
+    pub(super) fn matches_label(&self, label: &str) -> bool {
+        without_scheme(label).eq_ignore_ascii_case(without_scheme(&self.target))
     }
 }
 
-fn bare(target: &str) -> &str {
+fn without_scheme(target: &str) -> &str {
     let target = target.trim();
     let scheme = ["https://", "http://"]
         .into_iter()

@@ -1,12 +1,11 @@
-//! Html to tags and text, after the tokenizer of the HTML standard as far as mail needs it.
+//! Tokens of HTML: tags and text. Follows the tokenizer of the HTML standard as far as email needs it.
 
 use std::borrow::Cow;
 
 use super::entity;
 
-/// Elements whose content is not text for a reader. Their end tag is searched for as is:
-/// nothing inside counts as markup.
-const UNREAD: [&str; 11] =
+/// Elements whose content is not visible text. Everything up to the end tag is skipped, without parsing it as markup.
+const SKIPPED_CONTENT: [&str; 11] =
     ["script", "style", "title", "template", "svg", "math", "iframe", "object", "select", "textarea", "xmp"];
 
 /// Elements without an end tag.
@@ -14,10 +13,10 @@ const VOID: [&str; 13] =
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
 
 pub(super) enum HtmlToken<'a> {
-    /// As it stands, character references included.
+    /// Text with its character references.
     Text(&'a str),
     Open(HtmlTag<'a>),
-    /// The name of an end tag.
+    /// Name of an end tag.
     Close(&'a str),
 }
 
@@ -43,8 +42,7 @@ impl<'a> HtmlTag<'a> {
             .map(|(_, value)| entity::decode_attribute(value))
     }
 
-    /// Returns whether the element is kept from view. Mail hides the text meant for the
-    /// preview line of an inbox in this way.
+    /// Returns whether the element is hidden. Senders hide the text for the preview line of an inbox in this way.
     pub(super) fn is_hidden(&self) -> bool {
         Attributes(self.attributes).any(|(name, value)| {
             name.eq_ignore_ascii_case("hidden") || name.eq_ignore_ascii_case("style") && displays_none(value)
@@ -63,7 +61,7 @@ fn displays_none(style: &str) -> bool {
     })
 }
 
-/// Names and values of attributes; the value of one that has none is empty.
+/// Iterator over the names and values of attributes. An absent value is empty.
 struct Attributes<'a>(&'a str);
 
 impl<'a> Iterator for Attributes<'a> {
@@ -74,7 +72,7 @@ impl<'a> Iterator for Attributes<'a> {
         if rest.is_empty() {
             return None;
         }
-        // A name may begin with an equals sign: it would otherwise never be passed.
+        // The first character always belongs to the name, so that an equals sign there cannot stop the iteration.
         let first_bytes = first_char_bytes(rest);
         let name_end = rest[first_bytes..]
             .find(|c: char| c.is_ascii_whitespace() || c == '=' || c == '/')
@@ -104,8 +102,8 @@ fn first_char_bytes(text: &str) -> usize {
     text.chars().next().map_or(0, char::len_utf8)
 }
 
-/// Iterates over the tokens of html. Each search begins where the last one ended, and an
-/// opening that never closes takes the rest with it, so the whole is one pass.
+/// Iterator over the tokens of HTML. Each search starts at the end of the last one, and an unclosed tag or comment
+/// includes all the rest. The iteration is therefore one pass.
 pub(super) struct Scanner<'a> {
     rest: &'a str,
 }
@@ -115,26 +113,26 @@ impl<'a> Scanner<'a> {
         Self { rest: html }
     }
 
-    /// Passes over everything up to and including the first `end`.
-    fn pass(&mut self, end: &str) {
+    /// Skips the text up to and including the first `end`.
+    fn skip_past(&mut self, end: &str) {
         self.rest = self.rest.split_once(end).map_or("", |(_, rest)| rest);
     }
 
     fn comment_or_declaration(&mut self) {
         match self.rest.strip_prefix("<!--") {
-            // The HTML standard §13.2.5.43: both are comments that end at once.
+            // HTML standard §13.2.5.43: both are empty comments.
             Some(content) if content.starts_with('>') || content.starts_with("->") => {
-                self.pass(">");
+                self.skip_past(">");
             }
             Some(content) => {
                 self.rest = content;
-                self.pass("-->");
+                self.skip_past("-->");
             }
-            None => self.pass(">"),
+            None => self.skip_past(">"),
         }
     }
 
-    /// Takes a tag whose name begins `name_at` bytes into the rest. `None` when it never ends.
+    /// Parses a tag whose name starts at offset `name_at` of the rest; `None` if the tag is not closed.
     fn tag(&mut self, name_at: usize) -> Option<HtmlTag<'a>> {
         let inside = &self.rest[name_at..];
         let Some(end) = tag_end(inside) else {
@@ -148,12 +146,12 @@ impl<'a> Scanner<'a> {
         Some(HtmlTag { name, attributes })
     }
 
-    /// Passes over the content of an element that is not read, up to its end tag.
-    fn pass_unread(&mut self, name: &str) {
+    /// Skips the content of an element up to its end tag.
+    fn skip_content(&mut self, name: &str) {
         loop {
-            self.pass("</");
+            self.skip_past("</");
             let Some(found) = self.rest.get(..name.len()) else {
-                // The rest is shorter than the name, or has another character there.
+                // The rest is shorter than the name, or the slice would split a character.
                 if self.rest.len() < name.len() {
                     self.rest = "";
                     return;
@@ -162,13 +160,13 @@ impl<'a> Scanner<'a> {
             };
             let ends = self.rest[name.len()..].starts_with(|c: char| c.is_ascii_whitespace() || c == '/' || c == '>');
             if found.eq_ignore_ascii_case(name) && ends {
-                return self.pass(">");
+                return self.skip_past(">");
             }
         }
     }
 
     fn text(&mut self) -> HtmlToken<'a> {
-        // The first character is text even when it is a "<": it begins no tag.
+        // The first character is text even if it is a "<", because no tag starts here.
         let first_bytes = first_char_bytes(self.rest);
         let end = self.rest[first_bytes..].find('<').map_or(self.rest.len(), |at| first_bytes + at);
         let (text, rest) = self.rest.split_at(end);
@@ -188,11 +186,11 @@ impl<'a> Iterator for Scanner<'a> {
                 (b'<', Some(b'/'), Some(b'a'..=b'z' | b'A'..=b'Z')) => {
                     return self.tag(2).map(|tag| HtmlToken::Close(tag.name));
                 }
-                (b'<', Some(b'/' | b'?'), _) => self.pass(">"),
+                (b'<', Some(b'/' | b'?'), _) => self.skip_past(">"),
                 (b'<', Some(b'a'..=b'z' | b'A'..=b'Z'), _) => {
                     let tag = self.tag(1)?;
-                    if let Some(name) = UNREAD.iter().find(|name| tag.is(name)) {
-                        self.pass_unread(name);
+                    if let Some(name) = SKIPPED_CONTENT.iter().find(|name| tag.is(name)) {
+                        self.skip_content(name);
                         continue;
                     }
                     return Some(HtmlToken::Open(tag));
@@ -203,8 +201,9 @@ impl<'a> Iterator for Scanner<'a> {
     }
 }
 
-/// Returns where the `>` of a tag is. One inside a quoted value does not count, and a quote
-/// begins a value only right after an equals sign.
+/// Returns the offset of the `>` that closes a tag, outside quoted values. A quote starts a value only directly
+/// after an
+/// equals sign.
 fn tag_end(inside: &str) -> Option<usize> {
     let mut quote = None;
     let mut after_equals = false;

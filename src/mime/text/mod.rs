@@ -1,17 +1,17 @@
-//! The text part of an email that has html alone.
+//! Derives the text part of an email that has only HTML.
 //!
-//! One pass over the markup, in time and space linear in its length: no tree is built, so
-//! there is no depth to exhaust, and what is malformed costs no more than what is not. The
-//! html comes from a customer and is composed for each of perhaps many recipients.
+//! The conversion scans the markup once, in time and space linear in its length. It builds no tree, so deep
+//! nesting cannot exhaust the stack, and malformed markup costs no more than valid markup. This matters because
+//! customers supply the HTML, and it can be composed for many recipients.
 //!
-//! Links stay readable (`label (https://…)`), lists keep their markers and quotations theirs,
-//! tables become lines without borders, and what a reader of the html would not see is left
-//! out. Lines are not wrapped: mail readers do that to the width of their window.
+//! Links become `label (https://…)`, and lists and quotations get markers. Tables become lines without borders. Hidden
+//! elements are omitted. Lines are not wrapped, because mail clients wrap them to the width of the window.
 //!
-//! - `markup.rs`: html to tags and text;
+//! Files in reading order:
+//! - `markup.rs`: tokens of HTML;
 //! - `entity.rs`: character references;
-//! - `layout.rs`: text to lines;
-//! - `link.rs`: which targets are worth showing, and how.
+//! - `layout.rs`: lines of text;
+//! - `link.rs`: targets of links.
 
 mod entity;
 mod layout;
@@ -22,34 +22,33 @@ use layout::{Gap, Layout};
 use link::Link;
 use markup::{HtmlTag, HtmlToken, Scanner};
 
-/// Returns the text that a reader of the html would read, without white space at its ends.
+/// Returns the visible text of HTML, without surrounding white space.
 ///
-/// Empty when there is nothing but images without descriptions. At most 256 KiB: the rest of
-/// a longer text is dropped.
+/// Empty if the HTML contains only images without descriptions. Longer text is truncated to 256 KiB.
 pub fn text_from_html(html: &str) -> String {
-    let mut reader = Reader::default();
+    let mut extractor = TextExtractor::default();
     let mut tokens = Scanner::new(html);
     while let Some(token) = tokens.next() {
         match token {
-            HtmlToken::Text(text) => reader.layout.text(text),
+            HtmlToken::Text(text) => extractor.layout.text(text),
             HtmlToken::Open(tag) if tag.is_hidden() => skip(&mut tokens, &tag),
-            HtmlToken::Open(tag) => reader.open(&tag),
-            HtmlToken::Close(name) => reader.close(name),
+            HtmlToken::Open(tag) => extractor.open(&tag),
+            HtmlToken::Close(name) => extractor.close(name),
         }
-        if reader.layout.is_full() {
+        if extractor.layout.is_full() {
             break;
         }
     }
-    reader.end_link();
-    reader.layout.finish()
+    extractor.end_link();
+    extractor.layout.finish()
 }
 
-/// Passes over an element that is not shown, up to its own end tag.
+/// Skips a hidden element up to its end tag.
 fn skip(tokens: &mut Scanner<'_>, hidden: &HtmlTag<'_>) {
     if hidden.is_void() {
         return;
     }
-    // A paragraph ends where the next one begins: it is never inside another.
+    // A paragraph ends at the start of the next one, so paragraphs are never nested.
     let nests = !hidden.is("p");
     let mut depth = 1_usize;
     for token in tokens {
@@ -66,12 +65,12 @@ fn skip(tokens: &mut Scanner<'_>, hidden: &HtmlTag<'_>) {
     }
 }
 
-/// What an element does to the lines around it.
+/// Effect of an element on the layout.
 enum Role {
     Inline,
-    /// Begins and ends a line.
+    /// Starts and ends a line.
     Line,
-    /// Stands apart from what is around it.
+    /// Has an empty line before and after.
     Block,
     Cell,
     List,
@@ -113,13 +112,13 @@ fn role(name: &str) -> Role {
 }
 
 #[derive(Default)]
-struct Reader {
+struct TextExtractor {
     layout: Layout,
-    /// The link whose label is being read. Links do not nest: a second one ends the first.
+    /// The open link. Links do not nest: a second one ends the first.
     link: Option<Link>,
 }
 
-impl Reader {
+impl TextExtractor {
     fn open(&mut self, tag: &HtmlTag<'_>) {
         match role(tag.name) {
             Role::Inline => {}
@@ -167,7 +166,7 @@ impl Reader {
         let label = self.layout.written_since(link.label_start());
         if label.trim().is_empty() {
             self.layout.decoded_text(link.target());
-        } else if !link.is_shown_by(label) {
+        } else if !link.matches_label(label) {
             self.layout.append(&format!(" ({})", link.target()));
         }
     }
@@ -179,7 +178,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_email_reads_as_a_person_would_type_it() {
+    fn elements_are_laid_out_as_text() {
         for (html, expected) in [
             ("", ""),
             ("plain", "plain"),
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_is_not_read() {
+    fn hidden_content_is_omitted() {
         for (html, expected) in [
             ("<style>p{color:red}</style><script>if (a < b) {}</script><p>x", "x"),
             ("<head><title>T</title></head><body>x</body>", "x"),
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_markup_ends_quietly() {
+    fn malformed_markup_is_accepted() {
         for (html, expected) in [
             ("a<", "a<"),
             ("a</", "a"),
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_and_length_cost_no_more_than_their_bytes() {
+    fn deep_and_long_markup_is_converted_within_the_limit() {
         for html in [
             "<div>".repeat(100_000),
             "<ul><li>x".repeat(50_000),
@@ -276,7 +275,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_input_ends_as_trimmed_text(
+        fn any_markup_gives_trimmed_text(
             html in "(<[a-z/!]{0,3}|[a-z <>\"'=&;#-]|<li>|<pre>|<a href='https://a.co'>|\\PC|\n){0,60}"
         ) {
             let text = text_from_html(&html);

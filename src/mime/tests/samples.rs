@@ -1,8 +1,8 @@
-//! The messages that every reader and verifier is shown.
+//! Sample messages for all parsers and verifiers.
 
 use crate::mime::{Message, MimeAttachment, MimeMailbox};
 
-/// A message, without the fields that are the same for all.
+/// A message without the fields that all samples share.
 #[derive(Default)]
 pub(super) struct Sample {
     pub(super) name: &'static str,
@@ -15,7 +15,7 @@ pub(super) struct Sample {
     pub(super) attachments: Vec<(Option<String>, Option<&'static str>, Vec<u8>)>,
 }
 
-/// The domain in whose name the samples are sent and signed.
+/// Domain that sends and signs the samples.
 pub(super) const DOMAIN: &str = "mail.example.com";
 pub(super) const DATE_MS: i64 = 1_767_225_600_000;
 
@@ -39,7 +39,7 @@ impl Sample {
         self
     }
 
-    /// Lends the sample as a message.
+    /// Calls `read` with the sample as a message.
     pub(super) fn with_message<T>(&self, read: impl FnOnce(&Message<'_>) -> T) -> T {
         let to: Vec<MimeMailbox<'_>> =
             self.to.iter().map(|(name, address)| MimeMailbox { name: name.as_deref(), address }).collect();
