@@ -84,7 +84,7 @@ pub const LEASES: Table<(EmailId, u16), LeaseRow> = Table::new("leases-1");
 /// deleted with the row of the email.
 pub const ATTEMPTS: Table<(EmailId, AttemptId), SmtpAttemptRow> = Table::new("attempts-1");
 /// Receiving hosts with a failed STARTTLS, by SHA-256 of the name. Written by `delivery`. One row for each such
-/// host, deleted three days after the failure.
+/// host, deleted three days after the last failure.
 pub const RECEIVING_HOSTS: Table<([u8; 32],), ReceivingHostRow> = Table::new("receiving_hosts-1");
 /// Domains that accepted an email, by SHA-256 of the name. If such a name no longer exists, it is looked up again
 /// before its email bounces. Written by `delivery` once for each day and domain. One row for each domain, deleted
@@ -126,15 +126,15 @@ pub const WEBHOOKS: Table<(TeamId, WebhookId), WebhookRow> = Table::new("webhook
 /// At most one row for each endpoint, deleted with it.
 pub const WEBHOOK_HEALTH: Table<(TeamId, WebhookId), HealthRow> = Table::new("webhook_health-1");
 /// Deliveries of events to an endpoint, with their last attempts. Written by `webhooks`. One row for each event and
-/// endpoint, deleted after `WEBHOOK_DELIVERY_RETENTION_DAYS` unless pending.
+/// endpoint, deleted after `WEBHOOK_DELIVERY_RETENTION_DAYS` unless pending, or with the endpoint.
 pub const WEBHOOK_DELIVERIES: Table<(TeamId, WebhookId, WebhookDeliveryId), DeliveryRow> =
     Table::new("webhook_deliveries-1");
 /// Pending deliveries by endpoint and due time in ms. Written by `webhooks`. One row for each pending delivery,
-/// deleted when it is delivered or exhausted.
+/// deleted when it is delivered or exhausted, or with the endpoint.
 pub const WEBHOOK_QUEUE: Table<(WebhookId, u64, WebhookDeliveryId), QueueRow> = Table::new("webhook_queue-1");
 
-/// Pending notices to the owners of a team. Written in the transaction of the fact. One row for each notice,
-/// deleted when the owners have been notified, or after a week.
+/// Pending notices to the owners of a team. Written by `notices` in the transaction of the fact. One row for each
+/// notice, deleted when the owners have been notified, or after a week.
 pub const NOTICES: Table<(TeamId, NoticeId), NoticeRow> = Table::new("notices-1");
 
 /// Suppression list of a team. Written by `suppressions` for outcomes, opt-outs and requests. One row for each
