@@ -1,8 +1,8 @@
-//! The dispatcher: reads the queue, finds each destination's servers, fills the lanes and starts
-//! their sessions.
+//! The dispatcher: loads due groups from the queue, resolves the servers of each destination, fills
+//! the lanes and starts workers.
 //!
-//! It alone decides what is brought into memory. What it forgets, or has no room for, it finds
-//! again in the table.
+//! Only the dispatcher loads groups into memory. It finds a group that it dropped or had no capacity
+//! for in the table again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,52 +21,53 @@ use crate::base::clock::TimestampMs;
 use crate::dns::Freshness;
 use crate::store::StoreError;
 
-/// Groups read from the table at a time.
+/// Maximum number of groups read from the table in one transaction.
 const LOAD_ROWS: usize = 1_000;
-/// The table is read from its start this often, whatever the bell says.
+/// Interval of the full scans of the table, which need no notification.
 const RECONCILE_EVERY: Duration = Duration::from_secs(60);
-/// Destinations whose servers are remembered.
+/// Maximum number of destinations in the route cache, apart from running lookups.
 const ROUTES_MAX: usize = 10_000;
-/// How long a destination's servers are remembered here; the resolver below keeps to the TTLs.
+/// Maximum age of a cached route. The resolver has its own cache, which applies the TTLs.
 const ROUTE_FRESH_MS: i64 = 60_000;
-/// Destinations looked up at once.
+/// Maximum number of concurrent lookups.
 const LOOKUPS_MAX: usize = 64;
-/// Groups settled without a conversation in one task.
-const UNSENT_MAX: usize = 50;
-/// Pages of the table in a row that fit in no lane before reading on is left for later.
+/// Maximum number of groups in one task that settles without a session.
+const SESSIONLESS_MAX: usize = 50;
+/// Number of consecutive pages whose groups all meet full lanes after which a load ends.
 const FULL_PAGES_MAX: usize = 20;
 
-/// What is known of a destination's servers.
+/// State of a destination in the route cache.
 enum RouteState {
-    /// These groups wait for the answer.
+    /// A lookup is running or queued. The groups wait for its result.
     Resolving(Vec<Due>),
-    /// The answer, and when it was given.
+    /// Time of the lookup, and the servers.
     Known(TimestampMs, Arc<Servers>),
 }
 
-/// What decides: what is read from the table, where it goes, and which sites get a session.
+/// The task that loads groups, resolves destinations and starts workers.
 pub(super) struct Dispatcher {
     engine: Arc<Engine>,
     stop: CancellationToken,
-    /// Up to where the table has been read.
+    /// Last key read from the table. `None` starts the next load at the beginning.
     cursor: Option<DueKey>,
     next_due_ms: Option<TimestampMs>,
-    /// There is more in the table that is due.
+    /// Whether the table may contain due groups that are not in memory.
     more: bool,
+    /// Routes by destination. If all destinations have the same servers, the only key is `""`.
     routes: HashMap<String, RouteState>,
     lookups: JoinSet<Destination>,
-    /// Which destination each look-up is about.
-    asked: HashMap<tokio::task::Id, String>,
-    /// Destinations to look up when a look-up ends.
-    waiting: Vec<(String, Freshness)>,
+    /// Destination of each running lookup.
+    lookup_names: HashMap<tokio::task::Id, String>,
+    /// Destinations that wait for the end of another lookup.
+    queued_lookups: Vec<(String, Freshness)>,
 }
 
-/// What became of a group that the table or the bell brought.
+/// Result of adding a group from the table or from a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AdmitResult {
-    /// It is on its way, or was already.
+    /// The group is in memory, or was already.
     Accepted,
-    /// Its lane is full; it stays in the table alone.
+    /// The lane is full. The group stays in the table only.
     Full,
 }
 
@@ -80,23 +81,26 @@ impl Dispatcher {
             more: false,
             routes: HashMap::new(),
             lookups: JoinSet::new(),
-            asked: HashMap::new(),
-            waiting: Vec::new(),
+            lookup_names: HashMap::new(),
+            queued_lookups: Vec::new(),
         }
     }
 
-    /// Decides until the stop.
+    /// Runs until the engine stops.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the queue cannot be read.
     pub(super) async fn run(&mut self) -> Result<(), StoreError> {
         self.load().await?;
         let mut reconcile = tokio::time::interval(RECONCILE_EVERY);
         reconcile.tick().await;
         loop {
             self.start_sessions();
-            let wait = self.wait_for_time();
+            let wait = self.time_until_load();
             tokio::select! {
                 () = self.stop.cancelled() => return Ok(()),
-                () = self.engine.bell.notified() => self.process_notifications().await?,
-                Some(answered) = self.lookups.join_next_with_id() => self.lookup_finished(answered),
+                () = self.engine.notifier.notified() => self.process_notifications().await?,
+                Some(finished) = self.lookups.join_next_with_id() => self.lookup_finished(finished),
                 () = tokio::time::sleep(wait) => self.load().await?,
                 _ = reconcile.tick() => {
                     sessionless::release_abandoned(&self.engine).await;
@@ -107,14 +111,15 @@ impl Dispatcher {
         }
     }
 
-    /// Takes what the bell brought; reads the table when it says so or when there is room again.
+    /// Adds the groups of the notifications. Loads from the table if a notification requires it, or
+    /// if due groups had been left there.
     async fn process_notifications(&mut self) -> Result<(), StoreError> {
-        let pending = self.engine.bell.take();
+        let pending = self.engine.notifier.take();
         let now_ms = self.engine.context.now_ms();
         let mut rescan = pending.rescan;
         for due in pending.due {
-            if !self.engine.lanes().has_room_for(1) {
-                // It is in the table, where the next look finds it.
+            if !self.engine.lanes().has_capacity_for(1) {
+                // The group is in the table. The next load finds it.
                 (rescan, self.more) = (true, true);
                 break;
             }
@@ -134,21 +139,23 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Returns how long nothing becomes due by itself.
-    fn wait_for_time(&self) -> Duration {
+    /// Returns the time until the next group becomes due or the next cooldown ends, at most
+    /// [`RECONCILE_EVERY`].
+    fn time_until_load(&self) -> Duration {
         let now_ms = self.engine.context.now_ms();
-        let rest_end = self.engine.lanes().next_cooldown_end(now_ms);
-        let next_ms = [self.next_due_ms, rest_end].into_iter().flatten().min();
+        let cooldown_end = self.engine.lanes().next_cooldown_end(now_ms);
+        let next_ms = [self.next_due_ms, cooldown_end].into_iter().flatten().min();
         let wait_ms = next_ms.map_or(i64::MAX, |next_ms| (next_ms - now_ms).max(1));
         Duration::from_millis(u64::try_from(wait_ms).unwrap_or(u64::MAX)).min(RECONCILE_EVERY)
     }
 
-    /// Reads what has become due, as far as there is room for it.
+    /// Loads due groups after the cursor until there are no more, memory is full, or pages only
+    /// contain groups of full lanes.
     async fn load(&mut self) -> Result<(), StoreError> {
         let mut full_pages = 0;
         loop {
-            if !self.engine.lanes().has_room_for(LOAD_ROWS) {
-                // Whoever makes room wakes the dispatcher; the time alone does not.
+            if !self.engine.lanes().has_capacity_for(LOAD_ROWS) {
+                // `Engine::untrack` wakes the dispatcher when there is capacity. No timer is needed.
                 (self.more, self.next_due_ms) = (true, None);
                 return Ok(());
             }
@@ -168,7 +175,7 @@ impl Dispatcher {
                 return Ok(());
             }
             full_pages = if full == read { full_pages + 1 } else { 0 };
-            // Where all mail goes to one place, nothing behind a full page fits either.
+            // With a single route, all later pages belong to the same full lane.
             if full_pages > 0 && (self.engine.settings.transport.is_single() || full_pages >= FULL_PAGES_MAX) {
                 self.next_due_ms = None;
                 return Ok(());
@@ -177,13 +184,14 @@ impl Dispatcher {
         }
     }
 
-    /// Sends a group on its way, unless it is on it already.
+    /// Adds a due group to memory unless it is there already: pushes it into its lane, or keeps it
+    /// until its destination is resolved, or settles it if its recipients are simulated.
     fn admit(&mut self, due: Due) -> AdmitResult {
-        if !self.engine.lanes().know(due.key) {
+        if !self.engine.lanes().track(due.key) {
             return AdmitResult::Accepted;
         }
         if due.destination == simulated::DESTINATION {
-            self.spawn_unsent(vec![due], sessionless::SessionlessReason::Simulated);
+            self.spawn_sessionless(vec![due], sessionless::SessionlessReason::Simulated);
             return AdmitResult::Accepted;
         }
         let name = if self.engine.settings.transport.is_single() { "" } else { due.destination.as_str() };
@@ -191,7 +199,7 @@ impl Dispatcher {
         match self.routes.get_mut(name) {
             Some(RouteState::Known(at_ms, servers)) if now_ms - *at_ms < ROUTE_FRESH_MS => {
                 let ready = ReadyGroup { due, servers: Arc::clone(servers) };
-                if self.engine.lanes().offer(ready) == PushResult::Full {
+                if self.engine.lanes().push(ready) == PushResult::Full {
                     return AdmitResult::Full;
                 }
             }
@@ -199,7 +207,7 @@ impl Dispatcher {
             Some(RouteState::Known(..)) | None => {
                 let name = name.to_owned();
                 let freshness = if due.vanished { Freshness::Fresh } else { Freshness::Cached };
-                self.forget_routes(now_ms);
+                self.evict_routes(now_ms);
                 self.routes.insert(name.clone(), RouteState::Resolving(vec![due]));
                 self.start_lookup(name, freshness);
             }
@@ -207,7 +215,7 @@ impl Dispatcher {
         AdmitResult::Accepted
     }
 
-    fn forget_routes(&mut self, now_ms: TimestampMs) {
+    fn evict_routes(&mut self, now_ms: TimestampMs) {
         if self.routes.len() < ROUTES_MAX {
             return;
         }
@@ -222,40 +230,41 @@ impl Dispatcher {
 
     fn start_lookup(&mut self, name: String, freshness: Freshness) {
         if self.lookups.len() >= LOOKUPS_MAX {
-            self.waiting.push((name, freshness));
+            self.queued_lookups.push((name, freshness));
             return;
         }
         let (transport, now_ms) = (self.engine.settings.transport.clone(), self.engine.context.now_ms());
         let about = name.clone();
         let lookup = self.lookups.spawn(async move { transport.destination(&about, now_ms, freshness).await });
-        self.asked.insert(lookup.id(), name);
+        self.lookup_names.insert(lookup.id(), name);
     }
 
-    /// Gives the groups of a destination to its lane, or settles them when it has none.
-    fn lookup_finished(&mut self, answered: Result<(tokio::task::Id, Destination), tokio::task::JoinError>) {
-        if let Some((name, freshness)) = self.waiting.pop() {
+    /// Pushes the groups of a resolved destination into its lane. Settles them if the destination has
+    /// no servers.
+    fn lookup_finished(&mut self, finished: Result<(tokio::task::Id, Destination), tokio::task::JoinError>) {
+        if let Some((name, freshness)) = self.queued_lookups.pop() {
             self.start_lookup(name, freshness);
         }
-        let (lookup, destination) = match answered {
+        let (lookup, destination) = match finished {
             Ok((lookup, destination)) => (lookup, Some(destination)),
             Err(error) => {
-                error!(%error, "a look-up of a destination failed: {error}");
+                error!(%error, "a lookup of a destination panicked: {error}");
                 (error.id(), None)
             }
         };
-        let Some(name) = self.asked.remove(&lookup) else { return };
+        let Some(name) = self.lookup_names.remove(&lookup) else { return };
         let Some(RouteState::Resolving(waiting)) = self.routes.remove(&name) else { return };
         let Some(destination) = destination else {
-            // The groups are in the table; the next reconciliation finds them.
+            // The groups are in the table. The next reconciliation loads them.
             let keys: Vec<DueKey> = waiting.into_iter().map(|due| due.key).collect();
-            self.engine.forget(&keys);
+            self.engine.untrack(&keys);
             return;
         };
         let reason = match destination {
             Destination::Servers(servers) => {
                 let mut lanes = self.engine.lanes();
                 for due in waiting {
-                    lanes.offer(ReadyGroup { due, servers: Arc::clone(&servers) });
+                    lanes.push(ReadyGroup { due, servers: Arc::clone(&servers) });
                 }
                 drop(lanes);
                 let now_ms = self.engine.context.now_ms();
@@ -270,12 +279,12 @@ impl Dispatcher {
         };
         let mut waiting = waiting.into_iter().peekable();
         while waiting.peek().is_some() {
-            let some = waiting.by_ref().take(UNSENT_MAX).collect();
-            self.spawn_unsent(some, reason.clone());
+            let some = waiting.by_ref().take(SESSIONLESS_MAX).collect();
+            self.spawn_sessionless(some, reason.clone());
         }
     }
 
-    fn spawn_unsent(&self, groups: Vec<Due>, reason: sessionless::SessionlessReason) {
+    fn spawn_sessionless(&self, groups: Vec<Due>, reason: sessionless::SessionlessReason) {
         let engine = Arc::clone(&self.engine);
         self.engine.tasks.spawn(async move { sessionless::settle_groups(&engine, groups, &reason).await });
     }

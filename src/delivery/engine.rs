@@ -1,8 +1,7 @@
-//! The engine: what the dispatcher and its session tasks share, and their start and end.
+//! The delivery engine: the state that the dispatcher and the workers share, start and shutdown.
 //!
-//! One dispatcher task (`dispatcher.rs`) decides; session tasks (`worker.rs`) do. The table is the
-//! queue; what is in memory is a part of it that is about to go, and is found there again after any
-//! stop.
+//! One dispatcher task (`dispatcher.rs`) loads groups and starts workers (`worker.rs`). The table is
+//! the queue. The groups in memory are a cache of it and are loaded again after a restart.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,111 +28,115 @@ use crate::preferences::Links;
 use crate::store::StoreError;
 
 /// Memory for the messages that are being composed and sent, in KiB.
-pub(super) const MESSAGE_ROOM_KIB: usize = 256 << 10;
-/// How long a stop waits for conversations that have passed DATA.
-const STOP_WITHIN: Duration = Duration::from_secs(30);
+pub(super) const MESSAGE_MEMORY_KIB: usize = 256 << 10;
+/// Maximum time that a shutdown waits for running workers.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How the engine delivers.
+/// Configuration of the engine.
 #[derive(Clone)]
 pub struct EngineSettings {
     /// The EHLO name.
     pub hostname: String,
-    /// Where mail goes.
     pub transport: Transport,
-    /// When what was deferred is tried again.
     pub schedule: RetrySchedule,
-    /// Sessions at once, over all sites.
+    /// Maximum number of concurrent sessions of all sites.
     pub sessions_max: usize,
-    /// Sessions at once with one site.
+    /// Maximum number of concurrent sessions of one site.
     pub sessions_per_site: usize,
-    /// How long each step of a conversation may take.
+    /// Time limits of each phase of a session.
     pub timeouts: Timeouts,
-    /// Certificates trusted beside the public ones.
+    /// Client configurations with the trusted root certificates.
     pub tls: TlsConfigs,
-    /// Whether anything is delivered at all.
     pub flow: Flow,
     /// Makes the unsubscribe links of emails under a topic.
     pub links: Links,
 }
 
-/// Whether the queue is drained.
+/// Switch for the delivery of queued mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// It is.
+    /// Due groups are delivered.
     Open,
-    /// Mail is accepted and kept; nothing leaves.
+    /// Mail is accepted and stays in the queue.
     Held,
 }
 
-/// The delivery engine.
+/// The delivery engine. One instance a process.
 pub struct Engine {
     pub(super) context: Context,
     pub(super) settings: EngineSettings,
-    pub(super) bell: QueueNotifier,
+    pub(super) notifier: QueueNotifier,
     pub(super) signing: SigningKeyCache,
     pub(super) return_paths: ReturnPaths,
-    /// Leases of this boot and who holds them.
-    pub(super) held: LeaseTracker,
-    /// Room for the messages under way, in KiB.
-    pub(super) message_room: Arc<Semaphore>,
-    /// A place for each session, over all sites.
+    /// Leases of this boot epoch, with the worker of each.
+    pub(super) leases: LeaseTracker,
+    /// Memory budget of composed messages: one permit a KiB.
+    pub(super) message_memory: Arc<Semaphore>,
+    /// One permit for each session, over all sites.
     pub(super) sessions: Arc<Semaphore>,
-    /// Sessions, and what is settled without one.
+    /// Workers, and tasks that settle groups without a session.
     pub(super) tasks: TaskTracker,
     lanes: Mutex<Lanes>,
 }
 
 impl Engine {
-    /// Returns an engine over the queue; [`Engine::run`] starts it.
-    pub fn new(context: Context, settings: EngineSettings, bell: QueueNotifier) -> Arc<Self> {
-        let rest_min = settings.schedule.delays.first().copied().unwrap_or(Duration::from_secs(60));
+    /// Returns an engine that [`Engine::run`] starts. `notifier` must be the instance that the
+    /// writers of the queue use.
+    pub fn new(context: Context, settings: EngineSettings, notifier: QueueNotifier) -> Arc<Self> {
+        let cooldown_min = settings.schedule.delays.first().copied().unwrap_or(Duration::from_secs(60));
         Arc::new(Self {
             signing: SigningKeyCache::new(context.keyring.clone()),
             return_paths: ReturnPaths::new(&context.keyring),
-            held: LeaseTracker::default(),
-            message_room: Arc::new(Semaphore::new(MESSAGE_ROOM_KIB)),
-            lanes: Mutex::new(Lanes::new(settings.sessions_per_site, rest_min)),
+            leases: LeaseTracker::default(),
+            message_memory: Arc::new(Semaphore::new(MESSAGE_MEMORY_KIB)),
+            lanes: Mutex::new(Lanes::new(settings.sessions_per_site, cooldown_min)),
             sessions: Arc::new(Semaphore::new(settings.sessions_max)),
             tasks: TaskTracker::new(),
             context,
             settings,
-            bell,
+            notifier,
         })
     }
 
-    /// Delivers until `stop`, then lets the conversations under way come to their end.
+    /// Requeues the groups that an earlier process had leased, then delivers until `stop`.
+    ///
+    /// Waits up to 30 seconds for running workers before it returns.
     ///
     /// # Errors
-    /// [`StoreError`] when the queue cannot be read.
+    /// [`StoreError`] if the queue cannot be read.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
         let recovered = queue::recover(&self.context).await?;
         if recovered > 0 {
-            info!(groups = recovered, "took up {recovered} deliveries that the last stop had cut off");
+            info!(groups = recovered, "requeued {recovered} deliveries that the last shutdown or crash interrupted");
         }
         if self.settings.flow == Flow::Held {
             stop.cancelled().await;
             return Ok(());
         }
-        // A dispatcher that failed has taken what it knew with it.
-        self.lanes().forget_orphans();
+        // If an earlier dispatcher failed, the groups that it was resolving are still tracked.
+        self.lanes().untrack_orphans();
         let ended = Dispatcher::new(Arc::clone(&self), stop).run().await;
         self.tasks.close();
-        if tokio::time::timeout(STOP_WITHIN, self.tasks.wait()).await.is_err() {
-            warn!("some deliveries were cut off by the stop; they are tried again after the next start");
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.tasks.wait()).await.is_err() {
+            warn!("shutdown interrupted some deliveries; the next start retries them");
         }
         ended
     }
 
-    /// Waits until there is memory for the message of an email, and keeps it for as long as the
-    /// answer lives. A message takes its attachments sealed, opened and in base64.
-    pub(super) async fn reserve_message_room(&self, row: &EmailRow) -> Option<OwnedSemaphorePermit> {
+    /// Waits for a share of the memory budget that fits the message of an email. The permit holds
+    /// the share until it is dropped; `None` if the semaphore is closed, which never happens.
+    ///
+    /// The share is 64 KiB and four times the attachments, which are in memory sealed, opened and
+    /// in base64. It is at most the whole budget, so that a larger message does not wait forever.
+    pub(super) async fn reserve_message_memory(&self, row: &EmailRow) -> Option<OwnedSemaphorePermit> {
         let files: u64 = row.attachments.iter().map(|file| file.size).sum();
-        let kib = usize::try_from(files / 256 + 64).unwrap_or(MESSAGE_ROOM_KIB).min(MESSAGE_ROOM_KIB);
+        let kib = usize::try_from(files / 256 + 64).unwrap_or(MESSAGE_MEMORY_KIB).min(MESSAGE_MEMORY_KIB);
         let kib = u32::try_from(kib).unwrap_or(u32::MAX);
-        Arc::clone(&self.message_room).acquire_many_owned(kib).await.ok()
+        Arc::clone(&self.message_memory).acquire_many_owned(kib).await.ok()
     }
 
-    /// Stores what an attempt on a leased group came to, and rings for what went back into the queue.
+    /// Stores the result of an attempt on a leased group, and notifies the dispatcher of the groups
+    /// that returned to the queue. Logs a store error and leaves the lease to the reconciliation.
     pub(super) async fn settle(&self, settlement: Settlement) {
         let (context, schedule) = (self.context.clone(), self.settings.schedule.clone());
         let claimed = Arc::clone(&settlement.claimed);
@@ -141,21 +144,22 @@ impl Engine {
             self.context.store.write_bulk::<_, StoreError>(move |tx| settle(tx, &context, &schedule, &settlement));
         match settled.await {
             Ok(requeued) => {
-                self.held.settled(&claimed);
-                self.bell.groups_queued(requeued);
+                self.leases.settled(&claimed);
+                self.notifier.groups_queued(requeued);
             }
-            // The lease stays; the reconciliation puts it back as a possible duplicate.
+            // The lease stays stored. The next reconciliation requeues the group as a possible duplicate.
             Err(error) => {
-                self.held.abandon(&claimed);
-                error!(%error, "the outcome of a delivery could not be stored: {error}");
+                self.leases.abandon(&claimed);
+                error!(%error, "could not store the outcome of a delivery: {error}");
             }
         }
     }
 
-    /// Forgets groups that have left memory, and has the table read again when that made room.
-    pub(super) fn forget(&self, keys: &[DueKey]) {
-        if self.lanes().forget(keys) == Refill::Needed {
-            self.bell.wake();
+    /// Removes groups from the set of groups in memory. Wakes the dispatcher if that frees capacity
+    /// for due groups that it had to leave in the table.
+    pub(super) fn untrack(&self, keys: &[DueKey]) {
+        if self.lanes().untrack(keys) == Refill::Needed {
+            self.notifier.wake();
         }
     }
 

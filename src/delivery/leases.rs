@@ -1,7 +1,8 @@
-//! The leases of this boot: who holds them, so that none is forgotten when its holder fails.
+//! The leases of this boot epoch, each with the worker that holds it.
 //!
-//! A lease of an earlier boot is found in the table at the start. One of this boot whose session
-//! panicked, or whose outcome could not be stored, is found here and put back.
+//! If a worker panics, or the outcome of a group cannot be stored, the lease stays stored without a
+//! holder. The reconciliation finds it here and requeues its group. Leases of earlier boot epochs
+//! are found in the table at start (`queue::recover`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,66 +12,66 @@ use crate::base::id::EmailId;
 
 type LeaseKey = (EmailId, u16);
 
-/// Whether somebody still works on a lease.
+/// Holder of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
-    /// The session of this number.
-    Session(u64),
-    /// Nobody.
-    Nobody,
+    /// Number of a running worker.
+    Worker(u64),
+    /// The lease is abandoned.
+    None,
 }
 
-/// The leases of this boot.
+/// The leases of this boot epoch, by email and group.
 #[derive(Debug, Default)]
 pub(super) struct LeaseTracker(Mutex<Leases>);
 
 #[derive(Debug, Default)]
 struct Leases {
-    sessions: u64,
+    workers: u64,
     by_key: HashMap<LeaseKey, (Holder, Arc<Claimed>)>,
 }
 
 impl LeaseTracker {
-    /// Returns a number for a session that is about to hold leases.
-    pub(super) fn begin_session(&self) -> u64 {
+    /// Returns a new number for a worker.
+    pub(super) fn start_worker(&self) -> u64 {
         let mut leases = self.lock();
-        leases.sessions += 1;
-        leases.sessions
+        leases.workers += 1;
+        leases.workers
     }
 
-    /// Notes the leases a session has taken.
-    pub(super) fn take(&self, session: u64, claimed: &[Arc<Claimed>]) {
+    /// Records the leases that a worker has claimed.
+    pub(super) fn record(&self, worker: u64, claimed: &[Arc<Claimed>]) {
         let mut leases = self.lock();
         for group in claimed {
-            leases.by_key.insert(lease_key(group), (Holder::Session(session), Arc::clone(group)));
+            leases.by_key.insert(lease_key(group), (Holder::Worker(worker), Arc::clone(group)));
         }
     }
 
-    /// Notes that a lease has been settled.
+    /// Removes a lease whose settlement is committed.
     pub(super) fn settled(&self, claimed: &Claimed) {
         self.lock().by_key.remove(&lease_key(claimed));
     }
 
-    /// Notes that the outcome of a lease could not be stored.
+    /// Marks a lease as abandoned because its outcome could not be stored.
     pub(super) fn abandon(&self, claimed: &Claimed) {
         if let Some((holder, _)) = self.lock().by_key.get_mut(&lease_key(claimed)) {
-            *holder = Holder::Nobody;
+            *holder = Holder::None;
         }
     }
 
-    /// Notes that a session has ended: what it still holds, nobody does.
-    pub(super) fn end_session(&self, session: u64) {
+    /// Marks the leases of an ended worker as abandoned. The next reconciliation requeues them.
+    pub(super) fn end_worker(&self, worker: u64) {
         for (holder, _) in self.lock().by_key.values_mut() {
-            if *holder == Holder::Session(session) {
-                *holder = Holder::Nobody;
+            if *holder == Holder::Worker(worker) {
+                *holder = Holder::None;
             }
         }
     }
 
-    /// Returns the leases that nobody holds.
+    /// Returns the abandoned leases. They stay here until they are settled.
     pub(super) fn abandoned(&self) -> Vec<Arc<Claimed>> {
         let leases = self.lock();
-        let abandoned = leases.by_key.values().filter(|(holder, _)| *holder == Holder::Nobody);
+        let abandoned = leases.by_key.values().filter(|(holder, _)| *holder == Holder::None);
         abandoned.map(|(_, claimed)| Arc::clone(claimed)).collect()
     }
 

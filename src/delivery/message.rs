@@ -1,5 +1,5 @@
-//! From a stored email to the bytes of its message: content read and opened, MIME composed,
-//! signatures made. Runs on threads that may block.
+//! Composition of the message of a recipient group: opens the content, composes MIME and signs with
+//! DKIM. Blocks, so callers run it on the threads for blocking work.
 
 use super::queue::Claimed;
 use super::return_path::ReturnPaths;
@@ -15,25 +15,24 @@ use crate::mime::{self, Message, MimeAttachment, MimeMailbox};
 use crate::preferences::{Links, UnsubscribeToken};
 use crate::store::{ReadTx, StoreError};
 
-/// A message ready for its envelope.
+/// A composed message with its envelope.
 pub(super) struct Composed {
     pub(super) envelope: Envelope,
-    /// The DKIM-Signature fields.
+    /// `DKIM-Signature` header fields, to be sent before `message`.
     pub(super) signatures: Vec<u8>,
-    /// Everything after them.
+    /// The other header fields and the body.
     pub(super) message: Vec<u8>,
 }
 
-/// Why a message cannot be made. None of these goes away by waiting.
+/// Reason why a message cannot be composed. Permanent, except for `Store`.
 #[derive(Debug)]
 pub(super) enum MessageError {
-    /// Retention or a deletion has removed the content.
-    ContentGone,
-    /// The sender's domain has been deleted.
-    DomainGone,
-    /// The parts do not make a message, which the API should have refused.
+    /// The content was deleted, by retention or by request.
+    ContentDeleted,
+    /// The domain of the sender was deleted.
+    DomainDeleted,
+    /// The stored fields are not a valid message. The API should have rejected them.
     Invalid(String),
-    /// The store failed; this may go away.
     Store(StoreError),
 }
 
@@ -53,17 +52,17 @@ pub(super) fn compose(
     claimed: &Claimed,
 ) -> Result<Composed, MessageError> {
     let (row, id) = (&claimed.row, claimed.key.email);
-    let mut content = emails::read_content(tx, &context.keyring, id)?.ok_or(MessageError::ContentGone)?;
+    let mut content = emails::read_content(tx, &context.keyring, id)?.ok_or(MessageError::ContentDeleted)?;
     if let Some(topic) = row.topic {
         content = with_link(content, links, claimed, topic)?;
     }
-    let domain = signing.find(tx, claimed.due.team, row.domain)?.ok_or(MessageError::DomainGone)?;
+    let domain = signing.find(tx, claimed.due.team, row.domain)?.ok_or(MessageError::DomainDeleted)?;
     let mut files = Vec::with_capacity(row.attachments.len());
     for (number, info) in (0..).zip(&row.attachments) {
-        let bytes = emails::read_attachment(tx, &context.keyring, id, number)?.ok_or(MessageError::ContentGone)?;
+        let bytes = emails::read_attachment(tx, &context.keyring, id, number)?.ok_or(MessageError::ContentDeleted)?;
         files.push((info, bytes));
     }
-    let lines = Lines::parse(row)?;
+    let fields = AddressFields::parse(row)?;
     let attachments: Vec<MimeAttachment<'_>> = files
         .iter()
         .map(|(info, bytes)| MimeAttachment {
@@ -76,10 +75,10 @@ pub(super) fn compose(
         content.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let message_id = message_id(id, &row.from);
     let message = Message {
-        from: party(&lines.from),
-        to: &parties(&lines.to),
-        cc: &parties(&lines.cc),
-        reply_to: &parties(&lines.reply_to),
+        from: mime_mailbox(&fields.from),
+        to: &mime_mailboxes(&fields.to),
+        cc: &mime_mailboxes(&fields.cc),
+        reply_to: &mime_mailboxes(&fields.reply_to),
         subject: &row.subject,
         date_ms: date_ms(row),
         message_id: &message_id,
@@ -100,8 +99,9 @@ pub(super) fn compose(
     Ok(Composed { envelope, signatures, message: bytes })
 }
 
-/// Gives an email under a topic its recipient's unsubscribe link. Such an email goes out to one
-/// recipient at a time.
+/// Inserts the unsubscribe link of the recipient into an email under a topic, and adds the
+/// unsubscribe pair unless the email has its own `List-Unsubscribe`. Under a topic, each recipient is
+/// a group, so the group has one recipient.
 fn with_link(
     content: EmailContent,
     links: &Links,
@@ -127,52 +127,52 @@ fn invalid(error: &dyn std::fmt::Display) -> MessageError {
     MessageError::Invalid(error.to_string())
 }
 
-/// A mailbox as a header line shows it.
-struct Shown {
+/// Display name and address of a mailbox in a header field.
+struct HeaderMailbox {
     name: Option<String>,
     address: String,
 }
 
-/// The mailboxes of the header lines.
-struct Lines {
-    from: Shown,
-    to: Vec<Shown>,
-    cc: Vec<Shown>,
-    reply_to: Vec<Shown>,
+/// The parsed mailboxes of the address fields.
+struct AddressFields {
+    from: HeaderMailbox,
+    to: Vec<HeaderMailbox>,
+    cc: Vec<HeaderMailbox>,
+    reply_to: Vec<HeaderMailbox>,
 }
 
-impl Lines {
+impl AddressFields {
     fn parse(row: &EmailRow) -> Result<Self, MessageError> {
-        let one = |text: &str| {
+        let parse = |text: &str| {
             let mailbox = Mailbox::parse(text).map_err(|error| invalid(&error))?;
-            Ok(Shown { name: mailbox.name().map(ToOwned::to_owned), address: mailbox.address().to_string() })
+            Ok(HeaderMailbox { name: mailbox.name().map(ToOwned::to_owned), address: mailbox.address().to_string() })
         };
-        let line = |kind: RecipientKind| -> Result<Vec<Shown>, MessageError> {
-            row.line(kind).iter().map(|text| one(text)).collect()
+        let line = |kind: RecipientKind| -> Result<Vec<HeaderMailbox>, MessageError> {
+            row.line(kind).iter().map(|text| parse(text)).collect()
         };
         Ok(Self {
-            from: one(&row.from)?,
+            from: parse(&row.from)?,
             to: line(RecipientKind::To)?,
             cc: line(RecipientKind::Cc)?,
-            reply_to: row.reply_to.iter().map(|text| one(text)).collect::<Result<_, _>>()?,
+            reply_to: row.reply_to.iter().map(|text| parse(text)).collect::<Result<_, _>>()?,
         })
     }
 }
 
-fn parties(shown: &[Shown]) -> Vec<MimeMailbox<'_>> {
-    shown.iter().map(party).collect()
+fn mime_mailboxes(mailboxes: &[HeaderMailbox]) -> Vec<MimeMailbox<'_>> {
+    mailboxes.iter().map(mime_mailbox).collect()
 }
 
-fn party(shown: &Shown) -> MimeMailbox<'_> {
-    MimeMailbox { name: shown.name.as_deref(), address: &shown.address }
+fn mime_mailbox(mailbox: &HeaderMailbox) -> MimeMailbox<'_> {
+    MimeMailbox { name: mailbox.name.as_deref(), address: &mailbox.address }
 }
 
-/// The date of the message is the same in every attempt.
+/// Returns the date of the message, which is the same in every attempt.
 fn date_ms(row: &EmailRow) -> TimestampMs {
     row.scheduled_ms.map_or(row.created_ms, |scheduled_ms| scheduled_ms.max(row.created_ms))
 }
 
-/// Boundaries differ between emails and are the same in every attempt of one.
+/// Returns the seed of the MIME boundaries. It is the same in every attempt of an email.
 fn boundary_seed(claimed: &Claimed) -> u64 {
     let mut seed = [0; 8];
     seed.copy_from_slice(&claimed.key.email.as_bytes()[8..]);

@@ -1,16 +1,36 @@
-//! Delivery: from a committed email to an outcome that is committed too.
+//! Delivers accepted emails over SMTP and stores the outcome of each recipient.
 //!
-//! The queue is a table (`queue/`). The engine (`engine.rs`) runs a dispatcher
-//! (`dispatcher.rs`), which reads what is due, asks the transport (`transport.rs`) for the destination's servers and puts the group into the lane of
-//! their site (`lane.rs`). A session task (`worker.rs`, `session.rs`) leases a few groups, composes and signs
-//! each message (`message.rs`, `return_path.rs`), speaks SMTP (`smtp/`), reads what the replies mean (`outcome.rs`) and settles the group (`settle.rs`, `retry.rs`) in one
-//! transaction with its events. Groups without a conversation are settled by `sessionless.rs`.
-//! `capture/` is the built-in mailbox; `simulated.rs` the recipients whose outcome is known;
-//! `retention.rs` and `erase.rs` take what is not to be kept.
+//! Data flow: the dispatcher reads due recipient groups from the queue table, resolves the servers
+//! of each destination and pushes the group into the lane of their site. A worker leases groups of
+//! one site, composes and signs each message, sends it over an SMTP session and settles the group.
 //!
-//! Invariants: the queue in memory is a part of the table and never more; a message leaves only
-//! under a committed lease; nothing the peer has accepted is forgotten but by a kill before the
-//! next commit, which the restart then repeats.
+//! Files, in reading order:
+//!
+//! 1. `rows.rs`: the stored rows;
+//! 2. `queue/`: the queue table, leases and their recovery after a restart;
+//! 3. `notifier.rs`: wake-ups for the dispatcher;
+//! 4. `transport.rs`: the servers of a destination;
+//! 5. `engine.rs`: the state that the tasks share, start and shutdown;
+//! 6. `dispatcher.rs`: from the queue to the lanes;
+//! 7. `lane/`: the groups in memory, session limits and cooldowns of each site;
+//! 8. `leases.rs`: the leases of this process;
+//! 9. `worker.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
+//! 10. `message.rs`, `return_path.rs`: the message and its envelope;
+//! 11. `smtp/`: the SMTP client and the classification of replies;
+//! 12. `outcome.rs`: from the results of a transaction to a disposition for each recipient;
+//! 13. `settle/`, `retry.rs`: storage of the dispositions, and the time of the next attempt;
+//! 14. `sessionless.rs`, `simulated.rs`: groups that are settled without an SMTP session;
+//! 15. `capture/`: the built-in mailbox of development mode;
+//! 16. `retention.rs`, `erase.rs`: deletion by age, and erasure of addresses.
+//!
+//! # Invariants
+//!
+//! - The groups in memory are a subset of the queue table.
+//! - A message is sent only under a committed lease.
+//! - A group leaves the queue in the transaction that stores its lease. Its lease is deleted in the
+//!   transaction that stores its outcome.
+//! - If the process is killed after a server accepts a message and before the outcome is committed,
+//!   the next start sends the message again, marked as a possible duplicate.
 
 pub mod capture;
 pub mod smtp;

@@ -1,4 +1,4 @@
-//! How the queue's writers wake the one who reads it.
+//! Notifications from the writers of the queue to the dispatcher.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,13 +6,12 @@ use tokio::sync::Notify;
 
 use super::queue::Due;
 
-/// Groups that wait for the dispatcher to take them; beyond this it reads the table instead.
+/// Maximum number of pending groups. If there are more, the dispatcher reads the table instead.
 const PENDING_MAX: usize = 10_000;
 
-/// Tells the dispatcher that mail has become due. Cheap to clone.
+/// Notifies the dispatcher of queued groups. Cheap to clone.
 ///
-/// A ring is a hint: the queue itself is the table, and the dispatcher finds there whatever a ring
-/// did not bring.
+/// A notification is a hint. The queue is a table, and the dispatcher scans it once a minute.
 #[derive(Clone, Debug, Default)]
 pub struct QueueNotifier(Arc<Channel>);
 
@@ -22,23 +21,24 @@ struct Channel {
     pending: Mutex<PendingGroups>,
 }
 
-/// What has been rung since the dispatcher last looked.
+/// Notifications that the dispatcher has not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct PendingGroups {
-    /// Groups that are due, or will be.
+    /// Queued groups, due now or later.
     pub(super) due: Vec<Due>,
-    /// There were more than fit, or nobody knows which: read the table from its start.
+    /// Whether the dispatcher must read the table from its start: there were more groups than
+    /// [`PENDING_MAX`], or the writer does not know which groups changed.
     pub(super) rescan: bool,
 }
 
 impl QueueNotifier {
-    /// Says that the table has changed in a way its reader has to find out.
+    /// Requests a scan of the table from its start. For writers that do not list the changed groups.
     pub fn rescan(&self) {
         self.lock().rescan = true;
         self.0.notify.notify_one();
     }
 
-    /// Says that these groups have been committed to the queue.
+    /// Notifies the dispatcher of groups that have been committed to the queue.
     pub(crate) fn groups_queued(&self, due: Vec<Due>) {
         let mut pending = self.lock();
         if pending.due.len() + due.len() > PENDING_MAX {
@@ -50,15 +50,18 @@ impl QueueNotifier {
         self.0.notify.notify_one();
     }
 
-    /// Wakes the dispatcher without news: a lane has room, or the time has been turned.
+    /// Wakes the dispatcher without a change of the queue: a lane has capacity, or the test clock
+    /// was set.
     pub fn wake(&self) {
         self.0.notify.notify_one();
     }
 
+    /// Removes and returns the pending notifications.
     pub(super) fn take(&self) -> PendingGroups {
         std::mem::take(&mut *self.lock())
     }
 
+    /// Waits until a notification arrives. Cancel safe: a notification that is not received stays.
     pub(super) async fn notified(&self) {
         self.0.notify.notified().await;
     }

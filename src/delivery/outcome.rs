@@ -1,4 +1,4 @@
-//! What a conversation means for a recipient. Pure.
+//! From the result of an SMTP transaction to a disposition for each recipient. No I/O.
 
 use super::retry::RetryDelay;
 use super::smtp::{
@@ -6,157 +6,152 @@ use super::smtp::{
 };
 use crate::events::{Bounce, BounceType};
 
-/// What became of one recipient in one attempt.
+/// Result of one attempt for one recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RecipientDisposition {
-    /// A server has taken responsibility.
+    /// A server has accepted responsibility for the message (RFC 5321 §6.1).
     Delivered {
-        /// What it said.
         reply: String,
-        /// Whether the recipient then reported the message, which only a simulated one does at once.
+        /// Whether the recipient complained. Only `true` for a simulated recipient.
         complained: bool,
     },
-    /// Refused for good because of the recipient.
+    /// Permanently refused because of the recipient address.
     Bounced {
-        /// Why.
         bounce: Bounce,
-        /// Whether the address joins the suppression list.
+        /// Whether to add the address to the suppression list.
         suppresses: bool,
     },
-    /// Given up for a reason that is not the recipient's.
+    /// Given up for a reason other than the recipient address.
     Failed {
-        /// Why, in one word.
+        /// Name of the reason, as stored in the event.
         reason: String,
-        /// What the other side said.
         reply: Option<String>,
     },
-    /// To be tried again.
+    /// Temporarily refused, or not attempted. Returns to the queue.
     Deferred(Deferral),
 }
 
-/// How a recipient is tried again.
+/// Parameters of the next attempt for a recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Deferral {
-    /// Which delay applies.
-    pub(super) pace: RetryDelay,
-    /// Whether the attempt counts.
+    pub(super) delay: RetryDelay,
     pub(super) charge: Charge,
-    /// What the other side said, or what went wrong.
+    /// Reply of the server, or description of the error.
     pub(super) reply: Option<String>,
-    /// Given up after this many hours, sooner than the schedule says.
+    /// Hours after the first due time until the recipient fails, if earlier than the schedule's end.
     pub(super) hours_max: Option<u32>,
-    /// The next conversation uses one command at a time.
-    pub(super) plainly: bool,
-    /// The next conversation is about this recipient alone.
-    pub(super) company: Grouping,
+    /// Whether the next attempt sends one command at a time.
+    pub(super) without_pipelining: bool,
+    pub(super) grouping: Grouping,
 }
 
-/// Who shares the next transaction.
+/// Recipients that share the next transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Grouping {
-    /// Those of the group that are deferred too.
+    /// The other deferred recipients of the group.
     Group,
-    /// Nobody.
+    /// No other recipient.
     Alone,
 }
 
-/// Whether an attempt counts against the schedule.
+/// Whether an attempt counts in the retry schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Charge {
-    /// It was made.
+    /// The attempt counts.
     Counted,
-    /// It did not get as far as the message.
+    /// The attempt does not count, for example because the server never received the envelope.
     Free,
 }
 
-/// What a conversation means for the whole site.
+/// Health of a site after a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SiteHealth {
-    /// It takes mail.
+    /// The site answers.
     Healthy,
-    /// It asks for less: the lane waits before the next session.
+    /// The site limits or breaks off transactions. Its cooldown starts.
     Throttled,
 }
 
 impl Deferral {
-    /// Returns an ordinary deferral.
+    /// Returns a deferral with the delay of the schedule, of an attempt that counts.
     pub(super) fn ordinary(reply: Option<String>) -> Self {
         Self {
-            pace: RetryDelay::Ordinary,
+            delay: RetryDelay::Ordinary,
             charge: Charge::Counted,
             reply,
             hours_max: None,
-            plainly: false,
-            company: Grouping::Group,
+            without_pipelining: false,
+            grouping: Grouping::Group,
         }
     }
 
-    /// Returns the deferral of what was never tried.
+    /// Returns a deferral with the delay of the schedule, of an attempt that does not count.
     pub(super) fn free(reply: Option<String>) -> Self {
         Self { charge: Charge::Free, ..Self::ordinary(reply) }
     }
 
-    /// Returns the deferral of what goes on at once in another transaction.
-    pub(super) fn at_once(reply: Option<String>) -> Self {
-        Self { pace: RetryDelay::Immediate, ..Self::free(reply) }
+    /// Returns a deferral without a delay, of an attempt that does not count.
+    pub(super) fn immediate(reply: Option<String>) -> Self {
+        Self { delay: RetryDelay::Immediate, ..Self::free(reply) }
     }
 }
 
-/// What a transaction was made under.
+/// Circumstances of a transaction that affect its dispositions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TransactionContext<'a> {
-    /// The host talked to.
+    /// Name of the receiving host.
     pub(super) host: &'a str,
-    /// It already used one command at a time.
-    pub(super) plainly: bool,
-    /// The session had carried a message before.
+    /// Whether the transaction already used one command at a time.
+    pub(super) without_pipelining: bool,
+    /// Whether the session was used for an earlier message.
     pub(super) reused: bool,
 }
 
-/// Reads a transaction: one fate a recipient, in its order, and the mood of the site.
+/// Returns one disposition for each recipient, in the order of the envelope, and the health of the
+/// site.
 pub(super) fn read_transaction(
     transaction: &Transaction,
-    under: TransactionContext<'_>,
+    context: TransactionContext<'_>,
 ) -> (Vec<RecipientDisposition>, SiteHealth) {
-    let mut mood = SiteHealth::Healthy;
-    let mut fates = Vec::with_capacity(transaction.recipients.len());
+    let mut health = SiteHealth::Healthy;
+    let mut dispositions = Vec::with_capacity(transaction.recipients.len());
     for (index, result) in transaction.recipients.iter().enumerate() {
-        let (fate, seen) = read_result(result, under);
-        let fate = reconsider(fate, result, index, transaction.recipients.len());
-        if seen == SiteHealth::Throttled {
-            mood = SiteHealth::Throttled;
+        let (disposition, result_health) = read_result(result, context);
+        let disposition = adjust(disposition, result, index, transaction.recipients.len());
+        if result_health == SiteHealth::Throttled {
+            health = SiteHealth::Throttled;
         }
-        fates.push(fate);
+        dispositions.push(disposition);
     }
-    (fates, mood)
+    (dispositions, health)
 }
 
-/// Takes the other recipients of the transaction into account.
-fn reconsider(
-    fate: RecipientDisposition,
+/// Adjusts a disposition to the position of the recipient and the number of recipients.
+fn adjust(
+    disposition: RecipientDisposition,
     result: &RecipientResult,
     index: usize,
     recipients: usize,
 ) -> RecipientDisposition {
     let after_rcpt = matches!(result, RecipientResult::Refused { phase, .. } if *phase > SmtpPhase::Rcpt);
-    match fate {
-        // There is no smaller transaction than the one that a first recipient is refused in.
+    match disposition {
+        // If the first recipient is refused, a smaller transaction cannot help.
         RecipientDisposition::Deferred(deferral)
-            if deferral.pace == RetryDelay::Immediate && is_split(result) && index == 0 =>
+            if deferral.delay == RetryDelay::Immediate && is_split(result) && index == 0 =>
         {
             RecipientDisposition::Deferred(Deferral::ordinary(deferral.reply))
         }
-        // A server that names a bad mailbox only after it has seen the message does not say whose:
-        // each recipient is asked for alone before anybody bounces.
+        // A refusal after RCPT does not name the bad mailbox. Each recipient is tried in a transaction
+        // of its own before one of them bounces.
         RecipientDisposition::Bounced { bounce, .. } if after_rcpt && recipients > 1 => {
-            let alone = Deferral::at_once(bounce.diagnostic.into_iter().next());
-            RecipientDisposition::Deferred(Deferral { company: Grouping::Alone, ..alone })
+            let alone = Deferral::immediate(bounce.diagnostic.into_iter().next());
+            RecipientDisposition::Deferred(Deferral { grouping: Grouping::Alone, ..alone })
         }
-        fate => fate,
+        disposition => disposition,
     }
 }
 
-/// Returns whether a recipient was sent on because the transaction had too many.
+/// Returns whether the recipient may be deferred because the transaction had too many recipients.
 fn is_split(result: &RecipientResult) -> bool {
     match result {
         RecipientResult::Refused { .. } => true,
@@ -165,43 +160,48 @@ fn is_split(result: &RecipientResult) -> bool {
     }
 }
 
-fn read_result(result: &RecipientResult, under: TransactionContext<'_>) -> (RecipientDisposition, SiteHealth) {
+fn read_result(result: &RecipientResult, context: TransactionContext<'_>) -> (RecipientDisposition, SiteHealth) {
     match result {
         RecipientResult::Accepted { reply } => {
             (RecipientDisposition::Delivered { reply: reply.to_string(), complained: false }, SiteHealth::Healthy)
         }
-        RecipientResult::Refused { phase, reply } => read_refusal(*phase, reply, under.host, under.plainly),
-        // RFC 5321 §3.8: a server may close between messages, and many do after a few. That is not
-        // about this message, nor about the site.
-        RecipientResult::NotTried { phase, .. } if *phase < SmtpPhase::Mail && under.reused => {
-            (RecipientDisposition::Deferred(Deferral::at_once(None)), SiteHealth::Healthy)
+        RecipientResult::Refused { phase, reply } => {
+            read_refusal(*phase, reply, context.host, context.without_pipelining)
+        }
+        // RFC 5321 §3.8: a server may close between messages, and many do after some messages. The
+        // close is no sign about this message or the site.
+        RecipientResult::NotTried { phase, .. } if *phase < SmtpPhase::Mail && context.reused => {
+            (RecipientDisposition::Deferred(Deferral::immediate(None)), SiteHealth::Healthy)
         }
         RecipientResult::NotTried { reason: Undecided::OverRecipientLimit, .. } => {
-            (RecipientDisposition::Deferred(Deferral::at_once(None)), SiteHealth::Healthy)
+            (RecipientDisposition::Deferred(Deferral::immediate(None)), SiteHealth::Healthy)
         }
         RecipientResult::NotTried { phase, reply, reason } => {
-            let said = reply.as_ref().map_or_else(|| format!("{reason} at {phase}"), Reply::to_string);
-            // A message whose envelope the server never saw is not charged.
-            let deferral =
-                if *phase < SmtpPhase::Mail { Deferral::free(Some(said)) } else { Deferral::ordinary(Some(said)) };
+            let reply_text = reply.as_ref().map_or_else(|| format!("{reason} at {phase}"), Reply::to_string);
+            // The attempt does not count if the server never received the envelope.
+            let deferral = if *phase < SmtpPhase::Mail {
+                Deferral::free(Some(reply_text))
+            } else {
+                Deferral::ordinary(Some(reply_text))
+            };
             (RecipientDisposition::Deferred(deferral), SiteHealth::Throttled)
         }
         RecipientResult::Ambiguous { reason } => {
-            let said = format!("no reply to the message ({reason}); it may have arrived");
-            (RecipientDisposition::Deferred(Deferral::ordinary(Some(said))), SiteHealth::Throttled)
+            let reply_text = format!("no reply to the message ({reason}); it may have arrived");
+            (RecipientDisposition::Deferred(Deferral::ordinary(Some(reply_text))), SiteHealth::Throttled)
         }
     }
 }
 
-/// Reads a refusal by its text and code.
+/// Returns the disposition that follows from a refusal, and the health of the site.
 pub(super) fn read_refusal(
     phase: SmtpPhase,
     reply: &Reply,
     host: &str,
-    plainly: bool,
+    without_pipelining: bool,
 ) -> (RecipientDisposition, SiteHealth) {
     let verdict = classify(phase, reply, host);
-    let said = reply.to_string();
+    let reply_text = reply.to_string();
     let deferred = |deferral| (RecipientDisposition::Deferred(deferral), SiteHealth::Healthy);
     match verdict.action {
         Action::Bounce { suppress } => {
@@ -209,28 +209,30 @@ pub(super) fn read_refusal(
                 message: format!("The recipient's mail server refused the message at {phase}."),
                 bounce_type: bounce_type(verdict.kind),
                 subtype: verdict.subtype.to_owned(),
-                diagnostic: vec![said],
+                diagnostic: vec![reply_text],
             };
             (RecipientDisposition::Bounced { bounce, suppresses: suppress }, SiteHealth::Healthy)
         }
         Action::Fail { reason } => (
-            RecipientDisposition::Failed { reason: reason.as_str().to_owned(), reply: Some(said) },
+            RecipientDisposition::Failed { reason: reason.as_str().to_owned(), reply: Some(reply_text) },
             SiteHealth::Healthy,
         ),
-        Action::Retry => deferred(Deferral::ordinary(Some(said))),
-        Action::RetryShort => deferred(Deferral { pace: RetryDelay::Short, ..Deferral::ordinary(Some(said)) }),
+        Action::Retry => deferred(Deferral::ordinary(Some(reply_text))),
+        Action::RetryShort => deferred(Deferral { delay: RetryDelay::Short, ..Deferral::ordinary(Some(reply_text)) }),
         Action::RetryLimited { hours } => {
-            deferred(Deferral { hours_max: Some(hours), ..Deferral::ordinary(Some(said)) })
+            deferred(Deferral { hours_max: Some(hours), ..Deferral::ordinary(Some(reply_text)) })
         }
         Action::HoldSite { .. } | Action::ThrottleSite { .. } => {
-            (RecipientDisposition::Deferred(Deferral::ordinary(Some(said))), SiteHealth::Throttled)
+            (RecipientDisposition::Deferred(Deferral::ordinary(Some(reply_text))), SiteHealth::Throttled)
         }
-        Action::SplitRecipients => deferred(Deferral::at_once(Some(said))),
-        Action::RetryWithoutPipelining if plainly => {
+        Action::SplitRecipients => deferred(Deferral::immediate(Some(reply_text))),
+        Action::RetryWithoutPipelining if without_pipelining => {
             let reason = FailReason::Rejected.as_str().to_owned();
-            (RecipientDisposition::Failed { reason, reply: Some(said) }, SiteHealth::Healthy)
+            (RecipientDisposition::Failed { reason, reply: Some(reply_text) }, SiteHealth::Healthy)
         }
-        Action::RetryWithoutPipelining => deferred(Deferral { plainly: true, ..Deferral::ordinary(Some(said)) }),
+        Action::RetryWithoutPipelining => {
+            deferred(Deferral { without_pipelining: true, ..Deferral::ordinary(Some(reply_text)) })
+        }
     }
 }
 
@@ -242,7 +244,7 @@ fn bounce_type(kind: BounceKind) -> BounceType {
     }
 }
 
-/// Returns the bounce of a destination that takes no mail: no such domain, a null MX.
+/// Returns the bounce of a destination that accepts no mail, such as a missing domain or a null MX.
 pub(super) fn undeliverable(message: &str, status: &str) -> RecipientDisposition {
     let bounce = Bounce {
         message: message.to_owned(),
@@ -258,7 +260,8 @@ mod tests {
     use super::*;
     use crate::delivery::smtp::ConnectionState;
 
-    const UNDER: TransactionContext<'_> = TransactionContext { host: "mx.example.net", plainly: false, reused: false };
+    const CONTEXT: TransactionContext<'_> =
+        TransactionContext { host: "mx.example.net", without_pipelining: false, reused: false };
 
     fn reply(code: u16, text: &str) -> Reply {
         let (reply, _) = crate::delivery::smtp::parse_reply(format!("{code} {text}\r\n").as_bytes()).unwrap();
@@ -269,89 +272,89 @@ mod tests {
         RecipientResult::Refused { phase, reply: reply(code, text) }
     }
 
-    fn fates(recipients: Vec<RecipientResult>) -> (Vec<RecipientDisposition>, SiteHealth) {
+    fn dispositions(recipients: Vec<RecipientResult>) -> (Vec<RecipientDisposition>, SiteHealth) {
         let transaction = Transaction { recipients, connection: ConnectionState::Reusable, transcript: String::new() };
-        read_transaction(&transaction, UNDER)
+        read_transaction(&transaction, CONTEXT)
     }
 
-    fn deferral(fate: &RecipientDisposition) -> &Deferral {
-        match fate {
+    fn deferral(disposition: &RecipientDisposition) -> &Deferral {
+        match disposition {
             RecipientDisposition::Deferred(deferral) => deferral,
-            other => panic!("deferred is expected, and this is {other:?}"),
+            other => panic!("expected a deferral, got {other:?}"),
         }
     }
 
     #[test]
-    fn each_recipient_has_a_fate_of_its_own() {
-        let (fates, mood) = fates(vec![
+    fn each_recipient_has_its_own_disposition() {
+        let (dispositions, health) = dispositions(vec![
             RecipientResult::Accepted { reply: reply(250, "2.0.0 queued") },
             refused(SmtpPhase::Rcpt, 550, "5.1.1 no such user"),
             refused(SmtpPhase::Rcpt, 450, "4.2.1 try later"),
             refused(SmtpPhase::Rcpt, 550, "5.7.1 message content rejected as spam"),
         ]);
 
-        assert_eq!(mood, SiteHealth::Healthy);
-        assert!(matches!(&fates[0], RecipientDisposition::Delivered { reply, .. } if reply.contains("queued")));
+        assert_eq!(health, SiteHealth::Healthy);
+        assert!(matches!(&dispositions[0], RecipientDisposition::Delivered { reply, .. } if reply.contains("queued")));
         assert!(
-            matches!(&fates[1], RecipientDisposition::Bounced { suppresses: true, bounce } if bounce.subtype == "NoEmail")
+            matches!(&dispositions[1], RecipientDisposition::Bounced { suppresses: true, bounce } if bounce.subtype == "NoEmail")
         );
-        assert_eq!(deferral(&fates[2]).charge, Charge::Counted);
-        assert!(matches!(&fates[3], RecipientDisposition::Failed { .. }));
+        assert_eq!(deferral(&dispositions[2]).charge, Charge::Counted);
+        assert!(matches!(&dispositions[3], RecipientDisposition::Failed { .. }));
     }
 
     #[test]
-    fn a_bad_mailbox_named_after_the_message_is_asked_for_alone_before_it_bounces() {
+    fn a_bad_mailbox_reported_after_the_message_is_tried_alone_before_it_bounces() {
         let late = || refused(SmtpPhase::Body, 550, "5.1.1 no such user");
 
-        let (several, _) = fates(vec![late(), late()]);
-        let (single, _) = fates(vec![late()]);
+        let (several, _) = dispositions(vec![late(), late()]);
+        let (single, _) = dispositions(vec![late()]);
 
-        assert!(several.iter().all(|fate| deferral(fate).company == Grouping::Alone));
+        assert!(several.iter().all(|disposition| deferral(disposition).grouping == Grouping::Alone));
         assert!(matches!(single[0], RecipientDisposition::Bounced { .. }));
     }
 
     #[test]
-    fn too_many_recipients_go_on_at_once_but_the_first_has_to_wait() {
+    fn recipients_over_the_limit_are_retried_immediately_except_the_first() {
         let over = || refused(SmtpPhase::Rcpt, 452, "4.5.3 too many recipients");
 
-        let (fates, _) = fates(vec![over(), over()]);
+        let (dispositions, _) = dispositions(vec![over(), over()]);
 
-        assert_eq!(deferral(&fates[0]).pace, RetryDelay::Ordinary);
-        assert_eq!(deferral(&fates[1]).pace, RetryDelay::Immediate);
-        assert_eq!(deferral(&fates[1]).charge, Charge::Free);
+        assert_eq!(deferral(&dispositions[0]).delay, RetryDelay::Ordinary);
+        assert_eq!(deferral(&dispositions[1]).delay, RetryDelay::Immediate);
+        assert_eq!(deferral(&dispositions[1]).charge, Charge::Free);
     }
 
     #[test]
-    fn a_server_that_closes_strains_the_site_and_charges_only_what_it_saw() {
+    fn a_closing_server_throttles_the_site_and_the_attempt_counts_only_after_mail() {
         let closing = |phase| RecipientResult::NotTried {
             reason: Undecided::Closing,
             phase,
             reply: Some(reply(421, "4.3.2 going down")),
         };
 
-        let (before, mood) = fates(vec![closing(SmtpPhase::Precheck)]);
-        let (during, _) = fates(vec![closing(SmtpPhase::Data)]);
+        let (before, health) = dispositions(vec![closing(SmtpPhase::Precheck)]);
+        let (during, _) = dispositions(vec![closing(SmtpPhase::Data)]);
 
-        assert_eq!(mood, SiteHealth::Throttled);
+        assert_eq!(health, SiteHealth::Throttled);
         assert_eq!(deferral(&before[0]).charge, Charge::Free);
         assert_eq!(deferral(&during[0]).charge, Charge::Counted);
     }
 
     #[test]
-    fn a_session_that_ended_between_two_messages_says_nothing_about_the_site() {
+    fn a_session_closed_between_two_messages_leaves_the_site_healthy() {
         let ended = RecipientResult::NotTried { reason: Undecided::Lost, phase: SmtpPhase::Precheck, reply: None };
         let transaction =
             Transaction { recipients: vec![ended], connection: ConnectionState::Closed, transcript: String::new() };
 
-        let (fates, mood) = read_transaction(&transaction, TransactionContext { reused: true, ..UNDER });
+        let (dispositions, health) = read_transaction(&transaction, TransactionContext { reused: true, ..CONTEXT });
 
-        assert_eq!(mood, SiteHealth::Healthy);
-        assert_eq!(deferral(&fates[0]).pace, RetryDelay::Immediate);
-        assert_eq!(deferral(&fates[0]).charge, Charge::Free);
+        assert_eq!(health, SiteHealth::Healthy);
+        assert_eq!(deferral(&dispositions[0]).delay, RetryDelay::Immediate);
+        assert_eq!(deferral(&dispositions[0]).charge, Charge::Free);
     }
 
     #[test]
-    fn a_command_not_understood_is_tried_plainly_once() {
+    fn a_protocol_error_is_retried_once_without_pipelining() {
         let not_understood = [refused(SmtpPhase::Mail, 503, "5.5.1 bad sequence of commands")];
         let transaction = Transaction {
             recipients: not_understood.to_vec(),
@@ -359,18 +362,18 @@ mod tests {
             transcript: String::new(),
         };
 
-        let (first, _) = read_transaction(&transaction, UNDER);
-        let (second, _) = read_transaction(&transaction, TransactionContext { plainly: true, ..UNDER });
+        let (first, _) = read_transaction(&transaction, CONTEXT);
+        let (second, _) = read_transaction(&transaction, TransactionContext { without_pipelining: true, ..CONTEXT });
 
-        assert!(deferral(&first[0]).plainly);
+        assert!(deferral(&first[0]).without_pipelining);
         assert!(matches!(second[0], RecipientDisposition::Failed { .. }));
     }
 
     #[test]
-    fn no_reply_to_the_message_is_tried_again() {
-        let (fates, mood) = fates(vec![RecipientResult::Ambiguous { reason: Undecided::Lost }]);
+    fn a_message_without_a_reply_is_deferred() {
+        let (dispositions, health) = dispositions(vec![RecipientResult::Ambiguous { reason: Undecided::Lost }]);
 
-        assert_eq!(mood, SiteHealth::Throttled);
-        assert!(deferral(&fates[0]).reply.as_deref().unwrap().contains("may have arrived"));
+        assert_eq!(health, SiteHealth::Throttled);
+        assert!(deferral(&dispositions[0]).reply.as_deref().unwrap().contains("may have arrived"));
     }
 }

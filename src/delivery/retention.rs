@@ -1,18 +1,19 @@
-//! Forgetting what was learned long ago of hosts and destinations.
+//! Retention of destinations and receiving hosts.
 
 use crate::base::clock::DAY_MS;
 use crate::context::Context;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
 use crate::tables::{DESTINATIONS, RECEIVING_HOSTS};
 
-/// How long a destination is remembered after the last delivery.
+/// Retention of a destination after its last delivery.
 const DESTINATION_MS: i64 = 30 * DAY_MS;
-/// Rows looked at in one transaction.
+/// Maximum number of rows scanned or deleted in one transaction.
 const PAGE_ROWS: usize = 1_000;
 const FIRST: [u8; 32] = [0; 32];
 const LAST: [u8; 32] = [0xff; 32];
 
-/// Removes what is too old to matter, a page a commit.
+/// Deletes destinations without a delivery in the last 30 days, one page a transaction. Then deletes
+/// up to 1,000 receiving hosts whose broken STARTTLS has expired.
 ///
 /// # Errors
 /// [`StoreError`].

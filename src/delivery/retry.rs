@@ -1,48 +1,51 @@
-//! When a deferred group is tried again. Pure.
+//! The retry schedule: the time of the next attempt for a deferred group. No I/O.
 
 use std::time::Duration;
 
 use super::rows::DueRow;
 use crate::base::clock::TimestampMs;
 
-/// The delay is spread by this many percent either way, so that what failed together does not
-/// come back together.
+/// Maximum deviation of a delay in percent, in both directions. Groups that failed together get
+/// different retry times.
 const JITTER_PERCENT: i64 = 20;
-/// The delay after a greylisting: servers that do it ask for minutes.
+/// Maximum delay after greylisting. Such servers accept a retry after some minutes.
 const SHORT_MS_MAX: i64 = 5 * 60_000;
-/// How long a destination whose name has vanished is given to come back.
+/// Time between the two lookups that must not find a domain before its recipients bounce.
 pub(super) const CONFIRM_AFTER_MS: i64 = 15 * 60_000;
-/// After how long a delay is told again, in hours since the first attempt was due.
+/// Age of a group from which each of its `email.delivery_delayed` events is recorded, in
+/// milliseconds since its first due time.
 const DELAY_REPORTED_AFTER_MS: [i64; 3] = [0, 4 * 3_600_000, 24 * 3_600_000];
 
-/// How often and how long delivery is tried.
+/// Delays between attempts, and the retry period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetrySchedule {
-    /// The delay after each attempt; the last one repeats.
+    /// Delay after each attempt. The last one repeats.
     pub delays: Vec<Duration>,
-    /// How long after it was first due a group is given up.
+    /// Retry period, from the first due time of a group.
     pub expire_after: Duration,
 }
 
-/// Which delay applies.
+/// Delay before the next attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetryDelay {
-    /// The schedule's.
+    /// Delay of the schedule.
     Ordinary,
-    /// The schedule's, but minutes at the most.
+    /// Delay of the schedule, at most five minutes.
     Short,
-    /// None: what is left of a transaction goes on in another.
+    /// No delay: the recipient continues in another transaction.
     Immediate,
-    /// As long as it takes to tell a name that is gone from one that was lost for a moment.
+    /// Fifteen minutes, before a second lookup confirms that a domain does not exist.
     Confirm,
 }
 
 impl RetrySchedule {
-    /// Returns when a group is tried again after its attempt number `attempts` (from 1), or `None`
-    /// when it has expired. `spread` is any number; the same one gives the same time.
+    /// Returns the time of the next attempt after attempt number `attempts` (from 1), at most the
+    /// end of the retry period; `None` if the period has ended.
+    ///
+    /// `spread` is a random number that selects the jitter. Equal numbers return equal times.
     pub(super) fn next_attempt(
         &self,
-        pace: RetryDelay,
+        delay: RetryDelay,
         attempts: u16,
         due: &DueRow,
         now_ms: TimestampMs,
@@ -51,7 +54,7 @@ impl RetrySchedule {
         if now_ms >= self.expires_ms(due) {
             return None;
         }
-        let delay_ms = match pace {
+        let delay_ms = match delay {
             RetryDelay::Immediate => return Some(now_ms),
             RetryDelay::Confirm => return Some((now_ms + CONFIRM_AFTER_MS).min(self.expires_ms(due))),
             RetryDelay::Ordinary => self.delay_ms(attempts),
@@ -60,11 +63,11 @@ impl RetrySchedule {
         let jitter_ms = delay_ms * JITTER_PERCENT / 100;
         let span = u64::try_from(2 * jitter_ms + 1).unwrap_or(1);
         let offset_ms = i64::try_from(spread % span).unwrap_or(0) - jitter_ms;
-        // A last attempt is made when the time is up, not after it.
+        // The last attempt is at the end of the period, not after it.
         Some((now_ms + delay_ms + offset_ms).min(self.expires_ms(due)))
     }
 
-    /// Returns when a group is given up.
+    /// Returns the end of the retry period of a group.
     pub(super) fn expires_ms(&self, due: &DueRow) -> TimestampMs {
         due.first_due_ms.saturating_add(i64::try_from(self.expire_after.as_millis()).unwrap_or(i64::MAX))
     }
@@ -76,11 +79,11 @@ impl RetrySchedule {
     }
 }
 
-/// Returns whether a delay is told once more, `told` times after it was first: at once, after four
-/// hours and after a day.
-pub(super) fn should_report_delay(told: u8, due: &DueRow, now_ms: TimestampMs) -> bool {
+/// Returns whether to record the next `email.delivery_delayed` event of a group, after `reported`
+/// earlier ones: one immediately, one after four hours and one after a day.
+pub(super) fn should_report_delay(reported: u8, due: &DueRow, now_ms: TimestampMs) -> bool {
     let age_ms = now_ms - due.first_due_ms;
-    DELAY_REPORTED_AFTER_MS.get(usize::from(told)).is_some_and(|after_ms| age_ms >= *after_ms)
+    DELAY_REPORTED_AFTER_MS.get(usize::from(reported)).is_some_and(|after_ms| age_ms >= *after_ms)
 }
 
 #[cfg(test)]
@@ -106,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_delays_follow_the_schedule_and_the_last_one_repeats() {
-        // The middle of the spread is no offset at all.
+        // The middle of the jitter range is an offset of zero.
         for (attempts, minutes) in [(1, 1), (2, 3), (6, 40), (9, 240), (30, 240)] {
             let delay_ms = minutes * MINUTE_MS;
             let middle = u64::try_from(delay_ms * JITTER_PERCENT / 100).unwrap();
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_group_is_given_up_and_one_about_to_expire_gets_a_last_attempt() {
+    fn an_expired_group_has_no_next_attempt_and_the_last_attempt_is_at_the_end_of_the_period() {
         let expires_ms = 48 * 60 * MINUTE_MS;
 
         assert_eq!(schedule().next_attempt(RetryDelay::Ordinary, 20, &due(), expires_ms, 0), None);
@@ -126,9 +129,9 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_is_told_at_once_after_four_hours_and_after_a_day() {
+    fn a_delay_is_reported_immediately_after_four_hours_and_after_a_day() {
         let hours = |hours: i64| hours * 60 * MINUTE_MS;
-        for (told, at_ms, tells) in [
+        for (reported, at_ms, expected) in [
             (0, 0, true),
             (1, hours(3), false),
             (1, hours(4), true),
@@ -136,13 +139,13 @@ mod tests {
             (2, hours(24), true),
             (3, hours(47), false),
         ] {
-            assert_eq!(should_report_delay(told, &due(), at_ms), tells, "told {told} at {at_ms}");
+            assert_eq!(should_report_delay(reported, &due(), at_ms), expected, "{reported} reported, at {at_ms}");
         }
     }
 
     proptest! {
         #[test]
-        fn the_next_attempt_lies_within_the_spread(attempts in 1_u16..40, spread: u64, now_ms in 0_i64..1_000_000) {
+        fn the_next_attempt_is_within_the_jitter(attempts in 1_u16..40, spread: u64, now_ms in 0_i64..1_000_000) {
             let schedule = schedule();
             let delay_ms = schedule.delay_ms(attempts);
 

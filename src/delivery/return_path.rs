@@ -1,8 +1,8 @@
-//! The return path: where bounces come back, naming the email and proving that we wrote it.
+//! Return paths: envelope senders for bounces that contain the email id, the group and a MAC.
 //!
-//! `b+<id>.<mac>@<return-path host>`: the id is email and recipient group, the MAC keeps forged
-//! bounces out. The host is below the sender's domain, so that SPF aligns under DMARC (RFC 7489
-//! §3.1.2).
+//! Format: `b+<id>.<mac>@<return-path host>`. The id is the email id and the group in base32. The MAC
+//! rejects forged bounces. The host is a subdomain of the sender's domain, so that SPF aligns under
+//! DMARC (RFC 7489 §3.1.2).
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -10,20 +10,22 @@ use sha2::Sha256;
 use crate::base::id::EmailId;
 use crate::store::Keyring;
 
-/// RFC 4648 §6 in lower case: local parts meet software that folds case.
+/// Alphabet of RFC 4648 §6 in lower case. Base32, because some software changes the case of local
+/// parts.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+/// Bytes of the email id and the group.
 const NAME_BYTES: usize = 18;
 const MAC_BYTES: usize = 5;
 const TAG: &str = "b+";
 
-/// Writes return paths, and reads those it has written.
+/// Creates and parses the return paths of this instance.
 #[derive(Clone)]
 pub(crate) struct ReturnPaths {
     mac: Hmac<Sha256>,
 }
 
 impl ReturnPaths {
-    /// Returns return paths whose MACs are made with the instance's keys.
+    /// Returns an instance with a MAC key derived from the keyring.
     pub(crate) fn new(keyring: &Keyring) -> Self {
         let key = keyring.derive(b"return path");
         Self { mac: Hmac::new_from_slice(&key).expect("HMAC takes a key of any length") }
@@ -38,8 +40,8 @@ impl ReturnPaths {
         format!("{TAG}{}.{}@{host}", base32(&name), base32(&tag[..MAC_BYTES]))
     }
 
-    /// Returns the email and the recipient group that a return path names; `None` for every address
-    /// that was not written with the instance's keys.
+    /// Returns the email and the recipient group of a return path, ignoring case; `None` if the
+    /// address is not a return path of this instance.
     pub(crate) fn read(&self, address: &str) -> Option<(EmailId, u16)> {
         let (local, _host) = address.rsplit_once('@')?;
         let (tag, rest) = local.split_at_checked(TAG.len())?;
@@ -49,7 +51,7 @@ impl ReturnPaths {
         let (name, mac) = rest.split_once('.')?;
         let name: [u8; NAME_BYTES] = from_base32(name)?;
         let mac: [u8; MAC_BYTES] = from_base32(mac)?;
-        // The comparison takes the same time wherever the first difference is.
+        // Compares in constant time.
         self.mac.clone().chain_update(name).verify_truncated_left(&mac).ok()?;
         let (id, group) = name.split_at(16);
         let id = EmailId::from_bytes(id.try_into().ok()?);
@@ -74,14 +76,14 @@ fn base32(bytes: &[u8]) -> String {
     text
 }
 
-/// Reads what [`base32`] writes, in either case. Each value has one form: the bits that pad the last
-/// letter are zero.
+/// Decodes [`base32`], ignoring case. `None` if the padding bits of the last letter are not zero, so
+/// that each value has only one encoding.
 fn from_base32<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.len() != (N * 8).div_ceil(5) {
         return None;
     }
     let mut bytes = [0; N];
-    let mut unwritten = bytes.iter_mut();
+    let mut next_byte = bytes.iter_mut();
     let (mut buffer, mut bits) = (0_u32, 0);
     for letter in text.bytes() {
         let value = ALPHABET.iter().position(|known| *known == letter.to_ascii_lowercase())?;
@@ -89,7 +91,7 @@ fn from_base32<const N: usize>(text: &str) -> Option<[u8; N]> {
         bits += 5;
         if bits >= 8 {
             bits -= 8;
-            *unwritten.next()? = (buffer >> bits & 0xff) as u8;
+            *next_byte.next()? = (buffer >> bits & 0xff) as u8;
         }
     }
     (buffer & ((1 << bits) - 1) == 0).then_some(bytes)
@@ -108,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn base32_is_that_of_the_standard() {
+    fn base32_matches_the_test_vectors_of_the_rfc() {
         // RFC 4648 §10, in lower case and without padding.
         for (bytes, text) in [("f", "my"), ("fo", "mzxq"), ("foo", "mzxw6"), ("foobar", "mzxw6ytboi")] {
             assert_eq!(base32(bytes.as_bytes()), text);
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_local_part_fits_and_differs_by_group() {
+    fn the_local_part_is_within_its_limit_and_differs_by_group() {
         let paths = paths();
 
         let first = paths.address(Id::MIN, 0, "send.example.com");
@@ -129,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn what_another_instance_or_nobody_wrote_names_no_email() {
-        let (ours, theirs) = (paths(), paths());
-        let address = ours.address(Id::MAX, 7, "send.example.com");
+    fn only_return_paths_of_this_instance_are_accepted() {
+        let (paths, other_paths) = (paths(), paths());
+        let address = paths.address(Id::MAX, 7, "send.example.com");
 
-        assert_eq!(ours.read(&address), Some((Id::MAX, 7)));
-        assert_eq!(ours.read(&address.to_uppercase()), Some((Id::MAX, 7)));
-        assert_eq!(theirs.read(&address), None);
+        assert_eq!(paths.read(&address), Some((Id::MAX, 7)));
+        assert_eq!(paths.read(&address.to_uppercase()), Some((Id::MAX, 7)));
+        assert_eq!(other_paths.read(&address), None);
         for other in [
             "",
             "@",
@@ -148,20 +150,20 @@ mod tests {
             &address.replace('@', "a@"),
             &address.replace('@', ""),
         ] {
-            assert_eq!(ours.read(other), None, "{other}");
+            assert_eq!(paths.read(other), None, "{other}");
         }
     }
 
     #[test]
-    fn a_padding_bit_gives_no_second_form() {
-        // 18 bytes are 28 letters and four bits: the last letter has one bit that means nothing.
+    fn a_padding_bit_must_be_zero() {
+        // 18 bytes are 28 letters and four bits, so the last letter has one padding bit.
         assert_eq!(from_base32(&base32(&[0; 18])), Some([0; 18]));
         assert_eq!(from_base32::<18>(&format!("{}b", "a".repeat(28))), None);
     }
 
     proptest! {
         #[test]
-        fn every_return_path_reads_back(id: [u8; 16], group: u16) {
+        fn every_return_path_round_trips(id: [u8; 16], group: u16) {
             let paths = paths();
             let address = paths.address(EmailId::from_bytes(id), group, "send.example.com");
 
@@ -169,7 +171,7 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_letter_breaks_the_proof(at in 2_usize..39, letter in "[a-z2-7.]") {
+        fn a_changed_letter_invalidates_the_mac(at in 2_usize..39, letter in "[a-z2-7.]") {
             let paths = paths();
             let address = paths.address(Id::MIN, 0, "send.example.com");
             let mut forged = address.clone();
@@ -179,7 +181,7 @@ mod tests {
         }
 
         #[test]
-        fn no_address_panics_the_reader(address in "(b\\+)?.{0,30}(\\.[a-z2-7]{8})?@.{0,10}") {
+        fn no_address_makes_the_parser_panic(address in "(b\\+)?.{0,30}(\\.[a-z2-7]{8})?@.{0,10}") {
             prop_assert_eq!(paths().read(&address), None);
         }
     }

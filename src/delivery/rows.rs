@@ -1,5 +1,5 @@
-//! What delivery keeps on disk: the queue, leases, conversations, what was learned of a site, and
-//! the built-in mailbox.
+//! The stored rows of delivery: queue, leases, attempts, receiving hosts, destinations and captured
+//! messages.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,12 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
 use crate::store::Row;
 
-/// Which mail goes first. The numbers are part of a key and can never change.
+/// Class of an email. Transactional email is sent first. The numbers are part of stored keys and
+/// must not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Sent by a call: never behind a broadcast.
+    /// Sent by an API request.
     Transactional,
     /// Sent by a broadcast.
     Broadcast,
@@ -26,7 +27,7 @@ impl Class {
         }
     }
 
-    /// Reads the number in the key.
+    /// Returns the class of a number in the key. Unknown numbers are broadcasts.
     pub const fn from_number(number: u8) -> Self {
         match number {
             0 => Self::Transactional,
@@ -35,34 +36,33 @@ impl Class {
     }
 }
 
-/// A recipient group that waits for delivery.
+/// A queued recipient group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueRow {
-    /// Whose email it is.
     pub team: TeamId,
-    /// The recipients' domain, an A-label.
+    /// Domain of the recipients in A-labels.
     pub destination: String,
-    /// Conversations that have been charged to it.
+    /// Number of attempts that counted.
     pub attempts: u16,
-    /// When it was first due: what the expiry counts from.
+    /// First due time. The retry period starts here.
     pub first_due_ms: TimestampMs,
-    /// Since when its destination's name does not exist, while that waits to be confirmed.
+    /// Time of the first lookup that found no such domain, until a second lookup confirms it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vanished_ms: Option<TimestampMs>,
-    /// The next conversation uses one command at a time.
+    /// Whether the next attempt sends one command at a time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_pipelining: bool,
-    /// How often its delay has been told.
+    /// Number of recorded `email.delivery_delayed` events.
     #[serde(default)]
     pub delays_reported: u8,
-    /// A conversation was cut off by a stop and may have delivered it.
+    /// Whether an attempt ended without a stored outcome and may have delivered the message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub possible_duplicate: bool,
 }
 impl Row for DueRow {}
 
 impl DueRow {
-    /// Returns the row of a group that has not been tried.
+    /// Returns the row of a group without attempts.
     pub fn fresh(team: TeamId, destination: String, due_ms: TimestampMs) -> Self {
         Self {
             team,
@@ -77,65 +77,63 @@ impl DueRow {
     }
 }
 
-/// A recipient group whose delivery is under way.
+/// A leased recipient group.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LeaseRow {
-    /// What it was in the queue.
+    /// Row of the group before it left the queue.
     pub due: DueRow,
-    /// Its class.
     pub class: Class,
-    /// The boot that holds it. A lease of another boot is void.
+    /// Boot epoch of the lease. In another boot epoch the lease is invalid.
     pub epoch: u32,
-    /// When it was taken.
+    /// Time of the claim.
     pub leased_ms: TimestampMs,
 }
 impl Row for LeaseRow {}
 
-/// One SMTP conversation about one recipient group.
+/// One attempt for one recipient group, with its transcript.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SmtpAttemptRow {
-    /// When it ended.
+    /// End of the attempt.
     pub at_ms: TimestampMs,
-    /// The recipient group.
     pub group: u16,
-    /// Which attempt it was, from 1.
+    /// Number of earlier attempts that counted, plus 1.
     pub number: u16,
-    /// The host talked to; none when none was reached.
+    /// Name of the receiving host; `None` if the site has no address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Its address and port.
+    /// IP address and port of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// TLS version and cipher; none in clear.
+    /// TLS version and cipher suite; `None` in clear text or if no session was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<String>,
-    /// An earlier conversation was cut off by a stop and may have delivered the message already.
+    /// Whether an earlier attempt may have delivered the message already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub possible_duplicate: bool,
-    /// What became of it, in one line.
+    /// Outcome in one line.
     pub summary: String,
-    /// The conversation, without message content; at most 8 KiB.
+    /// Commands and replies without the message; at most 8 KiB for each connection.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub transcript: String,
 }
 impl Row for SmtpAttemptRow {}
 
-/// What was learned about a receiving host: its STARTTLS does not work.
+/// A receiving host with broken STARTTLS.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceivingHostRow {
-    /// Its name, for people.
+    /// Host name, for operators. The key is its hash.
     pub name: String,
-    /// Until when STARTTLS is not tried.
+    /// Time until which STARTTLS is not tried.
     pub broken_tls_until_ms: TimestampMs,
 }
 impl Row for ReceivingHostRow {}
 
-/// What was learned about a destination domain: that mail reached it.
+/// A destination that has accepted mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DestinationRow {
-    /// Its name, for people.
+    /// Domain, for operators. The key is its hash.
     pub name: String,
-    /// When mail last reached it, to the day.
+    /// Start of the day (UTC) of the last delivery.
     pub delivered_ms: TimestampMs,
 }
 impl Row for DestinationRow {}
@@ -143,16 +141,16 @@ impl Row for DestinationRow {}
 /// A message in the built-in mailbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapturedRow {
-    /// When it arrived.
+    /// Time of arrival.
     pub received_ms: TimestampMs,
-    /// The return path.
+    /// Return path.
     pub sender: String,
-    /// The envelope's recipients.
+    /// Recipients of the envelope.
     pub recipients: Vec<String>,
-    /// The email it came from; none for a message another program handed in.
+    /// Email that the message was composed from; `None` if another program sent the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<EmailId>,
-    /// The message's size in bytes.
+    /// Size of the message in bytes.
     pub size: u64,
 }
 impl Row for CapturedRow {}

@@ -1,5 +1,5 @@
-//! A session with one host of a site: opened over the addresses of its servers, used until it is
-//! spent.
+//! A session with one host of a site: opens it over the addresses of the site's servers, and limits
+//! its age and its number of messages.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,32 +12,33 @@ use super::receiving_host;
 use super::smtp::{Endpoint, FailedSession, Identity, SessionError, SmtpSession, Timeouts, TlsPolicy};
 use super::transport::Servers;
 
-/// How long a session is used.
+/// Age after which a session gets no further message.
 const AGE_MAX: Duration = Duration::from_secs(5 * 60);
-/// Messages in one session.
+/// Maximum number of messages in one session.
 const MESSAGES_MAX: u32 = 100;
-/// Addresses tried before the site counts as failed.
+/// Maximum number of addresses tried before the site counts as failed.
 const ADDRESSES_TRIED_MAX: usize = 3;
 
-/// An open session and whose it is.
+/// An open session with the name of its host.
 pub(super) struct SiteSession {
     pub(super) session: SmtpSession,
     pub(super) host: String,
 }
 
-/// Why there is no session, and with whom the last one was tried.
+/// Error of the last attempt to open a session, and its endpoint.
 pub(super) struct FailedOpening {
     pub(super) failed: FailedSession,
-    /// None when no address was tried.
+    /// `None` if the site has no address.
     pub(super) endpoint: Option<Endpoint>,
 }
 
 impl SiteSession {
-    /// Makes sure that `slot` holds a session for these servers: the one that is open, if it can go
-    /// on, or another one.
+    /// Ensures that `slot` contains a reusable session with one of these servers. Keeps the open
+    /// session if it qualifies. Otherwise ends it and connects to up to [`ADDRESSES_TRIED_MAX`]
+    /// addresses, in the order of preference.
     ///
     /// # Errors
-    /// Why the last address that was tried gave none.
+    /// [`FailedOpening`] with the error of the last address.
     pub(super) async fn open_in(
         slot: &mut Option<Self>,
         engine: &Engine,
@@ -75,29 +76,29 @@ impl SiteSession {
         }))
     }
 
-    /// Returns whether it is a session with one of these servers.
+    /// Returns whether the session is with one of these servers.
     pub(super) fn is_with(&self, servers: &Servers) -> bool {
         servers.hosts.iter().any(|host| host.name == self.host)
     }
 
-    /// Returns whether it has carried what one session carries, or cannot carry any more.
+    /// Returns whether the session has reached a limit or cannot be reused.
     pub(super) fn is_spent(&self, now: Instant) -> bool {
         !self.session.is_reusable() || self.session.transactions() >= MESSAGES_MAX || self.session.age(now) >= AGE_MAX
     }
 
-    /// Sends one command at a time from here on.
+    /// Turns pipelining off for the following messages of the session.
     pub(super) fn without_pipelining(self) -> Self {
         Self { session: self.session.without_pipelining(), ..self }
     }
 
-    /// Ends the session.
+    /// Sends QUIT and closes the session.
     pub(super) async fn quit(self) {
         self.session.quit().await;
     }
 }
 
-/// Opens a session with one address. Where TLS is opportunistic and breaks, it is opened once more
-/// in clear text, and the host is remembered.
+/// Opens a session with one address. If opportunistic TLS fails, stores the host as one with broken
+/// STARTTLS and connects again in clear text.
 async fn connect(
     engine: &Engine,
     host: &str,
@@ -115,14 +116,14 @@ async fn connect(
         Ok(session) => return Ok(session),
         Err(failed) => failed,
     };
-    // RFC 7435 §3: opportunistic security is better than clear text and never in the way of mail.
-    // Who can inject text can hide STARTTLS as well, so that falling back gives nothing away.
+    // RFC 7435 §3: opportunistic security must not prevent delivery. The fallback to clear text adds
+    // no risk: an attacker who can inject text can also remove STARTTLS from the reply to EHLO.
     let broken = matches!(failed.error, SessionError::TlsFailed { .. } | SessionError::Injected);
     if !broken || endpoint.tls != TlsPolicy::Opportunistic {
         return Err(FailedOpening { failed, endpoint: Some(endpoint) });
     }
-    debug!("STARTTLS of {host} does not work: {}", failed.error);
-    receiving_host::remember_broken_tls(&engine.context, host).await;
+    debug!("STARTTLS of {host} failed: {}", failed.error);
+    receiving_host::store_broken_tls(&engine.context, host).await;
     endpoint.tls = TlsPolicy::Never;
     let opened = SmtpSession::open(&endpoint, identity, timeouts, &settings.tls).await;
     opened.map_err(|failed| FailedOpening { failed, endpoint: Some(endpoint) })

@@ -1,5 +1,5 @@
-//! Groups that are settled without a conversation: simulated recipients, and destinations that
-//! have no servers.
+//! Settlement of groups without an SMTP session: simulated recipients, destinations without servers,
+//! expired groups and abandoned leases.
 
 use std::sync::Arc;
 
@@ -16,34 +16,30 @@ use crate::store::{Reads, StoreError, WriteTx, name_hash};
 use crate::tables::DESTINATIONS;
 use tracing::error;
 
-/// A destination that took mail this recently is looked up once more before its name's absence
-/// counts.
-const REMEMBERED_MS: i64 = 30 * DAY_MS;
+/// Maximum age of the last delivery to a destination for which a missing domain is confirmed by a
+/// second lookup before its recipients bounce.
+const RECENT_DELIVERY_MS: i64 = 30 * DAY_MS;
 
-/// Why there is no conversation.
+/// Reason why a group has no SMTP session.
 #[derive(Clone, Debug)]
 pub(super) enum SessionlessReason {
     /// The recipients are simulated.
     Simulated,
-    /// The destination takes no mail.
+    /// The destination accepts no mail.
     Undeliverable {
-        /// The enhanced status code.
+        /// Enhanced status code (RFC 3463).
         status: &'static str,
-        /// Why.
         message: String,
     },
-    /// The destination's name does not exist.
+    /// The domain does not exist.
     Vanished,
-    /// The destination's servers cannot be found for the moment.
-    Unknown {
-        /// Why.
-        reason: String,
-    },
-    /// The groups expired while their site failed.
+    /// The lookup of the servers failed temporarily.
+    Unknown { reason: String },
+    /// The retry period ended while the site failed.
     Expired,
 }
 
-/// Claims and settles groups in one transaction.
+/// Claims and settles groups in one transaction. Logs a store error and leaves the groups queued.
 pub(super) async fn settle_groups(engine: &Engine, groups: Vec<Due>, reason: &SessionlessReason) {
     let keys: Vec<DueKey> = groups.into_iter().map(|due| due.key).collect();
     let (context, schedule, reason) = (engine.context.clone(), engine.settings.schedule.clone(), reason.clone());
@@ -52,45 +48,46 @@ pub(super) async fn settle_groups(engine: &Engine, groups: Vec<Due>, reason: &Se
         let now_ms = context.now_ms();
         let mut requeued = Vec::new();
         for claimed in claim(tx, &context, &claiming)? {
-            let settlement = judge(tx, claimed, &reason, now_ms)?;
+            let settlement = settlement_for(tx, claimed, &reason, now_ms)?;
             requeued.extend(settle(tx, &context, &schedule, &settlement)?);
         }
         Ok(requeued)
     });
     match settled.await {
-        Ok(requeued) => engine.bell.groups_queued(requeued),
-        // The groups are still in the table; the next reconciliation finds them.
-        Err(error) => error!(%error, "some deliveries could not be settled: {error}"),
+        Ok(requeued) => engine.notifier.groups_queued(requeued),
+        // The groups are still in the table. The next reconciliation loads them.
+        Err(error) => error!(%error, "could not settle deliveries: {error}"),
     }
-    engine.forget(&keys);
+    engine.untrack(&keys);
 }
 
-/// Puts back the leases of this boot that nobody holds, as possible duplicates: their conversations
-/// may have come to an end that was never stored.
+/// Requeues the groups of abandoned leases as possible duplicates: a server may have accepted the
+/// message before the worker failed.
 pub(super) async fn release_abandoned(engine: &Engine) {
-    for claimed in engine.held.abandoned() {
+    for claimed in engine.leases.abandoned() {
         let due = DueRow { possible_duplicate: true, ..claimed.due.clone() };
-        let fate = RecipientDisposition::Deferred(Deferral::at_once(None));
-        let settlement = Settlement::alike(Arc::new(Claimed { due, ..Claimed::clone(&claimed) }), fate, None);
+        let disposition = RecipientDisposition::Deferred(Deferral::immediate(None));
+        let settlement = Settlement::uniform(Arc::new(Claimed { due, ..Claimed::clone(&claimed) }), disposition, None);
         engine.settle(settlement).await;
     }
 }
 
-fn judge(
+/// Returns the settlement of a claimed group for this reason.
+fn settlement_for(
     tx: &WriteTx<'_>,
     claimed: Claimed,
     reason: &SessionlessReason,
     now_ms: TimestampMs,
 ) -> Result<Settlement, StoreError> {
-    let fate = match reason {
+    let disposition = match reason {
         SessionlessReason::Simulated => return Ok(simulate(claimed)),
         SessionlessReason::Undeliverable { status, message } => undeliverable(message, status),
-        SessionlessReason::Vanished if !is_confirmed(&claimed, now_ms) && took_mail(tx, &claimed, now_ms)? => {
+        SessionlessReason::Vanished if !is_confirmed(&claimed, now_ms) && accepted_recently(tx, &claimed, now_ms)? => {
             let since_ms = claimed.due.vanished_ms.unwrap_or(now_ms);
             let due = DueRow { vanished_ms: Some(since_ms), ..claimed.due };
-            let said = "5.1.2 the domain does not exist; it took mail lately, so it is looked up once more";
-            let deferral = Deferral { pace: RetryDelay::Confirm, ..Deferral::ordinary(Some(said.into())) };
-            return Ok(Settlement::alike(
+            let reply_text = "5.1.2 the domain does not exist; it accepted mail recently, so it is looked up again";
+            let deferral = Deferral { delay: RetryDelay::Confirm, ..Deferral::ordinary(Some(reply_text.into())) };
+            return Ok(Settlement::uniform(
                 Arc::new(Claimed { due, ..claimed }),
                 RecipientDisposition::Deferred(deferral),
                 None,
@@ -102,27 +99,28 @@ fn judge(
         }
         SessionlessReason::Expired => RecipientDisposition::Failed { reason: "expired".into(), reply: None },
     };
-    Ok(Settlement::alike(Arc::new(claimed), fate, None))
+    Ok(Settlement::uniform(Arc::new(claimed), disposition, None))
 }
 
-/// Returns whether the destination's name has been gone long enough to be gone.
+/// Returns whether the domain has not existed for at least [`CONFIRM_AFTER_MS`].
 fn is_confirmed(claimed: &Claimed, now_ms: TimestampMs) -> bool {
     claimed.due.vanished_ms.is_some_and(|since_ms| now_ms - since_ms >= CONFIRM_AFTER_MS)
 }
 
-fn took_mail(tx: &WriteTx<'_>, claimed: &Claimed, now_ms: TimestampMs) -> Result<bool, StoreError> {
+/// Returns whether a server of the destination accepted a message in the last 30 days.
+fn accepted_recently(tx: &WriteTx<'_>, claimed: &Claimed, now_ms: TimestampMs) -> Result<bool, StoreError> {
     let known = tx.get(&DESTINATIONS, &(name_hash(&claimed.due.destination),))?;
-    Ok(known.is_some_and(|known| now_ms - known.delivered_ms < REMEMBERED_MS))
+    Ok(known.is_some_and(|known| now_ms - known.delivered_ms < RECENT_DELIVERY_MS))
 }
 
-/// Gives each simulated recipient the outcome its name asks for. The recipients of a group share a
-/// destination, and so they are all simulated.
+/// Returns a settlement with the outcome that each address requests. The recipients of a group share
+/// a destination, so all of them are simulated.
 fn simulate(claimed: Claimed) -> Settlement {
     let outcomes: Vec<Option<SimulatedOutcome>> =
         claimed.addresses().iter().map(|address| simulated::outcome(address)).collect();
     let first_attempt = claimed.due.attempts == 0;
-    let fates = outcomes.iter().map(|outcome| simulated_disposition(*outcome, first_attempt)).collect();
-    Settlement { simulated: true, ..Settlement::new(Arc::new(claimed), fates, None) }
+    let dispositions = outcomes.iter().map(|outcome| simulated_disposition(*outcome, first_attempt)).collect();
+    Settlement { simulated: true, ..Settlement::new(Arc::new(claimed), dispositions, None) }
 }
 
 fn simulated_disposition(outcome: Option<SimulatedOutcome>, first_attempt: bool) -> RecipientDisposition {

@@ -1,27 +1,27 @@
-//! Recipients whose outcome is known beforehand: they exist in every mode, never touch the
-//! network and never reach the suppression list.
+//! Simulated recipients: test addresses whose outcome is in their local part. They work in every
+//! delivery mode, use no network and add no suppressions.
 
-/// The domains of simulated recipients: the compatible API's, and our own.
+/// Domains of simulated recipients: that of the compatible API, and that of this server.
 const DOMAINS: [&str; 2] = ["resend.dev", "ringmail.test"];
-/// Where their mail goes. It has no dot, so that no domain is called so.
+/// Destination of all simulated recipients. A real domain has a dot.
 pub const DESTINATION: &str = "simulated";
 
-/// What becomes of a simulated recipient.
+/// Outcome of a simulated recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimulatedOutcome {
-    /// Delivered.
     Delivered,
-    /// Bounced for good.
+    /// Permanent bounce.
     Bounced,
     /// Delivered, then reported as spam.
     Complained,
-    /// Counted as suppressed when the send is accepted.
+    /// Suppressed when the email is accepted.
     Suppressed,
-    /// Delayed once, then delivered.
+    /// Deferred once, then delivered.
     Delayed,
 }
 
-/// Returns the outcome of a bare address; `None` for a real one. A `+label` is ignored.
+/// Returns the outcome of a bare address; `None` if the recipient is not simulated. Ignores case and
+/// a `+label`.
 pub fn outcome(address: &str) -> Option<SimulatedOutcome> {
     let (local, domain) = address.rsplit_once('@')?;
     if !DOMAINS.contains(&domain) {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_and_the_case_do_not_matter() {
+    fn labels_and_case_are_ignored() {
         for (address, expected) in [
             ("delivered@resend.dev", Some(SimulatedOutcome::Delivered)),
             ("Bounced+order-7@ringmail.test", Some(SimulatedOutcome::Bounced)),

@@ -1,4 +1,5 @@
-//! Where mail goes: to the recipients' servers, to a smarthost, or into the built-in mailbox.
+//! The transports: direct delivery to MX hosts, relay through a smarthost, or capture in the built-in
+//! mailbox. Each returns the servers of a destination.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,47 +9,42 @@ use crate::base::clock::TimestampMs;
 use crate::base::random;
 use crate::dns::{Freshness, MxHost, Resolver, Route, RoutePolicy};
 
-/// How mail leaves.
+/// Delivery mode.
 #[derive(Clone)]
 pub enum Transport {
-    /// To the MX hosts of each recipient's domain.
+    /// Delivery to the MX hosts of each destination.
     Direct(Direct),
-    /// To one server that delivers for us.
+    /// Delivery of all mail to one smarthost.
     Relay(Relay),
-    /// Into the built-in mailbox, through a real SMTP conversation over loopback.
+    /// Delivery into the built-in mailbox, over SMTP on loopback.
     Capture {
-        /// Where the mailbox listens.
+        /// Address of the mailbox listener.
         address: SocketAddr,
     },
 }
 
-/// Direct delivery.
+/// Direct delivery to MX hosts.
 #[derive(Clone)]
 pub struct Direct {
-    /// Finds the MX hosts.
     pub resolver: Arc<Resolver>,
-    /// Which hosts may be dialled, and our own names.
+    /// Addresses that may be connected to, and the names of this server.
     pub policy: RoutePolicy,
-    /// The receivers' port: 25, but for tests.
+    /// Port of the MX hosts: 25, another one only in tests.
     pub port: u16,
 }
 
-/// A smarthost.
+/// Relay through a smarthost.
 #[derive(Clone, Debug)]
 pub struct Relay {
-    /// Its name, which its certificate is verified against.
+    /// Host name, which the certificate is verified against.
     pub host: String,
-    /// Its port.
     pub port: u16,
-    /// What is done about TLS.
     pub tls: TlsPolicy,
-    /// What it asks for.
     pub credentials: Option<Credentials>,
-    /// Finds its addresses.
     pub resolver: RelayResolver,
 }
 
-/// Finds a smarthost's addresses.
+/// Resolver of the smarthost's addresses. Its `Debug` output is only its name.
 #[derive(Clone)]
 pub struct RelayResolver(pub Arc<Resolver>);
 
@@ -58,39 +54,36 @@ impl std::fmt::Debug for RelayResolver {
     }
 }
 
-/// Where the mail of one destination goes.
+/// Result of resolving a destination.
 #[derive(Clone, Debug)]
 pub(super) enum Destination {
-    /// To these servers, in order; the site is the lane.
     Servers(Arc<Servers>),
-    /// Nowhere, for good.
+    /// The destination accepts no mail. Permanent.
     Undeliverable {
-        /// The enhanced status code.
+        /// Enhanced status code (RFC 3463).
         status: &'static str,
-        /// Why.
         message: String,
     },
-    /// Nowhere for the moment.
+    /// The lookup failed temporarily.
     Unknown {
-        /// Why.
         reason: String,
     },
-    /// The name of the destination does not exist; for good, once that has been confirmed.
+    /// The domain does not exist. Permanent if a second lookup confirms it.
     Vanished,
 }
 
 /// The servers of a destination.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Servers {
-    /// The lane: everything for one site shares its sessions and its troubles.
+    /// Name of the site, the key of its lane. All destinations of a site share sessions and cooldown.
     pub(super) site: String,
-    /// Name and addresses, best first.
+    /// Hosts in the order of preference.
     pub(super) hosts: Vec<MailHost>,
     pub(super) tls: TlsPolicy,
     pub(super) credentials: Option<Credentials>,
 }
 
-/// A server.
+/// A server with its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MailHost {
     pub(super) name: String,
@@ -98,7 +91,7 @@ pub(super) struct MailHost {
 }
 
 impl Transport {
-    /// Finds where the mail of `domain` goes. Bounded by the resolver's own deadlines.
+    /// Returns the servers of a domain. The deadlines of the resolver bound its time.
     pub(super) async fn destination(&self, domain: &str, now_ms: TimestampMs, freshness: Freshness) -> Destination {
         match self {
             Self::Direct(direct) => direct.destination(domain, now_ms, freshness).await,
@@ -159,7 +152,7 @@ impl Relay {
                 tls: self.tls,
                 credentials: self.credentials.clone(),
             })),
-            // Whatever the name servers say of our own smarthost, its mail waits.
+            // Every DNS failure defers: the operator can correct the name of the smarthost.
             Err(error) => Destination::Unknown { reason: format!("the relay {} has no address: {error}", self.host) },
         }
     }

@@ -1,8 +1,9 @@
-//! A session task: takes groups of its site, leases them, composes, converses, settles.
+//! A worker: the task of one session. Takes groups of its site, leases them, composes and sends
+//! their messages, and settles them.
 //!
-//! A group's lease is committed before its message leaves, its outcome as soon as the server has
-//! answered and before the session goes on. A kill between the two repeats the message after the
-//! restart, marked as a possible duplicate; nothing else can.
+//! The lease of a group is committed before its message is sent. The outcome is committed after the
+//! reply of the server and before the next message. If the process is killed between the two
+//! commits, the next start sends the message again, marked as a possible duplicate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,42 +26,43 @@ use super::smtp::SessionError;
 use super::transport::Servers;
 use crate::base::blocking;
 
-/// How long an open session waits for more mail of its site.
+/// Maximum time that an open session waits for more groups of its site.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
-/// Serves a site until it has no more work, fails, or the engine stops.
+/// Delivers groups of a site until none are left, the site fails, or the engine stops.
 ///
-/// A panic ends the session and nothing else: its place is given back, and the reconciliation puts
-/// back the leases it held.
+/// The worker runs in a task of its own. If it panics, its session reservation is released and its
+/// leases are marked as abandoned, so that the reconciliation requeues them.
 pub(super) async fn run(engine: Arc<Engine>, site: String, stop: CancellationToken) {
-    let number = engine.held.begin_session();
-    let mut session = JoinSet::new();
-    let (serving, at) = (Arc::clone(&engine), site.clone());
-    let served = async move {
-        let mut worker = Worker { engine: &serving, site: &at, number, stop, open: None };
+    let number = engine.leases.start_worker();
+    let mut task = JoinSet::new();
+    let (task_engine, task_site) = (Arc::clone(&engine), site.clone());
+    let serve = async move {
+        let mut worker = Worker { engine: &task_engine, site: &task_site, number, stop, open: None };
         worker.serve().await;
         if let Some(open) = worker.open.take() {
             open.quit().await;
         }
     };
-    session.spawn(served.in_current_span());
-    if let Some(Err(panic)) = session.join_next().await {
-        error!("a delivery session with {site} failed: {panic}");
+    task.spawn(serve.in_current_span());
+    if let Some(Err(panic)) = task.join_next().await {
+        error!("the delivery worker of {site} panicked: {panic}");
     }
-    engine.held.end_session(number);
+    engine.leases.end_worker(number);
     engine.lanes().session_ended(&site);
-    engine.bell.wake();
+    engine.notifier.wake();
 }
 
 struct Worker<'a> {
     engine: &'a Arc<Engine>,
     site: &'a str,
+    /// Number of this worker in the lease tracker.
     number: u64,
     stop: CancellationToken,
     open: Option<SiteSession>,
 }
 
-/// What a worker does after a group.
+/// Next action of a worker after a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Continue,
@@ -74,8 +76,8 @@ impl Worker<'_> {
             let take = self.engine.lanes().take(self.site, now_ms, |servers| self.fits(servers));
             match take {
                 NextGroups::Groups(groups) => {
-                    if self.engine.lanes().wants_more(self.site) {
-                        self.engine.bell.rescan();
+                    if self.engine.lanes().take_refill_request(self.site) {
+                        self.engine.notifier.rescan();
                     }
                     if self.deliver_groups(groups).await == Next::End {
                         return;
@@ -107,29 +109,31 @@ impl Worker<'_> {
         }
     }
 
-    /// Returns whether the open session, if there is one, can take mail for these servers.
+    /// Returns whether the open session is with one of these servers; `true` if none is open.
     fn fits(&self, servers: &Servers) -> bool {
         self.open.as_ref().is_none_or(|open| open.is_with(servers))
     }
 
+    /// Leases the groups in one transaction and delivers them one after the other. Releases the
+    /// remaining leases if the worker must end.
     async fn deliver_groups(&mut self, groups: Vec<ReadyGroup>) -> Next {
         let Some(first) = groups.first() else { return Next::Continue };
         let servers = Arc::clone(&first.servers);
         let keys: Vec<DueKey> = groups.iter().map(|ready| ready.due.key).collect();
         let (context, claiming) = (self.engine.context.clone(), keys.clone());
         let claimed = self.engine.context.store.write_bulk(move |tx| claim(tx, &context, &claiming)).await;
-        self.engine.forget(&keys);
+        self.engine.untrack(&keys);
         let claimed: Vec<Arc<Claimed>> = match claimed {
-            Ok(claimed) => claimed.into_iter().map(with_servers).map(Arc::new).collect(),
+            Ok(claimed) => claimed.into_iter().map(clear_vanished).map(Arc::new).collect(),
             Err(error) => {
-                // The groups are still in the table; the next reconciliation finds them.
-                error!(%error, "deliveries could not be leased: {error}");
+                // The groups are still in the table. The next reconciliation loads them.
+                error!(%error, "could not lease deliveries: {error}");
                 return Next::End;
             }
         };
-        self.engine.held.take(self.number, &claimed);
-        let mut left = claimed.into_iter();
-        while let Some(group) = left.next() {
+        self.engine.leases.record(self.number, &claimed);
+        let mut remaining = claimed.into_iter();
+        while let Some(group) = remaining.next() {
             let next = if self.stop.is_cancelled() {
                 self.release(group).await;
                 Next::End
@@ -137,7 +141,7 @@ impl Worker<'_> {
                 self.deliver(group, &servers).await
             };
             if next == Next::End {
-                for group in left {
+                for group in remaining {
                     self.release(group).await;
                 }
                 return Next::End;
@@ -146,18 +150,19 @@ impl Worker<'_> {
         Next::Continue
     }
 
-    /// Puts a leased group back, untried.
+    /// Returns a leased group to the queue without an attempt.
     async fn release(&self, claimed: Arc<Claimed>) {
         self.engine
-            .settle(Settlement::alike(claimed, RecipientDisposition::Deferred(Deferral::at_once(None)), None))
+            .settle(Settlement::uniform(claimed, RecipientDisposition::Deferred(Deferral::immediate(None)), None))
             .await;
     }
 
+    /// Makes one attempt for a leased group and settles it.
     async fn deliver(&mut self, claimed: Arc<Claimed>, servers: &Servers) -> Next {
         let timeouts = if claimed.due.attempts == 0 {
             self.engine.settings.timeouts.clone()
         } else {
-            self.engine.settings.timeouts.clone().patient()
+            self.engine.settings.timeouts.clone().for_retry()
         };
         let stop = self.stop.clone();
         let opened = tokio::select! {
@@ -170,12 +175,12 @@ impl Worker<'_> {
         if let Err(failed) = opened {
             return self.site_failed(claimed, servers, failed).await;
         }
-        // Held until the message has left: many large ones at once would not fit in memory.
-        let _room = self.engine.reserve_message_room(&claimed.row).await;
+        // Bounds the memory of concurrent messages. Held until the group is settled.
+        let _memory = self.engine.reserve_message_memory(&claimed.row).await;
         let composed = match self.compose(&claimed).await {
             Ok(composed) => composed,
             Err(error) => {
-                self.engine.settle(Settlement::alike(claimed, unsendable(error), None)).await;
+                self.engine.settle(Settlement::uniform(claimed, compose_failure(error), None)).await;
                 return Next::Continue;
             }
         };
@@ -187,17 +192,17 @@ impl Worker<'_> {
         let pieces = [composed.signatures.as_slice(), composed.message.as_slice()];
         let transaction = open.session.deliver(&composed.envelope, &pieces).await;
         let host = open.host.clone();
-        let under = TransactionContext { host: &host, plainly: claimed.due.without_pipelining, reused };
-        let (fates, mood) = read_transaction(&transaction, under);
-        let attempt = self.attempt_row(&claimed, summary(&fates), transaction.transcript);
-        self.engine.settle(Settlement::new(claimed, fates, Some(attempt))).await;
-        self.after_transaction(mood).await
+        let context = TransactionContext { host: &host, without_pipelining: claimed.due.without_pipelining, reused };
+        let (dispositions, health) = read_transaction(&transaction, context);
+        let attempt = self.attempt_row(&claimed, summary(&dispositions), transaction.transcript);
+        self.engine.settle(Settlement::new(claimed, dispositions, Some(attempt))).await;
+        self.after_transaction(health).await
     }
 
-    async fn after_transaction(&mut self, mood: SiteHealth) -> Next {
+    async fn after_transaction(&mut self, health: SiteHealth) -> Next {
         let now_ms = self.engine.context.now_ms();
-        if mood == SiteHealth::Throttled {
-            self.rest(now_ms).await;
+        if health == SiteHealth::Throttled {
+            self.start_cooldown(now_ms).await;
             return Next::End;
         }
         self.engine.lanes().succeeded(self.site);
@@ -218,7 +223,7 @@ impl Worker<'_> {
         .await
     }
 
-    /// Defers the group whose session could not be opened, and lets the site rest.
+    /// Settles the group whose session could not be opened, and starts the cooldown of the site.
     async fn site_failed(
         &mut self,
         claimed: Arc<Claimed>,
@@ -227,7 +232,7 @@ impl Worker<'_> {
     ) -> Next {
         let nearest = servers.hosts.first().map_or("", |host| host.name.as_str());
         let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
-        let fate = match &failed.error {
+        let disposition = match &failed.error {
             SessionError::Refused { phase, reply } => read_refusal(*phase, reply, host, true).0,
             error => RecipientDisposition::Deferred(Deferral::ordinary(Some(format!("4.4.1 {error}")))),
         };
@@ -242,12 +247,13 @@ impl Worker<'_> {
             summary: failed.error.to_string(),
             transcript: failed.transcript,
         };
-        self.engine.settle(Settlement::alike(claimed, fate, Some(attempt))).await;
-        self.rest(self.engine.context.now_ms()).await;
+        self.engine.settle(Settlement::uniform(claimed, disposition, Some(attempt))).await;
+        self.start_cooldown(self.engine.context.now_ms()).await;
         Next::End
     }
 
-    async fn rest(&self, now_ms: i64) {
+    /// Starts the cooldown of the site, and settles its groups that have expired.
+    async fn start_cooldown(&self, now_ms: i64) {
         let expired = self.engine.lanes().failed(self.site, now_ms, self.engine.settings.schedule.expire_after);
         if !expired.is_empty() {
             let expired = expired.into_iter().map(|ready| ready.due).collect();
@@ -271,32 +277,32 @@ impl Worker<'_> {
     }
 }
 
-/// Notes that a group's destination has servers, so that it exists.
-fn with_servers(mut claimed: Claimed) -> Claimed {
+/// Clears the time since when the destination's name does not exist, because it has servers.
+fn clear_vanished(mut claimed: Claimed) -> Claimed {
     claimed.due.vanished_ms = None;
     claimed
 }
 
-/// Returns the fate of a message that cannot be made.
-fn unsendable(error: MessageError) -> RecipientDisposition {
+/// Returns the disposition of a message that cannot be composed.
+fn compose_failure(error: MessageError) -> RecipientDisposition {
     let failed =
         |reason: &str, reply: Option<String>| RecipientDisposition::Failed { reason: reason.to_owned(), reply };
     match error {
-        MessageError::ContentGone => failed("content_removed", None),
-        MessageError::DomainGone => failed("domain_removed", None),
+        MessageError::ContentDeleted => failed("content_removed", None),
+        MessageError::DomainDeleted => failed("domain_removed", None),
         MessageError::Invalid(why) => failed("invalid_message", Some(why)),
         MessageError::Store(error) => {
-            error!(%error, "the content of an email could not be read: {error}");
+            error!(%error, "could not read the content of an email: {error}");
             RecipientDisposition::Deferred(Deferral::free(None))
         }
     }
 }
 
-/// Sums an attempt up in one line.
-fn summary(fates: &[RecipientDisposition]) -> String {
-    let count = |wanted: fn(&RecipientDisposition) -> bool| fates.iter().filter(|fate| wanted(fate)).count();
-    let delivered = count(|fate| matches!(fate, RecipientDisposition::Delivered { .. }));
-    let deferred = count(|fate| matches!(fate, RecipientDisposition::Deferred(_)));
-    let refused = fates.len() - delivered - deferred;
+/// Returns the counts of an attempt in one line, for its stored row.
+fn summary(dispositions: &[RecipientDisposition]) -> String {
+    let count = |matches: fn(&RecipientDisposition) -> bool| dispositions.iter().filter(|it| matches(it)).count();
+    let delivered = count(|disposition| matches!(disposition, RecipientDisposition::Delivered { .. }));
+    let deferred = count(|disposition| matches!(disposition, RecipientDisposition::Deferred(_)));
+    let refused = dispositions.len() - delivered - deferred;
     format!("{delivered} delivered, {deferred} deferred, {refused} refused")
 }

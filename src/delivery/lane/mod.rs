@@ -1,8 +1,8 @@
-//! Lanes: what is ready, site by site, and how many sessions each site has.
+//! Lanes: the due groups in memory and the number of sessions, by site.
 //!
-//! A lane holds names of recipient groups, never messages. One that is full leaves the rest in the
-//! table and remembers that there is more. A site that fails is left alone for a while, longer
-//! each time, and then probed with one group.
+//! A lane contains keys of recipient groups, never messages. If a lane is full, further groups stay
+//! in the table and the lane is marked as overflowed. After a failure, a site is in cooldown, which
+//! doubles with each further failure. After the cooldown, one session tries one group.
 
 #[cfg(test)]
 mod tests;
@@ -18,28 +18,28 @@ use super::rows::Class;
 use super::transport::Servers;
 use crate::base::clock::TimestampMs;
 
-/// Groups that are ready in memory, over all lanes.
+/// Maximum number of groups in memory, in all lanes and lookups.
 pub(super) const READY_MAX: usize = 50_000;
-/// Groups that are ready in one lane.
+/// Maximum number of groups in one lane.
 const LANE_READY_MAX: usize = 5_000;
-/// Groups a session takes at a time: their leases share a commit.
+/// Maximum number of groups that a session takes at a time. Their leases share a commit.
 const TAKE_MAX: usize = 8;
-/// The longest rest of a site that fails.
+/// Maximum cooldown of a site.
 const COOLDOWN_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// A group that is ready, with where it goes.
+/// A due group with the servers of its destination.
 #[derive(Clone, Debug)]
 pub(super) struct ReadyGroup {
     pub(super) due: Due,
     pub(super) servers: Arc<Servers>,
 }
 
-/// What becomes of a group that is offered to the lanes.
+/// Result of [`Lanes::push`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PushResult {
-    /// It is in its lane.
-    Taken,
-    /// Its lane is full; it stays in the table alone.
+    /// The group is in its lane.
+    Queued,
+    /// The lane is full. The group stays in the table only.
     Full,
 }
 
@@ -47,17 +47,18 @@ pub(super) enum PushResult {
 struct Lane {
     transactional: VecDeque<ReadyGroup>,
     broadcast: VecDeque<ReadyGroup>,
+    /// Number of workers, including the idle ones and those that have not connected yet.
     sessions: usize,
-    /// Sessions that are open and have nothing to do.
+    /// Number of workers that keep an open session and wait for groups.
     idle: usize,
-    /// Failures since the last success.
+    /// Number of failures since the last success.
     failures: u32,
     cooldown_until_ms: TimestampMs,
-    /// There is more in the table.
+    /// Whether the table contains due groups that did not fit.
     overflowed: bool,
-    /// There is work.
-    notify: Arc<Notify>,
-    /// Another site needs the place of a session that has nothing to do.
+    /// Notified once for each pushed group.
+    work: Arc<Notify>,
+    /// Notified if another site needs the permits of idle sessions.
     evict: Arc<Notify>,
 }
 
@@ -70,138 +71,153 @@ impl Lane {
         self.transactional.front().or_else(|| self.broadcast.front())
     }
 
-    /// Returns whether one more session is worth it: the open ones have enough to take already.
-    fn wants_session(&self, now_ms: TimestampMs, sessions_max: usize) -> bool {
+    /// Returns whether to start one more session: the lane is not in cooldown, is below its limit,
+    /// and has more groups than the idle sessions take next, or than there are busy sessions.
+    fn needs_session(&self, now_ms: TimestampMs, sessions_max: usize) -> bool {
         let busy = self.sessions.saturating_sub(self.idle);
         let enough = if self.idle > 0 { self.idle * TAKE_MAX } else { busy };
         self.cooldown_until_ms <= now_ms && self.sessions < sessions_max && self.len() > enough
     }
 
-    /// Transactional mail never waits behind a broadcast.
+    /// Removes and returns the next group. Transactional groups precede all broadcast groups.
     fn pop(&mut self) -> Option<ReadyGroup> {
         self.transactional.pop_front().or_else(|| self.broadcast.pop_front())
     }
 }
 
-/// Every lane, and every group that is ready or being claimed.
+/// The lanes of all sites, and the keys of all groups in memory.
 pub(super) struct Lanes {
     lanes: HashMap<String, Lane>,
-    known: HashSet<DueKey>,
-    /// There was no room for what the table holds.
-    starved: bool,
-    /// Where the next look for work begins, so that no site is always first.
-    turn: usize,
+    /// Groups in a lane, in a lookup or being claimed.
+    tracked: HashSet<DueKey>,
+    /// Whether the last capacity check failed, so that due groups stayed in the table.
+    limit_reached: bool,
+    /// Offset of the first lane in the next reservation of sessions. Increments each time, so that
+    /// no site is always first.
+    start: usize,
     sessions_per_site: usize,
-    rest_min: Duration,
+    cooldown_min: Duration,
 }
 
-/// Whether the dispatcher should look at the table again.
+/// Whether the dispatcher should read the table again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refill {
-    /// There is room again for what did not fit.
+    /// There is capacity again for groups that did not fit.
     Needed,
-    /// There is none, or nothing waits for it.
+    /// There is no capacity, or all due groups are in memory.
     NotNeeded,
 }
 
-/// Which half of the lanes a look for work is at.
+/// Half of a round over all lanes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pass {
-    /// Those from the turn on.
-    FromTurn,
-    /// Those before it.
-    BeforeTurn,
+    /// The lanes at and after the start offset.
+    FromStart,
+    /// The lanes before the start offset.
+    BeforeStart,
 }
 
-/// What a session takes next.
+/// Next action of a session.
 pub(super) enum NextGroups {
-    /// These, all for the same servers.
+    /// Deliver these groups, which all have the same servers.
     Groups(Vec<ReadyGroup>),
-    /// Nothing; wait for work, or for being asked to make room.
+    /// Wait for one of the two notifications. The lane is empty.
     Wait {
-        /// There is work.
+        /// Notified when a group is pushed.
         work: Arc<Notify>,
-        /// The session's place is needed elsewhere.
+        /// Notified when another site needs the permit of this session.
         evict: Arc<Notify>,
     },
-    /// There is work for other servers of the site than the session's.
+    /// Reconnect: the next group has other servers than the session.
     OtherServers,
-    /// Nothing, and the site rests.
+    /// End: the site is in cooldown.
     CoolingDown,
 }
 
-/// Whether a session begins or ends to wait for work.
+/// Change of the idle state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Idle {
-    /// It begins.
+    /// The session starts to wait for groups.
     Begins,
-    /// It ends.
+    /// The session stops waiting.
     Ends,
 }
 
 impl Lanes {
-    pub(super) fn new(sessions_per_site: usize, rest_min: Duration) -> Self {
-        Self { lanes: HashMap::new(), known: HashSet::new(), starved: false, turn: 0, sessions_per_site, rest_min }
-    }
-
-    /// Returns whether `groups` more fit in memory, and remembers when they do not.
-    pub(super) fn has_room_for(&mut self, groups: usize) -> bool {
-        self.starved = self.known.len() + groups > READY_MAX;
-        !self.starved
-    }
-
-    /// Marks a group as being in memory; `false` when it is already.
-    pub(super) fn know(&mut self, key: DueKey) -> bool {
-        self.known.insert(key)
-    }
-
-    /// Forgets groups that have left memory: the table no longer has them, or has to be asked again.
-    #[must_use]
-    pub(super) fn forget(&mut self, keys: &[DueKey]) -> Refill {
-        for key in keys {
-            self.known.remove(key);
+    pub(super) fn new(sessions_per_site: usize, cooldown_min: Duration) -> Self {
+        Self {
+            lanes: HashMap::new(),
+            tracked: HashSet::new(),
+            limit_reached: false,
+            start: 0,
+            sessions_per_site,
+            cooldown_min,
         }
-        if self.starved && self.known.len() < READY_MAX / 2 {
-            self.starved = false;
+    }
+
+    /// Returns whether `groups` more fit in memory. If they do not, a later [`Lanes::untrack`]
+    /// reports when there is capacity.
+    pub(super) fn has_capacity_for(&mut self, groups: usize) -> bool {
+        self.limit_reached = self.tracked.len() + groups > READY_MAX;
+        !self.limit_reached
+    }
+
+    /// Marks a group as in memory. Returns `false` if it was already.
+    pub(super) fn track(&mut self, key: DueKey) -> bool {
+        self.tracked.insert(key)
+    }
+
+    /// Removes groups from the set of groups in memory. Returns [`Refill::Needed`] once half of the
+    /// memory is free after a load reached the limit.
+    #[must_use]
+    pub(super) fn untrack(&mut self, keys: &[DueKey]) -> Refill {
+        for key in keys {
+            self.tracked.remove(key);
+        }
+        if self.limit_reached && self.tracked.len() < READY_MAX / 2 {
+            self.limit_reached = false;
             return Refill::Needed;
         }
         Refill::NotNeeded
     }
 
-    /// Puts a known group into its lane.
-    pub(super) fn offer(&mut self, ready: ReadyGroup) -> PushResult {
+    /// Appends a tracked group to the lane of its site. If the lane is full, untracks the group.
+    pub(super) fn push(&mut self, ready: ReadyGroup) -> PushResult {
         let lane = self.lanes.entry(ready.servers.site.clone()).or_default();
         if lane.len() >= LANE_READY_MAX {
             lane.overflowed = true;
-            self.known.remove(&ready.due.key);
+            self.tracked.remove(&ready.due.key);
             return PushResult::Full;
         }
         match ready.due.key.class {
             Class::Transactional => lane.transactional.push_back(ready),
             Class::Broadcast => lane.broadcast.push_back(ready),
         }
-        // A permit that nobody waits for yet is kept, so that no group is overlooked.
-        lane.notify.notify_one();
-        PushResult::Taken
+        // If no session waits, `Notify` stores the permit for the next session that does.
+        lane.work.notify_one();
+        PushResult::Queued
     }
 
-    /// Returns the sites that have work and may have one more session, and reserves it for each.
-    /// `permit` is asked once for each session.
+    /// Removes unused lanes, then reserves sessions for the sites that need one. Returns one site for
+    /// each reserved session.
+    ///
+    /// Calls `permit` once for each session. When it returns `false`, no further session is reserved,
+    /// and idle sessions of other sites are asked to end.
     pub(super) fn reserve_sessions(&mut self, now_ms: TimestampMs, mut permit: impl FnMut() -> bool) -> Vec<String> {
         self.lanes.retain(|_, lane| {
             lane.len() > 0 || lane.sessions > 0 || lane.overflowed || lane.cooldown_until_ms > now_ms
         });
-        self.turn = self.turn.wrapping_add(1);
-        let first = self.turn % self.lanes.len().max(1);
+        self.start = self.start.wrapping_add(1);
+        let first = self.start % self.lanes.len().max(1);
         let (mut reserved, mut refused) = (Vec::new(), false);
-        for pass in [Pass::FromTurn, Pass::BeforeTurn] {
-            for (place, (site, lane)) in self.lanes.iter_mut().enumerate() {
-                if (place >= first) != (pass == Pass::FromTurn) {
+        for pass in [Pass::FromStart, Pass::BeforeStart] {
+            for (position, (site, lane)) in self.lanes.iter_mut().enumerate() {
+                if (position >= first) != (pass == Pass::FromStart) {
                     continue;
                 }
-                // One session probes a site that has failed.
+                // After a failure, one session tests whether the site works again.
                 let sessions_max = if lane.failures > 0 { 1 } else { self.sessions_per_site };
-                while !refused && lane.wants_session(now_ms, sessions_max) {
+                while !refused && lane.needs_session(now_ms, sessions_max) {
                     if permit() {
                         lane.sessions += 1;
                         reserved.push(site.clone());
@@ -217,15 +233,18 @@ impl Lanes {
         reserved
     }
 
-    /// Asks the sessions that have nothing to do for their places.
+    /// Ends the idle sessions of empty lanes, so that other sites get their permits.
     fn evict_idle(&self) {
         for lane in self.lanes.values().filter(|lane| lane.idle > 0 && lane.len() == 0) {
             lane.evict.notify_waiters();
         }
     }
 
-    /// Takes the next groups of a site. `fits` says whether a session that is open can take a
-    /// group; a group that does not fit stays for another.
+    /// Removes the next groups from the lane of a site: up to [`TAKE_MAX`], at most the lane's fair
+    /// share for each session, and one after a failure. All of them have the same servers.
+    ///
+    /// `fits` returns whether the open session can send to the given servers. A group that does not
+    /// fit stays in the lane.
     pub(super) fn take(&mut self, site: &str, now_ms: TimestampMs, fits: impl Fn(&Servers) -> bool) -> NextGroups {
         let Some(lane) = self.lanes.get_mut(site) else { return NextGroups::CoolingDown };
         if lane.cooldown_until_ms > now_ms {
@@ -250,18 +269,18 @@ impl Lanes {
         if lane.len() > 0 {
             return NextGroups::OtherServers;
         }
-        NextGroups::Wait { work: Arc::clone(&lane.notify), evict: Arc::clone(&lane.evict) }
+        NextGroups::Wait { work: Arc::clone(&lane.work), evict: Arc::clone(&lane.evict) }
     }
 
-    /// Returns whether a lane that had overflowed has room again, and clears the mark.
-    pub(super) fn wants_more(&mut self, site: &str) -> bool {
+    /// Returns whether an overflowed lane is less than half full, and clears the overflow mark if so.
+    pub(super) fn take_refill_request(&mut self, site: &str) -> bool {
         let Some(lane) = self.lanes.get_mut(site) else { return false };
-        let wants = lane.overflowed && lane.len() < LANE_READY_MAX / 2;
-        lane.overflowed &= !wants;
-        wants
+        let needs_refill = lane.overflowed && lane.len() < LANE_READY_MAX / 2;
+        lane.overflowed &= !needs_refill;
+        needs_refill
     }
 
-    /// Counts an open session that waits for work, or that has found some.
+    /// Counts an open session as idle, or no longer.
     pub(super) fn set_idle(&mut self, site: &str, idle: Idle) {
         if let Some(lane) = self.lanes.get_mut(site) {
             match idle {
@@ -271,7 +290,7 @@ impl Lanes {
         }
     }
 
-    /// Notes that the site took mail.
+    /// Resets the failures and the cooldown of a site that has accepted a transaction.
     pub(super) fn succeeded(&mut self, site: &str) {
         if let Some(lane) = self.lanes.get_mut(site) {
             lane.failures = 0;
@@ -279,42 +298,45 @@ impl Lanes {
         }
     }
 
-    /// Lets a site rest after a failure, and returns the groups that have expired meanwhile.
+    /// Starts the cooldown of a site after a failure. Removes and returns its groups that are older
+    /// than `expire_after`.
+    ///
+    /// The cooldown starts at `cooldown_min` and doubles with each failure, up to [`COOLDOWN_MAX`].
     pub(super) fn failed(&mut self, site: &str, now_ms: TimestampMs, expire_after: Duration) -> Vec<ReadyGroup> {
-        let rest_min = self.rest_min;
+        let cooldown_min = self.cooldown_min;
         let Some(lane) = self.lanes.get_mut(site) else { return Vec::new() };
-        // Sessions that fail together count once.
+        // Failures of concurrent sessions count once.
         if lane.cooldown_until_ms <= now_ms {
             lane.failures = lane.failures.saturating_add(1);
-            let rest = rest_min.saturating_mul(1 << (lane.failures - 1).min(10)).min(COOLDOWN_MAX);
-            lane.cooldown_until_ms = now_ms + i64::try_from(rest.as_millis()).unwrap_or(i64::MAX);
+            let cooldown = cooldown_min.saturating_mul(1 << (lane.failures - 1).min(10)).min(COOLDOWN_MAX);
+            lane.cooldown_until_ms = now_ms + i64::try_from(cooldown.as_millis()).unwrap_or(i64::MAX);
         }
         let expire_ms = i64::try_from(expire_after.as_millis()).unwrap_or(i64::MAX);
-        let expired = |ready: &ReadyGroup| now_ms - ready.due.first_due_ms >= expire_ms;
-        let mut gone = Vec::new();
+        let is_expired = |ready: &ReadyGroup| now_ms - ready.due.first_due_ms >= expire_ms;
+        let mut expired = Vec::new();
         for queue in [&mut lane.transactional, &mut lane.broadcast] {
-            let (old, young) = std::mem::take(queue).into_iter().partition(expired);
+            let (old, young) = std::mem::take(queue).into_iter().partition(is_expired);
             *queue = young;
-            gone.extend::<VecDeque<ReadyGroup>>(old);
+            expired.extend::<VecDeque<ReadyGroup>>(old);
         }
-        gone
+        expired
     }
 
-    /// Gives a session back.
+    /// Releases the reservation of a session.
     pub(super) fn session_ended(&mut self, site: &str) {
         if let Some(lane) = self.lanes.get_mut(site) {
             lane.sessions = lane.sessions.saturating_sub(1);
         }
     }
 
-    /// Forgets every group that is in no lane: after a dispatcher that failed, nobody else brings
-    /// them.
-    pub(super) fn forget_orphans(&mut self) {
+    /// Untracks every group that is in no lane. For the start of a dispatcher after another one
+    /// failed: the groups of its lookups would never be loaded again.
+    pub(super) fn untrack_orphans(&mut self) {
         let queues = self.lanes.values().flat_map(|lane| lane.transactional.iter().chain(&lane.broadcast));
-        self.known = queues.map(|ready| ready.due.key).collect();
+        self.tracked = queues.map(|ready| ready.due.key).collect();
     }
 
-    /// Returns when the first resting site that has work may be tried again.
+    /// Returns the earliest end of a cooldown among the sites that have groups.
     pub(super) fn next_cooldown_end(&self, now_ms: TimestampMs) -> Option<TimestampMs> {
         self.lanes
             .values()

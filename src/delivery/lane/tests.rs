@@ -16,8 +16,8 @@ fn lanes() -> Lanes {
     Lanes::new(2, Duration::from_secs(60))
 }
 
-fn taken(take: NextGroups) -> Vec<u8> {
-    match take {
+fn taken(next: NextGroups) -> Vec<u8> {
+    match next {
         NextGroups::Groups(groups) => groups.iter().map(|ready| ready.due.key.email.as_bytes()[0]).collect(),
         NextGroups::Wait { .. } | NextGroups::OtherServers | NextGroups::CoolingDown => Vec::new(),
     }
@@ -26,19 +26,19 @@ fn taken(take: NextGroups) -> Vec<u8> {
 #[test]
 fn transactional_mail_never_waits_behind_a_broadcast() {
     let mut lanes = lanes();
-    lanes.offer(ready("a", 1, Class::Broadcast));
-    lanes.offer(ready("a", 2, Class::Transactional));
+    lanes.push(ready("a", 1, Class::Broadcast));
+    lanes.push(ready("a", 2, Class::Transactional));
 
     assert_eq!(taken(lanes.take("a", 0, |_| true)), [2, 1]);
 }
 
 #[test]
-fn a_site_gets_no_more_sessions_than_its_share_and_another_gets_its_own() {
+fn the_session_limit_applies_to_each_site_separately() {
     let mut lanes = lanes();
     for number in 0..100 {
-        lanes.offer(ready("a", number, Class::Transactional));
+        lanes.push(ready("a", number, Class::Transactional));
     }
-    lanes.offer(ready("b", 200, Class::Transactional));
+    lanes.push(ready("b", 200, Class::Transactional));
 
     let mut sites = lanes.reserve_sessions(0, || true);
     sites.sort();
@@ -48,10 +48,10 @@ fn a_site_gets_no_more_sessions_than_its_share_and_another_gets_its_own() {
 }
 
 #[test]
-fn a_site_that_fails_rests_longer_each_time_and_is_probed_with_one_group() {
+fn the_cooldown_doubles_with_each_failure_and_ends_with_one_group() {
     let mut lanes = lanes();
     for number in 0..10 {
-        lanes.offer(ready("a", number, Class::Transactional));
+        lanes.push(ready("a", number, Class::Transactional));
     }
     let forever = Duration::MAX;
 
@@ -68,9 +68,9 @@ fn a_site_that_fails_rests_longer_each_time_and_is_probed_with_one_group() {
 }
 
 #[test]
-fn a_lane_without_work_or_sessions_is_dropped_once_its_rest_is_over() {
+fn a_lane_without_groups_or_sessions_is_removed_after_its_cooldown() {
     let mut lanes = lanes();
-    lanes.offer(ready("a", 1, Class::Transactional));
+    lanes.push(ready("a", 1, Class::Transactional));
     lanes.failed("a", 0, Duration::from_millis(0));
 
     lanes.reserve_sessions(59_999, || true);
@@ -81,9 +81,9 @@ fn a_lane_without_work_or_sessions_is_dropped_once_its_rest_is_over() {
 }
 
 #[test]
-fn work_for_other_servers_of_the_site_is_told_from_no_work() {
+fn groups_for_other_servers_of_the_site_differ_from_an_empty_lane() {
     let mut lanes = lanes();
-    lanes.offer(ready("a", 1, Class::Transactional));
+    lanes.push(ready("a", 1, Class::Transactional));
 
     assert!(matches!(lanes.take("a", 0, |_| false), NextGroups::OtherServers));
     assert_eq!(taken(lanes.take("a", 0, |_| true)), [1]);
@@ -91,9 +91,9 @@ fn work_for_other_servers_of_the_site_is_told_from_no_work() {
 }
 
 #[test]
-fn what_expired_while_a_site_failed_is_handed_back() {
+fn a_failure_returns_the_expired_groups() {
     let mut lanes = lanes();
-    lanes.offer(ready("a", 1, Class::Transactional));
+    lanes.push(ready("a", 1, Class::Transactional));
 
     let expired = lanes.failed("a", 48 * 3_600_000, Duration::from_secs(48 * 3600));
 
@@ -101,21 +101,21 @@ fn what_expired_while_a_site_failed_is_handed_back() {
 }
 
 #[test]
-fn a_full_lane_leaves_the_rest_in_the_table_and_asks_for_more_later() {
+fn a_full_lane_rejects_groups_and_requests_a_refill_below_half() {
     let mut lanes = Lanes::new(1, Duration::from_secs(60));
-    let mut offers = Vec::new();
+    let mut results = Vec::new();
     for number in 0..=LANE_READY_MAX {
-        let mut one = ready("a", 1, Class::Transactional);
-        one.due.key.due_ms = i64::try_from(number).unwrap();
-        assert!(lanes.know(one.due.key));
-        offers.push(lanes.offer(one));
+        let mut group = ready("a", 1, Class::Transactional);
+        group.due.key.due_ms = i64::try_from(number).unwrap();
+        assert!(lanes.track(group.due.key));
+        results.push(lanes.push(group));
     }
 
-    assert_eq!(offers.last(), Some(&PushResult::Full));
-    assert!(!lanes.wants_more("a"));
+    assert_eq!(results.last(), Some(&PushResult::Full));
+    assert!(!lanes.take_refill_request("a"));
     while lanes.lanes["a"].len() >= LANE_READY_MAX / 2 {
         let _ = lanes.take("a", 0, |_| true);
     }
-    assert!(lanes.wants_more("a"));
-    assert!(!lanes.wants_more("a"));
+    assert!(lanes.take_refill_request("a"));
+    assert!(!lanes.take_refill_request("a"));
 }

@@ -1,7 +1,7 @@
-//! The durable queue: which recipient groups are due, who holds a lease, what comes back.
+//! The queue table: reading due groups, leasing them, requeueing them, and recovery after a restart.
 //!
-//! A group is in exactly one place: a row in the queue, a lease of this boot, or settled in its
-//! email's row. Each move is one transaction, so a kill leaves it where it was before or after.
+//! A recipient group has exactly one of three states: a row in the queue, a lease, or settled
+//! recipients in the row of its email. Each change of state is one transaction.
 
 use super::rows::{Class, DueRow, LeaseRow};
 use crate::base::clock::TimestampMs;
@@ -12,10 +12,10 @@ use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{DUE, EMAILS, LEASES};
 
-/// Leases of an earlier boot put back in one transaction.
+/// Maximum number of leases that one transaction recovers.
 const RECOVER_ROWS: usize = 500;
 
-/// The place of a recipient group in the queue.
+/// Key of a recipient group in the queue, ordered by due time and class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct DueKey {
     pub(crate) due_ms: TimestampMs,
@@ -25,7 +25,7 @@ pub(crate) struct DueKey {
 }
 
 impl DueKey {
-    /// Returns the key of the table.
+    /// Returns the key in the table.
     pub(crate) fn parts(self) -> (u64, u8, EmailId, u16) {
         (u64::try_from(self.due_ms).unwrap_or(0), self.class.number(), self.email, self.group)
     }
@@ -41,38 +41,41 @@ impl DueKey {
     }
 }
 
-/// A recipient group that is in the queue, as far as choosing its lane needs to know it.
+/// The fields of a queued recipient group that the dispatcher and the lanes need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) key: DueKey,
     /// The recipients' domain.
     pub(crate) destination: String,
-    /// What its expiry counts from.
+    /// Start of the retry period.
     pub(crate) first_due_ms: TimestampMs,
-    /// Its destination's name did not exist at the last look: ask the name servers, not the cache.
+    /// Whether the destination did not exist at the last lookup. The next lookup bypasses the cache.
     pub(crate) vanished: bool,
 }
 
 impl Due {
-    /// Names a group by its place and its row.
+    /// Returns the group with this key and row.
     pub(crate) fn new(key: DueKey, row: &DueRow) -> Self {
         let (destination, vanished) = (row.destination.clone(), row.vanished_ms.is_some());
         Self { key, destination, first_due_ms: row.first_due_ms, vanished }
     }
 }
 
-/// A stretch of the queue.
+/// A page of due groups.
 #[derive(Debug, Default)]
 pub(super) struct DuePage {
-    /// What is due, in order.
+    /// Due groups in the order of their keys.
     pub(super) rows: Vec<Due>,
-    /// There may be more that is due.
+    /// Whether more due groups follow the page.
     pub(super) more: bool,
-    /// When the first group that is not due yet will be.
+    /// Due time of the first group that is not due yet; `None` if there is none or the page is full.
     pub(super) next_due_ms: Option<TimestampMs>,
 }
 
-/// Reads up to `rows_max` groups due at `now_ms`, from after `after`.
+/// Returns up to `rows_max` groups that are due at `now_ms`, after the key `after`.
+///
+/// # Errors
+/// [`StoreError`], also if a row is corrupt.
 pub(super) fn read_due(
     tx: &impl Reads,
     after: Option<DueKey>,
@@ -101,13 +104,13 @@ pub(super) fn read_due(
     Ok(page)
 }
 
-/// A group under lease, with what its delivery needs.
+/// A leased group with its email.
 #[derive(Clone, Debug)]
 pub(super) struct Claimed {
     pub(super) key: DueKey,
     pub(super) due: DueRow,
     pub(super) row: EmailRow,
-    /// Indexes into the row's recipients.
+    /// Indexes of the group's recipients in `row`.
     pub(super) recipients: Vec<usize>,
 }
 
@@ -118,9 +121,11 @@ impl Claimed {
     }
 }
 
-/// Takes groups out of the queue and leases them to this boot. The first time an email is taken
-/// up, `email.sent` is recorded. A group that has left the queue meanwhile is left out, and so is
-/// a recipient who was suppressed or opted out while the email waited.
+/// Moves groups from the queue to leases of this boot epoch. Records `email.sent` for recipients
+/// that are leased for the first time.
+///
+/// Omits groups that are not in the queue any more. Settles recipients that were suppressed or opted
+/// out after the email was accepted.
 pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Result<Vec<Claimed>, StoreError> {
     let now_ms = context.now_ms();
     let mut claimed = Vec::with_capacity(keys.len());
@@ -132,8 +137,8 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
         let mut recipients: Vec<usize> = (0..row.recipients.len())
             .filter(|index| row.recipients[*index].group == key.group && row.recipients[*index].state == waiting)
             .collect();
-        // A bounce or an opt-out can have overtaken the email since it was accepted, at once or later.
-        drop_unwanted(tx, &due, &mut row, &mut recipients)?;
+        // The address can have been suppressed, or have opted out, since the email was accepted.
+        drop_suppressed(tx, &due, &mut row, &mut recipients)?;
         if recipients.is_empty() {
             emails::put_settled(tx, due.team, key.email, &row)?;
             continue;
@@ -161,33 +166,34 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
     Ok(claimed)
 }
 
-/// Settles the recipients who may not be written to any more. Where that leaves nobody in `to`, nobody
-/// else is written to either, as when an email is accepted.
-fn drop_unwanted(
+/// Settles the recipients that are suppressed or have opted out, and removes them from `recipients`.
+///
+/// If no recipient in `to` remains, settles all waiting recipients of the email as suppressed. The
+/// acceptance of an email applies the same rule.
+fn drop_suppressed(
     tx: &WriteTx<'_>,
     due: &DueRow,
     row: &mut EmailRow,
     recipients: &mut Vec<usize>,
 ) -> Result<(), StoreError> {
-    let wanted = emails::still_deliverable(tx, due.team, row, recipients)?;
-    recipients.retain(|index| !wanted.contains(index));
+    let deliverable = emails::still_deliverable(tx, due.team, row, recipients)?;
+    recipients.retain(|index| !deliverable.contains(index));
     suppress(row, recipients);
-    *recipients = wanted;
+    *recipients = deliverable;
     let is_to = recipients.iter().any(|index| row.recipients[*index].kind == RecipientKind::To);
-    if !is_to && !reaches_anybody(tx, due.team, row)? {
-        // The groups of the others are still in the queue; they are found empty when they are claimed.
+    if !is_to && !has_to_recipient(tx, due.team, row)? {
+        // The other groups stay in the queue. `claim` finds that they have no recipients.
         suppress(row, &waiting(row, |_| true));
         recipients.clear();
     }
     Ok(())
 }
 
-/// Returns whether an email has reached, is on its way to, or may still go to somebody in `to`.
-fn reaches_anybody(tx: &WriteTx<'_>, team: TeamId, row: &EmailRow) -> Result<bool, StoreError> {
+/// Returns whether a recipient in `to` has been sent to, is in flight, or can still be sent to.
+fn has_to_recipient(tx: &WriteTx<'_>, team: TeamId, row: &EmailRow) -> Result<bool, StoreError> {
     let is_to = |recipient: &RecipientRow| recipient.kind == RecipientKind::To;
-    let has_gone_out =
-        |recipient: &RecipientRow| !is_waiting(recipient) && recipient.last_event != LastEvent::Suppressed;
-    if row.recipients.iter().any(|recipient| is_to(recipient) && has_gone_out(recipient)) {
+    let was_sent = |recipient: &RecipientRow| !is_waiting(recipient) && recipient.last_event != LastEvent::Suppressed;
+    if row.recipients.iter().any(|recipient| is_to(recipient) && was_sent(recipient)) {
         return Ok(true);
     }
     Ok(!emails::still_deliverable(tx, team, row, &waiting(row, is_to))?.is_empty())
@@ -197,13 +203,13 @@ fn is_waiting(recipient: &RecipientRow) -> bool {
     matches!(recipient.state, RecipientState::Waiting { .. })
 }
 
-/// Returns the recipients who wait and are meant.
-fn waiting(row: &EmailRow, is_meant: impl Fn(&RecipientRow) -> bool) -> Vec<usize> {
+/// Returns the indexes of the waiting recipients that `includes` selects.
+fn waiting(row: &EmailRow, includes: impl Fn(&RecipientRow) -> bool) -> Vec<usize> {
     let recipients = row.recipients.iter().enumerate();
-    recipients.filter(|(_, recipient)| is_waiting(recipient) && is_meant(recipient)).map(|(index, _)| index).collect()
+    recipients.filter(|(_, recipient)| is_waiting(recipient) && includes(recipient)).map(|(index, _)| index).collect()
 }
 
-/// Settles recipients who are not written to.
+/// Settles recipients as suppressed.
 fn suppress(row: &mut EmailRow, recipients: &[usize]) {
     for index in recipients {
         let recipient = &mut row.recipients[*index];
@@ -213,8 +219,10 @@ fn suppress(row: &mut EmailRow, recipients: &[usize]) {
     }
 }
 
-/// Puts what an earlier boot held back into the queue, due at once and marked as a possible
-/// duplicate: its conversation may have ended well before the stop. Returns how many groups.
+/// Requeues the groups whose leases are from an earlier boot epoch, and returns their number.
+///
+/// The groups are due immediately and marked as possible duplicates: a server may have accepted the
+/// message before the process ended. One transaction recovers up to [`RECOVER_ROWS`] leases.
 pub(super) async fn recover(context: &Context) -> Result<usize, StoreError> {
     let mut recovered = 0;
     loop {
@@ -247,14 +255,15 @@ fn recover_page(tx: &WriteTx<'_>, context: &Context) -> Result<usize, StoreError
     Ok(stale.len())
 }
 
-/// Returns whether another system has told what became of a recipient while the delivery was under way.
-/// Nobody who is leased has come further than a delay otherwise.
+/// Returns whether a delivery report has stored an outcome of a recipient in flight.
+///
+/// Without such a report, the last event of a recipient in flight is at most a delay.
 pub(super) fn has_reported_outcome(recipient: &RecipientRow) -> bool {
     recipient.state == RecipientState::InFlight && recipient.last_event > LastEvent::DeliveryDelayed
 }
 
-/// Puts the recipients of a group that are in flight back into the queue, except for whose outcome is
-/// known: that ends here. The caller stores the row.
+/// Requeues the recipients of a group that are in flight, and returns the queued group. Settles the
+/// recipients for which a delivery report has stored an outcome. The caller stores `row`.
 pub(super) fn requeue(
     tx: &WriteTx<'_>,
     row: &mut EmailRow,
@@ -266,8 +275,8 @@ pub(super) fn requeue(
 ) -> Result<Due, StoreError> {
     for recipient in &mut row.recipients {
         if recipient.group == group && recipient.state == RecipientState::InFlight {
-            let is_over = has_reported_outcome(recipient);
-            recipient.state = if is_over { RecipientState::Settled } else { RecipientState::Waiting { due_ms } };
+            let is_settled = has_reported_outcome(recipient);
+            recipient.state = if is_settled { RecipientState::Settled } else { RecipientState::Waiting { due_ms } };
         }
     }
     let key = DueKey { due_ms, class, email, group };

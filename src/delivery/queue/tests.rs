@@ -1,4 +1,4 @@
-//! Claiming from the queue, and what goes back into it.
+//! Claiming groups from the queue, and requeueing them.
 
 use super::*;
 use crate::base::address::EmailAddress;
@@ -9,7 +9,7 @@ pub(in crate::delivery) const TEAM: TeamId = Id::from_bytes([1; 16]);
 pub(in crate::delivery) const ADA: &str = "ada@example.com";
 pub(in crate::delivery) const BOB: &str = "bob@example.org";
 
-/// Puts an email into the queue, a group a recipient.
+/// Stores an email with one queued group for each recipient.
 pub(in crate::delivery) async fn put_due(
     context: &Context,
     recipients: &[(RecipientKind, &str)],
@@ -46,7 +46,7 @@ async fn suppress(context: &Context, address: &str) {
     store.write::<_, StoreError>(add).await.unwrap();
 }
 
-/// Claims the groups; returns who is to be written to.
+/// Claims the groups and returns the addresses of their recipients.
 async fn claimed(context: &Context, keys: &[DueKey]) -> Vec<String> {
     let (claiming, keys) = (context.clone(), keys.to_vec());
     let claims = context.store.write::<_, StoreError>(move |tx| claim(tx, &claiming, &keys)).await.unwrap();
@@ -58,7 +58,7 @@ pub(in crate::delivery) fn row(context: &Context, id: EmailId) -> EmailRow {
 }
 
 #[tokio::test]
-async fn whoever_is_suppressed_right_after_the_send_is_not_written_to() {
+async fn an_address_suppressed_right_after_the_send_gets_no_message() {
     let (_directory, context) = Context::temporary();
     let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA), (RecipientKind::To, BOB)]).await;
     suppress(&context, ADA).await;
@@ -70,7 +70,7 @@ async fn whoever_is_suppressed_right_after_the_send_is_not_written_to() {
 }
 
 #[tokio::test]
-async fn a_clock_that_was_set_back_changes_nothing_about_that() {
+async fn a_suppressed_address_gets_no_message_after_the_clock_was_set_back() {
     let (_directory, context) = Context::temporary();
     let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
     let earlier = EmailRow { created_ms: context.now_ms() + 3_600_000, ..row(&context, id) };
@@ -81,7 +81,7 @@ async fn a_clock_that_was_set_back_changes_nothing_about_that() {
 }
 
 #[tokio::test]
-async fn whose_outcome_is_known_does_not_go_back_into_the_queue() {
+async fn a_recipient_with_a_reported_outcome_is_settled_instead_of_requeued() {
     let (_directory, context) = Context::temporary();
     let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
     for (last_event, state) in [
@@ -95,20 +95,20 @@ async fn whose_outcome_is_known_does_not_go_back_into_the_queue() {
         let mut row = row(&context, id);
         (row.recipients[0].state, row.recipients[0].last_event) = (RecipientState::InFlight, last_event);
         let key = keys[0];
-        let put_back = move |tx: &WriteTx<'_>| {
+        let requeueing = move |tx: &WriteTx<'_>| {
             let (mut row, due) = (row.clone(), DueRow::fresh(TEAM, "example.com".into(), 7));
             requeue(tx, &mut row, key.email, key.group, key.class, 7, &due)?;
             Ok(row)
         };
 
-        let row = context.store.write::<_, StoreError>(put_back).await.unwrap();
+        let row = context.store.write::<_, StoreError>(requeueing).await.unwrap();
 
         assert_eq!(row.recipients[0].state, state, "{last_event:?}");
     }
 }
 
 #[tokio::test]
-async fn copies_go_to_nobody_when_nobody_in_to_is_left() {
+async fn no_copies_are_sent_if_all_to_recipients_are_suppressed() {
     let (_directory, context) = Context::temporary();
     let (to, cc, bcc) = (RecipientKind::To, RecipientKind::Cc, RecipientKind::Bcc);
     let (id, keys) =
@@ -116,7 +116,7 @@ async fn copies_go_to_nobody_when_nobody_in_to_is_left() {
     suppress(&context, ADA).await;
     suppress(&context, "joe@example.com").await;
 
-    // Whichever of its groups comes first.
+    // The rule applies to whichever group is claimed first.
     assert_eq!(claimed(&context, &keys[1..2]).await, [] as [String; 0]);
 
     let row = row(&context, id);
@@ -127,7 +127,7 @@ async fn copies_go_to_nobody_when_nobody_in_to_is_left() {
 }
 
 #[tokio::test]
-async fn copies_go_out_as_long_as_somebody_in_to_is_or_was_written_to() {
+async fn copies_are_sent_while_a_to_recipient_is_or_was_deliverable() {
     let (_directory, context) = Context::temporary();
     let (to, cc) = (RecipientKind::To, RecipientKind::Cc);
     let (_, keys) = put_due(&context, &[(to, ADA), (to, "joe@example.com"), (cc, BOB)]).await;

@@ -1,31 +1,33 @@
-//! How long each phase may take.
+//! Time limits of the phases of a session.
 
 use std::time::Duration;
 
-/// The limits of one conversation. The defaults keep the minima of RFC 5321 §4.5.3.2 where waiting is useful and are
-/// shorter before the first message, where a slow host has an alternative: the next one.
+/// Time limits of one session.
+///
+/// From MAIL to the final dot, the defaults are the minima of RFC 5321 §4.5.3.2. Before MAIL they are shorter, because
+/// the next host is an alternative to a slow one.
 #[derive(Clone, Debug)]
 pub struct Timeouts {
     pub connect: Duration,
-    /// 60 s, for a first attempt; see [`Timeouts::patient`].
+    /// The default is 60 s, for a first attempt. See [`Timeouts::for_retry`].
     pub greeting: Duration,
     pub ehlo: Duration,
     /// STARTTLS and the handshake together, or the handshake alone.
     pub tls: Duration,
-    /// The whole SASL exchange, per command.
+    /// Each command of the SASL exchange.
     pub auth: Duration,
     pub mail: Duration,
     pub rcpt: Duration,
     pub data: Duration,
-    /// One block of the message, without progress in between.
+    /// One write of up to 32 KiB of the message.
     pub block: Duration,
-    /// The whole message must travel at least this fast, after `block` as a start.
+    /// Minimum rate of the whole message. Its limit is `block` plus the time of the message at this rate.
     pub data_rate_min_bytes_per_second: u64,
     pub final_dot: Duration,
     pub rset: Duration,
-    /// For what changes nothing any more: the reply to QUIT, the last words of a server that has hung up.
+    /// The reply to QUIT, and a last reply from a server that does not read any more.
     pub quit: Duration,
-    /// The watchdog: from MAIL to the reply to the final dot.
+    /// The whole transaction, from MAIL to the reply to the final dot.
     pub transaction: Duration,
 }
 
@@ -46,7 +48,7 @@ impl Default for Timeouts {
             // RFC 5321 §4.5.3.2.5: three minutes for a block.
             block: seconds(180),
             data_rate_min_bytes_per_second: 500,
-            // RFC 5321 §4.5.3.2.6: ten minutes for the final dot, since giving up early makes duplicates.
+            // RFC 5321 §4.5.3.2.6: ten minutes for the final dot. A shorter limit causes duplicates.
             final_dot: seconds(600),
             rset: seconds(30),
             quit: seconds(5),
@@ -56,14 +58,14 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// Returns the limits for a host that has kept a first attempt waiting.
+    /// Returns the limits for attempts after the first.
     ///
-    /// RFC 5321 §4.5.3.2.1: five minutes for the greeting, which some hosts delay on purpose.
-    pub fn patient(self) -> Self {
+    /// RFC 5321 §4.5.3.2.1: five minutes for the greeting. Some hosts delay it intentionally.
+    pub fn for_retry(self) -> Self {
         Self { greeting: Duration::from_secs(300), ..self }
     }
 
-    /// Returns how long a message of this many bytes may take to be written.
+    /// Returns the time limit for writing a message of this size.
     pub(super) fn body(&self, message_bytes: u64) -> Duration {
         let rate = self.data_rate_min_bytes_per_second.max(1);
         self.block + Duration::from_secs(message_bytes / rate)

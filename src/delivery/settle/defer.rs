@@ -1,0 +1,104 @@
+//! Requeueing of the deferred recipients of a settled group.
+
+use super::Settling;
+use crate::base::clock::TimestampMs;
+use crate::base::random;
+use crate::delivery::outcome::{Charge, Deferral, Grouping};
+use crate::delivery::queue::{Due, requeue};
+use crate::delivery::retry::{RetryDelay, RetrySchedule, should_report_delay};
+use crate::delivery::rows::DueRow;
+use crate::emails::{LastEvent, RecipientState};
+use crate::events::{Detail, EmailEventKind};
+use crate::store::StoreError;
+
+impl Settling<'_, '_> {
+    /// Requeues the deferred recipients. Recipients with an immediate retry get new groups, because
+    /// the due time belongs to the group.
+    pub(super) fn defer(
+        &mut self,
+        schedule: &RetrySchedule,
+        deferred: &[(usize, &Deferral)],
+    ) -> Result<Vec<Due>, StoreError> {
+        let (immediate, later): (Vec<_>, Vec<_>) =
+            deferred.iter().copied().partition(|(_, deferral)| deferral.delay == RetryDelay::Immediate);
+        let mut requeued = Vec::new();
+        let (alone, together): (Vec<_>, Vec<_>) =
+            immediate.into_iter().partition(|(_, deferral)| deferral.grouping == Grouping::Alone);
+        if !together.is_empty() {
+            let group = self.next_group();
+            requeued.extend(self.defer_group(schedule, group, &together)?);
+        }
+        for recipient in alone {
+            let group = self.next_group();
+            requeued.extend(self.defer_group(schedule, group, &[recipient])?);
+        }
+        // Last, because `requeue` requeues every recipient of the group that is still in flight.
+        if !later.is_empty() {
+            requeued.extend(self.defer_group(schedule, self.settlement.claimed.key.group, &later)?);
+        }
+        Ok(requeued)
+    }
+
+    /// Returns the lowest group number above those in use.
+    fn next_group(&self) -> u16 {
+        self.row.recipients.iter().map(|recipient| recipient.group).max().map_or(0, |group| group + 1)
+    }
+
+    /// Requeues recipients as one group, due at the earliest of their retry times. Fails those whose
+    /// retry period has ended. Returns `None` if none is left.
+    fn defer_group(
+        &mut self,
+        schedule: &RetrySchedule,
+        group: u16,
+        deferred: &[(usize, &Deferral)],
+    ) -> Result<Option<Due>, StoreError> {
+        let mut due = self.due.clone();
+        let counted = deferred.iter().any(|(_, deferral)| deferral.charge == Charge::Counted);
+        due.attempts = due.attempts.saturating_add(u16::from(counted));
+        let mut next_ms = None;
+        let mut waiting = Vec::new();
+        for (index, deferral) in deferred {
+            let next = schedule.next_attempt(deferral.delay, due.attempts, &due, self.now_ms, random::number());
+            match next.filter(|_| !self.has_reached_limit(deferral)) {
+                Some(at_ms) => {
+                    next_ms = Some(next_ms.map_or(at_ms, |known: TimestampMs| known.min(at_ms)));
+                    waiting.push((*index, *deferral));
+                }
+                None => self.fail(*index, "expired", deferral.reply.as_deref())?,
+            }
+        }
+        let Some(next_ms) = next_ms else { return Ok(None) };
+        due.without_pipelining =
+            due.without_pipelining || waiting.iter().any(|(_, deferral)| deferral.without_pipelining);
+        self.record_delay(&mut due, &waiting)?;
+        for (index, _) in &waiting {
+            self.row.recipients[*index].group = group;
+        }
+        let (email, class) = (self.email(), self.settlement.claimed.key.class);
+        requeue(self.tx, &mut self.row, email, group, class, next_ms, &due).map(Some)
+    }
+
+    /// Returns whether the time limit of the deferral itself has passed.
+    fn has_reached_limit(&self, deferral: &Deferral) -> bool {
+        let hours = deferral.hours_max.map(i64::from);
+        hours.is_some_and(|hours| self.now_ms - self.due.first_due_ms >= hours * 3_600_000)
+    }
+
+    /// Records `email.delivery_delayed` if it is due, for the recipients without an immediate retry.
+    fn record_delay(&mut self, due: &mut DueRow, waiting: &[(usize, &Deferral)]) -> Result<(), StoreError> {
+        let delayed: Vec<(usize, &Deferral)> =
+            waiting.iter().copied().filter(|(_, deferral)| deferral.delay != RetryDelay::Immediate).collect();
+        let Some((_, first)) = delayed.first() else { return Ok(()) };
+        if !should_report_delay(due.delays_reported, due, self.now_ms) {
+            return Ok(());
+        }
+        due.delays_reported += 1;
+        let reply = first.reply.clone();
+        let recipients: Vec<String> = delayed.iter().map(|(index, _)| self.address(*index)).collect();
+        for (index, _) in &delayed {
+            self.advance(*index, LastEvent::DeliveryDelayed, RecipientState::InFlight);
+        }
+        let detail = reply.map_or(Detail::None, |reply| Detail::Reply { reply });
+        self.record(EmailEventKind::DeliveryDelayed, recipients, detail)
+    }
+}

@@ -1,0 +1,230 @@
+//! Settlement of a leased group: stores the states of the recipients, the events, the suppressions,
+//! the attempt and the next due time in one transaction.
+//!
+//! `defer.rs` requeues the deferred recipients.
+
+mod defer;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use super::outcome::RecipientDisposition;
+use super::queue::{Claimed, Due, has_reported_outcome};
+use super::retry::RetrySchedule;
+use super::rows::{DestinationRow, DueRow, SmtpAttemptRow};
+use crate::base::address::EmailAddress;
+use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::EmailId;
+use crate::context::Context;
+use crate::emails::{self, EmailRow, LastEvent, RecipientState, bare};
+use crate::events::{Bounce, Detail, EmailEventKind, Event};
+use crate::store::{Reads, StoreError, WriteTx, name_hash};
+use crate::suppressions::{self, SuppressionCause};
+use crate::tables::{ATTEMPTS, DESTINATIONS, EMAILS, LEASES};
+
+/// Outcome of a leased group.
+#[derive(Clone, Debug)]
+pub(super) struct Settlement {
+    pub(super) claimed: Arc<Claimed>,
+    /// One disposition for each claimed recipient, in their order.
+    pub(super) dispositions: Vec<RecipientDisposition>,
+    /// Row to store for the attempt, if it made a connection or failed to.
+    pub(super) attempt: Option<SmtpAttemptRow>,
+    /// Whether the outcome is simulated. It then adds no suppression and no destination.
+    pub(super) simulated: bool,
+}
+
+impl Settlement {
+    /// Returns a settlement with one disposition for each recipient.
+    pub(super) fn new(
+        claimed: Arc<Claimed>,
+        dispositions: Vec<RecipientDisposition>,
+        attempt: Option<SmtpAttemptRow>,
+    ) -> Self {
+        Self { claimed, dispositions, attempt, simulated: false }
+    }
+
+    /// Returns a settlement with the same disposition for every recipient.
+    pub(super) fn uniform(
+        claimed: Arc<Claimed>,
+        disposition: RecipientDisposition,
+        attempt: Option<SmtpAttemptRow>,
+    ) -> Self {
+        let dispositions = vec![disposition; claimed.recipients.len()];
+        Self::new(claimed, dispositions, attempt)
+    }
+}
+
+/// Settles a leased group and returns the groups that returned to the queue.
+///
+/// Changes nothing if the lease does not exist or has another boot epoch: it has been settled, or
+/// another process has recovered it. If the email does not exist, only deletes the lease.
+pub(super) fn settle(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    schedule: &RetrySchedule,
+    settlement: &Settlement,
+) -> Result<Vec<Due>, StoreError> {
+    let Claimed { key, due, row: _, recipients } = settlement.claimed.as_ref();
+    let lease_key = (key.email, key.group);
+    let is_valid = tx.get(&LEASES, &lease_key)?.is_some_and(|lease| lease.epoch == context.store.epoch());
+    if !is_valid {
+        return Ok(Vec::new());
+    }
+    tx.delete(&LEASES, &lease_key)?;
+    let Some(row) = tx.get(&EMAILS, &(due.team, key.email))? else { return Ok(Vec::new()) };
+    let now_ms = context.now_ms();
+    let mut settling = Settling {
+        tx,
+        context,
+        settlement,
+        row,
+        due: due.clone(),
+        recorder: emails::EventRecorder::new(due.team, key.email),
+        now_ms,
+        delivered: Vec::new(),
+        complained: Vec::new(),
+    };
+    let mut deferred = Vec::new();
+    for (index, disposition) in recipients.iter().zip(&settlement.dispositions) {
+        if has_reported_outcome(&settling.row.recipients[*index]) {
+            settling.settle_reported(*index, disposition)?;
+            continue;
+        }
+        match disposition {
+            RecipientDisposition::Delivered { reply, complained } => settling.deliver(*index, reply, *complained),
+            RecipientDisposition::Bounced { bounce, suppresses } => settling.bounce(*index, bounce, *suppresses)?,
+            RecipientDisposition::Failed { reason, reply } => settling.fail(*index, reason, reply.as_deref())?,
+            RecipientDisposition::Deferred(deferral) => deferred.push((*index, deferral)),
+        }
+    }
+    settling.record_delivered()?;
+    let requeued = settling.defer(schedule, &deferred)?;
+    if let Some(attempt) = &settlement.attempt {
+        tx.put(&ATTEMPTS, &(key.email, context.id()), attempt)?;
+    }
+    let row = settling.row;
+    emails::put_settled(tx, due.team, key.email, &row)?;
+    Ok(requeued)
+}
+
+/// State of a settlement in progress.
+struct Settling<'a, 't> {
+    tx: &'a WriteTx<'t>,
+    context: &'a Context,
+    settlement: &'a Settlement,
+    row: EmailRow,
+    due: DueRow,
+    recorder: emails::EventRecorder,
+    now_ms: TimestampMs,
+    /// Addresses of the delivered recipients, each with the reply of the server.
+    delivered: Vec<(String, String)>,
+    /// Addresses of the delivered recipients that complained.
+    complained: Vec<String>,
+}
+
+impl Settling<'_, '_> {
+    fn email(&self) -> EmailId {
+        self.settlement.claimed.key.email
+    }
+
+    fn address(&self, index: usize) -> String {
+        bare(&self.row.recipients[index].mailbox).to_owned()
+    }
+
+    fn advance(&mut self, index: usize, event: LastEvent, state: RecipientState) {
+        let recipient = &mut self.row.recipients[index];
+        recipient.state = state;
+        recipient.last_event.advance(event);
+        self.row.last_event.advance(event);
+    }
+
+    fn record(&mut self, kind: EmailEventKind, recipients: Vec<String>, detail: Detail) -> Result<(), StoreError> {
+        let event = Event { kind, at_ms: self.now_ms, recipients, detail };
+        self.recorder.record(self.tx, self.context, &self.row, event)
+    }
+
+    /// Settles a recipient for which a delivery report stored an outcome during the attempt.
+    ///
+    /// The report proves that a server had accepted the message, so no further attempt and no event
+    /// follow. A bounce that suppresses still adds the suppression.
+    fn settle_reported(&mut self, index: usize, disposition: &RecipientDisposition) -> Result<(), StoreError> {
+        self.row.recipients[index].state = RecipientState::Settled;
+        match disposition {
+            RecipientDisposition::Bounced { suppresses: true, .. } => self.suppress(index),
+            RecipientDisposition::Bounced { .. }
+            | RecipientDisposition::Delivered { .. }
+            | RecipientDisposition::Failed { .. }
+            | RecipientDisposition::Deferred(_) => Ok(()),
+        }
+    }
+
+    fn deliver(&mut self, index: usize, reply: &str, complained: bool) {
+        self.advance(index, LastEvent::Delivered, RecipientState::Settled);
+        self.delivered.push((self.address(index), reply.to_owned()));
+        if complained {
+            self.advance(index, LastEvent::Complained, RecipientState::Settled);
+            self.complained.push(self.address(index));
+        }
+    }
+
+    /// Records one `email.delivered` event for each run of recipients with the same reply, then one
+    /// event for the complaints.
+    fn record_delivered(&mut self) -> Result<(), StoreError> {
+        let delivered = std::mem::take(&mut self.delivered);
+        for accepted in delivered.chunk_by(|left, right| left.1 == right.1) {
+            let recipients: Vec<String> = accepted.iter().map(|(address, _)| address.clone()).collect();
+            let Some((_, reply)) = accepted.first() else { continue };
+            self.record(EmailEventKind::Delivered, recipients, Detail::Reply { reply: reply.clone() })?;
+        }
+        if !self.complained.is_empty() {
+            let complained = std::mem::take(&mut self.complained);
+            self.record(
+                EmailEventKind::Complained,
+                complained,
+                Detail::Complaint { feedback_type: Some("abuse".to_owned()) },
+            )?;
+        }
+        if !delivered.is_empty() && !self.settlement.simulated {
+            self.store_destination()?;
+        }
+        Ok(())
+    }
+
+    /// Stores that the destination accepts mail. Writes at most once a day.
+    fn store_destination(&self) -> Result<(), StoreError> {
+        let key = (name_hash(&self.due.destination),);
+        let day_ms = self.now_ms.div_euclid(DAY_MS) * DAY_MS;
+        let known = self.tx.get(&DESTINATIONS, &key)?;
+        if known.is_some_and(|known| known.delivered_ms == day_ms) {
+            return Ok(());
+        }
+        let row = DestinationRow { name: self.due.destination.clone(), delivered_ms: day_ms };
+        self.tx.put(&DESTINATIONS, &key, &row)
+    }
+
+    fn bounce(&mut self, index: usize, bounce: &Bounce, suppresses: bool) -> Result<(), StoreError> {
+        self.advance(index, LastEvent::Bounced, RecipientState::Settled);
+        let address = self.address(index);
+        self.record(EmailEventKind::Bounced, vec![address], Detail::Bounce(bounce.clone()))?;
+        if suppresses { self.suppress(index) } else { Ok(()) }
+    }
+
+    fn suppress(&self, index: usize) -> Result<(), StoreError> {
+        if self.settlement.simulated {
+            return Ok(());
+        }
+        let Ok(parsed) = EmailAddress::parse(&self.address(index)) else { return Ok(()) };
+        suppressions::add(self.tx, self.context, self.due.team, &parsed, SuppressionCause::bounce(self.email()))?;
+        Ok(())
+    }
+
+    fn fail(&mut self, index: usize, reason: &str, reply: Option<&str>) -> Result<(), StoreError> {
+        self.advance(index, LastEvent::Failed, RecipientState::Settled);
+        let diagnostic = reply.map(ToOwned::to_owned).into_iter().collect();
+        let detail = Detail::Failed { reason: reason.to_owned(), diagnostic };
+        let address = self.address(index);
+        self.record(EmailEventKind::Failed, vec![address], detail)
+    }
+}

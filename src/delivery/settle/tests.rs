@@ -1,0 +1,110 @@
+use std::time::Duration;
+
+use super::*;
+use crate::delivery::outcome::Deferral;
+use crate::delivery::queue::claim;
+use crate::delivery::queue::tests::{ADA, BOB, TEAM, put_due, row};
+use crate::emails::RecipientKind;
+use crate::event_bus::BusMessage;
+use crate::events::{self, BounceType};
+use crate::tables::DUE;
+
+/// Claims an email to Ada and Bob in one group, stores `reported` as the outcome of Ada, and settles
+/// the group. Returns the email and the number of requeued groups.
+async fn settled(context: &Context, reported: LastEvent, dispositions: [RecipientDisposition; 2]) -> (EmailId, usize) {
+    let (id, keys) = put_due(context, &[(RecipientKind::To, ADA), (RecipientKind::To, BOB)]).await;
+    let mut grouped = row(context, id);
+    grouped.recipients[1].group = 0;
+    grouped.has_headers = true;
+    let (settling, schedule) = (context.clone(), schedule());
+    let write = move |tx: &WriteTx<'_>| {
+        tx.put(&EMAILS, &(TEAM, id), &grouped)?;
+        emails::put_headers(tx, &settling, id, vec![("X-Order".into(), "42".into())])?;
+        tx.delete(&DUE, &keys[1].parts())?;
+        let claimed = claim(tx, &settling, &keys[..1])?.remove(0);
+        let mut row = claimed.row.clone();
+        row.recipients[0].last_event.advance(reported);
+        tx.put(&EMAILS, &(TEAM, id), &row)?;
+        settle(tx, &settling, &schedule, &Settlement::new(Arc::new(claimed), dispositions.to_vec(), None))
+    };
+    (id, context.store.write::<_, StoreError>(write).await.unwrap().len())
+}
+
+fn schedule() -> RetrySchedule {
+    RetrySchedule { delays: vec![Duration::from_secs(60)], expire_after: Duration::from_secs(3_600) }
+}
+
+/// Returns the events of the email after `email.sent`, each with its recipients.
+fn timeline(context: &Context, id: EmailId) -> Vec<(EmailEventKind, Vec<String>)> {
+    let events = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, id)).unwrap();
+    events.into_iter().skip(1).map(|event| (event.kind, event.recipients)).collect()
+}
+
+fn delivered() -> RecipientDisposition {
+    RecipientDisposition::Delivered { reply: "250 Taken".into(), complained: false }
+}
+
+#[tokio::test]
+async fn a_recipient_with_a_reported_outcome_is_settled_without_an_event() {
+    let (_directory, context) = Context::temporary();
+    for (reported, disposition) in [
+        (LastEvent::Delivered, delivered()),
+        (LastEvent::Bounced, delivered()),
+        (LastEvent::Complained, delivered()),
+        (LastEvent::Failed, RecipientDisposition::Failed { reason: "rejected".into(), reply: None }),
+    ] {
+        let (id, requeued) = settled(&context, reported, [disposition, delivered()]).await;
+
+        assert_eq!(requeued, 0);
+        assert_eq!(timeline(&context, id), [(EmailEventKind::Delivered, vec![BOB.to_owned()])], "{reported:?}");
+        let ada = &row(&context, id).recipients[0];
+        assert_eq!((ada.state, ada.last_event), (RecipientState::Settled, reported));
+    }
+}
+
+#[tokio::test]
+async fn a_deferral_does_not_requeue_a_recipient_with_a_reported_outcome() {
+    let (_directory, context) = Context::temporary();
+    let deferred = || RecipientDisposition::Deferred(Deferral::ordinary(Some("451 later".into())));
+
+    let (id, requeued) = settled(&context, LastEvent::Delivered, [deferred(), deferred()]).await;
+
+    assert_eq!(requeued, 1);
+    assert_eq!(timeline(&context, id), [(EmailEventKind::DeliveryDelayed, vec![BOB.to_owned()])]);
+    let recipients = row(&context, id).recipients;
+    assert_eq!((recipients[0].state, recipients[0].last_event), (RecipientState::Settled, LastEvent::Delivered));
+    assert!(matches!(recipients[1].state, RecipientState::Waiting { .. }));
+}
+
+#[tokio::test]
+async fn a_settlement_opens_the_content_once_for_all_its_events() {
+    let (_directory, context) = Context::temporary();
+    let mut subscription = context.event_bus.subscribe(TEAM);
+
+    let failed = RecipientDisposition::Failed { reason: "rejected".into(), reply: None };
+    settled(&context, LastEvent::Sent, [failed, delivered()]).await;
+
+    assert_eq!(context.keyring.opened(), 2, "once for the claim and once for the settlement");
+    let bodies: Vec<_> = std::iter::from_fn(|| subscription.try_recv().ok()).map(BusMessage::body).collect();
+    assert_eq!(bodies.len(), 3);
+    assert!(bodies.iter().all(|body| body.contains("X-Order")), "{bodies:?}");
+}
+
+#[tokio::test]
+async fn a_bounce_that_suppresses_does_so_despite_a_reported_outcome() {
+    let (_directory, context) = Context::temporary();
+    let bounce = Bounce {
+        message: "Refused.".into(),
+        bounce_type: BounceType::Permanent,
+        subtype: "NoEmail".into(),
+        diagnostic: Vec::new(),
+    };
+
+    let disposition = RecipientDisposition::Bounced { bounce, suppresses: true };
+    settled(&context, LastEvent::Failed, [disposition, delivered()]).await;
+
+    let hash = EmailAddress::parse(ADA).unwrap().identity_hash();
+    let kind = suppressions::SendKind::Transactional;
+    let blocks = |tx: &crate::store::ReadTx| suppressions::blocks(tx, TEAM, &hash, kind);
+    assert!(context.store.read_now::<_, StoreError>(blocks).unwrap());
+}
