@@ -2,7 +2,7 @@
 
 use super::retry::RetryDelay;
 use super::smtp::{
-    Action, BounceKind, FailReason, RecipientResult, Reply, SmtpPhase, Transaction, Undecided, classify,
+    Action, BounceKind, FailReason, IncompleteReason, RecipientResult, Reply, SmtpPhase, Transaction, classify,
 };
 use crate::events::{Bounce, BounceType};
 
@@ -155,7 +155,7 @@ fn adjust(
 fn is_split(result: &RecipientResult) -> bool {
     match result {
         RecipientResult::Refused { .. } => true,
-        RecipientResult::NotTried { reason, .. } => *reason == Undecided::OverRecipientLimit,
+        RecipientResult::NotTried { reason, .. } => *reason == IncompleteReason::OverRecipientLimit,
         RecipientResult::Accepted { .. } | RecipientResult::Ambiguous { .. } => false,
     }
 }
@@ -173,7 +173,7 @@ fn read_result(result: &RecipientResult, context: TransactionContext<'_>) -> (Re
         RecipientResult::NotTried { phase, .. } if *phase < SmtpPhase::Mail && context.reused => {
             (RecipientDisposition::Deferred(Deferral::immediate(None)), SiteHealth::Healthy)
         }
-        RecipientResult::NotTried { reason: Undecided::OverRecipientLimit, .. } => {
+        RecipientResult::NotTried { reason: IncompleteReason::OverRecipientLimit, .. } => {
             (RecipientDisposition::Deferred(Deferral::immediate(None)), SiteHealth::Healthy)
         }
         RecipientResult::NotTried { phase, reply, reason } => {
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn a_closing_server_throttles_the_site_and_the_attempt_counts_only_after_mail() {
         let closing = |phase| RecipientResult::NotTried {
-            reason: Undecided::Closing,
+            reason: IncompleteReason::Closing,
             phase,
             reply: Some(reply(421, "4.3.2 going down")),
         };
@@ -342,7 +342,8 @@ mod tests {
 
     #[test]
     fn a_session_closed_between_two_messages_leaves_the_site_healthy() {
-        let ended = RecipientResult::NotTried { reason: Undecided::Lost, phase: SmtpPhase::Precheck, reply: None };
+        let ended =
+            RecipientResult::NotTried { reason: IncompleteReason::Lost, phase: SmtpPhase::Precheck, reply: None };
         let transaction =
             Transaction { recipients: vec![ended], connection: ConnectionState::Closed, transcript: String::new() };
 
@@ -371,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_message_without_a_reply_is_deferred() {
-        let (dispositions, health) = dispositions(vec![RecipientResult::Ambiguous { reason: Undecided::Lost }]);
+        let (dispositions, health) = dispositions(vec![RecipientResult::Ambiguous { reason: IncompleteReason::Lost }]);
 
         assert_eq!(health, SiteHealth::Throttled);
         assert!(deferral(&dispositions[0]).reply.as_deref().unwrap().contains("may have arrived"));

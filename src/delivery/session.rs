@@ -118,8 +118,8 @@ async fn connect(
     };
     // RFC 7435 §3: opportunistic security must not prevent delivery. The fallback to clear text adds
     // no risk: an attacker who can inject text can also remove STARTTLS from the reply to EHLO.
-    let broken = matches!(failed.error, SessionError::TlsFailed { .. } | SessionError::Injected);
-    if !broken || endpoint.tls != TlsPolicy::Opportunistic {
+    let is_tls_failure = matches!(failed.error, SessionError::TlsFailed { .. } | SessionError::Injected);
+    if !is_tls_failure || endpoint.tls != TlsPolicy::Opportunistic {
         return Err(FailedOpening { failed, endpoint: Some(endpoint) });
     }
     debug!("STARTTLS of {host} failed: {}", failed.error);

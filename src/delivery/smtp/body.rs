@@ -1,13 +1,13 @@
-//! Dot-stuffing: from the bytes of a message to what follows the 354.
+//! Dot-stuffing: encodes a message for the DATA phase.
 
-/// Writes a message, given in any number of pieces, as the lines of RFC 5321 §4.5.2.
+/// Encodes a message, given in any number of pieces, as the lines of RFC 5321 §4.5.2.
 ///
-/// Every line leaves with CRLF: a bare CR or a bare LF becomes CRLF, because servers that take either for a line end
-/// would otherwise see a final dot where this side sees text (SMTP smuggling, RFC 5321 §2.3.8).
+/// Every line ends with CRLF. A bare CR or LF becomes CRLF, because some servers accept it as a line end and could read
+/// a final dot inside the message (SMTP smuggling, RFC 5321 §2.3.8).
 #[derive(Debug)]
 pub struct DotStuffer {
     is_line_start: bool,
-    /// The last byte so far is a CR that has not been written: what follows decides what it is.
+    /// Whether the last byte was a CR that is not written yet. The next byte decides whether it is bare.
     has_pending_cr: bool,
 }
 
@@ -29,7 +29,7 @@ impl DotStuffer {
                 }
                 continue;
             }
-            // RFC 5321 §4.5.2: a line that starts with a dot gets one more.
+            // RFC 5321 §4.5.2: a line that starts with a dot gets another dot.
             if self.is_line_start && first == b'.' {
                 out.push(b'.');
             }
@@ -49,7 +49,7 @@ impl DotStuffer {
         }
     }
 
-    /// Appends the end of the last line, if it is missing, and the final dot.
+    /// Appends a missing end of the last line and the final dot to `out`.
     pub fn finish(mut self, out: &mut Vec<u8>) {
         if self.has_pending_cr || !self.is_line_start {
             self.end_line(out);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_stuffed_line_by_line() {
+    fn each_line_that_starts_with_a_dot_gets_another() {
         let cases: &[(&[&[u8]], &[u8])] = &[
             (&[], b".\r\n"),
             (&[b""], b".\r\n"),
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// What a server keeps: dots removed, the final dot gone.
+    /// Returns the message that a server stores: without the stuffed dots and the final dot.
     fn unstuffed(wire: &[u8]) -> Vec<u8> {
         let body = wire.strip_suffix(b".\r\n").expect("a final dot");
         body.split_inclusive(|&byte| byte == b'\n')
@@ -124,14 +124,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bare_cr_or_lf_never_leaves_and_nothing_else_changes(
+        fn bare_cr_and_lf_become_crlf_and_nothing_else_changes(
             pieces in proptest::collection::vec("[a.\r\n]{0,12}", 0..8),
         ) {
             let pieces: Vec<&[u8]> = pieces.iter().map(String::as_bytes).collect();
             let whole = pieces.concat();
             let out = stuffed(&pieces);
 
-            prop_assert_eq!(&out, &stuffed(&[&whole]), "the cut between pieces matters");
+            prop_assert_eq!(&out, &stuffed(&[&whole]), "the result depends on the pieces");
             prop_assert_eq!(unstuffed(&out), normalised(&whole));
             for (index, &byte) in out.iter().enumerate() {
                 prop_assert!(byte != b'\n' || out[..index].ends_with(b"\r"));

@@ -1,7 +1,7 @@
-//! What a server announced in its reply to EHLO.
+//! Parser of the extensions announced in the reply to EHLO.
 //!
-//! smtp-proto knows the keywords. It is given one line at a time, because it gives up the whole reply over one line
-//! that it cannot read; SIZE and LIMITS (RFC 9422), which it does not know in full, are read here.
+//! smtp-proto parses the keywords, one line at a time, because it rejects the whole reply if one line is invalid. This
+//! module parses SIZE and LIMITS (RFC 9422), which smtp-proto does not support in full.
 
 use smtp_proto::{
     AUTH_LOGIN, AUTH_PLAIN, AUTH_XOAUTH2, EXT_8BIT_MIME, EXT_PIPELINING, EXT_SIZE, EXT_SMTP_UTF8, EXT_START_TLS,
@@ -10,24 +10,24 @@ use smtp_proto::{
 
 use super::reply::Line;
 
-/// The announced extensions. The default, nothing at all, is what HELO leaves.
+/// The announced extensions. The default is the state after HELO: no extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
     extensions: u32,
     auth_mechanisms: u64,
-    /// RFC 1870: the largest message, in bytes. `None` when it is not announced, or announced as unlimited.
+    /// Maximum message size in bytes (RFC 1870); `None` if not announced or unlimited.
     pub size_max: Option<u64>,
-    /// RFC 9422 RCPTMAX: recipients of one transaction.
+    /// Maximum number of recipients in one transaction (RCPTMAX, RFC 9422).
     pub rcpt_max: Option<u32>,
-    /// RFC 9422 MAILMAX: transactions of one connection.
+    /// Maximum number of transactions in one session (MAILMAX, RFC 9422).
     pub mail_max: Option<u32>,
 }
 
 impl Capabilities {
-    /// Reads the raw lines of a reply to EHLO.
+    /// Parses the raw lines of a reply to EHLO. Ignores invalid lines.
     pub fn parse(raw: &[u8]) -> Self {
         let mut capabilities = Self::default();
-        // RFC 5321 §4.1.1.1: the first line is the greeting, each other line one keyword with its parameters.
+        // RFC 5321 §4.1.1.1: the first line is the greeting, each other line is one keyword with its parameters.
         for line in raw.split_inclusive(|&byte| byte == b'\n').skip(1) {
             if let Ok(line) = Line::parse(line) {
                 capabilities.add(&String::from_utf8_lossy(line.text));
@@ -37,7 +37,7 @@ impl Capabilities {
     }
 
     fn add(&mut self, line: &str) {
-        // `AUTH=` is how servers answered before RFC 2554 and some still do.
+        // `AUTH=` is the form before RFC 2554. Some servers still send it.
         let line = match line.get(..5) {
             Some(start) if start.eq_ignore_ascii_case("AUTH=") => {
                 format!("AUTH {}", &line[5..])
@@ -53,7 +53,7 @@ impl Capabilities {
         let keyword = words.next().unwrap_or_default();
         if keyword.eq_ignore_ascii_case("SIZE") {
             self.extensions |= EXT_SIZE;
-            // RFC 1870 §4: zero means that there is no fixed maximum.
+            // RFC 1870 §4: zero means no fixed maximum.
             self.size_max = words.next().and_then(|size| size.parse().ok()).filter(|&size| size > 0);
         } else if keyword.eq_ignore_ascii_case("LIMITS") {
             for limit in words {
@@ -66,7 +66,7 @@ impl Capabilities {
         let Some((name, value)) = limit.split_once('=') else {
             return;
         };
-        // RFC 9422 §4: values are six digits at most, and zero is not a limit that leaves anything to do.
+        // RFC 9422 §4: values have at most six digits. A limit of zero would allow nothing, so it is ignored.
         let value = value.parse().ok().filter(|&value| value > 0);
         if name.eq_ignore_ascii_case("RCPTMAX") {
             self.rcpt_max = value;
@@ -75,32 +75,32 @@ impl Capabilities {
         }
     }
 
-    /// RFC 2920: commands may be sent in groups.
+    /// Returns whether commands may be sent without waiting for replies (RFC 2920).
     pub fn pipelining(&self) -> bool {
         self.has(EXT_PIPELINING)
     }
 
-    /// RFC 3207: TLS is offered.
+    /// Returns whether STARTTLS is offered (RFC 3207).
     pub fn starttls(&self) -> bool {
         self.has(EXT_START_TLS)
     }
 
-    /// RFC 1870: MAIL takes SIZE=.
+    /// Returns whether MAIL accepts `SIZE=` (RFC 1870).
     pub fn size(&self) -> bool {
         self.has(EXT_SIZE)
     }
 
-    /// RFC 6531: addresses may be UTF-8.
+    /// Returns whether addresses may be UTF-8 (RFC 6531).
     pub fn smtputf8(&self) -> bool {
         self.has(EXT_SMTP_UTF8)
     }
 
-    /// RFC 6152: MAIL takes BODY=8BITMIME.
+    /// Returns whether MAIL accepts `BODY=8BITMIME` (RFC 6152).
     pub fn eight_bit_mime(&self) -> bool {
         self.has(EXT_8BIT_MIME)
     }
 
-    /// Returns the SASL mechanisms that both sides know, in the form that mail-send's exchange takes.
+    /// Returns the SASL mechanisms that both sides support, as the argument for mail-send.
     pub(super) fn sasl(&self) -> EhloResponse<String> {
         EhloResponse {
             auth_mechanisms: self.auth_mechanisms & (AUTH_PLAIN | AUTH_LOGIN | AUTH_XOAUTH2),
@@ -119,7 +119,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn announcements_are_read_line_by_line() {
+    fn each_line_announces_one_extension() {
         let raw = b"250-mx.example.com at your service\r\n250-SIZE 157286400\r\n250-8bitmime\r\n\
             250-STARTTLS\r\n250-ENHANCEDSTATUSCODES\r\n250-PIPELINING\r\n250-CHUNKING\r\n\
             250-AUTH LOGIN PLAIN XOAUTH2 CRAM-MD5\r\n250-LIMITS RCPTMAX=20 MAILMAX=5 X=y\r\n250 SMTPUTF8\r\n";
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_makes_no_sense_costs_only_itself() {
+    fn an_invalid_line_does_not_affect_the_others() {
         let raw = b"250-mx\n250-SIZE many\n250-\n250-LIMITS RCPTMAX= MAILMAX=0 RCPTMAX\n250-AUTH=PLAIN\n\
             250-\xff\xfe\n250-MT-PRIORITY NONSENSE\n250-FUTURERELEASE x y\n250 PIPELINING\n";
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_the_host_announces_nothing() {
+    fn the_first_line_announces_nothing() {
         assert_eq!(Capabilities::parse(b"250 PIPELINING\r\n"), Capabilities::default());
     }
 

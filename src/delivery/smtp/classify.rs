@@ -1,14 +1,19 @@
-//! From a reply to a verdict: what it means, and what to do.
+//! Classification of refusals: from a reply to its meaning and the action that follows.
 //!
-//! The order is: what a provider is known to mean by its words, then the enhanced code, then the basic code, then the
-//! phase. A 4xx is always tried again, whatever it says; a 5xx before RCPT is about this side or the site, never about
-//! the recipient. Conclusions that suppress an address are drawn last and from clear signs only.
+//! A rule for the text of a provider precedes the general rules. Among those, the text decides if the enhanced code is
+//! missing or vague, then the enhanced code, then the basic code with the phase.
+//!
+//! # Invariants
+//!
+//! - A 4xx is always retried, whatever its code and text.
+//! - A 5xx before RCPT concerns the client or the site, never the recipient. The precheck is the exception.
+//! - Rules that suppress an address are the last in their table.
 
 use super::SmtpPhase;
 use super::reply::Reply;
-use super::rules::{self, SiteMeasure};
+use super::rules::{self, SiteLimit};
 
-/// What a refusal means.
+/// Meaning of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusalClass {
     BadMailbox,
@@ -18,27 +23,26 @@ pub enum RefusalClass {
     TooLarge,
     Content,
     Attachment,
-    /// SPF, DKIM, DMARC or the sender's domain itself: the owner of the domain must act.
+    /// SPF, DKIM, DMARC or the sender's domain. The owner of the domain must correct it.
     Authentication,
-    /// The sending address or its network is blocked.
+    /// The source address or its network is blocked.
     Blocked,
     RateLimited,
     TooManyRecipients,
-    /// The server did not understand our command.
+    /// The server rejected the syntax or the order of the commands.
     Protocol,
     /// The address needs an extension that the server lacks.
     AddressUnsupported,
     Expired,
-    /// The site refuses this side, for no reason that it names.
+    /// The site refuses the client without a known reason.
     SiteRefused,
-    /// A 4xx without a clearer meaning.
+    /// A 4xx without a known meaning.
     Temporary,
-    /// A 5xx without a clearer meaning. The address is suppressed only when this happens twice, at least 24 hours
-    /// apart.
+    /// A 5xx without a known meaning.
     Unknown,
 }
 
-/// The type of a bounce, as it is shown.
+/// Type of a bounce, as the API returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BounceKind {
     Permanent,
@@ -47,7 +51,7 @@ pub enum BounceKind {
 }
 
 impl BounceKind {
-    /// Returns the spelling of the wire.
+    /// Returns the name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Permanent => "Permanent",
@@ -57,43 +61,43 @@ impl BounceKind {
     }
 }
 
-/// What follows from a refusal.
+/// Action that follows from a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Terminal, and a bounce.
+    /// Bounce. No retry.
     Bounce { suppress: bool },
-    /// Terminal, and not a bounce.
+    /// Fail without a bounce. No retry.
     Fail { reason: FailReason },
-    /// On the ordinary schedule.
+    /// Retry on the schedule.
     Retry,
-    /// After minutes: the server asks for a second try.
+    /// Retry after minutes, as the server requests.
     RetryShort,
-    /// On the ordinary schedule, and terminal after this many hours.
+    /// Retry on the schedule, and fail after this many hours.
     RetryLimited { hours: u32 },
-    /// On the ordinary schedule; the site is suspended for this source address, and someone should look. `delist` is
-    /// where to ask for removal.
-    HoldSite { pace: SiteThrottle, delist: Option<&'static str> },
-    /// On the ordinary schedule; the site gets less.
-    ThrottleSite { pace: SiteThrottle },
-    /// At once, in a smaller transaction, without counting as an attempt. When the refused recipient was the first of
-    /// its transaction, no smaller one exists, and this is [`Action::Retry`].
+    /// Retry on the schedule and throttle the site: it blocks the source address, and the operator should request
+    /// removal at the URL `delist`.
+    HoldSite { throttle: SiteThrottle, delist: Option<&'static str> },
+    /// Retry on the schedule and throttle the site.
+    ThrottleSite { throttle: SiteThrottle },
+    /// Retry immediately in a smaller transaction. The attempt does not count. If the recipient was the first of its
+    /// transaction, no smaller one exists, and the action is [`Action::Retry`].
     SplitRecipients,
-    /// Once more with one command at a time, then terminal.
+    /// Retry once with one command at a time, then fail.
     RetryWithoutPipelining,
 }
 
-/// How much a site still gets.
+/// Recommended limit for a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SiteThrottle {
-    /// Half the sessions, growing again with success.
+    /// Half the sessions, increasing again with success.
     Halve,
-    /// One connection, one message a minute.
+    /// One connection and one message a minute, for this time.
     Trickle { minutes: u32 },
-    /// Nothing; doubling, up to a day, when it happens again.
+    /// No messages for this time, which doubles with each repetition, up to a day.
     Stop { minutes: u32 },
 }
 
-/// Why a message failed without being a bounce.
+/// Reason why a message failed without a bounce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailReason {
     TooLarge,
@@ -102,12 +106,12 @@ pub enum FailReason {
     Authentication,
     AddressUnsupported,
     Expired,
-    /// Refused without a reason that is understood.
+    /// Refused without a known reason.
     Rejected,
 }
 
 impl FailReason {
-    /// Returns the spelling of records and of the wire.
+    /// Returns the name in stored events and in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TooLarge => "message_too_large",
@@ -121,19 +125,19 @@ impl FailReason {
     }
 }
 
-/// What a reply means and what to do about it.
+/// Result of [`classify`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub class: RefusalClass,
     pub kind: BounceKind,
-    /// The bounce subtype, in the spelling of the wire.
+    /// Subtype of the bounce in the API.
     pub subtype: &'static str,
     pub action: Action,
 }
 
-/// KumoMTA's default answer to a block: an hour and a half at a trickle.
+/// Throttle after a block: 90 minutes, the default of KumoMTA.
 const TRICKLE: SiteThrottle = SiteThrottle::Trickle { minutes: 90 };
-/// Quotas are raised or emptied within a day or not at all.
+/// Retry period for a full mailbox. Recipients free space within a day or not at all.
 const MAILBOX_FULL_HOURS: u32 = 24;
 
 impl RefusalClass {
@@ -153,12 +157,12 @@ impl RefusalClass {
             Self::Attachment => (Transient, "AttachmentRejected", fail(FailReason::Attachment)),
             Self::Authentication => (Transient, "General", fail(FailReason::Authentication)),
             Self::Blocked => {
-                let (pace, delist) = (TRICKLE, None);
-                (Transient, "General", Action::HoldSite { pace, delist })
+                let (throttle, delist) = (TRICKLE, None);
+                (Transient, "General", Action::HoldSite { throttle, delist })
             }
             Self::RateLimited | Self::SiteRefused => {
-                let pace = SiteThrottle::Halve;
-                (Transient, "General", Action::ThrottleSite { pace })
+                let throttle = SiteThrottle::Halve;
+                (Transient, "General", Action::ThrottleSite { throttle })
             }
             Self::TooManyRecipients => (Transient, "General", Action::SplitRecipients),
             Self::Protocol => (Undetermined, "Undetermined", Action::RetryWithoutPipelining),
@@ -171,74 +175,75 @@ impl RefusalClass {
     }
 }
 
-/// A class, and what a rule knows better than the class about the site.
+/// A class, with the site limit of the rule that matched, if it has one.
 #[derive(Clone, Copy)]
-struct Finding {
+struct Classification {
     class: RefusalClass,
-    measure: Option<SiteMeasure>,
+    limit: Option<SiteLimit>,
 }
 
-impl From<RefusalClass> for Finding {
+impl From<RefusalClass> for Classification {
     fn from(class: RefusalClass) -> Self {
-        Self { class, measure: None }
+        Self { class, limit: None }
     }
 }
 
-/// Judges a refusal, a 4xx or 5xx, that `host` gave in this phase.
+/// Classifies a 4xx or 5xx reply that `host` sent in this phase.
 ///
-/// The verdict is about the one reply: how often it may be repeated, and whether there is anyone left to split from,
-/// is for the caller to see.
+/// The verdict depends on the reply only. The caller applies limits on repetition, and checks whether a transaction
+/// can be split.
 pub fn classify(phase: SmtpPhase, reply: &Reply, host: &str) -> Verdict {
     let refusal = Refusal {
         phase,
         code: reply.code,
-        // A 450 with 5.1.1 and a 550 with 4.1.1 contradict themselves. The milder reading loses nothing.
+        // In `450 5.1.1` and `550 4.1.1` the two codes contradict each other. A retry is the safe choice.
         is_transient: reply.is_transient() || matches!(reply.enhanced, Some((4, _, _))),
         detail: reply.enhanced.map(|(_, subject, detail)| (subject, detail)),
         text: reply.text.to_ascii_lowercase(),
     };
     let host = host.trim_end_matches('.').to_ascii_lowercase();
-    let finding = match rules::provider(&refusal.text, refusal.code, refusal.detail, &host) {
-        Some(rule) => Finding { class: rule.class, measure: rule.measure },
-        None => refusal.find(),
+    let classification = match rules::provider(&refusal.text, refusal.code, refusal.detail, &host) {
+        Some(rule) => Classification { class: rule.class, limit: rule.limit },
+        None => refusal.classification(),
     };
-    refusal.verdict(finding)
+    refusal.verdict(classification)
 }
 
-/// A reply, prepared for being judged.
+/// A refusal, normalized for matching.
 struct Refusal {
     phase: SmtpPhase,
     code: u16,
     is_transient: bool,
     /// Subject and detail of the enhanced code.
     detail: Option<(u16, u16)>,
-    /// The text in lower case.
+    /// Text in lower case.
     text: String,
 }
 
 impl Refusal {
-    fn find(&self) -> Finding {
+    /// Classifies by text, enhanced code and basic code, in that order.
+    fn classification(&self) -> Classification {
         let by_detail = self.detail.and_then(|detail| self.by_detail(detail));
-        // RFC 3463 §3: detail 0 of any subject, and 7.1, say no more than "refused". There the words decide.
+        // RFC 3463 §3: detail 0 of any subject, and 7.1, mean only "refused". The text is then more specific.
         let is_vague = self.detail.is_none_or(|detail| matches!(detail, (_, 0) | (7, 1)));
         let words = rules::words(&self.text).filter(|_| is_vague);
         match (words, by_detail) {
-            // For the moment, what matters is how soon to try again: a code that speaks of that knows better than
-            // words about why.
-            (Some(rule), Some(class)) if self.is_transient && !is_about_time(rule.class) => class.into(),
-            (Some(rule), _) => Finding { class: rule.class, measure: rule.measure },
+            // For a temporary refusal, the retry time matters more than the reason. If the text gives only a reason,
+            // the enhanced code is preferred.
+            (Some(rule), Some(class)) if self.is_transient && !is_about_timing(rule.class) => class.into(),
+            (Some(rule), _) => Classification { class: rule.class, limit: rule.limit },
             (None, Some(class)) => class.into(),
             (None, None) => self.by_code().into(),
         }
     }
 
-    /// What the enhanced code says by itself.
+    /// Returns the class of an enhanced code.
     fn by_detail(&self, detail: (u16, u16)) -> Option<RefusalClass> {
         Some(match detail {
             (1, 1) | (2, 1) if self.is_transient => RefusalClass::Greylisted,
             (1, 0 | 1 | 3 | 6) | (2, 1) => RefusalClass::BadMailbox,
             (1, 2 | 10) | (4, 4) => RefusalClass::BadDomain,
-            // RFC 3463 §3.2: the sender's address and the sender's domain.
+            // RFC 3463 §3.2: address and domain of the sender.
             (1, 7 | 8) => RefusalClass::Authentication,
             (2, 2) => RefusalClass::MailboxFull,
             (2, 3) | (3, 4) => RefusalClass::TooLarge,
@@ -247,7 +252,7 @@ impl Refusal {
             (5, _) => RefusalClass::Protocol,
             (6, 7) => RefusalClass::AddressUnsupported,
             (6, _) => RefusalClass::Content,
-            // RFC 7372 and RFC 7505; 509 and 515 are Microsoft's.
+            // RFC 7372 and RFC 7505; 509 and 515 are codes of Microsoft.
             (7, 20..=27 | 509 | 515) => RefusalClass::Authentication,
             (7, 28) => RefusalClass::RateLimited,
             (7, 650) if self.is_transient => RefusalClass::RateLimited,
@@ -258,14 +263,15 @@ impl Refusal {
         })
     }
 
-    /// What is left when neither the enhanced code nor the words mean anything.
+    /// Returns the class of the basic code in this phase, for replies without another match.
     fn by_code(&self) -> RefusalClass {
         match (self.code, self.phase) {
             (421, _) => RefusalClass::RateLimited,
             // Subject 3 is the whole system, not the mailbox.
             (452, SmtpPhase::Rcpt) if !matches!(self.detail, Some((3, _))) => RefusalClass::MailboxFull,
             (500..=504, _) => RefusalClass::Protocol,
-            // RFC 5321 §4.2.3: exceeded storage allocation. Of the mailbox at RCPT, by the message later.
+            // RFC 5321 §4.2.3: exceeded storage allocation. At RCPT the mailbox is full, later the message is too
+            // large.
             (552, SmtpPhase::Rcpt) => RefusalClass::MailboxFull,
             (552, _) => RefusalClass::TooLarge,
             (554, SmtpPhase::Greeting) => RefusalClass::Blocked,
@@ -274,39 +280,39 @@ impl Refusal {
         }
     }
 
-    fn verdict(&self, finding: Finding) -> Verdict {
-        let class = self.in_phase(finding.class);
+    fn verdict(&self, classification: Classification) -> Verdict {
+        let class = self.adjust_to_phase(classification.class);
         let mut verdict = class.verdict();
-        if let Some(measure) = finding.measure
-            && class == finding.class
+        if let Some(limit) = classification.limit
+            && class == classification.class
         {
-            verdict.action = measure.action(class);
+            verdict.action = limit.action(class);
         } else if class == RefusalClass::RateLimited && matches!(self.detail, Some((7, 28 | 650))) {
-            verdict.action = Action::ThrottleSite { pace: TRICKLE };
+            verdict.action = Action::ThrottleSite { throttle: TRICKLE };
         }
         if self.is_transient {
-            verdict = soften(verdict);
+            verdict = make_transient(verdict);
         } else if self.phase == SmtpPhase::Auth {
-            // A smarthost that does not know us takes no message at all until someone corrects the credentials.
-            let (pace, delist) = (TRICKLE, None);
-            verdict.action = Action::HoldSite { pace, delist };
+            // A smarthost that rejects the credentials accepts no message until the operator corrects them.
+            let (throttle, delist) = (TRICKLE, None);
+            verdict.action = Action::HoldSite { throttle, delist };
         }
         verdict
     }
 
-    /// What a class comes to in this phase.
-    fn in_phase(&self, class: RefusalClass) -> RefusalClass {
+    /// Returns the class if it is possible in this phase. Otherwise returns the class of a refusal by the site.
+    fn adjust_to_phase(&self, class: RefusalClass) -> RefusalClass {
         let about_site = if self.is_transient { RefusalClass::Temporary } else { RefusalClass::SiteRefused };
         match self.phase {
             SmtpPhase::Precheck | SmtpPhase::Rcpt | SmtpPhase::Data | SmtpPhase::Body => class,
-            // Nothing about a message has been said yet.
+            // No message has been offered yet.
             SmtpPhase::Connect | SmtpPhase::Greeting | SmtpPhase::Ehlo | SmtpPhase::StartTls | SmtpPhase::Auth => {
                 match class {
                     RefusalClass::Blocked | RefusalClass::RateLimited | RefusalClass::Greylisted => class,
                     _ => about_site,
                 }
             }
-            // The sender and the size have been named, no recipient.
+            // MAIL contains the sender and the size, but no recipient.
             SmtpPhase::Mail => match class {
                 RefusalClass::BadMailbox
                 | RefusalClass::BadDomain
@@ -320,16 +326,16 @@ impl Refusal {
     }
 }
 
-/// Whether a class says when to try again, more than why.
-fn is_about_time(class: RefusalClass) -> bool {
+/// Returns whether a class determines the time of the next attempt.
+fn is_about_timing(class: RefusalClass) -> bool {
     matches!(
         class,
         RefusalClass::Blocked | RefusalClass::Greylisted | RefusalClass::RateLimited | RefusalClass::MailboxFull
     )
 }
 
-/// A 4xx is tried again, whatever its class.
-fn soften(verdict: Verdict) -> Verdict {
+/// Turns the verdict on a 4xx into a retry with a transient kind.
+fn make_transient(verdict: Verdict) -> Verdict {
     let action = match verdict.action {
         Action::Bounce { .. } | Action::Fail { .. } | Action::RetryWithoutPipelining => Action::Retry,
         action => action,

@@ -10,45 +10,46 @@ use super::SmtpPhase;
 use super::reply::{Reply, ReplyError};
 use super::stream::{Flushed, ReadError, SmtpStream};
 
-/// How a conversation broke off. After it, nothing more can be said on the connection.
+/// Error that ends a conversation. The connection must be closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ConversationFailure {
     pub(super) phase: SmtpPhase,
     pub(super) cause: Cause,
 }
 
-/// Why a conversation broke off.
+/// Cause of a [`ConversationFailure`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// RFC 5321 §3.8: a 421 in answer to any command announces that the server closes the connection. Any other
-    /// refusal is the last word of a server that had hung up already.
+    /// The server closes the connection: a 421 to any command (RFC 5321 §3.8), or another refusal that it sent before
+    /// it closed.
     Closing(Reply),
     TimedOut,
     Lost,
-    Garbled(ReplyError),
+    InvalidReply(ReplyError),
 }
 
-/// The adapter inside mail-send's client, and the clock that all waiting is measured against.
+/// The adapter inside the client of mail-send, with deadlines for commands and replies.
 pub(super) struct Conversation {
     pub(super) client: SmtpClient<SmtpStream>,
+    /// Lines of the last reply.
     raw: Vec<u8>,
-    /// How long a reply is awaited from a server that has stopped listening. What there is has usually arrived.
-    parting: Duration,
-    /// The end of the current transaction, whatever its phases may still be allowed.
-    watchdog: Option<Instant>,
+    /// Time limit for a last reply from a server that has stopped reading. Usually the reply has arrived already.
+    last_reply_timeout: Duration,
+    /// Deadline of the current transaction. It also ends phases that are within their own limits.
+    transaction_deadline: Option<Instant>,
 }
 
 impl Conversation {
-    pub(super) fn new(stream: SmtpStream, parting: Duration) -> Self {
+    pub(super) fn new(stream: SmtpStream, last_reply_timeout: Duration) -> Self {
         Self {
             client: SmtpClient {
                 stream,
-                // Set for each use of the client.
+                // Each use of the client sets it.
                 timeout: Duration::ZERO,
             },
             raw: Vec::new(),
-            parting,
-            watchdog: None,
+            last_reply_timeout,
+            transaction_deadline: None,
         }
     }
 
@@ -61,14 +62,15 @@ impl Conversation {
         &self.raw
     }
 
-    pub(super) fn set_watchdog(&mut self, limit: Option<Duration>) {
-        self.watchdog = limit.map(|limit| Instant::now() + limit);
+    /// Starts or ends the time limit of a transaction.
+    pub(super) fn set_transaction_limit(&mut self, limit: Option<Duration>) {
+        self.transaction_deadline = limit.map(|limit| Instant::now() + limit);
     }
 
-    /// Returns the end of a phase that may take this long.
+    /// Returns the deadline of a phase that starts now: its own limit or the transaction's, whichever is earlier.
     fn deadline(&self, limit: Duration) -> Instant {
         let deadline = Instant::now() + limit;
-        self.watchdog.map_or(deadline, |watchdog| watchdog.min(deadline))
+        self.transaction_deadline.map_or(deadline, |end| end.min(deadline))
     }
 
     /// Writes one command line and waits for its reply.
@@ -83,23 +85,23 @@ impl Conversation {
         self.reply(phase, limit).await
     }
 
-    /// Writes the gathered commands.
+    /// Writes the buffered commands.
     pub(super) async fn flush(&mut self, phase: SmtpPhase, limit: Duration) -> Result<(), ConversationFailure> {
         let deadline = self.deadline(limit);
         let cause = match timeout_at(deadline, self.stream().flush()).await {
             Ok(Ok(())) => return Ok(()),
-            // The server may have said why it hung up. That answer is worth more than the broken pipe.
-            Ok(Err(_)) => self.parting_words(phase).await,
+            // The server may have sent a reply before it closed. The reply is more useful than the write error.
+            Ok(Err(_)) => self.last_reply_cause(phase).await,
             Err(_) => Cause::TimedOut,
         };
         Err(ConversationFailure { phase, cause })
     }
 
-    /// Writes the gathered part of a message, unless the server speaks first.
+    /// Writes the buffered part of a message. Stops if the server sends a reply or closes the connection.
     ///
     /// # Errors
     ///
-    /// `TimedOut`, or the error of the connection.
+    /// `TimedOut` at the deadline, or the error of the connection.
     pub(super) async fn flush_block(&mut self, deadline: Instant) -> io::Result<Flushed> {
         match timeout_at(deadline, self.stream().flush_watching()).await {
             Ok(result) => result,
@@ -107,12 +109,12 @@ impl Conversation {
         }
     }
 
-    /// Returns the end of a block of a message, given the end of the whole message.
+    /// Returns the deadline for a block of a message, given the deadline `body` of the whole message.
     pub(super) fn block_deadline(&self, block: Duration, body: Instant) -> Instant {
         self.deadline(block).min(body)
     }
 
-    /// Waits for one reply. A 421 is always the end.
+    /// Waits for one reply. A 421 is a [`Cause::Closing`].
     pub(super) async fn reply(&mut self, phase: SmtpPhase, limit: Duration) -> Result<Reply, ConversationFailure> {
         let deadline = self.deadline(limit);
         let Self { client, raw, .. } = self;
@@ -120,19 +122,20 @@ impl Conversation {
             Ok(Ok(reply)) if reply.code == 421 => Cause::Closing(reply),
             Ok(Ok(reply)) => return Ok(reply),
             Ok(Err(ReadError::Closed | ReadError::Io(_))) => Cause::Lost,
-            Ok(Err(ReadError::Garbled(error))) => Cause::Garbled(error),
+            Ok(Err(ReadError::InvalidReply(error))) => Cause::InvalidReply(error),
             Err(_) => Cause::TimedOut,
         };
         Err(ConversationFailure { phase, cause })
     }
 
-    /// Waits for a last reply from a server that has stopped listening.
-    pub(super) async fn parting_reply(&mut self, phase: SmtpPhase) -> Result<Reply, ConversationFailure> {
-        self.reply(phase, self.parting).await
+    /// Waits for a last reply from a server that has stopped reading.
+    pub(super) async fn last_reply(&mut self, phase: SmtpPhase) -> Result<Reply, ConversationFailure> {
+        self.reply(phase, self.last_reply_timeout).await
     }
 
-    async fn parting_words(&mut self, phase: SmtpPhase) -> Cause {
-        match self.parting_reply(phase).await {
+    /// Returns the cause of a failed write: the last reply of the server if it is a refusal.
+    async fn last_reply_cause(&mut self, phase: SmtpPhase) -> Cause {
+        match self.last_reply(phase).await {
             Ok(reply) if !reply.is_positive() => Cause::Closing(reply),
             Err(ConversationFailure { cause: Cause::Closing(reply), .. }) => Cause::Closing(reply),
             _ => Cause::Lost,

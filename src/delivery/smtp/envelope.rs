@@ -1,4 +1,4 @@
-//! Sender and recipients as command lines, and what is refused before a byte is sent.
+//! The command lines of sender and recipients, and refusals before any byte is sent.
 
 use std::borrow::Cow;
 
@@ -6,42 +6,43 @@ use mail_send::smtp::message::Parameters;
 
 use super::SmtpPhase;
 use super::capabilities::Capabilities;
-use super::outcome::{RecipientResult, Undecided};
+use super::outcome::{IncompleteReason, RecipientResult};
 use super::reply::Reply;
 
-/// Recipients of one transaction where the server announces no limit: what every server must take (RFC 5321
-/// §4.5.3.1.8).
+/// Maximum number of recipients in one transaction if the server announces no limit. Every server must accept this
+/// many (RFC 5321 §4.5.3.1.8).
 pub const RCPT_MAX_DEFAULT: u32 = 100;
-/// Bytes of a path (RFC 5321 §4.5.3.1.3), angle brackets included.
+/// Maximum length of a path (RFC 5321 §4.5.3.1.3), including the angle brackets.
 const PATH_BYTES_MAX: usize = 256;
 
-/// Who a message comes from and who it goes to.
+/// SMTP envelope: sender and recipients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// The return path; empty for the null sender.
+    /// Return path; empty for the null sender.
     pub sender: String,
     pub recipients: Vec<String>,
 }
 
-/// The commands of one transaction.
-pub(super) struct Plan {
+/// The MAIL and RCPT commands of one transaction.
+pub(super) struct EnvelopePlan {
+    /// MAIL command; empty if it was refused.
     pub(super) mail: String,
-    /// For each recipient of the envelope its command, or why there is none.
+    /// For each recipient of the envelope, the RCPT command or the result without one.
     pub(super) recipients: Vec<Result<String, RecipientResult>>,
 }
 
-impl Plan {
-    /// Decides what can be asked of a server that announced these capabilities.
+impl EnvelopePlan {
+    /// Returns the commands for a server with these capabilities. If MAIL is refused, all recipients are.
     pub(super) fn new(envelope: &Envelope, message_bytes: u64, capabilities: &Capabilities) -> Self {
         let refused = |reply: Reply| Err(RecipientResult::Refused { phase: SmtpPhase::Precheck, reply });
-        let whole = mail_command(envelope, message_bytes, capabilities);
+        let mail = mail_command(envelope, message_bytes, capabilities);
         let rcpt_max = capabilities.rcpt_max.unwrap_or(RCPT_MAX_DEFAULT);
         let mut accepted = 0;
         let recipients = envelope
             .recipients
             .iter()
             .map(|recipient| {
-                if let Err(reply) = &whole {
+                if let Err(reply) = &mail {
                     return refused(reply.clone());
                 }
                 let path = match rcpt_path(recipient, capabilities) {
@@ -50,7 +51,7 @@ impl Plan {
                 };
                 if accepted >= rcpt_max {
                     return Err(RecipientResult::NotTried {
-                        reason: Undecided::OverRecipientLimit,
+                        reason: IncompleteReason::OverRecipientLimit,
                         phase: SmtpPhase::Precheck,
                         reply: None,
                     });
@@ -59,17 +60,17 @@ impl Plan {
                 Ok(format!("RCPT TO:<{path}>\r\n"))
             })
             .collect();
-        Self { mail: whole.unwrap_or_default(), recipients }
+        Self { mail: mail.unwrap_or_default(), recipients }
     }
 }
 
-/// Writes MAIL, or the reply that a server would give to it.
+/// Returns the MAIL command, or the refusal that a server would send.
 fn mail_command(envelope: &Envelope, message_bytes: u64, capabilities: &Capabilities) -> Result<String, Reply> {
     if let Some(size_max) = capabilities.size_max
         && message_bytes > size_max
     {
-        // RFC 1870 §6.1: a client need not offer what the server has said it will not take.
-        let text = format!("{message_bytes} bytes, and the server takes {size_max}");
+        // RFC 1870 §6.1: a client need not send a message above the announced size.
+        let text = format!("the message has {message_bytes} bytes, and the server accepts {size_max}");
         return Err(Reply::local(552, (5, 3, 4), text));
     }
     let Some(sender) = path(&envelope.sender) else {
@@ -80,8 +81,8 @@ fn mail_command(envelope: &Envelope, message_bytes: u64, capabilities: &Capabili
     if needs_utf8 && !capabilities.smtputf8() {
         return Err(no_smtputf8());
     }
-    // A recipient that needs UTF-8 takes the whole transaction into it; where the server lacks it, that recipient
-    // alone is refused.
+    // One recipient that needs UTF-8 makes the whole transaction use it. If the server lacks SMTPUTF8, only that
+    // recipient is refused.
     let wants_utf8 = needs_utf8
         || (capabilities.smtputf8()
             && envelope.recipients.iter().any(|recipient| path(recipient).is_some_and(|path| !path.is_ascii())));
@@ -90,7 +91,7 @@ fn mail_command(envelope: &Envelope, message_bytes: u64, capabilities: &Capabili
         parameters.add(("SIZE".to_string(), message_bytes.to_string()));
     }
     if wants_utf8 {
-        // RFC 6531 §3.4; the header may then hold UTF-8 too, which is eight bits wide.
+        // RFC 6531 §3.4. The header may then contain UTF-8, which needs 8BITMIME.
         parameters.add("SMTPUTF8");
         if capabilities.eight_bit_mime() {
             parameters.add(("BODY", "8BITMIME"));
@@ -113,20 +114,20 @@ fn bad_recipient() -> Reply {
     Reply::local(501, (5, 1, 3), text)
 }
 
-/// RFC 6531 §3.5 and the code it registers.
+/// Returns the refusal of RFC 6531 §3.5 with its enhanced code.
 fn no_smtputf8() -> Reply {
     let text = "the local part is not ASCII, and the server does not announce SMTPUTF8".to_string();
     Reply::local(553, (5, 6, 7), text)
 }
 
-/// Returns an address as it stands between angle brackets: the domain in A-labels, the local part untouched.
+/// Returns an address for use between angle brackets: the domain in A-labels, the local part unchanged.
 ///
-/// `None` for what would end the brackets or the line early. Addresses are parsed where they enter; this is the last
-/// door before the wire.
+/// `None` if the address contains bytes that would end the brackets or the line, or is too long. The API has validated
+/// the addresses already. This check prevents command injection if it missed one.
 fn path(address: &str) -> Option<Cow<'_, str>> {
     let address = match address.rsplit_once('@') {
         Some((local, domain)) if !domain.is_ascii() => {
-            // RFC 6531 §3.7.1 would let the domain go as UTF-8, but only to a server with the extension.
+            // RFC 6531 §3.7.1 allows a UTF-8 domain, but only if the server has SMTPUTF8.
             let domain = idna::domain_to_ascii(domain).ok()?;
             Cow::Owned(format!("{local}@{domain}"))
         }
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_follow_what_was_announced() {
+    fn commands_depend_on_the_announced_extensions() {
         let cases = [
             ("", "a@x.test", "", "MAIL FROM:<>\r\n"),
             ("b@y.test", "a@x.test", "", "MAIL FROM:<b@y.test>\r\n"),
@@ -184,7 +185,7 @@ mod tests {
             ),
         ];
         for (sender, recipient, lines, expected) in cases {
-            let plan = Plan::new(&envelope(sender, &[recipient]), 70, &announced(lines));
+            let plan = EnvelopePlan::new(&envelope(sender, &[recipient]), 70, &announced(lines));
 
             assert_eq!(plan.mail, expected);
             assert_eq!(plan.recipients[0], Ok(format!("RCPT TO:<{recipient}>\r\n")));
@@ -192,22 +193,22 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_always_leaves_in_a_labels() {
-        let plan = Plan::new(&envelope("", &["a@bücher.test"]), 1, &announced(""));
+    fn a_domain_is_always_sent_in_a_labels() {
+        let plan = EnvelopePlan::new(&envelope("", &["a@bücher.test"]), 1, &announced(""));
 
         assert_eq!(plan.recipients[0].as_deref(), Ok("RCPT TO:<a@xn--bcher-kva.test>\r\n"));
     }
 
     #[test]
-    fn a_message_over_the_announced_size_is_not_offered() {
-        let plan = Plan::new(&envelope("", &["a@x.test", "b@x.test"]), 71, &announced("250 SIZE 70\r\n"));
+    fn a_message_over_the_announced_size_is_refused_before_mail() {
+        let plan = EnvelopePlan::new(&envelope("", &["a@x.test", "b@x.test"]), 71, &announced("250 SIZE 70\r\n"));
 
         assert!(plan.recipients.iter().all(|result| refusal(result) == Some((5, 3, 4))));
     }
 
     #[test]
-    fn only_the_recipient_that_needs_utf8_fails_without_it() {
-        let plan = Plan::new(&envelope("", &["a@x.test", "é@x.test"]), 1, &announced(""));
+    fn without_smtputf8_only_the_recipient_that_needs_it_is_refused() {
+        let plan = EnvelopePlan::new(&envelope("", &["a@x.test", "é@x.test"]), 1, &announced(""));
 
         assert_eq!(plan.mail, "MAIL FROM:<>\r\n");
         assert!(plan.recipients[0].is_ok());
@@ -215,14 +216,17 @@ mod tests {
     }
 
     #[test]
-    fn recipients_past_the_limit_wait_for_another_transaction() {
-        let plan =
-            Plan::new(&envelope("", &["a@x.test", "b@x.test", "c@x.test"]), 1, &announced("250 LIMITS RCPTMAX=2\r\n"));
+    fn recipients_over_the_limit_need_another_transaction() {
+        let plan = EnvelopePlan::new(
+            &envelope("", &["a@x.test", "b@x.test", "c@x.test"]),
+            1,
+            &announced("250 LIMITS RCPTMAX=2\r\n"),
+        );
 
         assert!(plan.recipients[1].is_ok());
         assert!(matches!(
             plan.recipients[2],
-            Err(RecipientResult::NotTried { reason: Undecided::OverRecipientLimit, .. })
+            Err(RecipientResult::NotTried { reason: IncompleteReason::OverRecipientLimit, .. })
         ));
     }
 
@@ -241,20 +245,20 @@ mod tests {
             "a@\u{fffd}.test",
         ];
         for address in cases {
-            let plan = Plan::new(&envelope("", &[address]), 1, &announced("250 SMTPUTF8\r\n"));
+            let plan = EnvelopePlan::new(&envelope("", &[address]), 1, &announced("250 SMTPUTF8\r\n"));
 
             assert_eq!(refusal(&plan.recipients[0]), Some((5, 1, 3)), "{address:?}");
         }
-        let plan = Plan::new(&envelope("a\n@x.test", &["a@x.test"]), 1, &announced(""));
+        let plan = EnvelopePlan::new(&envelope("a\n@x.test", &["a@x.test"]), 1, &announced(""));
         assert_eq!(refusal(&plan.recipients[0]), Some((5, 1, 7)));
-        let plan = Plan::new(&envelope("", &["\"a> b\"@x.test"]), 1, &announced(""));
+        let plan = EnvelopePlan::new(&envelope("", &["\"a> b\"@x.test"]), 1, &announced(""));
         assert_eq!(plan.recipients[0].as_deref(), Ok("RCPT TO:<\"a> b\"@x.test>\r\n"));
     }
 
     proptest! {
         #[test]
         fn every_command_is_one_line_of_bounded_length(address in "\\PC{0,40}|[ -~\r\n\\x00-\\x1f]{0,300}") {
-            let plan = Plan::new(&envelope(&address, &[&address]), 1, &announced("250 SMTPUTF8\r\n"));
+            let plan = EnvelopePlan::new(&envelope(&address, &[&address]), 1, &announced("250 SMTPUTF8\r\n"));
             for line in plan.recipients.iter().flatten().chain([&plan.mail]) {
                 prop_assert!(line.is_empty() || line.ends_with("\r\n"));
                 prop_assert!(line.len() <= 2 + 4 * PATH_BYTES_MAX);

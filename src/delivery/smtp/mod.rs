@@ -1,53 +1,50 @@
-//! One SMTP conversation with one server, and what its replies mean.
+//! The SMTP client: one session with one server, and the classification of its replies.
 //!
-//! A [`SmtpSession`] is opened to one address, carries any number of messages one after the other, and ends with QUIT
-//! or with the first thing that cannot be explained. It knows nothing of the store, of the queue or of routing:
-//! whoever holds it chooses the host, the TLS policy and when to stop, and turns each [`RecipientResult`] into an
-//! outcome with the help of [`classify()`].
+//! A [`SmtpSession`] connects to one address and delivers any number of messages one after the other. It ends with
+//! QUIT or at the first error. It does not use the store, the queue or routing. The caller chooses the host, the TLS
+//! policy and the end of the session, and derives a disposition from each [`RecipientResult`] with [`classify()`].
 //!
 //! ```text
 //! connect -> greeting -> EHLO (else HELO) -> STARTTLS -> EHLO -> AUTH -> { MAIL RCPT.. DATA message }.. -> QUIT
-//! \______________________ Session::open _____________________________/   \____ Session::deliver ____/
+//! \____________________ SmtpSession::open ___________________________/   \__ SmtpSession::deliver __/
 //! ```
 //!
 //! Files, in reading order:
 //!
-//! 1. `reply`: replies parsed from raw bytes, with every bound on them;
-//! 2. `transcript`: the record of a conversation, at most 8 KiB of it;
-//! 3. `stream`: TCP or TLS under one buffered adapter that gives out one reply line at a time;
-//! 4. `tls`: the TLS policies and the two client configurations;
-//! 5. `timeouts`: how long each phase may take;
+//! 1. `reply`: parsing of replies from raw bytes, with bounds;
+//! 2. `transcript`: a copy of commands and replies, at most 8 KiB;
+//! 3. `stream`: a buffered adapter over TCP or TLS that returns one reply line at a time;
+//! 4. `tls`: TLS policies and client configurations;
+//! 5. `timeouts`: time limits of the phases;
 //! 6. `conversation`: commands and replies over the adapter, each with a deadline;
-//! 7. `capabilities`: what EHLO announced;
-//! 8. `session`: what a session is, and the state of a connection between messages;
-//! 9. `opening`: from the connection to the first MAIL;
-//! 10. `envelope`: sender and recipients as command lines, and what is refused before a byte is sent;
-//! 11. `body`: the dot-stuffing;
-//! 12. `outcome`: one result for each recipient;
+//! 7. `capabilities`: the extensions announced in the reply to EHLO;
+//! 8. `session`: a session, its errors, and its state between messages;
+//! 9. `opening`: the phases from the connection to the first MAIL;
+//! 10. `envelope`: the command lines of sender and recipients, and refusals by the client;
+//! 11. `body`: dot-stuffing;
+//! 12. `outcome`: the result of each recipient;
 //! 13. `transaction`: one message on an open session;
-//! 14. `classify` and `rules`: from a reply to a verdict.
+//! 14. `classify` and `rules`: the meaning of a refusal and the action that follows.
 //!
 //! # Invariants
 //!
-//! - A recipient is `Accepted` only on a 2xx reply to the final dot, and `Ambiguous` only when the final dot may have
-//!   reached the server and no reply to it came back.
-//! - Bytes that follow a reply are never lost: they are the next reply. Bytes that follow the reply to STARTTLS end
-//!   the session.
-//! - After a 421, a timeout, a broken connection or an answer that makes no sense, the session is closed and is never
-//!   used again.
-//! - A bare CR or LF never leaves.
-//! - Credentials never reach the transcript.
+//! - A recipient is `Accepted` only after a 2xx reply to the final dot.
+//! - A recipient is `Ambiguous` only if the final dot may have reached the server and no reply to it was received.
+//! - Bytes after a reply are read as the next reply. Bytes after the reply to STARTTLS end the session.
+//! - After a 421, a timeout, a lost connection or an invalid reply, the session is closed and never reused.
+//! - The client never sends a bare CR or LF.
+//! - The transcript never contains credentials.
 //!
-//! # What mail-send does here
+//! # Use of mail-send
 //!
-//! Over the adapter, mail-send's client runs the SASL exchange, RSET and QUIT, and writes the parameters of MAIL.
-//! EHLO, MAIL, RCPT, DATA and the message itself are written on the adapter directly, because there mail-send
+//! The client of mail-send runs the SASL exchange, RSET and QUIT over the adapter, and formats the parameters of MAIL.
+//! This module writes EHLO, MAIL, RCPT, DATA and the message itself, for these reasons:
 //!
-//! - drops the replies already received when a pipelined batch breaks off, waits for the rest of a batch behind a
-//!   421, and knows one timeout for the whole batch;
-//! - fails on replies over 4 KiB, and reads the enhanced code `5.7.708` as `5.7.255`;
-//! - ends every message with a CRLF of its own, so that one that ends in CRLF, as ours do, gains an empty line;
-//! - stuffs dots within one slice, while a message here is several, and lets a bare CR or LF through.
+//! - If a pipelined batch fails, mail-send drops the replies that it has received. After a 421 it waits for the other
+//!   replies of the batch. It has one timeout for the whole batch.
+//! - mail-send fails on replies over 4 KiB, and parses the enhanced code `5.7.708` as `5.7.255`.
+//! - mail-send appends a CRLF to every message, which adds an empty line to a message that ends in CRLF.
+//! - mail-send stuffs dots within one slice and sends bare CR and LF. Here a message is a list of slices.
 
 pub mod body;
 pub mod capabilities;
@@ -69,13 +66,13 @@ mod transcript;
 
 pub use classify::{Action, BounceKind, FailReason, RefusalClass, SiteThrottle, Verdict, classify};
 pub use envelope::Envelope;
-pub use outcome::{ConnectionState, RecipientResult, Transaction, Undecided};
+pub use outcome::{ConnectionState, IncompleteReason, RecipientResult, Transaction};
 pub use reply::{EnhancedCode, Reply, ReplyError, parse_reply};
 pub use session::{Credentials, Endpoint, FailedSession, Hello, Identity, SessionError, SessionFacts, SmtpSession};
 pub use timeouts::Timeouts;
 pub use tls::{TlsConfigs, TlsFacts, TlsPolicy, Verification};
 
-/// A step of the conversation, in the order in which they happen.
+/// Phase of a session, in the order of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SmtpPhase {
     Connect,
@@ -83,7 +80,7 @@ pub enum SmtpPhase {
     Ehlo,
     StartTls,
     Auth,
-    /// Before MAIL: what this side refuses by itself, from what the server announced.
+    /// Before MAIL: checks by the client against the announced extensions.
     Precheck,
     Mail,
     Rcpt,
@@ -93,7 +90,7 @@ pub enum SmtpPhase {
 }
 
 impl SmtpPhase {
-    /// Returns the name as it is printed in records and messages.
+    /// Returns the name for attempts and error texts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Connect => "connect",

@@ -1,4 +1,4 @@
-//! From the connection to the first MAIL: greeting, EHLO, STARTTLS, EHLO again, AUTH.
+//! The phases before the first MAIL: connection, greeting, EHLO, STARTTLS, EHLO again, AUTH.
 
 use mail_send::{Credentials as Sasl, Error as SaslError};
 use tokio::time::timeout;
@@ -12,9 +12,9 @@ use super::session::{Credentials, Endpoint, FailedSession, Hello, Identity, Sess
 use super::stream::{Secrecy, SmtpStream};
 use super::timeouts::Timeouts;
 use super::tls::{TlsConfigs, TlsFacts, TlsPolicy, Verification};
-use super::transcript::Speaker;
+use super::transcript::LineSource;
 
-/// The arguments of [`SmtpSession::open`], on the way to a session.
+/// The arguments of [`SmtpSession::open`].
 pub(super) struct Opening<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) identity: &'a Identity,
@@ -23,12 +23,15 @@ pub(super) struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    pub(super) fn may_say_helo(&self, error: &SessionError) -> bool {
+    /// Returns whether to try HELO after this error: EHLO was permanently refused, and neither the TLS policy nor
+    /// authentication needs an extension.
+    pub(super) fn can_fall_back_to_helo(&self, error: &SessionError) -> bool {
         matches!(error, SessionError::Refused { phase: SmtpPhase::Ehlo, reply } if reply.is_permanent())
             && matches!(self.endpoint.tls, TlsPolicy::Never | TlsPolicy::Opportunistic)
             && self.identity.credentials.is_none()
     }
 
+    /// Connects, and performs all phases before MAIL.
     pub(super) async fn open(&self, hello: Hello) -> Result<SmtpSession, FailedSession> {
         let address = self.endpoint.address;
         let connect = SmtpStream::connect(address, self.identity.source);
@@ -49,20 +52,20 @@ impl Opening<'_> {
         };
         let mut conversation = Conversation::new(stream, self.timeouts.quit);
         let note = format!("connected to {} at {address}", self.endpoint.host);
-        conversation.stream().transcript.record(Speaker::Note, note.as_bytes());
+        conversation.stream().transcript.record(LineSource::Note, note.as_bytes());
 
-        match self.greet(&mut conversation, hello).await {
+        match self.establish(&mut conversation, hello).await {
             Ok(facts) => Ok(SmtpSession::new(conversation, self.timeouts.clone(), facts)),
             Err(error) => {
                 let transcript = &mut conversation.stream().transcript;
-                transcript.record(Speaker::Note, error.to_string().as_bytes());
+                transcript.record(LineSource::Note, error.to_string().as_bytes());
                 Err(FailedSession { transcript: transcript.take(), error })
             }
         }
     }
 
-    /// Takes a fresh connection to the point where MAIL may follow.
-    async fn greet(&self, conversation: &mut Conversation, hello: Hello) -> Result<SessionFacts, SessionError> {
+    /// Performs the phases from the greeting to AUTH on a new connection.
+    async fn establish(&self, conversation: &mut Conversation, hello: Hello) -> Result<SessionFacts, SessionError> {
         let mut facts = SessionFacts {
             host: self.endpoint.host.clone(),
             address: self.endpoint.address,
@@ -76,14 +79,14 @@ impl Opening<'_> {
         let greeting = conversation
             .reply(SmtpPhase::Greeting, self.timeouts.greeting)
             .await
-            .map_err(|broken| after_handshake(broken, &facts))?;
+            .map_err(|failure| after_handshake(failure, &facts))?;
         accept(SmtpPhase::Greeting, greeting)?;
         facts.capabilities = self.hello(conversation, hello).await?;
 
-        if let Some(verify) = self.wanted_starttls(&facts.capabilities)? {
+        if let Some(verify) = self.starttls_verification(&facts.capabilities)? {
             self.starttls(conversation).await?;
             facts.tls = Some(self.handshake(conversation, verify).await?);
-            // RFC 3207 §4.2: what was announced before TLS is forgotten.
+            // RFC 3207 §4.2: the client must discard the extensions announced before TLS.
             facts.capabilities = match self.hello(conversation, hello).await {
                 Err(SessionError::Lost { phase }) => {
                     let cause = Cause::Lost;
@@ -112,8 +115,8 @@ impl Opening<'_> {
         })
     }
 
-    /// Returns how the certificate is verified, where STARTTLS is to be sent.
-    fn wanted_starttls(&self, announced: &Capabilities) -> Result<Option<Verification>, SessionError> {
+    /// Returns the verification of the certificate if STARTTLS must be sent; `None` if it must not.
+    fn starttls_verification(&self, announced: &Capabilities) -> Result<Option<Verification>, SessionError> {
         match self.endpoint.tls {
             TlsPolicy::Never | TlsPolicy::Implicit { .. } => Ok(None),
             TlsPolicy::Opportunistic => Ok(announced.starttls().then_some(Verification::Nothing)),
@@ -127,10 +130,10 @@ impl Opening<'_> {
         if !reply.is_positive() {
             return Err(SessionError::TlsFailed { reason: format!("STARTTLS was answered with {reply}") });
         }
-        // RFC 3207 §4.2, and the injections that forgetting it made possible: nothing read in clear text may be
-        // taken for an answer inside TLS.
+        // RFC 3207 §4.2: bytes received in clear text must not be read as replies inside TLS. Servers that ignored
+        // this were open to command injection.
         let stream = conversation.stream();
-        if stream.has_peer_spoken().await && stream.has_inbound() {
+        if stream.is_readable().await && stream.has_unread_bytes() {
             return Err(SessionError::Injected);
         }
         Ok(())
@@ -150,12 +153,12 @@ impl Opening<'_> {
             }
         };
         let note = format!("{} {}", facts.version, facts.cipher);
-        stream.transcript.record(Speaker::Note, note.as_bytes());
+        stream.transcript.record(LineSource::Note, note.as_bytes());
         Ok(facts)
     }
 
-    /// Returns the name for SNI and verification. Where nothing is verified, a host whose name is no DNS name (an
-    /// underscore is enough) is called by its address, and gets no SNI.
+    /// Returns the name for SNI and verification. If nothing is verified and the host name is not a DNS name, for
+    /// example because of an underscore, returns the IP address, and the client sends no SNI.
     fn server_name(&self, verify: Verification) -> Result<ServerName<'static>, SessionError> {
         let host = self.endpoint.host.trim_end_matches('.');
         match (ServerName::try_from(host), verify) {
@@ -171,7 +174,7 @@ impl Opening<'_> {
         credentials: &Credentials,
         facts: &SessionFacts,
     ) -> Result<(), SessionError> {
-        // `Never` is an operator's word for a network that is trusted; finding no STARTTLS is not.
+        // `Never` means that the operator trusts the network. A missing STARTTLS does not mean that.
         if facts.tls.is_none() && self.endpoint.tls != TlsPolicy::Never {
             return Err(SessionError::AuthInClear);
         }
@@ -189,8 +192,8 @@ impl Opening<'_> {
         result.map_err(|error| match error {
             SaslError::UnsupportedAuthMechanism => SessionError::AuthNotOffered,
             SaslError::Timeout => SessionError::TimedOut { phase },
-            // The reply is read again from its bytes: mail-send's own has lost digits of the enhanced code.
-            _ => match client.stream.last_handed_out() {
+            // Parses the bytes of the reply again, because mail-send truncates the enhanced code.
+            _ => match client.stream.last_read_reply() {
                 Some(reply) => SessionError::Refused { phase, reply },
                 None => SessionError::Lost { phase },
             },
@@ -198,16 +201,19 @@ impl Opening<'_> {
     }
 }
 
+/// Returns an error unless the reply is positive.
 fn accept(phase: SmtpPhase, reply: Reply) -> Result<(), SessionError> {
     if reply.is_positive() { Ok(()) } else { Err(SessionError::Refused { phase, reply }) }
 }
 
-/// In TLS 1.3 the client's handshake ends before the server's: a server that refuses it then shows as a connection
-/// that is lost at the first command.
-fn after_handshake(broken: ConversationFailure, facts: &SessionFacts) -> SessionError {
-    if facts.tls.is_some() && broken.cause == Cause::Lost {
+/// Converts a failure of the first command. Reports a connection lost after the handshake as a TLS failure.
+///
+/// In TLS 1.3 the handshake of the client ends before that of the server. If the server rejects it, the client
+/// notices at the first command.
+fn after_handshake(failure: ConversationFailure, facts: &SessionFacts) -> SessionError {
+    if facts.tls.is_some() && failure.cause == Cause::Lost {
         SessionError::TlsFailed { reason: "the server hung up after the handshake".to_string() }
     } else {
-        broken.into()
+        failure.into()
     }
 }

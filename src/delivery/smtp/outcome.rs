@@ -1,95 +1,97 @@
-//! What comes of a message: one result for each recipient, and the state of the connection after it.
+//! The result of an SMTP transaction: one result for each recipient, and the state of the connection.
 
 use super::SmtpPhase;
 use super::conversation::{Cause, ConversationFailure};
 use super::reply::Reply;
 
-/// What came of one message.
+/// Result of one SMTP transaction.
 #[derive(Clone, Debug)]
 pub struct Transaction {
-    /// In the order of [`Envelope::recipients`](super::Envelope::recipients), one for each.
+    /// One result for each recipient, in the order of [`Envelope::recipients`](super::Envelope::recipients).
     pub recipients: Vec<RecipientResult>,
     pub connection: ConnectionState,
-    /// What was said, at most 8 KiB; on the first message of a session, from the connection on.
+    /// Commands and replies, at most 8 KiB. In the first transaction of a session, includes those before MAIL.
     pub transcript: String,
 }
 
-/// What came of one recipient.
+/// Result of a transaction for one recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecipientResult {
-    /// The server has taken responsibility (RFC 5321 §6.1): the reply to the final dot.
+    /// The server accepted responsibility for the message (RFC 5321 §6.1), in its reply to the final dot.
     Accepted { reply: Reply },
-    /// A refusal to be judged by [`classify`](super::classify()). At RCPT it is about this recipient; at MAIL, DATA
-    /// and the message it is about all that were still in the transaction.
-    Refused { phase: SmtpPhase, reply: Reply },
-    /// Nothing was decided about this recipient, who may be tried again without the risk of a duplicate.
+    /// The server or the precheck refused the recipient. [`classify`](super::classify()) returns the meaning.
     ///
-    /// `phase` is where the transaction stood: before [`SmtpPhase::Mail`], no attempt was made. `reply`, where there is
-    /// one, is about the site: a 421, or the last words before the connection broke.
-    NotTried { reason: Undecided, phase: SmtpPhase, reply: Option<Reply> },
-    /// The final dot may have reached the server, and no answer came back. RFC 5321 §4.5.3.2.6 and RFC 1047: trying
-    /// again may make a duplicate, not trying again may lose the message.
-    Ambiguous { reason: Undecided },
+    /// A refusal at RCPT concerns this recipient only. A refusal in another phase concerns all recipients that were not
+    /// refused before.
+    Refused { phase: SmtpPhase, reply: Reply },
+    /// The transaction ended without a result for this recipient. A retry cannot cause a duplicate.
+    ///
+    /// `phase` is the phase in which it ended. Before [`SmtpPhase::Mail`], no attempt was made. `reply` concerns the
+    /// site: a 421, or another refusal before the server closed the connection.
+    NotTried { reason: IncompleteReason, phase: SmtpPhase, reply: Option<Reply> },
+    /// The final dot may have reached the server, and no reply to it was received.
+    ///
+    /// RFC 5321 §4.5.3.2.6 and RFC 1047: a retry can cause a duplicate, no retry can lose the message.
+    Ambiguous { reason: IncompleteReason },
 }
 
-/// Why nothing was decided, or why it is not known what was.
+/// Reason why a transaction ended without a result for a recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Undecided {
+pub enum IncompleteReason {
     /// The server is closing the connection.
     Closing,
-    /// The connection broke.
+    /// The connection was lost.
     Lost,
     TimedOut,
-    /// The server's answer makes no sense.
-    Garbled,
-    /// More recipients than the server takes at a time: to go at once, in another transaction.
+    InvalidReply,
+    /// The transaction already has the maximum number of recipients. The recipient needs another transaction.
     OverRecipientLimit,
-    /// The session had been closed before.
+    /// The session was closed before the transaction.
     SessionClosed,
 }
 
-impl std::fmt::Display for Undecided {
+impl std::fmt::Display for IncompleteReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Closing => "the server is closing the connection",
-            Self::Lost => "the connection broke",
-            Self::TimedOut => "the server did not answer in time",
-            Self::Garbled => "the server's answer makes no sense",
-            Self::OverRecipientLimit => "the server takes fewer recipients at a time",
-            Self::SessionClosed => "the session had been closed",
+            Self::Lost => "the connection was lost",
+            Self::TimedOut => "the server did not reply in time",
+            Self::InvalidReply => "the server sent an invalid reply",
+            Self::OverRecipientLimit => "the server accepts fewer recipients at a time",
+            Self::SessionClosed => "the session was already closed",
         })
     }
 }
 
-/// What can be done with the connection.
+/// State of the connection after a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionState {
     Reusable,
-    /// RSET comes before the next message.
+    /// RSET must precede the next message.
     NeedsReset,
     Closed,
 }
 
 impl From<ConversationFailure> for RecipientResult {
-    fn from(broken: ConversationFailure) -> Self {
+    fn from(failure: ConversationFailure) -> Self {
         Self::NotTried {
-            reason: Undecided::from(&broken.cause),
-            phase: broken.phase,
-            reply: match broken.cause {
+            reason: IncompleteReason::from(&failure.cause),
+            phase: failure.phase,
+            reply: match failure.cause {
                 Cause::Closing(reply) => Some(reply),
-                Cause::TimedOut | Cause::Lost | Cause::Garbled(_) => None,
+                Cause::TimedOut | Cause::Lost | Cause::InvalidReply(_) => None,
             },
         }
     }
 }
 
-impl From<&Cause> for Undecided {
+impl From<&Cause> for IncompleteReason {
     fn from(cause: &Cause) -> Self {
         match cause {
             Cause::Closing(_) => Self::Closing,
             Cause::TimedOut => Self::TimedOut,
             Cause::Lost => Self::Lost,
-            Cause::Garbled(_) => Self::Garbled,
+            Cause::InvalidReply(_) => Self::InvalidReply,
         }
     }
 }

@@ -1,19 +1,19 @@
-//! Replies of a server, parsed from the raw bytes.
+//! Parser of server replies.
 //!
-//! The grammar is that of RFC 5321 §4.2 read with tolerance: lines that end in LF alone, a code without text, a
-//! missing enhanced code, text that is not UTF-8. What is not tolerated is a line that does not start with a code,
-//! because the replies behind it could then no longer be told apart.
+//! The grammar is that of RFC 5321 §4.2. The parser also accepts lines that end in LF alone, a code without text, a
+//! missing enhanced code, and text that is not UTF-8. It rejects a line that does not start with a code, because the
+//! boundaries of later replies would be unknown.
 
 use std::fmt;
 
-/// Bytes of one reply, line ends included.
+/// Maximum length of one reply, including line ends.
 pub const REPLY_BYTES_MAX: usize = 64 * 1024;
-/// Lines of one reply.
+/// Maximum number of lines in one reply.
 pub const REPLY_LINES_MAX: usize = 512;
-/// Bytes of text kept of one reply.
+/// Maximum length of [`Reply::text`]. Longer text is truncated.
 pub const REPLY_TEXT_BYTES_MAX: usize = 2 * 1024;
 
-/// Class, subject and detail of RFC 3463, with all digits: Microsoft's `5.7.708` has three in its detail.
+/// Enhanced status code of RFC 3463: class, subject and detail. The detail of Microsoft's `5.7.708` exceeds a `u8`.
 pub type EnhancedCode = (u8, u16, u16);
 
 /// One reply: code, enhanced status code and text.
@@ -21,34 +21,34 @@ pub type EnhancedCode = (u8, u16, u16);
 pub struct Reply {
     /// 200 to 599.
     pub code: u16,
-    /// `None` where the server sends none.
+    /// `None` if the reply has no enhanced code.
     pub enhanced: Option<EnhancedCode>,
-    /// The lines joined with spaces, without codes, valid UTF-8, at most [`REPLY_TEXT_BYTES_MAX`] bytes.
+    /// Text of all lines without codes, joined with spaces; at most [`REPLY_TEXT_BYTES_MAX`] bytes.
     pub text: String,
 }
 
 impl Reply {
-    /// Returns a reply of this side's own making, for what is refused without asking the server.
+    /// Returns a reply made by the client, for a refusal without a command to the server.
     pub(super) fn local(code: u16, enhanced: EnhancedCode, text: String) -> Self {
         Self { code, enhanced: Some(enhanced), text }
     }
 
-    /// Returns whether the command was carried out (2xx).
+    /// Returns whether the command succeeded (2xx).
     pub fn is_positive(&self) -> bool {
         self.code / 100 == 2
     }
 
-    /// Returns whether the server waits for more (3xx).
+    /// Returns whether the server waits for more input (3xx).
     pub fn is_intermediate(&self) -> bool {
         self.code / 100 == 3
     }
 
-    /// Returns whether the refusal is for the moment (4xx).
+    /// Returns whether the reply is a temporary refusal (4xx).
     pub fn is_transient(&self) -> bool {
         self.code / 100 == 4
     }
 
-    /// Returns whether the refusal is for good (5xx).
+    /// Returns whether the reply is a permanent refusal (5xx).
     pub fn is_permanent(&self) -> bool {
         self.code / 100 == 5
     }
@@ -67,10 +67,10 @@ impl fmt::Display for Reply {
     }
 }
 
-/// Why bytes are not a reply.
+/// Reason why bytes are not a valid reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyError {
-    /// The last line of the reply is not there yet.
+    /// The last line of the reply is missing.
     Incomplete,
     /// More than [`REPLY_BYTES_MAX`] bytes.
     TooLong,
@@ -93,11 +93,11 @@ impl fmt::Display for ReplyError {
 
 impl std::error::Error for ReplyError {}
 
-/// Parses the reply at the start of `bytes`; returns it with the number of bytes that it takes up.
+/// Parses the reply at the start of `bytes`. Returns it with its length in bytes.
 ///
 /// # Errors
 ///
-/// [`ReplyError::Incomplete`] when more bytes could still complete it; the other errors are final.
+/// [`ReplyError::Incomplete`] if more bytes could complete the reply. The other errors are final.
 pub fn parse_reply(bytes: &[u8]) -> Result<(Reply, usize), ReplyError> {
     let mut consumed = 0;
     for _ in 0..REPLY_LINES_MAX {
@@ -117,7 +117,7 @@ pub fn parse_reply(bytes: &[u8]) -> Result<(Reply, usize), ReplyError> {
     Err(ReplyError::TooManyLines)
 }
 
-/// One line of a reply, its line end removed.
+/// One line of a reply, without the line end.
 pub(super) struct Line<'a> {
     code: u16,
     pub(super) is_last: bool,
@@ -146,7 +146,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Joins the lines of a complete reply. The code is that of the last line: it is the one that ends the reply.
+/// Joins the lines of a complete reply. `code` is the code of the last line, which ends the reply.
 fn assemble(raw: &[u8], code: u16) -> Reply {
     let mut reply = Reply { code, enhanced: None, text: String::new() };
     for line in raw.split_inclusive(|&byte| byte == b'\n') {
@@ -165,7 +165,7 @@ fn assemble(raw: &[u8], code: u16) -> Reply {
     reply
 }
 
-/// Splits an enhanced status code from the start of a line: RFC 2034 §4, with the `#` some gateways put before it.
+/// Splits an enhanced status code (RFC 2034 §4) from the start of a line. Accepts the `#` that some gateways prefix.
 fn split_enhanced(text: &[u8]) -> Option<(EnhancedCode, &[u8])> {
     let text = text.trim_ascii_start();
     let text = text.strip_prefix(b"#").unwrap_or(text);
@@ -175,7 +175,7 @@ fn split_enhanced(text: &[u8]) -> Option<(EnhancedCode, &[u8])> {
     let (subject, rest) = split_number(rest)?;
     let rest = rest.strip_prefix(b".")?;
     let (detail, rest) = split_number(rest)?;
-    // `5.1.1.7` is an address and `5.7.1st` a word.
+    // `5.1.1.7` is an IP address and `5.7.1st` is a word.
     if rest.first().is_some_and(|&byte| byte == b'.' || byte.is_ascii_alphanumeric()) {
         return None;
     }
@@ -193,7 +193,7 @@ fn split_number(bytes: &[u8]) -> Option<(u16, &[u8])> {
     Some((number, rest))
 }
 
-/// Appends one line to the text, up to the cap and at a character boundary. Control characters become visible.
+/// Appends one line to the text, up to [`REPLY_TEXT_BYTES_MAX`]. Replaces control characters.
 fn append_text(text: &mut String, line: &[u8]) {
     let line = line.trim_ascii();
     if line.is_empty() || text.len() >= REPLY_TEXT_BYTES_MAX {
@@ -202,8 +202,7 @@ fn append_text(text: &mut String, line: &[u8]) {
     if !text.is_empty() {
         text.push(' ');
     }
-    // One character takes at most four bytes, and at worst each byte becomes a replacement character of three: a
-    // line longer than the cap need not be decoded further than the cap.
+    // Decoding never shortens the text, so bytes after the maximum are not needed.
     let line = &line[..line.len().min(REPLY_TEXT_BYTES_MAX)];
     for char in String::from_utf8_lossy(line).chars() {
         let char = match char {
@@ -226,7 +225,7 @@ mod tests {
     type Expected = (u16, Option<EnhancedCode>, &'static str);
 
     #[test]
-    fn replies_are_read_as_servers_write_them() {
+    fn replies_of_real_servers_are_parsed() {
         let cases: &[(&[u8], Expected)] = &[
             (b"250 ok\r\n", (250, None, "ok")),
             (b"250\r\n", (250, None, "")),
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_reply_is_left_alone() {
+    fn bytes_after_a_reply_are_not_consumed() {
         let raw = b"250 ok\r\n421 closing\r\n";
 
         let (first, consumed) = parse_reply(raw).unwrap();
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_reply_is_refused() {
+    fn invalid_replies_are_rejected() {
         let cases: &[(&[u8], ReplyError)] = &[
             (b"", ReplyError::Incomplete),
             (b"250", ReplyError::Incomplete),
@@ -340,7 +339,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes_that_look_like_replies_keep_every_bound(raw in "(25[05]|421)[- ]([245]\\.[0-9]{1,3}\\.[0-9]{1,3} )?[\\x00-\\x{3ff}]{0,900}\r?\n") {
+        fn parsed_replies_are_within_all_bounds(raw in "(25[05]|421)[- ]([245]\\.[0-9]{1,3}\\.[0-9]{1,3} )?[\\x00-\\x{3ff}]{0,900}\r?\n") {
             if let Ok((reply, consumed)) = parse_reply(raw.as_bytes()) {
                 prop_assert!(consumed <= raw.len());
                 prop_assert!((200..600).contains(&reply.code));
@@ -350,7 +349,7 @@ mod tests {
         }
 
         #[test]
-        fn a_written_reply_reads_back_the_same(
+        fn a_formatted_reply_round_trips(
             code in 200u16..600,
             enhanced in proptest::option::of((prop_oneof![Just(2u8), Just(4), Just(5)], 0u16..1000, 0u16..1000)),
             words in proptest::collection::vec("[a-zA-Z<>@é]{1,9}", 1..40),
@@ -362,7 +361,7 @@ mod tests {
         }
 
         #[test]
-        fn a_reply_cut_short_is_incomplete(cut in 0usize..40) {
+        fn a_truncated_reply_is_incomplete(cut in 0usize..40) {
             let raw = b"550-5.1.1 no such user\r\n550 5.1.1 here.\r\n";
             prop_assert_eq!(parse_reply(&raw[..cut]), Err(ReplyError::Incomplete));
         }

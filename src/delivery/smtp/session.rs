@@ -1,4 +1,4 @@
-//! What a session is, why one cannot be had, and the state of a connection between messages.
+//! A session: its parameters, its errors, and its state between messages.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -13,30 +13,31 @@ use super::outcome::ConnectionState;
 use super::reply::{Reply, ReplyError};
 use super::timeouts::Timeouts;
 use super::tls::{TlsConfigs, TlsFacts, TlsPolicy};
-use super::transcript::Speaker;
+use super::transcript::LineSource;
 
-/// Where a session goes.
+/// Server address of a session, with its name and TLS policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     pub address: SocketAddr,
-    /// The MX name as published, or the smarthost's name: what a certificate is verified against.
+    /// Name of the MX host or the smarthost. The certificate is verified against it.
     pub host: String,
     pub tls: TlsPolicy,
 }
 
-/// Who this side says it is.
+/// Identity of the client.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// RFC 5321 §4.1.1.1: a name that resolves to the source address.
+    /// Name for EHLO. It should resolve to the source address (RFC 5321 §4.1.1.1).
     pub ehlo_name: String,
+    /// Source address; `None` if the operating system chooses it.
     pub source: Option<IpAddr>,
     pub credentials: Option<Credentials>,
 }
 
-/// What a smarthost asks for.
+/// Credentials for a smarthost. The `Debug` output hides them.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credentials {
-    /// SASL PLAIN, else LOGIN.
+    /// SASL PLAIN, or LOGIN if the server does not offer PLAIN.
     Password { username: String, password: String },
     /// SASL XOAUTH2.
     Bearer { username: String, token: String },
@@ -48,15 +49,15 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// How this side greeted.
+/// Greeting command of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hello {
     Ehlo,
-    /// For a server that refused EHLO: no extension, so neither TLS nor authentication.
+    /// For a server that refused EHLO. Without extensions there is no STARTTLS and no AUTH.
     Helo,
 }
 
-/// What a session knows of its server, for the record of each attempt.
+/// Properties of an open session, for the rows of its attempts.
 #[derive(Clone, Debug)]
 pub struct SessionFacts {
     pub host: String,
@@ -66,40 +67,40 @@ pub struct SessionFacts {
     pub capabilities: Capabilities,
 }
 
-/// Why a session could not be opened.
+/// Error while a session was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionError {
-    /// The connection was not made; the operating system's reason.
+    /// The TCP connection failed. `reason` is the error of the operating system.
     Unreachable {
         reason: String,
     },
-    /// The server said no, to be judged by [`classify`](super::classify()).
+    /// The server refused. [`classify`](super::classify()) returns the meaning.
     Refused {
         phase: SmtpPhase,
         reply: Reply,
     },
-    /// STARTTLS was refused or the handshake failed. Under [`TlsPolicy::Opportunistic`] the caller may connect again
-    /// with [`TlsPolicy::Never`] and remember the host.
+    /// STARTTLS was refused or the handshake failed. With [`TlsPolicy::Opportunistic`] the caller may connect again
+    /// with [`TlsPolicy::Never`] and store the host.
     TlsFailed {
         reason: String,
     },
-    /// [`TlsPolicy::Required`], and STARTTLS is not offered.
+    /// The policy is [`TlsPolicy::Required`] and STARTTLS is not offered.
     TlsNotOffered,
-    /// Bytes followed the reply to STARTTLS in clear text: someone between put them there.
+    /// Bytes in clear text followed the reply to STARTTLS, possibly injected by an attacker.
     Injected,
-    /// Credentials are given, and the server takes none of the mechanisms.
+    /// Credentials are configured and the server offers no supported mechanism.
     AuthNotOffered,
-    /// Credentials are given, and the connection would carry them in clear text.
+    /// Credentials are configured and the connection has no TLS.
     AuthInClear,
     TimedOut {
         phase: SmtpPhase,
     },
-    /// The server closed the connection without a word.
+    /// The connection closed without a reply.
     Lost {
         phase: SmtpPhase,
     },
-    /// The server does not speak SMTP.
-    Garbled {
+    /// The reply is not valid SMTP.
+    InvalidReply {
         phase: SmtpPhase,
         error: ReplyError,
     },
@@ -117,7 +118,7 @@ impl fmt::Display for SessionError {
             Self::AuthInClear => f.write_str("credentials are not sent without TLS"),
             Self::TimedOut { phase } => write!(f, "timed out at {phase}"),
             Self::Lost { phase } => write!(f, "connection lost at {phase}"),
-            Self::Garbled { phase, error } => write!(f, "no SMTP at {phase}: {error}"),
+            Self::InvalidReply { phase, error } => write!(f, "invalid reply at {phase}: {error}"),
         }
     }
 }
@@ -125,38 +126,38 @@ impl fmt::Display for SessionError {
 impl std::error::Error for SessionError {}
 
 impl From<ConversationFailure> for SessionError {
-    fn from(broken: ConversationFailure) -> Self {
-        let phase = broken.phase;
-        match broken.cause {
+    fn from(failure: ConversationFailure) -> Self {
+        let phase = failure.phase;
+        match failure.cause {
             Cause::Closing(reply) => Self::Refused { phase, reply },
             Cause::TimedOut => Self::TimedOut { phase },
             Cause::Lost => Self::Lost { phase },
-            Cause::Garbled(error) => Self::Garbled { phase, error },
+            Cause::InvalidReply(error) => Self::InvalidReply { phase, error },
         }
     }
 }
 
-/// A session that could not be opened: why, and what was said until then.
+/// Error of a session that could not be opened, with the transcript.
 #[derive(Clone, Debug)]
 pub struct FailedSession {
     pub error: SessionError,
     pub transcript: String,
 }
 
-/// A connection that has been greeted, encrypted and authenticated as its policy asks, ready for messages.
+/// An open session: greeted, and encrypted and authenticated as configured. Ready for messages.
 pub struct SmtpSession {
     pub(super) conversation: Conversation,
     pub(super) timeouts: Timeouts,
     pub(super) state: ConnectionState,
     pipelining: Pipelining,
-    /// Transactions begun: what MAILMAX counts (RFC 9422 §4).
+    /// Number of started transactions, which MAILMAX limits (RFC 9422 §4).
     pub(super) transactions: u32,
     pub(super) last_used_at: Instant,
     opened_at: Instant,
     facts: SessionFacts,
 }
 
-/// Whether commands go out in groups.
+/// Use of pipelining.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pipelining {
     WhenOffered,
@@ -176,11 +177,11 @@ impl fmt::Debug for SmtpSession {
 impl SmtpSession {
     /// Opens a session.
     ///
-    /// A server that answers EHLO with 5xx is called a second time with HELO, where the policy needs no extension.
+    /// If the server refuses EHLO with 5xx and the policy needs no extension, connects again and sends HELO.
     ///
     /// # Errors
     ///
-    /// [`FailedSession`], with the transcript so far. No message has been offered to the server then.
+    /// [`FailedSession`] with the transcript. No MAIL has been sent.
     pub async fn open(
         endpoint: &Endpoint,
         identity: &Identity,
@@ -189,16 +190,16 @@ impl SmtpSession {
     ) -> Result<Self, FailedSession> {
         let opening = Opening { endpoint, identity, timeouts, tls };
         let first = match opening.open(Hello::Ehlo).await {
-            Err(failed) if opening.may_say_helo(&failed.error) => failed,
+            Err(failed) if opening.can_fall_back_to_helo(&failed.error) => failed,
             result => return result,
         };
-        // RFC 5321 §3.2: a client whose EHLO is refused falls back to HELO. On a second connection, since many
-        // servers do not recover on the first.
+        // RFC 5321 §3.2: a client falls back to HELO if EHLO is refused. It uses a second connection, because many
+        // servers do not recover on the first one.
         match opening.open(Hello::Helo).await {
             Ok(mut session) => {
                 let note = format!("on an earlier connection: {}", first.error);
                 let transcript = &mut session.conversation.stream().transcript;
-                transcript.record(Speaker::Note, note.as_bytes());
+                transcript.record(LineSource::Note, note.as_bytes());
                 Ok(session)
             }
             Err(second) => {
@@ -207,7 +208,7 @@ impl SmtpSession {
         }
     }
 
-    /// Takes over a connection on which MAIL may follow.
+    /// Returns a session over a connection on which MAIL may follow.
     pub(super) fn new(conversation: Conversation, timeouts: Timeouts, facts: SessionFacts) -> Self {
         let opened_at = Instant::now();
         Self {
@@ -222,7 +223,7 @@ impl SmtpSession {
         }
     }
 
-    /// Sends one command at a time, whatever was announced: for a message that ended in
+    /// Turns pipelining off, for a retry after
     /// [`Action::RetryWithoutPipelining`](super::Action::RetryWithoutPipelining).
     pub fn without_pipelining(self) -> Self {
         let pipelining = Pipelining::Never;
@@ -233,45 +234,43 @@ impl SmtpSession {
         self.pipelining == Pipelining::WhenOffered && self.facts.capabilities.pipelining()
     }
 
-    /// Returns what is known of the server.
     pub fn facts(&self) -> &SessionFacts {
         &self.facts
     }
 
-    /// Returns how many transactions have been begun.
+    /// Returns the number of started transactions.
     pub fn transactions(&self) -> u32 {
         self.transactions
     }
 
-    /// Returns how long ago the session was opened.
+    /// Returns the time since the session was opened.
     pub fn age(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.opened_at)
     }
 
-    /// Returns how long ago the last transaction ended.
+    /// Returns the time since the last transaction ended.
     pub fn idle(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.last_used_at)
     }
 
-    /// Returns the bytes read and the bytes written so far, as SMTP sees them: without those of TLS.
+    /// Returns the number of bytes read and written, without the overhead of TLS.
     pub fn bytes(&self) -> (u64, u64) {
         let stream = &self.conversation.client.stream;
         (stream.bytes_read, stream.bytes_written)
     }
 
-    /// Returns whether another message may be tried: the connection is open, the server has not spoken out of turn,
-    /// and the number of transactions that it announced is not used up.
+    /// Returns whether the session can be used for another message: the connection is open, the server has sent no
+    /// unexpected bytes, and the announced number of transactions is not reached.
     pub fn is_reusable(&self) -> bool {
         let limit = self.facts.capabilities.mail_max.unwrap_or(u32::MAX);
         self.state != ConnectionState::Closed
             && self.transactions < limit
-            && !self.conversation.client.stream.has_inbound()
+            && !self.conversation.client.stream.has_unread_bytes()
     }
 
-    /// Sends RSET where the last transaction failed. A refusal closes the session.
+    /// Sends RSET if the last transaction failed. Closes the session if the server refuses it.
     ///
-    /// [`SmtpSession::deliver`] does this by itself; calling it after the failed transaction instead keeps the wait out
-    /// of the next one.
+    /// [`SmtpSession::deliver`] calls this. A call right after the failed transaction saves time in the next one.
     pub async fn reset(&mut self) {
         if self.state != ConnectionState::NeedsReset {
             return;
@@ -285,16 +284,16 @@ impl SmtpSession {
         }
     }
 
-    /// Says QUIT and closes. What the server answers to it changes nothing, so nothing should wait for this.
+    /// Sends QUIT, waits for the reply up to [`Timeouts::quit`], and closes. Ignores the reply.
     pub async fn quit(mut self) {
         if self.state != ConnectionState::Closed {
             self.conversation.client.timeout = self.timeouts.quit;
-            // RFC 5321 §4.1.1.10: the reply is awaited, for as long as it is worth.
+            // RFC 5321 §4.1.1.10: the client waits for the reply before it closes.
             let _ = self.conversation.client.quit().await;
         }
     }
 
-    /// Drops the connection without a word.
+    /// Closes the connection without QUIT.
     pub(super) fn close(&mut self) {
         self.conversation.stream().close();
         self.state = ConnectionState::Closed;

@@ -1,10 +1,12 @@
-//! TCP or TLS under one adapter.
+//! A buffered adapter over TCP or TLS.
 //!
-//! Reading: what the server sends is buffered here, and at most one line is handed out at a time, so that mail-send's
-//! reader, which throws away whatever follows a reply, never sees what follows.
-//! Writing: commands are gathered and leave with the next flush, in one write; Nagle's algorithm is off, so nothing
-//! waits for an acknowledgement.
-//! Every line of both sides goes to the transcript, the message itself and credentials excepted.
+//! Reading: the adapter buffers received bytes and returns at most one line for each read. The reader of mail-send
+//! discards bytes after a reply, so it must not receive them.
+//!
+//! Writing: the adapter buffers commands and writes them at the next flush, in one write. Nagle's algorithm is off, so
+//! no write waits for an acknowledgement.
+//!
+//! The adapter records all lines of both sides in the transcript, except for the message and credentials.
 
 use std::future::poll_fn;
 use std::io;
@@ -22,63 +24,64 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::reply::{Line, REPLY_BYTES_MAX, REPLY_LINES_MAX, Reply, ReplyError, parse_reply};
 use super::tls::{TlsFacts, Verification};
-use super::transcript::{Speaker, Transcript};
+use super::transcript::{LineSource, Transcript};
 
-/// Bytes gathered before they are written: most messages leave in one write.
+/// Number of buffered bytes from which a message is written. Most messages fit in one write.
 pub(super) const WRITE_BYTES: usize = 32 * 1024;
-/// Bytes asked of the socket at a time.
+/// Maximum number of bytes in one read from the socket.
 const READ_BYTES: usize = 4 * 1024;
 
-/// The connection itself.
-enum Wire {
+/// The socket.
+enum Socket {
     Tcp(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
-    /// Closed by this side.
-    Gone,
+    /// Closed by the client.
+    Closed,
 }
 
-/// What goes to the transcript of the bytes written through [`AsyncWrite`].
+/// Content of the bytes written through [`AsyncWrite`], for the transcript.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Secrecy {
+    /// Commands, which are recorded.
     Open,
-    /// A SASL exchange: every line holds credentials.
+    /// A SASL exchange. Each line is recorded only as "credentials".
     Credentials,
 }
 
-/// Why no reply came back.
+/// Error while a reply was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadError {
     Closed,
     Io(io::ErrorKind),
-    Garbled(ReplyError),
+    InvalidReply(ReplyError),
 }
 
-/// How a write ended.
+/// Result of a write that watches for replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flushed {
     All,
-    /// The server spoke, or hung up, while bytes were waiting to leave.
-    PeerSpoke,
+    /// The server sent bytes or closed the connection before everything was written.
+    Interrupted,
 }
 
-/// The adapter that mail-send's client and our own reader share.
+/// Adapter that the client of mail-send and this module share.
 pub(super) struct SmtpStream {
-    wire: Wire,
+    socket: Socket,
     inbound: Vec<u8>,
     inbound_start: usize,
     outbound: Vec<u8>,
     outbound_start: usize,
-    is_at_end: bool,
+    is_eof: bool,
     secrecy: Secrecy,
-    /// The lines handed out through [`AsyncRead`] since the last write, for a reply that mail-send has swallowed.
-    handed_out: Vec<u8>,
+    /// Lines read through [`AsyncRead`] since the last write. They contain the last reply that mail-send consumed.
+    read_lines: Vec<u8>,
     pub(super) transcript: Transcript,
     pub(super) bytes_read: u64,
     pub(super) bytes_written: u64,
 }
 
 impl SmtpStream {
-    /// Connects, from `source` when it is given.
+    /// Connects, from the address `source` if it is given.
     pub(super) async fn connect(address: SocketAddr, source: Option<IpAddr>) -> io::Result<Self> {
         let socket = match address {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -91,53 +94,53 @@ impl SmtpStream {
         }
         let tcp = socket.connect(address).await?;
         Ok(Self {
-            wire: Wire::Tcp(tcp),
+            socket: Socket::Tcp(tcp),
             inbound: Vec::new(),
             inbound_start: 0,
             outbound: Vec::new(),
             outbound_start: 0,
-            is_at_end: false,
+            is_eof: false,
             secrecy: Secrecy::Open,
-            handed_out: Vec::new(),
+            read_lines: Vec::new(),
             transcript: Transcript::default(),
             bytes_read: 0,
             bytes_written: 0,
         })
     }
 
-    /// Replaces TCP by TLS on the same connection.
+    /// Starts TLS on the TCP connection.
     pub(super) async fn start_tls(
         &mut self,
         config: Arc<ClientConfig>,
         name: ServerName<'static>,
         verification: Verification,
     ) -> io::Result<TlsFacts> {
-        let Wire::Tcp(tcp) = std::mem::replace(&mut self.wire, Wire::Gone) else {
+        let Socket::Tcp(tcp) = std::mem::replace(&mut self.socket, Socket::Closed) else {
             return Err(io::ErrorKind::NotConnected.into());
         };
         let tls = TlsConnector::from(config).connect(name, tcp).await?;
         let facts = TlsFacts::of(tls.get_ref().1, verification);
-        self.wire = Wire::Tls(Box::new(tls));
+        self.socket = Socket::Tls(Box::new(tls));
         Ok(facts)
     }
 
-    /// Returns whether the server has sent bytes that nobody has asked for yet.
-    pub(super) fn has_inbound(&self) -> bool {
+    /// Returns whether the buffer contains received bytes that have not been read.
+    pub(super) fn has_unread_bytes(&self) -> bool {
         self.inbound_start < self.inbound.len()
     }
 
-    /// Looks, without waiting, whether the server has spoken or hung up.
-    pub(super) async fn has_peer_spoken(&mut self) -> bool {
-        if self.has_inbound() || self.is_at_end {
+    /// Returns whether the server has sent bytes or closed the connection. Does not wait.
+    pub(super) async fn is_readable(&mut self) -> bool {
+        if self.has_unread_bytes() || self.is_eof {
             return true;
         }
         poll_fn(|cx| Poll::Ready(self.poll_fill(cx).is_ready())).await
     }
 
-    /// Drops the connection. Everything after it fails with [`ReadError::Closed`].
+    /// Closes the connection. Later reads fail with [`ReadError::Closed`].
     pub(super) fn close(&mut self) {
-        self.wire = Wire::Gone;
-        self.is_at_end = true;
+        self.socket = Socket::Closed;
+        self.is_eof = true;
     }
 
     pub(super) fn set_secrecy(&mut self, secrecy: Secrecy) {
@@ -145,71 +148,71 @@ impl SmtpStream {
     }
 
     /// Returns the last reply read through [`AsyncRead`].
-    pub(super) fn last_handed_out(&self) -> Option<Reply> {
-        parse_reply(&self.handed_out).ok().map(|(reply, _)| reply)
+    pub(super) fn last_read_reply(&self) -> Option<Reply> {
+        parse_reply(&self.read_lines).ok().map(|(reply, _)| reply)
     }
 
-    /// Gathers command lines for the next flush.
+    /// Buffers command lines until the next flush.
     pub(super) fn queue(&mut self, lines: &[u8]) {
-        self.transcript.record(Speaker::Client, lines);
+        self.transcript.record(LineSource::Client, lines);
         self.outbound.extend_from_slice(lines);
     }
 
-    /// Gives access to the gathered bytes, for a message that does not belong in the transcript.
+    /// Returns the write buffer. Bytes appended to it are not recorded in the transcript.
     pub(super) fn outbound(&mut self) -> &mut Vec<u8> {
         &mut self.outbound
     }
 
-    /// Returns whether gathered bytes have not been taken by the connection.
-    pub(super) fn has_outbound(&self) -> bool {
+    /// Returns whether the socket has not accepted all buffered bytes yet.
+    pub(super) fn has_unsent_bytes(&self) -> bool {
         self.outbound_start < self.outbound.len()
     }
 
-    /// Writes everything gathered.
+    /// Writes all buffered bytes.
     pub(super) async fn flush(&mut self) -> io::Result<()> {
-        poll_fn(|cx| self.poll_drain(cx)).await
+        poll_fn(|cx| self.poll_write_all(cx)).await
     }
 
-    /// Writes everything gathered, but stops when the server speaks first: it has lost interest in the rest.
+    /// Writes all buffered bytes. Stops if the server sends bytes or closes first, because it will ignore the rest.
     pub(super) async fn flush_watching(&mut self) -> io::Result<Flushed> {
         poll_fn(|cx| {
-            if self.poll_drain(cx)?.is_ready() {
+            if self.poll_write_all(cx)?.is_ready() {
                 return Poll::Ready(Ok(Flushed::All));
             }
-            // Reading matters only while writing is stuck; a failed read shows in the read that follows.
-            if self.has_inbound() || self.poll_fill(cx).is_ready() {
-                return Poll::Ready(Ok(Flushed::PeerSpoke));
+            // Reads only while the write is blocked. The next read reports a read error again.
+            if self.has_unread_bytes() || self.poll_fill(cx).is_ready() {
+                return Poll::Ready(Ok(Flushed::Interrupted));
             }
             Poll::Pending
         })
         .await
     }
 
-    /// Reads one reply; its raw lines are left in `raw`.
+    /// Reads one reply and stores its raw lines in `raw`.
     pub(super) async fn read_reply(&mut self, raw: &mut Vec<u8>) -> Result<Reply, ReadError> {
         raw.clear();
         for _ in 0..REPLY_LINES_MAX {
             let line = poll_fn(|cx| self.poll_line(cx, REPLY_BYTES_MAX - raw.len())).await?;
             let bytes = &self.inbound[self.inbound_start..line];
-            self.transcript.record(Speaker::Server, bytes);
+            self.transcript.record(LineSource::Server, bytes);
             raw.extend_from_slice(bytes);
-            let is_last = Line::parse(bytes).map_err(ReadError::Garbled)?.is_last;
+            let is_last = Line::parse(bytes).map_err(ReadError::InvalidReply)?.is_last;
             self.inbound_start = line;
             if is_last {
-                let (reply, _) = parse_reply(raw).map_err(ReadError::Garbled)?;
+                let (reply, _) = parse_reply(raw).map_err(ReadError::InvalidReply)?;
                 return Ok(reply);
             }
         }
-        Err(ReadError::Garbled(ReplyError::TooManyLines))
+        Err(ReadError::InvalidReply(ReplyError::TooManyLines))
     }
 
-    /// Waits for a whole line of at most `room` bytes; returns where it ends in the buffer.
-    fn poll_line(&mut self, cx: &mut Context<'_>, room: usize) -> Poll<Result<usize, ReadError>> {
+    /// Waits for a line of at most `bytes_max` bytes. Returns the position of its end in the buffer.
+    fn poll_line(&mut self, cx: &mut Context<'_>, bytes_max: usize) -> Poll<Result<usize, ReadError>> {
         loop {
             let pending = &self.inbound[self.inbound_start..];
             let line_feed = pending.iter().position(|&byte| byte == b'\n');
-            if line_feed.unwrap_or(pending.len()) >= room {
-                return Poll::Ready(Err(ReadError::Garbled(ReplyError::TooLong)));
+            if line_feed.unwrap_or(pending.len()) >= bytes_max {
+                return Poll::Ready(Err(ReadError::InvalidReply(ReplyError::TooLong)));
             }
             if let Some(line_feed) = line_feed {
                 return Poll::Ready(Ok(self.inbound_start + line_feed + 1));
@@ -222,26 +225,26 @@ impl SmtpStream {
         }
     }
 
-    /// Reads what the socket has, once. Zero means the end.
+    /// Reads from the socket once. Returns zero at the end of the stream.
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.is_at_end {
+        if self.is_eof {
             return Poll::Ready(Ok(0));
         }
         let mut space = [0; READ_BYTES];
         let mut buf = ReadBuf::new(&mut space);
-        let result = match &mut self.wire {
-            Wire::Tcp(tcp) => Pin::new(tcp).poll_read(cx, &mut buf),
-            Wire::Tls(tls) => Pin::new(tls).poll_read(cx, &mut buf),
-            Wire::Gone => Poll::Ready(Ok(())),
+        let result = match &mut self.socket {
+            Socket::Tcp(tcp) => Pin::new(tcp).poll_read(cx, &mut buf),
+            Socket::Tls(tls) => Pin::new(tls).poll_read(cx, &mut buf),
+            Socket::Closed => Poll::Ready(Ok(())),
         };
         match ready!(result) {
             Ok(()) => {}
-            // A server that hangs up without TLS's own goodbye has hung up all the same.
+            // rustls reports a close without `close_notify` as an error. Here it is the end of the stream.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
             Err(error) => return Poll::Ready(Err(error)),
         }
         let bytes = buf.filled();
-        self.is_at_end = bytes.is_empty();
+        self.is_eof = bytes.is_empty();
         self.bytes_read += bytes.len() as u64;
         if self.inbound_start > 0 {
             self.inbound.drain(..self.inbound_start);
@@ -251,14 +254,14 @@ impl SmtpStream {
         Poll::Ready(Ok(bytes.len()))
     }
 
-    /// Writes what has been gathered and flushes the connection below.
-    fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.has_outbound() {
+    /// Writes all buffered bytes and flushes the socket.
+    fn poll_write_all(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.has_unsent_bytes() {
             let bytes = &self.outbound[self.outbound_start..];
-            let written = match &mut self.wire {
-                Wire::Tcp(tcp) => ready!(Pin::new(tcp).poll_write(cx, bytes))?,
-                Wire::Tls(tls) => ready!(Pin::new(tls).poll_write(cx, bytes))?,
-                Wire::Gone => return Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+            let written = match &mut self.socket {
+                Socket::Tcp(tcp) => ready!(Pin::new(tcp).poll_write(cx, bytes))?,
+                Socket::Tls(tls) => ready!(Pin::new(tls).poll_write(cx, bytes))?,
+                Socket::Closed => return Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
             };
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
@@ -268,19 +271,19 @@ impl SmtpStream {
         }
         self.outbound.clear();
         self.outbound_start = 0;
-        match &mut self.wire {
-            Wire::Tcp(tcp) => Pin::new(tcp).poll_flush(cx),
-            Wire::Tls(tls) => Pin::new(tls).poll_flush(cx),
-            Wire::Gone => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+        match &mut self.socket {
+            Socket::Tcp(tcp) => Pin::new(tcp).poll_flush(cx),
+            Socket::Tls(tls) => Pin::new(tls).poll_flush(cx),
+            Socket::Closed => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     }
 }
 
-/// For mail-send's reader: never more than the rest of one line.
+/// For the reader of mail-send. Each read returns at most the rest of one line.
 impl AsyncRead for SmtpStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let stream = &mut *self;
-        if !stream.has_inbound() && ready!(stream.poll_fill(cx))? == 0 {
+        if !stream.has_unread_bytes() && ready!(stream.poll_fill(cx))? == 0 {
             return Poll::Ready(Ok(()));
         }
         let pending = &stream.inbound[stream.inbound_start..];
@@ -290,9 +293,9 @@ impl AsyncRead for SmtpStream {
             .map_or(pending.len(), |line_feed| line_feed + 1)
             .min(buf.remaining());
         let bytes = &pending[..line];
-        stream.transcript.record(Speaker::Server, bytes);
-        if stream.handed_out.len() < REPLY_BYTES_MAX {
-            stream.handed_out.extend_from_slice(bytes);
+        stream.transcript.record(LineSource::Server, bytes);
+        if stream.read_lines.len() < REPLY_BYTES_MAX {
+            stream.read_lines.extend_from_slice(bytes);
         }
         buf.put_slice(bytes);
         stream.inbound_start += line;
@@ -300,31 +303,31 @@ impl AsyncRead for SmtpStream {
     }
 }
 
-/// For mail-send's writer: bytes are gathered until the flush.
+/// For the writer of mail-send. Bytes are buffered until the flush.
 impl AsyncWrite for SmtpStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let stream = &mut *self;
         if stream.outbound.len() >= WRITE_BYTES {
-            ready!(stream.poll_drain(cx))?;
+            ready!(stream.poll_write_all(cx))?;
         }
         match stream.secrecy {
-            Secrecy::Open => stream.transcript.record(Speaker::Client, bytes),
-            Secrecy::Credentials => stream.transcript.record(Speaker::Note, b"credentials"),
+            Secrecy::Open => stream.transcript.record(LineSource::Client, bytes),
+            Secrecy::Credentials => stream.transcript.record(LineSource::Note, b"credentials"),
         }
-        stream.handed_out.clear();
+        stream.read_lines.clear();
         stream.outbound.extend_from_slice(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_drain(cx)
+        self.poll_write_all(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.wire {
-            Wire::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Wire::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
-            Wire::Gone => Poll::Ready(Ok(())),
+        match &mut self.socket {
+            Socket::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Socket::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+            Socket::Closed => Poll::Ready(Ok(())),
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct Timeouts {
     pub data_rate_min_bytes_per_second: u64,
     pub final_dot: Duration,
     pub rset: Duration,
-    /// The reply to QUIT, and a last reply from a server that does not read any more.
+    /// The reply to QUIT, and a last reply from a server that has stopped reading.
     pub quit: Duration,
     /// The whole transaction, from MAIL to the reply to the final dot.
     pub transaction: Duration,

@@ -1,4 +1,4 @@
-//! TLS policies, and the client configurations behind them.
+//! TLS policies, and the client configurations that implement them.
 
 use std::sync::Arc;
 
@@ -9,38 +9,38 @@ use tokio_rustls::rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, Error, ProtocolVersion, RootCertStore, SignatureScheme,
 };
 
-/// What a connection does about TLS. Chosen for each host by whoever opens the session.
+/// TLS policy of a connection. The caller chooses it for each host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TlsPolicy {
-    /// Clear text, even when STARTTLS is offered: for a host whose TLS is known to be broken, and for loopback.
+    /// Clear text, even if STARTTLS is offered. For hosts with broken STARTTLS, and for loopback.
     Never,
-    /// STARTTLS when it is offered, TLS 1.2 or later, any certificate (RFC 7435). A failure is
-    /// [`SessionError::TlsFailed`](super::SessionError::TlsFailed): falling back to clear text is the caller's choice
-    /// and takes a second connection.
+    /// STARTTLS if it is offered, with TLS 1.2 or later and any certificate (RFC 7435). On
+    /// [`SessionError::TlsFailed`](super::SessionError::TlsFailed) the caller decides whether to connect again in
+    /// clear text.
     Opportunistic,
-    /// STARTTLS or no session. MTA-STS in enforce mode is this with [`Verification::WebPki`].
+    /// STARTTLS, or no session. With [`Verification::WebPki`], the enforce mode of MTA-STS.
     Required { verify: Verification },
-    /// TLS from the first byte (RFC 8314 §3.3): a smarthost's port 465.
+    /// TLS from the first byte (RFC 8314 §3.3), as on port 465 of a smarthost.
     Implicit { verify: Verification },
 }
 
-/// What is asked of the server's certificate. DANE becomes a variant that carries the TLSA records.
+/// Verification of the server certificate. A later variant for DANE would contain the TLSA records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verification {
-    /// Any certificate will do: the channel is encrypted, the peer is not authenticated.
+    /// Any certificate is accepted. The connection is encrypted, the server is not authenticated.
     Nothing,
     /// A chain to a public root, valid for [`Endpoint::host`](super::Endpoint::host).
     WebPki,
 }
 
-/// What a handshake came to.
+/// Parameters of a completed handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFacts {
     /// `TLSv1.2` or `TLSv1.3`.
     pub version: &'static str,
-    /// The cipher suite's name in rustls' spelling, such as `TLS13_AES_256_GCM_SHA384`.
+    /// Name of the cipher suite as rustls prints it, such as `TLS13_AES_256_GCM_SHA384`.
     pub cipher: String,
     /// Whether the certificate was verified.
     pub verified: bool,
@@ -63,8 +63,9 @@ impl TlsFacts {
     }
 }
 
-/// The client configurations, made once and shared by all sessions. They are apart, so that a session ticket from an
-/// unverified handshake never resumes a verified one.
+/// The client configurations, shared by all sessions.
+///
+/// There are two, so that a session ticket of an unverified handshake never resumes a verified session.
 #[derive(Clone, Debug)]
 pub struct TlsConfigs {
     unverified: Arc<ClientConfig>,
@@ -72,22 +73,22 @@ pub struct TlsConfigs {
 }
 
 impl TlsConfigs {
-    /// Builds both from the roots inside the binary.
+    /// Returns both configurations with the root certificates in the binary.
     pub fn new() -> Self {
         Self::with_extra_roots([]).expect("no extra root can be malformed")
     }
 
-    /// Builds both from the roots inside the binary and these, in DER.
+    /// Returns both configurations with the root certificates in the binary and these in DER.
     ///
     /// # Errors
     ///
-    /// When one of them is not a certificate.
+    /// The error of rustls if one of them is not a certificate.
     pub fn with_extra_roots(extra: impl IntoIterator<Item = CertificateDer<'static>>) -> Result<Self, Error> {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         for certificate in extra {
             roots.add(certificate)?;
         }
-        // The provider is named, not taken from the process, so that no order of start-up matters.
+        // Names the provider instead of using the process default, so that the order of initialization is irrelevant.
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = || {
             ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -116,10 +117,10 @@ impl Default for TlsConfigs {
     }
 }
 
-/// Accepts every certificate.
+/// Verifier that accepts every certificate.
 ///
-/// Opportunistic TLS protects against listening only. Many receivers have self-signed, expired or misnamed
-/// certificates, and refusing them would send the same mail in clear text.
+/// Opportunistic TLS protects only against passive attackers. Many receiving hosts have self-signed, expired or
+/// mismatched certificates. A rejection would send the same mail in clear text.
 #[derive(Debug)]
 struct AnyCertificate {
     provider: Arc<CryptoProvider>,

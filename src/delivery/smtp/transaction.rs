@@ -1,79 +1,78 @@
-//! One message on an open session, and one result for each of its recipients.
+//! One SMTP transaction on an open session, with one result for each recipient.
 
 use tokio::time::Instant;
 
 use super::SmtpPhase;
 use super::body::DotStuffer;
 use super::conversation::{Cause, ConversationFailure};
-use super::envelope::{Envelope, Plan};
-use super::outcome::{ConnectionState, RecipientResult, Transaction, Undecided};
+use super::envelope::{Envelope, EnvelopePlan};
+use super::outcome::{ConnectionState, IncompleteReason, RecipientResult, Transaction};
 use super::reply::{Reply, ReplyError};
 use super::session::{SessionError, SmtpSession};
 use super::stream::{Flushed, WRITE_BYTES};
-use super::transcript::Speaker;
+use super::transcript::LineSource;
 
-/// What has been decided so far.
+/// Results of a transaction in progress.
 struct Progress {
+    /// By position in the envelope; `None` if the result is not known yet.
     results: Vec<Option<RecipientResult>>,
-    /// The recipients that the server has accepted at RCPT.
+    /// Positions of the recipients that the server accepted at RCPT.
     accepted: Vec<usize>,
 }
 
 impl Progress {
-    /// Decides for everyone who is still open.
-    fn decide_open(&mut self, result: &RecipientResult) {
+    /// Sets the result of all recipients that have none.
+    fn complete_remaining(&mut self, result: &RecipientResult) {
         for open in self.results.iter_mut().filter(|result| result.is_none()) {
             *open = Some(result.clone());
         }
     }
 
-    fn refuse_open(&mut self, phase: SmtpPhase, reply: Reply) {
-        self.decide_open(&RecipientResult::Refused { phase, reply });
+    fn refuse_remaining(&mut self, phase: SmtpPhase, reply: Reply) {
+        self.complete_remaining(&RecipientResult::Refused { phase, reply });
     }
 
-    fn is_open(&self) -> bool {
+    fn has_remaining(&self) -> bool {
         self.results.iter().any(Option::is_none)
     }
 }
 
-/// How the message and its final dot left.
-enum Sent {
-    /// All of it: the reply to the final dot is next.
+/// Result of writing the message and the final dot.
+enum SendResult {
+    /// Everything was sent. The next reply is the one to the final dot.
     Whole,
-    /// The server interrupted. The final dot has not left.
+    /// The server replied or closed early. The final dot was not sent.
     Interrupted,
-    /// Writing failed. The final dot has not left.
+    /// Writing failed. The final dot was not sent.
     Failed(Cause),
-    /// Writing failed after the final dot had been given to the connection.
+    /// Writing failed after the socket had accepted the final dot.
     Unknown(Cause),
 }
 
 impl SmtpSession {
-    /// Delivers one message, given in pieces that are written one after the other.
+    /// Sends one message, given in pieces, and returns a result for every recipient.
     ///
-    /// Never fails: every end is a result for every recipient. Takes no longer than
-    /// [`Timeouts::transaction`](super::Timeouts::transaction), after a RSET where one is due.
+    /// Takes no longer than [`Timeouts::transaction`](super::Timeouts::transaction), plus the time of a pending RSET.
     pub async fn deliver(&mut self, envelope: &Envelope, message: &[&[u8]]) -> Transaction {
         let message_bytes = message.iter().map(|piece| piece.len() as u64).sum();
-        let plan = Plan::new(envelope, message_bytes, &self.facts().capabilities);
+        let plan = EnvelopePlan::new(envelope, message_bytes, &self.facts().capabilities);
         let results = plan.recipients.iter().map(|planned| planned.as_ref().err().cloned());
         let mut progress = Progress { results: results.collect(), accepted: Vec::new() };
 
         if self.state == ConnectionState::Closed {
-            progress.decide_open(&RecipientResult::NotTried {
-                reason: Undecided::SessionClosed,
+            progress.complete_remaining(&RecipientResult::NotTried {
+                reason: IncompleteReason::SessionClosed,
                 phase: SmtpPhase::Precheck,
                 reply: None,
             });
         }
-        if progress.is_open() {
-            let watchdog = self.timeouts.transaction;
-            self.conversation.set_watchdog(Some(watchdog));
-            let conversed = self.converse(&plan, message, message_bytes, &mut progress);
-            if let Err(broken) = conversed.await {
-                self.break_off(broken, &mut progress);
+        if progress.has_remaining() {
+            let limit = self.timeouts.transaction;
+            self.conversation.set_transaction_limit(Some(limit));
+            if let Err(failure) = self.run_transaction(&plan, message, message_bytes, &mut progress).await {
+                self.abort(failure, &mut progress);
             }
-            self.conversation.set_watchdog(None);
+            self.conversation.set_transaction_limit(None);
             self.last_used_at = Instant::now();
         }
         Transaction {
@@ -83,64 +82,64 @@ impl SmtpSession {
         }
     }
 
-    /// Closes the session and decides for everyone whom nothing was decided about.
-    fn break_off(&mut self, mut broken: ConversationFailure, progress: &mut Progress) {
-        let note = SessionError::from(broken.clone()).to_string();
+    /// Closes the session and sets the result of all recipients that have none.
+    fn abort(&mut self, mut failure: ConversationFailure, progress: &mut Progress) {
+        let note = SessionError::from(failure.clone()).to_string();
         let stream = self.conversation.stream();
-        stream.transcript.record(Speaker::Note, note.as_bytes());
+        stream.transcript.record(LineSource::Note, note.as_bytes());
         self.close();
-        // A server that tires of a connection after some messages shows it at the next MAIL. That says nothing about
-        // the message, which has not been looked at.
+        // Some servers close a connection after a number of messages, at the next MAIL. The close does not concern
+        // the message, so the attempt does not count.
         if self.transactions > 1
-            && broken.phase == SmtpPhase::Mail
-            && matches!(broken.cause, Cause::Closing(_) | Cause::Lost)
+            && failure.phase == SmtpPhase::Mail
+            && matches!(failure.cause, Cause::Closing(_) | Cause::Lost)
         {
-            broken.phase = SmtpPhase::Precheck;
+            failure.phase = SmtpPhase::Precheck;
         }
-        progress.decide_open(&broken.into());
+        progress.complete_remaining(&failure.into());
     }
 
-    async fn converse(
+    async fn run_transaction(
         &mut self,
-        plan: &Plan,
+        plan: &EnvelopePlan,
         message: &[&[u8]],
         message_bytes: u64,
         progress: &mut Progress,
     ) -> Result<(), ConversationFailure> {
-        self.make_ready().await?;
+        self.prepare().await?;
         self.transactions += 1;
-        // Whatever happens short of a reply to the final dot, the server may hold half a transaction.
+        // Until the reply to the final dot, the server can have an unfinished transaction.
         self.state = ConnectionState::NeedsReset;
 
         let data = if self.may_pipeline() {
-            self.envelope_at_once(plan, progress).await?
+            self.send_envelope_pipelined(plan, progress).await?
         } else {
-            self.envelope_by_steps(plan, progress).await?
+            self.send_envelope_sequential(plan, progress).await?
         };
         let Some(data) = data else {
             return Ok(());
         };
         if data.is_positive() {
-            // This leaves it open whether the server waits for a message.
-            return Err(garbled(SmtpPhase::Data));
+            // After a 2xx reply to DATA, it is unknown whether the server expects a message.
+            return Err(invalid_reply(SmtpPhase::Data));
         }
         if !data.is_intermediate() {
-            progress.refuse_open(SmtpPhase::Data, data);
+            progress.refuse_remaining(SmtpPhase::Data, data);
             return Ok(());
         }
         if progress.accepted.is_empty() {
-            return self.send_nothing().await;
+            return self.send_empty_message().await;
         }
         let sent = self.send_message(message, message_bytes).await;
-        self.conclude(sent, progress).await
+        self.read_final_reply(sent, progress).await
     }
 
-    /// Sees to it that the server waits for MAIL.
-    async fn make_ready(&mut self) -> Result<(), ConversationFailure> {
+    /// Ensures that the server expects MAIL: the connection is open, and a failed transaction is reset.
+    async fn prepare(&mut self) -> Result<(), ConversationFailure> {
         let phase = SmtpPhase::Precheck;
-        // A server that gave up on an idle connection has said so, or has hung up, before this.
-        if self.conversation.stream().has_peer_spoken().await {
-            let reply = self.conversation.parting_reply(phase).await?;
+        // If the server ended the idle connection, its 421 or its close can be read now.
+        if self.conversation.stream().is_readable().await {
+            let reply = self.conversation.last_reply(phase).await?;
             let cause = Cause::Closing(reply);
             return Err(ConversationFailure { phase, cause });
         }
@@ -152,10 +151,10 @@ impl SmtpSession {
         Ok(())
     }
 
-    /// MAIL, RCPT and DATA in one write (RFC 2920 §3.1). Returns the reply to DATA.
-    async fn envelope_at_once(
+    /// Sends MAIL, RCPT and DATA in one write (RFC 2920 §3.1). Returns the reply to DATA.
+    async fn send_envelope_pipelined(
         &mut self,
-        plan: &Plan,
+        plan: &EnvelopePlan,
         progress: &mut Progress,
     ) -> Result<Option<Reply>, ConversationFailure> {
         let stream = self.conversation.stream();
@@ -167,31 +166,31 @@ impl SmtpSession {
         self.conversation.flush(SmtpPhase::Mail, self.timeouts.mail).await?;
 
         let mail = self.conversation.reply(SmtpPhase::Mail, self.timeouts.mail).await?;
-        judge_mail(mail, progress)?;
-        for (index, _) in asked(plan) {
-            // Every command has its reply, also those that a refused MAIL has made pointless.
+        apply_mail_reply(mail, progress)?;
+        for (index, _) in planned_commands(plan) {
+            // Every command has a reply, even after a refused MAIL.
             let rcpt = self.conversation.reply(SmtpPhase::Rcpt, self.timeouts.rcpt).await?;
-            judge_rcpt(index, rcpt, progress)?;
+            apply_rcpt_reply(index, rcpt, progress)?;
         }
         let data = self.conversation.reply(SmtpPhase::Data, self.timeouts.data).await?;
         Ok(Some(data))
     }
 
-    /// One command at a time. Returns the reply to DATA, or `None` where DATA had no one left to go to.
-    async fn envelope_by_steps(
+    /// Sends one command at a time. Returns the reply to DATA; `None` if no recipient was accepted.
+    async fn send_envelope_sequential(
         &mut self,
-        plan: &Plan,
+        plan: &EnvelopePlan,
         progress: &mut Progress,
     ) -> Result<Option<Reply>, ConversationFailure> {
         let conversation = &mut self.conversation;
         let mail = conversation.command(SmtpPhase::Mail, &plan.mail, self.timeouts.mail).await?;
-        judge_mail(mail, progress)?;
-        if !progress.is_open() {
+        apply_mail_reply(mail, progress)?;
+        if !progress.has_remaining() {
             return Ok(None);
         }
-        for (index, rcpt) in asked(plan) {
+        for (index, rcpt) in planned_commands(plan) {
             let reply = conversation.command(SmtpPhase::Rcpt, rcpt, self.timeouts.rcpt).await?;
-            judge_rcpt(index, reply, progress)?;
+            apply_rcpt_reply(index, reply, progress)?;
         }
         if progress.accepted.is_empty() {
             return Ok(None);
@@ -200,22 +199,20 @@ impl SmtpSession {
         Ok(Some(data))
     }
 
-    /// Answers a 354 that no recipient is behind.
-    ///
-    /// RFC 2920 §3.1: a client whose recipients were all refused sends an empty message; whatever the answer, it is
-    /// about no one.
-    async fn send_nothing(&mut self) -> Result<(), ConversationFailure> {
+    /// Sends an empty message after a 354 without accepted recipients (RFC 2920 §3.1). Ignores the reply, because it
+    /// concerns no recipient.
+    async fn send_empty_message(&mut self) -> Result<(), ConversationFailure> {
         self.conversation.command(SmtpPhase::Body, ".\r\n", self.timeouts.rset).await?;
         Ok(())
     }
 
-    /// Writes the message and the final dot, as few writes as its size allows.
-    async fn send_message(&mut self, message: &[&[u8]], message_bytes: u64) -> Sent {
+    /// Writes the message and the final dot. Writes each time the buffer reaches [`WRITE_BYTES`], and at the end.
+    async fn send_message(&mut self, message: &[&[u8]], message_bytes: u64) -> SendResult {
         let block = self.timeouts.block;
         let end = Instant::now() + self.timeouts.body(message_bytes);
         let conversation = &mut self.conversation;
         let note = format!("{message_bytes} bytes of message");
-        conversation.stream().transcript.record(Speaker::Note, note.as_bytes());
+        conversation.stream().transcript.record(LineSource::Note, note.as_bytes());
 
         let mut stuffer = DotStuffer::default();
         for part in message.iter().flat_map(|piece| piece.chunks(WRITE_BYTES)) {
@@ -226,57 +223,57 @@ impl SmtpSession {
             let deadline = conversation.block_deadline(block, end);
             match conversation.flush_block(deadline).await {
                 Ok(Flushed::All) => {}
-                Ok(Flushed::PeerSpoke) => return Sent::Interrupted,
-                Err(error) => return Sent::Failed(write_cause(&error)),
+                Ok(Flushed::Interrupted) => return SendResult::Interrupted,
+                Err(error) => return SendResult::Failed(write_cause(&error)),
             }
         }
-        // A reply that is there before the final dot is no reply to it.
-        if conversation.stream().has_peer_spoken().await {
-            return Sent::Interrupted;
+        // A reply that arrives before the final dot is not the reply to it.
+        if conversation.stream().is_readable().await {
+            return SendResult::Interrupted;
         }
         stuffer.finish(conversation.stream().outbound());
         let deadline = conversation.block_deadline(block, end);
         let result = conversation.flush_block(deadline).await;
-        // What the connection has not taken has not left, and the dot is the last of it.
-        let has_dot_left = !conversation.stream().has_outbound();
+        // The final dot is the last part of the buffer. It was sent if the socket accepted the whole buffer.
+        let was_dot_sent = !conversation.stream().has_unsent_bytes();
         match result {
-            Ok(Flushed::All) => Sent::Whole,
-            Ok(Flushed::PeerSpoke) if has_dot_left => Sent::Unknown(Cause::Lost),
-            Ok(Flushed::PeerSpoke) => Sent::Interrupted,
-            Err(error) if has_dot_left => Sent::Unknown(write_cause(&error)),
-            Err(error) => Sent::Failed(write_cause(&error)),
+            Ok(Flushed::All) => SendResult::Whole,
+            Ok(Flushed::Interrupted) if was_dot_sent => SendResult::Unknown(Cause::Lost),
+            Ok(Flushed::Interrupted) => SendResult::Interrupted,
+            Err(error) if was_dot_sent => SendResult::Unknown(write_cause(&error)),
+            Err(error) => SendResult::Failed(write_cause(&error)),
         }
     }
 
-    /// Reads what the server makes of the message.
-    async fn conclude(&mut self, sent: Sent, progress: &mut Progress) -> Result<(), ConversationFailure> {
+    /// Reads the reply to the message and sets the result of the accepted recipients.
+    async fn read_final_reply(&mut self, sent: SendResult, progress: &mut Progress) -> Result<(), ConversationFailure> {
         let phase = SmtpPhase::Body;
-        let is_whole = matches!(sent, Sent::Whole);
-        let may_have_arrived = matches!(sent, Sent::Whole | Sent::Unknown(_));
+        let is_whole = matches!(sent, SendResult::Whole);
+        let may_have_arrived = matches!(sent, SendResult::Whole | SendResult::Unknown(_));
         let final_dot = self.timeouts.final_dot;
         let answer = match is_whole {
             true => self.conversation.reply(phase, final_dot).await,
-            false => self.conversation.parting_reply(phase).await,
+            false => self.conversation.last_reply(phase).await,
         };
         match answer {
             Ok(reply) if reply.is_transient() || reply.is_permanent() => {
-                progress.refuse_open(phase, reply);
+                progress.refuse_remaining(phase, reply);
             }
             Ok(reply) if reply.is_positive() && may_have_arrived => {
-                progress.decide_open(&RecipientResult::Accepted { reply });
+                progress.complete_remaining(&RecipientResult::Accepted { reply });
                 self.state = ConnectionState::Reusable;
             }
-            // A 421 to the final dot is an answer: the message was not taken.
-            Err(broken) if matches!(broken.cause, Cause::Closing(_)) => return Err(broken),
+            // A 421 to the final dot is a refusal: the server did not accept the message.
+            Err(failure) if matches!(failure.cause, Cause::Closing(_)) => return Err(failure),
             answer => {
                 let cause = match (sent, answer) {
-                    (Sent::Failed(cause) | Sent::Unknown(cause), _) => cause,
-                    (_, Err(broken)) => broken.cause,
-                    (_, Ok(_)) => Cause::Garbled(ReplyError::NotAReply),
+                    (SendResult::Failed(cause) | SendResult::Unknown(cause), _) => cause,
+                    (_, Err(failure)) => failure.cause,
+                    (_, Ok(_)) => Cause::InvalidReply(ReplyError::NotAReply),
                 };
                 if may_have_arrived {
-                    let reason = Undecided::from(&cause);
-                    progress.decide_open(&RecipientResult::Ambiguous { reason });
+                    let reason = IncompleteReason::from(&cause);
+                    progress.complete_remaining(&RecipientResult::Ambiguous { reason });
                 }
                 return Err(ConversationFailure { phase, cause });
             }
@@ -288,29 +285,29 @@ impl SmtpSession {
     }
 }
 
-/// The recipients that are asked of the server, by their place in the envelope.
-fn asked(plan: &Plan) -> impl Iterator<Item = (usize, &str)> {
+/// Returns the RCPT commands with the positions of their recipients in the envelope.
+fn planned_commands(plan: &EnvelopePlan) -> impl Iterator<Item = (usize, &str)> {
     let recipients = plan.recipients.iter().enumerate();
     recipients.filter_map(|(index, planned)| Some((index, planned.as_deref().ok()?)))
 }
 
-fn judge_mail(reply: Reply, progress: &mut Progress) -> Result<(), ConversationFailure> {
+fn apply_mail_reply(reply: Reply, progress: &mut Progress) -> Result<(), ConversationFailure> {
     if reply.is_intermediate() {
-        return Err(garbled(SmtpPhase::Mail));
+        return Err(invalid_reply(SmtpPhase::Mail));
     }
     if !reply.is_positive() {
-        progress.refuse_open(SmtpPhase::Mail, reply);
+        progress.refuse_remaining(SmtpPhase::Mail, reply);
     }
     Ok(())
 }
 
-fn judge_rcpt(index: usize, reply: Reply, progress: &mut Progress) -> Result<(), ConversationFailure> {
+fn apply_rcpt_reply(index: usize, reply: Reply, progress: &mut Progress) -> Result<(), ConversationFailure> {
     if reply.is_intermediate() {
-        return Err(garbled(SmtpPhase::Rcpt));
+        return Err(invalid_reply(SmtpPhase::Rcpt));
     }
     let result = &mut progress.results[index];
     if result.is_some() {
-        // MAIL was refused: what follows from that is not about the recipient.
+        // MAIL was refused. The reply to RCPT follows from that and does not concern the recipient.
         return Ok(());
     }
     if reply.is_positive() {
@@ -322,8 +319,8 @@ fn judge_rcpt(index: usize, reply: Reply, progress: &mut Progress) -> Result<(),
     Ok(())
 }
 
-fn garbled(phase: SmtpPhase) -> ConversationFailure {
-    let cause = Cause::Garbled(ReplyError::NotAReply);
+fn invalid_reply(phase: SmtpPhase) -> ConversationFailure {
+    let cause = Cause::InvalidReply(ReplyError::NotAReply);
     ConversationFailure { phase, cause }
 }
 

@@ -1,22 +1,22 @@
-//! The record of a conversation, kept with each attempt.
+//! Transcripts of the commands and replies, stored with each attempt.
 
-/// Bytes kept from the start.
+/// Maximum length of the first part.
 const HEAD_BYTES_MAX: usize = 6 * 1024;
-/// Bytes kept from the end once the start is full: the end holds the reply that decided.
+/// Maximum length of the last part, which starts when the first is full. It contains the decisive reply.
 const TAIL_BYTES_MAX: usize = 2 * 1024;
-/// Bytes kept of one line.
+/// Maximum length of one line. Longer lines are truncated.
 const LINE_BYTES_MAX: usize = 1024;
 
-/// Who said a line.
+/// Source of a line.
 #[derive(Clone, Copy)]
-pub(super) enum Speaker {
+pub(super) enum LineSource {
     Client,
     Server,
-    /// A remark of ours that did not travel.
+    /// A remark by the client that was not sent.
     Note,
 }
 
-/// At most 8 KiB of a conversation, its start and its end.
+/// The first and the last lines of a session, at most 8 KiB.
 #[derive(Default)]
 pub(super) struct Transcript {
     head: Vec<u8>,
@@ -25,12 +25,12 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
-    /// Adds the lines of `bytes`.
-    pub(super) fn record(&mut self, speaker: Speaker, bytes: &[u8]) {
-        let prefix: &[u8] = match speaker {
-            Speaker::Client => b"C: ",
-            Speaker::Server => b"S: ",
-            Speaker::Note => b"-- ",
+    /// Appends the lines of `bytes`. Replaces control characters.
+    pub(super) fn record(&mut self, source: LineSource, bytes: &[u8]) {
+        let prefix: &[u8] = match source {
+            LineSource::Client => b"C: ",
+            LineSource::Server => b"S: ",
+            LineSource::Note => b"-- ",
         };
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
             let line = line.trim_ascii_end();
@@ -41,7 +41,7 @@ impl Transcript {
             } else {
                 self.is_cut = true;
                 append(&mut self.tail, prefix, line);
-                // Cut rarely, so that a long conversation is not moved about at every line.
+                // The tail may grow to twice its maximum, so that not every line moves its bytes.
                 if self.tail.len() > 2 * TAIL_BYTES_MAX {
                     self.cut_tail();
                 }
@@ -49,7 +49,7 @@ impl Transcript {
         }
     }
 
-    /// Returns the text so far and starts afresh.
+    /// Removes and returns the text.
     pub(super) fn take(&mut self) -> String {
         let mut bytes = std::mem::take(&mut self.head);
         if self.is_cut {
@@ -64,7 +64,7 @@ impl Transcript {
         }
     }
 
-    /// Drops whole lines from the front of the tail until it keeps its bound.
+    /// Removes whole lines from the start of the tail until it is within its maximum.
     fn cut_tail(&mut self) {
         if let Some(excess) = self.tail.len().checked_sub(TAIL_BYTES_MAX) {
             let cut = self.tail[excess..]
@@ -87,25 +87,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conversation_reads_top_to_bottom() {
+    fn lines_are_recorded_in_order_with_their_source() {
         let mut transcript = Transcript::default();
 
-        transcript.record(Speaker::Server, b"220 hello\r\n");
-        transcript.record(Speaker::Client, b"MAIL FROM:<a@b>\r\nDATA\r\n");
-        transcript.record(Speaker::Note, b"7 bytes of message");
+        transcript.record(LineSource::Server, b"220 hello\r\n");
+        transcript.record(LineSource::Client, b"MAIL FROM:<a@b>\r\nDATA\r\n");
+        transcript.record(LineSource::Note, b"7 bytes of message");
 
         assert_eq!(transcript.take(), "S: 220 hello\nC: MAIL FROM:<a@b>\nC: DATA\n-- 7 bytes of message\n");
         assert_eq!(transcript.take(), "");
     }
 
     #[test]
-    fn a_long_conversation_keeps_its_start_and_its_end() {
+    fn a_long_transcript_contains_the_first_and_the_last_lines() {
         let mut transcript = Transcript::default();
 
         for line in 0..10_000 {
-            transcript.record(Speaker::Server, format!("250-{line}\u{7f}\x1b\r\n").as_bytes());
+            transcript.record(LineSource::Server, format!("250-{line}\u{7f}\x1b\r\n").as_bytes());
         }
-        transcript.record(Speaker::Server, &[b'x'; 100_000]);
+        transcript.record(LineSource::Server, &[b'x'; 100_000]);
         let text = transcript.take();
 
         assert!(text.len() <= 8 * 1024 + 16, "{}", text.len());

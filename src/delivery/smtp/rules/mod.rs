@@ -1,7 +1,6 @@
-//! What the words of a reply mean, as data: what single providers mean (`providers.rs`), and what anyone means
-//! (`words.rs`).
+//! Tables of reply texts and their classes: for single providers (`providers.rs`) and for all hosts (`words.rs`).
 //!
-//! Texts are in lower case and looked for anywhere in the reply, lines joined. Within a table the first match wins.
+//! Texts are in lower case and match anywhere in the joined lines of a reply. In each table the first match wins.
 
 mod providers;
 mod words;
@@ -11,37 +10,37 @@ use words::WORDS;
 
 use super::classify::{Action, RefusalClass, SiteThrottle};
 
-/// What a rule knows about the site beyond the class.
+/// Limit for the site that follows from a rule, instead of the default of its class.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SiteMeasure {
-    pub(super) pace: SiteThrottle,
-    /// Where to ask for removal from the provider's list.
+pub(super) struct SiteLimit {
+    pub(super) throttle: SiteThrottle,
+    /// URL to request removal from the blocklist of the provider.
     pub(super) delist: Option<&'static str>,
 }
 
-impl SiteMeasure {
+impl SiteLimit {
     pub(super) fn action(self, class: RefusalClass) -> Action {
-        let Self { pace, delist } = self;
+        let Self { throttle, delist } = self;
         match class {
-            RefusalClass::Blocked => Action::HoldSite { pace, delist },
-            _ => Action::ThrottleSite { pace },
+            RefusalClass::Blocked => Action::HoldSite { throttle, delist },
+            _ => Action::ThrottleSite { throttle },
         }
     }
 }
 
-/// One known meaning.
+/// Rule that assigns a class to matching replies.
 #[derive(Debug)]
 pub(super) struct ReplyRule {
-    /// Suffixes of MX names; empty for everyone.
+    /// Suffixes of MX names. Empty for all hosts.
     hosts: &'static [&'static str],
     /// First and last basic code.
     codes: (u16, u16),
-    /// Subject and detail of the enhanced code; empty for any, and for none.
+    /// Subject and detail of the enhanced code. Empty for replies with any or no enhanced code.
     details: &'static [(u16, u16)],
-    /// Any of these.
+    /// Texts, one of which must occur.
     texts: &'static [&'static str],
     pub(super) class: RefusalClass,
-    pub(super) measure: Option<SiteMeasure>,
+    pub(super) limit: Option<SiteLimit>,
 }
 
 impl ReplyRule {
@@ -53,25 +52,27 @@ impl ReplyRule {
     }
 }
 
+/// Returns whether a host name equals the suffix or is a subdomain of it.
 fn is_under(host: &str, suffix: &str) -> bool {
     host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Returns what the provider behind `host` is known to mean.
+/// Returns the first rule for single providers that matches.
 pub(super) fn provider(text: &str, code: u16, detail: Option<(u16, u16)>, host: &str) -> Option<&'static ReplyRule> {
     let mut rules = PROVIDERS.iter();
     rules.find(|rule| rule.matches(text, code, detail, host))
 }
 
-/// Returns what anyone means by such words.
+/// Returns the first rule for all hosts that matches.
 pub(super) fn words(text: &str) -> Option<&'static ReplyRule> {
     WORDS.iter().find(|rule| rule.texts.iter().any(|known| text.contains(known)))
 }
 
 const ANY: (u16, u16) = (400, 599);
 
-const fn trickle(delist: Option<&'static str>) -> Option<SiteMeasure> {
-    Some(SiteMeasure { pace: SiteThrottle::Trickle { minutes: 90 }, delist })
+/// Returns a limit of one message a minute for 90 minutes.
+const fn trickle(delist: Option<&'static str>) -> Option<SiteLimit> {
+    Some(SiteLimit { throttle: SiteThrottle::Trickle { minutes: 90 }, delist })
 }
 
 const SPAMHAUS_DELIST: &str = "https://check.spamhaus.org/";
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_is_lower_case_and_long_enough_to_mean_something() {
+    fn every_text_is_lower_case_and_has_at_least_four_characters() {
         for text in PROVIDERS.iter().chain(WORDS).flat_map(|rule| rule.texts) {
             assert_eq!(*text, text.to_ascii_lowercase());
             assert!(text.len() >= 4, "{text}");

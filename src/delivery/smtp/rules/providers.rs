@@ -1,6 +1,6 @@
-//! What single providers mean.
+//! Rules for single providers.
 
-use super::{ANY, ReplyRule, SPAMHAUS_DELIST, SiteMeasure, trickle};
+use super::{ANY, ReplyRule, SPAMHAUS_DELIST, SiteLimit, trickle};
 use crate::delivery::smtp::classify::{RefusalClass, SiteThrottle};
 
 const TRANSIENT: (u16, u16) = (400, 499);
@@ -15,7 +15,7 @@ const MICROSOFT_OFFICE_DELIST: &str = "https://sender.office.com/";
 const GOOGLE_DELIST: &str = "https://support.google.com/mail/contact/gmail_bulk_sender_escalation";
 const YAHOO_DELIST: &str = "https://senders.yahooinc.com/contact";
 
-/// Meanings that contradict, or are finer than, the codes they come with.
+/// Rules for replies whose text contradicts their codes or is more specific.
 pub(super) static PROVIDERS: &[ReplyRule] = &[
     // Microsoft.
     ReplyRule {
@@ -24,7 +24,7 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["(s3140)", "(s3150)", "(s31"],
         class: RefusalClass::Blocked,
-        measure: trickle(Some(MICROSOFT_CONSUMER_DELIST)),
+        limit: trickle(Some(MICROSOFT_CONSUMER_DELIST)),
     },
     ReplyRule {
         hosts: &[],
@@ -32,16 +32,16 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["banned sending ip", "delist.messaging.microsoft.com", "sender.office.com"],
         class: RefusalClass::Blocked,
-        measure: trickle(Some(MICROSOFT_OFFICE_DELIST)),
+        limit: trickle(Some(MICROSOFT_OFFICE_DELIST)),
     },
-    // The consumer service says "our command was wrong" about mailboxes that do not exist.
+    // For a missing mailbox, the consumer service sends a code that means a wrong command.
     ReplyRule {
         hosts: MICROSOFT,
         codes: (550, 550),
         details: &[(5, 0)],
         texts: &["mailbox unavailable"],
         class: RefusalClass::BadMailbox,
-        measure: None,
+        limit: None,
     },
     ReplyRule {
         hosts: MICROSOFT,
@@ -49,7 +49,7 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[(1, 10)],
         texts: &["recipientnotfound", "recipient not found"],
         class: RefusalClass::BadMailbox,
-        measure: None,
+        limit: None,
     },
     // Directory-based blocking at the edge of a tenant: the recipient is not in the directory.
     ReplyRule {
@@ -58,7 +58,7 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[(4, 1)],
         texts: &["recipient address rejected: access denied"],
         class: RefusalClass::BadMailbox,
-        measure: None,
+        limit: None,
     },
     ReplyRule {
         hosts: MICROSOFT,
@@ -66,16 +66,16 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[(7, 500)],
         texts: &["server busy"],
         class: RefusalClass::RateLimited,
-        measure: None,
+        limit: None,
     },
-    // Yahoo and AOL. TSS04 is about complaints: they ask for silence.
+    // Yahoo and AOL. TSS04 follows complaints: sending must stop.
     ReplyRule {
         hosts: &[],
         codes: ANY,
         details: &[],
         texts: &["tss04"],
         class: RefusalClass::Blocked,
-        measure: Some(SiteMeasure { pace: SiteThrottle::Stop { minutes: 120 }, delist: Some(YAHOO_DELIST) }),
+        limit: Some(SiteLimit { throttle: SiteThrottle::Stop { minutes: 120 }, delist: Some(YAHOO_DELIST) }),
     },
     ReplyRule {
         hosts: &[],
@@ -83,7 +83,7 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["[ts03]", "will be permanently deferred"],
         class: RefusalClass::Blocked,
-        measure: trickle(Some(YAHOO_DELIST)),
+        limit: trickle(Some(YAHOO_DELIST)),
     },
     ReplyRule {
         hosts: &[],
@@ -91,7 +91,7 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["[tss", "[ts01]", "[ts02]", "[iptss", "[ipts"],
         class: RefusalClass::RateLimited,
-        measure: trickle(None),
+        limit: trickle(None),
     },
     ReplyRule {
         hosts: YAHOO,
@@ -99,7 +99,7 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["[bl2", "listed on spamhaus", "ip addresses on spamhaus"],
         class: RefusalClass::Blocked,
-        measure: trickle(Some(SPAMHAUS_DELIST)),
+        limit: trickle(Some(SPAMHAUS_DELIST)),
     },
     ReplyRule {
         hosts: YAHOO,
@@ -107,7 +107,7 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["mailbox not found", "this user doesn't have a", "this mailbox is disabled", "not a valid mailbox"],
         class: RefusalClass::BadMailbox,
-        measure: None,
+        limit: None,
     },
     ReplyRule {
         hosts: YAHOO,
@@ -115,16 +115,16 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["for policy reasons", "[ph01]"],
         class: RefusalClass::Content,
-        measure: None,
+        limit: None,
     },
-    // Google. A mailbox that receives too much says 5.2.1, the code of one that is disabled.
+    // Google. For a mailbox that receives too much mail, it sends 5.2.1, the code of a disabled mailbox.
     ReplyRule {
         hosts: GOOGLE,
         codes: ANY,
         details: &[(2, 1)],
         texts: &["receiving mail at a rate", "receiving mail too quickly"],
         class: RefusalClass::Temporary,
-        measure: None,
+        limit: None,
     },
     ReplyRule {
         hosts: &[],
@@ -132,7 +132,7 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["very low reputation of the sending ip", "low reputation of the sending domain"],
         class: RefusalClass::Blocked,
-        measure: trickle(Some(GOOGLE_DELIST)),
+        limit: trickle(Some(GOOGLE_DELIST)),
     },
     ReplyRule {
         hosts: &[],
@@ -140,7 +140,7 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["unusual rate of unsolicited mail"],
         class: RefusalClass::RateLimited,
-        measure: trickle(None),
+        limit: trickle(None),
     },
     ReplyRule {
         hosts: &[],
@@ -148,7 +148,7 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["potential security issue"],
         class: RefusalClass::Attachment,
-        measure: None,
+        limit: None,
     },
     ReplyRule {
         hosts: &[],
@@ -156,7 +156,7 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["likely unsolicited mail", "likely suspicious"],
         class: RefusalClass::Content,
-        measure: None,
+        limit: None,
     },
     ReplyRule {
         hosts: GOOGLE,
@@ -164,16 +164,16 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[(4, 5)],
         texts: &["sending limit", "sending quota"],
         class: RefusalClass::RateLimited,
-        measure: None,
+        limit: None,
     },
-    // Too many recipients, also where it comes as a 5xx with another code.
+    // Too many recipients, also as a 5xx with another enhanced code.
     ReplyRule {
         hosts: &[],
         codes: ANY,
         details: &[],
         texts: &["too many recipients", "too many rcpt"],
         class: RefusalClass::TooManyRecipients,
-        measure: None,
+        limit: None,
     },
     // Amazon SES as a smarthost.
     ReplyRule {
@@ -182,7 +182,7 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["email address is not verified"],
         class: RefusalClass::Authentication,
-        measure: None,
+        limit: None,
     },
     ReplyRule {
         hosts: &["amazonaws.com"],
@@ -190,6 +190,6 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         details: &[],
         texts: &["maximum sending rate exceeded", "daily message quota exceeded"],
         class: RefusalClass::RateLimited,
-        measure: None,
+        limit: None,
     },
 ];

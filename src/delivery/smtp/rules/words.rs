@@ -1,16 +1,16 @@
-//! What anyone means by such words.
+//! Rules for all hosts.
 
 use super::{ANY, ReplyRule, SPAMHAUS_DELIST, trickle};
 use crate::delivery::smtp::classify::RefusalClass;
 
-const fn anyone(class: RefusalClass, texts: &'static [&'static str]) -> ReplyRule {
-    ReplyRule { hosts: &[], codes: ANY, details: &[], texts, class, measure: None }
+const fn any_host(class: RefusalClass, texts: &'static [&'static str]) -> ReplyRule {
+    ReplyRule { hosts: &[], codes: ANY, details: &[], texts, class, limit: None }
 }
 
-/// Words for replies whose codes say nothing more than "refused". What blames this side comes first, what suppresses
-/// an address comes last.
+/// Texts of replies whose codes mean only "refused". Rules that concern the sender come first, rules that suppress an
+/// address come last.
 pub(super) static WORDS: &[ReplyRule] = &[
-    anyone(
+    any_host(
         RefusalClass::Authentication,
         &[
             "domain of sender",
@@ -35,9 +35,9 @@ pub(super) static WORDS: &[ReplyRule] = &[
         details: &[],
         texts: &["spamhaus"],
         class: RefusalClass::Blocked,
-        measure: trickle(Some(SPAMHAUS_DELIST)),
+        limit: trickle(Some(SPAMHAUS_DELIST)),
     },
-    anyone(
+    any_host(
         RefusalClass::Blocked,
         &[
             "blocklist",
@@ -60,11 +60,11 @@ pub(super) static WORDS: &[ReplyRule] = &[
             "traffic not accepted from this ip",
         ],
     ),
-    anyone(
+    any_host(
         RefusalClass::Greylisted,
         &["greylist", "graylist", "grey-list", "gray-list", "grey list", "gray list", "first attempt from this"],
     ),
-    anyone(
+    any_host(
         RefusalClass::RateLimited,
         &[
             "rate limit",
@@ -82,8 +82,8 @@ pub(super) static WORDS: &[ReplyRule] = &[
             "sending limit exceeded",
         ],
     ),
-    anyone(RefusalClass::Attachment, &["attachment", "file type", "executable content"]),
-    anyone(
+    any_host(RefusalClass::Attachment, &["attachment", "file type", "executable content"]),
+    any_host(
         RefusalClass::Content,
         &[
             "virus",
@@ -102,7 +102,7 @@ pub(super) static WORDS: &[ReplyRule] = &[
             "bad link",
         ],
     ),
-    anyone(
+    any_host(
         RefusalClass::MailboxFull,
         &[
             "over quota",
@@ -121,7 +121,7 @@ pub(super) static WORDS: &[ReplyRule] = &[
             "out of storage space",
         ],
     ),
-    anyone(
+    any_host(
         RefusalClass::TooLarge,
         &[
             "message too large",
@@ -137,8 +137,11 @@ pub(super) static WORDS: &[ReplyRule] = &[
             "size limit exceeded",
         ],
     ),
-    anyone(RefusalClass::BadDomain, &["no such domain", "domain does not exist", "domain not found", "unknown domain"]),
-    anyone(
+    any_host(
+        RefusalClass::BadDomain,
+        &["no such domain", "domain does not exist", "domain not found", "unknown domain"],
+    ),
+    any_host(
         RefusalClass::BadMailbox,
         &[
             "user unknown",

@@ -1,10 +1,10 @@
-//! Messages: commands, replies and who they are about.
+//! Transactions: commands, replies and the results of the recipients.
 
 use super::peer::{PIPELINING, PLAIN, Peer, Step, greeting};
 use super::{MESSAGE, MESSAGE_ON_THE_WIRE, open, outcomes, to};
 use crate::delivery::smtp::ConnectionState;
 
-use Step::{Hear, HearMessage, Say, WaitForEnd};
+use Step::{Expect, ExpectMessage, Reply, WaitForEnd};
 
 fn script(extensions: &'static str, after: impl IntoIterator<Item = Step>) -> Peer {
     let mut script = greeting(extensions);
@@ -13,18 +13,18 @@ fn script(extensions: &'static str, after: impl IntoIterator<Item = Step>) -> Pe
 }
 
 #[tokio::test]
-async fn a_pipelined_message_leaves_in_two_writes_and_the_session_stays_open() {
+async fn a_session_delivers_two_pipelined_messages_and_stays_open() {
     let peer = script(
         PIPELINING,
         [
-            Hear("DATA"),
-            Say("250 ok\r\n250 ok\r\n354 go\r\n"),
-            HearMessage,
-            Say("250 2.0.0 queued as 1\r\n"),
-            Hear("DATA"),
-            Say("250 ok\r\n250 ok\r\n354 go\r\n"),
-            HearMessage,
-            Say("250 2.0.0 queued as 2\r\n"),
+            Expect("DATA"),
+            Reply("250 ok\r\n250 ok\r\n354 go\r\n"),
+            ExpectMessage,
+            Reply("250 2.0.0 queued as 1\r\n"),
+            Expect("DATA"),
+            Reply("250 ok\r\n250 ok\r\n354 go\r\n"),
+            ExpectMessage,
+            Reply("250 2.0.0 queued as 2\r\n"),
         ],
     );
     let mut session = open(peer.address).await.unwrap();
@@ -44,9 +44,9 @@ async fn a_pipelined_message_leaves_in_two_writes_and_the_session_stays_open() {
          S: 250 ok\nS: 250 ok\nS: 354 go\n-- 26 bytes of message\nS: 250 2.0.0 queued as 2\n"
     );
     drop(session);
-    let heard = peer.heard();
-    assert_eq!(heard[4], MESSAGE_ON_THE_WIRE);
-    assert_eq!(heard[8], MESSAGE_ON_THE_WIRE);
+    let received = peer.received();
+    assert_eq!(received[4], MESSAGE_ON_THE_WIRE);
+    assert_eq!(received[8], MESSAGE_ON_THE_WIRE);
 }
 
 #[tokio::test]
@@ -54,16 +54,16 @@ async fn without_pipelining_each_command_waits_for_its_reply() {
     let peer = script(
         PLAIN,
         [
-            Hear("MAIL"),
-            Say("250 ok\r\n"),
-            Hear("RCPT"),
-            Say("250 ok\r\n"),
-            Hear("RCPT"),
-            Say("251 will forward\r\n"),
-            Hear("DATA"),
-            Say("354 go\r\n"),
-            HearMessage,
-            Say("250 queued\r\n"),
+            Expect("MAIL"),
+            Reply("250 ok\r\n"),
+            Expect("RCPT"),
+            Reply("250 ok\r\n"),
+            Expect("RCPT"),
+            Reply("251 will forward\r\n"),
+            Expect("DATA"),
+            Reply("354 go\r\n"),
+            ExpectMessage,
+            Reply("250 queued\r\n"),
         ],
     );
     let mut session = open(peer.address).await.unwrap();
@@ -74,18 +74,18 @@ async fn without_pipelining_each_command_waits_for_its_reply() {
 }
 
 #[tokio::test]
-async fn pipelining_can_be_left_out_where_it_is_offered() {
+async fn pipelining_can_be_turned_off() {
     let peer = script(
         PIPELINING,
         [
-            Hear("MAIL"),
-            Say("250 ok\r\n"),
-            Hear("RCPT"),
-            Say("250 ok\r\n"),
-            Hear("DATA"),
-            Say("354 go\r\n"),
-            HearMessage,
-            Say("250 queued\r\n"),
+            Expect("MAIL"),
+            Reply("250 ok\r\n"),
+            Expect("RCPT"),
+            Reply("250 ok\r\n"),
+            Expect("DATA"),
+            Reply("354 go\r\n"),
+            ExpectMessage,
+            Reply("250 queued\r\n"),
         ],
     );
     let mut session = open(peer.address).await.unwrap().without_pipelining();
@@ -97,27 +97,27 @@ async fn pipelining_can_be_left_out_where_it_is_offered() {
 }
 
 #[tokio::test]
-async fn one_bad_recipient_does_not_cost_the_good_ones() {
+async fn a_refused_recipient_does_not_affect_the_others() {
     for extensions in [PIPELINING, PLAIN] {
         let replies = if extensions == PIPELINING {
-            vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n550 5.1.1 no\r\n452 4.5.3 many\r\n250 ok\r\n354 go\r\n")]
+            vec![Expect("DATA"), Reply("250 ok\r\n250 ok\r\n550 5.1.1 no\r\n452 4.5.3 many\r\n250 ok\r\n354 go\r\n")]
         } else {
             vec![
-                Hear("MAIL"),
-                Say("250 ok\r\n"),
-                Hear("RCPT"),
-                Say("250 ok\r\n"),
-                Hear("RCPT"),
-                Say("550 5.1.1 no\r\n"),
-                Hear("RCPT"),
-                Say("452 4.5.3 many\r\n"),
-                Hear("RCPT"),
-                Say("250 ok\r\n"),
-                Hear("DATA"),
-                Say("354 go\r\n"),
+                Expect("MAIL"),
+                Reply("250 ok\r\n"),
+                Expect("RCPT"),
+                Reply("250 ok\r\n"),
+                Expect("RCPT"),
+                Reply("550 5.1.1 no\r\n"),
+                Expect("RCPT"),
+                Reply("452 4.5.3 many\r\n"),
+                Expect("RCPT"),
+                Reply("250 ok\r\n"),
+                Expect("DATA"),
+                Reply("354 go\r\n"),
             ]
         };
-        let peer = script(extensions, replies.into_iter().chain([HearMessage, Say("250 ok\r\n")]));
+        let peer = script(extensions, replies.into_iter().chain([ExpectMessage, Reply("250 ok\r\n")]));
         let mut session = open(peer.address).await.unwrap();
 
         let envelope = to(&["a@x.test", "b@x.test", "c@x.test", "d@x.test"]);
@@ -132,20 +132,20 @@ async fn one_bad_recipient_does_not_cost_the_good_ones() {
 }
 
 #[tokio::test]
-async fn a_354_with_no_recipient_behind_it_gets_a_lone_dot() {
+async fn a_354_without_accepted_recipients_gets_an_empty_message() {
     let peer = script(
         PIPELINING,
         [
-            Hear("DATA"),
-            Say("250 ok\r\n550 5.1.1 no\r\n550 5.1.1 no\r\n354 go\r\n"),
-            Hear("."),
-            Say("554 no valid recipients\r\n"),
-            Hear("RSET"),
-            Say("250 ok\r\n"),
-            Hear("DATA"),
-            Say("250 ok\r\n250 ok\r\n354 go\r\n"),
-            HearMessage,
-            Say("250 ok\r\n"),
+            Expect("DATA"),
+            Reply("250 ok\r\n550 5.1.1 no\r\n550 5.1.1 no\r\n354 go\r\n"),
+            Expect("."),
+            Reply("554 no valid recipients\r\n"),
+            Expect("RSET"),
+            Reply("250 ok\r\n"),
+            Expect("DATA"),
+            Reply("250 ok\r\n250 ok\r\n354 go\r\n"),
+            ExpectMessage,
+            Reply("250 ok\r\n"),
         ],
     );
     let mut session = open(peer.address).await.unwrap();
@@ -157,18 +157,18 @@ async fn a_354_with_no_recipient_behind_it_gets_a_lone_dot() {
     let second = session.deliver(&to(&["c@x.test"]), &[MESSAGE]).await;
     assert_eq!(outcomes(&second.recipients), ["accepted 250"]);
     drop(session);
-    assert_eq!(peer.heard()[5], ".");
+    assert_eq!(peer.received()[5], ".");
 }
 
 #[tokio::test]
-async fn a_refused_sender_refuses_everyone_and_the_rest_of_the_batch_means_nothing() {
+async fn a_refused_sender_refuses_all_recipients_and_later_replies_are_ignored() {
     let peer = script(
         PIPELINING,
         [
-            Hear("DATA"),
-            Say("550 5.7.1 go away\r\n503 5.5.1 MAIL first\r\n503 5.5.1 MAIL first\r\n503 5.5.1 RCPT first\r\n"),
-            Hear("RSET"),
-            Say("250 ok\r\n"),
+            Expect("DATA"),
+            Reply("550 5.7.1 go away\r\n503 5.5.1 MAIL first\r\n503 5.5.1 MAIL first\r\n503 5.5.1 RCPT first\r\n"),
+            Expect("RSET"),
+            Reply("250 ok\r\n"),
         ],
     );
     let mut session = open(peer.address).await.unwrap();
@@ -180,7 +180,7 @@ async fn a_refused_sender_refuses_everyone_and_the_rest_of_the_batch_means_nothi
     session.reset().await;
     assert!(session.is_reusable());
     drop(session);
-    peer.heard();
+    peer.received();
 }
 
 #[tokio::test]
@@ -188,16 +188,16 @@ async fn without_pipelining_a_refusal_ends_the_transaction_early() {
     let peer = script(
         PLAIN,
         [
-            Hear("MAIL"),
-            Say("550 no\r\n"),
-            Hear("RSET"),
-            Say("250 ok\r\n"),
-            Hear("MAIL"),
-            Say("250 ok\r\n"),
-            Hear("RCPT"),
-            Say("550 no\r\n"),
-            Hear("RSET"),
-            Say("250 ok\r\n"),
+            Expect("MAIL"),
+            Reply("550 no\r\n"),
+            Expect("RSET"),
+            Reply("250 ok\r\n"),
+            Expect("MAIL"),
+            Reply("250 ok\r\n"),
+            Expect("RCPT"),
+            Reply("550 no\r\n"),
+            Expect("RSET"),
+            Reply("250 ok\r\n"),
         ],
     );
     let mut session = open(peer.address).await.unwrap();
@@ -209,22 +209,22 @@ async fn without_pipelining_a_refusal_ends_the_transaction_early() {
     assert_eq!(outcomes(&first.recipients), ["refused MAIL 550"]);
     assert_eq!(outcomes(&second.recipients), ["refused RCPT 550"]);
     drop(session);
-    peer.heard();
+    peer.received();
 }
 
 #[tokio::test]
-async fn refusals_at_data_and_at_the_final_dot_are_about_accepted_recipients_only() {
+async fn refusals_at_data_and_at_the_final_dot_concern_only_accepted_recipients() {
     let peer = script(
         PIPELINING,
         [
-            Hear("DATA"),
-            Say("250 ok\r\n550 no\r\n250 ok\r\n451 4.3.0 later\r\n"),
-            Hear("RSET"),
-            Say("250 ok\r\n"),
-            Hear("DATA"),
-            Say("250 ok\r\n250 ok\r\n550 no\r\n354 go\r\n"),
-            HearMessage,
-            Say("554 5.7.1 spam\r\n"),
+            Expect("DATA"),
+            Reply("250 ok\r\n550 no\r\n250 ok\r\n451 4.3.0 later\r\n"),
+            Expect("RSET"),
+            Reply("250 ok\r\n"),
+            Expect("DATA"),
+            Reply("250 ok\r\n250 ok\r\n550 no\r\n354 go\r\n"),
+            ExpectMessage,
+            Reply("554 5.7.1 spam\r\n"),
         ],
     );
     let mut session = open(peer.address).await.unwrap();
@@ -238,7 +238,7 @@ async fn refusals_at_data_and_at_the_final_dot_are_about_accepted_recipients_onl
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused_without_a_word() {
+async fn a_transaction_refused_by_the_precheck_sends_nothing() {
     let peer = script("250-mx\r\n250 SIZE 5\r\n", [WaitForEnd]);
     let mut session = open(peer.address).await.unwrap();
 
@@ -250,14 +250,14 @@ async fn what_cannot_be_asked_is_refused_without_a_word() {
     let transaction = session.deliver(&to(&["é@x.test"]), &[b"hi"]).await;
     assert_eq!(outcomes(&transaction.recipients), ["refused precheck 553"]);
     drop(session);
-    assert_eq!(peer.heard(), ["EHLO client.example.test"]);
+    assert_eq!(peer.received(), ["EHLO client.example.test"]);
 }
 
 #[tokio::test]
-async fn announced_limits_on_recipients_and_messages_are_kept() {
+async fn announced_limits_on_recipients_and_transactions_are_applied() {
     let peer = script(
         "250-mx\r\n250-PIPELINING\r\n250 LIMITS RCPTMAX=1 MAILMAX=1\r\n",
-        [Hear("DATA"), Say("250 ok\r\n250 ok\r\n354 go\r\n"), HearMessage, Say("250 ok\r\n")],
+        [Expect("DATA"), Reply("250 ok\r\n250 ok\r\n354 go\r\n"), ExpectMessage, Reply("250 ok\r\n")],
     );
     let mut session = open(peer.address).await.unwrap();
 
@@ -269,10 +269,10 @@ async fn announced_limits_on_recipients_and_messages_are_kept() {
 }
 
 #[tokio::test]
-async fn a_large_message_arrives_whole() {
+async fn a_large_message_arrives_complete() {
     let peer = script(
         "250-mx\r\n250 PIPELINING\r\n",
-        [Hear("DATA"), Say("250 ok\r\n250 ok\r\n354 go\r\n"), HearMessage, Say("250 ok\r\n")],
+        [Expect("DATA"), Reply("250 ok\r\n250 ok\r\n354 go\r\n"), ExpectMessage, Reply("250 ok\r\n")],
     );
     let mut session = open(peer.address).await.unwrap();
     let line = ".0123456789 and so on until the line is of a fair length\r\n";
@@ -284,7 +284,7 @@ async fn a_large_message_arrives_whole() {
     assert_eq!(outcomes(&transaction.recipients), ["accepted 250"]);
     assert!(session.bytes().1 > message.len() as u64);
     drop(session);
-    let heard = peer.heard();
-    assert_eq!(heard[4].len(), message.len() + 80_000 + 3);
-    assert!(heard[4] == format!(".{line}").repeat(80_000) + ".\r\n");
+    let received = peer.received();
+    assert_eq!(received[4].len(), message.len() + 80_000 + 3);
+    assert!(received[4] == format!(".{line}").repeat(80_000) + ".\r\n");
 }

@@ -1,14 +1,14 @@
-//! Servers that break off, stall, or speak out of turn.
+//! Servers that close, stall, or reply at the wrong time.
 
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 
 use super::peer::{PIPELINING, PLAIN, Peer, Step, greeting};
-use super::{MESSAGE, open_hasty, open_patiently, outcomes, to};
+use super::{MESSAGE, open_with_short_timeouts, open_with_timeouts, outcomes, to};
 use crate::delivery::smtp::{ConnectionState, Timeouts};
 
-use Step::{Close, Drip, Hear, HearMessage, Say, Stall, Swallow, WaitForEnd};
+use Step::{Close, Discard, Expect, ExpectMessage, Reply, ReplySlowly, Stall, WaitForEnd};
 
 const TWO: &[&str] = &["a@x.test", "b@x.test"];
 
@@ -18,9 +18,9 @@ fn script(extensions: &'static str, after: impl IntoIterator<Item = Step>) -> Pe
     Peer::new(script)
 }
 
-/// Delivers one message to two recipients, and returns what came of them.
+/// Delivers one message to two recipients and returns their results.
 async fn deliver_to_two(peer: &Peer) -> Vec<String> {
-    let mut session = open_hasty(peer.address).await;
+    let mut session = open_with_short_timeouts(peer.address).await;
     let transaction = session.deliver(&to(TWO), &[MESSAGE]).await;
 
     let is_closed = transaction.connection == ConnectionState::Closed;
@@ -29,61 +29,67 @@ async fn deliver_to_two(peer: &Peer) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_way_to_break_off_decides_for_every_recipient() {
+async fn every_fault_has_a_result_for_every_recipient() {
     const GO: &str = "250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n";
     let cases: Vec<(Vec<Step>, [&str; 2])> = vec![
         // A 421 at each reply.
-        (vec![Hear("DATA"), Say("421 4.7.0 no\r\n"), WaitForEnd], ["untried MAIL Closing 421"; 2]),
-        (vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n421 4.7.0 no\r\n"), WaitForEnd], ["untried RCPT Closing 421"; 2]),
+        (vec![Expect("DATA"), Reply("421 4.7.0 no\r\n"), WaitForEnd], ["untried MAIL Closing 421"; 2]),
         (
-            vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n421 4.7.0 no\r\n"), WaitForEnd],
+            vec![Expect("DATA"), Reply("250 ok\r\n250 ok\r\n421 4.7.0 no\r\n"), WaitForEnd],
+            ["untried RCPT Closing 421"; 2],
+        ),
+        (
+            vec![Expect("DATA"), Reply("250 ok\r\n550 no\r\n421 4.7.0 no\r\n"), WaitForEnd],
             ["refused RCPT 550", "untried RCPT Closing 421"],
         ),
         (
-            vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n250 ok\r\n421 no\r\n"), WaitForEnd],
+            vec![Expect("DATA"), Reply("250 ok\r\n550 no\r\n250 ok\r\n421 no\r\n"), WaitForEnd],
             ["refused RCPT 550", "untried DATA Closing 421"],
         ),
         (
-            vec![Hear("DATA"), Say(GO), HearMessage, Say("421 4.3.2 no\r\n"), WaitForEnd],
+            vec![Expect("DATA"), Reply(GO), ExpectMessage, Reply("421 4.3.2 no\r\n"), WaitForEnd],
             ["untried message Closing 421"; 2],
         ),
-        // A hang-up at each reply.
-        (vec![Hear("DATA"), Close], ["untried MAIL Lost 0"; 2]),
-        (vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n"), Close], ["refused RCPT 550", "untried RCPT Lost 0"]),
-        (vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n"), Close], ["untried DATA Lost 0"; 2]),
-        (vec![Hear("DATA"), Say(GO), HearMessage, Close], ["ambiguous Lost"; 2]),
-        (vec![Hear("DATA"), Say(GO), HearMessage, Say("250-half"), Close], ["ambiguous Lost"; 2]),
-        // Silence at each reply.
-        (vec![Hear("DATA"), WaitForEnd], ["untried MAIL TimedOut 0"; 2]),
-        (vec![Hear("DATA"), Say("250 ok\r\n"), WaitForEnd], ["untried RCPT TimedOut 0"; 2]),
+        // A close at each reply.
+        (vec![Expect("DATA"), Close], ["untried MAIL Lost 0"; 2]),
+        (vec![Expect("DATA"), Reply("250 ok\r\n550 no\r\n"), Close], ["refused RCPT 550", "untried RCPT Lost 0"]),
+        (vec![Expect("DATA"), Reply("250 ok\r\n250 ok\r\n250 ok\r\n"), Close], ["untried DATA Lost 0"; 2]),
+        (vec![Expect("DATA"), Reply(GO), ExpectMessage, Close], ["ambiguous Lost"; 2]),
+        (vec![Expect("DATA"), Reply(GO), ExpectMessage, Reply("250-half"), Close], ["ambiguous Lost"; 2]),
+        // No reply in each phase.
+        (vec![Expect("DATA"), WaitForEnd], ["untried MAIL TimedOut 0"; 2]),
+        (vec![Expect("DATA"), Reply("250 ok\r\n"), WaitForEnd], ["untried RCPT TimedOut 0"; 2]),
         (
-            vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n250 ok\r\n"), WaitForEnd],
+            vec![Expect("DATA"), Reply("250 ok\r\n550 no\r\n250 ok\r\n"), WaitForEnd],
             ["refused RCPT 550", "untried DATA TimedOut 0"],
         ),
-        (vec![Hear("DATA"), Say(GO), HearMessage, WaitForEnd], ["ambiguous TimedOut"; 2]),
-        // Nonsense.
-        (vec![Hear("DATA"), Say("hello\r\n"), WaitForEnd], ["untried MAIL Garbled 0"; 2]),
-        (vec![Hear("DATA"), Say("354 go\r\n"), WaitForEnd], ["untried MAIL Garbled 0"; 2]),
-        (vec![Hear("DATA"), Say("250 ok\r\n354 go\r\n"), WaitForEnd], ["untried RCPT Garbled 0"; 2]),
+        (vec![Expect("DATA"), Reply(GO), ExpectMessage, WaitForEnd], ["ambiguous TimedOut"; 2]),
+        // Invalid replies.
+        (vec![Expect("DATA"), Reply("hello\r\n"), WaitForEnd], ["untried MAIL InvalidReply 0"; 2]),
+        (vec![Expect("DATA"), Reply("354 go\r\n"), WaitForEnd], ["untried MAIL InvalidReply 0"; 2]),
+        (vec![Expect("DATA"), Reply("250 ok\r\n354 go\r\n"), WaitForEnd], ["untried RCPT InvalidReply 0"; 2]),
         (
-            vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n250 ok\r\n"), WaitForEnd],
-            ["untried DATA Garbled 0"; 2],
+            vec![Expect("DATA"), Reply("250 ok\r\n250 ok\r\n250 ok\r\n250 ok\r\n"), WaitForEnd],
+            ["untried DATA InvalidReply 0"; 2],
         ),
-        (vec![Hear("DATA"), Say(GO), HearMessage, Say("354 again\r\n"), WaitForEnd], ["ambiguous Garbled"; 2]),
-        (vec![Hear("DATA"), Say(GO), HearMessage, Say("oops\r\n"), WaitForEnd], ["ambiguous Garbled"; 2]),
-        // An answer before the question.
         (
-            vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n250 fine\r\n"), WaitForEnd],
-            ["untried message Garbled 0"; 2],
+            vec![Expect("DATA"), Reply(GO), ExpectMessage, Reply("354 again\r\n"), WaitForEnd],
+            ["ambiguous InvalidReply"; 2],
         ),
-        // A lone dot that is never answered changes nothing.
-        (vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n550 no\r\n354 go\r\n"), WaitForEnd], ["refused RCPT 550"; 2]),
+        (vec![Expect("DATA"), Reply(GO), ExpectMessage, Reply("oops\r\n"), WaitForEnd], ["ambiguous InvalidReply"; 2]),
+        // A reply before the final dot.
         (
-            vec![Hear("DATA"), Say("250 ok\r\n550 no\r\n550 no\r\n354 go\r\n"), Hear("."), Close],
+            vec![Expect("DATA"), Reply("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n250 fine\r\n"), WaitForEnd],
+            ["untried message InvalidReply 0"; 2],
+        ),
+        // An empty message without a reply changes nothing.
+        (vec![Expect("DATA"), Reply("250 ok\r\n550 no\r\n550 no\r\n354 go\r\n"), WaitForEnd], ["refused RCPT 550"; 2]),
+        (
+            vec![Expect("DATA"), Reply("250 ok\r\n550 no\r\n550 no\r\n354 go\r\n"), Expect("."), Close],
             ["refused RCPT 550"; 2],
         ),
     ];
-    // Together, since the servers that stay silent take their time.
+    // The cases run concurrently, because those without a reply take a second.
     let mut deliveries = JoinSet::new();
     for (index, (after, expected)) in cases.into_iter().enumerate() {
         deliveries.spawn(async move {
@@ -98,17 +104,17 @@ async fn every_way_to_break_off_decides_for_every_recipient() {
 }
 
 #[tokio::test]
-async fn replies_may_arrive_in_any_pieces() {
+async fn replies_can_arrive_in_pieces() {
     let pause = Duration::from_millis(1);
     let peer = script(
         "250-mx\r\n250 PIPELINING\r\n",
         [
-            Hear("DATA"),
-            Drip("250 ok\r\n250-a\r\n250 ok\r\n550-5.1.1 x\r\n", pause),
-            Say("550 5.1.1 y\r\n35"),
-            Say("4 go\r\n"),
-            HearMessage,
-            Drip("250 queued\r\n", pause),
+            Expect("DATA"),
+            ReplySlowly("250 ok\r\n250-a\r\n250 ok\r\n550-5.1.1 x\r\n", pause),
+            Reply("550 5.1.1 y\r\n35"),
+            Reply("4 go\r\n"),
+            ExpectMessage,
+            ReplySlowly("250 queued\r\n", pause),
         ],
     );
 
@@ -116,23 +122,29 @@ async fn replies_may_arrive_in_any_pieces() {
 }
 
 #[tokio::test]
-async fn a_drip_does_not_stretch_a_timeout() {
+async fn a_slow_reply_does_not_extend_a_time_limit() {
     let peer = script(
         PLAIN,
-        [Hear("MAIL"), Drip("250-one byte at a time and never an end to this line", Duration::from_millis(20))],
+        [
+            Expect("MAIL"),
+            ReplySlowly("250-one byte at a time and never an end to this line", Duration::from_millis(20)),
+        ],
     );
 
     assert_eq!(deliver_to_two(&peer).await, ["untried MAIL TimedOut 0"; 2]);
 }
 
 #[tokio::test]
-async fn the_watchdog_ends_what_no_single_timeout_does() {
+async fn the_transaction_limit_ends_a_phase_within_its_own_limit() {
     let peer = script(
         PLAIN,
-        [Hear("MAIL"), Drip("250-one byte at a time and never an end to this line", Duration::from_millis(20))],
+        [
+            Expect("MAIL"),
+            ReplySlowly("250-one byte at a time and never an end to this line", Duration::from_millis(20)),
+        ],
     );
     let timeouts = Timeouts { transaction: Duration::from_millis(200), ..Timeouts::default() };
-    let mut session = open_patiently(peer.address, &timeouts).await.unwrap();
+    let mut session = open_with_timeouts(peer.address, &timeouts).await.unwrap();
 
     let transaction = session.deliver(&to(TWO), &[MESSAGE]).await;
 
@@ -141,18 +153,18 @@ async fn the_watchdog_ends_what_no_single_timeout_does() {
 }
 
 #[tokio::test]
-async fn an_early_reply_is_the_next_reply_and_not_lost() {
+async fn bytes_after_a_reply_are_the_next_reply() {
     let peer = script(
         "250-mx\r\n250 PIPELINING\r\n",
         [
-            Hear("DATA"),
-            Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"),
-            HearMessage,
-            Say("250 queued\r\n421 4.4.2 that was enough\r\n"),
+            Expect("DATA"),
+            Reply("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"),
+            ExpectMessage,
+            Reply("250 queued\r\n421 4.4.2 that was enough\r\n"),
             WaitForEnd,
         ],
     );
-    let mut session = open_hasty(peer.address).await;
+    let mut session = open_with_short_timeouts(peer.address).await;
 
     let first = session.deliver(&to(TWO), &[MESSAGE]).await;
     assert_eq!(outcomes(&first.recipients), ["accepted 250"; 2]);
@@ -165,37 +177,37 @@ async fn an_early_reply_is_the_next_reply_and_not_lost() {
     let third = session.deliver(&to(TWO), &[MESSAGE]).await;
     assert_eq!(outcomes(&third.recipients), ["untried precheck SessionClosed 0"; 2]);
     session.quit().await;
-    peer.heard();
+    peer.received();
 }
 
 #[tokio::test]
-async fn a_server_that_tires_of_a_reused_connection_costs_no_attempt() {
+async fn a_close_at_mail_on_a_reused_connection_does_not_count_as_an_attempt() {
     let after: [(Vec<Step>, &str); 2] = [
-        (vec![Hear("DATA"), Close], "untried precheck Lost 0"),
-        (vec![Hear("DATA"), Say("421 4.7.0 too many messages\r\n"), WaitForEnd], "untried precheck Closing 421"),
+        (vec![Expect("DATA"), Close], "untried precheck Lost 0"),
+        (vec![Expect("DATA"), Reply("421 4.7.0 too many messages\r\n"), WaitForEnd], "untried precheck Closing 421"),
     ];
     for (after, expected) in after {
         let mut steps =
-            vec![Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), HearMessage, Say("250 ok\r\n")];
+            vec![Expect("DATA"), Reply("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), ExpectMessage, Reply("250 ok\r\n")];
         steps.extend(after);
         let peer = script(PIPELINING, steps);
-        let mut session = open_hasty(peer.address).await;
+        let mut session = open_with_short_timeouts(peer.address).await;
 
         session.deliver(&to(TWO), &[MESSAGE]).await;
         let second = session.deliver(&to(TWO), &[MESSAGE]).await;
 
         assert_eq!(outcomes(&second.recipients), [expected; 2]);
-        peer.heard();
+        peer.received();
     }
 }
 
 #[tokio::test]
-async fn an_idle_connection_that_was_closed_is_noticed_before_mail() {
+async fn a_closed_idle_connection_is_detected_before_mail() {
     let peer = script(
         PIPELINING,
-        [Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), HearMessage, Say("250 ok\r\n"), Close],
+        [Expect("DATA"), Reply("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), ExpectMessage, Reply("250 ok\r\n"), Close],
     );
-    let mut session = open_hasty(peer.address).await;
+    let mut session = open_with_short_timeouts(peer.address).await;
 
     session.deliver(&to(TWO), &[MESSAGE]).await;
     peer.has_ended().await;
@@ -209,18 +221,24 @@ async fn an_idle_connection_that_was_closed_is_noticed_before_mail() {
 async fn a_refused_rset_closes_the_session() {
     let peer = script(
         PIPELINING,
-        [Hear("DATA"), Say("550 no\r\n503 no\r\n503 no\r\n503 no\r\n"), Hear("RSET"), Say("421 no\r\n"), WaitForEnd],
+        [
+            Expect("DATA"),
+            Reply("550 no\r\n503 no\r\n503 no\r\n503 no\r\n"),
+            Expect("RSET"),
+            Reply("421 no\r\n"),
+            WaitForEnd,
+        ],
     );
-    let mut session = open_hasty(peer.address).await;
+    let mut session = open_with_short_timeouts(peer.address).await;
 
     session.deliver(&to(TWO), &[MESSAGE]).await;
     session.reset().await;
 
     assert!(!session.is_reusable());
-    peer.heard();
+    peer.received();
 }
 
-/// More than loopback holds between two sockets, so that writing must wait for the reader.
+/// Returns a message larger than the socket buffers, so that the write waits for the reader.
 fn large_message() -> Vec<u8> {
     b"0123456789012345678901234567890123456789012345678901234567890123456789012345\r\n".repeat(300_000)
 }
@@ -228,18 +246,24 @@ fn large_message() -> Vec<u8> {
 const LARGE: &str = "250-mx\r\n250 PIPELINING\r\n";
 
 #[tokio::test]
-async fn a_server_that_answers_in_the_middle_of_a_message_is_heard() {
+async fn a_reply_in_the_middle_of_a_message_is_read() {
     let cases = [
         ("552 5.3.4 too much\r\n", ["refused message 552"; 2]),
         ("421 4.3.2 shutting down\r\n", ["untried message Closing 421"; 2]),
-        ("250 fine already\r\n", ["untried message Garbled 0"; 2]),
+        ("250 fine already\r\n", ["untried message InvalidReply 0"; 2]),
     ];
     for (answer, expected) in cases {
         let peer = script(
             LARGE,
-            [Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), Swallow(10_000), Say(answer), WaitForEnd],
+            [
+                Expect("DATA"),
+                Reply("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"),
+                Discard(10_000),
+                Reply(answer),
+                WaitForEnd,
+            ],
         );
-        let mut session = open_hasty(peer.address).await;
+        let mut session = open_with_short_timeouts(peer.address).await;
 
         let transaction = session.deliver(&to(TWO), &[&large_message()]).await;
 
@@ -249,26 +273,26 @@ async fn a_server_that_answers_in_the_middle_of_a_message_is_heard() {
 }
 
 #[tokio::test]
-async fn a_message_that_never_left_whole_is_not_ambiguous() {
+async fn a_message_that_was_not_sent_completely_is_not_ambiguous() {
     let (release, stalled) = std::sync::mpsc::channel();
-    let peer = script(LARGE, [Hear("DATA"), Say("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), Stall(stalled)]);
-    let mut session = open_hasty(peer.address).await;
+    let peer = script(LARGE, [Expect("DATA"), Reply("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), Stall(stalled)]);
+    let mut session = open_with_short_timeouts(peer.address).await;
 
     let transaction = session.deliver(&to(TWO), &[&large_message()]).await;
 
     assert_eq!(outcomes(&transaction.recipients), ["untried message TimedOut 0"; 2]);
     drop(release);
-    peer.heard();
+    peer.received();
 }
 
 #[tokio::test]
-async fn endless_replies_end() {
+async fn an_endless_reply_is_an_invalid_reply() {
     let line = "250-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n";
     let lines: &'static str = line.repeat(2000).leak();
     let long: &'static str = "2".repeat(100_000).leak();
     for flood in [lines, long] {
-        let peer = script(PLAIN, [Hear("MAIL"), Say(flood), WaitForEnd]);
+        let peer = script(PLAIN, [Expect("MAIL"), Reply(flood), WaitForEnd]);
 
-        assert_eq!(deliver_to_two(&peer).await, ["untried MAIL Garbled 0"; 2]);
+        assert_eq!(deliver_to_two(&peer).await, ["untried MAIL InvalidReply 0"; 2]);
     }
 }

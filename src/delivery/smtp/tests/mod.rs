@@ -1,4 +1,4 @@
-//! Conversations with scripted servers on loopback: real sockets, real TLS, one fault each.
+//! Tests against scripted servers on loopback, with real sockets and real TLS.
 
 mod delivering;
 mod faults;
@@ -16,7 +16,7 @@ use super::{
 /// The name in the test certificate.
 const HOST: &str = "mx.example.test";
 const MESSAGE: &[u8] = b"Subject: hi\r\n\r\n.dot\r\nbye\r\n";
-/// What follows the 354 when that message is sent.
+/// Bytes that the client sends after the 354 for `MESSAGE`.
 const MESSAGE_ON_THE_WIRE: &str = "Subject: hi\r\n\r\n..dot\r\nbye\r\n.\r\n";
 
 fn endpoint(address: SocketAddr, tls: TlsPolicy) -> Endpoint {
@@ -27,7 +27,7 @@ fn identity() -> Identity {
     Identity { ehlo_name: "client.example.test".to_string(), source: None, credentials: None }
 }
 
-/// Limits that a broken server reaches soon, and a working one on loopback never.
+/// Returns limits that are short, but sufficient for a working server on loopback.
 fn short_timeouts() -> Timeouts {
     let limit = Duration::from_secs(1);
     Timeouts {
@@ -48,16 +48,16 @@ fn short_timeouts() -> Timeouts {
 }
 
 async fn open(address: SocketAddr) -> Result<SmtpSession, FailedSession> {
-    open_patiently(address, &Timeouts::default()).await
+    open_with_timeouts(address, &Timeouts::default()).await
 }
 
-/// Opens a session whose waiting ends soon.
-async fn open_hasty(address: SocketAddr) -> SmtpSession {
-    let opened = open_patiently(address, &short_timeouts()).await;
-    opened.expect("the peer opens as it should")
+/// Opens a session with short time limits.
+async fn open_with_short_timeouts(address: SocketAddr) -> SmtpSession {
+    let opened = open_with_timeouts(address, &short_timeouts()).await;
+    opened.expect("the peer completes the opening")
 }
 
-async fn open_patiently(address: SocketAddr, timeouts: &Timeouts) -> Result<SmtpSession, FailedSession> {
+async fn open_with_timeouts(address: SocketAddr, timeouts: &Timeouts) -> Result<SmtpSession, FailedSession> {
     let endpoint = endpoint(address, TlsPolicy::Never);
     SmtpSession::open(&endpoint, &identity(), timeouts, &TlsConfigs::new()).await
 }
@@ -69,7 +69,8 @@ fn to(recipients: &[&str]) -> Envelope {
     }
 }
 
-/// Returns the results in short: `accepted 250`, `refused RCPT 550`, `untried MAIL Closing 421`, `ambiguous Lost`.
+/// Returns the results in a short form: `accepted 250`, `refused RCPT 550`, `untried MAIL Closing 421`,
+/// `ambiguous Lost`.
 fn outcomes(results: &[RecipientResult]) -> Vec<String> {
     let outcome = |result: &RecipientResult| match result {
         RecipientResult::Accepted { reply } => format!("accepted {}", reply.code),

@@ -9,9 +9,9 @@ use crate::delivery::smtp::{
     Verification,
 };
 
-use Step::{Close, Hear, Say, Swallow, Tls, WaitForEnd};
+use Step::{Close, Discard, Expect, Reply, Tls, WaitForEnd};
 
-fn trusting() -> TlsConfigs {
+fn trust_test_root() -> TlsConfigs {
     let root = CertificateDer::from_slice(include_bytes!("fixtures/root.der"));
     TlsConfigs::with_extra_roots([root]).unwrap()
 }
@@ -24,7 +24,7 @@ async fn open_with(peer: &Peer, tls: TlsPolicy, configs: &TlsConfigs) -> Result<
 async fn open_as(peer: &Peer, credentials: Credentials, tls: TlsPolicy) -> Result<SmtpSession, FailedSession> {
     let identity = Identity { credentials: Some(credentials), ..identity() };
     let endpoint = endpoint(peer.address, tls);
-    SmtpSession::open(&endpoint, &identity, &Timeouts::default(), &trusting()).await
+    SmtpSession::open(&endpoint, &identity, &Timeouts::default(), &trust_test_root()).await
 }
 
 fn password() -> Credentials {
@@ -33,7 +33,7 @@ fn password() -> Credentials {
 
 fn starttls(after: impl IntoIterator<Item = Step>) -> Vec<Step> {
     let mut script = greeting(STARTTLS);
-    script.extend([Hear("STARTTLS"), Say("220 go ahead\r\n"), Tls, Hear("EHLO")]);
+    script.extend([Expect("STARTTLS"), Reply("220 go ahead\r\n"), Tls, Expect("EHLO")]);
     script.extend(after);
     script
 }
@@ -43,7 +43,7 @@ const REQUIRED: TlsPolicy = TlsPolicy::Required { verify: Verification::WebPki }
 #[tokio::test]
 async fn a_session_opens_in_clear_text_and_ends_with_quit() {
     let mut script = greeting(PIPELINING);
-    script.extend([Hear("QUIT"), Say("221 bye\r\n"), WaitForEnd]);
+    script.extend([Expect("QUIT"), Reply("221 bye\r\n"), WaitForEnd]);
     let peer = Peer::new(script);
 
     let session = open(peer.address).await.unwrap();
@@ -54,19 +54,19 @@ async fn a_session_opens_in_clear_text_and_ends_with_quit() {
     assert_eq!(session.facts().tls, None);
     assert!(session.facts().capabilities.pipelining());
     session.quit().await;
-    assert_eq!(peer.heard(), ["EHLO client.example.test", "QUIT"]);
+    assert_eq!(peer.received(), ["EHLO client.example.test", "QUIT"]);
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_ehlo_is_called_again_with_helo() {
+async fn a_server_that_refuses_ehlo_gets_helo_on_a_second_connection() {
     let peer = Peer::new([
-        Say("220 old\r\n"),
-        Hear("EHLO"),
-        Say("502 unimplemented\r\n"),
+        Reply("220 old\r\n"),
+        Expect("EHLO"),
+        Reply("502 unimplemented\r\n"),
         Close,
-        Say("220 old\r\n"),
-        Hear("HELO"),
-        Say("250 old\r\n"),
+        Reply("220 old\r\n"),
+        Expect("HELO"),
+        Reply("250 old\r\n"),
     ]);
 
     let session = open(peer.address).await.unwrap();
@@ -77,7 +77,7 @@ async fn a_server_that_refuses_ehlo_is_called_again_with_helo() {
 
 #[tokio::test]
 async fn a_refused_greeting_is_reported_with_its_reply() {
-    let peer = Peer::new([Say("554-5.7.1 you are\r\n554 5.7.1 on a blocklist\r\n"), WaitForEnd]);
+    let peer = Peer::new([Reply("554-5.7.1 you are\r\n554 5.7.1 on a blocklist\r\n"), WaitForEnd]);
 
     let failed = open(peer.address).await.unwrap_err();
 
@@ -89,14 +89,14 @@ async fn a_refused_greeting_is_reported_with_its_reply() {
 }
 
 #[tokio::test]
-async fn what_opens_a_connection_and_is_not_smtp_is_named() {
+async fn an_invalid_or_interrupted_opening_has_a_specific_error() {
     let cases = [
-        (vec![Say("HTTP/1.1 400 Bad Request\r\n")], "no SMTP at greeting"),
-        (vec![Say("220 hi\r\n"), Hear("EHLO"), Close], "connection lost at EHLO"),
-        (vec![Say("220 hi\r\n"), Hear("EHLO"), Say("421 4.3.2 later\r\n")], "refused at EHLO: 421 4.3.2"),
-        (vec![Say("421 busy\r\n")], "refused at greeting: 421 busy"),
+        (vec![Reply("HTTP/1.1 400 Bad Request\r\n")], "invalid reply at greeting"),
+        (vec![Reply("220 hi\r\n"), Expect("EHLO"), Close], "connection lost at EHLO"),
+        (vec![Reply("220 hi\r\n"), Expect("EHLO"), Reply("421 4.3.2 later\r\n")], "refused at EHLO: 421 4.3.2"),
+        (vec![Reply("421 busy\r\n")], "refused at greeting: 421 busy"),
         (vec![Close], "connection lost at greeting"),
-        (vec![Say("250-"), WaitForEnd], "timed out at greeting"),
+        (vec![Reply("250-"), WaitForEnd], "timed out at greeting"),
     ];
     for (script, expected) in cases {
         let peer = Peer::new(script);
@@ -127,14 +127,14 @@ async fn the_source_address_is_used() {
 
     let failed = SmtpSession::open(&endpoint, &identity, &Timeouts::default(), &TlsConfigs::new()).await;
 
-    // No machine of ours has this address, so that only binding to it can fail.
+    // 192.0.2.1 is reserved for documentation, so binding to it fails.
     assert!(matches!(failed.unwrap_err().error, SessionError::Unreachable { .. }));
     let _ = std::net::TcpStream::connect(peer.address);
 }
 
 #[tokio::test]
-async fn tls_starts_when_it_is_offered_and_capabilities_are_asked_again() {
-    let peer = Peer::new(starttls([Say("250-mx\r\n250 SIZE 5\r\n")]));
+async fn opportunistic_tls_starts_if_offered_and_ehlo_is_repeated() {
+    let peer = Peer::new(starttls([Reply("250-mx\r\n250 SIZE 5\r\n")]));
 
     let session = open_with(&peer, TlsPolicy::Opportunistic, &TlsConfigs::new()).await.unwrap();
 
@@ -147,45 +147,45 @@ async fn tls_starts_when_it_is_offered_and_capabilities_are_asked_again() {
 }
 
 #[tokio::test]
-async fn a_certificate_is_verified_where_the_policy_says_so() {
-    let peer = Peer::new(starttls([Say("250 mx\r\n")]));
-    let session = open_with(&peer, REQUIRED, &trusting()).await.unwrap();
+async fn a_certificate_is_verified_if_the_policy_requires_it() {
+    let peer = Peer::new(starttls([Reply("250 mx\r\n")]));
+    let session = open_with(&peer, REQUIRED, &trust_test_root()).await.unwrap();
     assert!(session.facts().tls.as_ref().unwrap().verified);
 
     let mut script = greeting(STARTTLS);
-    script.extend([Hear("STARTTLS"), Say("220 go ahead\r\n"), Tls, WaitForEnd]);
+    script.extend([Expect("STARTTLS"), Reply("220 go ahead\r\n"), Tls, WaitForEnd]);
     let peer = Peer::new(script);
     let failed = open_with(&peer, REQUIRED, &TlsConfigs::new()).await.unwrap_err();
     assert!(matches!(failed.error, SessionError::TlsFailed { .. }), "{:?}", failed.error);
 }
 
 #[tokio::test]
-async fn a_certificate_for_another_name_does_not_verify() {
+async fn a_certificate_for_another_name_is_rejected() {
     let mut script = greeting(STARTTLS);
-    script.extend([Hear("STARTTLS"), Say("220 go ahead\r\n"), Tls, WaitForEnd]);
+    script.extend([Expect("STARTTLS"), Reply("220 go ahead\r\n"), Tls, WaitForEnd]);
     let peer = Peer::new(script);
     let mut endpoint = endpoint(peer.address, REQUIRED);
     endpoint.host = "other.example.test".to_string();
 
-    let failed = SmtpSession::open(&endpoint, &identity(), &Timeouts::default(), &trusting()).await;
+    let failed = SmtpSession::open(&endpoint, &identity(), &Timeouts::default(), &trust_test_root()).await;
 
     assert!(matches!(failed.unwrap_err().error, SessionError::TlsFailed { .. }));
 }
 
 #[tokio::test]
-async fn implicit_tls_comes_before_the_greeting() {
+async fn implicit_tls_precedes_the_greeting() {
     let mut script = vec![Tls];
     script.extend(greeting("250 mx\r\n"));
     let peer = Peer::new(script);
     let verify = Verification::WebPki;
 
-    let session = open_with(&peer, TlsPolicy::Implicit { verify }, &trusting()).await.unwrap();
+    let session = open_with(&peer, TlsPolicy::Implicit { verify }, &trust_test_root()).await.unwrap();
 
     assert!(session.facts().tls.as_ref().unwrap().verified);
 }
 
 #[tokio::test]
-async fn required_tls_that_is_not_offered_is_no_session() {
+async fn required_tls_that_is_not_offered_is_an_error() {
     let peer = Peer::new(greeting(PIPELINING));
 
     let failed = open_with(&peer, REQUIRED, &TlsConfigs::new()).await.unwrap_err();
@@ -194,16 +194,16 @@ async fn required_tls_that_is_not_offered_is_no_session() {
 }
 
 #[tokio::test]
-async fn tls_that_does_not_come_about_is_told_from_other_failures() {
+async fn a_failed_starttls_or_handshake_is_a_tls_failure() {
     let cases = [
-        vec![Say("454 4.7.0 TLS not available\r\n")],
-        vec![Say("501 syntax\r\n")],
-        vec![Say("220 go\r\n"), Swallow(1), Say("this is no TLS\r\n"), WaitForEnd],
-        vec![Say("220 go\r\n"), Close],
+        vec![Reply("454 4.7.0 TLS not available\r\n")],
+        vec![Reply("501 syntax\r\n")],
+        vec![Reply("220 go\r\n"), Discard(1), Reply("this is no TLS\r\n"), WaitForEnd],
+        vec![Reply("220 go\r\n"), Close],
     ];
     for after in cases {
         let mut script = greeting(STARTTLS);
-        script.push(Hear("STARTTLS"));
+        script.push(Expect("STARTTLS"));
         script.extend(after);
         let peer = Peer::new(script);
 
@@ -215,9 +215,9 @@ async fn tls_that_does_not_come_about_is_told_from_other_failures() {
 }
 
 #[tokio::test]
-async fn a_server_that_closes_at_starttls_has_not_failed_at_tls() {
+async fn a_421_at_starttls_is_a_refusal_and_no_tls_failure() {
     let mut script = greeting(STARTTLS);
-    script.extend([Hear("STARTTLS"), Say("421 4.3.2 shutting down\r\n")]);
+    script.extend([Expect("STARTTLS"), Reply("421 4.3.2 shutting down\r\n")]);
     let peer = Peer::new(script);
 
     let failed = open_with(&peer, TlsPolicy::Opportunistic, &TlsConfigs::new()).await.unwrap_err();
@@ -226,9 +226,9 @@ async fn a_server_that_closes_at_starttls_has_not_failed_at_tls() {
 }
 
 #[tokio::test]
-async fn clear_text_behind_the_reply_to_starttls_ends_the_session() {
+async fn clear_text_after_the_reply_to_starttls_is_an_injection() {
     let mut script = greeting(STARTTLS);
-    script.extend([Hear("STARTTLS"), Say("220 go ahead\r\n250-mx\r\n250 AUTH PLAIN\r\n"), WaitForEnd]);
+    script.extend([Expect("STARTTLS"), Reply("220 go ahead\r\n250-mx\r\n250 AUTH PLAIN\r\n"), WaitForEnd]);
     let peer = Peer::new(script);
 
     let failed = open_with(&peer, TlsPolicy::Opportunistic, &TlsConfigs::new()).await.unwrap_err();
@@ -237,9 +237,9 @@ async fn clear_text_behind_the_reply_to_starttls_ends_the_session() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_never_ends_is_given_up() {
+async fn a_handshake_has_a_time_limit() {
     let mut script = greeting(STARTTLS);
-    script.extend([Hear("STARTTLS"), Say("220 go ahead\r\n"), WaitForEnd]);
+    script.extend([Expect("STARTTLS"), Reply("220 go ahead\r\n"), WaitForEnd]);
     let peer = Peer::new(script);
     let endpoint = endpoint(peer.address, TlsPolicy::Opportunistic);
 
@@ -249,13 +249,13 @@ async fn a_handshake_that_never_ends_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_smarthost_gets_plain_credentials_inside_tls() {
+async fn a_smarthost_gets_plain_credentials_over_tls() {
     let peer = Peer::new(starttls([
-        Say("250-mx\r\n250 AUTH LOGIN PLAIN CRAM-MD5\r\n"),
-        Hear("AUTH PLAIN "),
-        Say("235 2.7.0 ok\r\n"),
-        Hear("MAIL"),
-        Say("550 no\r\n"),
+        Reply("250-mx\r\n250 AUTH LOGIN PLAIN CRAM-MD5\r\n"),
+        Expect("AUTH PLAIN "),
+        Reply("235 2.7.0 ok\r\n"),
+        Expect("MAIL"),
+        Reply("550 no\r\n"),
     ]));
 
     let mut session = open_as(&peer, password(), REQUIRED).await.unwrap();
@@ -263,39 +263,42 @@ async fn a_smarthost_gets_plain_credentials_inside_tls() {
 
     assert!(!transaction.transcript.contains("AHVzZXI"), "{}", transaction.transcript);
     assert!(transaction.transcript.contains("credentials"), "{}", transaction.transcript);
-    assert!(peer.heard().contains(&"AUTH PLAIN AHVzZXIAc2VjcmV0".to_string()));
+    assert!(peer.received().contains(&"AUTH PLAIN AHVzZXIAc2VjcmV0".to_string()));
 }
 
 #[tokio::test]
-async fn login_is_used_where_plain_is_not_offered() {
+async fn login_is_used_if_plain_is_not_offered() {
     let peer = Peer::new(starttls([
-        Say("250-mx\r\n250 AUTH LOGIN\r\n"),
-        Hear("AUTH LOGIN"),
-        Say("334 VXNlcm5hbWU6\r\n"),
-        Hear("dXNlcg=="),
-        Say("334 UGFzc3dvcmQ6\r\n"),
-        Hear("c2VjcmV0"),
-        Say("235 ok\r\n"),
+        Reply("250-mx\r\n250 AUTH LOGIN\r\n"),
+        Expect("AUTH LOGIN"),
+        Reply("334 VXNlcm5hbWU6\r\n"),
+        Expect("dXNlcg=="),
+        Reply("334 UGFzc3dvcmQ6\r\n"),
+        Expect("c2VjcmV0"),
+        Reply("235 ok\r\n"),
     ]));
 
     assert!(open_as(&peer, password(), REQUIRED).await.is_ok());
 }
 
 #[tokio::test]
-async fn a_token_goes_by_xoauth2() {
+async fn a_token_is_sent_with_xoauth2() {
     let credentials = Credentials::Bearer { username: "user".to_string(), token: "t0ken".to_string() };
-    let peer =
-        Peer::new(starttls([Say("250-mx\r\n250 AUTH PLAIN XOAUTH2\r\n"), Hear("AUTH XOAUTH2 "), Say("235 ok\r\n")]));
+    let peer = Peer::new(starttls([
+        Reply("250-mx\r\n250 AUTH PLAIN XOAUTH2\r\n"),
+        Expect("AUTH XOAUTH2 "),
+        Reply("235 ok\r\n"),
+    ]));
 
     assert!(open_as(&peer, credentials, REQUIRED).await.is_ok());
 }
 
 #[tokio::test]
-async fn refused_credentials_come_with_the_whole_reply() {
+async fn refused_credentials_are_reported_with_the_whole_reply() {
     let peer = Peer::new(starttls([
-        Say("250-mx\r\n250 AUTH PLAIN LOGIN\r\n"),
-        Hear("AUTH PLAIN "),
-        Say("535-5.7.139 Authentication unsuccessful,\r\n535 5.7.139 basic authentication is disabled.\r\n"),
+        Reply("250-mx\r\n250 AUTH PLAIN LOGIN\r\n"),
+        Expect("AUTH PLAIN "),
+        Reply("535-5.7.139 Authentication unsuccessful,\r\n535 5.7.139 basic authentication is disabled.\r\n"),
     ]));
 
     let failed = open_as(&peer, password(), REQUIRED).await.unwrap_err();
@@ -309,18 +312,18 @@ async fn refused_credentials_come_with_the_whole_reply() {
 }
 
 #[tokio::test]
-async fn credentials_do_not_travel_in_clear_text_by_accident() {
+async fn credentials_are_not_sent_without_tls_or_a_mechanism() {
     let peer = Peer::new(greeting("250-mx\r\n250 AUTH PLAIN\r\n"));
     let failed = open_as(&peer, password(), TlsPolicy::Opportunistic).await.unwrap_err();
     assert_eq!(failed.error, SessionError::AuthInClear);
 
-    let peer = Peer::new(starttls([Say("250 mx\r\n")]));
+    let peer = Peer::new(starttls([Reply("250 mx\r\n")]));
     let failed = open_as(&peer, password(), REQUIRED).await.unwrap_err();
     assert_eq!(failed.error, SessionError::AuthNotOffered);
 }
 
 #[test]
-fn credentials_do_not_print() {
+fn the_debug_output_hides_credentials() {
     assert!(!format!("{:?}", password()).contains("secret\""));
     assert!(!format!("{:?}", password()).contains("user"));
 }

@@ -1,4 +1,4 @@
-//! A server that follows a script.
+//! A server that executes a script.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,28 +11,28 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// No script waits longer than this for its client.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit for each read from the client.
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// One line of a script.
+/// One step of a script.
 pub(super) enum Step {
-    /// Says this, in one write.
-    Say(&'static str),
-    /// Says these bytes one at a time, until the client has gone.
-    Drip(&'static str, Duration),
-    /// Reads lines and records them until one starts with this.
-    Hear(&'static str),
-    /// Reads a message and records it whole.
-    HearMessage,
-    /// Reads at least this many bytes, and records none.
-    Swallow(usize),
-    /// Handshakes with the test certificate.
+    /// Sends this text in one write.
+    Reply(&'static str),
+    /// Sends this text one byte at a time, with a pause after each, until the client closes.
+    ReplySlowly(&'static str, Duration),
+    /// Reads and records lines until one starts with this text.
+    Expect(&'static str),
+    /// Reads and records a message with its final dot.
+    ExpectMessage,
+    /// Reads at least this many bytes without recording them.
+    Discard(usize),
+    /// Performs a TLS handshake with the test certificate.
     Tls,
-    /// Neither reads nor closes until the other end of the channel is dropped.
+    /// Waits without reading or closing until the other end of the channel is dropped.
     Stall(Receiver<()>),
-    /// Reads until the client has gone.
+    /// Reads until the client closes.
     WaitForEnd,
-    /// Closes, and goes on with the next connection.
+    /// Closes the connection. The next step accepts another one.
     Close,
 }
 
@@ -51,36 +51,36 @@ impl Peer {
         Self { address, thread }
     }
 
-    /// Waits for the end of the script, and for the runtime to have seen what it did to the connection.
+    /// Waits for the end of the script, and until the runtime has polled the closed connection.
     pub(super) async fn has_ended(&self) {
         while !self.thread.is_finished() {
             tokio::task::yield_now().await;
         }
-        // With nothing else to run, each yield lets the runtime look at its sockets.
+        // If no other task is ready, each yield makes the runtime poll its sockets.
         tokio::task::yield_now().await;
     }
 
-    /// Waits for the end of the script and returns what was heard, line by line.
-    pub(super) fn heard(self) -> Vec<String> {
-        self.thread.join().expect("the client kept to the script")
+    /// Waits for the end of the script and returns the recorded lines.
+    pub(super) fn received(self) -> Vec<String> {
+        self.thread.join().expect("the client follows the script")
     }
 }
 
-/// The first lines of nearly every script.
+/// Returns the first steps of most scripts.
 pub(super) fn greeting(extensions: &'static str) -> Vec<Step> {
-    vec![Step::Say("220 mx.example.test ESMTP\r\n"), Step::Hear("EHLO"), Step::Say(extensions)]
+    vec![Step::Reply("220 mx.example.test ESMTP\r\n"), Step::Expect("EHLO"), Step::Reply(extensions)]
 }
 
 pub(super) const PIPELINING: &str = "250-mx.example.test\r\n250-PIPELINING\r\n250 SIZE 1000000\r\n";
 pub(super) const PLAIN: &str = "250-mx.example.test\r\n250 SIZE 1000000\r\n";
 pub(super) const STARTTLS: &str = "250-mx.example.test\r\n250-PIPELINING\r\n250 STARTTLS\r\n";
 
-enum Link {
+enum Socket {
     Tcp(TcpStream),
     Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
 }
 
-impl Link {
+impl Socket {
     fn io(&mut self) -> &mut dyn ReadWrite {
         match self {
             Self::Tcp(tcp) => tcp,
@@ -100,16 +100,16 @@ trait ReadWrite: Read + Write {}
 impl<T: Read + Write> ReadWrite for T {}
 
 struct Connection {
-    link: Link,
+    socket: Socket,
     pending: Vec<u8>,
 }
 
 impl Connection {
     fn accept(listener: &TcpListener) -> Self {
         let (tcp, _) = listener.accept().expect("a client connects");
-        tcp.set_read_timeout(Some(PATIENCE)).expect("a limit above zero");
+        tcp.set_read_timeout(Some(READ_TIMEOUT)).expect("a limit above zero");
         tcp.set_nodelay(true).expect("a fresh connection");
-        Self { link: Link::Tcp(tcp), pending: Vec::new() }
+        Self { socket: Socket::Tcp(tcp), pending: Vec::new() }
     }
 
     /// Returns the bytes up to and including `end`.
@@ -127,7 +127,7 @@ impl Connection {
 
     fn fill(&mut self) -> io::Result<()> {
         let mut space = [0; 16 * 1024];
-        let count = self.link.io().read(&mut space)?;
+        let count = self.socket.io().read(&mut space)?;
         if count == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -135,17 +135,17 @@ impl Connection {
         Ok(())
     }
 
-    fn say(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.link.io().write_all(bytes)?;
-        self.link.io().flush()
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.socket.io().write_all(bytes)?;
+        self.socket.io().flush()
     }
 
     fn start_tls(self) -> Self {
-        let Link::Tcp(tcp) = self.link else {
+        let Socket::Tcp(tcp) = self.socket else {
             panic!("a script starts TLS once");
         };
         let server = ServerConnection::new(Arc::new(server_config())).expect("a usable certificate");
-        Self { link: Link::Tls(Box::new(StreamOwned::new(server, tcp))), pending: Vec::new() }
+        Self { socket: Socket::Tls(Box::new(StreamOwned::new(server, tcp))), pending: Vec::new() }
     }
 }
 
@@ -162,30 +162,30 @@ fn server_config() -> ServerConfig {
 }
 
 fn play(listener: &TcpListener, script: Vec<Step>) -> Vec<String> {
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     let mut connection = None;
     for step in script {
         let mut open = connection.take().unwrap_or_else(|| Connection::accept(listener));
         match step {
-            // A client that has gone is what some scripts are about; what it did is asserted on its own side.
-            Step::Say(text) => drop(open.say(text.as_bytes())),
-            Step::Drip(text, pause) => drip(&mut open, text, pause),
-            Step::Hear(start) => loop {
+            // Some scripts test a client that closes early. Their assertions are on the side of the client.
+            Step::Reply(text) => drop(open.write(text.as_bytes())),
+            Step::ReplySlowly(text, pause) => reply_slowly(&mut open, text, pause),
+            Step::Expect(start) => loop {
                 let line = open
                     .read_until(b"\r\n")
-                    .unwrap_or_else(|error| panic!("waiting for {start:?} after {heard:?}: {error}"));
+                    .unwrap_or_else(|error| panic!("waiting for {start:?} after {received:?}: {error}"));
                 let line = String::from_utf8_lossy(&line).trim_end().to_string();
                 let is_last = line.starts_with(start);
-                heard.push(line);
+                received.push(line);
                 if is_last {
                     break;
                 }
             },
-            Step::HearMessage => {
+            Step::ExpectMessage => {
                 let message = open.read_until(b"\r\n.\r\n").expect("a message with its final dot");
-                heard.push(String::from_utf8_lossy(&message).into_owned());
+                received.push(String::from_utf8_lossy(&message).into_owned());
             }
-            Step::Swallow(count) => {
+            Step::Discard(count) => {
                 while open.pending.len() < count {
                     open.fill().expect("a message that long");
                 }
@@ -195,9 +195,9 @@ fn play(listener: &TcpListener, script: Vec<Step>) -> Vec<String> {
             Step::Tls => open = open.start_tls(),
             Step::WaitForEnd => while open.fill().is_ok() {},
             Step::Close => {
-                let _ = open.link.tcp().shutdown(Shutdown::Write);
-                // Unread bytes would turn the close into a reset that overtakes what was said.
-                let tcp = open.link.tcp();
+                let _ = open.socket.tcp().shutdown(Shutdown::Write);
+                // Unread bytes would turn the close into a reset, and the client would lose the replies.
+                let tcp = open.socket.tcp();
                 tcp.set_nonblocking(true).expect("an open connection");
                 while open.fill().is_ok() {}
                 continue;
@@ -205,22 +205,22 @@ fn play(listener: &TcpListener, script: Vec<Step>) -> Vec<String> {
         }
         connection = Some(open);
     }
-    heard
+    received
 }
 
-fn drip(open: &mut Connection, text: &str, pause: Duration) {
-    let tcp = open.link.tcp();
+fn reply_slowly(open: &mut Connection, text: &str, pause: Duration) {
+    let tcp = open.socket.tcp();
     tcp.set_read_timeout(Some(pause)).expect("a pause above zero");
     for byte in text.bytes() {
-        if open.say(&[byte]).is_err() {
+        if open.write(&[byte]).is_err() {
             break;
         }
-        // The pause: reading finds nothing until the client gives up.
+        // This read is the pause. It times out unless the client closes.
         match open.fill() {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             _ => break,
         }
     }
-    let tcp = open.link.tcp();
-    tcp.set_read_timeout(Some(PATIENCE)).expect("a limit above zero");
+    let tcp = open.socket.tcp();
+    tcp.set_read_timeout(Some(READ_TIMEOUT)).expect("a limit above zero");
 }

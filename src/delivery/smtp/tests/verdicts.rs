@@ -1,4 +1,4 @@
-//! Replies as providers send them, and what they must come to.
+//! Classification of replies as providers send them.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn reply(line: &str) -> Reply {
 }
 
 #[test]
-fn refusals_mean_what_their_senders_mean() {
+fn refusals_of_providers_have_the_expected_class() {
     let phases = [Greeting, Ehlo, Auth, Precheck, Mail, Rcpt, Data, Body];
     let lines = include_str!("fixtures/refusals.txt").lines();
     let mut count = 0;
@@ -39,11 +39,11 @@ fn refusals_mean_what_their_senders_mean() {
 }
 
 #[test]
-fn every_class_has_its_type_and_its_action() {
+fn every_class_has_its_bounce_type_and_action() {
     let fail = |reason| Action::Fail { reason };
     let trickle = SiteThrottle::Trickle { minutes: 90 };
-    let hold = Action::HoldSite { pace: trickle, delist: None };
-    let halve = Action::ThrottleSite { pace: SiteThrottle::Halve };
+    let hold = Action::HoldSite { throttle: trickle, delist: None };
+    let halve = Action::ThrottleSite { throttle: SiteThrottle::Halve };
     let suppress = Action::Bounce { suppress: true };
     let full = Action::RetryLimited { hours: 24 };
     let cases = [
@@ -64,7 +64,13 @@ fn every_class_has_its_type_and_its_action() {
         ("550 5.7.26 no", RefusalClass::Authentication, "Transient", "General", fail(FailReason::Authentication)),
         ("550 5.7.708 no", RefusalClass::Blocked, "Transient", "General", hold),
         ("421 4.3.2 busy", RefusalClass::RateLimited, "Transient", "General", halve),
-        ("421 4.7.28 rate", RefusalClass::RateLimited, "Transient", "General", Action::ThrottleSite { pace: trickle }),
+        (
+            "421 4.7.28 rate",
+            RefusalClass::RateLimited,
+            "Transient",
+            "General",
+            Action::ThrottleSite { throttle: trickle },
+        ),
         ("452 4.5.3 many", RefusalClass::TooManyRecipients, "Transient", "General", Action::SplitRecipients),
         ("500 5.5.1 what", RefusalClass::Protocol, "Undetermined", "Undetermined", Action::RetryWithoutPipelining),
         (
@@ -90,26 +96,26 @@ fn every_class_has_its_type_and_its_action() {
 }
 
 #[test]
-fn a_block_says_how_long_and_where_to_ask() {
+fn a_block_has_a_throttle_and_a_delist_url() {
     let cases = [
         (OUTLOOK, "550 5.7.1 on our block list (S3140)", SiteThrottle::Trickle { minutes: 90 }),
         (YAHOO, "421 4.7.0 [TSS04] deferred", SiteThrottle::Stop { minutes: 120 }),
         (OTHER, "554 5.7.1 blocked using zen.spamhaus.org", SiteThrottle::Trickle { minutes: 90 }),
     ];
     for (host, line, expected) in cases {
-        let Action::HoldSite { pace, delist } = classify(Mail, &reply(line), host).action else {
+        let Action::HoldSite { throttle, delist } = classify(Mail, &reply(line), host).action else {
             panic!("{line}");
         };
-        assert_eq!(pace, expected, "{line}");
+        assert_eq!(throttle, expected, "{line}");
         assert!(delist.is_some_and(|url| url.starts_with("https://")), "{line}");
     }
     let verdict = classify(Mail, &reply("421 4.7.0 [TSS05] deferred"), YAHOO);
-    let pace = SiteThrottle::Trickle { minutes: 90 };
-    assert_eq!(verdict.action, Action::ThrottleSite { pace });
+    let throttle = SiteThrottle::Trickle { minutes: 90 };
+    assert_eq!(verdict.action, Action::ThrottleSite { throttle });
 }
 
 #[test]
-fn a_mailbox_that_receives_too_fast_is_not_suppressed() {
+fn a_mailbox_over_its_receiving_rate_is_retried() {
     let verdict = classify(Rcpt, &reply("550 5.2.1 is receiving mail at a rate that"), GMAIL);
 
     assert_eq!(verdict.action, Action::Retry);
@@ -123,7 +129,7 @@ fn rejected_credentials_hold_the_smarthost() {
 }
 
 #[test]
-fn codes_that_contradict_themselves_are_read_mildly() {
+fn contradictory_codes_are_transient() {
     for line in ["450 5.1.1 no such user", "550 4.1.1 no such user", "450 no such user"] {
         let verdict = classify(Rcpt, &reply(line), OTHER);
 
@@ -148,7 +154,7 @@ fn any_phase() -> impl Strategy<Value = SmtpPhase> {
 
 proptest! {
     #[test]
-    fn no_refusal_breaks_the_rules_of_the_table(
+    fn every_verdict_satisfies_the_invariants(
         phase in any_phase(),
         code in 400u16..600,
         enhanced in proptest::option::of((prop_oneof![Just(4u8), Just(5)], 0u16..9, 0u16..800)),
