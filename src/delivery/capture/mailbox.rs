@@ -1,4 +1,4 @@
-//! The messages in the mailbox: kept, listed, read, removed.
+//! The stored messages of the mailbox: storing, listing, reading and deletion.
 
 use tracing::error;
 
@@ -13,10 +13,11 @@ use crate::store::page::{Page, PageError, PageQuery, page_by_id};
 use crate::store::{Chunks, Encoded, Keyring, Reads as _, StoreError, read_chunks};
 use crate::tables::{CAPTURED, CAPTURED_MESSAGES};
 
-/// Rows of either table removed in one transaction.
+/// Maximum number of rows of each table that one transaction deletes.
 const PAGE_ROWS: usize = 200;
-/// A message up to here is sealed where it arrives: sooner done than handed to another thread.
-const SEALED_AT_ONCE_BYTES: usize = 64 << 10;
+/// Maximum size of a message that is sealed on the async thread. Sealing a larger one takes longer than
+/// passing it to another thread.
+const INLINE_SEAL_BYTES_MAX: usize = 64 << 10;
 
 /// The built-in mailbox.
 pub struct CaptureMailbox {
@@ -30,8 +31,8 @@ impl CaptureMailbox {
         Self { return_paths: ReturnPaths::new(&context.keyring), context }
     }
 
-    /// Keeps a message; its id once it is committed, `None` when the store has failed.
-    pub(super) async fn keep(&self, envelope: Envelope, message: Vec<u8>) -> Option<CapturedId> {
+    /// Stores a message. Returns its id after the commit; `None` if the store failed, which is logged.
+    pub(super) async fn store(&self, envelope: Envelope, message: Vec<u8>) -> Option<CapturedId> {
         let id = self.context.id();
         let Envelope { sender, recipients } = envelope;
         let row = Encoded::new(&CapturedRow {
@@ -41,7 +42,7 @@ impl CaptureMailbox {
             recipients,
             size: message.len() as u64,
         });
-        let chunks = if message.len() <= SEALED_AT_ONCE_BYTES {
+        let chunks = if message.len() <= INLINE_SEAL_BYTES_MAX {
             seal(&self.context.keyring, id, &message)
         } else {
             let keyring = self.context.keyring.clone();
@@ -54,7 +55,7 @@ impl CaptureMailbox {
         match written.await {
             Ok(()) => Some(id),
             Err(error) => {
-                error!(%error, "a message could not be put into the mailbox: {error}");
+                error!(%error, "could not store a message in the mailbox: {error}");
                 None
             }
         }
@@ -71,7 +72,7 @@ impl CaptureMailbox {
             .await
     }
 
-    /// Returns a message with its envelope, byte for byte as it arrived.
+    /// Returns a message with its envelope, byte for byte as it was received.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -81,23 +82,23 @@ impl CaptureMailbox {
             .store
             .read(move |tx| {
                 let Some(row) = tx.get(&CAPTURED, &(id,))? else { return Ok(None) };
-                // A removal in pages may have come as far as the message and not to its row.
+                // A deletion in pages may have deleted the chunks and not yet the row.
                 let Some(sealed) = read_chunks(tx, &CAPTURED_MESSAGES, |chunk| (id, chunk))? else { return Ok(None) };
-                Ok(Some((row, keyring.open_sealed(&place(id), &sealed)?)))
+                Ok(Some((row, keyring.open_sealed(&associated_data(id), &sealed)?)))
             })
             .await
     }
 
-    /// Empties the mailbox of what is in it by now.
+    /// Deletes all messages that were stored before the call.
     ///
     /// # Errors
-    /// [`StoreError`]. What has been removed until then stays so.
+    /// [`StoreError`]. The messages deleted before the error stay deleted.
     pub async fn delete_all(&self) -> Result<(), StoreError> {
         delete_until(&self.context, self.context.id()).await
     }
 }
 
-/// Removes what arrived before a time.
+/// Deletes the messages that were received before a time.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -105,8 +106,8 @@ pub(crate) async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(
     delete_until(context, Id::first_at(before_ms)).await
 }
 
-/// Removes the messages below an id, in bounded pages. A stop between two of them leaves what the
-/// next call finds: either table is walked from its own old end.
+/// Deletes the messages below an id, one page a transaction. After an interruption, the next call
+/// continues, because it deletes from the oldest row of each table.
 async fn delete_until(context: &Context, until: CapturedId) -> Result<(), StoreError> {
     loop {
         let removed = context
@@ -124,11 +125,12 @@ async fn delete_until(context: &Context, until: CapturedId) -> Result<(), StoreE
 }
 
 fn seal(keyring: &Keyring, id: CapturedId, message: &[u8]) -> Chunks {
-    Chunks::of(keyring.seal(&place(id), message))
+    Chunks::of(keyring.seal(&associated_data(id), message))
 }
 
-fn place(id: CapturedId) -> [u8; 17] {
-    let mut place = [b'm'; 17];
-    place[1..].copy_from_slice(id.as_bytes());
-    place
+/// Returns the associated data of a sealed message: `m` and the id.
+fn associated_data(id: CapturedId) -> [u8; 17] {
+    let mut data = [b'm'; 17];
+    data[1..].copy_from_slice(id.as_bytes());
+    data
 }

@@ -1,4 +1,4 @@
-//! The bytes after DATA, up to the line that is a dot.
+//! Reader of the bytes after DATA, up to the final dot.
 
 use std::slice::Iter;
 
@@ -6,63 +6,63 @@ use smtp_proto::request::receiver::DataReceiver;
 
 use super::MESSAGE_BYTES_MAX;
 
-/// How much of a refused message is read, in the hope of its end.
+/// Maximum number of bytes that are read of a refused message while searching for its end.
 const READ_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;
-/// The end of a refused message that is kept, so that its last line can still be told.
+/// Number of last bytes that a refused message keeps, to detect how its last line ends.
 const TAIL_BYTES: usize = 4;
 
-/// Receives one message, without the dots that were put in on the way.
+/// Reads one message and removes the stuffed dots.
 pub(super) struct DataReader {
     receiver: DataReceiver,
     bytes: Vec<u8>,
-    /// What has been received, kept or not.
+    /// Number of received bytes, including discarded ones.
     received_bytes: usize,
     refused: Option<Refused>,
 }
 
-/// Why a message is not kept.
+/// Reason why a message is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It is larger than was announced.
+    /// The message exceeds [`MESSAGE_BYTES_MAX`].
     TooLarge,
-    /// The messages under way take all the room there is.
-    NoRoom,
+    /// The memory budget for messages in progress is used up.
+    OutOfMemory,
 }
 
-/// What became of the bytes given to [`DataReader::receive`].
+/// Result of [`DataReader::receive`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DataProgress {
-    /// They are all read, and more belong to the message.
+    /// All input belongs to the message, which is not complete.
     Part,
     /// The message is complete.
     Whole(Vec<u8>),
-    /// The message is complete, and not kept.
+    /// The message is complete and was refused.
     Refused(Refused),
-    /// Where the message ends cannot be told: nothing that follows may be read.
+    /// The end of the message is unknown. The connection must be closed.
     Lost(Option<Refused>),
 }
 
 impl DataReader {
     pub(super) fn new() -> Self {
         let mut receiver = DataReceiver::new();
-        // RFC 5321 §4.1.1.4: the CRLF of the DATA command begins the first line, which may be a dot.
-        let mut begun = Vec::with_capacity(2);
-        receiver.ingest(&mut b"\r\n".iter(), &mut begun);
+        // RFC 5321 §4.1.1.4: the CRLF of DATA precedes the first line, which can be the final dot.
+        let mut discarded = Vec::with_capacity(2);
+        receiver.ingest(&mut b"\r\n".iter(), &mut discarded);
         Self { receiver, bytes: Vec::new(), received_bytes: 0, refused: None }
     }
 
-    /// Returns how many bytes are held.
-    pub(super) fn held_bytes(&self) -> usize {
+    /// Returns the number of buffered bytes.
+    pub(super) fn buffered_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Gives up the message: the rest is read and not kept.
+    /// Refuses the message. The remaining bytes are read and discarded.
     pub(super) fn refuse(&mut self, why: Refused) {
         self.refused.get_or_insert(why);
-        self.forget();
+        self.discard();
     }
 
-    /// Reads what belongs to the message from `input`.
+    /// Consumes the bytes of `input` that belong to the message.
     pub(super) fn receive(&mut self, input: &mut Iter<'_, u8>) -> DataProgress {
         let before = input.len();
         let whole = self.receiver.ingest(input, &mut self.bytes);
@@ -70,8 +70,8 @@ impl DataReader {
         if self.refused.is_none() && self.bytes.len() > MESSAGE_BYTES_MAX {
             self.refused = Some(Refused::TooLarge);
         }
-        // The receiver takes CR CR LF after a dot for its line's end. A sender may have meant a line
-        // of its message, and what follows for the rest of it.
+        // The receiver accepts CR CR LF after a dot as the end of the message. For other servers the
+        // dot can be a line of the message, so the end is unknown.
         let ends_cleanly = self.bytes.is_empty() || self.bytes.ends_with(b"\r\n");
         if whole && !ends_cleanly || !whole && self.received_bytes > READ_BYTES_MAX {
             return DataProgress::Lost(self.refused);
@@ -81,13 +81,14 @@ impl DataReader {
             (None, false) => DataProgress::Part,
             (Some(why), true) => DataProgress::Refused(why),
             (Some(_), false) => {
-                self.forget();
+                self.discard();
                 DataProgress::Part
             }
         }
     }
 
-    fn forget(&mut self) {
+    /// Discards all buffered bytes except for the last [`TAIL_BYTES`].
+    fn discard(&mut self) {
         let tail = self.bytes.split_off(self.bytes.len().saturating_sub(TAIL_BYTES));
         self.bytes = tail;
     }
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
     use crate::delivery::smtp::body::DotStuffer;
 
-    /// Receives `wire` in pieces of `piece` bytes; returns what became of it and what is left over.
+    /// Receives `wire` in pieces of `piece` bytes. Returns the result and the remaining bytes.
     fn receive(wire: &[u8], piece: usize) -> (DataProgress, Vec<u8>) {
         let mut message = DataReader::new();
         let mut rest = wire;
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_ends_at_its_dot_and_loses_the_dots_put_in() {
+    fn a_message_ends_at_the_final_dot_and_stuffed_dots_are_removed() {
         for (wire, message) in [
             (".\r\n", ""),
             ("\r\n.\r\n", "\r\n"),
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_another_server_would_not_see_is_no_end() {
+    fn an_ambiguous_end_is_an_error() {
         for wire in ["a\r\n.\r\r\nMAIL", ".\r\r\nMAIL", "a\r\n.\r\r\r\nMAIL"] {
             for piece in 1..=wire.len() {
                 assert_eq!(receive(wire.as_bytes(), piece), (DataProgress::Lost(None), b"MAIL".into()), "{wire:?}");
@@ -158,22 +159,22 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_message_is_read_to_its_end_and_not_held() {
+    fn a_refused_message_is_read_to_its_end_without_buffering() {
         let mut message = DataReader::new();
         assert_eq!(message.receive(&mut b"Subject: a\r\n\r\n".iter()), DataProgress::Part);
 
-        message.refuse(Refused::NoRoom);
+        message.refuse(Refused::OutOfMemory);
 
         let mut input = b"b\r\n.\r".iter();
         assert_eq!(message.receive(&mut input), DataProgress::Part);
-        assert!(message.held_bytes() <= TAIL_BYTES);
+        assert!(message.buffered_bytes() <= TAIL_BYTES);
         let mut input = b"\nQUIT".iter();
-        assert_eq!(message.receive(&mut input), DataProgress::Refused(Refused::NoRoom));
+        assert_eq!(message.receive(&mut input), DataProgress::Refused(Refused::OutOfMemory));
         assert_eq!(input.as_slice(), b"QUIT");
     }
 
     #[test]
-    fn a_message_without_an_end_is_given_up() {
+    fn a_message_without_an_end_is_an_error_after_the_maximum() {
         let block = vec![b'a'; 1 << 20];
         let mut message = DataReader::new();
 
@@ -185,11 +186,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_the_client_stuffs_comes_out_as_it_was(
+        fn a_stuffed_message_round_trips(
             lines in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..6), 0..12),
             piece in 1_usize..64,
         ) {
-            // Every CR and LF inside a line becomes a dot: they are what the client never sends.
+            // Replaces CR and LF inside lines by dots, because the client never sends them bare.
             let mut message = Vec::new();
             for line in lines {
                 message.extend(line.into_iter().map(|byte| if b"\r\n".contains(&byte) { b'.' } else { byte }));
@@ -207,7 +208,7 @@ mod tests {
         }
 
         #[test]
-        fn the_pieces_it_comes_in_make_no_difference(
+        fn the_result_does_not_depend_on_the_pieces(
             wire in proptest::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'.'), Just(b'a')], 0..40),
             piece in 1_usize..8,
         ) {

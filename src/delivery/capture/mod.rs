@@ -1,24 +1,31 @@
-//! The built-in mailbox: a small SMTP server that keeps what it is given.
+//! The built-in mailbox: an SMTP server on loopback that stores every message.
 //!
-//! In capture mode the engine delivers into it over loopback, through a conversation like any other
-//! server's, so that what is tried in development is what happens in service. Other programs may
-//! send to it too. A message is kept byte for byte with its envelope, sealed, until retention or
-//! [`CaptureMailbox::delete_all`] removes it.
+//! In capture mode, the engine delivers to it over SMTP, so that development uses the same code as
+//! production. Other programs can send to it too. A message is stored sealed, byte for byte, with
+//! its envelope. Retention or [`CaptureMailbox::delete_all`] deletes it.
 //!
-//! Reading order: `conversation.rs` (commands and replies, without a socket), `message.rs` (the bytes
-//! after DATA), `session.rs` (one connection), `listener.rs` (all of them), `mailbox.rs` (rows),
-//! `erase.rs` (removing single messages).
+//! Files, in reading order:
 //!
-//! Invariants: the 250 after a message leaves when its commit has been made, and only then; every
-//! recipient is accepted, and nothing is ever relayed; a message ends at CRLF.CRLF and at no other
-//! bytes, so that none can carry a second one; all that a peer makes us hold is bounded.
+//! 1. `server_session.rs`: commands and replies, without a socket;
+//! 2. `message.rs`: the bytes after DATA;
+//! 3. `connection.rs`: one connection and its share of the memory;
+//! 4. `listener.rs`: the listener and its connections;
+//! 5. `mailbox.rs`: the stored messages;
+//! 6. `erase.rs`: deletion of single messages for an erasure.
+//!
+//! # Invariants
+//!
+//! - The 250 after a message is sent after the commit of the message.
+//! - Every valid recipient is accepted, up to the limit, and nothing is relayed.
+//! - A message ends only at CRLF.CRLF, so that it cannot contain a second message.
+//! - The memory for each client and for all clients is bounded.
 
-mod conversation;
+mod connection;
 mod erase;
 mod listener;
 mod mailbox;
 mod message;
-mod session;
+mod server_session;
 #[cfg(test)]
 mod tests;
 
@@ -27,16 +34,18 @@ pub use listener::CaptureListener;
 pub use mailbox::CaptureMailbox;
 pub(crate) use mailbox::purge;
 
-/// Bytes of a message: what `SIZE` announces (RFC 1870 §3).
+/// Maximum size of a message, announced with `SIZE` (RFC 1870 §3).
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
-/// Recipients of a message: what every server must take (RFC 5321 §4.5.3.1.8).
+/// Maximum number of recipients of a message. Every server must accept this many (RFC 5321
+/// §4.5.3.1.8).
 const RECIPIENTS_MAX: usize = 100;
-/// Bytes of a command line. RFC 5321 §4.5.3.1.4 asks for 512, and the parameters of MAIL come on top.
+/// Maximum length of a command line. RFC 5321 §4.5.3.1.4 requires 512 bytes, plus the parameters of
+/// MAIL.
 const LINE_BYTES_MAX: usize = 4_096;
-/// Commands refused in one session before it is closed.
+/// Number of refused commands after which a session is closed.
 const ERRORS_MAX: u32 = 20;
-/// Sessions at once.
+/// Maximum number of concurrent sessions.
 const SESSIONS_MAX: usize = 200;
-/// Bytes of large messages under way, over all sessions: two of the largest, each of which takes its
-/// size again while it is sealed.
-const UNDER_WAY_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;
+/// Maximum number of buffered bytes of large messages in all sessions: two messages of the maximum
+/// size. Sealing a message needs its size again.
+const IN_FLIGHT_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;

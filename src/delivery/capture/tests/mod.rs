@@ -1,8 +1,8 @@
-//! The mailbox through its front door: a real listener on loopback over a real store.
+//! Tests of the mailbox over SMTP: a real listener on loopback with a real store.
 
-mod conversing;
-mod keeping;
-mod listening;
+mod commands;
+mod messages;
+mod sessions;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::context::Context;
 use crate::delivery::rows::CapturedRow;
 use crate::store::page::{Cursor, PageQuery};
 
-/// How long a test waits for what happens at once.
-const WITHIN: Duration = Duration::from_secs(20);
-/// What comes before the message.
+/// Time limit for replies and shutdowns in tests.
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// The commands before a message.
 const BEGIN: &str = "EHLO client.test\r\nMAIL FROM:<a@x.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\n";
 
-/// A mailbox that is served.
+/// A running mailbox.
 struct Server {
     context: Context,
     mailbox: Arc<CaptureMailbox>,
@@ -57,14 +57,14 @@ impl Server {
         client
     }
 
-    /// Connects, sends `wire` at once and returns every reply until the server closes.
+    /// Connects, sends `wire` in one write and returns all replies until the server closes.
     async fn replies_to(&self, wire: &str) -> String {
         let mut client = self.connect().await;
         client.send(wire).await;
         client.rest().await
     }
 
-    /// Returns the whole mailbox, newest first.
+    /// Returns all messages, newest first.
     async fn all(&self) -> Vec<(CapturedId, CapturedRow)> {
         let page = self.mailbox.list(PageQuery { limit: 10_000, cursor: Cursor::Newest }).await.unwrap();
         assert!(!page.has_more);
@@ -82,11 +82,11 @@ impl Server {
 
     async fn stop(self) {
         self.stop.cancel();
-        tokio::time::timeout(WITHIN, self.serving).await.expect("the mailbox stops").unwrap();
+        tokio::time::timeout(TEST_TIMEOUT, self.serving).await.expect("the mailbox stops").unwrap();
     }
 }
 
-/// The other side of a conversation.
+/// An SMTP client.
 struct Client {
     stream: TcpStream,
     unread: Vec<u8>,
@@ -123,18 +123,21 @@ impl Client {
         }
     }
 
-    /// Returns what comes until the server closes.
+    /// Returns the remaining replies until the server closes.
     async fn rest(&mut self) -> String {
         while self.read().await > 0 {}
         String::from_utf8(std::mem::take(&mut self.unread)).unwrap()
     }
 
     async fn read(&mut self) -> usize {
-        tokio::time::timeout(WITHIN, self.stream.read_buf(&mut self.unread)).await.expect("the server answers").unwrap()
+        tokio::time::timeout(TEST_TIMEOUT, self.stream.read_buf(&mut self.unread))
+            .await
+            .expect("the server answers")
+            .unwrap()
     }
 }
 
-/// Returns the codes of some replies, last lines only.
+/// Returns the code of each reply.
 fn codes(replies: &str) -> Vec<&str> {
     replies.lines().filter(|line| line.as_bytes().get(3) != Some(&b'-')).map(|line| &line[..3]).collect()
 }

@@ -1,4 +1,4 @@
-//! Sessions as a whole: how many, for how long, and how they end.
+//! Number, duration and end of sessions.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::super::SESSIONS_MAX;
 use super::{BEGIN, CaptureMailbox, Client, Server, codes};
 
 #[tokio::test]
-async fn a_stop_ends_every_session_wherever_it_is() {
+async fn a_shutdown_ends_every_session_in_any_state() {
     let server = Server::start().await;
     let mut silent = server.connect().await;
     let mut in_a_line = server.connect().await;
@@ -34,7 +34,7 @@ async fn a_stop_ends_every_session_wherever_it_is() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_in_the_middle_leaves_nothing() {
+async fn a_client_that_closes_early_stores_nothing() {
     let server = Server::start().await;
     for wire in ["", "EHLO", BEGIN, &format!("{BEGIN}half a message\r\n."), &format!("{BEGIN}a\r\n.\r")] {
         let mut client = server.connect().await;
@@ -49,8 +49,8 @@ async fn a_client_that_goes_in_the_middle_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_silent_client_is_sent_away() {
-    let server = Server::start_with(|listener| listener.idle = Duration::from_millis(20)).await;
+async fn an_idle_client_is_disconnected() {
+    let server = Server::start_with(|listener| listener.idle_timeout = Duration::from_millis(20)).await;
     let mut client = server.connect().await;
 
     assert_eq!(client.rest().await, "421 4.4.2 nothing came for too long\r\n");
@@ -58,7 +58,7 @@ async fn a_silent_client_is_sent_away() {
 }
 
 #[tokio::test]
-async fn sessions_past_the_limit_are_told_to_come_back() {
+async fn sessions_over_the_limit_get_a_421() {
     let server = Server::start().await;
     let mut clients = Vec::new();
     for _ in 0..SESSIONS_MAX {
@@ -71,20 +71,20 @@ async fn sessions_past_the_limit_are_told_to_come_back() {
     leaving.command("QUIT").await;
     assert_eq!(leaving.rest().await, "");
 
-    // The place is free a moment after the socket has closed.
-    let deadline = tokio::time::Instant::now() + super::WITHIN;
+    // The server releases the permit shortly after it closes the socket.
+    let deadline = tokio::time::Instant::now() + super::TEST_TIMEOUT;
     loop {
         let mut next = Client { stream: TcpStream::connect(server.address).await.unwrap(), unread: Vec::new() };
         if next.reply().await.starts_with("220") {
             break;
         }
-        assert!(tokio::time::Instant::now() < deadline, "no place was freed");
+        assert!(tokio::time::Instant::now() < deadline, "no permit was released");
     }
     server.stop().await;
 }
 
 #[tokio::test]
-async fn sessions_side_by_side_lose_nothing() {
+async fn concurrent_sessions_store_all_messages() {
     let server = Server::start().await;
     let mut sending = tokio::task::JoinSet::new();
     for session in 0..8 {
@@ -106,15 +106,15 @@ async fn sessions_side_by_side_lose_nothing() {
         ended.unwrap();
     }
 
-    let mut kept = server.messages().await;
-    kept.sort();
-    kept.dedup();
-    assert_eq!(kept.len(), 160);
+    let mut stored = server.messages().await;
+    stored.sort();
+    stored.dedup();
+    assert_eq!(stored.len(), 160);
     server.stop().await;
 }
 
 #[tokio::test]
-async fn a_store_that_has_closed_is_a_temporary_refusal() {
+async fn a_closed_store_causes_a_temporary_refusal() {
     let server = Server::start().await;
     server.context.store.close().await;
 
@@ -125,7 +125,7 @@ async fn a_store_that_has_closed_is_a_temporary_refusal() {
 }
 
 #[tokio::test]
-async fn a_taken_address_is_an_error_and_no_panic() {
+async fn an_address_in_use_is_an_error() {
     let server = Server::start().await;
 
     assert!(CaptureMailbox::bind(server.address).await.is_err());

@@ -1,4 +1,4 @@
-//! What is in the mailbox afterwards.
+//! Storing, listing and deleting messages.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::store::page::{Cursor, PageError, PageQuery};
 use crate::store::{NEXT, Order, StoreError};
 use crate::tables::{CAPTURED, CAPTURED_MESSAGES};
 
-/// Returns what a client sends after the 354.
+/// Returns the bytes that a client sends after the 354.
 fn stuffed(message: &[u8]) -> Vec<u8> {
     let mut wire = Vec::new();
     let mut stuffer = DotStuffer::default();
@@ -27,7 +27,7 @@ fn stuffed(message: &[u8]) -> Vec<u8> {
     wire
 }
 
-/// Sends messages in one session, each after the other's reply.
+/// Sends messages in one session, each after the reply to the previous one.
 async fn send_all(server: &Server, messages: &[&[u8]]) {
     let mut client = server.connect().await;
     client.command("EHLO client.test").await;
@@ -40,7 +40,7 @@ async fn send_all(server: &Server, messages: &[&[u8]]) {
     }
 }
 
-/// Returns how many messages and chunks are stored.
+/// Returns the number of stored messages and chunks.
 async fn rows(server: &Server) -> (usize, usize) {
     server
         .context
@@ -62,7 +62,7 @@ async fn rows(server: &Server) -> (usize, usize) {
 }
 
 #[tokio::test]
-async fn a_message_comes_back_byte_for_byte() {
+async fn a_message_is_returned_byte_for_byte() {
     let server = Server::start().await;
     let large: Vec<u8> =
         (0..700_000_u32).map(|at| if at % 70 > 67 { b"\r\n"[at as usize % 70 - 68] } else { b'.' }).collect();
@@ -78,9 +78,9 @@ async fn a_message_comes_back_byte_for_byte() {
 
     send_all(&server, &messages).await;
 
-    let mut kept = server.messages().await;
-    kept.reverse();
-    assert_eq!(kept, messages);
+    let mut stored = server.messages().await;
+    stored.reverse();
+    assert_eq!(stored, messages);
     let (id, row) = server.all().await.into_iter().next().unwrap();
     assert_eq!((row.sender.as_str(), row.recipients), ("a@x.test", vec!["b@x.test".to_owned()]));
     assert_eq!((row.size, row.email), (large.len() as u64, None));
@@ -109,7 +109,7 @@ async fn bare_line_ends_never_split_a_message() {
 }
 
 #[tokio::test]
-async fn the_engine_s_own_session_delivers_here() {
+async fn the_smtp_client_of_the_engine_delivers_to_the_mailbox() {
     let server = Server::start().await;
     let endpoint = Endpoint { address: server.address, host: "localhost".into(), tls: TlsPolicy::Never };
     let identity = Identity { ehlo_name: "client.test".into(), source: None, credentials: None };
@@ -138,8 +138,8 @@ async fn the_engine_s_own_session_delivers_here() {
     for (id, row) in all {
         assert_eq!(row.email, Some(email));
         assert_eq!(row.recipients, ["a@x.test", "\u{e9}@x.test"]);
-        let kept = server.mailbox.message(id).await.unwrap().unwrap().1;
-        assert_eq!(kept, [b"DKIM-Signature: x\r\n", message].concat());
+        let stored = server.mailbox.message(id).await.unwrap().unwrap().1;
+        assert_eq!(stored, [b"DKIM-Signature: x\r\n", message].concat());
     }
     server.stop().await;
 }
@@ -164,7 +164,7 @@ async fn the_mailbox_is_listed_newest_first_in_pages() {
 }
 
 #[tokio::test]
-async fn emptying_and_age_remove_messages_with_their_bytes() {
+async fn delete_all_and_retention_delete_messages_with_their_chunks() {
     let server = Server::start().await;
     let large = [b"a".repeat(300 << 10), b"\r\n".to_vec()].concat();
     let many: Vec<&[u8]> = std::iter::repeat_n(b"small\r\n".as_slice(), 250).chain([large.as_slice()]).collect();
@@ -185,7 +185,7 @@ async fn emptying_and_age_remove_messages_with_their_bytes() {
 }
 
 #[test]
-fn a_message_without_bare_line_ends_comes_back_identical() {
+fn a_message_without_bare_line_ends_round_trips() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let server = runtime.block_on(Server::start());
     let line = proptest::collection::vec(
@@ -195,13 +195,13 @@ fn a_message_without_bare_line_ends_comes_back_identical() {
     let message = proptest::collection::vec(line, 0..40)
         .prop_map(|lines| lines.into_iter().flat_map(|line| [line, b"\r\n".to_vec()].concat()).collect::<Vec<u8>>());
     proptest!(ProptestConfig::with_cases(64), |(message in message)| {
-        let kept = runtime.block_on(async {
+        let stored = runtime.block_on(async {
             send_all(&server, &[&message]).await;
             let newest = server.mailbox.list(PageQuery { limit: 1, cursor: Cursor::Newest }).await.unwrap();
             server.mailbox.message(newest.rows[0].0).await.unwrap().unwrap().1
         });
 
-        prop_assert_eq!(kept, message);
+        prop_assert_eq!(stored, message);
     });
     runtime.block_on(server.stop());
 }

@@ -1,4 +1,4 @@
-//! The server's side of a conversation, without a socket: bytes in, replies and messages out.
+//! The server side of an SMTP session, without a socket: bytes in, replies and messages out.
 
 use std::borrow::Cow;
 use std::slice::Iter;
@@ -10,45 +10,46 @@ use super::{ERRORS_MAX, LINE_BYTES_MAX, MESSAGE_BYTES_MAX, RECIPIENTS_MAX};
 use crate::base::id::CapturedId;
 use crate::delivery::smtp::Envelope;
 
-/// What is to be done once the bytes at hand have been read this far.
+/// Next action of the caller of [`ServerSession::advance`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ServerAction {
-    /// All are read: the replies go out, and more is awaited.
+    /// Send the replies and read more bytes. All input has been consumed.
     Read,
-    /// A message is to be kept; [`ServerSession::kept`] is told how that went before any more is read.
-    Keep(Envelope, Vec<u8>),
-    /// The conversation is over when the replies have gone out.
+    /// Store this message, and call [`ServerSession::message_stored`] before the next `advance`.
+    Store(Envelope, Vec<u8>),
+    /// Send the replies and close the connection.
     Close,
 }
 
-/// Why the server ends a conversation.
+/// Reason why the server ends a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// The program is stopping.
+pub(super) enum CloseReason {
+    /// The server shuts down.
     Stopping,
-    /// The client has been silent for too long.
+    /// The client sent nothing within the idle timeout.
     Idle,
 }
 
-/// A conversation with one client.
+/// Server side of a session with one client.
 pub(super) struct ServerSession {
-    /// What has been answered and not yet been sent.
+    /// Replies that have not been sent.
     replies: Vec<u8>,
-    /// A command line whose end has not come.
+    /// Start of a command line whose end has not been received.
     line: Vec<u8>,
-    /// Whether EHLO or HELO has been said.
+    /// Whether the client has sent EHLO or HELO.
     is_greeted: bool,
-    /// From MAIL to the end of the message.
+    /// Present from MAIL to the end of the message.
     envelope: Option<Envelope>,
-    /// From DATA to the end of the message.
+    /// Present from DATA to the end of the message.
     message: Option<DataReader>,
+    /// Number of refused commands.
     errors: u32,
 }
 
 impl ServerSession {
-    /// Begins a conversation; its greeting is the first reply.
+    /// Returns a new session with the greeting as its first reply.
     pub(super) fn new() -> Self {
-        let mut conversation = Self {
+        let mut session = Self {
             replies: Vec::with_capacity(256),
             line: Vec::new(),
             is_greeted: false,
@@ -56,50 +57,50 @@ impl ServerSession {
             message: None,
             errors: 0,
         };
-        conversation.reply("220 localhost ESMTP Ringmail mailbox, nothing leaves from here");
-        conversation
+        session.reply("220 localhost ESMTP Ringmail mailbox, nothing leaves from here");
+        session
     }
 
-    /// Returns what has been answered, for the socket to take.
+    /// Returns the replies that have not been sent. The caller sends and clears them.
     pub(super) fn replies(&mut self) -> &mut Vec<u8> {
         &mut self.replies
     }
 
-    /// Returns how many bytes of an unfinished message are held.
-    pub(super) fn held_bytes(&self) -> usize {
-        self.message.as_ref().map_or(0, DataReader::held_bytes)
+    /// Returns the number of buffered bytes of the current message.
+    pub(super) fn buffered_bytes(&self) -> usize {
+        self.message.as_ref().map_or(0, DataReader::buffered_bytes)
     }
 
-    /// Gives up the message under way: its rest is read and not kept.
+    /// Refuses the current message. Its remaining bytes are read and discarded.
     pub(super) fn refuse_message(&mut self, why: Refused) {
         if let Some(message) = &mut self.message {
             message.refuse(why);
         }
     }
 
-    /// Answers the message that [`ServerAction::Keep`] handed out; `None` when it could not be kept.
-    pub(super) fn kept(&mut self, id: Option<CapturedId>) {
+    /// Adds the reply to a message of [`ServerAction::Store`]. `id` is `None` if it could not be stored.
+    pub(super) fn message_stored(&mut self, id: Option<CapturedId>) {
         match id {
-            // The id makes its way into the transcript of the attempt: the email leads to its capture.
+            // The transcript of the attempt contains this reply, so operators can find the captured message.
             Some(id) => self.reply(&format!("250 2.0.0 kept as {id}")),
             None => self.reply("451 4.3.0 the message could not be stored, try again later"),
         }
     }
 
-    /// Takes leave of the client (RFC 5321 §3.8: a server that must close says 421 first).
-    pub(super) fn end(&mut self, why: End) {
-        self.reply(match why {
-            End::Stopping => "421 4.3.2 the mailbox is stopping",
-            End::Idle => "421 4.4.2 nothing came for too long",
+    /// Adds the 421 that a server sends before it closes (RFC 5321 §3.8).
+    pub(super) fn end(&mut self, reason: CloseReason) {
+        self.reply(match reason {
+            CloseReason::Stopping => "421 4.3.2 the mailbox is stopping",
+            CloseReason::Idle => "421 4.4.2 nothing came for too long",
         });
     }
 
-    /// Reads on, until all of `input` is read or something has to be done.
+    /// Processes bytes of `input` until all are consumed or the caller must act.
     pub(super) fn advance(&mut self, input: &mut Iter<'_, u8>) -> ServerAction {
         while input.len() > 0 {
-            let step = if self.message.is_some() { self.read_message(input) } else { self.read_line(input) };
-            if let Some(step) = step {
-                return step;
+            let action = if self.message.is_some() { self.read_message(input) } else { self.read_line(input) };
+            if let Some(action) = action {
+                return action;
             }
         }
         ServerAction::Read
@@ -114,7 +115,7 @@ impl ServerSession {
         let envelope = self.envelope.take();
         match received {
             DataProgress::Part => None,
-            DataProgress::Whole(message) => envelope.map(|envelope| ServerAction::Keep(envelope, message)),
+            DataProgress::Whole(message) => envelope.map(|envelope| ServerAction::Store(envelope, message)),
             DataProgress::Refused(why) => {
                 self.refused(why);
                 None
@@ -122,7 +123,7 @@ impl ServerSession {
             DataProgress::Lost(why) => {
                 match why {
                     Some(why) => self.refused(why),
-                    None => self.reply("554 5.6.0 a bare CR stands where the message may end"),
+                    None => self.reply("554 5.6.0 a bare CR precedes a possible end of the message"),
                 }
                 Some(ServerAction::Close)
             }
@@ -132,7 +133,7 @@ impl ServerSession {
     fn refused(&mut self, why: Refused) {
         match why {
             Refused::TooLarge => self.reply(&format!("552 5.3.4 a message has at most {MESSAGE_BYTES_MAX} bytes")),
-            Refused::NoRoom => self.reply("452 4.3.1 too many large messages at once, try again later"),
+            Refused::OutOfMemory => self.reply("452 4.3.1 too many large messages at once, try again later"),
         }
     }
 
@@ -141,9 +142,9 @@ impl ServerSession {
         let end = bytes.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
         let (part, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
         *input = rest.iter();
-        // One byte over the limit is enough to know.
-        let room = (LINE_BYTES_MAX + 1).saturating_sub(self.line.len());
-        self.line.extend_from_slice(&part[..part.len().min(room)]);
+        // Stores at most one byte over the limit, which is enough to detect a line that is too long.
+        let bytes_max = (LINE_BYTES_MAX + 1).saturating_sub(self.line.len());
+        self.line.extend_from_slice(&part[..part.len().min(bytes_max)]);
         let is_too_long = self.line.len() > LINE_BYTES_MAX;
         match (end, is_too_long) {
             (Some(_), true) => {
@@ -152,12 +153,12 @@ impl ServerSession {
             }
             (Some(_), false) => {
                 let mut line = std::mem::take(&mut self.line);
-                let step = self.read_command(&line);
+                let action = self.read_command(&line);
                 line.clear();
                 self.line = line;
-                step
+                action
             }
-            // A line without an end is as many errors as it takes reads.
+            // While a line that is too long has no end, each read counts as one error.
             (None, true) => self.count_error(),
             (None, false) => None,
         }
@@ -173,7 +174,7 @@ impl ServerSession {
             Err(Error::InvalidParameter { param }) => {
                 self.error(&format!("501 5.5.4 the value of {param} is not valid"))
             }
-            // RFC 5321 §4.1.1.11: a parameter that was not announced.
+            // RFC 5321 §4.1.1.11: 555 for an unknown parameter.
             Err(Error::UnsupportedParameter { .. }) => self.error("555 5.5.4 a parameter is not known here"),
             Err(Error::NeedsMoreData { .. } | Error::ResponseTooLong | Error::InvalidResponse { .. }) => {
                 self.error("500 5.5.2 the command cannot be read")
@@ -210,7 +211,7 @@ impl ServerSession {
                 self.reply("250 2.0.0 ok");
                 None
             }
-            // RFC 5321 §3.5.3: 252, since nothing is known of any address and every one is accepted.
+            // RFC 5321 §3.5.3: 252, because the server accepts every address without verification.
             Request::Vrfy { .. } => {
                 self.reply("252 2.1.5 every recipient is accepted");
                 None
@@ -219,7 +220,7 @@ impl ServerSession {
                 self.reply("221 2.0.0 bye");
                 Some(ServerAction::Close)
             }
-            // What follows is a part of a message, and no command.
+            // Closes, because the following bytes are part of a message and not commands.
             Request::Bdat { .. } | Request::Burl { .. } => {
                 self.reply("502 5.5.1 CHUNKING is not offered");
                 Some(ServerAction::Close)
@@ -234,7 +235,7 @@ impl ServerSession {
         }
     }
 
-    /// RFC 5321 §4.1.4: EHLO in the middle of a session clears what RSET clears.
+    /// Starts or restarts the session. RFC 5321 §4.1.4: a later EHLO has the effect of RSET.
     fn greet(&mut self) {
         self.is_greeted = true;
         self.envelope = None;
@@ -251,26 +252,27 @@ impl ServerSession {
         if from.flags & MAIL_BODY_BINARYMIME != 0 {
             return self.error("555 5.5.4 BINARYMIME is not offered");
         }
-        // RFC 1870 §6.1: a message that declares itself too large is refused before it is sent.
+        // RFC 1870 §6.1: a server refuses MAIL if the declared size is too large.
         if from.size > MESSAGE_BYTES_MAX {
             self.refused(Refused::TooLarge);
             return None;
         }
-        self.envelope = Some(Envelope { sender: written(&from.address), recipients: Vec::new() });
+        self.envelope = Some(Envelope { sender: quoted(&from.address), recipients: Vec::new() });
         self.reply("250 2.1.0 ok");
         None
     }
 
     fn add_recipient(&mut self, to: &RcptTo<Cow<'_, str>>, line: &[u8]) -> Option<ServerAction> {
-        // The parser shows `<>` and the one recipient without a domain (RFC 5321 §4.1.1.3) alike.
+        // The parser returns "" for `<>` and for `<postmaster>`, the one recipient without a domain
+        // (RFC 5321 §4.1.1.3).
         let recipient = match to.address.as_ref() {
-            "" if !names_postmaster(line) => return self.error("553 5.1.3 there is no recipient"),
+            "" if !contains_postmaster(line) => return self.error("553 5.1.3 there is no recipient"),
             "" => "postmaster".to_owned(),
-            address => written(address),
+            address => quoted(address),
         };
         let Some(envelope) = &mut self.envelope else { return self.error("503 5.5.1 MAIL comes first") };
         if envelope.recipients.len() == RECIPIENTS_MAX {
-            // RFC 5321 §4.5.3.1.10: 452 for the recipients past the limit, and the others stand.
+            // RFC 5321 §4.5.3.1.10: 452 for the recipients over the limit. The others stay accepted.
             self.reply(&format!("452 4.5.3 a message has at most {RECIPIENTS_MAX} recipients"));
             return None;
         }
@@ -291,11 +293,13 @@ impl ServerSession {
         }
     }
 
+    /// Adds the reply to a refused command.
     fn error(&mut self, reply: &str) -> Option<ServerAction> {
         self.reply(reply);
         self.count_error()
     }
 
+    /// Counts a refused command. Closes the session after [`ERRORS_MAX`].
     fn count_error(&mut self) -> Option<ServerAction> {
         self.errors += 1;
         if self.errors < ERRORS_MAX {
@@ -311,15 +315,15 @@ impl ServerSession {
     }
 }
 
-fn names_postmaster(line: &[u8]) -> bool {
+fn contains_postmaster(line: &[u8]) -> bool {
     let name = b"<postmaster>";
     line.windows(name.len()).any(|part| part.eq_ignore_ascii_case(name))
 }
 
-/// Returns an address as it is written in a command: the parser has taken the quotes off.
-fn written(address: &str) -> String {
+/// Returns an address with the quotes that the parser has removed, if its local part needs them.
+fn quoted(address: &str) -> String {
     let Some((local, domain)) = address.rsplit_once('@') else { return address.to_owned() };
-    // RFC 5321 §4.1.2: what is no dot-string is a quoted string.
+    // RFC 5321 §4.1.2: a local part is a dot-string or a quoted string.
     let is_atom = |atom: &str| {
         !atom.is_empty()
             && atom.chars().all(|c| c.is_ascii_alphanumeric() || !c.is_ascii() || "!#$%&'*+-/=?^_`{|}~".contains(c))

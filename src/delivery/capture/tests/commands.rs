@@ -2,39 +2,39 @@
 
 use proptest::prelude::*;
 
-use super::super::conversation::{ServerAction, ServerSession};
+use super::super::server_session::{ServerAction, ServerSession};
 use super::super::{ERRORS_MAX, LINE_BYTES_MAX, MESSAGE_BYTES_MAX, RECIPIENTS_MAX};
 use super::{BEGIN, Server, codes};
 use crate::delivery::smtp::Envelope;
 
-/// Holds a conversation and returns the replies after the greeting, the messages and whether the
-/// server closed. Messages are answered as stored.
-fn converse(wire: &[u8], piece: usize) -> (String, Vec<(Envelope, Vec<u8>)>, bool) {
-    let mut conversation = ServerSession::new();
-    conversation.replies().clear();
+/// Sends `wire` to a session in pieces. Returns the replies after the greeting, the messages, and
+/// whether the server closed. All messages count as stored.
+fn exchange(wire: &[u8], piece: usize) -> (String, Vec<(Envelope, Vec<u8>)>, bool) {
+    let mut session = ServerSession::new();
+    session.replies().clear();
     let mut messages = Vec::new();
     for piece in wire.chunks(piece.max(1)) {
         let mut input = piece.iter();
         loop {
-            match conversation.advance(&mut input) {
+            match session.advance(&mut input) {
                 ServerAction::Read => break,
-                ServerAction::Keep(envelope, message) => {
+                ServerAction::Store(envelope, message) => {
                     messages.push((envelope, message));
-                    conversation.kept(Some(crate::base::id::Id::MIN));
+                    session.message_stored(Some(crate::base::id::Id::MIN));
                 }
-                ServerAction::Close => return (replies(&mut conversation), messages, true),
+                ServerAction::Close => return (replies(&mut session), messages, true),
             }
         }
     }
-    (replies(&mut conversation), messages, false)
+    (replies(&mut session), messages, false)
 }
 
-fn replies(conversation: &mut ServerSession) -> String {
-    String::from_utf8(std::mem::take(conversation.replies())).unwrap()
+fn replies(session: &mut ServerSession) -> String {
+    String::from_utf8(std::mem::take(session.replies())).unwrap()
 }
 
 #[test]
-fn each_command_has_its_reply() {
+fn each_command_has_a_reply() {
     for (wire, expected) in [
         ("EHLO client.test", "250"),
         ("HELO client.test", "250"),
@@ -73,12 +73,12 @@ fn each_command_has_its_reply() {
         ("EHLO a\r\nMAIL FROM:<>\r\nDATA", "250 250 554"),
         ("EHLO a\r\nMAIL FROM:<>\r\nRCPT TO:<>", "250 250 553"),
         ("EHLO a\r\nMAIL FROM:<>\r\nRCPT TO:<a>", "250 250 553"),
-        // The parser knows no address literals; no address of ours is one.
+        // The parser rejects address literals. This server never sends to one.
         ("EHLO a\r\nMAIL FROM:<>\r\nRCPT TO:<a@[127.0.0.1]>", "250 250 553"),
         ("EHLO a\r\nMAIL FROM:<>\r\nRCPT TO:<Postmaster>\r\nDATA", "250 250 250 354"),
         ("EHLO a\r\nMAIL FROM:<>\r\nRCPT TO:<a@x.test> NOTIFY=NEVER\r\nDATA", "250 250 250 354"),
     ] {
-        let (replies, messages, _) = converse(format!("{wire}\r\n").as_bytes(), usize::MAX);
+        let (replies, messages, _) = exchange(format!("{wire}\r\n").as_bytes(), usize::MAX);
 
         assert_eq!(codes(&replies).join(" "), expected, "{wire:?}");
         assert_eq!(messages, []);
@@ -86,8 +86,8 @@ fn each_command_has_its_reply() {
 }
 
 #[test]
-fn addresses_are_kept_as_they_were_written() {
-    for (written, kept) in [
+fn addresses_are_stored_as_written_in_the_command() {
+    for (written, stored) in [
         ("a@x.test", "a@x.test"),
         ("A.b+c@X.Test", "A.b+c@X.Test"),
         ("é@bücher.test", "é@bücher.test"),
@@ -100,20 +100,20 @@ fn addresses_are_kept_as_they_were_written() {
     ] {
         let wire = format!("EHLO a\r\nMAIL FROM:<>\r\nRCPT TO:<{written}>\r\nDATA\r\n.\r\n");
 
-        let (_, messages, _) = converse(wire.as_bytes(), usize::MAX);
+        let (_, messages, _) = exchange(wire.as_bytes(), usize::MAX);
 
-        let envelope = Envelope { sender: String::new(), recipients: vec![kept.to_owned()] };
+        let envelope = Envelope { sender: String::new(), recipients: vec![stored.to_owned()] };
         assert_eq!(messages, [(envelope, Vec::new())], "{written}");
     }
 }
 
 #[test]
-fn the_recipients_past_the_limit_are_put_off_and_the_others_stand() {
+fn recipients_over_the_limit_are_deferred_and_the_others_accepted() {
     let mut wire = "EHLO a\r\nMAIL FROM:<>\r\n".to_owned();
     wire.extend((0..RECIPIENTS_MAX + 30).map(|number| format!("RCPT TO:<a{number}@x.test>\r\n")));
     wire.push_str("DATA\r\n.\r\n");
 
-    let (replies, messages, closed) = converse(wire.as_bytes(), usize::MAX);
+    let (replies, messages, closed) = exchange(wire.as_bytes(), usize::MAX);
 
     assert_eq!(codes(&replies).iter().filter(|code| **code == "452").count(), 30);
     assert_eq!(messages[0].0.recipients.len(), RECIPIENTS_MAX);
@@ -121,22 +121,22 @@ fn the_recipients_past_the_limit_are_put_off_and_the_others_stand() {
 }
 
 #[test]
-fn a_line_past_the_limit_is_an_error_and_the_next_is_read() {
+fn a_line_over_the_limit_is_an_error_and_the_next_line_is_read() {
     let fits = format!("NOOP {}\r\n", "a".repeat(LINE_BYTES_MAX - 7));
     let too_long = format!("NOOP {}\r\n", "a".repeat(LINE_BYTES_MAX - 6));
     let far_too_long = format!("NOOP {}\r\n", "a".repeat(10 * LINE_BYTES_MAX));
     let wire = format!("{fits}{too_long}{far_too_long}{fits}");
     for piece in [10_000, 60_000] {
-        let (replies, _, _) = converse(wire.as_bytes(), piece);
+        let (replies, _, _) = exchange(wire.as_bytes(), piece);
 
         assert_eq!(codes(&replies), ["250", "500", "500", "250"]);
     }
 }
 
 #[test]
-fn a_client_that_only_errs_is_sent_away() {
+fn a_client_with_too_many_errors_is_disconnected() {
     for wire in ["WIZARD\r\n".repeat(1_000), "a".repeat(10_000_000)] {
-        let (replies, _, closed) = converse(wire.as_bytes(), 64 << 10);
+        let (replies, _, closed) = exchange(wire.as_bytes(), 64 << 10);
 
         assert!(closed);
         assert!(replies.ends_with("421 4.7.0 too many errors\r\n"));
@@ -145,13 +145,13 @@ fn a_client_that_only_errs_is_sent_away() {
 }
 
 #[test]
-fn a_message_past_the_limit_is_read_and_refused() {
+fn a_message_over_the_limit_is_read_and_refused() {
     let mut wire = BEGIN.as_bytes().to_vec();
     wire.resize(wire.len() + MESSAGE_BYTES_MAX - 1, b'a');
     wire.extend_from_slice(b"\r\n.\r\n");
     wire.extend_from_slice(b"MAIL FROM:<>\r\n");
 
-    let (replies, messages, closed) = converse(&wire, 1 << 20);
+    let (replies, messages, closed) = exchange(&wire, 1 << 20);
 
     assert_eq!(codes(&replies), ["250", "250", "250", "354", "552", "250"]);
     assert_eq!(messages, []);
@@ -159,11 +159,11 @@ fn a_message_past_the_limit_is_read_and_refused() {
 }
 
 #[test]
-fn nothing_is_read_past_an_end_that_another_server_would_not_see() {
+fn nothing_is_read_after_an_ambiguous_end_of_a_message() {
     let wire =
         format!("{BEGIN}a\r\n.\r\r\nRSET\r\nMAIL FROM:<evil@x.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\nb\r\n.\r\n");
 
-    let (replies, messages, closed) = converse(wire.as_bytes(), usize::MAX);
+    let (replies, messages, closed) = exchange(wire.as_bytes(), usize::MAX);
 
     assert_eq!(codes(&replies), ["250", "250", "250", "354", "554"]);
     assert_eq!(messages, []);
@@ -171,7 +171,7 @@ fn nothing_is_read_past_an_end_that_another_server_would_not_see() {
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_like_its_commands_one_by_one() {
+async fn pipelined_commands_get_the_same_replies_as_single_commands() {
     let server = Server::start().await;
     let commands = ["EHLO a", "MAIL FROM:<a@x.test>", "RCPT TO:<b@x.test>", "RCPT TO:<c@x.test>", "DATA"];
     let mut client = server.connect().await;
@@ -205,7 +205,7 @@ async fn a_batch_is_answered_like_its_commands_one_by_one() {
 
 proptest! {
     #[test]
-    fn no_bytes_panic_it_and_their_pieces_make_no_difference(
+    fn no_bytes_cause_a_panic_and_the_result_does_not_depend_on_the_pieces(
         parts in proptest::collection::vec(
             prop_oneof![
                 Just("EHLO a\r\n".to_owned()),
@@ -223,6 +223,6 @@ proptest! {
     ) {
         let wire = parts.concat();
 
-        prop_assert_eq!(converse(wire.as_bytes(), piece), converse(wire.as_bytes(), usize::MAX));
+        prop_assert_eq!(exchange(wire.as_bytes(), piece), exchange(wire.as_bytes(), usize::MAX));
     }
 }
