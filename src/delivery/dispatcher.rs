@@ -1,8 +1,8 @@
 //! The dispatcher: loads due groups from the queue, resolves the servers of each destination, fills
 //! the lanes and starts workers.
 //!
-//! Only the dispatcher loads groups into memory. It finds a group that it dropped or had no capacity
-//! for in the table again.
+//! Only the dispatcher loads groups into memory. If it drops a group or has no capacity for it, a
+//! later load finds the group in the table.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const ROUTE_FRESH_MS: i64 = 60_000;
 const LOOKUPS_MAX: usize = 64;
 /// Maximum number of groups in one task that settles without a session.
 const SESSIONLESS_MAX: usize = 50;
-/// Number of consecutive pages whose groups all meet full lanes after which a load ends.
+/// Maximum number of consecutive pages in one load whose groups all belong to full lanes.
 const FULL_PAGES_MAX: usize = 20;
 
 /// State of a destination in the route cache.

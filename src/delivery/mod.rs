@@ -1,6 +1,6 @@
 //! Delivers accepted emails over SMTP and stores the outcome of each recipient.
 //!
-//! Data flow: the dispatcher reads due recipient groups from the queue table, resolves the servers
+//! Data flow: the dispatcher reads due recipient groups from the queue table. It resolves the servers
 //! of each destination and pushes the group into the lane of their site. A worker leases groups of
 //! one site, composes and signs each message, sends it over an SMTP session and settles the group.
 //!
@@ -29,8 +29,8 @@
 //! - A message is sent only under a committed lease.
 //! - A group leaves the queue in the transaction that stores its lease. Its lease is deleted in the
 //!   transaction that stores its outcome.
-//! - If the process is killed after a server accepts a message and before the outcome is committed,
-//!   the next start sends the message again, marked as a possible duplicate.
+//! - If the process is killed between the reply of a server and the commit of the outcome, the next
+//!   start sends the message again. The attempt is marked as a possible duplicate.
 
 pub mod capture;
 pub mod smtp;

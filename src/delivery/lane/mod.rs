@@ -71,8 +71,9 @@ impl Lane {
         self.transactional.front().or_else(|| self.broadcast.front())
     }
 
-    /// Returns whether to start one more session: the lane is not in cooldown, is below its limit,
-    /// and has more groups than the idle sessions take next, or than there are busy sessions.
+    /// Returns whether to start one more session. The lane must not be in cooldown and must be below
+    /// its limit. It must have more groups than its idle sessions take next. If none is idle, it must
+    /// have more groups than busy sessions.
     fn needs_session(&self, now_ms: TimestampMs, sessions_max: usize) -> bool {
         let busy = self.sessions.saturating_sub(self.idle);
         let enough = if self.idle > 0 { self.idle * TAKE_MAX } else { busy };

@@ -68,7 +68,7 @@ pub(super) struct DuePage {
     pub(super) rows: Vec<Due>,
     /// Whether more due groups follow the page.
     pub(super) more: bool,
-    /// Due time of the first group that is not due yet; `None` if there is none or the page is full.
+    /// Due time of the first group that is not due yet; `None` if no such group exists or the page is full.
     pub(super) next_due_ms: Option<TimestampMs>,
 }
 

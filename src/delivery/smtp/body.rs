@@ -2,8 +2,8 @@
 
 /// Encodes a message, given in any number of pieces, as the lines of RFC 5321 §4.5.2.
 ///
-/// Every line ends with CRLF. A bare CR or LF becomes CRLF, because some servers accept it as a line end and could read
-/// a final dot inside the message (SMTP smuggling, RFC 5321 §2.3.8).
+/// Every line ends with CRLF. A bare CR or LF becomes CRLF (RFC 5321 §2.3.8). Some servers accept a bare one as a line
+/// end and could read a final dot inside the message (SMTP smuggling).
 #[derive(Debug)]
 pub struct DotStuffer {
     is_line_start: bool,

@@ -157,8 +157,10 @@ impl Opening<'_> {
         Ok(facts)
     }
 
-    /// Returns the name for SNI and verification. If nothing is verified and the host name is not a DNS name, for
-    /// example because of an underscore, returns the IP address, and the client sends no SNI.
+    /// Returns the name for SNI and verification.
+    ///
+    /// If nothing is verified, the host name may be invalid, for example because of an underscore. The IP address is
+    /// then returned, and the client sends no SNI.
     fn server_name(&self, verify: Verification) -> Result<ServerName<'static>, SessionError> {
         let host = self.endpoint.host.trim_end_matches('.');
         match (ServerName::try_from(host), verify) {

@@ -35,8 +35,8 @@ impl Transcript {
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
             let line = line.trim_ascii_end();
             let line = &line[..line.len().min(LINE_BYTES_MAX)];
-            let room = HEAD_BYTES_MAX - self.head.len();
-            if !self.is_cut && prefix.len() + line.len() < room {
+            let free = HEAD_BYTES_MAX - self.head.len();
+            if !self.is_cut && prefix.len() + line.len() < free {
                 append(&mut self.head, prefix, line);
             } else {
                 self.is_cut = true;
