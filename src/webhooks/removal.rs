@@ -8,8 +8,9 @@ use tokio_util::sync::CancellationToken;
 use super::service::Webhooks;
 use super::store::{self, QueueRow};
 use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, delete_orphans, skip_corrupt};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
+use crate::workers::after_each;
 
 /// Rows of each table removed in one commit: some milliseconds.
 pub(super) const ROWS_PER_COMMIT: usize = 500;
@@ -20,26 +21,11 @@ impl Webhooks {
     /// # Errors
     /// [`StoreError`].
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                removed = self.remove_remains() => removed?,
-            }
-            tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                () = self.deleted.notified() => {}
-            }
-        }
+        after_each(&self.deleted, stop, || self.remove_remains()).await
     }
 
     async fn remove_remains(&self) -> Result<(), StoreError> {
-        let mut passed = None;
-        loop {
-            let orphan = self.context.store.read(move |tx| first_orphan(tx, passed)).await?;
-            let Some((team, webhook)) = orphan else { break };
-            self.remove_all(team, webhook).await?;
-            passed = orphan;
-        }
+        delete_orphans(&self.context.store, &WEBHOOK_DELIVERIES, &WEBHOOKS, remove_rows).await?;
         let mut passed = None;
         loop {
             match self.context.store.read(move |tx| first_orphan_in_queue(tx, passed)).await? {
@@ -76,33 +62,6 @@ pub(super) fn remove_rows(tx: &WriteTx<'_>, team: TeamId, webhook: WebhookId) ->
     Ok(queued.max(deliveries) == ROWS_PER_COMMIT)
 }
 
-/// Returns the first endpoint after `after` that has deliveries and no row. The cost is a seek for each
-/// endpoint that is passed over.
-fn first_orphan(
-    tx: &impl Reads,
-    after: Option<(TeamId, WebhookId)>,
-) -> Result<Option<(TeamId, WebhookId)>, StoreError> {
-    let mut passed = after;
-    loop {
-        let from = passed.map_or((Id::MIN, Id::MIN, Id::MIN), |(team, webhook)| (team, webhook, Id::MAX));
-        let mut found = None;
-        tx.scan(
-            &WEBHOOK_DELIVERIES,
-            &from,
-            &(Id::MAX, Id::MAX, Id::MAX),
-            Order::Ascending,
-            |(team, webhook, _), _| {
-                found = Some((team, webhook));
-                STOP
-            },
-        )?;
-        match found {
-            Some(owner) if tx.contains(&WEBHOOKS, &owner)? => passed = found,
-            found => return Ok(found),
-        }
-    }
-}
-
 /// What a place in the queue is left of.
 enum OrphanInQueue {
     /// An endpoint that is gone.
@@ -111,7 +70,8 @@ enum OrphanInQueue {
     Unreadable((WebhookId, u64, WebhookDeliveryId)),
 }
 
-/// As [`first_orphan`], of places in the queue.
+/// Returns the first endpoint after `after` that has places in the queue and no row. The cost is a seek
+/// for each endpoint that is passed over.
 fn first_orphan_in_queue(tx: &impl Reads, after: Option<WebhookId>) -> Result<Option<OrphanInQueue>, StoreError> {
     let mut passed = after;
     loop {

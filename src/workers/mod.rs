@@ -8,5 +8,5 @@
 mod periodic;
 mod supervisor;
 
-pub use periodic::every;
+pub use periodic::{after_each, every};
 pub use supervisor::{Supervisor, WorkerError};

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +26,27 @@ where
         tokio::select! {
             () = stop.cancelled() => return Ok(()),
             done = work() => done?,
+        }
+    }
+}
+
+/// Calls `work` at once and then after each notification, until the stop. The stop drops `work` at an
+/// await, so each of its commits must leave the store consistent.
+///
+/// # Errors
+/// The first error of `work`.
+pub async fn after_each<F, E>(notify: &Notify, stop: CancellationToken, work: impl Fn() -> F) -> Result<(), E>
+where
+    F: Future<Output = Result<(), E>>,
+{
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            done = work() => done?,
+        }
+        tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            () = notify.notified() => {}
         }
     }
 }
