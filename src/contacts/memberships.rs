@@ -111,7 +111,7 @@ impl Contacts {
             .store
             .read(move |tx| {
                 let Some((id, _)) = named(tx, team, &name)? else { return Ok(None) };
-                Ok(Some(segments::that_hold(tx, team, segments::all(tx, team)?, id)?))
+                Ok(Some(segments::containing(tx, team, segments::all(tx, team)?, id)?))
             })
             .await
     }

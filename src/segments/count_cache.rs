@@ -1,66 +1,64 @@
-//! What was counted before, for as long as the audience stands as it stood.
+//! Counts of segments, each valid for one rule and one revision of the audience.
 
 use std::collections::HashMap;
 
 use sha2::{Digest as _, Sha256};
 
-use super::resolve::SegmentRule;
+use super::scan::SegmentRule;
 use crate::base::id::{SegmentId, TeamId};
 
-/// A rule in a few bytes, because filters may be long and many are remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Maximum number of cached counts, at some 150 bytes each.
+const COUNTS_MAX: usize = 4_096;
+
+/// A rule in 48 bytes: a filter can have 50 KB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RuleFingerprint {
     segment: SegmentId,
+    /// SHA-256 of the filter.
     filter: [u8; 32],
 }
 
 impl RuleFingerprint {
+    /// Returns the fingerprint of a rule.
     pub(super) fn of(rule: &SegmentRule) -> Self {
         let filter = serde_json::to_vec(&rule.filter).expect("a filter is plain data");
         Self { segment: rule.segment, filter: Sha256::digest(filter).into() }
     }
 }
 
-/// One value a segment, of the rule and the revision it was made for. The least recently used goes
-/// when there are too many.
-pub(super) struct RevisionCache<V> {
-    max: usize,
-    uses: u64,
-    entries: HashMap<(TeamId, SegmentId), Entry<V>>,
+/// The last count of each segment.
+#[derive(Default)]
+pub(super) struct CountCache {
+    counts: HashMap<(TeamId, SegmentId), CachedCount>,
 }
 
-struct Entry<V> {
-    print: RuleFingerprint,
+struct CachedCount {
+    fingerprint: RuleFingerprint,
+    /// Revision of the audience before the count.
     revision: u64,
-    value: V,
-    used: u64,
+    contacts: u64,
 }
 
-impl<V: Clone> RevisionCache<V> {
-    /// Returns a memory of up to `max` segments.
-    pub(super) fn new(max: usize) -> Self {
-        Self { max, uses: 0, entries: HashMap::new() }
+impl CountCache {
+    /// Returns the count of the rule for a request that read `revision` when it arrived; `None` if the
+    /// cache has no count that started at this revision or a later one.
+    ///
+    /// A later revision means that the count started after the request arrived: the request waited.
+    pub(super) fn get(&self, team: TeamId, fingerprint: RuleFingerprint, revision: u64) -> Option<u64> {
+        let cached = self.counts.get(&(team, fingerprint.segment))?;
+        (cached.fingerprint == fingerprint && cached.revision >= revision).then_some(cached.contacts)
     }
 
-    /// Returns what is remembered of the rule, unless the audience has changed since.
-    pub(super) fn get(&mut self, team: TeamId, print: RuleFingerprint, revision: u64) -> Option<V> {
-        let entry = self.entries.get_mut(&(team, print.segment))?;
-        if entry.print != print || entry.revision != revision {
-            return None;
+    /// Stores a count that started at `revision`. A full cache drops the count of any one segment.
+    pub(super) fn insert(&mut self, team: TeamId, fingerprint: RuleFingerprint, revision: u64, contacts: u64) {
+        let key = (team, fingerprint.segment);
+        if self.counts.len() >= COUNTS_MAX
+            && !self.counts.contains_key(&key)
+            && let Some(other) = self.counts.keys().next().copied()
+        {
+            self.counts.remove(&other);
         }
-        self.uses += 1;
-        entry.used = self.uses;
-        Some(entry.value.clone())
-    }
-
-    pub(super) fn insert(&mut self, team: TeamId, print: RuleFingerprint, revision: u64, value: V) {
-        let key = (team, print.segment);
-        if self.entries.len() >= self.max && !self.entries.contains_key(&key) {
-            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| *key);
-            oldest.map(|oldest| self.entries.remove(&oldest));
-        }
-        self.uses += 1;
-        self.entries.insert(key, Entry { print, revision, value, used: self.uses });
+        self.counts.insert(key, CachedCount { fingerprint, revision, contacts });
     }
 }
 
@@ -72,7 +70,7 @@ mod tests {
 
     const TEAM: TeamId = Id::MIN;
 
-    fn print(segment: u8, plan: &str) -> RuleFingerprint {
+    fn fingerprint(segment: u8, plan: &str) -> RuleFingerprint {
         let condition =
             ConditionText { field: "property:plan".into(), op: "equals".into(), value: Some(plan.to_owned()) };
         let filter = Some(Filter::parse(Match::All, vec![condition]).unwrap());
@@ -80,30 +78,32 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_remembered_for_its_team_its_rule_and_its_revision() {
-        let mut memory = RevisionCache::new(8);
-        memory.insert(TEAM, print(1, "pro"), 7, 42);
+    fn a_count_is_valid_for_its_team_its_rule_and_its_revision() {
+        let mut cache = CountCache::default();
+        cache.insert(TEAM, fingerprint(1, "pro"), 7, 42);
 
-        assert_eq!(memory.get(TEAM, print(1, "pro"), 7), Some(42));
-        assert_eq!(memory.get(Id::MAX, print(1, "pro"), 7), None);
-        assert_eq!(memory.get(TEAM, print(2, "pro"), 7), None);
-        assert_eq!(memory.get(TEAM, print(1, "free"), 7), None);
-        assert_eq!(memory.get(TEAM, print(1, "pro"), 8), None);
-        memory.insert(TEAM, print(1, "free"), 8, 43);
-        assert_eq!(memory.get(TEAM, print(1, "free"), 8), Some(43));
-        assert_eq!(memory.get(TEAM, print(1, "pro"), 7), None);
+        assert_eq!(cache.get(TEAM, fingerprint(1, "pro"), 7), Some(42));
+        assert_eq!(cache.get(Id::MAX, fingerprint(1, "pro"), 7), None);
+        assert_eq!(cache.get(TEAM, fingerprint(2, "pro"), 7), None);
+        assert_eq!(cache.get(TEAM, fingerprint(1, "free"), 7), None);
+        assert_eq!(cache.get(TEAM, fingerprint(1, "pro"), 8), None);
+        assert_eq!(cache.get(TEAM, fingerprint(1, "pro"), 6), Some(42), "the request waited for the count");
+        cache.insert(TEAM, fingerprint(1, "free"), 8, 43);
+        assert_eq!(cache.get(TEAM, fingerprint(1, "free"), 8), Some(43));
+        assert_eq!(cache.get(TEAM, fingerprint(1, "pro"), 7), None);
     }
 
     #[test]
-    fn the_least_recently_used_goes() {
-        let mut memory = RevisionCache::new(2);
-        memory.insert(TEAM, print(1, "pro"), 0, 1);
-        memory.insert(TEAM, print(2, "pro"), 0, 2);
-        memory.get(TEAM, print(1, "pro"), 0);
+    fn a_full_cache_takes_a_new_count_and_stays_full() {
+        let mut cache = CountCache::default();
+        let rule = fingerprint(1, "pro");
+        for segment in 0..=COUNTS_MAX {
+            let segment = Id::from_bytes((segment as u128).to_be_bytes());
+            cache.insert(TEAM, RuleFingerprint { segment, ..rule }, 0, 1);
+        }
+        let last = Id::from_bytes((COUNTS_MAX as u128).to_be_bytes());
 
-        memory.insert(TEAM, print(3, "pro"), 0, 3);
-
-        let recalled = [1, 2, 3].map(|segment| memory.get(TEAM, print(segment, "pro"), 0));
-        assert_eq!(recalled, [Some(1), None, Some(3)]);
+        assert_eq!(cache.counts.len(), COUNTS_MAX);
+        assert_eq!(cache.get(TEAM, RuleFingerprint { segment: last, ..rule }, 0), Some(1));
     }
 }

@@ -1,17 +1,17 @@
-//! Why a segment cannot be added, changed or removed.
+//! Errors of the use cases.
 
 use crate::store::StoreError;
 
-/// Why a segment cannot be added.
+/// Error of creating a segment.
 #[derive(Debug)]
 pub enum CreateSegmentError {
-    /// The team has as many as a team can have.
+    /// The team has [`super::SEGMENTS_MAX`] segments.
     TooMany,
     /// The store failed.
     Store(StoreError),
 }
 
-/// Why a segment cannot be changed.
+/// Error of changing a segment.
 #[derive(Debug)]
 pub enum UpdateSegmentError {
     /// The team has no segment of that id.
@@ -20,11 +20,34 @@ pub enum UpdateSegmentError {
     Store(StoreError),
 }
 
-/// Why a segment cannot be removed.
+/// Error of deleting a segment.
 #[derive(Debug)]
 pub enum DeleteSegmentError {
-    /// A broadcast goes to the segment: without it, it would go to everybody or to nobody.
+    /// A broadcast is addressed to the segment. Without the segment, the broadcast would go to every
+    /// contact or to none.
     InUse,
+    /// The store failed.
+    Store(StoreError),
+}
+
+/// Error of counting the contacts of a segment.
+#[derive(Debug)]
+pub enum CountError {
+    /// Other scans were running for as long as the request waits.
+    Busy,
+    /// The store failed.
+    Store(StoreError),
+}
+
+/// Error of reading a page of the contacts of a segment.
+#[derive(Debug)]
+pub enum SegmentPageError {
+    /// The team has no segment of that id.
+    NotFound,
+    /// The segment does not contain the contact of the cursor.
+    UnknownCursor,
+    /// The page needs a long scan, and other scans were running for as long as the request waits.
+    Busy,
     /// The store failed.
     Store(StoreError),
 }
@@ -44,5 +67,26 @@ impl From<StoreError> for UpdateSegmentError {
 impl From<StoreError> for DeleteSegmentError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<StoreError> for CountError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<StoreError> for SegmentPageError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<CountError> for SegmentPageError {
+    fn from(error: CountError) -> Self {
+        match error {
+            CountError::Busy => Self::Busy,
+            CountError::Store(error) => Self::Store(error),
+        }
     }
 }

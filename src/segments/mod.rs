@@ -1,40 +1,38 @@
-//! Segments: parts of a team's contacts, by a filter, by hand, or both.
+//! Segments: parts of the contacts of a team. A segment contains the contacts that its filter matches,
+//! and its members, each once.
 //!
-//! Life cycle: a segment is made with or without a filter, both of which change later; contacts are
-//! added and taken out by hand. Deleting it leaves its contacts; its memberships are gone for every
-//! reader at once, and a worker removes those that one commit cannot.
+//! Data flow: `contacts` writes members through this module and increments the audience revision in the
+//! same transaction. A count or a list reads the contacts and compares each of them with the filter.
+//! Deleting a segment deletes up to 1,000 of its members; a worker deletes the rest.
 //!
-//! Whom a segment holds is asked anew each time: those its filter matches and those added by hand,
-//! each once. Without a filter it matches nobody.
+//! Reading order: `model.rs` (segments), `filter/` (conditions and their grammar), `store.rs` (rows),
+//! `scan.rs` (the contacts of a segment), `page_scan.rs` (one page of them), `scan_limiter.rs` (a bound
+//! on concurrent scans), `count_cache.rs` (counts by revision), `reader.rs` (counts and pages),
+//! `service.rs` and `error.rs` (the use cases), `api/` (the endpoints of segments and audiences).
 //!
-//! Reading order: `model.rs` (what a segment is), `filter/` (which contacts match), `store.rs` (rows,
-//! and whom a segment holds by hand), `resolve.rs` (whom it holds), `counter.rs` (how many, and where
-//! they lie), `count_limiter.rs` (who counts when), `count_cache.rs` (what was counted before), `listing.rs` (pages
-//! of them), `service.rs` and `error.rs` (the use cases), `api/` (endpoints, and the older name of
-//! all this: audiences).
+//! Invariants:
 //!
-//! Invariants: `resolve.rs` alone decides whom a segment holds; a membership lies in two tables that are
-//! written together; every change of one raises the revision of the team's audience, which the
-//! writer of contacts does.
+//! - Only `scan.rs` decides which contacts a segment contains.
+//! - A membership is a row in each of two tables. Both are written in one transaction.
+//! - Every change of a membership increments the revision of the audience. `contacts` does this.
+//! - Readers check that a segment exists before they read its members.
 
 pub mod api;
 pub mod filter;
 
 mod count_cache;
-mod count_limiter;
-mod counter;
 mod error;
-mod listing;
 mod model;
-mod resolve;
+mod page_scan;
+mod reader;
+mod scan;
+mod scan_limiter;
 mod service;
 mod store;
 
-pub use count_limiter::CountError;
-pub use error::{CreateSegmentError, DeleteSegmentError, UpdateSegmentError};
-pub use listing::SegmentPageError;
+pub use error::{CountError, CreateSegmentError, DeleteSegmentError, SegmentPageError, UpdateSegmentError};
 pub use model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
-pub use resolve::{ContactRange, ScanEnd, SegmentMatch, SegmentRule, holds, scan, that_hold};
+pub use scan::{ContactRange, ScanLimit, SegmentRule, containing, scan};
 pub use service::Segments;
 pub use store::{SegmentRow, add_member, all, count, exists, find, of_contact, oldest_of_contact, remove_member};
 

@@ -1,4 +1,4 @@
-//! What a segment is. Pure.
+//! Segments and their fields. Pure.
 
 use super::filter::Filter;
 use crate::base::clock::TimestampMs;
@@ -6,17 +6,17 @@ use crate::base::id::SegmentId;
 use crate::base::one_line::one_line;
 use crate::base::patch::Patch;
 
-/// The most segments of a team: a contact may be in all of them, and each is named where it is.
+/// Maximum number of segments of a team. A contact can be in all of them, and a response then lists all.
 pub const SEGMENTS_MAX: usize = 1_000;
-/// The longest name, in characters.
+/// Maximum length of a name, in characters.
 pub(super) const NAME_CHARS_MAX: usize = 255;
 
-/// A segment's name: one line of 1 to 255 characters, without space around it.
+/// Name of a segment: 1 to 255 characters on one line, without surrounding white space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentName(String);
 
 impl SegmentName {
-    /// Reads a name; `None` when the text is not one.
+    /// Parses a name; `None` if the text is not valid.
     pub fn parse(text: &str) -> Option<Self> {
         one_line(text, NAME_CHARS_MAX).map(|text| Self(text.to_owned()))
     }
@@ -26,40 +26,35 @@ impl SegmentName {
         &self.0
     }
 
-    /// Returns the text as rows hold it.
+    /// Converts into the text that rows store.
     pub(super) fn into_string(self) -> String {
         self.0
     }
 }
 
-/// What a new segment is made of.
+/// A segment to create.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewSegment {
-    /// Its name.
     pub name: SegmentName,
-    /// Whom it holds by what is known of them; none for a segment that is filled by hand.
+    /// The filter; `None` if the segment contains only its members.
     pub filter: Option<Filter>,
 }
 
-/// What an update changes.
+/// Changes to a segment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SegmentChanges {
-    /// Its name.
     pub name: Option<SegmentName>,
-    /// Its filter.
     pub filter: Patch<Filter>,
 }
 
-/// A segment as its team sees it.
+/// A segment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
-    /// Its id.
     pub id: SegmentId,
-    /// Its name.
     pub name: String,
-    /// Whom it holds by what is known of them.
+    /// The filter; `None` if the segment contains only its members.
     pub filter: Option<Filter>,
-    /// When it was made.
+    /// Time of creation.
     pub created_ms: TimestampMs,
 }
 
@@ -69,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_name_is_one_line_of_1_to_255_characters() {
-        for (text, kept) in [
+        for (text, parsed) in [
             ("  Käufer 📬 ", Some("Käufer 📬")),
             ("'; DROP TABLE --", Some("'; DROP TABLE --")),
             ("", None),
@@ -77,7 +72,7 @@ mod tests {
             ("a\nb", None),
             ("a\u{0}b", None),
         ] {
-            assert_eq!(SegmentName::parse(text).as_ref().map(SegmentName::as_str), kept, "{text:?}");
+            assert_eq!(SegmentName::parse(text).as_ref().map(SegmentName::as_str), parsed, "{text:?}");
         }
         assert!(SegmentName::parse(&"ü".repeat(255)).is_some());
         assert!(SegmentName::parse(&"ü".repeat(256)).is_none());

@@ -1,47 +1,45 @@
-//! The use cases: add, show, change, remove, list whom a segment holds.
+//! The use cases: create, show, change and delete segments; count and list their contacts.
+
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::count_limiter::CountError;
-use super::counter::{CountSettings, SegmentCounter};
-use super::error::{CreateSegmentError, DeleteSegmentError, UpdateSegmentError};
-use super::listing::{self, SegmentPageError};
+use super::error::{CountError, CreateSegmentError, DeleteSegmentError, SegmentPageError, UpdateSegmentError};
 use super::model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
-use super::resolve::SegmentRule;
+use super::reader::SegmentReader;
+use super::scan::{ScanLimit, SegmentRule};
 use super::store::{self, SegmentRow};
 use crate::base::id::{ContactId, SegmentId, TeamId};
 use crate::base::patch::Patch;
 use crate::contacts::ContactRow;
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, is_full, page};
-use crate::store::{Reads as _, StoreError};
-use crate::tables::SEGMENTS;
+use crate::store::{Reads as _, StoreError, delete_orphans};
+use crate::tables::{SEGMENT_MEMBERS, SEGMENTS};
+use crate::workers::after_each;
 
-/// Memberships removed in one commit: some milliseconds.
-const MEMBERS_PER_COMMIT: usize = 1_000;
-
-/// The segments of the instance.
+/// The segments of all teams.
 pub struct Segments {
     context: Context,
-    census: SegmentCounter,
-    /// Rung when a segment was deleted that has memberships left.
-    deleted: Notify,
+    reader: SegmentReader,
+    /// Notified when a deleted segment has members left.
+    deleted: Arc<Notify>,
 }
 
 impl Segments {
-    /// Returns the segments of the instance that `context` belongs to.
+    /// Returns the segments in the store of `context`.
     pub fn new(context: Context) -> Self {
-        Self::stepping(context, CountSettings::USUAL)
+        Self::with_step(context, ScanLimit::DEFAULT)
     }
 
-    /// As [`Segments::new`], with other steps.
-    pub(super) fn stepping(context: Context, steps: CountSettings) -> Self {
-        let census = SegmentCounter::new(context.store.clone(), steps);
-        Self { context, census, deleted: Notify::new() }
+    /// As [`Segments::new`]; reads at most `step` of the contacts in one transaction.
+    pub(super) fn with_step(context: Context, step: ScanLimit) -> Self {
+        let reader = SegmentReader::new(context.store.clone(), step);
+        Self { context, reader, deleted: Arc::default() }
     }
 
-    /// Adds a segment.
+    /// Creates a segment.
     ///
     /// # Errors
     /// [`CreateSegmentError`].
@@ -80,16 +78,16 @@ impl Segments {
         self.context.store.read(move |tx| store::find(tx, team, id)).await
     }
 
-    /// Returns how many contacts a segment holds. The first time this looks at every contact of the
-    /// team; repeated, it is a read, until one of them changes.
+    /// Returns the number of contacts that a segment contains. Reads every contact of the team, or one
+    /// row if no contact changed since the last count.
     ///
     /// # Errors
     /// [`CountError`].
     pub async fn count_contacts(&self, team: TeamId, segment: &Segment) -> Result<u64, CountError> {
-        self.census.count(team, &SegmentRule::of(segment)).await
+        self.reader.count(team, &SegmentRule::of(segment)).await
     }
 
-    /// Returns a page of the contacts that a segment holds, newest first.
+    /// Returns a page of the contacts that a segment contains, newest first.
     ///
     /// # Errors
     /// [`SegmentPageError`].
@@ -99,10 +97,10 @@ impl Segments {
         id: SegmentId,
         query: PageQuery<ContactId>,
     ) -> Result<Page<(ContactId, ContactRow)>, SegmentPageError> {
-        listing::page(&self.context.store, &self.census, team, id, query).await
+        self.reader.page(team, id, query).await
     }
 
-    /// Changes a segment and returns it as it is then.
+    /// Changes a segment and returns the changed segment.
     ///
     /// # Errors
     /// [`UpdateSegmentError`].
@@ -125,58 +123,38 @@ impl Segments {
             .await
     }
 
-    /// Removes a segment, or nothing where there is none. Its contacts stay. Memberships beyond what
-    /// one commit removes are gone for every reader at once, and from the file soon after.
+    /// Deletes a segment, if it exists. Its contacts remain. Members beyond `MEMBERS_PER_COMMIT`
+    /// are hidden from every reader, and the worker deletes them.
     ///
     /// # Errors
     /// [`DeleteSegmentError`].
     pub async fn delete(&self, team: TeamId, id: SegmentId) -> Result<(), DeleteSegmentError> {
-        let is_more = self
-            .context
+        let deleted = Arc::clone(&self.deleted);
+        self.context
             .store
             .write(move |tx| {
                 if !store::exists(tx, team, id)? {
-                    return Ok::<_, DeleteSegmentError>(false);
+                    return Ok(());
                 }
-                // Whatever refers to a segment and must not outlive it is asked here, before the
-                // write, and refuses with `DeleteSegmentError::InUse`.
+                // A check of references to the segment belongs here, before the first write, and fails
+                // with `DeleteSegmentError::InUse`.
                 tx.delete(&SEGMENTS, &(team, id))?;
-                Ok(store::remove_members(tx, team, id, MEMBERS_PER_COMMIT)?)
+                if store::remove_members(tx, team, id)? {
+                    let deleted = Arc::clone(&deleted);
+                    tx.after_commit(move || deleted.notify_one());
+                }
+                Ok(())
             })
-            .await?;
-        if is_more {
-            self.deleted.notify_one();
-        }
-        Ok(())
+            .await
     }
 
-    /// Removes what is left of deleted segments, at the start and whenever one leaves something.
+    /// Deletes the members of deleted segments, at the start and after each deletion that leaves some.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn run(self: std::sync::Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                removed = self.remove_remains() => removed?,
-            }
-            tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                () = self.deleted.notified() => {}
-            }
-        }
-    }
-
-    async fn remove_remains(&self) -> Result<(), StoreError> {
-        let mut passed = None;
-        loop {
-            let orphan = self.context.store.read(move |tx| store::first_orphan(tx, passed)).await?;
-            let Some((team, segment)) = orphan else { return Ok(()) };
-            let remove =
-                move |tx: &crate::store::WriteTx<'_>| store::remove_members(tx, team, segment, MEMBERS_PER_COMMIT);
-            while self.context.store.write_bulk::<_, StoreError>(remove).await? {}
-            passed = orphan;
-        }
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
+        let delete = || delete_orphans(&self.context.store, &SEGMENT_MEMBERS, &SEGMENTS, store::remove_members);
+        after_each(&self.deleted, stop, delete).await
     }
 }
 

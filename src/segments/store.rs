@@ -1,4 +1,4 @@
-//! The rows of segments, and whom they hold by hand.
+//! The rows of segments and of their members.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,21 +9,23 @@ use crate::base::id::{ContactId, Id, SegmentId, TeamId};
 use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 use crate::tables::{CONTACT_SEGMENTS, SEGMENT_MEMBERS, SEGMENTS};
 
+/// Number of members deleted in one commit, which takes some milliseconds.
+const MEMBERS_PER_COMMIT: usize = 1_000;
+
 /// A segment on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SegmentRow {
-    /// Its name.
     pub name: String,
-    /// Whom it holds by what is known of them; none for a segment that is filled by hand.
+    /// The filter; `None` if the segment contains only its members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
-    /// When it was made.
+    /// Time of creation.
     pub created_ms: TimestampMs,
 }
 impl Row for SegmentRow {}
 
 impl SegmentRow {
-    /// Returns the segment as the use cases see it.
+    /// Converts the row to a segment.
     pub(super) fn segment(self, id: SegmentId) -> Segment {
         let Self { name, filter, created_ms } = self;
         Segment { id, name, filter, created_ms }
@@ -46,7 +48,7 @@ pub fn exists(tx: &impl Reads, team: TeamId, id: SegmentId) -> Result<bool, Stor
     tx.contains(&SEGMENTS, &(team, id))
 }
 
-/// Returns every segment of the team, newest first; at most [`SEGMENTS_MAX`].
+/// Returns the segments of the team, newest first; at most [`SEGMENTS_MAX`].
 ///
 /// # Errors
 /// [`StoreError`].
@@ -59,7 +61,7 @@ pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Segment>, StoreError> {
     Ok(segments)
 }
 
-/// Returns how many segments the team has; at most [`SEGMENTS_MAX`].
+/// Returns the number of segments of the team; at most [`SEGMENTS_MAX`].
 ///
 /// # Errors
 /// [`StoreError`].
@@ -72,7 +74,7 @@ pub fn count(tx: &impl Reads, team: TeamId) -> Result<usize, StoreError> {
     Ok(segments)
 }
 
-/// Adds a contact to a segment by hand; returns whether it was not in it by hand before.
+/// Makes a contact a member of a segment. Returns `false` if it already was one.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -85,7 +87,7 @@ pub fn add_member(tx: &WriteTx<'_>, team: TeamId, segment: SegmentId, contact: C
     Ok(true)
 }
 
-/// Takes a contact out of a segment it was added to by hand; returns whether it was in it.
+/// Ends the membership of a contact in a segment. Returns whether there was one.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -99,9 +101,8 @@ pub fn remove_member(
     tx.delete(&CONTACT_SEGMENTS, &(team, contact, segment))
 }
 
-/// Returns the segments a contact was added to by hand, oldest segment first. At most
-/// [`SEGMENTS_MAX`]: a segment that was deleted is left out while its memberships are still being
-/// removed.
+/// Returns the segments that a contact is a member of, oldest segment first; at most
+/// [`SEGMENTS_MAX`]. Omits deleted segments whose members have not been deleted yet.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -109,7 +110,7 @@ pub fn of_contact(tx: &impl Reads, team: TeamId, contact: ContactId) -> Result<V
     oldest_of_contact(tx, team, contact, SEGMENTS_MAX)
 }
 
-/// As [`of_contact`], the oldest `max` of them.
+/// As [`of_contact`]; at most the `max` oldest segments.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -133,53 +134,19 @@ pub fn oldest_of_contact(
     Ok(segments)
 }
 
-/// Removes up to `rows_max` memberships of a segment; returns whether any are left.
+/// Deletes up to [`MEMBERS_PER_COMMIT`] members of a segment. Returns whether more may remain.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn remove_members(
-    tx: &WriteTx<'_>,
-    team: TeamId,
-    segment: SegmentId,
-    rows_max: usize,
-) -> Result<bool, StoreError> {
+pub(super) fn remove_members(tx: &WriteTx<'_>, team: TeamId, segment: SegmentId) -> Result<bool, StoreError> {
     let mut members = Vec::new();
-    let mut is_more = false;
     let (from, to) = ((team, segment, Id::MIN), (team, segment, Id::MAX));
     tx.scan(&SEGMENT_MEMBERS, &from, &to, Order::Ascending, |(_, _, contact), _| {
-        if members.len() == rows_max {
-            is_more = true;
-            return STOP;
-        }
         members.push(contact);
-        NEXT
+        if members.len() < MEMBERS_PER_COMMIT { NEXT } else { STOP }
     })?;
-    for contact in members {
-        remove_member(tx, team, segment, contact)?;
+    for contact in &members {
+        remove_member(tx, team, segment, *contact)?;
     }
-    Ok(is_more)
-}
-
-/// Returns the first segment after `after` that has members and no row: one that was deleted while
-/// it had more than one commit removes. The cost is a seek for each segment that is passed over.
-///
-/// # Errors
-/// [`StoreError`].
-pub(super) fn first_orphan(
-    tx: &impl Reads,
-    after: Option<(TeamId, SegmentId)>,
-) -> Result<Option<(TeamId, SegmentId)>, StoreError> {
-    let mut passed = after;
-    loop {
-        let from = passed.map_or((Id::MIN, Id::MIN, Id::MIN), |(team, segment)| (team, segment, Id::MAX));
-        let mut found = None;
-        tx.scan(&SEGMENT_MEMBERS, &from, &(Id::MAX, Id::MAX, Id::MAX), Order::Ascending, |(team, segment, _), _| {
-            found = Some((team, segment));
-            STOP
-        })?;
-        match found {
-            Some((team, segment)) if exists(tx, team, segment)? => passed = found,
-            found => return Ok(found),
-        }
-    }
+    Ok(members.len() == MEMBERS_PER_COMMIT)
 }

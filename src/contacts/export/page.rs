@@ -11,15 +11,13 @@ use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::contact_properties::{self, Definitions};
 use crate::contacts::{self, ContactRow};
 use crate::context::Context;
-use crate::segments::{self, ContactRange, ScanEnd, SegmentRule};
+use crate::segments::{self, ContactRange, ScanLimit, SegmentRule};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
 use crate::tables::CONTACTS;
 use crate::topics::{self, Subscription};
 
 /// Contacts of a page.
 const ROWS_MAX: usize = 500;
-/// Contacts looked at for a page of a segment, which may hold few of them.
-const LOOKED_AT_MAX: usize = 20_000;
 /// The text of a page after which no contact is added to it.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 /// An id with what stands between two.
@@ -162,12 +160,12 @@ impl<'a, T: Reads> Open<'a, T> {
     fn take_segment(&mut self, rule: &SegmentRule, span: ContactRange) -> Result<(), StoreError> {
         let (tx, team) = (self.tx, self.team);
         let mut failed = Ok(());
-        let walked = segments::scan(tx, team, rule, span, LOOKED_AT_MAX, |found| {
+        let last = segments::scan(tx, team, rule, span, ScanLimit::DEFAULT, |contact| {
             if self.ends_before() {
                 return ControlFlow::Break(());
             }
-            let row = contacts::find(tx, team, found.contact);
-            let pushed = row.and_then(|row| row.map_or(Ok(()), |row| self.push(found.contact, row)));
+            let row = contacts::find(tx, team, contact);
+            let pushed = row.and_then(|row| row.map_or(Ok(()), |row| self.push(contact, row)));
             match pushed {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
@@ -176,8 +174,8 @@ impl<'a, T: Reads> Open<'a, T> {
                 }
             }
         })?;
-        if let ScanEnd::Paused(last) = walked {
-            self.page.next = Some(last);
+        if last.is_some() {
+            self.page.next = last;
         }
         failed
     }

@@ -1,7 +1,7 @@
-//! The endpoints under `/segments`, and under `/audiences`, which they were called before.
+//! The endpoints under `/segments`, and under `/audiences`, the older name of segments.
 //!
-//! `request.rs` and `filter.rs` what is asked; `response.rs` what is answered; `audiences.rs` the
-//! older paths.
+//! Reading order: `request.rs` and `filter.rs` (requests), `response.rs` (responses), `audiences.rs` (the
+//! older paths).
 
 pub mod audiences;
 
@@ -15,9 +15,7 @@ use salvo::writing::Json;
 
 use self::request::{CreateSegmentRequest, UpdateSegmentRequest};
 use self::response::{DeletedSegment, SegmentResponse, SegmentWithCountResponse, Word};
-use super::count_limiter::CountError;
-use super::error::{CreateSegmentError, DeleteSegmentError, UpdateSegmentError};
-use super::listing::SegmentPageError;
+use super::error::{CountError, CreateSegmentError, DeleteSegmentError, SegmentPageError, UpdateSegmentError};
 use super::model::SEGMENTS_MAX;
 use super::service::Segments;
 use crate::api_keys::Caller;
@@ -29,8 +27,8 @@ use crate::store::page::{PageError, PageQuery};
 
 /// Creates a segment.
 ///
-/// With a filter it holds the contacts that match, whenever they were added. Contacts can be added
-/// to any segment by hand.
+/// A segment contains the contacts that match its filter, and its members. A contact can become a member
+/// of any segment.
 #[endpoint(tags("Segments"))]
 pub async fn create_segment(
     segments: State<Segments>,
@@ -53,7 +51,7 @@ pub async fn list_segments(
     Ok(Json(List::of(page, |segment| SegmentResponse::of(Word::Segment, segment))))
 }
 
-/// Shows a segment and how many contacts it holds.
+/// Shows a segment and the number of its contacts.
 #[endpoint(tags("Segments"))]
 pub async fn get_segment(
     segments: State<Segments>,
@@ -65,7 +63,7 @@ pub async fn get_segment(
     Ok(Json(SegmentWithCountResponse::of(Word::Segment, segment, count)))
 }
 
-/// Lists the contacts that a segment holds, newest first.
+/// Lists the contacts that a segment contains, newest first.
 #[endpoint(tags("Segments"))]
 pub async fn list_segment_contacts(
     segments: State<Segments>,
@@ -91,9 +89,9 @@ pub async fn update_segment(
     Ok(Json(SegmentResponse::of(Word::Segment, segment)))
 }
 
-/// Deletes a segment. Its contacts stay.
+/// Deletes a segment. Its contacts remain.
 ///
-/// An id that no segment has is answered alike: it is gone either way.
+/// The response is the same if no segment has the id.
 #[endpoint(tags("Segments"))]
 pub async fn delete_segment(
     segments: State<Segments>,
@@ -110,10 +108,10 @@ async fn list_contacts_of(
     team: TeamId,
     id: SegmentId,
     query: PageQuery<ContactId>,
-    facets: IncludedFields,
+    fields: IncludedFields,
 ) -> ApiResult<Json<List<ContactResponse>>> {
     let page = segments.contacts(team, id, query).await?;
-    let page = contacts.show(team, page, facets).await?;
+    let page = contacts.show(team, page, fields).await?;
     Ok(Json(List::of(page, ContactResponse::from)))
 }
 

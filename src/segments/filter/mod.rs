@@ -1,15 +1,17 @@
-//! Segment filters: which contacts a segment holds by what is known of them.
+//! Segment filters: conditions on the fields of contacts, of which all or any must be true.
 //!
-//! A filter is a list of conditions, of which all or any must hold. It is parsed once, on its way
-//! in; what is stored and shown is each condition as it was given, and what is run is the test it
-//! stands for.
+//! Data flow: a request or a row is parsed into conditions. Each condition stores its given text, for rows
+//! and responses, and a parsed test, for evaluation.
 //!
-//! Reading order: this file (what a filter is), `parse.rs` (the grammar and its refusals),
-//! `instant.rs` (the dates of `created_at`), `matching.rs` (the question put to each contact).
+//! Reading order: this file (filters and conditions), `parse.rs` (the grammar and its errors),
+//! `instant.rs` (the dates of `created_at`), `matching.rs` (evaluation on a contact).
 //!
-//! Invariants: a filter that exists passed its grammar, from the disk too, so the grammar may grow
-//! and never shrink; values and keys are compared and never run, so nothing in them can widen a
-//! filter; asking allocates nothing, because a count asks a million times.
+//! Invariants:
+//!
+//! - Every filter has passed the grammar, also one from a row. A later version of the grammar must accept
+//!   all filters of an earlier version.
+//! - Values and keys are compared as text and never interpreted, so that no value can widen a filter.
+//! - Evaluation does not allocate, because a count evaluates a filter a million times.
 
 mod instant;
 mod matching;
@@ -24,26 +26,26 @@ pub use parse::{ConditionError, FilterError};
 
 use crate::base::clock::TimestampMs;
 
-/// Conditions in a filter at most: each is asked of every contact.
+/// Maximum number of conditions of a filter. A count evaluates each of them for every contact.
 pub const CONDITIONS_MAX: usize = 50;
-/// Characters of a condition's value at most.
+/// Maximum length of the value of a condition, in characters.
 pub const VALUE_CHARS_MAX: usize = 1_000;
 
-/// How the conditions of a filter go together.
+/// Combination of the conditions of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {
-    /// Each must hold.
+    /// Every condition must be true.
     All,
-    /// One is enough.
+    /// At least one condition must be true.
     Any,
 }
 
 impl Match {
-    /// The words, as they are accepted.
+    /// The accepted API words.
     pub const WORDS: [&str; 2] = ["all", "any"];
 
-    /// Reads the word of the wire.
+    /// Parses the API word.
     pub fn parse(word: &str) -> Option<Self> {
         match word {
             "all" => Some(Self::All),
@@ -52,7 +54,7 @@ impl Match {
         }
     }
 
-    /// Returns the word of the wire.
+    /// Returns the API word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -70,35 +72,35 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Returns how the conditions go together.
+    /// Returns the combination of the conditions.
     pub fn matching(&self) -> Match {
         self.matching
     }
 
-    /// Returns whether there is no condition, so that every contact matches.
-    pub fn matches_everybody(&self) -> bool {
+    /// Returns whether the filter has no condition and so matches every contact.
+    pub fn matches_all(&self) -> bool {
         self.conditions.is_empty()
     }
 
-    /// Returns the conditions as they were given, in their order.
+    /// Returns the conditions as given, in the given order.
     pub fn conditions(&self) -> impl ExactSizeIterator<Item = &ConditionText> {
         self.conditions.iter().map(|condition| &condition.text)
     }
 }
 
-/// A condition in the words of the wire.
+/// A condition as given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConditionText {
-    /// What is looked at: a field of the contact, or `property:` and a key.
+    /// A field of the contact, or `property:` and a key.
     pub field: String,
-    /// How it is looked at.
+    /// The operator.
     pub op: String,
-    /// What it is compared with; nothing for an operator that compares with nothing.
+    /// The value that the field is compared with; `None` if the operator needs no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
 
-/// A condition that passed the grammar: its words, and the test they stand for.
+/// A condition that passed the grammar: its given text and its test.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "ConditionText")]
 struct Condition {
@@ -112,11 +114,11 @@ impl Serialize for Condition {
     }
 }
 
-/// What a condition asks.
+/// The test of a condition.
 #[derive(Clone, Debug, PartialEq)]
 enum Test {
     Text(TextField, TextTest),
-    /// The value of the property under the key, as a number.
+    /// Compares the value of the property of this key as a number.
     Number(Box<str>, NumberTest),
     Unsubscribed(bool),
     Created(CreatedTest),

@@ -1,4 +1,4 @@
-//! Adding, changing and deleting segments.
+//! Tests of creating, changing and deleting segments.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::store::{NEXT, Order, Reads as _};
 use crate::tables::{CONTACT_SEGMENTS, SEGMENT_MEMBERS, SEGMENTS};
 
-/// Counts the rows of both tables of memberships.
+/// Counts the rows of both membership tables.
 fn memberships(context: &Context) -> (usize, usize) {
     let count = |tx: &crate::store::ReadTx| {
         let (mut by_segment, mut by_contact) = (0, 0);
@@ -28,7 +28,7 @@ fn memberships(context: &Context) -> (usize, usize) {
 }
 
 #[tokio::test]
-async fn an_update_changes_what_it_names() {
+async fn an_update_changes_only_the_given_fields() {
     let (_directory, context) = Context::temporary();
     let segments = Segments::new(context);
     let made = segment(&segments, TEAM, Some(plan_is("pro"))).await;
@@ -56,7 +56,7 @@ async fn an_update_changes_what_it_names() {
 }
 
 #[tokio::test]
-async fn a_team_has_room_for_1000_segments_and_another_team_for_its_own() {
+async fn a_team_has_at_most_1000_segments_whatever_other_teams_have() {
     let (_directory, context) = Context::temporary();
     let segments = Segments::new(context.clone());
     let last = segment(&segments, TEAM, None).await;
@@ -73,52 +73,52 @@ async fn a_team_has_room_for_1000_segments_and_another_team_for_its_own() {
 }
 
 #[tokio::test]
-async fn deleting_a_segment_leaves_its_contacts_and_other_segments_alone() {
+async fn deleting_a_segment_keeps_its_contacts_and_other_segments() {
     let (_directory, context) = Context::temporary();
     let segments = Segments::new(context.clone());
-    let people = add(&context, TEAM, vec![("Ada", "pro"); 3]).await;
-    let (gone, kept) = (segment(&segments, TEAM, None).await, segment(&segments, TEAM, None).await);
-    join(&context, TEAM, gone.id, people.clone()).await;
-    join(&context, TEAM, kept.id, people.clone()).await;
+    let contacts = add(&context, TEAM, vec![("Ada", "pro"); 3]).await;
+    let (deleted, other) = (segment(&segments, TEAM, None).await, segment(&segments, TEAM, None).await);
+    join(&context, TEAM, deleted.id, contacts.clone()).await;
+    join(&context, TEAM, other.id, contacts.clone()).await;
 
-    segments.delete(OTHER, gone.id).await.unwrap();
+    segments.delete(OTHER, deleted.id).await.unwrap();
     assert_eq!(memberships(&context), (6, 6), "another team deletes nothing");
-    segments.delete(TEAM, gone.id).await.unwrap();
-    segments.delete(TEAM, gone.id).await.unwrap();
+    segments.delete(TEAM, deleted.id).await.unwrap();
+    segments.delete(TEAM, deleted.id).await.unwrap();
 
     assert_eq!(memberships(&context), (3, 3));
-    assert_eq!(segments.find(TEAM, gone.id).await.unwrap(), None);
-    assert_eq!(listed(&segments, TEAM, kept.id, 2).await.len(), 3);
-    let of_one = context.store.read_now(|tx| of_contact(tx, TEAM, people[0])).unwrap();
-    assert_eq!(of_one, [kept.id]);
+    assert_eq!(segments.find(TEAM, deleted.id).await.unwrap(), None);
+    assert_eq!(listed(&segments, TEAM, other.id, 2).await.len(), 3);
+    let of_one = context.store.read_now(|tx| of_contact(tx, TEAM, contacts[0])).unwrap();
+    assert_eq!(of_one, [other.id]);
 }
 
 #[tokio::test]
-async fn what_one_commit_cannot_remove_is_gone_for_readers_and_then_from_the_file() {
+async fn members_beyond_one_commit_are_hidden_and_then_deleted() {
     let (_directory, context) = Context::temporary();
     let segments = Arc::new(Segments::new(context.clone()));
-    let people = add(&context, TEAM, vec![("Ada", "pro"); 2_500]).await;
-    let (kept, gone) = (segment(&segments, TEAM, None).await, segment(&segments, TEAM, None).await);
+    let contacts = add(&context, TEAM, vec![("Ada", "pro"); 2_500]).await;
+    let (remaining, deleted) = (segment(&segments, TEAM, None).await, segment(&segments, TEAM, None).await);
     let other = segment(&segments, OTHER, None).await;
-    join(&context, TEAM, kept.id, people[..3].to_vec()).await;
-    join(&context, TEAM, gone.id, people.clone()).await;
+    join(&context, TEAM, remaining.id, contacts[..3].to_vec()).await;
+    join(&context, TEAM, deleted.id, contacts.clone()).await;
 
-    segments.delete(TEAM, gone.id).await.unwrap();
+    segments.delete(TEAM, deleted.id).await.unwrap();
 
     assert_eq!(memberships(&context), (1_503, 1_503));
-    let of_last = context.store.read_now(|tx| of_contact(tx, TEAM, people[2_499])).unwrap();
+    let of_last = context.store.read_now(|tx| of_contact(tx, TEAM, contacts[2_499])).unwrap();
     assert_eq!(of_last, []);
-    let page = segments.contacts(TEAM, gone.id, PageQuery { limit: 1, cursor: Cursor::Newest }).await;
+    let page = segments.contacts(TEAM, deleted.id, PageQuery { limit: 1, cursor: Cursor::Newest }).await;
     assert!(matches!(page, Err(SegmentPageError::NotFound)));
 
     let stop = CancellationToken::new();
-    let look = async {
+    let wait = async {
         while memberships(&context) != (3, 3) {
             tokio::task::yield_now().await;
         }
         stop.cancel();
     };
-    let (cleaned, ()) = tokio::join!(Arc::clone(&segments).run(stop.clone()), look);
-    cleaned.unwrap();
+    let (result, ()) = tokio::join!(Arc::clone(&segments).run(stop.clone()), wait);
+    result.unwrap();
     assert_eq!(segments.find(OTHER, other.id).await.unwrap(), Some(other));
 }

@@ -1,4 +1,4 @@
-//! Segments over a store of their own.
+//! Tests of segments on a temporary store.
 
 mod deleting;
 mod resolving;
@@ -17,7 +17,7 @@ use crate::store::{StoreError, WriteTx};
 const TEAM: TeamId = Id::MIN;
 const OTHER: TeamId = Id::MAX;
 
-/// A contact to add: its first name and its plan.
+/// First name and plan of a contact.
 type Person = (&'static str, &'static str);
 
 fn new_contact(number: usize, (name, plan): Person) -> NewContact {
@@ -60,7 +60,7 @@ async fn add(context: &Context, team: TeamId, people: Vec<Person>) -> Vec<Contac
     .await
 }
 
-/// Adds contacts to a segment by hand.
+/// Makes contacts members of a segment.
 async fn join(context: &Context, team: TeamId, segment: SegmentId, contacts: Vec<ContactId>) {
     change(context, team, move |writer, tx| {
         for contact in &contacts {
@@ -87,7 +87,7 @@ async fn count(segments: &Segments, team: TeamId, segment: &Segment) -> u64 {
     segments.count_contacts(team, segment).await.unwrap()
 }
 
-/// Walks through all pages, newest first.
+/// Reads all pages, newest first.
 async fn listed(segments: &Segments, team: TeamId, id: SegmentId, limit: usize) -> Vec<ContactId> {
     let mut all = Vec::new();
     let mut cursor = Cursor::Newest;

@@ -1,0 +1,88 @@
+//! One page of the contacts of a segment, read in steps.
+
+use std::ops::ControlFlow;
+
+use super::error::SegmentPageError;
+use super::scan::{ContactRange, ScanLimit, SegmentRule, contains, scan};
+use super::store;
+use crate::base::id::{ContactId, SegmentId, TeamId};
+use crate::contacts::{self, ContactRow};
+use crate::store::page::{Cursor, Page, PageQuery};
+use crate::store::{Order, Reads, StoreError};
+
+/// The part of a page that has been read.
+#[derive(Debug)]
+pub(super) struct PageScan {
+    team: TeamId,
+    rule: SegmentRule,
+    rows_max: usize,
+    order: Order,
+    /// Contacts in scan order. One more than the page contains means that more follow.
+    rows: Vec<(ContactId, ContactRow)>,
+    /// Range that has not been scanned; `None` if the page is complete.
+    rest: Option<ContactRange>,
+}
+
+impl PageScan {
+    /// Starts a page at its cursor. Reads no contact except that of the cursor.
+    ///
+    /// # Errors
+    /// [`SegmentPageError::NotFound`] and [`SegmentPageError::UnknownCursor`]; [`StoreError`].
+    pub(super) fn start(
+        tx: &impl Reads,
+        team: TeamId,
+        segment: SegmentId,
+        query: PageQuery<ContactId>,
+    ) -> Result<Self, SegmentPageError> {
+        let segment = store::find(tx, team, segment)?.ok_or(SegmentPageError::NotFound)?;
+        let rule = SegmentRule::of(&segment);
+        let (order, cursor) = match query.cursor {
+            Cursor::Newest => (Order::Descending, None),
+            Cursor::After(id) => (Order::Descending, Some(id)),
+            Cursor::Before(id) => (Order::Ascending, Some(id)),
+        };
+        let mut rest = Some(ContactRange::all(order));
+        if let Some(cursor) = cursor {
+            if !contains(tx, team, &rule, cursor)? {
+                return Err(SegmentPageError::UnknownCursor);
+            }
+            rest = ContactRange::all(order).beyond(cursor);
+        }
+        Ok(Self { team, rule, rows_max: query.limit + 1, order, rows: Vec::new(), rest })
+    }
+
+    /// Scans further, up to `limit`, and reads the contacts that belong to the page.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn advance(&mut self, tx: &impl Reads, limit: ScanLimit) -> Result<(), StoreError> {
+        let Some(range) = self.rest else { return Ok(()) };
+        let missing = self.rows_max - self.rows.len();
+        let mut found = Vec::new();
+        let last = scan(tx, self.team, &self.rule, range, limit, |contact| {
+            found.push(contact);
+            if found.len() < missing { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        for contact in found {
+            self.rows.extend(contacts::find(tx, self.team, contact)?.map(|row| (contact, row)));
+        }
+        self.rest = last.and_then(|last| range.beyond(last));
+        Ok(())
+    }
+
+    /// Returns whether the page is complete.
+    pub(super) fn is_finished(&self) -> bool {
+        self.rest.is_none()
+    }
+
+    /// Returns the page, newest contact first.
+    pub(super) fn into_page(self) -> Page<(ContactId, ContactRow)> {
+        let Self { mut rows, rows_max, order, .. } = self;
+        let has_more = rows.len() == rows_max;
+        rows.truncate(rows_max - 1);
+        if order == Order::Ascending {
+            rows.reverse();
+        }
+        Page { rows, has_more }
+    }
+}

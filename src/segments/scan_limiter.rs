@@ -1,0 +1,125 @@
+//! A bound on concurrent scans: one scan of each team, and [`SCANS_MAX`] in the process.
+//!
+//! A team with many requests waits for its own scans and does not delay another team. A request waits
+//! at most [`ScanLimiter::timeout`], and then fails with [`CountError::Busy`].
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::error::CountError;
+use crate::base::id::TeamId;
+use crate::store::StoreError;
+
+/// Maximum number of concurrent scans in the process. Each uses one of the concurrent reads of the store.
+const SCANS_MAX: usize = 3;
+
+/// The semaphores of scans.
+pub(super) struct ScanLimiter {
+    timeout: Duration,
+    /// Semaphores with one permit, each dropped with its last user.
+    teams: Mutex<HashMap<TeamId, Weak<Semaphore>>>,
+    process: Arc<Semaphore>,
+}
+
+/// The right to scan the contacts of one team, until it is dropped.
+#[derive(Debug)]
+pub(super) struct ScanPermit {
+    _team: OwnedSemaphorePermit,
+    _process: OwnedSemaphorePermit,
+}
+
+impl ScanLimiter {
+    /// Returns a limiter that makes a request wait for at most `timeout`.
+    pub(super) fn new(timeout: Duration) -> Self {
+        Self { timeout, teams: Mutex::default(), process: Arc::new(Semaphore::new(SCANS_MAX)) }
+    }
+
+    /// Waits for a permit. Requests get permits in the order of their calls. Dropping the future leaves
+    /// the queue.
+    ///
+    /// # Errors
+    /// [`CountError::Busy`] after the timeout.
+    pub(super) async fn acquire(&self, team: TeamId) -> Result<ScanPermit, CountError> {
+        let of_team = self.of_team(team);
+        let acquire = async {
+            // The permit of the team comes first: otherwise the waiting scans of one team could take
+            // every permit of the process.
+            let team = of_team.acquire_owned().await?;
+            let process = Arc::clone(&self.process).acquire_owned().await?;
+            Ok(ScanPermit { _team: team, _process: process })
+        };
+        match tokio::time::timeout(self.timeout, acquire).await {
+            Ok(permit) => permit.map_err(|_: tokio::sync::AcquireError| CountError::Store(StoreError::Closed)),
+            Err(_) => Err(CountError::Busy),
+        }
+    }
+
+    fn of_team(&self, team: TeamId) -> Arc<Semaphore> {
+        let mut teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(semaphore) = teams.get(&team).and_then(Weak::upgrade) {
+            return semaphore;
+        }
+        teams.retain(|_, semaphore| semaphore.strong_count() > 0);
+        let semaphore = Arc::new(Semaphore::new(1));
+        teams.insert(team, Arc::downgrade(&semaphore));
+        semaphore
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::id::Id;
+
+    const TEAM: TeamId = Id::MIN;
+    const OTHER: TeamId = Id::MAX;
+    const SHORT: Duration = Duration::from_millis(1);
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn a_scan_waits_for_the_scan_of_its_team_and_not_for_another_team() {
+        let limiter = ScanLimiter::new(LONG);
+        let permit = limiter.acquire(TEAM).await.unwrap();
+        let mut next = Box::pin(limiter.acquire(TEAM));
+        tokio::select! {
+            biased;
+            _ = &mut next => panic!("the team has a permit"),
+            other = limiter.acquire(OTHER) => drop(other.unwrap()),
+        }
+
+        drop(permit);
+        next.await.unwrap();
+
+        assert_eq!(limiter.process.available_permits(), SCANS_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_scan_that_cannot_start_in_time_is_refused() {
+        let limiter = ScanLimiter::new(SHORT);
+        let permit = limiter.acquire(TEAM).await.unwrap();
+
+        let late = limiter.acquire(TEAM).await;
+
+        assert!(matches!(late, Err(CountError::Busy)), "{late:?}");
+        drop(permit);
+        limiter.acquire(TEAM).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_process_runs_a_bounded_number_of_scans() {
+        let limiter = ScanLimiter::new(SHORT);
+        let mut permits = Vec::new();
+        for team in 0..SCANS_MAX {
+            permits.push(limiter.acquire(Id::from_bytes([u8::try_from(team).unwrap(); 16])).await.unwrap());
+        }
+
+        let late = limiter.acquire(OTHER).await;
+
+        assert!(matches!(late, Err(CountError::Busy)), "{late:?}");
+        permits.pop();
+        limiter.acquire(OTHER).await.unwrap();
+    }
+}
