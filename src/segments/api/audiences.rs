@@ -1,7 +1,7 @@
-//! The endpoints under `/audiences`: what segments were called before, for clients that still say so.
+//! The endpoints under `/audiences`, the older name of segments.
 //!
-//! A contact belongs to the team, so below an audience it is the team's contact: the audience has to
-//! be there, and a contact that is added joins it.
+//! A contact belongs to the team. A contact endpoint below an audience reads or changes the contact of the
+//! team and requires that the audience exists. A contact that is added becomes a member of the audience.
 
 use salvo::Writer;
 use salvo::oapi::endpoint;
@@ -18,7 +18,7 @@ use crate::events::ChangeSource;
 use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, PathIdOrEmail, State};
 use crate::segments::service::Segments;
 
-/// Creates a segment, under its older name.
+/// Creates a segment under its older name.
 #[endpoint(tags("Audiences"))]
 pub async fn create_audience(
     segments: State<Segments>,
@@ -30,7 +30,7 @@ pub async fn create_audience(
     Ok(Created(SegmentResponse::of(Word::Audience, segment)))
 }
 
-/// Lists segments, under their older name.
+/// Lists segments under their older name.
 #[endpoint(tags("Audiences"))]
 pub async fn list_audiences(
     segments: State<Segments>,
@@ -41,7 +41,7 @@ pub async fn list_audiences(
     Ok(Json(List::of(page, |segment| SegmentResponse::of(Word::Audience, segment))))
 }
 
-/// Shows a segment and how many contacts it holds, under its older name.
+/// Shows a segment and the number of its contacts, under its older name.
 #[endpoint(tags("Audiences"))]
 pub async fn get_audience(
     segments: State<Segments>,
@@ -53,7 +53,7 @@ pub async fn get_audience(
     Ok(Json(SegmentWithCountResponse::of(Word::Audience, segment, count)))
 }
 
-/// Deletes a segment, under its older name. Its contacts stay.
+/// Deletes a segment under its older name. Its contacts remain.
 #[endpoint(tags("Audiences"))]
 pub async fn delete_audience(
     segments: State<Segments>,
@@ -64,10 +64,10 @@ pub async fn delete_audience(
     Ok(Json(DeletedSegment::of(Word::Audience, id.0)))
 }
 
-/// Adds a contact, which joins the segment.
+/// Adds a contact and makes it a member of the segment.
 ///
-/// One that has the address already is changed instead: what is not given stays, and so does
-/// an opt-out of everything.
+/// If a contact has the address already, the request changes that contact. Absent fields do not change,
+/// and an opt-out of everything remains.
 #[endpoint(tags("Audiences"))]
 pub async fn create_audience_contact(
     contacts: State<Contacts>,
@@ -81,7 +81,7 @@ pub async fn create_audience_contact(
     Ok(Created(contact.into()))
 }
 
-/// Lists the contacts that a segment holds, newest first.
+/// Lists the contacts that a segment contains, newest first.
 #[endpoint(tags("Audiences"))]
 pub async fn list_audience_contacts(
     segments: State<Segments>,
@@ -124,9 +124,9 @@ pub async fn update_audience_contact(
     Ok(Json(contact.into()))
 }
 
-/// Removes a contact of the team, not from the segment alone.
+/// Deletes a contact of the team, not only its membership.
 ///
-/// One that is not there is answered alike: it is gone either way.
+/// The response is the same if the contact does not exist.
 #[endpoint(tags("Audiences"))]
 pub async fn delete_audience_contact(
     segments: State<Segments>,
@@ -145,7 +145,7 @@ pub async fn delete_audience_contact(
     Ok(Json(RemovedMemberResponse::of(removed.map_or(given, |id| id.to_string()))))
 }
 
-/// Refuses a segment that the team does not have.
+/// Returns 404 if the team has no such segment.
 async fn require(segments: &Segments, team: TeamId, id: SegmentId) -> ApiResult<()> {
     segments.find(team, id).await?.map(|_| ()).ok_or_else(not_found)
 }

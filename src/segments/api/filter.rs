@@ -1,4 +1,4 @@
-//! Filters on the wire.
+//! Filters in requests and responses.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::http::{ApiError, ApiResult, AtMost};
 use crate::segments::filter::{CONDITIONS_MAX, ConditionText, Filter, FilterError, Match};
 
-/// Which contacts belong to a segment, by what is known of them.
+/// A filter on the fields of contacts.
 ///
-/// Without conditions, every contact does. Texts are compared case-sensitively.
+/// A filter without conditions matches every contact. Text comparisons are case-sensitive.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FilterRequest {
-    /// `all` when each condition must hold, `any` when one is enough.
+    /// `all` if every condition must be true, `any` if one is enough.
     #[serde(rename = "match")]
     #[salvo(schema(required = true, value_type = String))]
     matching: Option<String>,
@@ -24,7 +24,7 @@ pub(crate) struct FilterRequest {
     conditions: Option<ConditionsRequest>,
 }
 
-/// The conditions of a filter. Those beyond the bound are counted and not kept.
+/// The conditions of a filter. Conditions beyond the bound are counted and not parsed.
 #[derive(Debug)]
 struct ConditionsRequest(AtMost<CONDITIONS_MAX, ConditionRequest>);
 
@@ -69,17 +69,17 @@ pub(crate) struct ConditionRequest {
     /// `email`, `first_name`, `last_name`, `unsubscribed`, `created_at`, or `property:` and the key of a property.
     #[salvo(schema(required = true, value_type = String))]
     field: Option<String>,
-    /// Of texts and properties `equals`, `not_equals`, `contains`, `starts_with`, `ends_with`, `is_set` or
-    /// `is_not_set`; of properties also `greater_than` or `less_than`, which compare numbers; of `unsubscribed`
-    /// `is_true` or `is_false`; of `created_at` `before` or `after`.
+    /// For texts and properties: `equals`, `not_equals`, `contains`, `starts_with`, `ends_with`, `is_set` or
+    /// `is_not_set`. For properties also `greater_than` or `less_than`, which compare numbers. For `unsubscribed`:
+    /// `is_true` or `is_false`. For `created_at`: `before` or `after`.
     #[salvo(schema(required = true, value_type = String))]
     op: Option<String>,
-    /// What the field is compared with, up to 1,000 characters; ignored where the operator compares with nothing.
+    /// The value to compare with, up to 1,000 characters. Ignored if the operator needs no value.
     value: Option<String>,
 }
 
 impl FilterRequest {
-    /// Checks the filter, which stands in the field `filter` of a body.
+    /// Parses the filter, which is in the field `filter` of a body.
     pub(crate) fn parse(self) -> ApiResult<Filter> {
         let Self { matching, conditions } = self;
         let word = matching.ok_or_else(|| ApiError::missing_field("filter.match"))?;
@@ -112,34 +112,34 @@ impl From<FilterError> for ApiError {
     }
 }
 
-/// A filter as it was given.
+/// A filter as given.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FilterResponse {
-    /// `all` when each condition must hold, `any` when one is enough.
+    /// `all` if every condition must be true, `any` if one is enough.
     #[serde(rename = "match")]
     matching: &'static str,
     /// The conditions.
     conditions: Vec<ConditionResponse>,
 }
 
-/// One condition as it was given.
+/// One condition as given.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ConditionResponse {
     /// The field.
     field: String,
     /// The operator.
     op: String,
-    /// What the field is compared with.
+    /// The value to compare with.
     value: Option<String>,
 }
 
 impl From<&Filter> for FilterResponse {
     fn from(filter: &Filter) -> Self {
-        let show = |condition: &ConditionText| {
+        let respond = |condition: &ConditionText| {
             let ConditionText { field, op, value } = condition.clone();
             ConditionResponse { field, op, value }
         };
-        Self { matching: filter.matching().as_str(), conditions: filter.conditions().map(show).collect() }
+        Self { matching: filter.matching().as_str(), conditions: filter.conditions().map(respond).collect() }
     }
 }
 
@@ -153,8 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_is_read_and_shown_in_one_shape() {
-        for (given, shown) in [
+    fn a_filter_has_the_same_format_in_requests_and_responses() {
+        for (given, returned) in [
             (r#"{"match":"all","conditions":[]}"#, r#"{"match":"all","conditions":[]}"#),
             (
                 r#"{"conditions":[{"value":"a","op":"equals","field":"email"}],"match":"any"}"#,
@@ -167,12 +167,12 @@ mod tests {
         ] {
             let filter = read(given).unwrap();
 
-            assert_eq!(serde_json::to_string(&FilterResponse::from(&filter)).unwrap(), shown);
+            assert_eq!(serde_json::to_string(&FilterResponse::from(&filter)).unwrap(), returned);
         }
     }
 
     #[test]
-    fn conditions_beyond_the_bound_are_counted_and_never_looked_at() {
+    fn conditions_beyond_the_bound_are_counted_and_not_parsed() {
         let many = |count, last| {
             let conditions = vec![r#"{"field":"email","op":"is_set"}"#; count].join(",");
             read(&format!(r#"{{"match":"all","conditions":[{conditions},{last}]}}"#))
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_description_says_how_many_conditions_there_may_be() {
+    fn the_schema_contains_the_bound_of_the_conditions() {
         let mut components = salvo::oapi::Components::new();
         FilterRequest::to_schema(&mut components);
 
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_names_the_field_of_the_body() {
+    fn every_error_names_the_field_of_the_body() {
         for (raw, message) in [
             ("{}", "Missing `filter.match` field."),
             (r#"{"match":"all"}"#, "Missing `filter.conditions` field."),

@@ -8,26 +8,26 @@ use crate::base::patch::Patch;
 use crate::http::{ApiError, ApiResult, JsonBody};
 use crate::segments::model::{NAME_CHARS_MAX, NewSegment, SegmentChanges, SegmentName};
 
-/// A segment to make.
+/// A segment to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CreateSegmentRequest {
     /// The name, 1 to 255 characters.
     #[salvo(schema(required = true, value_type = String))]
     name: Option<String>,
-    /// Whom it holds by what is known of them; without it, it holds those who are added to it.
+    /// The filter. Without one, the segment contains only its members.
     filter: Option<FilterRequest>,
 }
 
 impl JsonBody for CreateSegmentRequest {}
 
-/// What changes about a segment.
+/// Changes to a segment.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateSegmentRequest {
     /// The name, 1 to 255 characters.
     name: Option<String>,
-    /// Whom it holds by what is known of them; null to hold those alone who are added to it.
+    /// The filter. Null removes it: the segment then contains only its members.
     #[serde(default)]
     #[salvo(schema(value_type = Option<FilterRequest>))]
     filter: Patch<FilterRequest>,

@@ -1,4 +1,4 @@
-//! Segments as they are answered.
+//! Segment responses.
 
 use salvo::oapi::ToSchema;
 use serde::Serialize;
@@ -8,11 +8,11 @@ use crate::base::clock::to_iso;
 use crate::base::id::SegmentId;
 use crate::segments::model::Segment;
 
-/// The word for a segment on the path it was asked under.
+/// The name of a segment in a response, which depends on the path of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     Segment,
-    /// What segments were called before.
+    /// The older name.
     Audience,
 }
 
@@ -35,10 +35,10 @@ pub(super) struct SegmentResponse {
     id: String,
     /// The name.
     name: String,
-    /// Whom it holds by what is known of them; null when it holds those alone who were added to it.
+    /// The filter; null if the segment contains only its members.
     #[salvo(schema(required = true))]
     filter: Option<FilterResponse>,
-    /// When it was made.
+    /// Time of creation.
     created_at: String,
 }
 
@@ -50,13 +50,13 @@ impl SegmentResponse {
     }
 }
 
-/// A segment and how many contacts it holds.
+/// A segment and the number of its contacts.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "SegmentWithCount"))]
 pub(super) struct SegmentWithCountResponse {
     #[serde(flatten)]
     segment: SegmentResponse,
-    /// How many contacts it holds.
+    /// Number of contacts that the segment contains.
     contact_count: u64,
 }
 
@@ -66,7 +66,7 @@ impl SegmentWithCountResponse {
     }
 }
 
-/// A segment that was deleted.
+/// A deleted segment.
 #[derive(Serialize, ToSchema)]
 pub(super) struct DeletedSegment {
     /// `segment`, or `audience` on the older paths.
@@ -83,15 +83,15 @@ impl DeletedSegment {
     }
 }
 
-/// A contact that was removed, named as the caller may know it.
+/// A removed contact.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "RemovedAudienceContact"))]
 pub(super) struct RemovedMemberResponse {
     /// Always `contact`.
     object: &'static str,
-    /// The id; what was asked for where there was no such contact.
+    /// The id; the id or address of the request if there was no such contact.
     contact: String,
-    /// The same.
+    /// The same value as `contact`.
     id: String,
     /// Always true.
     deleted: bool,

@@ -1,16 +1,16 @@
-//! The dates of `created_at`: ISO 8601, a day or a time of a day, in UTC unless it names an offset.
+//! Dates in conditions on `created_at`: an ISO 8601 day or time, in UTC unless it has an offset.
 
 use chrono::{NaiveDate, NaiveTime};
 
 use crate::base::clock::TimestampMs;
 
 const MINUTE_MS: i64 = 60_000;
-/// `2026-01-05`: how long the day is.
+/// Length of `2026-01-05`.
 const DAY_BYTES: usize = 10;
-/// Hours, minutes, and seconds with any fraction or none of them.
+/// Formats of a time: with seconds and an optional fraction, or without seconds.
 const TIME_FORMATS: [&str; 2] = ["%H:%M:%S%.f", "%H:%M"];
 
-/// Returns the millisecond that a text names; a day alone names its midnight.
+/// Parses a day or a time. A day means its midnight.
 pub(super) fn parse(text: &str) -> Option<TimestampMs> {
     let (day, rest) = text.trim().split_at_checked(DAY_BYTES)?;
     let midnight_ms = midnight_ms(day)?;
@@ -24,7 +24,7 @@ pub(super) fn parse(text: &str) -> Option<TimestampMs> {
 }
 
 fn midnight_ms(day: &str) -> Option<TimestampMs> {
-    // The parser also takes signs, spaces and shorter numbers.
+    // `NaiveDate` also accepts signs, spaces and shorter numbers.
     let is_plain = day.bytes().enumerate().all(|(at, byte)| match at {
         4 | 7 => byte == b'-',
         _ => byte.is_ascii_digit(),
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_or_a_time_of_a_day_is_read() {
+    fn a_day_or_a_time_is_parsed() {
         for (text, ms) in [
             ("1970-01-01", 0),
             ("2026-01-05", 1_767_571_200_000),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused() {
+    fn any_other_text_is_refused() {
         for text in [
             "",
             "tomorrow",
@@ -108,12 +108,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_the_wire_prints_reads_back(ms in 0_i64..253_402_300_799_999) {
+        fn a_time_in_a_response_is_parsed_to_the_same_time(ms in 0_i64..253_402_300_799_999) {
             prop_assert_eq!(parse(&crate::base::clock::to_iso(ms)), Some(ms));
         }
 
         #[test]
-        fn no_text_panics(text in "[0-9TZ:+. -]{0,30}|.{0,40}") {
+        fn the_parser_never_panics(text in "[0-9TZ:+. -]{0,30}|.{0,40}") {
             let _ = parse(&text);
         }
     }

@@ -1,31 +1,31 @@
-//! The question put to each contact.
+//! Evaluation of a filter on a contact.
 
 use super::{Condition, CreatedTest, Filter, Match, NumberTest, Test, TextField, TextTest};
 use crate::base::clock::TimestampMs;
 use crate::contact_properties::parse_number;
 
-/// What a filter can look at. Texts are borrowed: a row answers without being decoded as a whole.
+/// The fields of a contact that a filter can read. Texts are borrowed, so that a row need not be decoded.
 pub trait FilterSubject {
-    /// Returns the address.
+    /// Returns the email address.
     fn email(&self) -> &str;
-    /// Returns the first name, when there is one.
+    /// Returns the first name, if any.
     fn first_name(&self) -> Option<&str>;
-    /// Returns the last name, when there is one.
+    /// Returns the last name, if any.
     fn last_name(&self) -> Option<&str>;
-    /// Returns whether the contact opted out of everything that is not transactional.
+    /// Returns whether the contact opted out of all marketing email.
     fn unsubscribed(&self) -> bool;
-    /// Returns when the contact was added.
+    /// Returns the time of creation.
     fn created_ms(&self) -> TimestampMs;
-    /// Returns the value under a property's key, written exactly so.
+    /// Returns the value of the property of that key, which is case-sensitive.
     fn property(&self, key: &str) -> Option<&str>;
 }
 
 impl Filter {
-    /// Returns whether the contact belongs to the segment by this filter.
+    /// Returns whether the filter matches the contact.
     pub fn matches(&self, subject: &impl FilterSubject) -> bool {
         match self.matching {
             Match::All => self.conditions.iter().all(|condition| condition.holds(subject)),
-            // No condition asks nothing of anybody, whichever word stands before it.
+            // A filter without conditions matches every contact, also with `any`.
             Match::Any if self.conditions.is_empty() => true,
             Match::Any => self.conditions.iter().any(|condition| condition.holds(subject)),
         }
@@ -58,7 +58,7 @@ impl TextField {
 }
 
 impl TextTest {
-    /// A contact without a value equals nothing, not even the empty text.
+    /// Compares a value. A missing value does not equal any text, not even the empty text.
     fn holds(&self, value: Option<&str>) -> bool {
         match self {
             Self::Equals(wanted) => value == Some(&**wanted),

@@ -1,4 +1,4 @@
-//! The grammar: which operators each field takes, and what each compares with.
+//! The grammar of conditions: the operators of each field, and the values of each operator.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use super::{
 };
 use crate::contact_properties::{VALUE_KEY_CHARS_MAX, parse_number};
 
-/// What stands before the key of a property.
+/// Prefix of a field that is the key of a property.
 const PROPERTY_PREFIX: &str = "property:";
-/// How much of a refused word is repeated, in characters.
+/// Maximum length of a refused text in an error message, in characters.
 const SHOWN_CHARS_MAX: usize = 60;
 
 const TEXT_OPS: &[&str] = &["equals", "not_equals", "contains", "starts_with", "ends_with", "is_set", "is_not_set"];
@@ -29,10 +29,10 @@ const UNSUBSCRIBED_OPS: &[&str] = &["is_true", "is_false"];
 const CREATED_OPS: &[&str] = &["before", "after"];
 
 impl Filter {
-    /// Checks the conditions of a filter, in their order.
+    /// Parses the conditions of a filter, in their order.
     ///
     /// # Errors
-    /// [`FilterError`], which says where the first broken rule is.
+    /// [`FilterError`], with the position of the first invalid condition.
     pub fn parse(matching: Match, conditions: Vec<ConditionText>) -> Result<Self, FilterError> {
         if conditions.len() > CONDITIONS_MAX {
             return Err(FilterError::TooManyConditions(conditions.len()));
@@ -83,7 +83,7 @@ impl Test {
 }
 
 impl TextTest {
-    /// Reads an operator that compares texts; `None` when it is none of them.
+    /// Parses an operator on texts; `None` if it is another operator.
     fn parse(value: Value<'_>) -> Result<Option<Self>, ConditionError> {
         Ok(Some(match value.op {
             "equals" => Self::Equals(value.text()?.into()),
@@ -109,7 +109,7 @@ fn property_key(field: &str) -> Result<Box<str>, ConditionError> {
     }
 }
 
-/// The value of a condition, and the operator that asks for it.
+/// The value of a condition, and its operator.
 #[derive(Clone, Copy)]
 struct Value<'c> {
     op: &'c str,
@@ -117,7 +117,7 @@ struct Value<'c> {
 }
 
 impl<'c> Value<'c> {
-    /// A value that the operator ignores is stored all the same.
+    /// Checks the length, also of a value that the operator ignores: the row stores it.
     fn check_length(self) -> Result<(), ConditionError> {
         let is_long = self.value.is_some_and(|value| value.chars().count() > VALUE_CHARS_MAX);
         if is_long { Err(ConditionError::ValueTooLong) } else { Ok(()) }
@@ -138,53 +138,48 @@ impl<'c> Value<'c> {
     }
 }
 
-/// Why conditions are no filter.
+/// Error of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterError {
-    /// There are more than [`CONDITIONS_MAX`]: so many.
+    /// There are more than [`CONDITIONS_MAX`] conditions: this number.
     TooManyConditions(usize),
-    /// A condition breaks a rule.
+    /// A condition is not valid.
     Condition {
-        /// Which, from 0.
+        /// Index of the condition, from 0.
         index: usize,
-        /// The rule.
+        /// Error of the condition.
         error: ConditionError,
     },
 }
 
-/// Why a condition is none.
+/// Error of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConditionError {
     /// A contact has no such field.
     UnknownField(String),
-    /// `property:` stands alone.
+    /// No key follows `property:`.
     EmptyKey,
-    /// No property has a key of that length.
+    /// The key exceeds [`VALUE_KEY_CHARS_MAX`].
     KeyTooLong,
-    /// There is no such operator, or the field does not take it.
+    /// The operator does not exist or does not apply to the field.
     Op {
-        /// The operator.
         op: String,
-        /// The field.
         field: String,
-        /// What the field takes.
+        /// The operators that apply to the field.
         accepted: &'static [&'static str],
     },
-    /// The operator compares with something that is not there.
-    ValueMissing {
-        /// The operator.
-        op: String,
-    },
-    /// The value passes [`VALUE_CHARS_MAX`].
+    /// The operator needs a value, and the condition has none.
+    ValueMissing { op: String },
+    /// The value exceeds [`VALUE_CHARS_MAX`].
     ValueTooLong,
-    /// The field is compared with a date and this is none.
+    /// The field needs a date, and the value is not a date.
     NotADate(String),
-    /// The operator compares numbers and this is none.
+    /// The operator needs a number, and the value is not a number.
     NotANumber(String),
 }
 
 impl FilterError {
-    /// Returns where in the filter the rule is broken: `conditions[0].op`.
+    /// Returns the position of the error in the filter, such as `conditions[0].op`.
     pub fn path(&self) -> String {
         match self {
             Self::TooManyConditions(_) => "conditions".to_owned(),
@@ -194,7 +189,7 @@ impl FilterError {
 }
 
 impl ConditionError {
-    /// Returns which part of the condition breaks the rule.
+    /// Returns the name of the invalid field of the condition.
     fn part(&self) -> &'static str {
         match self {
             Self::UnknownField(_) | Self::EmptyKey | Self::KeyTooLong => "field",
@@ -238,7 +233,7 @@ impl fmt::Display for ConditionError {
     }
 }
 
-/// Returns the beginning of a refused text, without what would break the line it is shown on.
+/// Returns the start of a refused text for an error message, without control characters.
 fn shown(text: &str) -> String {
     let mut chars = text.chars();
     let mut shown: String = chars.by_ref().take(SHOWN_CHARS_MAX).filter(|c| !c.is_control()).collect();

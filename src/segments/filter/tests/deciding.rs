@@ -1,11 +1,11 @@
-//! What each operator of each field decides.
+//! Evaluation of each operator on each field.
 
 use super::*;
 
 #[test]
-fn every_operator_of_every_field_decides_as_its_name_says() {
-    let text = |field: &'static str, op, value, ada, nobody| (field, op, Some(value), ada, nobody);
-    for (field, op, value, of_ada, of_nobody) in [
+fn every_operator_of_every_field_has_its_result() {
+    let text = |field: &'static str, op, value, ada, unnamed| (field, op, Some(value), ada, unnamed);
+    for (field, op, value, of_ada, of_unnamed) in [
         text("email", "equals", "Ada@Example.com", true, false),
         text("email", "equals", "ada@example.com", false, false),
         text("email", "not_equals", "Ada@Example.com", false, true),
@@ -67,14 +67,14 @@ fn every_operator_of_every_field_decides_as_its_name_says() {
     ] {
         let filter = one(field, op, value);
 
-        let decided = (filter.matches(&ada()), filter.matches(&nobody()));
+        let matches = (filter.matches(&ada()), filter.matches(&unnamed()));
 
-        assert_eq!(decided, (of_ada, of_nobody), "{field} {op} {value:?}");
+        assert_eq!(matches, (of_ada, of_unnamed), "{field} {op} {value:?}");
     }
 }
 
 #[test]
-fn wildcards_and_escapes_of_other_languages_are_characters() {
+fn wildcards_and_escapes_are_plain_characters() {
     for (op, value, matches) in [
         ("contains", "%", true),
         ("contains", "0%_", true),
@@ -94,7 +94,7 @@ fn wildcards_and_escapes_of_other_languages_are_characters() {
 }
 
 #[test]
-fn all_and_any_join_the_conditions() {
+fn all_and_any_combine_the_conditions() {
     let yes = ("first_name", "equals", Some("Ada"));
     let no = ("email", "equals", Some("x"));
     for (conditions, all, any) in [

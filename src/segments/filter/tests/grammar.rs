@@ -1,10 +1,10 @@
-//! What is a filter and what is not.
+//! Accepted and refused filters.
 
 use super::*;
 use crate::contact_properties::VALUE_KEY_CHARS_MAX;
 
 #[test]
-fn every_refusal_names_the_place_and_what_is_accepted() {
+fn every_error_names_the_position_and_the_accepted_values() {
     let text_ops = "`equals`, `not_equals`, `contains`, `starts_with`, `ends_with`, `is_set`, `is_not_set`";
     let fields = "is no field of a contact; `email`, `first_name`, `last_name`, `unsubscribed`, `created_at` and \
                   `property:<key>` are accepted";
@@ -69,7 +69,7 @@ fn every_refusal_names_the_place_and_what_is_accepted() {
 }
 
 #[test]
-fn the_second_condition_is_named_as_such() {
+fn an_error_has_the_index_of_its_condition() {
     let conditions = vec![condition("email", "is_set", None), condition("email", "is_true", None)];
 
     let error = Filter::parse(Match::Any, conditions).unwrap_err();
@@ -78,7 +78,7 @@ fn the_second_condition_is_named_as_such() {
 }
 
 #[test]
-fn filters_have_bounds() {
+fn conditions_values_and_keys_are_bounded() {
     let many = |count| Filter::parse(Match::All, vec![condition("email", "is_set", None); count]);
     assert!(many(CONDITIONS_MAX).is_ok());
     let error = many(CONDITIONS_MAX + 1).unwrap_err();
@@ -99,14 +99,14 @@ fn filters_have_bounds() {
 }
 
 #[test]
-fn a_long_or_broken_word_is_repeated_in_part() {
+fn an_error_contains_part_of_a_long_text_and_no_control_character() {
     let (_, sentence) = refusal(&format!("a\r\n{}", "b".repeat(5_000)), "equals", None);
 
     assert!(sentence.starts_with(&format!("`a{}…` is no field", "b".repeat(57))), "{sentence}");
 }
 
 #[test]
-fn a_filter_is_stored_and_shown_as_it_was_given() {
+fn a_filter_is_stored_and_returned_as_given() {
     let given = [("created_at", "before", Some("2026-01-05T10:00+01:00")), ("email", "is_set", Some("ignored"))];
     let filter = filter(Match::Any, &given);
 
@@ -134,7 +134,7 @@ fn a_stored_condition_that_breaks_the_grammar_is_corrupt() {
 }
 
 #[test]
-fn the_words_of_match_are_read_and_printed() {
+fn the_words_of_match_are_parsed_and_written() {
     for word in Match::WORDS {
         assert_eq!(Match::parse(word).unwrap().as_str(), word);
     }

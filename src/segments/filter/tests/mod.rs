@@ -1,4 +1,4 @@
-//! The grammar and the semantics of filters, as tables.
+//! Tests of the grammar and the evaluation of filters.
 
 mod deciding;
 mod grammar;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// A contact held in memory.
+/// A contact in memory.
 #[derive(Clone, Debug)]
 struct Subject {
     email: String,
@@ -40,7 +40,7 @@ impl FilterSubject for Subject {
     }
 }
 
-/// Ada has everything but a last name, which is empty.
+/// Returns a contact with every field; the last name is empty.
 fn ada() -> Subject {
     let properties = [("plan", "pro"), ("seats", "4"), ("height", " 1.75 "), ("note", "100%_\\"), ("empty", "")];
     Subject {
@@ -53,10 +53,10 @@ fn ada() -> Subject {
     }
 }
 
-/// Nobody has nothing but an address.
-fn nobody() -> Subject {
+/// Returns a contact with only an address.
+fn unnamed() -> Subject {
     Subject {
-        email: "nobody@example.com".into(),
+        email: "unnamed@example.com".into(),
         first_name: None,
         last_name: None,
         unsubscribed: true,

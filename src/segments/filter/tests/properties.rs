@@ -1,4 +1,4 @@
-//! What holds of every filter and every contact.
+//! Properties of every filter and every contact.
 
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn text_field() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_condition_panics_and_one_that_passes_prints_as_it_came(
+    fn no_condition_panics_and_an_accepted_one_is_returned_as_given(
         field in "email|created_at|unsubscribed|property:.{0,3}|.{0,12}",
         op in "[a-z_]{0,12}|equals|before|greater_than|is_set|is_true",
         value in proptest::option::of(".{0,30}"),
@@ -45,18 +45,18 @@ proptest! {
     }
 
     #[test]
-    fn a_negation_decides_the_other_way_for_everybody(
+    fn a_negated_operator_has_the_opposite_result_for_every_contact(
         field in text_field(), value in ".{0,3}", subject in subject(),
     ) {
-        let decide = |field: &str, op, value| one(field, op, value).matches(&subject);
+        let matches = |field: &str, op, value| one(field, op, value).matches(&subject);
 
-        prop_assert_ne!(decide(&field, "equals", Some(&*value)), decide(&field, "not_equals", Some(&*value)));
-        prop_assert_ne!(decide(&field, "is_set", None), decide(&field, "is_not_set", None));
-        prop_assert_ne!(decide("unsubscribed", "is_true", None), decide("unsubscribed", "is_false", None));
+        prop_assert_ne!(matches(&field, "equals", Some(&*value)), matches(&field, "not_equals", Some(&*value)));
+        prop_assert_ne!(matches(&field, "is_set", None), matches(&field, "is_not_set", None));
+        prop_assert_ne!(matches("unsubscribed", "is_true", None), matches("unsubscribed", "is_false", None));
     }
 
     #[test]
-    fn all_is_no_wider_than_any_and_both_agree_with_their_conditions(
+    fn all_and_any_agree_with_the_single_conditions(
         conditions in proptest::collection::vec((text_field(), ".{0,2}"), 1..5), subject in subject(),
     ) {
         let texts: Vec<_> = conditions.iter().map(|(field, value)| condition(field, "contains", Some(value))).collect();
@@ -66,11 +66,11 @@ proptest! {
         let all = Filter::parse(Match::All, texts.clone()).unwrap().matches(&subject);
         let any = Filter::parse(Match::Any, texts).unwrap().matches(&subject);
 
-        prop_assert_eq!((all, any), (each.iter().all(|holds| *holds), each.iter().any(|holds| *holds)));
+        prop_assert_eq!((all, any), (each.iter().all(|matches| *matches), each.iter().any(|matches| *matches)));
     }
 
     #[test]
-    fn a_hostile_value_matches_only_itself(value in "['\"\\\\%_*?;(){}\u{0}-]{1,8}", subject in subject()) {
+    fn a_value_with_special_characters_matches_only_itself(value in "['\"\\\\%_*?;(){}\u{0}-]{1,8}", subject in subject()) {
         let mut subject = Subject { email: value.clone(), ..subject };
         let longer = one("email", "equals", Some(&*format!("{value}x"))).matches(&subject);
         prop_assert!(!longer);
