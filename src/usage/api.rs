@@ -1,4 +1,4 @@
-//! The endpoint of usage: one object that clients of either shape of it read.
+//! The endpoint of usage. The response has the fields of both known response formats, for clients of either.
 
 use salvo::Writer;
 use salvo::oapi::{ToSchema, endpoint};
@@ -9,36 +9,49 @@ use super::model::{Sent, UsageReport};
 use super::service::Usage;
 use crate::api_keys::Caller;
 use crate::base::clock::to_iso;
+use crate::contacts;
 use crate::http::{ApiResult, RateLimiter, State};
-use crate::segments::SEGMENTS_MAX;
+use crate::segments::{self, SEGMENTS_MAX};
+use crate::store::ReadTx;
 
-/// What stands for no limit where clients read a number and nothing else: the largest that each of
-/// them can hold.
+/// The value of a limit that does not exist, in fields that clients read as a required number: the
+/// largest number that each client can represent.
 const UNLIMITED: u32 = i32::MAX as u32;
-/// The window that requests are counted in.
+/// Period of the rate limit.
 const RATE_WINDOW: &str = "1000ms";
 
-/// Shows what the team has used.
+/// Shows the usage of the team.
 ///
-/// Nothing is limited by a plan, so that `plan`, `limits` and `period` are null.
+/// No plan limits a team: `plan`, `limits` and `period` are null.
 #[endpoint(tags("Usage"))]
 pub async fn get_usage(
     usage: State<Usage>,
     limiter: State<RateLimiter>,
     caller: Caller,
 ) -> ApiResult<Json<UsageResponse>> {
-    let report = usage.report(caller.team).await?;
+    let team = caller.team;
+    let read_audience = move |tx: &ReadTx| {
+        let contacts = contacts::audience(tx, team)?.contacts;
+        Ok(AudienceUsage { contacts, segments: segments::count(tx, team)? })
+    };
+    let (report, audience) = usage.report(team, read_audience).await?;
     let rate_limit = limiter.untouched().limit;
-    Ok(Json(UsageResponse::of(report, usage.dashboard_url(), rate_limit)))
+    Ok(Json(UsageResponse::of(report, audience, usage.dashboard_url(), rate_limit)))
 }
 
-/// What a team has used.
+/// The numbers of contacts and segments of a team.
+struct AudienceUsage {
+    contacts: u64,
+    segments: usize,
+}
+
+/// The usage of a team.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "Usage"))]
 pub(super) struct UsageResponse {
     /// Always `usage`.
     object: &'static str,
-    /// Always false: this instance is hosted by its owner.
+    /// Always false: the instance is self-hosted.
     cloud: bool,
     /// Always null: there are no plans.
     #[salvo(schema(required = true, value_type = Option<String>))]
@@ -49,31 +62,31 @@ pub(super) struct UsageResponse {
     /// Always null: nothing is billed.
     #[salvo(schema(required = true, value_type = Option<Object>))]
     period: (),
-    /// The emails of this UTC day.
+    /// Emails of this UTC day.
     today: TodayResponse,
-    /// The team that the key belongs to.
+    /// The team of the API key.
     team: TeamResponse,
-    /// Where the dashboard is.
+    /// URL of the dashboard.
     app_url: String,
     /// Emails by day and by month.
     emails: EmailsUsage,
-    /// Contacts. The limit stands for none: 2147483647.
+    /// Contacts. The limit is 2147483647, which means no limit.
     contacts: RequiredLimit,
     /// Segments.
     segments: OptionalLimit,
     /// Broadcasts.
     broadcasts: OptionalLimit,
-    /// Credits for a service that this server does not have: all zero.
+    /// Credits of a service that this server does not have. Always zero.
     ai_credits: CreditsUsage,
-    /// Runs of automations, which this server does not have: all zero.
+    /// Runs of automations, which this server does not have. Always zero.
     automation_runs: RunsUsage,
-    /// Domains, counted up to 10000.
+    /// Domains. The count stops at 10000.
     domains: OptionalLimit,
-    /// How many requests a key may make.
+    /// Rate limit of an API key.
     rate_limit: RateLimitResponse,
 }
 
-/// The emails of this UTC day.
+/// Emails of this UTC day.
 #[derive(Serialize, ToSchema)]
 struct TodayResponse {
     /// Emails accepted since UTC midnight.
@@ -101,42 +114,42 @@ struct EmailsUsage {
     monthly: EmailsOfSpan,
 }
 
-/// The emails of a day or a month.
+/// Emails of a day or a month.
 #[derive(Serialize, ToSchema)]
 struct EmailsOfSpan {
-    /// `sent` and `received` together.
+    /// Sum of `sent` and `received`.
     used: u64,
-    /// Always null: there is no limit.
+    /// Always null: no limit.
     #[salvo(schema(required = true, value_type = Option<u32>))]
     limit: (),
     /// Emails accepted.
     sent: u64,
     /// Always 0.
     received: u64,
-    /// When the next day or month begins, in UTC.
+    /// Start of the next day or month, in UTC.
     resets_at: String,
 }
 
-/// A count beside its limit.
+/// A count and its limit.
 #[derive(Serialize, ToSchema)]
 struct RequiredLimit {
-    /// How many there are.
+    /// Current count.
     used: u64,
-    /// How many there may be.
+    /// Largest allowed count.
     limit: u32,
 }
 
-/// A count beside its limit, where there is one.
+/// A count and its limit, if any.
 #[derive(Serialize, ToSchema)]
 struct OptionalLimit {
-    /// How many there are.
+    /// Current count.
     used: u64,
-    /// How many there may be; null for no limit.
+    /// Largest allowed count; null for no limit.
     #[salvo(schema(required = true))]
     limit: Option<u32>,
 }
 
-/// Credits for a service that this server does not have.
+/// Credits of a service that this server does not have.
 #[derive(Serialize, ToSchema)]
 struct CreditsUsage {
     /// Always 0.
@@ -155,23 +168,24 @@ struct RunsUsage {
     used: u64,
     /// Always 0.
     limit: u32,
-    /// When the next month begins, in UTC.
+    /// Start of the next month, in UTC.
     resets_at: String,
 }
 
-/// How many requests a key may make.
+/// Rate limit of an API key.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "UsageRateLimit"))]
 struct RateLimitResponse {
-    /// Requests in each `duration`; 2147483647 when the limit is off.
+    /// Requests in each `duration`; 2147483647 if the limit is off.
     limit: u32,
     /// Always `1000ms`.
     duration: &'static str,
 }
 
 impl UsageResponse {
-    fn of(report: UsageReport, dashboard_url: &str, rate_limit: u32) -> Self {
-        let UsageReport { team, today, month, contacts, segments, domains } = report;
+    fn of(report: UsageReport, audience: AudienceUsage, dashboard_url: &str, rate_limit: u32) -> Self {
+        let UsageReport { team, today, month, domains } = report;
+        let AudienceUsage { contacts, segments } = audience;
         Self {
             object: "usage",
             cloud: false,

@@ -1,13 +1,17 @@
-//! Usage: what a team has sent, and how much of everything it keeps.
+//! Usage: the emails that a team has sent, and the number of its contacts, segments and domains.
 //!
-//! Emails are counted when they are accepted, a number for each UTC day; a month is the sum of its
-//! days. Everything else is counted when it is asked for.
+//! Data flow: `emails` increments the counter of the current UTC day in the transaction that accepts the
+//! emails. A month is the sum of its days. Contacts, segments and domains are counted for each report.
 //!
-//! Reading order: `model.rs` (a report, and the spans of time it is made over), `store.rs` (the days),
-//! `service.rs` (the use case), `api.rs` (the endpoint).
+//! Reading order: `model.rs` (a report and its periods), `store.rs` (the counters of days), `service.rs`
+//! (the use case), `api.rs` (the endpoint, which adds contacts and segments).
 //!
-//! Invariant: a count is written in the transaction that accepts the emails, so that it is neither
-//! ahead of them nor behind. Nothing here is a limit: a team may send without end.
+//! Invariants:
+//!
+//! - The counter of a day is written in the transaction that accepts the emails, so that both agree.
+//! - Nothing here limits a team.
+//! - Only `api.rs` uses `contacts` and `segments`, because those modules depend on this one through
+//!   `emails`.
 
 pub mod api;
 

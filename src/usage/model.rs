@@ -1,4 +1,4 @@
-//! A report, and the spans of time that emails are counted over.
+//! A report, and the periods of its email counts.
 
 use std::ops::RangeInclusive;
 
@@ -7,36 +7,33 @@ use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime};
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::teams::Team;
 
-/// What a team has sent, and how much of everything it keeps.
+/// The usage of a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageReport {
-    /// The team.
     pub team: Team,
-    /// The emails of this UTC day.
+    /// Emails of this UTC day.
     pub today: Sent,
-    /// The emails of this UTC month.
+    /// Emails of this UTC month.
     pub month: Sent,
-    /// How many contacts there are.
-    pub contacts: u64,
-    /// How many segments there are.
-    pub segments: usize,
-    /// How many domains there are.
+    /// Number of domains.
     pub domains: usize,
 }
 
-/// Emails accepted in a span of time that is not over.
+/// Emails accepted in the current day or month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// How many.
+    /// Number of emails.
     pub emails: u64,
-    /// When the next span begins.
+    /// Start of the next day or month.
     pub resets_ms: TimestampMs,
 }
 
-/// The days of a span up to the present one, as they are counted since 1970, and its end.
+/// The days of a UTC day or month up to the current day, and its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UsagePeriod {
+    /// Days since 1970.
     pub(super) days: RangeInclusive<u32>,
+    /// Start of the next day or month.
     pub(super) resets_ms: TimestampMs,
 }
 
@@ -47,7 +44,7 @@ impl UsagePeriod {
         Self { days: today..=today, resets_ms: (i64::from(today) + 1) * DAY_MS }
     }
 
-    /// Returns the UTC month of `now_ms`, up to its day.
+    /// Returns the UTC month of `now_ms`, up to the day of `now_ms`.
     pub(super) fn month(now_ms: TimestampMs) -> Self {
         let today = DateTime::from_timestamp_millis(now_ms).unwrap_or_default().date_naive();
         let first = today.with_day(1).expect("every month has a first day");
@@ -56,7 +53,7 @@ impl UsagePeriod {
     }
 }
 
-/// Returns the UTC day of a time, counted since 1970.
+/// Returns the UTC day of a time, in days since 1970.
 pub(super) fn day(now_ms: TimestampMs) -> u32 {
     u32::try_from(now_ms.div_euclid(DAY_MS)).unwrap_or(0)
 }
@@ -82,15 +79,15 @@ mod tests {
             ("2026-12-31T12:00:00.000Z", "2027-01-01T00:00:00.000Z"),
             ("1970-01-01T00:00:00.000Z", "1970-01-02T00:00:00.000Z"),
         ] {
-            let span = UsagePeriod::day(ms(now));
+            let period = UsagePeriod::day(ms(now));
 
-            assert_eq!(span.days, day(ms(now))..=day(ms(now)), "{now}");
-            assert_eq!(to_iso(span.resets_ms), resets, "{now}");
+            assert_eq!(period.days, day(ms(now))..=day(ms(now)), "{now}");
+            assert_eq!(to_iso(period.resets_ms), resets, "{now}");
         }
     }
 
     #[test]
-    fn a_month_has_the_days_since_its_first() {
+    fn a_month_has_the_days_from_its_first_to_the_current_day() {
         for (now, days, resets) in [
             ("2026-01-01T00:00:00.000Z", 1, "2026-02-01T00:00:00.000Z"),
             ("2026-01-31T23:59:59.999Z", 31, "2026-02-01T00:00:00.000Z"),
@@ -98,16 +95,16 @@ mod tests {
             ("2028-02-29T12:00:00.000Z", 29, "2028-03-01T00:00:00.000Z"),
             ("2026-12-24T18:00:00.000Z", 24, "2027-01-01T00:00:00.000Z"),
         ] {
-            let span = UsagePeriod::month(ms(now));
+            let period = UsagePeriod::month(ms(now));
 
-            assert_eq!(span.days.clone().count(), days, "{now}");
-            assert_eq!(*span.days.end(), day(ms(now)), "{now}");
-            assert_eq!(to_iso(span.resets_ms), resets, "{now}");
+            assert_eq!(period.days.clone().count(), days, "{now}");
+            assert_eq!(*period.days.end(), day(ms(now)), "{now}");
+            assert_eq!(to_iso(period.resets_ms), resets, "{now}");
         }
     }
 
     #[test]
-    fn times_that_no_calendar_holds_are_no_panic() {
+    fn a_time_outside_of_the_calendar_does_not_panic() {
         for now_ms in [i64::MIN, -1, i64::MAX] {
             UsagePeriod::day(now_ms);
             UsagePeriod::month(now_ms);

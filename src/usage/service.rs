@@ -1,55 +1,59 @@
-//! The use case: a report of one moment.
+//! The use case: a report.
 
 use super::model::{Sent, UsagePeriod, UsageReport};
 use super::store;
 use crate::base::id::TeamId;
 use crate::context::Context;
-use crate::store::{Reads, StoreError};
-use crate::{contacts, domains, segments, teams};
+use crate::store::{ReadTx, Reads, StoreError};
+use crate::{domains, teams};
 
-/// What the teams of the instance have used.
+/// The usage of all teams.
 pub struct Usage {
     context: Context,
     dashboard_url: String,
 }
 
 impl Usage {
-    /// Returns the usage of the instance that `context` belongs to and whose dashboard is at `dashboard_url`.
+    /// Returns the usage in the store of `context`. The dashboard of the instance is at `dashboard_url`.
     pub fn new(context: Context, dashboard_url: String) -> Self {
         Self { context, dashboard_url }
     }
 
-    /// Returns where people look after the instance.
+    /// Returns the URL of the dashboard.
     pub fn dashboard_url(&self) -> &str {
         &self.dashboard_url
     }
 
-    /// Returns what the team has used so far, all of it as of one moment.
+    /// Returns the usage of the team, and the result of `read_more`. Both read the same transaction, so
+    /// that all numbers are of one moment.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn report(&self, team: TeamId) -> Result<UsageReport, StoreError> {
+    pub async fn report<T: Send + 'static>(
+        &self,
+        team: TeamId,
+        read_more: impl FnOnce(&ReadTx) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<(UsageReport, T), StoreError> {
         let now_ms = self.context.now_ms();
         self.context
             .store
             .read(move |tx| {
-                let sent = |span: UsagePeriod| {
-                    let emails = store::emails(tx, team, &span.days)?;
-                    Ok::<_, StoreError>(Sent { emails, resets_ms: span.resets_ms })
+                let sent = |period: UsagePeriod| {
+                    let emails = store::emails(tx, team, &period.days)?;
+                    Ok::<_, StoreError>(Sent { emails, resets_ms: period.resets_ms })
                 };
-                Ok(UsageReport {
-                    team: named(tx, team)?,
+                let report = UsageReport {
+                    team: find_team(tx, team)?,
                     today: sent(UsagePeriod::day(now_ms))?,
                     month: sent(UsagePeriod::month(now_ms))?,
-                    contacts: contacts::audience(tx, team)?.contacts,
-                    segments: segments::count(tx, team)?,
                     domains: domains::count(tx, team)?,
-                })
+                };
+                Ok((report, read_more(tx)?))
             })
             .await
     }
 }
 
-fn named(tx: &impl Reads, team: TeamId) -> Result<teams::Team, StoreError> {
-    teams::find(tx, team)?.ok_or_else(|| StoreError::Corrupt("a key belongs to a team that has no row".into()))
+fn find_team(tx: &impl Reads, team: TeamId) -> Result<teams::Team, StoreError> {
+    teams::find(tx, team)?.ok_or_else(|| StoreError::Corrupt("the team of an API key has no row".into()))
 }

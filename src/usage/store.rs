@@ -1,4 +1,4 @@
-//! The days of a team.
+//! Accepted emails by day.
 
 use std::ops::RangeInclusive;
 
@@ -10,15 +10,15 @@ use crate::base::id::TeamId;
 use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::USAGE;
 
-/// One day of a team.
+/// One UTC day of a team.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct UsageRow {
-    /// Emails accepted.
+    /// Number of accepted emails.
     pub emails: u64,
 }
 impl Row for UsageRow {}
 
-/// Adds `emails` accepted at `now_ms` to the team's day.
+/// Adds `emails`, accepted at `now_ms`, to the day of the team.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -29,7 +29,7 @@ pub fn count(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs, emails: u64) -
     tx.put(&USAGE, &key, &row)
 }
 
-/// Returns how many emails the team accepted on `days`, of which there are a month's at most.
+/// Returns the number of emails that the team accepted on `days`. Reads one row for each day, at most 31.
 ///
 /// # Errors
 /// [`StoreError`].
