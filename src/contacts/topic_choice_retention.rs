@@ -40,10 +40,10 @@ pub async fn purge_deleted_topic_choices(context: &Context) -> Result<(), StoreE
 async fn forget_in(context: &Context, steps: Steps) -> Result<(), StoreError> {
     let now_ms = context.now_ms();
     loop {
-        let forgotten = context.store.read(move |tx| topics::forgotten(tx, now_ms, TOPICS_MAX)).await?;
+        let forgotten = context.store.read(move |tx| topics::expired(tx, now_ms, TOPICS_MAX)).await?;
         let Some((team, forgotten)) = forgotten else { return Ok(()) };
         remove_choices(context, team, forgotten.iter().map(|topic| topic.id).collect(), steps).await?;
-        let forget = move |tx: &WriteTx<'_>| topics::forget_deleted(tx, team, &forgotten);
+        let forget = move |tx: &WriteTx<'_>| topics::delete_expired(tx, team, &forgotten);
         context.store.write_bulk::<_, StoreError>(forget).await?;
     }
 }
@@ -197,22 +197,22 @@ mod tests {
         let (_directory, context) = Context::temporary();
         let topic: TopicId = context.id();
         let note = async |now_ms| {
-            let note = move |tx: &WriteTx<'_>| topics::note_deleted(tx, TEAM, topic, now_ms);
+            let note = move |tx: &WriteTx<'_>| topics::record_deleted(tx, TEAM, topic, now_ms);
             context.store.write::<_, StoreError>(note).await.unwrap();
         };
         note(context.now_ms()).await;
         context.clock.advance(KEPT);
         note(context.now_ms()).await;
         let now_ms = context.now_ms();
-        assert_eq!(context.store.read_now(|tx| topics::forgotten(tx, now_ms, 10)).unwrap(), None, "it is still kept");
+        assert_eq!(context.store.read_now(|tx| topics::expired(tx, now_ms, 10)).unwrap(), None, "it is still kept");
         context.clock.advance(Duration::from_millis(1));
         let now_ms = context.now_ms();
-        let forgotten = context.store.read_now(|tx| topics::forgotten(tx, now_ms, 10)).unwrap();
+        let forgotten = context.store.read_now(|tx| topics::expired(tx, now_ms, 10)).unwrap();
         let (_, forgotten) = forgotten.expect("the first note counts");
 
         // The sweep has passed the place of this choice.
         note(now_ms).await;
-        let forget = move |tx: &WriteTx<'_>| topics::forget_deleted(tx, TEAM, &forgotten);
+        let forget = move |tx: &WriteTx<'_>| topics::delete_expired(tx, TEAM, &forgotten);
         context.store.write::<_, StoreError>(forget).await.unwrap();
 
         assert!(is_noted(&context, TEAM, topic));

@@ -137,7 +137,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
             self.tx.put(&TOPIC_CHOICES, &key, &TopicChoiceRow { subscription: *subscription })?;
             chosen = true;
             let Some(topic_row) = topics::find(self.tx, self.team, *topic)? else {
-                topics::note_deleted(self.tx, self.team, *topic, self.now_ms)?;
+                topics::record_deleted(self.tx, self.team, *topic, self.now_ms)?;
                 continue;
             };
             if stored.unwrap_or(topic_row.default_subscription) != *subscription {

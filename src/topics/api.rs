@@ -16,37 +16,37 @@ use crate::base::id::{TopicId, resource};
 use crate::base::patch::Patch;
 use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, State};
 
-/// A topic to make.
+/// A topic to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateTopicRequest {
-    /// The name, 1 to 50 characters. Recipients read it.
+    /// The name, 1 to 50 characters. Recipients see it.
     #[salvo(schema(required = true, value_type = String))]
     name: Option<String>,
-    /// What holds for everyone who never chose: `opt_in` or `opt_out`. It cannot be changed.
+    /// The subscription of a contact without a choice: `opt_in` or `opt_out`. It cannot be changed.
     #[salvo(schema(required = true, value_type = String))]
     default_subscription: Option<String>,
-    /// What the preference page says of it, up to 200 characters.
+    /// The text on the preference page, up to 200 characters.
     description: Option<String>,
-    /// `private` unless given, or `public`: the preference page lists public topics alone.
+    /// `public` or `private`; `private` by default. The preference page lists only public topics.
     visibility: Option<String>,
 }
 
 impl JsonBody for CreateTopicRequest {}
 
-/// What changes about a topic.
+/// Changes to a topic.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateTopicRequest {
     /// The name, 1 to 50 characters.
     name: Option<String>,
-    /// What the preference page says of it, up to 200 characters; null or an empty text for none.
+    /// The text on the preference page, up to 200 characters; null or an empty text removes it.
     #[serde(default)]
     #[salvo(schema(value_type = Option<String>))]
     description: Patch<String>,
     /// `public` or `private`.
     visibility: Option<String>,
-    /// Refused: the default of a topic does not change.
+    /// Not accepted: the default of a topic does not change.
     default_subscription: Option<String>,
 }
 
@@ -62,14 +62,14 @@ pub struct TopicResponse {
     id: String,
     /// The name.
     name: String,
-    /// What the preference page says of it.
+    /// The text on the preference page.
     #[salvo(schema(required = true))]
     description: Option<String>,
-    /// What holds for everyone who never chose: `opt_in` or `opt_out`.
+    /// The subscription of a contact without a choice: `opt_in` or `opt_out`.
     default_subscription: &'static str,
     /// `public` or `private`.
     visibility: &'static str,
-    /// When it was made.
+    /// Time of creation.
     created_at: String,
 }
 
@@ -131,7 +131,7 @@ pub async fn update_topic(
     Ok(Json(topic.into()))
 }
 
-/// Deletes a topic. Its unsubscribe links lead nowhere any more.
+/// Deletes a topic. Emails already accepted under it still obey the choices of contacts.
 #[endpoint(tags("Topics"))]
 pub async fn delete_topic(
     topics: State<Topics>,
@@ -187,7 +187,7 @@ fn parse_name(text: &str) -> ApiResult<TopicName> {
     })
 }
 
-/// An empty text stands for none, as forms send it.
+/// Parses a description. An empty text removes it, because forms send one for an empty field.
 fn parse_description(given: Patch<String>) -> ApiResult<Patch<Description>> {
     match given {
         Patch::Keep => Ok(Patch::Keep),

@@ -1,14 +1,18 @@
-//! Topics: what a recipient can opt out of, one by one.
+//! Topics: categories of email that a recipient can opt out of separately.
 //!
-//! Life cycle: a topic is added with a default that decides for everyone who never chose. Its name,
-//! description and visibility change; the default never does, because it would subscribe people or
-//! take them out without asking them. Deleting a topic leaves the choices about it, which an
-//! email under it that still waits obeys; a note of the deletion says when they can be forgotten.
+//! Data flow: a send under a topic reads the default of the topic and the choice of each contact.
+//! Contacts store their choices in `contacts`. Deleting a topic keeps the choices, because queued emails
+//! under the topic still obey them, and records the time of the deletion. Retention deletes the choices
+//! 40 days later.
 //!
-//! Reading order: `model.rs` (what a topic is), `store.rs` (rows, and what sends and contacts read),
-//! `service.rs` (the use cases), `api.rs` (endpoints). What a contact chose lies with the contacts.
+//! Reading order: `model.rs` (topics and their fields), `store.rs` (rows), `service.rs` (the use cases),
+//! `api.rs` (the endpoints).
 //!
-//! Invariant: a team has at most [`TOPICS_MAX`] topics, so that one read holds them all.
+//! Invariants:
+//!
+//! - A team has at most [`TOPICS_MAX`] topics, so that one read can return all of them.
+//! - The default subscription of a topic never changes. A change would subscribe or unsubscribe contacts
+//!   without their consent.
 
 pub mod api;
 
@@ -21,5 +25,5 @@ pub use model::{
 };
 pub use service::{CreateTopicError, DeleteTopicError, Topics, UpdateTopicError};
 pub use store::{
-    DeletedTopicRow, ForgottenTopic, TopicRow, all, find, find_for_send, forget_deleted, forgotten, note_deleted,
+    DeletedTopicRow, ExpiredTopic, TopicRow, all, delete_expired, expired, find, find_for_send, record_deleted,
 };

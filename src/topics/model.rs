@@ -1,4 +1,4 @@
-//! What a topic is, and the words for its choices. Pure.
+//! Topics, subscriptions and their API words. Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,31 +7,31 @@ use crate::base::id::TopicId;
 use crate::base::one_line::one_line;
 use crate::base::patch::Patch;
 
-/// The most topics of a team: every read of a contact's topics goes through all of them.
+/// Maximum number of topics of a team. A read of the topics of a contact reads all of them.
 pub const TOPICS_MAX: usize = 500;
-/// The longest name, in characters.
+/// Maximum length of a name, in characters.
 pub(super) const NAME_CHARS_MAX: usize = 50;
-/// The longest description, in characters.
+/// Maximum length of a description, in characters.
 pub(super) const DESCRIPTION_CHARS_MAX: usize = 200;
 
-/// Whether a recipient receives what is sent under a topic.
+/// Consent of a recipient to emails under a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subscription {
-    /// Receives it.
+    /// The recipient gets these emails.
     OptIn,
-    /// Does not.
+    /// The recipient does not get them.
     OptOut,
 }
 
 impl Subscription {
-    /// Returns what holds for someone: what they chose, else the default of the topic.
+    /// Returns the choice of a contact, or the default of the topic without one.
     #[must_use]
     pub fn effective(chosen: Option<Self>, default: Self) -> Self {
         chosen.unwrap_or(default)
     }
 
-    /// Returns the word the API uses.
+    /// Returns the API word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OptIn => "opt_in",
@@ -39,7 +39,7 @@ impl Subscription {
         }
     }
 
-    /// Reads the word the API uses.
+    /// Parses the API word.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "opt_in" => Some(Self::OptIn),
@@ -60,7 +60,7 @@ pub enum Visibility {
 }
 
 impl Visibility {
-    /// Returns the word the API uses.
+    /// Returns the API word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Public => "public",
@@ -68,7 +68,7 @@ impl Visibility {
         }
     }
 
-    /// Reads the word the API uses.
+    /// Parses the API word.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "public" => Some(Self::Public),
@@ -78,12 +78,12 @@ impl Visibility {
     }
 }
 
-/// The name of a topic: 1 to 50 characters on one line, without white space around them.
+/// Name of a topic: 1 to 50 characters on one line, without surrounding white space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicName(String);
 
 impl TopicName {
-    /// Reads a name; `None` when the text is not one.
+    /// Parses a name; `None` if the text is not valid.
     pub fn parse(text: &str) -> Option<Self> {
         one_line(text, NAME_CHARS_MAX).map(|text| Self(text.to_owned()))
     }
@@ -93,18 +93,18 @@ impl TopicName {
         &self.0
     }
 
-    /// Returns the text as rows hold it.
+    /// Converts into the text that rows store.
     pub(super) fn into_string(self) -> String {
         self.0
     }
 }
 
-/// What the preference page says of a topic: up to 200 characters, on as many lines as they take.
+/// Text about a topic on the preference page: 1 to 200 characters, on one or more lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description(String);
 
 impl Description {
-    /// Reads a description; `None` when the text is not one, as an empty one is not.
+    /// Parses a description; `None` if the text is not valid. An empty text is not valid.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let is_shown = |c: char| !c.is_control() || matches!(c, '\n' | '\r');
@@ -117,66 +117,61 @@ impl Description {
         &self.0
     }
 
-    /// Returns the text as rows hold it.
+    /// Converts into the text that rows store.
     pub(super) fn into_string(self) -> String {
         self.0
     }
 }
 
-/// What a new topic is made of.
+/// A topic to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewTopic {
-    /// Its name.
     pub name: TopicName,
-    /// What the preference page says of it.
+    /// Text on the preference page.
     pub description: Option<Description>,
-    /// What holds for everyone who never chose. It never changes.
+    /// Subscription of a contact without a choice. It never changes.
     pub default_subscription: Subscription,
     /// Whether the preference page lists it.
     pub visibility: Visibility,
 }
 
-/// What an update changes.
+/// Changes to a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TopicChanges {
-    /// Its name.
     pub name: Option<TopicName>,
-    /// What the preference page says of it.
+    /// Text on the preference page.
     pub description: Patch<Description>,
     /// Whether the preference page lists it.
     pub visibility: Option<Visibility>,
 }
 
-/// A topic as its team sees it.
+/// A topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topic {
-    /// Its id.
     pub id: TopicId,
-    /// Its name.
     pub name: String,
-    /// What the preference page says of it.
+    /// Text on the preference page.
     pub description: Option<String>,
-    /// What holds for everyone who never chose.
+    /// Subscription of a contact without a choice.
     pub default_subscription: Subscription,
     /// Whether the preference page lists it.
     pub visibility: Visibility,
-    /// When it was made.
+    /// Time of creation.
     pub created_ms: TimestampMs,
 }
 
 impl Topic {
-    /// Returns what a send needs of it.
+    /// Returns the part that a send needs.
     pub fn for_send(&self) -> SendTopic {
         SendTopic { id: self.id, default_subscription: self.default_subscription }
     }
 }
 
-/// A topic as a send needs it.
+/// The part of a topic that a send needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendTopic {
-    /// Its id.
     pub id: TopicId,
-    /// What holds for everyone who never chose.
+    /// Subscription of a contact without a choice.
     pub default_subscription: Subscription,
 }
 
@@ -188,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_name_is_one_line_of_1_to_50_characters() {
-        for (text, kept) in [
+        for (text, parsed) in [
             ("News", Some("News")),
             ("  Wöchentlich 📬 ", Some("Wöchentlich 📬")),
             ("<b>{{{x}}}</b>", Some("<b>{{{x}}}</b>")),
@@ -199,7 +194,7 @@ mod tests {
             ("a\u{7f}b", None),
             ("a\u{85}b", None),
         ] {
-            assert_eq!(TopicName::parse(text).as_ref().map(TopicName::as_str), kept, "{text:?}");
+            assert_eq!(TopicName::parse(text).as_ref().map(TopicName::as_str), parsed, "{text:?}");
         }
         assert!(TopicName::parse(&"ü".repeat(50)).is_some());
         assert!(TopicName::parse(&"ü".repeat(51)).is_none());
@@ -208,21 +203,21 @@ mod tests {
 
     #[test]
     fn a_description_may_have_lines_and_200_characters() {
-        for (text, kept) in [
+        for (text, parsed) in [
             (" Once a month.\nMostly. ", Some("Once a month.\nMostly.")),
             ("a\r\nb", Some("a\r\nb")),
             ("a\tb", None),
             ("a\u{1b}[31mb", None),
             (" ", None),
         ] {
-            assert_eq!(Description::parse(text).as_ref().map(Description::as_str), kept, "{text:?}");
+            assert_eq!(Description::parse(text).as_ref().map(Description::as_str), parsed, "{text:?}");
         }
         assert!(Description::parse(&"ü".repeat(200)).is_some());
         assert!(Description::parse(&"ü".repeat(201)).is_none());
     }
 
     #[test]
-    fn the_words_read_back() {
+    fn the_api_words_parse_to_their_values() {
         for subscription in [Subscription::OptIn, Subscription::OptOut] {
             assert_eq!(Subscription::parse(subscription.as_str()), Some(subscription));
         }
@@ -236,7 +231,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_and_a_description_read_back_as_themselves(text in "\\PC{0,60}|.{0,210}|(?s).{0,20}") {
+        fn a_parsed_name_or_description_parses_to_itself(text in "\\PC{0,60}|.{0,210}|(?s).{0,20}") {
             if let Some(name) = TopicName::parse(&text) {
                 prop_assert_eq!(TopicName::parse(name.as_str()), Some(name));
             }

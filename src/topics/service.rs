@@ -1,4 +1,4 @@
-//! The use cases: add, show, change, remove.
+//! The use cases: create, show, change and delete topics.
 
 use super::model::{NewTopic, TOPICS_MAX, Topic, TopicChanges, TopicName};
 use super::store::{self, TopicRow};
@@ -9,16 +9,16 @@ use crate::store::page::{Page, PageError, PageQuery, is_full, page};
 use crate::store::{Reads as _, StoreError};
 use crate::tables::TOPICS;
 
-/// Why a topic cannot be added.
+/// Error of creating a topic.
 #[derive(Debug)]
 pub enum CreateTopicError {
-    /// The team has as many as a team can have.
+    /// The team has [`TOPICS_MAX`] topics.
     TooMany,
     /// The store failed.
     Store(StoreError),
 }
 
-/// Why a topic cannot be changed.
+/// Error of changing a topic.
 #[derive(Debug)]
 pub enum UpdateTopicError {
     /// The team has no topic of that id.
@@ -27,12 +27,12 @@ pub enum UpdateTopicError {
     Store(StoreError),
 }
 
-/// Why a topic cannot be removed.
+/// Error of deleting a topic.
 #[derive(Debug)]
 pub enum DeleteTopicError {
     /// The team has no topic of that id.
     NotFound,
-    /// A broadcast asks its recipients by the topic: without it, it would reach those who opted out.
+    /// A broadcast is sent under the topic. Without the topic, it would reach contacts who opted out.
     InUse,
     /// The store failed.
     Store(StoreError),
@@ -56,18 +56,18 @@ impl From<StoreError> for DeleteTopicError {
     }
 }
 
-/// The topics of the instance.
+/// The topics of all teams.
 pub struct Topics {
     context: Context,
 }
 
 impl Topics {
-    /// Returns the topics of the instance that `context` belongs to.
+    /// Returns the topics in the store of `context`.
     pub fn new(context: Context) -> Self {
         Self { context }
     }
 
-    /// Adds a topic.
+    /// Creates a topic.
     ///
     /// # Errors
     /// [`CreateTopicError`].
@@ -112,7 +112,7 @@ impl Topics {
         self.context.store.read(move |tx| store::find(tx, team, id)).await
     }
 
-    /// Changes a topic and returns it as it is then.
+    /// Changes a topic and returns the changed topic.
     ///
     /// # Errors
     /// [`UpdateTopicError`].
@@ -130,8 +130,8 @@ impl Topics {
             .await
     }
 
-    /// Removes a topic. What contacts chose about it stays behind for the mail that was accepted under
-    /// it, whose links go on taking choices; an id is never drawn twice.
+    /// Deletes a topic. The choices of contacts remain for emails accepted under the topic, and the
+    /// unsubscribe links of those emails still work. No later topic gets the same id.
     ///
     /// # Errors
     /// [`DeleteTopicError`].
@@ -143,10 +143,10 @@ impl Topics {
                 if !tx.contains(&TOPICS, &(team, id))? {
                     return Err(DeleteTopicError::NotFound);
                 }
-                // Whatever refers to a topic and must not outlive it is asked here, before the
-                // write, and refuses with `DeleteTopicError::InUse`.
+                // A check of references to the topic belongs here, before the first write, and fails
+                // with `DeleteTopicError::InUse`.
                 tx.delete(&TOPICS, &(team, id))?;
-                Ok(store::note_deleted(tx, team, id, now_ms)?)
+                Ok(store::record_deleted(tx, team, id, now_ms)?)
             })
             .await
     }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_changes_what_it_names() {
+    fn an_update_changes_only_the_given_fields() {
         let row = TopicRow {
             name: "News".into(),
             description: Some("Monthly.".into()),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sends_and_contacts_read_what_was_stored() {
+    async fn topics_are_read_back_as_stored() {
         let (_directory, context) = Context::temporary();
         let topics = Topics::new(context.clone());
         let first = topics.create(TEAM, new_topic("First")).await.unwrap();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_team_has_room_for_500_topics_and_another_team_for_its_own() {
+    async fn a_team_has_at_most_500_topics_whatever_other_teams_have() {
         let (_directory, context) = Context::temporary();
         let topics = Topics::new(context.clone());
         let last = topics.create(TEAM, new_topic("Last")).await.unwrap();

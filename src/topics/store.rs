@@ -1,4 +1,4 @@
-//! The rows of topics, and the reads that sends and contacts make.
+//! The rows of topics, and the records of deleted topics.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,99 +11,99 @@ use crate::tables::{DELETED_TOPICS, TOPICS};
 /// A topic on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopicRow {
-    /// Its name.
     pub name: String,
-    /// What the preference page says of it.
+    /// Text on the preference page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What holds for everyone who never chose.
+    /// Subscription of a contact without a choice.
     pub default_subscription: Subscription,
     /// Whether the preference page lists it.
     pub visibility: Visibility,
-    /// When it was made.
+    /// Time of creation.
     pub created_ms: TimestampMs,
 }
 impl Row for TopicRow {}
 
 impl TopicRow {
-    /// Returns the topic as the use cases see it.
+    /// Converts the row to a topic.
     pub(super) fn topic(self, id: TopicId) -> Topic {
         let Self { name, description, default_subscription, visibility, created_ms } = self;
         Topic { id, name, description, default_subscription, visibility, created_ms }
     }
 }
 
-/// A topic that was deleted, on disk.
+/// The record of a deleted topic on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeletedTopicRow {
-    /// When.
+    /// Time of the deletion, or of a choice made after the earlier time expired.
     pub deleted_ms: TimestampMs,
 }
 impl Row for DeletedTopicRow {}
 
-/// How long choices outlive their topic: mail that was accepted before may wait for 30 days and is
-/// then tried for two.
-const CHOICES_KEPT_MS: TimestampMs = 40 * DAY_MS;
+/// Retention of topic choices after the deletion of the topic. An email accepted before the deletion can
+/// be scheduled for 30 days later, and delivery is then tried for two days.
+const CHOICE_RETENTION_MS: TimestampMs = 40 * DAY_MS;
 
-/// Notes that a topic was deleted, or that a choice is made about a deleted one, so that choices are
-/// forgotten in time. The first note counts until they are: after that the sweep may have passed the
-/// place of this one.
+/// Records that a topic was deleted, or that a contact made a choice about a deleted topic. Retention
+/// deletes the choices `CHOICE_RETENTION_MS` after the recorded time.
+///
+/// An earlier record stays until it expires. An expired record gets the new time, because retention may
+/// already have passed the key of the new choice.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn note_deleted(tx: &WriteTx<'_>, team: TeamId, id: TopicId, now_ms: TimestampMs) -> Result<(), StoreError> {
-    let noted = tx.get(&DELETED_TOPICS, &(team, id))?;
-    if noted.is_some_and(|noted| noted.deleted_ms >= now_ms - CHOICES_KEPT_MS) {
+pub fn record_deleted(tx: &WriteTx<'_>, team: TeamId, id: TopicId, now_ms: TimestampMs) -> Result<(), StoreError> {
+    let recorded = tx.get(&DELETED_TOPICS, &(team, id))?;
+    if recorded.is_some_and(|recorded| recorded.deleted_ms >= now_ms - CHOICE_RETENTION_MS) {
         return Ok(());
     }
     tx.put(&DELETED_TOPICS, &(team, id), &DeletedTopicRow { deleted_ms: now_ms })
 }
 
-/// A topic about which choices are kept no longer.
+/// A deleted topic whose choices have expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ForgottenTopic {
-    /// Its id.
+pub struct ExpiredTopic {
     pub id: TopicId,
-    /// What its note says.
-    noted: DeletedTopicRow,
+    /// The record that expired.
+    record: DeletedTopicRow,
 }
 
-/// Returns the topics of one team, up to `max`, that are noted as deleted and whose choices are kept no
-/// longer at `now_ms`; none when there are none of any team.
+/// Returns one team and up to `max` of its deleted topics whose choices expired before `now_ms`; `None`
+/// if no team has any. Reads the records of all deleted topics before them.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn forgotten(
+pub fn expired(
     tx: &impl Reads,
     now_ms: TimestampMs,
     max: usize,
-) -> Result<Option<(TeamId, Vec<ForgottenTopic>)>, StoreError> {
-    let mut forgotten: Option<(TeamId, Vec<ForgottenTopic>)> = None;
+) -> Result<Option<(TeamId, Vec<ExpiredTopic>)>, StoreError> {
+    let mut expired: Option<(TeamId, Vec<ExpiredTopic>)> = None;
     let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
     tx.scan(&DELETED_TOPICS, &from, &to, Order::Ascending, |(team, id), row| {
-        let noted: DeletedTopicRow = row.decode()?;
-        if noted.deleted_ms >= now_ms - CHOICES_KEPT_MS {
+        let record: DeletedTopicRow = row.decode()?;
+        if record.deleted_ms >= now_ms - CHOICE_RETENTION_MS {
             return NEXT;
         }
-        let (of, topics) = forgotten.get_or_insert_with(|| (team, Vec::new()));
-        if *of != team || topics.len() == max {
+        let (first_team, topics) = expired.get_or_insert_with(|| (team, Vec::new()));
+        if *first_team != team || topics.len() == max {
             return STOP;
         }
-        topics.push(ForgottenTopic { id, noted });
+        topics.push(ExpiredTopic { id, record });
         NEXT
     })?;
-    Ok(forgotten)
+    Ok(expired)
 }
 
-/// Removes the notes of topics about which nothing is left. One that has been renewed since it was read
-/// stays: there is a later choice.
+/// Deletes the records of topics without choices. A record with a new time stays, because a contact made
+/// a later choice.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn forget_deleted(tx: &WriteTx<'_>, team: TeamId, topics: &[ForgottenTopic]) -> Result<(), StoreError> {
-    for ForgottenTopic { id, noted } in topics {
+pub fn delete_expired(tx: &WriteTx<'_>, team: TeamId, topics: &[ExpiredTopic]) -> Result<(), StoreError> {
+    for ExpiredTopic { id, record } in topics {
         let key = (team, *id);
-        if tx.get(&DELETED_TOPICS, &key)?.as_ref() == Some(noted) {
+        if tx.get(&DELETED_TOPICS, &key)?.as_ref() == Some(record) {
             tx.delete(&DELETED_TOPICS, &key)?;
         }
     }
@@ -118,7 +118,7 @@ pub fn find(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Option<Topic>,
     Ok(tx.get(&TOPICS, &(team, id))?.map(|row| row.topic(id)))
 }
 
-/// Returns what a send needs of the team's topic.
+/// Returns the part of a topic that a send needs.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -126,7 +126,7 @@ pub fn find_for_send(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Optio
     Ok(find(tx, team, id)?.map(|topic| topic.for_send()))
 }
 
-/// Returns every topic of the team, newest first, as lists show them; at most [`super::TOPICS_MAX`].
+/// Returns the topics of the team, newest first; at most [`super::TOPICS_MAX`].
 ///
 /// # Errors
 /// [`StoreError`].

@@ -119,7 +119,7 @@ fn a_choice_about_a_deleted_topic_is_kept_and_noted_for_forgetting() {
     audience.write(move |tx, context| {
         assert_eq!(choices_of(tx, TEAM, id).unwrap(), [(gone, Subscription::OptOut)]);
         let later_ms = context.now_ms() + 41 * crate::base::clock::DAY_MS;
-        let (team, forgotten) = crate::topics::forgotten(tx, later_ms, 10).unwrap().expect("it is noted");
+        let (team, forgotten) = crate::topics::expired(tx, later_ms, 10).unwrap().expect("it is noted");
         let forgotten: Vec<TopicId> = forgotten.iter().map(|topic| topic.id).collect();
         assert_eq!((team, forgotten), (TEAM, vec![gone]));
     });
