@@ -22,36 +22,36 @@ use crate::base::id::{ContactPropertyId, resource};
 use crate::base::patch::Patch;
 use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, State};
 
-/// A contact property to define.
+/// A contact property to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateContactPropertyRequest {
-    /// The key, 1 to 50 letters, digits and underscores; the same in either letter case.
+    /// The key: 1 to 50 letters, digits and underscores. Two keys must differ in more than letter case.
     #[salvo(schema(required = true, value_type = String))]
     key: Option<String>,
-    /// What its values are: `string` or `number`.
+    /// The type of the values: `string` or `number`.
     #[salvo(schema(required = true, value_type = String))]
     r#type: Option<String>,
-    /// What stands for a contact without a value: a string of up to 1,000 characters or a number,
-    /// as the type is.
+    /// The value of a contact without one, of the type of the property: a number, or a string of up to
+    /// 1,000 characters.
     #[salvo(schema(value_type = Option<FallbackSchema>))]
     fallback_value: Option<GivenFallback>,
 }
 
 impl JsonBody for CreateContactPropertyRequest {}
 
-/// What changes about a contact property.
+/// Changes to a contact property.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateContactPropertyRequest {
-    /// What stands for a contact without a value: a string of up to 1,000 characters or a number,
-    /// as the type is; null for nothing.
+    /// The value of a contact without one, of the type of the property: a number, or a string of up to
+    /// 1,000 characters. Null removes it.
     #[serde(default)]
     #[salvo(schema(value_type = Option<FallbackSchema>))]
     fallback_value: Patch<GivenFallback>,
-    /// Refused: the key of a property does not change.
+    /// Not accepted: the key of a property does not change.
     key: Option<String>,
-    /// Refused: the type of a property does not change.
+    /// Not accepted: the type of a property does not change.
     r#type: Option<String>,
 }
 
@@ -65,14 +65,14 @@ pub struct ContactPropertyResponse {
     object: &'static str,
     /// The id.
     id: String,
-    /// The key, in the letter case it was given.
+    /// The key in the given letter case.
     key: String,
-    /// What its values are: `string` or `number`.
+    /// The type of the values: `string` or `number`.
     r#type: &'static str,
-    /// What stands for a contact without a value, a number as text.
+    /// The value of a contact without one; a number is returned as text.
     #[salvo(schema(required = true))]
     fallback_value: Option<String>,
-    /// When it was defined.
+    /// Time of creation.
     created_at: String,
 }
 
@@ -87,7 +87,7 @@ pub struct DeletedContactProperty {
     deleted: bool,
 }
 
-/// Defines a contact property.
+/// Creates a contact property.
 #[endpoint(tags("Contact properties"))]
 pub async fn create_contact_property(
     properties: State<ContactProperties>,
@@ -121,7 +121,7 @@ pub async fn get_contact_property(
     property.map(|property| Json(property.into())).ok_or_else(not_found)
 }
 
-/// Changes what stands for a contact without a value.
+/// Changes the fallback of a contact property.
 #[endpoint(tags("Contact properties"))]
 pub async fn update_contact_property(
     properties: State<ContactProperties>,
@@ -134,7 +134,7 @@ pub async fn update_contact_property(
     Ok(Json(property.into()))
 }
 
-/// Deletes a contact property. Values stay with their contacts and read as strings.
+/// Deletes a contact property. Contacts keep their values, which then read as strings.
 #[endpoint(tags("Contact properties"))]
 pub async fn delete_contact_property(
     properties: State<ContactProperties>,
@@ -219,7 +219,7 @@ fn string_or_number() -> RefOr<Schema> {
     Schema::OneOf(string_or_number).into()
 }
 
-/// Describes a fallback as a caller gives it.
+/// OpenAPI schema of a fallback in a request.
 struct FallbackSchema;
 
 impl ToSchema for FallbackSchema {

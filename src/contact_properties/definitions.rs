@@ -1,8 +1,8 @@
-//! What a contact may hold under a key, and how what it holds reads. Pure.
+//! The accepted values of contacts, and the conversion of stored values. Pure.
 //!
-//! Values are stored as text. The definition of a key decides what is accepted and how the text
-//! reads, and may come or go after the value: a text that is no number under a number's key reads as
-//! a string.
+//! Values are stored as text. The definition of a key decides which values are accepted and which type a
+//! stored text has. A definition can be created or deleted after the value was stored. Under the key of a
+//! number, a stored text that is not a number reads as a string.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,25 +13,25 @@ use serde_json::{Number, Value};
 use super::model::PropertyKind;
 use super::number;
 
-/// The longest key of a value, in characters: longer than those of definitions, because nobody need
-/// define it.
+/// Maximum length of the key of a value, in characters. It exceeds that of a definition, because a value needs
+/// no definition.
 pub const VALUE_KEY_CHARS_MAX: usize = 200;
-/// The longest value, in characters.
+/// Maximum length of a value, in characters.
 const VALUE_CHARS_MAX: usize = 2_000;
 
-/// What a team says of the values under one key.
+/// The type and the fallback of the values under one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// What they are.
+    /// Type of the values.
     pub kind: PropertyKind,
-    /// What stands for a contact without a value, as text.
+    /// Value of a contact without one, as text.
     pub fallback: Option<String>,
 }
 
-/// The definitions of a team, by key without regard to case.
+/// The definitions of a team, by key in any letter case.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
-    /// By the key in lower case, with the key as it is spelled.
+    /// By key in lower case: the key in its given letter case, and the definition.
     by_key: HashMap<String, (String, Definition)>,
 }
 
@@ -42,17 +42,17 @@ impl FromIterator<(String, Definition)> for Definitions {
     }
 }
 
-/// A value as it reads. It serialises as a JSON string or number.
+/// A value with its type. It serialises as a JSON string or number.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PropertyValue {
     /// A text.
     String(String),
-    /// A number: an integer with all its digits, without a fraction.
+    /// A number. An integer has all its digits and no fraction.
     Number(Number),
 }
 
 impl PropertyValue {
-    /// Returns what the value is.
+    /// Returns the type of the value.
     pub fn kind(&self) -> PropertyKind {
         match self {
             Self::String(_) => PropertyKind::String,
@@ -70,7 +70,7 @@ impl Serialize for PropertyValue {
     }
 }
 
-/// Why a contact cannot hold a value under a key.
+/// Error of a value that a contact cannot have under a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PropertyError {
     /// The key is blank or longer than 200 characters.
@@ -79,7 +79,7 @@ pub enum PropertyError {
     Nested,
     /// The text is longer than 2,000 characters.
     TooLong,
-    /// The key is a number's, and the value does not read as one.
+    /// The type of the key is number, and the value is not a number.
     NotNumeric,
 }
 
@@ -95,32 +95,32 @@ impl fmt::Display for PropertyError {
 }
 
 impl Definitions {
-    /// Returns what is said of the values under `key`; `None` when nobody defined it.
+    /// Returns the definition of `key` in any letter case; `None` if the team has none.
     pub fn find(&self, key: &str) -> Option<&Definition> {
         self.entry(key).map(|(_, definition)| definition)
     }
 
-    /// Returns `key` as its definition spells it; `None` when nobody defined it.
+    /// Returns `key` in the letter case of its definition; `None` if the team has none.
     pub fn spelling(&self, key: &str) -> Option<&str> {
         self.entry(key).map(|(spelling, _)| spelling.as_str())
     }
 
     fn entry(&self, key: &str) -> Option<&(String, Definition)> {
-        // Defined keys are ASCII: no other letter is the same as one of theirs.
+        // Defined keys are ASCII, so ASCII lower case is enough to compare them.
         self.by_key.get(&key.to_ascii_lowercase())
     }
 
-    /// Returns what the values under `key` are; nothing when nobody defined it.
+    /// Returns the type of the values under `key`; `None` if the team has no definition.
     pub fn kind(&self, key: &str) -> Option<PropertyKind> {
         self.find(key).map(|definition| definition.kind)
     }
 
-    /// Returns what stands for a contact without a value under `key`, as text.
+    /// Returns the value of a contact without one under `key`, as text.
     pub fn fallback(&self, key: &str) -> Option<&str> {
         self.find(key)?.fallback.as_deref()
     }
 
-    /// Reads a stored value: a number where the key is a number's and the text reads as one.
+    /// Converts a stored text: to a number if the type of the key is number and the text is one.
     pub fn read_value(&self, key: &str, text: &str) -> PropertyValue {
         let number = match self.kind(key) {
             Some(PropertyKind::Number) => number::read(text),
@@ -129,7 +129,7 @@ impl Definitions {
         number.map_or_else(|| PropertyValue::String(text.to_owned()), PropertyValue::Number)
     }
 
-    /// Returns whether the text may be stored under `key`: any text, unless the key is a number's.
+    /// Returns whether the text can be stored under `key`. Only the type number rejects a text.
     pub fn allows(&self, key: &str, text: &str) -> bool {
         match self.kind(key) {
             Some(PropertyKind::Number) => number::parse(text).is_some(),
@@ -137,8 +137,8 @@ impl Definitions {
         }
     }
 
-    /// Returns the text to store for a value that a caller gives under `key`; `None` for null, which
-    /// removes what is there. As [`to_text`] and [`Definitions::allows`] together.
+    /// Returns the text to store for a value that a request has under `key`; `None` for null, which
+    /// removes the value. Combines [`to_text`] and [`Definitions::allows`].
     ///
     /// # Errors
     /// [`PropertyError`].
@@ -150,11 +150,11 @@ impl Definitions {
     }
 }
 
-/// Returns the text of a value that a caller gives under `key`; `None` for null. This is what can be
-/// said of it without knowing how its key is defined.
+/// Returns the text of a value that a request has under `key`; `None` for null. Makes the checks that
+/// need no definition.
 ///
 /// # Errors
-/// [`PropertyError`], but [`PropertyError::NotNumeric`].
+/// [`PropertyError`], except [`PropertyError::NotNumeric`].
 pub fn to_text(key: &str, value: &Value) -> Result<Option<String>, PropertyError> {
     if key.trim().is_empty() || key.chars().count() > VALUE_KEY_CHARS_MAX {
         return Err(PropertyError::Key);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_becomes_the_text_that_is_stored() {
+    fn a_value_is_stored_as_text() {
         let definitions = definitions();
         for (key, value, stored) in [
             ("company", json!("Acme"), Ok(Some("Acme"))),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_reads_as_its_definition_says_while_it_can() {
+    fn a_stored_text_has_the_type_of_its_definition_if_possible() {
         let definitions = definitions();
         let text = |text: &str| PropertyValue::String(text.to_owned());
         for (key, stored, read) in [
@@ -240,7 +240,7 @@ mod tests {
             ("age", "NaN", text("NaN")),
             ("company", "37", text("37")),
             ("other", "37", text("37")),
-            // The Kelvin sign is no letter of a defined key, whatever its lower case.
+            // The lower case of the Kelvin sign is `k`, but no defined key contains the sign.
             ("a\u{212a}", "37", text("37")),
         ] {
             assert_eq!(definitions.read_value(key, stored), read, "{key:?} {stored:?}");
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_prints_all_its_digits_and_no_fraction() {
+    fn an_integer_is_written_with_all_digits_and_no_fraction() {
         let definitions = definitions();
         for (stored, printed) in [
             ("37", "37"),
@@ -264,7 +264,7 @@ mod tests {
             ("37.5", "37.5"),
             ("1e15", "1000000000000000"),
             ("1e16", "10000000000000000"),
-            // 2^53 + 1 is no f64.
+            // 2^53 + 1 cannot be represented as f64.
             ("9007199254740993", "9007199254740993"),
             ("-9223372036854775808", "-9223372036854775808"),
             ("9223372036854775807", "9223372036854775807"),
@@ -282,7 +282,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_number_reads_back_as_it_was_given(number: f64) {
+        fn a_number_is_read_back_unchanged(number: f64) {
             prop_assume!(number.is_finite());
             let definitions = definitions();
 
@@ -293,7 +293,7 @@ mod tests {
         }
 
         #[test]
-        fn an_integer_reads_back_digit_by_digit(signed: i64, unsigned: u64) {
+        fn an_integer_is_read_back_with_all_digits(signed: i64, unsigned: u64) {
             let definitions = definitions();
             for number in [Number::from(signed), Number::from(unsigned)] {
                 let stored = definitions.accept("age", &Value::Number(number.clone())).unwrap().unwrap();
@@ -303,7 +303,7 @@ mod tests {
         }
 
         #[test]
-        fn what_prints_is_the_number(number in prop_oneof![any::<f64>(), any::<i64>().prop_map(|n| n as f64 * 16.0)]) {
+        fn the_written_number_equals_the_given_number(number in prop_oneof![any::<f64>(), any::<i64>().prop_map(|n| n as f64 * 16.0)]) {
             prop_assume!(number.is_finite());
             let definitions = definitions();
             let stored = definitions.accept("age", &json!(number)).unwrap().unwrap();
@@ -315,7 +315,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_accepted_reads_as_something_of_the_same_text(key in "age|company|.{0,10}", value in ".{0,20}") {
+        fn an_accepted_value_is_read_back_as_the_same_text_or_number(key in "age|company|.{0,10}", value in ".{0,20}") {
             let definitions = definitions();
             if let Ok(Some(stored)) = definitions.accept(&key, &json!(value)) {
                 match definitions.read_value(&key, &stored) {

@@ -1,15 +1,19 @@
-//! Contact properties: what a team keeps about its contacts beyond their names, and of which type.
+//! Contact properties: custom fields of contacts, each with a key, a type and a fallback.
 //!
-//! Life cycle: a property is defined with a key and a type, which never change, and a fallback for
-//! contacts without a value, which does. Deleting it removes the definition alone: values stay with
-//! their contacts, and read as strings. A contact may hold values whose key nobody defined.
+//! Data flow: a write of a contact reads the definitions of the team, and stores each value as text in the
+//! row of the contact. A read converts the text to the type of the definition. The key and the type of a
+//! property never change; the fallback does. Deleting a property deletes only the definition: contacts
+//! keep their values, which then read as strings. A contact can have values without a definition.
 //!
-//! Reading order: `model.rs` (what a property is), `number.rs` (numbers as text), `definitions.rs`
-//! (what a contact may hold under a key, and how it reads), `store.rs` (rows), `service.rs` (the use
-//! cases), `api.rs` (endpoints). The values lie with the contacts.
+//! Reading order: `model.rs` (properties and their fields), `number.rs` (numbers as text),
+//! `definitions.rs` (accepted values and their types), `store.rs` (rows), `service.rs` (the use cases),
+//! `api.rs` (the endpoints).
 //!
-//! Invariants: keys differ in more than their letter case; a fallback is of its property's type; a
-//! team has at most [`PROPERTIES_MAX`] properties, so that a write of a contact may read them all.
+//! Invariants:
+//!
+//! - The keys of a team differ in more than their letter case.
+//! - A fallback has the type of its property.
+//! - A team has at most [`PROPERTIES_MAX`] properties, so that a write of a contact can read all of them.
 
 pub mod api;
 

@@ -1,4 +1,4 @@
-//! What a contact property is, and what its fields take. Pure.
+//! Contact properties and their fields. Pure.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use super::number;
 use crate::base::clock::TimestampMs;
 use crate::base::id::ContactPropertyId;
 
-/// The most properties of a team: every write of a contact reads all their definitions.
+/// Maximum number of properties of a team. A write of a contact reads all of them.
 pub const PROPERTIES_MAX: usize = 500;
-/// The longest key, in characters.
+/// Maximum length of a key, in characters.
 pub(super) const KEY_CHARS_MAX: usize = 50;
-/// The longest fallback, in characters.
+/// Maximum length of a fallback, in characters.
 pub(super) const FALLBACK_CHARS_MAX: usize = 1_000;
 
-/// What a property's values are.
+/// Type of the values of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PropertyKind {
@@ -27,7 +27,7 @@ pub enum PropertyKind {
 }
 
 impl PropertyKind {
-    /// Returns the word the API uses.
+    /// Returns the API word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -35,7 +35,7 @@ impl PropertyKind {
         }
     }
 
-    /// Reads the word the API uses.
+    /// Parses the API word.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "string" => Some(Self::String),
@@ -45,17 +45,17 @@ impl PropertyKind {
     }
 }
 
-/// The key of a property: 1 to 50 ASCII letters, digits and underscores, in the case it was given.
+/// Key of a property: 1 to 50 ASCII letters, digits and underscores, in the given letter case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PropertyKey(String);
 
 impl PropertyKey {
-    /// Reads a key; `None` when the text is not one. White space around it does not count.
+    /// Parses a key; `None` if the text is not valid. Ignores surrounding white space.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        let formed = (1..=KEY_CHARS_MAX).contains(&text.len())
+        let is_valid = (1..=KEY_CHARS_MAX).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        formed.then(|| Self(text.to_owned()))
+        is_valid.then(|| Self(text.to_owned()))
     }
 
     /// Returns the text.
@@ -63,13 +63,13 @@ impl PropertyKey {
         &self.0
     }
 
-    /// Returns the text as rows hold it.
+    /// Converts into the text that rows store.
     pub(super) fn into_string(self) -> String {
         self.0
     }
 }
 
-/// A fallback as a caller gives it.
+/// A fallback in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GivenFallback {
     /// A text.
@@ -78,24 +78,24 @@ pub enum GivenFallback {
     Number(Number),
 }
 
-/// A fallback that is of its property's type, as text.
+/// A fallback of the type of its property, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fallback(String);
 
-/// Why a fallback cannot be a property's.
+/// Error of a fallback that does not fit its property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FallbackError {
     /// The text is longer than 1,000 characters.
     TooLong,
-    /// The property is a number, and the text does not read as one.
+    /// The type of the property is number, and the text is not a number.
     NotNumeric,
-    /// The property is a string, and this is a number.
+    /// The type of the property is string, and the fallback is a number.
     NotText,
 }
 
 impl GivenFallback {
-    /// Reads the fallback of a property of that kind. A text that reads as a number is one, because
-    /// fallbacks of numbers are shown as text.
+    /// Converts to a fallback of a property of that type. A text can be a number, because responses
+    /// contain the fallbacks of numbers as text.
     ///
     /// # Errors
     /// [`FallbackError`].
@@ -119,7 +119,7 @@ impl Fallback {
         &self.0
     }
 
-    /// Returns the text as rows hold it.
+    /// Converts into the text that rows store.
     pub(super) fn into_string(self) -> String {
         self.0
     }
@@ -135,29 +135,27 @@ impl fmt::Display for FallbackError {
     }
 }
 
-/// What a new property is made of.
+/// A property to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewProperty {
-    /// Its key.
     pub key: PropertyKey,
-    /// What its values are.
+    /// Type of the values.
     pub kind: PropertyKind,
-    /// What stands for a contact without a value; of that kind.
+    /// Value of a contact without one, of that type.
     pub fallback: Option<Fallback>,
 }
 
-/// A contact property as its team sees it.
+/// A contact property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContactProperty {
-    /// Its id.
     pub id: ContactPropertyId,
-    /// Its key, in the case it was given.
+    /// Key in the given letter case.
     pub key: String,
-    /// What its values are.
+    /// Type of the values.
     pub kind: PropertyKind,
-    /// What stands for a contact without a value, as text.
+    /// Value of a contact without one, as text.
     pub fallback: Option<String>,
-    /// When it was defined.
+    /// Time of creation.
     pub created_ms: TimestampMs,
 }
 
@@ -177,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_key_is_1_to_50_letters_digits_and_underscores() {
-        for (text, kept) in [
+        for (text, parsed) in [
             ("company", Some("company")),
             (" Company_2 ", Some("Company_2")),
             ("_", Some("_")),
@@ -194,14 +192,14 @@ mod tests {
             ("a\n", Some("a")),
             ("a\nb", None),
         ] {
-            assert_eq!(PropertyKey::parse(text).as_ref().map(PropertyKey::as_str), kept, "{text:?}");
+            assert_eq!(PropertyKey::parse(text).as_ref().map(PropertyKey::as_str), parsed, "{text:?}");
         }
         assert!(PropertyKey::parse(&"k".repeat(50)).is_some());
         assert!(PropertyKey::parse(&"k".repeat(51)).is_none());
     }
 
     #[test]
-    fn a_fallback_is_of_its_property_s_type() {
+    fn a_fallback_has_the_type_of_its_property() {
         use PropertyKind::{Number, String};
 
         for (kind, value, expected) in [
@@ -229,14 +227,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_key_reads_back_as_itself(text in "[ A-Za-z0-9_]{0,55}|.{0,60}") {
+        fn a_parsed_key_parses_to_itself(text in "[ A-Za-z0-9_]{0,55}|.{0,60}") {
             if let Some(key) = PropertyKey::parse(&text) {
                 prop_assert_eq!(PropertyKey::parse(key.as_str()), Some(key));
             }
         }
 
         #[test]
-        fn a_fallback_that_was_shown_can_be_given_again(number: f64) {
+        fn the_fallback_of_a_response_is_accepted_in_a_request(number: f64) {
             prop_assume!(number.is_finite());
             let number = Number::from_f64(number).unwrap();
             let shown = GivenFallback::Number(number).of_kind(PropertyKind::Number).unwrap();

@@ -1,29 +1,29 @@
-//! Numbers as text: values are stored as text, whatever their type. Pure.
+//! Conversion of numbers from and to text. Values of contacts are stored as text. Pure.
 
 use serde_json::Number;
 
-/// Below it, in magnitude, an integer fits an `i64`.
+/// 2^63. An integer of a smaller magnitude fits into an `i64`.
 const INTEGER_BELOW: f64 = 9_223_372_036_854_775_808.0;
-/// The least magnitude that is written in digits alone.
+/// Smallest magnitude that is written without an exponent.
 const DIGITS_FROM: f64 = 1e-6;
-/// The magnitude from which on digits alone would be no more than noise and zeros.
+/// Magnitude from which numbers are written with an exponent: further digits would not be significant.
 const DIGITS_BELOW: f64 = 1e21;
 
-/// Reads a decimal number, such as `12`, `-0.5` or `1e3`; white space around it does not count.
-/// `None` when it is none, or is too large to be finite.
+/// Parses a decimal number, such as `12`, `-0.5` or `1e3`. Ignores surrounding white space. Returns
+/// `None` if the text is not a number, or the number is too large for an `f64`.
 pub(crate) fn parse(text: &str) -> Option<f64> {
     let text = text.trim();
-    // The standard library also reads `inf`, `infinity` and `nan`.
+    // The standard library also accepts `inf`, `infinity` and `nan`.
     if !text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E')) {
         return None;
     }
     let number: f64 = text.parse().ok()?;
-    // Adding zero takes the sign off a zero.
+    // Adding zero turns negative zero into zero.
     number.is_finite().then_some(number + 0.0)
 }
 
-/// Reads what [`parse`] reads, as it is shown: an integer with all its digits, more than an `f64` holds
-/// too, and any other number as the nearest `f64`, without a fraction where it has none.
+/// Parses the same texts as [`parse`], for output. An integer of 64 bits keeps all its digits. Any other
+/// number is the nearest `f64`, as an integer if it has no fraction.
 pub(super) fn read(text: &str) -> Option<Number> {
     let nearest = parse(text)?;
     let text = text.trim();
@@ -37,7 +37,8 @@ pub(super) fn read(text: &str) -> Option<Number> {
     Number::from_f64(nearest)
 }
 
-/// Returns the shortest text that [`parse`] reads as the same number. An integer has all its digits.
+/// Returns the shortest text that [`parse`] converts back to the same number. An integer has all its
+/// digits.
 pub(super) fn to_text(number: &Number) -> String {
     match number.as_f64() {
         Some(float) if number.is_f64() => shortest(float),
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decimal_numbers_are_read_and_nothing_else_is() {
+    fn only_decimal_numbers_are_parsed() {
         for (text, number) in [
             ("12", Some(12.0)),
             (" -0.5\n", Some(-0.5)),
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_written_as_short_as_it_reads_back() {
+    fn a_number_is_written_as_its_shortest_text() {
         for (number, text) in [
             (json!(0), "0"),
             (json!(-0.0), "0"),
@@ -121,14 +122,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_finite_number_reads_back(number: f64) {
+        fn every_finite_number_is_read_back(number: f64) {
             prop_assume!(number.is_finite());
 
             prop_assert_eq!(parse(&to_text(&Number::from_f64(number).unwrap())), Some(number));
         }
 
         #[test]
-        fn no_text_panics_the_parser(text in ".{0,30}|[-+.eE0-9 ]{0,30}") {
+        fn the_parser_never_panics(text in ".{0,30}|[-+.eE0-9 ]{0,30}") {
             prop_assert!(parse(&text).is_none_or(f64::is_finite));
         }
     }

@@ -1,4 +1,4 @@
-//! The use cases: define, show, change the fallback, remove.
+//! The use cases: create, show and delete contact properties; change a fallback.
 
 use super::model::{ContactProperty, Fallback, FallbackError, GivenFallback, NewProperty, PROPERTIES_MAX};
 use super::store::{self, ContactPropertyRow};
@@ -9,23 +9,23 @@ use crate::store::page::{Page, PageError, PageQuery, is_full, page};
 use crate::store::{Reads as _, StoreError};
 use crate::tables::CONTACT_PROPERTIES;
 
-/// Why a property cannot be defined.
+/// Error of creating a property.
 #[derive(Debug)]
 pub enum CreatePropertyError {
-    /// The team has a property of that key, in this or another letter case.
+    /// The team has a property of this key, in the same or another letter case.
     Taken(String),
-    /// The team has as many as a team can have.
+    /// The team has [`PROPERTIES_MAX`] properties.
     TooMany,
     /// The store failed.
     Store(StoreError),
 }
 
-/// Why a property cannot be changed.
+/// Error of changing a property.
 #[derive(Debug)]
 pub enum UpdatePropertyError {
     /// The team has no property of that id.
     NotFound,
-    /// The fallback is not of the property's type.
+    /// The fallback does not have the type of the property.
     Fallback(FallbackError),
     /// The store failed.
     Store(StoreError),
@@ -43,18 +43,18 @@ impl From<StoreError> for UpdatePropertyError {
     }
 }
 
-/// The contact properties of the instance.
+/// The contact properties of all teams.
 pub struct ContactProperties {
     context: Context,
 }
 
 impl ContactProperties {
-    /// Returns the contact properties of the instance that `context` belongs to.
+    /// Returns the contact properties in the store of `context`.
     pub fn new(context: Context) -> Self {
         Self { context }
     }
 
-    /// Defines a property.
+    /// Creates a property.
     ///
     /// # Errors
     /// [`CreatePropertyError`].
@@ -91,10 +91,9 @@ impl ContactProperties {
         team: TeamId,
         query: PageQuery<ContactPropertyId>,
     ) -> Result<Page<ContactProperty>, PageError> {
-        let shown = |id, row: ContactPropertyRow| Ok(Some(row.property(id)));
         self.context
             .store
-            .read(move |tx| page(tx, &CONTACT_PROPERTIES, team, query, |id, row| shown(id, row.decode()?)))
+            .read(move |tx| page(tx, &CONTACT_PROPERTIES, team, query, |id, row| Ok(Some(row.decode()?.property(id)))))
             .await
     }
 
@@ -107,7 +106,7 @@ impl ContactProperties {
         Ok(row.map(|row| row.property(id)))
     }
 
-    /// Changes what stands for a contact without a value, and returns the property as it is then.
+    /// Changes the fallback of a property and returns the changed property.
     ///
     /// # Errors
     /// [`UpdatePropertyError`].
@@ -138,8 +137,8 @@ impl ContactProperties {
             .await
     }
 
-    /// Removes a property; what contacts hold under its key stays. `false` when the team has none of
-    /// that id.
+    /// Deletes a property; contacts keep their values. Returns whether the team had a property of that
+    /// id.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn definitions_follow_what_is_defined_and_removed() {
+    async fn definitions_are_those_of_the_current_properties_of_the_team() {
         let (_directory, context) = Context::temporary();
         let properties = ContactProperties::new(context.clone());
         let read = |key: &'static str| {
@@ -179,7 +178,7 @@ mod tests {
         };
         let text = PropertyValue::String("12".into());
         properties.create(OTHER, new_property("age", PropertyKind::Number)).await.unwrap();
-        assert_eq!(read("age"), text, "another team's definition says nothing");
+        assert_eq!(read("age"), text, "the definition belongs to another team");
 
         let age = properties.create(TEAM, new_property("Age", PropertyKind::Number)).await.unwrap();
         properties.create(TEAM, new_property("plan", PropertyKind::String)).await.unwrap();
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_is_free_again_once_its_property_is_gone() {
+    async fn the_key_of_a_deleted_property_can_be_used_again() {
         let (_directory, context) = Context::temporary();
         let properties = ContactProperties::new(context);
         let first = properties.create(TEAM, new_property("Plan", PropertyKind::String)).await.unwrap();
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_team_has_room_for_500_properties() {
+    async fn a_team_has_at_most_500_properties() {
         let (_directory, context) = Context::temporary();
         let properties = ContactProperties::new(context.clone());
         let last = properties.create(TEAM, new_property("last", PropertyKind::String)).await.unwrap();

@@ -1,4 +1,4 @@
-//! The rows of contact properties, and the read that every write of a contact makes.
+//! The rows of contact properties.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -13,33 +13,32 @@ use crate::tables::{CONTACT_PROPERTIES, CONTACT_PROPERTY_KEYS, ContactPropertyId
 /// A contact property on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContactPropertyRow {
-    /// Its key, in the case it was given.
+    /// Key in the given letter case.
     pub key: String,
-    /// What its values are.
+    /// Type of the values.
     pub kind: PropertyKind,
-    /// What stands for a contact without a value, as text.
+    /// Value of a contact without one, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
-    /// When it was defined.
+    /// Time of creation.
     pub created_ms: TimestampMs,
 }
 impl Row for ContactPropertyRow {}
 
 impl ContactPropertyRow {
-    /// Returns the property as the use cases see it.
+    /// Converts the row to a property.
     pub(super) fn property(self, id: ContactPropertyId) -> ContactProperty {
         let Self { key, kind, fallback, created_ms } = self;
         ContactProperty { id, key, kind, fallback, created_ms }
     }
 }
 
-/// Returns the hash a key is found by: the same for every letter case.
+/// Returns the hash of a key in lower case, which is the key of the index.
 fn key_hash(key: &str) -> [u8; 32] {
     Sha256::digest(key.to_ascii_lowercase().as_bytes()).into()
 }
 
-/// Returns what the team says of the values of its contacts: one scan of at most
-/// [`super::PROPERTIES_MAX`] small rows.
+/// Returns the definitions of the team. Reads at most [`super::PROPERTIES_MAX`] small rows.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -53,7 +52,7 @@ pub fn definitions(tx: &impl Reads, team: TeamId) -> Result<Definitions, StoreEr
     Ok(definitions.into_iter().collect())
 }
 
-/// Returns whether the team has a property of that key, in whatever letter case.
+/// Returns whether the team has a property of that key, in any letter case.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -61,7 +60,7 @@ pub(super) fn is_taken(tx: &impl Reads, team: TeamId, key: &str) -> Result<bool,
     tx.contains(&CONTACT_PROPERTY_KEYS, &(team, key_hash(key)))
 }
 
-/// Writes a property and the index of its key.
+/// Writes a property and its index row.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -75,7 +74,7 @@ pub(super) fn put(
     tx.put(&CONTACT_PROPERTY_KEYS, &(team, key_hash(&row.key)), &ContactPropertyIdRow { id })
 }
 
-/// Removes a property and the index of its key.
+/// Deletes a property and its index row.
 ///
 /// # Errors
 /// [`StoreError`].
