@@ -13,7 +13,7 @@ use crate::contacts::{self, WriteResult};
 use crate::context::Context;
 use crate::events::ChangeSource;
 use crate::store::{StoreError, WriteTx};
-use crate::suppressions::{self, Added, Origin, SuppressionCause};
+use crate::suppressions::{self, AddResult, Origin, SuppressionCause};
 use crate::topics::Subscription;
 
 /// What to opt out of.
@@ -175,8 +175,8 @@ fn record(
         let subject = if topic.is_some() { Subject::Topic } else { Subject::Everything };
         let cause = SuppressionCause::listed(Origin::Unsubscribe, source);
         return Ok(match suppressions::add(tx, context, token.team, &token.address, cause)? {
-            Added::New(id) | Added::OptedOut(id) => Some(Undo::Suppression(subject, id)),
-            Added::Raised(_) | Added::Listed(_) => None,
+            AddResult::New(id) | AddResult::OptedOut(id) => Some(Undo::Suppression(subject, id)),
+            AddResult::Raised(_) | AddResult::Listed(_) => None,
         });
     };
     Ok(match topic {

@@ -1,20 +1,23 @@
-//! The suppression list: addresses a team does not write to.
+//! The suppression list: the addresses that a team does not send to.
 //!
-//! Life cycle: an address joins when a message to it bounces for good or its owner complains, when
-//! the team lists it, or when an opt-out has no contact to be kept with; it leaves when the team
-//! removes it, and an opt-out when its owner takes it back. An entry may be both: what the team
-//! removes of it then leaves the opt-out, and what its owner takes back leaves the rest. An erasure
-//! takes the address and leaves its hash, which goes on blocking.
+//! Data flow: an address is added by a bounce, by a complaint, by the team, or by an opt-out of a
+//! recipient without a contact. A send checks each recipient against the list. The team removes entries,
+//! and a recipient takes back an opt-out. An entry can have another origin and an opt-out: if the team
+//! removes it, the opt-out remains; if the recipient takes the opt-out back, the rest remains. An erasure
+//! deletes the address of an entry and keeps its hash, which still blocks sends.
 //!
-//! Reading order: `model.rs` (what an entry is), `store.rs` (the rows and all that is read of them
-//! inside a send), `opt_out.rs` (an opt-out taken back), `service.rs` (the use cases), `api/` (the
-//! endpoints).
+//! Reading order: `model.rs` (entries and their origins), `store.rs` (rows, and the checks of a send),
+//! `opt_out.rs` (an opt-out that is taken back), `service.rs` (the use cases), `api/` (the endpoints).
 //!
-//! Invariants: an address has one entry in a team, found by the hash of its normal form, without
-//! regard to case; an address already listed keeps its row and its origin, only an `unsubscribe` is
-//! raised to a reason that blocks more; an opt-out is kept whatever lists the address; entries of
-//! origin `unsubscribe` count only for sends under a topic, the others always; whoever makes a row
-//! come or go, its event is in the same transaction, and there is none while it stays.
+//! Invariants:
+//!
+//! - An address has one entry in a team. The key of its index is the hash of the normal form, so that
+//!   letter case does not matter.
+//! - An address that is already listed keeps its row and its origin. Only the origin `unsubscribe` is
+//!   replaced, by an origin that blocks more sends.
+//! - An opt-out is stored whatever other origin the entry has.
+//! - Entries of the origin `unsubscribe` block only sends under a topic. Other entries block every send.
+//! - The transaction that adds or deletes a row records its event. Other changes of a row record none.
 
 pub mod api;
 
@@ -28,5 +31,5 @@ mod tests;
 pub use model::{Origin, SendKind, Suppression, SuppressionCause};
 pub(crate) use opt_out::lift_opt_out;
 pub use service::{BatchTarget, Suppressions};
-pub use store::{Added, SuppressionRow, add, blocks, is_opted_out, origin};
+pub use store::{AddResult, SuppressionRow, add, blocks, is_opted_out, origin};
 pub(crate) use store::{EraseSelector, erase};

@@ -1,4 +1,4 @@
-//! What an entry of the suppression list is. Pure.
+//! Entries of the suppression list. Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,17 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, SuppressionId};
 use crate::events::ChangeSource;
 
-/// Why an address is listed.
+/// Origin of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// A message to it bounced for good.
+    /// A message to the address bounced permanently.
     Bounce,
-    /// Its owner reported a message as spam.
+    /// The recipient reported a message as spam.
     Complaint,
-    /// The team listed it.
+    /// The team added the address.
     Manual,
-    /// An opt-out of an address without a contact, or one that outlived its contact.
+    /// Opt-out of an address without a contact, or whose contact was deleted.
     Unsubscribe,
 }
 
@@ -24,7 +24,7 @@ impl Origin {
     /// Every origin.
     pub const ALL: [Self; 4] = [Self::Bounce, Self::Complaint, Self::Manual, Self::Unsubscribe];
 
-    /// Returns the word the API uses.
+    /// Returns the API word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Bounce => "bounce",
@@ -34,12 +34,12 @@ impl Origin {
         }
     }
 
-    /// Reads the API's word.
+    /// Parses the API word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|origin| origin.as_str() == word)
     }
 
-    /// Returns the number in the key of an index. The numbers can never change.
+    /// Returns the number in index keys. The numbers can never change.
     pub(super) const fn number(self) -> u8 {
         match self {
             Self::Bounce => 0,
@@ -50,29 +50,28 @@ impl Origin {
     }
 }
 
-/// What lists an address.
+/// The cause of a new entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuppressionCause {
-    /// Why it is listed.
     pub origin: Origin,
-    /// The email that brought it here.
+    /// The email that bounced or that the recipient reported.
     pub email: Option<EmailId>,
-    /// Who lists it; nobody when a delivery does.
+    /// The source of the change; `None` for a bounce or a complaint.
     pub source: Option<ChangeSource>,
 }
 
 impl SuppressionCause {
-    /// Returns the cause of an address that an email bounced from for good.
+    /// Returns the cause of a permanent bounce.
     pub const fn bounce(email: EmailId) -> Self {
         Self { origin: Origin::Bounce, email: Some(email), source: None }
     }
 
-    /// Returns the cause of an address whose owner reported an email.
+    /// Returns the cause of a complaint.
     pub const fn complaint(email: EmailId) -> Self {
         Self { origin: Origin::Complaint, email: Some(email), source: None }
     }
 
-    /// Returns the cause of an address that somebody lists.
+    /// Returns the cause of a request that adds an address.
     pub const fn listed(origin: Origin, source: ChangeSource) -> Self {
         Self { origin, email: None, source: Some(source) }
     }
@@ -81,29 +80,27 @@ impl SuppressionCause {
 /// An entry of the suppression list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suppression {
-    /// Its id.
     pub id: SuppressionId,
-    /// The address; none after an erasure.
+    /// The address; `None` after an erasure.
     pub email: Option<String>,
-    /// Why it is listed.
     pub origin: Origin,
-    /// The email that brought it here.
+    /// The email that bounced or that the recipient reported.
     pub email_id: Option<EmailId>,
-    /// When it was listed.
+    /// Time of creation.
     pub created_ms: TimestampMs,
 }
 
-/// What a send is, as far as suppressions of origin `unsubscribe` go.
+/// Kind of a send, which decides whether entries of the origin `unsubscribe` block it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendKind {
-    /// No topic: opt-outs do not apply.
+    /// Without a topic: opt-outs do not apply.
     Transactional,
     /// Under a topic.
     Topic,
 }
 
 impl Origin {
-    /// Returns whether an entry of this origin keeps a send from its address.
+    /// Returns whether an entry of this origin blocks a send of this kind.
     pub(super) fn blocks(self, kind: SendKind) -> bool {
         match self {
             Self::Bounce | Self::Complaint | Self::Manual => true,
@@ -111,8 +108,8 @@ impl Origin {
         }
     }
 
-    /// Returns who an event about an entry of this origin names. Bounces and complaints come from
-    /// the sending infrastructure, and an event about them names nobody.
+    /// Returns the source in an event about an entry of this origin. `None` for bounces and complaints,
+    /// because they do not come from a request.
     pub(super) fn source(self, by: Option<ChangeSource>) -> Option<ChangeSource> {
         match self {
             Self::Bounce | Self::Complaint => None,
@@ -126,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_origin_has_its_word_and_its_number() {
+    fn every_origin_has_a_word_and_a_number() {
         for (number, origin) in (0..).zip(Origin::ALL) {
             assert_eq!(Origin::parse(origin.as_str()), Some(origin));
             assert_eq!(origin.number(), number);
@@ -137,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opt_out_blocks_sends_under_a_topic_alone() {
+    fn an_opt_out_blocks_only_sends_under_a_topic() {
         for origin in Origin::ALL {
             assert!(origin.blocks(SendKind::Topic));
             assert_eq!(origin.blocks(SendKind::Transactional), origin != Origin::Unsubscribe);
@@ -145,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn an_event_about_a_bounce_or_a_complaint_names_nobody() {
-        for (origin, named) in [
+    fn an_event_about_a_bounce_or_a_complaint_has_no_source() {
+        for (origin, source) in [
             (Origin::Bounce, None),
             (Origin::Complaint, None),
             (Origin::Manual, Some(ChangeSource::Api)),
             (Origin::Unsubscribe, Some(ChangeSource::Api)),
         ] {
-            assert_eq!(origin.source(Some(ChangeSource::Api)), named);
+            assert_eq!(origin.source(Some(ChangeSource::Api)), source);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An opt-out that its owner takes back.
+//! An opt-out that the recipient takes back.
 
 use super::store::{find_by_address, lift};
 use crate::base::id::{SuppressionId, TeamId};
@@ -7,8 +7,9 @@ use crate::events::ChangeSource;
 use crate::store::{StoreError, WriteTx};
 use crate::tables::AddressHash;
 
-/// Takes back the opt-out of an address by its owner's word: that of the entry `only`, where one is
-/// named. What else lists the address stays. Returns whether there was an opt-out.
+/// Removes the opt-out of an address on request of the recipient. If `only` is given, removes it only from
+/// that entry. An entry of another origin remains without the opt-out. Returns whether there was an
+/// opt-out.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -13,30 +13,30 @@ use crate::store::page::{Page, PageError, PageQuery};
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::AddressHash;
 
-/// Bytes that one entry with its indexes and its event takes, about.
+/// Approximate size of an entry with its index rows and its event.
 const ENTRY_BYTES: usize = 512;
 
-/// The suppression lists of the instance.
+/// The suppression lists of all teams.
 pub struct Suppressions {
     context: Context,
 }
 
-/// What a call removes at once.
+/// The entries that a batch removes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BatchTarget {
-    /// The entries of these ids.
+    /// Entries by id.
     Ids(Vec<SuppressionId>),
-    /// The entries of these addresses.
+    /// Entries by address.
     Emails(Vec<EmailAddress>),
 }
 
 impl Suppressions {
-    /// Returns the lists of the instance that `context` belongs to.
+    /// Returns the lists in the store of `context`.
     pub fn new(context: Context) -> Self {
         Self { context }
     }
 
-    /// Lists an address; one that is listed already is answered as it stands.
+    /// Adds an address, and returns its entry. An address that is already listed keeps its entry.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -58,10 +58,11 @@ impl Suppressions {
             .await
     }
 
-    /// Lists addresses together, and returns the entry of each, in the order they are first named.
+    /// Adds addresses in one command. Returns the entry of each distinct address, in the order of their
+    /// first occurrence.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing is listed.
+    /// [`StoreError`]. No address is added.
     pub async fn add_all(
         &self,
         team: TeamId,
@@ -81,7 +82,7 @@ impl Suppressions {
             .await
     }
 
-    /// Returns a page of the list, newest first, of one origin where one is asked for.
+    /// Returns a page of the list, newest first; of one origin, if given.
     ///
     /// # Errors
     /// [`PageError`].
@@ -94,7 +95,7 @@ impl Suppressions {
         self.context.store.read(move |tx| store::list(tx, team, origin, query)).await
     }
 
-    /// Returns an entry. One whose address has been erased is found by its id alone.
+    /// Returns an entry. An entry whose address was erased is found only by its id.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -103,8 +104,8 @@ impl Suppressions {
         Ok(found.map(|(id, row)| row.view(id)))
     }
 
-    /// Removes an entry and returns its id; `None` when the team has none of that name. As
-    /// [`Suppressions::find`] finds. One whose owner opted out goes on as an opt-out.
+    /// Removes an entry and returns its id; `None` if the team has no such entry. Finds the entry as
+    /// [`Suppressions::find`] does. If the recipient opted out, the entry remains as an opt-out.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -119,10 +120,11 @@ impl Suppressions {
         Ok(self.context.store.write(remove).await?.into_iter().next())
     }
 
-    /// Removes entries together, and returns those there were, in the order they are named.
+    /// Removes entries in one command. Returns the ids of the existing entries, in the order of the
+    /// request.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing is removed.
+    /// [`StoreError`]. No entry is removed.
     pub async fn remove_all(
         &self,
         team: TeamId,
@@ -154,8 +156,8 @@ fn remove_targets(
     let mut seen = HashSet::with_capacity(targets.len());
     for target in targets {
         let Some((id, row)) = find(tx, team, target)? else { continue };
-        // One named twice is removed once: the second turn would take the opt-out that the first one
-        // leaves.
+        // An entry that occurs twice is removed once. A second removal would delete the opt-out that
+        // remains after the first.
         if seen.insert(id) {
             store::remove(tx, context, team, id, row, source)?;
             removed.push(id);
@@ -177,7 +179,7 @@ fn find(
     }
 }
 
-/// Leaves out addresses that an earlier one is, in another spelling or the same.
+/// Removes duplicates. Spellings with the same normal form are duplicates.
 fn distinct(addresses: Vec<EmailAddress>) -> Vec<EmailAddress> {
     let mut seen: HashSet<AddressHash> = HashSet::with_capacity(addresses.len());
     addresses.into_iter().filter(|address| seen.insert(address.identity_hash())).collect()

@@ -1,4 +1,4 @@
-//! The rows of the suppression list, their two indexes, and the reads that a send makes.
+//! The rows of the suppression list, their two indexes, and the checks of a send.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,60 +12,59 @@ use crate::store::page::{Page, PageError, PageQuery, page_under};
 use crate::store::{Reads, Row, StoreError, WriteTx};
 use crate::tables::{AddressHash, SUPPRESSION_ADDRESSES, SUPPRESSION_ORIGINS, SUPPRESSIONS, SuppressionIdRow};
 
-/// In the place of an origin's number in the index of entries: all of them. It can never change.
+/// Number in index keys that stands for every origin. It can never change.
 const ANY_ORIGIN: u8 = u8::MAX;
 
 /// An entry on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuppressionRow {
-    /// The address; gone after an erasure, when only its hash goes on blocking.
+    /// The address; `None` after an erasure. The hash still blocks sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// The hash it is found by.
+    /// Hash of the address, the key of the index by address.
     #[serde(with = "serde_bytes")]
     pub hash: AddressHash,
-    /// Why it is listed.
     pub origin: Origin,
-    /// The email that brought it here.
+    /// The email that bounced or that the recipient reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<EmailId>,
-    /// When it was listed.
+    /// Time of creation.
     pub created_ms: TimestampMs,
-    /// When its owner opted out; none while they have not. It stands beside whatever else lists the
-    /// address, and outlives it.
+    /// Time of the opt-out; `None` if the recipient has not opted out. It is independent of the origin,
+    /// and remains if the team removes the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opted_out_ms: Option<TimestampMs>,
 }
 impl Row for SuppressionRow {}
 
 impl SuppressionRow {
-    /// Shows the row.
+    /// Converts the row to an entry.
     pub(super) fn view(self, id: SuppressionId) -> Suppression {
         let Self { email, hash: _, origin, source, created_ms, opted_out_ms: _ } = self;
         Suppression { id, email, origin, email_id: source, created_ms }
     }
 
-    /// Returns whether its owner opted out, whatever else lists the address.
+    /// Returns whether the recipient opted out, for any origin.
     pub(super) fn is_opted_out(&self) -> bool {
         self.origin == Origin::Unsubscribe || self.opted_out_ms.is_some()
     }
 }
 
-/// What listing an address came to.
+/// Result of adding an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
-    /// It was not listed.
+pub enum AddResult {
+    /// The address was not listed.
     New(SuppressionId),
-    /// It was listed by an opt-out, and is blocked in every send from here on.
+    /// The entry was an opt-out, and blocks every send from now on.
     Raised(SuppressionId),
-    /// It was listed for a reason that stays, and its owner's opt-out is kept with it from here on.
+    /// The entry keeps its origin, and has the opt-out from now on.
     OptedOut(SuppressionId),
-    /// It was listed, and nothing is other than before.
+    /// The address was listed, and the entry is unchanged.
     Listed(SuppressionId),
 }
 
-impl Added {
-    /// Returns the entry of the address.
+impl AddResult {
+    /// Returns the id of the entry.
     pub const fn id(self) -> SuppressionId {
         match self {
             Self::New(id) | Self::Raised(id) | Self::OptedOut(id) | Self::Listed(id) => id,
@@ -73,7 +72,7 @@ impl Added {
     }
 }
 
-/// Returns whether the team may not write to the address in a send of that kind.
+/// Returns whether the list blocks the address in a send of that kind.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -81,7 +80,7 @@ pub fn blocks(tx: &impl Reads, team: TeamId, address: &AddressHash, kind: SendKi
     Ok(origin(tx, team, address)?.is_some_and(|origin| origin.blocks(kind)))
 }
 
-/// Returns why the team does not write to the address; `None` when it is not listed.
+/// Returns the origin of the entry of an address; `None` if the address is not listed.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -89,7 +88,7 @@ pub fn origin(tx: &impl Reads, team: TeamId, address: &AddressHash) -> Result<Op
     Ok(find_by_address(tx, team, address)?.map(|(_, row)| row.origin))
 }
 
-/// Returns whether the owner of the address opted out, whatever else lists it.
+/// Returns whether the recipient opted out, for any origin of the entry.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -97,7 +96,7 @@ pub fn is_opted_out(tx: &impl Reads, team: TeamId, address: &AddressHash) -> Res
     Ok(find_by_address(tx, team, address)?.is_some_and(|(_, row)| row.is_opted_out()))
 }
 
-/// Returns the entry of that id, of an erased address too.
+/// Returns the entry of that id, also if its address was erased.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -105,7 +104,7 @@ pub(super) fn find(tx: &impl Reads, team: TeamId, id: SuppressionId) -> Result<O
     tx.get(&SUPPRESSIONS, &(team, id))
 }
 
-/// Returns the entry of that address, of an erased one too: what blocks.
+/// Returns the entry of that address, also if the address was erased: the entry still blocks sends.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -118,7 +117,7 @@ pub(super) fn find_by_address(
     Ok(find(tx, team, index.id)?.map(|row| (index.id, row)))
 }
 
-/// Returns the entry that a caller finds by that address: none for an erased one.
+/// Returns the entry of that address for a caller; `None` if the address was erased.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -130,8 +129,8 @@ pub(super) fn find_listed(
     Ok(find_by_address(tx, team, address)?.filter(|(_, row)| row.email.is_some()))
 }
 
-/// Returns a page of the list, newest first, of one origin where one is asked for. Erased addresses
-/// are left out. Whatever the list is narrowed to, a page reads the entries that it shows alone.
+/// Returns a page of the list, newest first; of one origin, if given. Omits erased addresses. The cost is
+/// that of the entries on the page, for any origin.
 ///
 /// # Errors
 /// [`PageError`].
@@ -145,9 +144,9 @@ pub(super) fn list(
     page_under(tx, &SUPPRESSION_ORIGINS, team, number, query, |id, _| Ok(find(tx, team, id)?.map(|row| row.view(id))))
 }
 
-/// Lists an address. One that is listed already keeps its row, whose origin is raised when it is
-/// `unsubscribe` and this one blocks more; an opt-out is kept with a row of any origin. Only a row
-/// that was not there is told.
+/// Adds an address. An address that is already listed keeps its row. If the origin of the row is
+/// `unsubscribe` and the new one blocks more, the new one replaces it. An opt-out is stored in a row of any
+/// origin. Only a new row records an event.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -157,11 +156,11 @@ pub fn add(
     team: TeamId,
     address: &EmailAddress,
     cause: SuppressionCause,
-) -> Result<Added, StoreError> {
+) -> Result<AddResult, StoreError> {
     let hash = address.identity_hash();
     if let Some((id, row)) = find_by_address(tx, team, &hash)? {
         return match cause.origin {
-            Origin::Unsubscribe => note_opt_out(tx, context, team, id, row),
+            Origin::Unsubscribe => store_opt_out(tx, context, team, id, row),
             Origin::Bounce | Origin::Complaint | Origin::Manual => raise(tx, team, id, row, cause),
         };
     }
@@ -173,43 +172,43 @@ pub fn add(
     put(tx, team, id, &row)?;
     tx.put(&SUPPRESSION_ADDRESSES, &(team, hash), &SuppressionIdRow { id })?;
     record(tx, context, team, AudienceKind::SuppressionAdded, id, &row, source)?;
-    Ok(Added::New(id))
+    Ok(AddResult::New(id))
 }
 
-/// Keeps an opt-out with the entry that is there. The first one counts; a repeat does not move it.
-fn note_opt_out(
+/// Stores an opt-out in an existing entry. The time of the first opt-out stays.
+fn store_opt_out(
     tx: &WriteTx<'_>,
     context: &Context,
     team: TeamId,
     id: SuppressionId,
     row: SuppressionRow,
-) -> Result<Added, StoreError> {
+) -> Result<AddResult, StoreError> {
     if row.is_opted_out() {
-        return Ok(Added::Listed(id));
+        return Ok(AddResult::Listed(id));
     }
     put(tx, team, id, &SuppressionRow { opted_out_ms: Some(context.now_ms()), ..row })?;
-    Ok(Added::OptedOut(id))
+    Ok(AddResult::OptedOut(id))
 }
 
-/// Raises an entry of origin `unsubscribe` to an origin that always blocks. The opt-out stays said.
+/// Replaces the origin `unsubscribe` of an entry by one that blocks every send. The opt-out stays.
 fn raise(
     tx: &WriteTx<'_>,
     team: TeamId,
     id: SuppressionId,
     row: SuppressionRow,
     cause: SuppressionCause,
-) -> Result<Added, StoreError> {
+) -> Result<AddResult, StoreError> {
     if row.origin != Origin::Unsubscribe {
-        return Ok(Added::Listed(id));
+        return Ok(AddResult::Listed(id));
     }
     let opted_out_ms = row.opted_out_ms.or(Some(row.created_ms));
     unlist(tx, team, id, &row)?;
     put(tx, team, id, &SuppressionRow { origin: cause.origin, source: cause.email, opted_out_ms, ..row })?;
-    Ok(Added::Raised(id))
+    Ok(AddResult::Raised(id))
 }
 
-/// Takes back an opt-out by its owner's word: an entry of that origin goes, another one stays
-/// without it. Returns whether there was one.
+/// Removes an opt-out on request of the recipient. Deletes an entry of the origin `unsubscribe`; another
+/// entry remains without the opt-out. Returns whether there was an opt-out.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -232,8 +231,8 @@ pub(super) fn lift(
     Ok(is_opted_out)
 }
 
-/// Removes what the team listed: an entry whose owner opted out stays as one of origin
-/// `unsubscribe`, which is the owner's word and not the team's. Removing that one takes it too.
+/// Removes an entry on request of the team. If the recipient opted out, an entry of another origin
+/// becomes one of the origin `unsubscribe`. Removing an entry of that origin deletes it.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -252,7 +251,7 @@ pub(super) fn remove(
     put(tx, team, id, &SuppressionRow { origin: Origin::Unsubscribe, source: None, ..row })
 }
 
-/// Removes an entry that the caller has found.
+/// Deletes an entry and records the event.
 fn remove_row(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -267,17 +266,17 @@ fn remove_row(
     record(tx, context, team, AudienceKind::SuppressionRemoved, id, row, Some(source))
 }
 
-/// Which entries an erasure takes the address out of.
+/// The entries whose address an erasure deletes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EraseSelector {
-    /// Those that were made up to this one.
+    /// Entries up to this id.
     Until(SuppressionId),
-    /// Those that an email up to this one brought, whenever they were made.
+    /// Entries that an email up to this id caused, at any time.
     CausedUpTo(EmailId),
 }
 
-/// Takes the address out of its entry, whose hash goes on blocking. Returns the entry when there was
-/// anything to take.
+/// Deletes the address from its entry. The hash of the entry still blocks sends. Returns the id of the
+/// entry; `None` if no selected entry contained the address.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -288,11 +287,11 @@ pub(crate) fn erase(
     which: EraseSelector,
 ) -> Result<Option<SuppressionId>, StoreError> {
     let Some((id, row)) = find_listed(tx, team, address)? else { return Ok(None) };
-    let is_meant = match which {
+    let is_selected = match which {
         EraseSelector::Until(until) => id <= until,
         EraseSelector::CausedUpTo(email) => row.source.is_some_and(|source| source <= email),
     };
-    if !is_meant {
+    if !is_selected {
         return Ok(None);
     }
     unlist(tx, team, id, &row)?;
@@ -300,7 +299,7 @@ pub(crate) fn erase(
     Ok(Some(id))
 }
 
-/// Writes a row, and what it is listed by unless its address has been erased.
+/// Writes a row, and its index rows by origin unless its address was erased.
 fn put(tx: &WriteTx<'_>, team: TeamId, id: SuppressionId, row: &SuppressionRow) -> Result<(), StoreError> {
     tx.put(&SUPPRESSIONS, &(team, id), row)?;
     if row.email.is_some() {
@@ -310,7 +309,7 @@ fn put(tx: &WriteTx<'_>, team: TeamId, id: SuppressionId, row: &SuppressionRow) 
     Ok(())
 }
 
-/// Takes a row off the lists.
+/// Deletes the index rows by origin.
 fn unlist(tx: &WriteTx<'_>, team: TeamId, id: SuppressionId, row: &SuppressionRow) -> Result<(), StoreError> {
     tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
     tx.delete(&SUPPRESSION_ORIGINS, &(team, ANY_ORIGIN, id))?;

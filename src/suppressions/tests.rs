@@ -1,8 +1,8 @@
-//! The rows of the list over a real store.
+//! Tests of the suppression list on a temporary store.
 
 use super::lift_opt_out;
 use super::model::{Origin, SendKind, Suppression, SuppressionCause};
-use super::store::{Added, EraseSelector, add, blocks, erase, find, find_listed, is_opted_out, list, remove};
+use super::store::{AddResult, EraseSelector, add, blocks, erase, find, find_listed, is_opted_out, list, remove};
 use crate::base::address::EmailAddress;
 use crate::base::id::{EmailId, Id, SuppressionId, TeamId};
 use crate::context::Context;
@@ -17,17 +17,17 @@ fn address(text: &str) -> EmailAddress {
     EmailAddress::parse(text).unwrap()
 }
 
-/// Returns what the events say: the type, the address, the origin and who did it.
-fn told(tx: &impl Reads) -> Vec<(&'static str, String, String, Option<ChangeSource>)> {
-    let mut told = Vec::new();
+/// Returns the recorded events: type, address, origin and source.
+fn recorded(tx: &impl Reads) -> Vec<(&'static str, String, String, Option<ChangeSource>)> {
+    let mut events = Vec::new();
     tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
         let AudienceEvent { kind, subject, .. } = row.decode()?;
         let AudienceSubject::Suppression(entry) = subject else { panic!("no other events") };
-        told.push((kind.as_str(), entry.email, entry.origin, entry.source));
+        events.push((kind.as_str(), entry.email, entry.origin, entry.source));
         NEXT
     })
     .unwrap();
-    told
+    events
 }
 
 fn ids(tx: &impl Reads, origin: Option<Origin>) -> Vec<SuppressionId> {
@@ -35,7 +35,7 @@ fn ids(tx: &impl Reads, origin: Option<Origin>) -> Vec<SuppressionId> {
     list(tx, TEAM, origin, query).unwrap().rows.into_iter().map(|entry| entry.id).collect()
 }
 
-/// Runs `apply` in one transaction of a store of its own.
+/// Runs `apply` in one transaction of a temporary store.
 async fn within(apply: impl Fn(&WriteTx<'_>, &Context) + Send + 'static) {
     let (_directory, context) = Context::temporary();
     let store = context.store.clone();
@@ -47,7 +47,7 @@ async fn within(apply: impl Fn(&WriteTx<'_>, &Context) + Send + 'static) {
 }
 
 #[tokio::test]
-async fn an_opt_out_is_raised_in_place_and_no_other_origin_changes() {
+async fn only_the_origin_of_an_opt_out_is_replaced() {
     within(|tx, context| {
         let ada = address("ada@example.com");
         let blocked = |kind| blocks(tx, TEAM, &ada.identity_hash(), kind).unwrap();
@@ -55,28 +55,28 @@ async fn an_opt_out_is_raised_in_place_and_no_other_origin_changes() {
         let email = context.id();
 
         let first = add(SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::OneClick));
-        let Added::New(id) = first else { panic!("{first:?}") };
+        let AddResult::New(id) = first else { panic!("{first:?}") };
         assert!(!blocked(SendKind::Transactional) && blocked(SendKind::Topic));
-        assert_eq!(add(SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::HostedPage)), Added::Listed(id));
+        assert_eq!(add(SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::HostedPage)), AddResult::Listed(id));
         assert_eq!(ids(tx, Some(Origin::Unsubscribe)), [id]);
-        assert_eq!(add(SuppressionCause::bounce(email)), Added::Raised(id));
+        assert_eq!(add(SuppressionCause::bounce(email)), AddResult::Raised(id));
         assert!(blocked(SendKind::Transactional) && blocked(SendKind::Topic));
         assert_eq!(find(tx, TEAM, id).unwrap().unwrap().source, Some(email));
-        assert!(is_opted_out(tx, TEAM, &ada.identity_hash()).unwrap(), "raising takes no opt-out back");
+        assert!(is_opted_out(tx, TEAM, &ada.identity_hash()).unwrap(), "the entry keeps the opt-out");
         assert_eq!((ids(tx, Some(Origin::Unsubscribe)), ids(tx, Some(Origin::Bounce))), (vec![], vec![id]));
         for later in [Origin::Complaint, Origin::Unsubscribe, Origin::Manual] {
-            assert_eq!(add(SuppressionCause::listed(later, ChangeSource::Api)), Added::Listed(id));
+            assert_eq!(add(SuppressionCause::listed(later, ChangeSource::Api)), AddResult::Listed(id));
             assert_eq!(find(tx, TEAM, id).unwrap().unwrap().origin, Origin::Bounce);
         }
 
         let added = ("suppression.added", "ada@example.com".into(), "unsubscribe".into(), Some(ChangeSource::OneClick));
-        assert_eq!(told(tx), [added]);
+        assert_eq!(recorded(tx), [added]);
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_opt_out_is_kept_with_an_entry_of_any_origin_and_outlives_it() {
+async fn an_opt_out_is_stored_in_an_entry_of_any_origin_and_remains_after_it() {
     within(|tx, context| {
         for (number, origin) in [Origin::Bounce, Origin::Complaint, Origin::Manual].into_iter().enumerate() {
             let ada = address(&format!("ada{number}@example.com"));
@@ -87,8 +87,8 @@ async fn an_opt_out_is_kept_with_an_entry_of_any_origin_and_outlives_it() {
             assert!(!opted_out());
 
             let opt_out = SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::OneClick);
-            assert_eq!(add(tx, context, TEAM, &ada, opt_out).unwrap(), Added::OptedOut(id));
-            assert_eq!(add(tx, context, TEAM, &ada, opt_out).unwrap(), Added::Listed(id));
+            assert_eq!(add(tx, context, TEAM, &ada, opt_out).unwrap(), AddResult::OptedOut(id));
+            assert_eq!(add(tx, context, TEAM, &ada, opt_out).unwrap(), AddResult::Listed(id));
             let row = find(tx, TEAM, id).unwrap().unwrap();
             assert!(opted_out());
             assert_eq!((row.origin, row.source), (origin, Some(email)));
@@ -102,40 +102,40 @@ async fn an_opt_out_is_kept_with_an_entry_of_any_origin_and_outlives_it() {
 
             remove(tx, context, TEAM, id, row, ChangeSource::Api).unwrap();
             assert!(find(tx, TEAM, id).unwrap().is_none());
-            let told = told(tx);
-            let [.., added, removed] = told.as_slice() else { panic!("{told:?}") };
+            let events = recorded(tx);
+            let [.., added, removed] = events.as_slice() else { panic!("{events:?}") };
             assert_eq!((added.0, added.2.as_str()), ("suppression.added", origin.as_str()));
             assert_eq!((removed.0, removed.2.as_str()), ("suppression.removed", "unsubscribe"));
         }
-        assert_eq!(told(tx).len(), 6, "one event when the entry comes and one when it goes");
+        assert_eq!(recorded(tx).len(), 6, "one event for the new entry and one for the deleted entry");
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_opt_out_is_taken_back_from_an_entry_of_any_origin_and_the_rest_stays() {
+async fn taking_an_opt_out_back_keeps_an_entry_of_another_origin() {
     within(|tx, context| {
         let ada = address("ada@example.com");
         let lift =
             |only| lift_opt_out(tx, context, TEAM, &ada.identity_hash(), only, ChangeSource::HostedPage).unwrap();
         let listed = SuppressionCause::listed(Origin::Manual, ChangeSource::Api);
         let id = add(tx, context, TEAM, &ada, listed).unwrap().id();
-        assert!(!lift(None), "nothing to take back");
+        assert!(!lift(None), "there is no opt-out");
         add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::HostedPage)).unwrap();
 
-        assert!(!lift(Some(context.id())), "of another entry");
+        assert!(!lift(Some(context.id())), "the opt-out is in another entry");
         assert!(lift(Some(id)));
 
         let row = find(tx, TEAM, id).unwrap().unwrap();
         assert_eq!((row.origin, row.is_opted_out()), (Origin::Manual, false));
         remove(tx, context, TEAM, id, row, ChangeSource::Api).unwrap();
-        assert!(find(tx, TEAM, id).unwrap().is_none(), "nothing is left of it");
+        assert!(find(tx, TEAM, id).unwrap().is_none(), "no opt-out remains");
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_erased_address_goes_on_blocking_and_is_found_by_its_id_alone() {
+async fn an_erased_address_still_blocks_and_is_found_only_by_its_id() {
     within(|tx, context| {
         let ada = address("Ada@example.com");
         let id =
@@ -156,18 +156,18 @@ async fn an_erased_address_goes_on_blocking_and_is_found_by_its_id_alone() {
         let row = find(tx, TEAM, id).unwrap().unwrap();
         assert_eq!(row.email, None);
         let again = add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Manual, ChangeSource::Api)).unwrap();
-        assert_eq!(again, Added::Listed(id));
+        assert_eq!(again, AddResult::Listed(id));
         assert_eq!(find(tx, TEAM, id).unwrap().unwrap().email, None);
 
         remove(tx, context, TEAM, id, row, ChangeSource::Api).unwrap();
         assert!(!blocks(tx, TEAM, &ada.identity_hash(), SendKind::Topic).unwrap());
-        assert_eq!(told(tx)[1], ("suppression.removed", ERASED.into(), "manual".into(), Some(ChangeSource::Api)));
+        assert_eq!(recorded(tx)[1], ("suppression.removed", ERASED.into(), "manual".into(), Some(ChangeSource::Api)));
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_address_is_erased_by_the_email_that_brought_it_whenever_that_was() {
+async fn an_address_is_erased_by_the_email_that_caused_its_entry() {
     within(|tx, context| {
         let ada = address("ada@example.com");
         let (earlier, email): (EmailId, EmailId) = (context.id(), context.id());
@@ -184,7 +184,7 @@ async fn an_address_is_erased_by_the_email_that_brought_it_whenever_that_was() {
 }
 
 #[tokio::test]
-async fn the_index_holds_what_is_listed_and_nothing_that_is_stepped_over() {
+async fn the_index_has_only_the_entries_that_lists_contain() {
     within(|tx, context| {
         let indexed = || {
             let mut indexed = Vec::new();
@@ -200,19 +200,22 @@ async fn the_index_holds_what_is_listed_and_nothing_that_is_stepped_over() {
         let list = |address, cause| add(tx, context, TEAM, address, cause).unwrap().id();
         let opt_out = SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::Api);
         let manual = SuppressionCause::listed(Origin::Manual, ChangeSource::Api);
-        let kept = list(&ada, opt_out);
-        let lowered = list(&bob, opt_out);
+        let unchanged = list(&ada, opt_out);
+        let reduced = list(&bob, opt_out);
         list(&bob, manual);
         let erased = list(&eve, manual);
-        assert_eq!(indexed(), [(2, lowered), (2, erased), (3, kept), (255, kept), (255, lowered), (255, erased)]);
+        assert_eq!(
+            indexed(),
+            [(2, reduced), (2, erased), (3, unchanged), (255, unchanged), (255, reduced), (255, erased)]
+        );
 
         erase(tx, TEAM, &eve.identity_hash(), EraseSelector::Until(Id::MAX)).unwrap();
         list(&eve, opt_out);
-        remove(tx, context, TEAM, lowered, find(tx, TEAM, lowered).unwrap().unwrap(), ChangeSource::Api).unwrap();
-        assert_eq!(indexed(), [(3, kept), (3, lowered), (255, kept), (255, lowered)]);
-        assert_eq!(ids(tx, None), [lowered, kept]);
+        remove(tx, context, TEAM, reduced, find(tx, TEAM, reduced).unwrap().unwrap(), ChangeSource::Api).unwrap();
+        assert_eq!(indexed(), [(3, unchanged), (3, reduced), (255, unchanged), (255, reduced)]);
+        assert_eq!(ids(tx, None), [reduced, unchanged]);
 
-        for id in [kept, lowered, erased, erased] {
+        for id in [unchanged, reduced, erased, erased] {
             remove(tx, context, TEAM, id, find(tx, TEAM, id).unwrap().unwrap(), ChangeSource::Api).unwrap();
         }
         assert_eq!(indexed(), []);
@@ -221,7 +224,7 @@ async fn the_index_holds_what_is_listed_and_nothing_that_is_stepped_over() {
 }
 
 #[tokio::test]
-async fn an_erased_opt_out_is_raised_without_being_listed() {
+async fn replacing_the_origin_of_an_erased_opt_out_does_not_list_it() {
     within(|tx, context| {
         let ada = address("ada@example.com");
         let id = add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::Api))
@@ -229,7 +232,10 @@ async fn an_erased_opt_out_is_raised_without_being_listed() {
             .id();
         erase(tx, TEAM, &ada.identity_hash(), EraseSelector::Until(id)).unwrap();
 
-        assert_eq!(add(tx, context, TEAM, &ada, SuppressionCause::complaint(context.id())).unwrap(), Added::Raised(id));
+        assert_eq!(
+            add(tx, context, TEAM, &ada, SuppressionCause::complaint(context.id())).unwrap(),
+            AddResult::Raised(id)
+        );
 
         assert!(blocks(tx, TEAM, &ada.identity_hash(), SendKind::Transactional).unwrap());
         assert_eq!((ids(tx, None), ids(tx, Some(Origin::Complaint))), (vec![], vec![]));
@@ -238,7 +244,7 @@ async fn an_erased_opt_out_is_raised_without_being_listed() {
 }
 
 #[tokio::test]
-async fn a_page_of_one_origin_holds_its_entries_and_takes_its_cursors_alone() {
+async fn a_page_of_one_origin_has_only_its_entries_and_cursors() {
     within(|tx, context| {
         let entries: Vec<(Origin, SuppressionId)> = (0..40)
             .map(|number| {

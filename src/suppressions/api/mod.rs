@@ -1,6 +1,6 @@
 //! The endpoints under `/suppressions`.
 //!
-//! `request.rs` the request types and their rules; `response.rs` what is answered.
+//! Reading order: `request.rs` (requests and their checks), `response.rs` (responses).
 
 mod request;
 mod response;
@@ -19,9 +19,9 @@ use crate::base::id::resource;
 use crate::events::ChangeSource;
 use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathIdOrEmail, State};
 
-/// Lists an address, so that the team does not write to it.
+/// Adds an address to the suppression list, so that the team does not send to it.
 ///
-/// One that is listed already is answered as it stands.
+/// An address that is already listed keeps its entry, and the response contains that entry.
 #[endpoint(tags("Suppressions"))]
 pub async fn create_suppression(
     suppressions: State<Suppressions>,
@@ -56,7 +56,7 @@ pub async fn get_suppression(
     found.map(|found| Json(found.into())).ok_or_else(not_found)
 }
 
-/// Removes a suppression, by its id or its address, so that the team may write there again.
+/// Removes a suppression, by its id or its address, so that the team can send to the address again.
 #[endpoint(tags("Suppressions"))]
 pub async fn delete_suppression(
     suppressions: State<Suppressions>,
@@ -67,10 +67,10 @@ pub async fn delete_suppression(
     removed.map(|id| Json(DeletedSuppression::of(id))).ok_or_else(not_found)
 }
 
-/// Lists up to 1000 addresses together.
+/// Adds up to 1000 addresses in one request.
 ///
-/// The answer has one entry for each address, in the order they are first named; an address that is
-/// listed already keeps its entry.
+/// The response has one entry for each distinct address, in the order of their first occurrence. An
+/// address that is already listed keeps its entry.
 #[endpoint(tags("Suppressions"))]
 pub async fn add_suppressions(
     suppressions: State<Suppressions>,
@@ -82,9 +82,9 @@ pub async fn add_suppressions(
     Ok(Created(AddedSuppressions { data: ids.into_iter().map(SuppressionReference::of).collect() }))
 }
 
-/// Removes up to 1000 suppressions together, by their ids or their addresses.
+/// Removes up to 1000 suppressions in one request, by their ids or their addresses.
 ///
-/// The answer has those that were removed; what is not listed is passed over.
+/// The response has the removed suppressions. Ids and addresses that are not listed are ignored.
 #[endpoint(tags("Suppressions"))]
 pub async fn remove_suppressions(
     suppressions: State<Suppressions>,

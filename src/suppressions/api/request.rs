@@ -1,4 +1,4 @@
-//! Suppression requests: their wire types, and the rules that need no store.
+//! Suppression requests, and the checks that need no store.
 
 use salvo::extract::Metadata;
 use salvo::oapi::{BasicType, Components, EndpointArgRegister, Object, Operation, ToSchema};
@@ -10,42 +10,42 @@ use crate::base::id::{Id, SuppressionId};
 use crate::http::{ApiError, ApiResult, AtMost, ErrorCode, JsonBody, declare_query, query_value};
 use crate::suppressions::{BatchTarget, Origin};
 
-/// Addresses or ids in one call.
+/// Maximum number of addresses or ids in one request.
 const BATCH_MAX: usize = 1_000;
-/// The origins, as a refusal names them.
+/// The origins in an error message.
 const ORIGINS: &str = "use `bounce`, `complaint`, `manual` or `unsubscribe`";
 
-/// An address not to be written to.
+/// An address to add to the suppression list.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CreateSuppressionRequest {
-    /// The address; a display name is taken off.
+    /// The address. A display name is ignored.
     #[salvo(schema(required = true, value_type = String))]
     email: Option<String>,
-    /// Why it is listed; `manual` by default.
+    /// The origin; `manual` by default.
     origin: Option<String>,
 }
 
 impl JsonBody for CreateSuppressionRequest {}
 
-/// Addresses not to be written to.
+/// Addresses to add to the suppression list.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AddSuppressionsRequest {
-    /// The addresses, 1 to 1000; display names are taken off.
+    /// The addresses, 1 to 1000. Display names are ignored.
     #[salvo(schema(required = true, value_type = AtMost<BATCH_MAX, String>))]
     emails: Option<AtMost<BATCH_MAX, String>>,
-    /// Why they are listed; `manual` by default.
+    /// The origin; `manual` by default.
     origin: Option<String>,
 }
 
 impl JsonBody for AddSuppressionsRequest {}
 
-/// What is removed: either `emails` or `ids`.
+/// The suppressions to remove: either `emails` or `ids`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RemoveSuppressionsRequest {
-    /// The addresses, 1 to 1000; display names are taken off.
+    /// The addresses, 1 to 1000. Display names are ignored.
     emails: Option<AtMost<BATCH_MAX, String>>,
     /// The ids, 1 to 1000.
     ids: Option<AtMost<BATCH_MAX, String>>,
@@ -54,7 +54,7 @@ pub(super) struct RemoveSuppressionsRequest {
 impl JsonBody for RemoveSuppressionsRequest {}
 
 impl CreateSuppressionRequest {
-    /// Checks the fields.
+    /// Checks and converts the fields.
     pub(super) fn parse(self) -> ApiResult<(EmailAddress, Origin)> {
         let Self { email, origin } = self;
         let email = email.ok_or_else(|| ApiError::missing_field("email"))?;
@@ -63,7 +63,7 @@ impl CreateSuppressionRequest {
 }
 
 impl AddSuppressionsRequest {
-    /// Checks the fields.
+    /// Checks and converts the fields.
     pub(super) fn parse(self) -> ApiResult<(Vec<EmailAddress>, Origin)> {
         let Self { emails, origin } = self;
         let AtMost(emails) = emails.ok_or_else(|| ApiError::missing_field("emails"))?;
@@ -72,7 +72,7 @@ impl AddSuppressionsRequest {
 }
 
 impl RemoveSuppressionsRequest {
-    /// Checks the fields.
+    /// Checks and converts the fields.
     pub(super) fn parse(self) -> ApiResult<BatchTarget> {
         let Self { emails, ids } = self;
         match (emails, ids) {
@@ -91,17 +91,17 @@ impl RemoveSuppressionsRequest {
 
 fn parse_addresses(emails: &[String]) -> ApiResult<Vec<EmailAddress>> {
     refuse_empty("emails", emails)?;
-    let one = |(index, text): (usize, &String)| parse_address(&format!("emails[{index}]"), text);
-    emails.iter().enumerate().map(one).collect()
+    let parse = |(index, text): (usize, &String)| parse_address(&format!("emails[{index}]"), text);
+    emails.iter().enumerate().map(parse).collect()
 }
 
 fn parse_ids(ids: &[String]) -> ApiResult<Vec<SuppressionId>> {
     refuse_empty("ids", ids)?;
-    let one = |(index, text): (usize, &String)| {
+    let parse = |(index, text): (usize, &String)| {
         let invalid = || ApiError::validation(format!("Invalid `ids[{index}]` field: it must be a valid UUID."));
         Id::parse(text).ok_or_else(invalid)
     };
-    ids.iter().enumerate().map(one).collect()
+    ids.iter().enumerate().map(parse).collect()
 }
 
 fn refuse_empty(field: &str, items: &[String]) -> ApiResult<()> {
@@ -113,7 +113,7 @@ fn refuse_empty(field: &str, items: &[String]) -> ApiResult<()> {
     Ok(())
 }
 
-/// Reads an address in any of the forms that a send takes; what lists an address often has it from one.
+/// Parses an address in any form that a send accepts: clients often copy it from one.
 fn parse_address(field: &str, text: &str) -> ApiResult<EmailAddress> {
     let mailbox = Mailbox::parse(text);
     mailbox
@@ -130,7 +130,7 @@ fn parse_origin(word: Option<String>) -> ApiResult<Origin> {
     }
 }
 
-/// The origin that a list is narrowed to.
+/// The query parameter `origin`: the origin of the entries in a list.
 pub(super) struct OriginQuery(pub(super) Option<Origin>);
 
 impl<'ex> Extractible<'ex> for OriginQuery {
@@ -147,9 +147,9 @@ impl<'ex> Extractible<'ex> for OriginQuery {
 
 impl EndpointArgRegister for OriginQuery {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
-        let about = "The origin of the suppressions to list; all of them by default.";
+        let description = "The origin of the suppressions to list; all of them by default.";
         let origins = Object::with_type(BasicType::String).enum_values(Origin::ALL.map(Origin::as_str));
-        declare_query(operation, "origin", about, origins);
+        declare_query(operation, "origin", description, origins);
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_taken_in_every_form_of_a_send_and_is_manual_unless_told_otherwise() {
+    fn an_address_has_any_form_that_a_send_accepts_and_is_manual_by_default() {
         for (body, address, origin) in [
             (r#"{"email": "Ada@Example.com"}"#, "Ada@example.com", Origin::Manual),
             (r#"{"email": " Ada Lovelace <ada@example.com> ", "origin": null}"#, "ada@example.com", Origin::Manual),
@@ -174,13 +174,13 @@ mod tests {
             (r#"{"email": "ada@example.com", "origin": "unsubscribe"}"#, "ada@example.com", Origin::Unsubscribe),
         ] {
             let parsed = parse::<CreateSuppressionRequest>(body.as_bytes(), &[]);
-            let (parsed, its_origin) = parsed.and_then(CreateSuppressionRequest::parse).unwrap();
-            assert_eq!((parsed.to_string().as_str(), its_origin), (address, origin), "{body}");
+            let (parsed, parsed_origin) = parsed.and_then(CreateSuppressionRequest::parse).unwrap();
+            assert_eq!((parsed.to_string().as_str(), parsed_origin), (address, origin), "{body}");
         }
     }
 
     #[test]
-    fn every_refusal_names_the_field_and_the_place() {
+    fn every_error_names_the_field_and_the_position() {
         for (body, status, message) in [
             ("{}", 422, "Missing `email` field."),
             (r#"{"email": null}"#, 422, "Missing `email` field."),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removal_names_addresses_or_ids_and_never_both() {
+    fn a_removal_has_addresses_or_ids_and_not_both() {
         let id = "0190a6c0-0000-7000-8000-000000000001";
         let both = format!(r#"{{"emails": ["a@example.com"], "ids": ["{id}"]}}"#);
         for (body, message) in [

@@ -1,4 +1,4 @@
-//! What the suppression endpoints answer.
+//! Responses of the suppression endpoints.
 
 use salvo::oapi::ToSchema;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::base::id::SuppressionId;
 use crate::events::ERASED;
 use crate::suppressions::Suppression;
 
-/// An address that the team does not write to.
+/// An address that the team does not send to.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "Suppression"))]
 pub(super) struct SuppressionResponse {
@@ -16,15 +16,14 @@ pub(super) struct SuppressionResponse {
     object: &'static str,
     /// The id.
     id: String,
-    /// The address in lower case; `[erased]` once it has been erased.
+    /// The address in lower case; `[erased]` after an erasure.
     email: String,
-    /// `bounce`, `complaint`, `manual` or `unsubscribe`. The last counts only for emails under a
-    /// topic.
+    /// `bounce`, `complaint`, `manual` or `unsubscribe`. The last applies only to emails under a topic.
     origin: &'static str,
-    /// The email that brought it here.
+    /// The email that bounced or that the recipient reported.
     #[salvo(schema(required = true))]
     source_id: Option<String>,
-    /// When it was listed.
+    /// Time of creation.
     created_at: String,
 }
 
@@ -74,16 +73,16 @@ impl DeletedSuppression {
     }
 }
 
-/// What a batch listed.
+/// The entries of a batch of added addresses.
 #[derive(Serialize, ToSchema)]
 pub(super) struct AddedSuppressions {
-    /// One entry for each address, in the order they are first named.
+    /// One entry for each distinct address, in the order of their first occurrence.
     pub(super) data: Vec<SuppressionReference>,
 }
 
-/// What a batch removed.
+/// The suppressions that a batch removed.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RemovedSuppressions {
-    /// The entries that were removed, in the order they are named.
+    /// The removed suppressions, in the order of the request.
     pub(super) data: Vec<DeletedSuppression>,
 }
