@@ -29,7 +29,7 @@ const BLOCK_BYTES: usize = 64 << 10;
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// Rows that failed and are shown where no error file is asked for.
 const ERRORS_SHOWN_MAX: usize = 20;
-/// Columns that are passed over and named.
+/// Maximum number of skipped columns that are printed.
 const COLUMNS_SHOWN_MAX: usize = 20;
 /// The name of standard input.
 const STDIN: &str = "-";
@@ -121,7 +121,7 @@ struct Report {
 #[derive(Serialize)]
 struct ColumnReport {
     name: String,
-    /// What it says; none where it is passed over.
+    /// Field that the column sets; `None` if the column is skipped.
     target: Option<String>,
 }
 
@@ -217,7 +217,7 @@ impl Job {
         }
     }
 
-    /// Says which columns are passed over.
+    /// Prints the names of the skipped columns.
     fn introduce(&mut self) {
         let mut names: Vec<String> =
             self.import.columns().iter().filter(|column| column.target.is_none()).map(Column::shown_name).collect();
@@ -226,7 +226,7 @@ impl Job {
             names.push("…".to_owned());
         }
         if !names.is_empty() {
-            eprintln!("Passed over: {}. What a column means is said with --map.", names.join(", "));
+            eprintln!("Skipped columns: {}. Use --map to import a column.", names.join(", "));
         }
     }
 
