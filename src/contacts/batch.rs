@@ -1,9 +1,9 @@
-//! Many contacts in one write: what becomes of each, decided before anything is written.
+//! Batches: many contacts in one transaction. The outcome of each item is decided before any write.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use super::check::{ItemError, PropertySizes, ReferenceCache, spelled};
+use super::check::{ItemError, PropertySizes, ReferenceCache, normalize_keys};
 use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
 use super::write::ContactWriter;
@@ -14,91 +14,84 @@ use crate::events::ChangeSource;
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::AddressHash;
 
-/// Contacts in one batch at most.
+/// Maximum number of contacts in one batch.
 pub const BATCH_MAX: usize = 1_000;
-/// Choices about topics that the contacts of one batch name together: each is a row and may be an
-/// event, and the writer does nothing else until all of them are written.
+/// Maximum number of topic choices in one batch, over all its contacts. Bounds the time that the batch
+/// occupies the writer: each choice writes a row and up to one event.
 pub const BATCH_CHOICES_MAX: usize = 10_000;
-/// What a contact, a choice with its event, and a membership store, about.
+// Estimated stored bytes of a contact, of a topic choice with its event, and of a membership.
 const CONTACT_BYTES: usize = 512;
 const CHOICE_BYTES: usize = 512;
 const MEMBERSHIP_BYTES: usize = 128;
 
-/// What becomes of an item whose address is known: to the team, or from an earlier item.
+/// Handling of an item whose address has a contact or occurs in an earlier item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnConflict {
     /// The item fails.
     Error,
-    /// The contact stays as it is; of items, the first counts.
+    /// The contact stays unchanged. Of the items with one address, only the first is written.
     Skip,
-    /// The item is merged into the contact; items are merged into one.
+    /// The item is merged into the contact. The items with one address are merged into one write.
     Upsert,
 }
 
-/// What one failed item means for the others.
+/// Effect of a failed item on the other items of its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validation {
     /// Nothing is written.
     Strict,
-    /// The others are.
+    /// The other items are written.
     Permissive,
 }
 
-/// How a batch is written.
+/// Options of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchOptions {
-    /// What becomes of known addresses.
     pub on_conflict: OnConflict,
-    /// What a failed item means.
     pub validation: Validation,
-    /// Whether explicit topic opt-outs may turn.
     pub opt_ins: OptIns,
-    /// Who writes.
     pub source: ChangeSource,
 }
 
-/// What became of an item.
+/// Outcome of an item that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemStatus {
-    /// A contact was added.
+    /// A contact was created.
     Created,
-    /// It was merged into a contact.
+    /// The item was merged into a contact.
     Updated,
-    /// The contact was left as it is.
+    /// The contact stayed unchanged.
     Skipped,
 }
 
 /// An item that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchItem {
-    /// Where it stands in the batch, from 0.
+    /// Index in the request, from 0.
     pub index: usize,
-    /// Its contact; none of a contact that a dry run would have added.
+    /// Contact of the item; `None` if it would be created and the batch is a dry run.
     pub id: Option<ContactId>,
-    /// What became of it.
     pub status: ItemStatus,
 }
 
-/// What became of a batch, in its order.
+/// Outcome of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BatchOutcome {
-    /// The items that did not fail.
+    /// Items that did not fail, ordered by index.
     pub items: Vec<BatchItem>,
-    /// Those that did, with their index.
+    /// Indexes of the failed items, with the errors.
     pub failed: Vec<(usize, ItemError)>,
 }
 
-/// Why nothing of a batch was written.
+/// Reason why nothing of a batch was written.
 #[derive(Debug)]
 pub enum ContactBatchError {
-    /// An item failed and the validation is strict.
+    /// An item failed, and the validation is strict.
     Item {
-        /// Where it stands in the batch.
+        /// Index in the request, from 0.
         index: usize,
-        /// Why it failed.
         error: ItemError,
     },
-    /// The store failed.
     Store(StoreError),
 }
 
@@ -108,31 +101,32 @@ impl From<StoreError> for ContactBatchError {
     }
 }
 
-/// A batch whose addresses have been hashed, ready for its transaction.
+/// A batch with hashed addresses, ready for its transaction.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// Each with its index in the request, which may lack items that were refused before.
+    /// The items with their indexes in the request. Items that the request parser rejected are missing,
+    /// so the index of an item can differ from its position in this list.
     items: Vec<(usize, NewContact, AddressHash)>,
     options: BatchOptions,
 }
 
-/// What one address of a batch comes to.
+/// Planned write for one address of a batch. Items are given by their positions in [`Batch::items`].
 struct PlanEntry {
     hash: AddressHash,
-    /// The first item with the address, by its place in the batch.
+    /// The first item with the address.
     first: usize,
-    /// Other items that count, in order: merged into the first.
+    /// Later items that are merged into the first, in order.
     merged: Vec<usize>,
-    /// Other items that do not count.
+    /// Later items that are not written.
     skipped: Vec<usize>,
-    /// The contact that has the address. Its row is read again where it is needed: a thousand of them
-    /// are not held at once.
+    /// The contact with the address. A write reads its row again, so that a thousand rows are not in
+    /// memory at once.
     existing: Option<ContactId>,
-    /// The properties it comes to have; counted once the address repeats.
+    /// Sizes of the properties after the write; `None` while the address has one item.
     properties: Option<PropertySizes>,
 }
 
-/// What a batch comes to, before anything is written.
+/// Planned outcome of a batch.
 struct BatchPlan {
     definitions: Definitions,
     entries: Vec<PlanEntry>,
@@ -140,7 +134,7 @@ struct BatchPlan {
 }
 
 impl Batch {
-    /// Prepares `items`, each with its index in the request.
+    /// Hashes the addresses of `items`. Each item has its index in the request.
     pub fn new(items: Vec<(usize, NewContact)>, options: BatchOptions) -> Self {
         let hashed = items.into_iter().map(|(index, item)| {
             let hash = item.email.identity_hash();
@@ -149,7 +143,7 @@ impl Batch {
         Self { items: hashed.collect(), options }
     }
 
-    /// Returns about how many bytes the batch stores.
+    /// Returns an estimate of the stored bytes.
     pub fn bytes(&self) -> usize {
         let of_item = |(_, item, _): &(usize, NewContact, AddressHash)| {
             let ContactChanges { topics, segments, .. } = &item.changes;
@@ -158,7 +152,7 @@ impl Batch {
         self.items.iter().map(of_item).sum()
     }
 
-    /// Returns what writing the batch would come to, and writes nothing.
+    /// Returns the outcome that [`apply`](Self::apply) would have, and writes nothing.
     ///
     /// # Errors
     /// [`ContactBatchError`].
@@ -166,46 +160,46 @@ impl Batch {
         let plan = self.plan(tx, team)?;
         let mut outcome = BatchOutcome { items: Vec::with_capacity(self.items.len()), failed: plan.failed };
         for entry in &plan.entries {
-            self.report(entry, entry.existing, &mut outcome);
+            self.add_outcome(entry, entry.existing, &mut outcome);
         }
-        Ok(outcome.in_order())
+        Ok(outcome.sorted())
     }
 
-    /// Writes the batch, or nothing.
+    /// Writes the items that do not fail.
     ///
     /// # Errors
-    /// [`ContactBatchError`]; nothing was written.
+    /// [`ContactBatchError`]; nothing is stored.
     pub fn apply(&self, tx: &WriteTx<'_>, context: &Context, team: TeamId) -> Result<BatchOutcome, ContactBatchError> {
         let plan = self.plan(tx, team)?;
         let mut outcome = BatchOutcome { items: Vec::with_capacity(self.items.len()), failed: plan.failed };
         let mut writer = ContactWriter::new(tx, context, team, self.options.source);
         for entry in &plan.entries {
             let id = self.write(tx, team, &plan.definitions, &mut writer, entry)?;
-            self.report(entry, Some(id), &mut outcome);
+            self.add_outcome(entry, Some(id), &mut outcome);
         }
         writer.finish()?;
-        Ok(outcome.in_order())
+        Ok(outcome.sorted())
     }
 
-    /// Decides what each item comes to. Reads only, so that a refusal costs nothing.
+    /// Decides the outcome of each item. Only reads, so that a rejected batch costs no writes.
     fn plan(&self, tx: &impl Reads, team: TeamId) -> Result<BatchPlan, ContactBatchError> {
         let definitions = contact_properties::definitions(tx, team)?;
         let mut plan = BatchPlan { definitions, entries: Vec::with_capacity(self.items.len()), failed: Vec::new() };
-        let mut places: HashMap<AddressHash, usize> = HashMap::with_capacity(self.items.len());
-        let mut known = ReferenceCache::new(team);
-        for (place, (index, item, hash)) in self.items.iter().enumerate() {
-            let failure = match (known.check(tx, &plan.definitions, &item.changes)?, places.get(hash)) {
+        let mut entry_indexes: HashMap<AddressHash, usize> = HashMap::with_capacity(self.items.len());
+        let mut references = ReferenceCache::new(team);
+        for (position, (index, item, hash)) in self.items.iter().enumerate() {
+            let failure = match (references.check(tx, &plan.definitions, &item.changes)?, entry_indexes.get(hash)) {
                 (Some(failure), _) => Some(failure),
-                (None, Some(at)) => {
-                    let entry = &mut plan.entries[*at];
-                    self.count_properties(tx, team, &plan.definitions, entry)?;
-                    self.repeat(&plan.definitions, entry, place).err()
+                (None, Some(entry)) => {
+                    let entry = &mut plan.entries[*entry];
+                    self.measure_properties(tx, team, &plan.definitions, entry)?;
+                    self.add_repeat(&plan.definitions, entry, position).err()
                 }
                 (None, None) => {
                     let existing = store::find_by_address(tx, team, hash)?;
-                    match self.open(&plan.definitions, *hash, place, existing.as_ref()) {
+                    match self.first_entry(&plan.definitions, *hash, position, existing.as_ref()) {
                         Ok(entry) => {
-                            places.insert(*hash, plan.entries.len());
+                            entry_indexes.insert(*hash, plan.entries.len());
                             plan.entries.push(entry);
                             None
                         }
@@ -222,12 +216,12 @@ impl Batch {
         Ok(plan)
     }
 
-    /// Begins what the first item of an address comes to; fails as the item does.
-    fn open(
+    /// Returns the entry for the first item with an address, or the error of the item.
+    fn first_entry(
         &self,
         definitions: &Definitions,
         hash: AddressHash,
-        place: usize,
+        position: usize,
         existing: Option<&(ContactId, ContactRow)>,
     ) -> Result<PlanEntry, ItemError> {
         match (existing, self.options.on_conflict) {
@@ -235,15 +229,16 @@ impl Batch {
             (Some(_), OnConflict::Skip) => {}
             (Some(_), OnConflict::Upsert) | (None, _) => {
                 let row = existing.map(|(_, row)| row);
-                PropertySizes::check(definitions, row, &self.items[place].1.changes)?;
+                PropertySizes::check(definitions, row, &self.items[position].1.changes)?;
             }
         }
         let existing = existing.map(|(id, _)| *id);
-        Ok(PlanEntry { hash, first: place, merged: Vec::new(), skipped: Vec::new(), existing, properties: None })
+        Ok(PlanEntry { hash, first: position, merged: Vec::new(), skipped: Vec::new(), existing, properties: None })
     }
 
-    /// Counts the properties that an address comes to have, before an item is merged into its first.
-    fn count_properties(
+    /// Measures the properties that the first item of an entry results in, unless they are measured
+    /// already. Needed before another item is merged into it.
+    fn measure_properties(
         &self,
         tx: &impl Reads,
         team: TeamId,
@@ -258,16 +253,16 @@ impl Batch {
         Ok(())
     }
 
-    /// Notes an item whose address an earlier one has; fails as the item does.
-    fn repeat(&self, definitions: &Definitions, entry: &mut PlanEntry, place: usize) -> Result<(), ItemError> {
+    /// Adds a later item with the same address to an entry, or returns the error of the item.
+    fn add_repeat(&self, definitions: &Definitions, entry: &mut PlanEntry, position: usize) -> Result<(), ItemError> {
         match self.options.on_conflict {
             OnConflict::Error => return Err(ItemError::Repeats(self.items[entry.first].0)),
-            OnConflict::Skip => entry.skipped.push(place),
+            OnConflict::Skip => entry.skipped.push(position),
             OnConflict::Upsert => {
                 if let Some(properties) = &mut entry.properties {
-                    properties.change(definitions, &self.items[place].1.changes)?;
+                    properties.change(definitions, &self.items[position].1.changes)?;
                 }
-                entry.merged.push(place);
+                entry.merged.push(position);
             }
         }
         Ok(())
@@ -282,11 +277,11 @@ impl Batch {
         entry: &PlanEntry,
     ) -> Result<ContactId, StoreError> {
         let mut item = Cow::Borrowed(&self.items[entry.first].1);
-        for place in &entry.merged {
-            item.to_mut().changes.merge(&self.items[*place].1.changes, self.options.opt_ins);
+        for position in &entry.merged {
+            item.to_mut().changes.merge(&self.items[*position].1.changes, self.options.opt_ins);
         }
         let Some(id) = entry.existing else {
-            if let Some(changes) = spelled(definitions, &BTreeMap::<String, String>::new(), &item.changes) {
+            if let Some(changes) = normalize_keys(definitions, &BTreeMap::<String, String>::new(), &item.changes) {
                 item.to_mut().changes = changes;
             }
             return writer.create(&item, &entry.hash);
@@ -294,35 +289,35 @@ impl Batch {
         if self.options.on_conflict == OnConflict::Upsert
             && let Some(row) = row_of(tx, team, entry)?
         {
-            let spelled = spelled(definitions, &row.properties, &item.changes);
-            let changes = spelled.as_ref().unwrap_or(&item.changes);
+            let normalized = normalize_keys(definitions, &row.properties, &item.changes);
+            let changes = normalized.as_ref().unwrap_or(&item.changes);
             writer.update(id, &row, changes, Resubscribe::Never, self.options.opt_ins)?;
         }
         Ok(id)
     }
 
-    fn report(&self, entry: &PlanEntry, id: Option<ContactId>, outcome: &mut BatchOutcome) {
+    fn add_outcome(&self, entry: &PlanEntry, id: Option<ContactId>, outcome: &mut BatchOutcome) {
         let status = match (entry.existing, self.options.on_conflict) {
             (None, _) => ItemStatus::Created,
             (Some(_), OnConflict::Upsert) => ItemStatus::Updated,
             (Some(_), OnConflict::Skip | OnConflict::Error) => ItemStatus::Skipped,
         };
-        let mut report = |place: usize, status| {
-            outcome.items.push(BatchItem { index: self.items[place].0, id, status });
+        let mut push = |position: usize, status| {
+            outcome.items.push(BatchItem { index: self.items[position].0, id, status });
         };
-        report(entry.first, status);
-        entry.merged.iter().for_each(|place| report(*place, ItemStatus::Updated));
-        entry.skipped.iter().for_each(|place| report(*place, ItemStatus::Skipped));
+        push(entry.first, status);
+        entry.merged.iter().for_each(|position| push(*position, ItemStatus::Updated));
+        entry.skipped.iter().for_each(|position| push(*position, ItemStatus::Skipped));
     }
 }
 
-/// Returns the row of an entry's contact, where it has one.
+/// Returns the row of an entry's contact; `None` if the entry has no contact.
 fn row_of(tx: &impl Reads, team: TeamId, entry: &PlanEntry) -> Result<Option<ContactRow>, StoreError> {
     entry.existing.map_or(Ok(None), |id| store::find(tx, team, id))
 }
 
 impl BatchOutcome {
-    fn in_order(mut self) -> Self {
+    fn sorted(mut self) -> Self {
         self.items.sort_unstable_by_key(|item| item.index);
         self
     }

@@ -1,5 +1,5 @@
-//! What a write is held against before it is written: the team's segments and topics, the types of
-//! its properties, and how many of them, and how long, a contact may have.
+//! Validation of a write against the store: segments and topics must exist, values must have the type
+//! of their property, and the properties of a contact are bounded in number and bytes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -12,30 +12,30 @@ use crate::segments;
 use crate::store::{Reads, StoreError};
 use crate::topics;
 
-/// Characters of a key that an error repeats.
-const KEY_CHARS_SHOWN: usize = 60;
+/// Maximum number of characters of a property key in an error message.
+const KEY_EXCERPT_CHARS: usize = 60;
 
-/// Returns a key as an error repeats it.
-pub(super) fn shown_key(key: &str) -> String {
-    key.chars().filter(|c| !c.is_control()).take(KEY_CHARS_SHOWN).collect()
+/// Returns the start of a property key, without control characters, for an error message.
+pub(super) fn key_excerpt(key: &str) -> String {
+    key.chars().filter(|c| !c.is_control()).take(KEY_EXCERPT_CHARS).collect()
 }
 
-/// Why an item fails.
+/// Reason why the store rejects a contact or its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemError {
     /// The team has a contact with the address.
     Exists,
-    /// An earlier item, of this index, has the address.
+    /// The item with this index, which is earlier in the batch, has the same address.
     Repeats(usize),
     /// The team has no such segment.
     SegmentNotFound(SegmentId),
     /// The team has no such topic.
     TopicNotFound(TopicId),
-    /// The property is a number and the value is none.
+    /// The property with this key requires a number, and the value is not one.
     NotANumber(String),
     /// The contact would have more than [`CONTACT_PROPERTIES_MAX`] properties.
     TooManyProperties,
-    /// Its properties would have more than [`PROPERTIES_BYTES_MAX`] together.
+    /// The properties of the contact would have more than [`PROPERTIES_BYTES_MAX`] together.
     PropertiesTooLong,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for ItemError {
             Self::SegmentNotFound(_) => f.write_str("Segment not found"),
             Self::TopicNotFound(_) => f.write_str("Topic not found"),
             Self::NotANumber(key) => {
-                let key = shown_key(key);
+                let key = key_excerpt(key);
                 write!(f, "Invalid `properties.{key}` field: the property is a number; give a number or null.")
             }
             Self::TooManyProperties => write!(
@@ -65,7 +65,7 @@ impl fmt::Display for ItemError {
     }
 }
 
-/// Looks up the segments and topics that writes name, each once.
+/// Checks the segments and topics that writes refer to. Reads each one from the store once.
 pub(super) struct ReferenceCache {
     team: TeamId,
     segments: HashMap<SegmentId, bool>,
@@ -77,7 +77,8 @@ impl ReferenceCache {
         Self { team, segments: HashMap::new(), topics: HashMap::new() }
     }
 
-    /// Returns why the store refuses what a write says.
+    /// Returns the first reason why the store rejects the changes; `None` if it accepts them. Does not
+    /// check the size of the properties.
     pub(super) fn check(
         &mut self,
         tx: &impl Reads,
@@ -105,8 +106,8 @@ impl ReferenceCache {
     }
 
     fn has_segment(&mut self, tx: &impl Reads, id: SegmentId) -> Result<bool, StoreError> {
-        if let Some(known) = self.segments.get(&id) {
-            return Ok(*known);
+        if let Some(exists) = self.segments.get(&id) {
+            return Ok(*exists);
         }
         let exists = segments::exists(tx, self.team, id)?;
         self.segments.insert(id, exists);
@@ -114,8 +115,8 @@ impl ReferenceCache {
     }
 
     fn has_topic(&mut self, tx: &impl Reads, id: TopicId) -> Result<bool, StoreError> {
-        if let Some(known) = self.topics.get(&id) {
-            return Ok(*known);
+        if let Some(exists) = self.topics.get(&id) {
+            return Ok(*exists);
         }
         let exists = topics::find(tx, self.team, id)?.is_some();
         self.topics.insert(id, exists);
@@ -123,71 +124,78 @@ impl ReferenceCache {
     }
 }
 
-/// Returns what a write says with the keys of properties as their definitions spell them, and without
-/// what the contact holds of the same properties under other spellings; `None` where that is what it
-/// says. Otherwise a contact would hold a property twice.
-pub(super) fn spelled<V>(
+/// Returns the changes with each property key in the letter case of its definition; `None` if they need
+/// no normalization. The returned changes also remove `stored` values of the same property under another
+/// letter case. Without this, a contact could have two values of one property.
+pub(super) fn normalize_keys<V>(
     definitions: &Definitions,
-    held: &BTreeMap<String, V>,
+    stored: &BTreeMap<String, V>,
     changes: &ContactChanges,
 ) -> Option<ContactChanges> {
-    let is_spelled = |(key, _): &(String, PropertyChange)| {
+    let is_normal = |(key, _): &(String, PropertyChange)| {
         definitions
             .spelling(key)
-            .is_none_or(|spelling| spelling == key && other_spellings(held, spelling).next().is_none())
+            .is_none_or(|spelling| spelling == key && other_spellings(stored, spelling).next().is_none())
     };
-    if changes.properties.iter().all(is_spelled) {
+    if changes.properties.iter().all(is_normal) {
         return None;
     }
     let mut properties = Vec::with_capacity(changes.properties.len());
     for (key, change) in &changes.properties {
         let key = definitions.spelling(key).unwrap_or(key);
         if definitions.spelling(key).is_some() {
-            properties.extend(other_spellings(held, key).map(|other| (other.clone(), PropertyChange::Remove)));
+            properties.extend(other_spellings(stored, key).map(|other| (other.clone(), PropertyChange::Remove)));
         }
         properties.push((key.to_owned(), change.clone()));
     }
     Some(ContactChanges { properties, ..changes.clone() })
 }
 
-fn other_spellings<'h, V>(held: &'h BTreeMap<String, V>, spelling: &str) -> impl Iterator<Item = &'h String> {
-    held.keys().filter(move |key| *key != spelling && key.eq_ignore_ascii_case(spelling))
+fn other_spellings<'s, V>(stored: &'s BTreeMap<String, V>, spelling: &str) -> impl Iterator<Item = &'s String> {
+    stored.keys().filter(move |key| *key != spelling && key.eq_ignore_ascii_case(spelling))
 }
 
-/// The properties that a contact comes to have, as the bytes of each: at most
-/// [`CONTACT_PROPERTIES_MAX`] with [`PROPERTIES_BYTES_MAX`] together.
+/// The size in bytes of each property that a contact has after a write. A contact has at most
+/// [`CONTACT_PROPERTIES_MAX`] properties with [`PROPERTIES_BYTES_MAX`] together.
 pub(super) struct PropertySizes(BTreeMap<String, usize>);
 
 impl PropertySizes {
-    /// Fails when a write leaves a contact with too many, or with too much.
+    /// Checks that a contact has neither too many nor too large properties after a write. `row` is the
+    /// stored contact, if there is one.
+    ///
+    /// # Errors
+    /// [`ItemError::TooManyProperties`] or [`ItemError::PropertiesTooLong`].
     pub(super) fn check(
         definitions: &Definitions,
         row: Option<&ContactRow>,
         changes: &ContactChanges,
     ) -> Result<(), ItemError> {
-        let held = row.map(|row| &row.properties);
-        let count = held.map_or(0, BTreeMap::len) + changes.properties.len();
-        let held_bytes = held.into_iter().flatten().map(|(key, text)| key.len() + text.len()).sum::<usize>();
-        let said_bytes = changes.properties.iter().map(|(key, change)| size(key, change)).sum::<usize>();
-        // Most writes cannot, and are not looked at one by one.
-        if count <= CONTACT_PROPERTIES_MAX && held_bytes + said_bytes <= PROPERTIES_BYTES_MAX {
+        let stored = row.map(|row| &row.properties);
+        let count = stored.map_or(0, BTreeMap::len) + changes.properties.len();
+        let stored_bytes = stored.into_iter().flatten().map(|(key, text)| key.len() + text.len()).sum::<usize>();
+        let changed_bytes = changes.properties.iter().map(|(key, change)| size(key, change)).sum::<usize>();
+        // Most writes stay below the limits even if no key is replaced. They need no exact sizes.
+        if count <= CONTACT_PROPERTIES_MAX && stored_bytes + changed_bytes <= PROPERTIES_BYTES_MAX {
             return Ok(());
         }
         Self::of(row).change(definitions, changes)
     }
 
-    /// Begins with those of the contact that is there.
+    /// Returns the sizes of the stored properties; no sizes if there is no contact.
     pub(super) fn of(row: Option<&ContactRow>) -> Self {
-        let held = row.into_iter().flat_map(|row| &row.properties);
-        Self(held.map(|(key, text)| (key.clone(), key.len() + text.len())).collect())
+        let stored = row.into_iter().flat_map(|row| &row.properties);
+        Self(stored.map(|(key, text)| (key.clone(), key.len() + text.len())).collect())
     }
 
-    /// Adds and removes what a write does; one that is refused changes nothing.
+    /// Applies the property changes of a write. Changes nothing if it fails.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
     pub(super) fn change(&mut self, definitions: &Definitions, changes: &ContactChanges) -> Result<(), ItemError> {
         let before = Self(self.0.clone());
         self.apply(definitions, changes);
-        // What is there stays: a contact is never made to lose properties by a bound.
-        let refused = if self.0.len() > CONTACT_PROPERTIES_MAX.max(before.0.len()) {
+        // A contact above a limit keeps its properties. Only growth beyond the limit is an error.
+        let error = if self.0.len() > CONTACT_PROPERTIES_MAX.max(before.0.len()) {
             ItemError::TooManyProperties
         } else if self.bytes() > PROPERTIES_BYTES_MAX.max(before.bytes()) {
             ItemError::PropertiesTooLong
@@ -195,13 +203,13 @@ impl PropertySizes {
             return Ok(());
         };
         *self = before;
-        Err(refused)
+        Err(error)
     }
 
-    /// Adds and removes what a write does.
+    /// Applies the property changes of a write without a check of the limits.
     pub(super) fn apply(&mut self, definitions: &Definitions, changes: &ContactChanges) {
-        let spelled = spelled(definitions, &self.0, changes);
-        let changes = spelled.as_ref().unwrap_or(changes);
+        let normalized = normalize_keys(definitions, &self.0, changes);
+        let changes = normalized.as_ref().unwrap_or(changes);
         for (key, change) in &changes.properties {
             match change {
                 PropertyChange::Remove => self.0.remove(key),

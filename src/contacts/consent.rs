@@ -1,4 +1,4 @@
-//! What a send asks of contacts: may this address receive mail under this topic?
+//! The opt-out checks of a send: whether an address may receive email under a topic.
 
 use super::store::find_by_address;
 use crate::base::id::{TeamId, TopicId};
@@ -6,8 +6,9 @@ use crate::store::{Reads, StoreError};
 use crate::tables::{AddressHash, TOPIC_CHOICES};
 use crate::topics::{SendTopic, Subscription};
 
-/// Returns whether the owner of an address receives mail under a topic: not when they opted out
-/// of everything; else as they chose; else as the topic's default says, contact or not.
+/// Returns whether an address receives email under a topic. An opt-out of all marketing email comes
+/// first, then the contact's choice for the topic. Without a contact or a choice, the topic's default
+/// applies.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -25,8 +26,8 @@ pub fn receives_topic(
     Ok(Subscription::effective(chosen, topic.default_subscription) == Subscription::OptIn)
 }
 
-/// Returns whether a contact with the address has said that it wants nothing under a topic: of the
-/// topic, or of everything. The topic's default is nobody's word.
+/// Returns whether a contact with the address opted out of the topic or of all marketing email. Ignores
+/// the topic's default, because a default is not a choice of the contact.
 ///
 /// # Errors
 /// [`StoreError`].

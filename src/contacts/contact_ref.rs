@@ -1,11 +1,10 @@
-//! A contact's row as it lies in the file: what a filter looks at, borrowed.
+//! A borrowed view of a stored contact, for segment filters.
 
 use super::store::ContactRow;
 use crate::store::{RawValue, RowFields, StoreError, Stored};
 
-/// What is known of a contact, read without decoding its row: a text is looked at when it is asked
-/// for. One that is no UTF-8 is none, which only a broken file can hold; all else that can be broken
-/// is found when the row is stepped through.
+/// Fields of a contact, borrowed from its encoded row. A text is decoded each time it is read. A field
+/// that is not UTF-8 reads as absent. Any other corruption is an error of [`of`](Self::of).
 #[derive(Clone, Copy, Debug)]
 pub struct ContactRef<'a> {
     email: Option<RawValue<'a>>,
@@ -16,10 +15,10 @@ pub struct ContactRef<'a> {
 }
 
 impl<'a> ContactRef<'a> {
-    /// Looks at a stored contact.
+    /// Finds the fields of a stored contact without decoding their texts.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`].
+    /// [`StoreError::Corrupt`] if the row is not a valid map of fields.
     #[inline]
     pub fn of(row: &Stored<'a, ContactRow>) -> Result<Self, StoreError> {
         let mut contact =
@@ -38,17 +37,15 @@ impl<'a> ContactRef<'a> {
         Ok(contact)
     }
 
-    /// Returns the address.
+    /// Returns the address; empty if it is absent.
     pub fn email(&self) -> &'a str {
         text(self.email).unwrap_or_default()
     }
 
-    /// Returns the first name.
     pub fn first_name(&self) -> Option<&'a str> {
         text(self.first_name)
     }
 
-    /// Returns the last name.
     pub fn last_name(&self) -> Option<&'a str> {
         text(self.last_name)
     }
@@ -58,7 +55,7 @@ impl<'a> ContactRef<'a> {
         self.unsubscribed
     }
 
-    /// Returns the text of the property of that key.
+    /// Returns the text of the property with exactly this key. Scans the properties.
     pub fn property(&self, key: &str) -> Option<&'a str> {
         let (_, value) = self.properties?.flatten().find(|(name, _)| *name == key.as_bytes())?;
         text(Some(value))
@@ -96,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_view_says_what_the_row_says() {
+    async fn a_reference_has_the_fields_of_its_row() {
         let (_directory, context) = Context::temporary();
         let team = context.id();
         let mut runner = proptest::test_runner::TestRunner::deterministic();
@@ -112,21 +109,21 @@ mod tests {
             .unwrap();
 
         for (id, row) in rows {
-            let look = |tx: &crate::store::ReadTx| {
+            let compare = |tx: &crate::store::ReadTx| {
                 tx.scan(&CONTACTS, &(team, id), &(team, id), Order::Ascending, |_, stored| {
-                    let view = ContactRef::of(&stored)?;
-                    assert_eq!(view.email(), row.email);
-                    assert_eq!(view.first_name(), row.first_name.as_deref());
-                    assert_eq!(view.last_name(), row.last_name.as_deref());
-                    assert_eq!(view.unsubscribed(), row.unsubscribed());
+                    let contact = ContactRef::of(&stored)?;
+                    assert_eq!(contact.email(), row.email);
+                    assert_eq!(contact.first_name(), row.first_name.as_deref());
+                    assert_eq!(contact.last_name(), row.last_name.as_deref());
+                    assert_eq!(contact.unsubscribed(), row.unsubscribed());
                     for (key, value) in &row.properties {
-                        assert_eq!(view.property(key), Some(value.as_str()));
+                        assert_eq!(contact.property(key), Some(value.as_str()));
                     }
-                    assert_eq!(view.property("no such key, of that length or any other"), None);
+                    assert_eq!(contact.property("a key that no generated contact has, because it is too long"), None);
                     STOP
                 })
             };
-            context.store.read_now::<_, StoreError>(look).unwrap();
+            context.store.read_now::<_, StoreError>(compare).unwrap();
         }
     }
 }

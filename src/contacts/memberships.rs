@@ -1,8 +1,8 @@
-//! The use cases of what a contact is tied to: topics it chose about, segments it belongs to.
+//! The use cases of a contact's topic choices and segments.
 
 use super::check::ItemError;
 use super::model::{ContactChanges, OptIns, Resubscribe};
-use super::service::{ContactName, Contacts, WriteError, accepted, named};
+use super::service::{ContactName, Contacts, WriteError, check_changes, find_named};
 use super::view::{TopicSubscription, topics_of};
 use super::write::ContactWriter;
 use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
@@ -12,7 +12,8 @@ use crate::store::StoreError;
 use crate::topics::Subscription;
 
 impl Contacts {
-    /// Returns where a contact stands with every topic of the team, newest topic first.
+    /// Returns the subscriptions of a contact to every topic of the team, newest topic first; `None` if
+    /// the team has no such contact.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -24,13 +25,13 @@ impl Contacts {
         self.context
             .store
             .read(move |tx| {
-                let Some((id, _)) = named(tx, team, &name)? else { return Ok(None) };
+                let Some((id, _)) = find_named(tx, team, &name)? else { return Ok(None) };
                 Ok(Some((id, topics_of(tx, team, id)?)))
             })
             .await
     }
 
-    /// Writes explicit choices down and returns where the contact stands with every topic.
+    /// Stores topic choices and returns the subscriptions of the contact to every topic of the team.
     ///
     /// # Errors
     /// [`WriteError`]; nothing is stored.
@@ -49,8 +50,8 @@ impl Contacts {
         self.context
             .store
             .write(move |tx| {
-                let (id, row) = named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
-                let changes = accepted(tx, team, Some(&row), &changes)?;
+                let (id, row) = find_named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
+                let changes = check_changes(tx, team, Some(&row), &changes)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 writer.update(id, &row, &changes, Resubscribe::Never, OptIns::Allowed)?;
                 writer.finish()?;
@@ -59,7 +60,7 @@ impl Contacts {
             .await
     }
 
-    /// Adds a contact to a segment by hand; again changes nothing.
+    /// Makes a contact a member of a segment. A repeated call changes nothing.
     ///
     /// # Errors
     /// [`WriteError`]; nothing is stored.
@@ -74,10 +75,11 @@ impl Contacts {
         Ok(self.update(team, name, None, changes, source).await?.id)
     }
 
-    /// Takes a contact out of a segment it was added to by hand; `None` when it was not in it.
+    /// Removes a contact from the members of a segment and returns its id; `None` if it was not a
+    /// member.
     ///
     /// # Errors
-    /// [`WriteError`].
+    /// [`WriteError`]; nothing is stored.
     pub async fn leave(
         &self,
         team: TeamId,
@@ -89,9 +91,9 @@ impl Contacts {
         self.context
             .store
             .write(move |tx| {
-                let (id, _) = named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
+                let (id, _) = find_named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
                 if !segments::exists(tx, team, segment)? {
-                    return Err(WriteError::Refused(ItemError::SegmentNotFound(segment)));
+                    return Err(WriteError::Rejected(ItemError::SegmentNotFound(segment)));
                 }
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 let left = writer.leave_segment(id, segment)?;
@@ -101,8 +103,8 @@ impl Contacts {
             .await
     }
 
-    /// Returns the segments that hold a contact, by hand or by their filter, newest first; `None` when
-    /// the team has no such contact.
+    /// Returns the segments that contain a contact as a member or by their filter, newest first; `None`
+    /// if the team has no such contact.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -110,7 +112,7 @@ impl Contacts {
         self.context
             .store
             .read(move |tx| {
-                let Some((id, _)) = named(tx, team, &name)? else { return Ok(None) };
+                let Some((id, _)) = find_named(tx, team, &name)? else { return Ok(None) };
                 Ok(Some(segments::containing(tx, team, segments::all(tx, team)?, id)?))
             })
             .await

@@ -1,17 +1,34 @@
-//! Contacts: the people a team writes to, what is known of them, and what they opted out of.
+//! Stores the contacts of each team: addresses with names, properties, topic choices and opt-outs.
 //!
-//! Reading order: `model.rs` (what a write says), `store.rs` (the rows), `consent.rs` (what a send
-//! asks), `check.rs` (what a write is held against), `write.rs` (the one way a contact changes),
-//! `undo.rs` (an opt-out taken back at once), `batch.rs` (many in one write), `view.rs` (a contact as its
-//! team sees it), `size.rs` (how large it is), `contact_ref.rs` (a row looked at where it lies),
-//! `service.rs` and `memberships.rs` (the use cases), `api/` (endpoints); `topic_choice_retention.rs` (choices about topics
-//! long deleted); `csv/` (cells and lines), `import/` and `export/` (files of contacts).
+//! Data flow: the API and the import build [`NewContact`] and [`ContactChanges`]. `check.rs` validates
+//! them against the segments, topics and properties of the team. [`ContactWriter`] writes the rows and
+//! the events in one transaction. Reads decode the rows into [`ContactView`].
 //!
-//! Invariants: an address has one contact in a team, without regard to case; every change records
-//! its events in its own transaction, and a write that restates what is stored records nothing; adding,
-//! a batch and an import never lift an opt-out of everything, and an import never turns an opt-out of a
-//! topic into an opt-in, while a choice about a topic takes the place of an earlier one everywhere
-//! else; what a contact holds and what is answered about contacts are bounded in bytes.
+//! Files in reading order:
+//! - `model.rs`: the changes that a write requests.
+//! - `store.rs`: the rows.
+//! - `consent.rs`: the opt-out checks of a send.
+//! - `check.rs`: validation of a write against the store.
+//! - `write.rs`: [`ContactWriter`], which creates, changes and removes contacts.
+//! - `undo.rs`: reversal of a topic opt-out.
+//! - `batch.rs`: many contacts in one transaction.
+//! - `view.rs`: contacts as responses show them.
+//! - `size.rs`: the JSON size of texts.
+//! - `contact_ref.rs`: a borrowed view of a row, for segment filters.
+//! - `service.rs` and `memberships.rs`: the use cases.
+//! - `api/`: the endpoints.
+//! - `topic_choice_retention.rs`: deletion of choices about topics that were deleted 40 days ago.
+//! - `csv/`, `import/` and `export/`: CSV files of contacts.
+//! - `tests/`: tests over a temporary store.
+//!
+//! Invariants:
+//! - A team has at most one contact for an address, ignoring case.
+//! - A change records its events in its own transaction. A write without an effective change records
+//!   no event.
+//! - A creation, a batch and an import never clear an opt-out of all marketing email.
+//! - An import never replaces an opt-out of a topic with an opt-in. Every other write replaces the
+//!   earlier choice.
+//! - The properties of a contact and a response about contacts are bounded in bytes.
 
 pub mod api;
 
@@ -45,8 +62,8 @@ pub use model::{
 pub use service::{ContactName, Contacts, Erase, Removal, WriteError};
 pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address};
 pub use topic_choice_retention::purge_deleted_topic_choices;
-pub use undo::take_back_opt_out;
-pub use view::{ANSWER_BYTES_MAX, ContactView, IncludedFields, ShowError, TopicSubscription};
+pub use undo::undo_topic_opt_out;
+pub use view::{ContactView, IncludedFields, RESPONSE_BYTES_MAX, ShowError, TopicSubscription};
 pub use write::{ContactWriter, WriteResult, set_subscription, set_topics};
 
 #[cfg(test)]

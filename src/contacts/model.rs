@@ -1,11 +1,11 @@
-//! What a write says of a contact.
+//! The changes that a write requests.
 
 use crate::base::address::EmailAddress;
 use crate::base::id::{SegmentId, TopicId};
 use crate::base::patch::Patch;
 use crate::topics::Subscription;
 
-/// The longest name, in characters.
+/// Maximum length of a first or last name, in characters.
 pub(super) const NAME_CHARS_MAX: usize = 500;
 
 /// Returns whether a text can be a first or a last name.
@@ -13,46 +13,44 @@ pub(super) fn is_name(text: &str) -> bool {
     text.chars().count() <= NAME_CHARS_MAX && !text.chars().any(char::is_control)
 }
 
-/// What becomes of a property, as it is stored: text, whatever its type.
+/// Change of one property. A value is stored as text, whatever the type of the property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PropertyChange {
-    /// It is removed.
+    /// The property is removed.
     Remove,
-    /// It becomes this text.
+    /// The property gets this text.
     Set(String),
 }
 
-/// Properties of one contact at most.
+/// Maximum number of properties of one contact.
 pub const CONTACT_PROPERTIES_MAX: usize = 100;
-/// Bytes of the properties of one contact at most, keys and values together.
+/// Maximum total size of the properties of one contact in bytes, keys and values together.
 pub const PROPERTIES_BYTES_MAX: usize = 64 << 10;
 
-/// What a write says of a contact; what it does not say stays as it is.
+/// Changes that a write requests for one contact. Fields without a change stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContactChanges {
-    /// The first name.
     pub first_name: Patch<String>,
-    /// The last name.
     pub last_name: Patch<String>,
-    /// Whether the contact opts out of all marketing email.
+    /// `Some(true)` opts the contact out of all marketing email.
     pub unsubscribed: Option<bool>,
-    /// Properties by their key; a key named twice takes the later value.
+    /// Property changes by key. If a key is repeated, the last change applies.
     pub properties: Vec<(String, PropertyChange)>,
-    /// Segments it is added to.
+    /// Segments that the contact becomes a member of.
     pub segments: Vec<SegmentId>,
-    /// What it chooses about topics; a topic named twice takes the later choice.
+    /// Topic choices. If a topic is repeated, the last choice applies.
     pub topics: Vec<(TopicId, Subscription)>,
 }
 
 impl ContactChanges {
-    /// Adds a segment that it joins, once.
+    /// Adds a segment that the contact joins, unless it is in the list already.
     pub fn join(&mut self, segment: SegmentId) {
         if !self.segments.contains(&segment) {
             self.segments.push(segment);
         }
     }
 
-    /// Sets a choice about a topic, in place of an earlier one.
+    /// Sets the choice for a topic and replaces an earlier choice for it.
     pub fn choose(&mut self, topic: TopicId, subscription: Subscription) {
         match self.topics.iter_mut().find(|(chosen, _)| *chosen == topic) {
             Some((_, chosen)) => *chosen = subscription,
@@ -60,9 +58,9 @@ impl ContactChanges {
         }
     }
 
-    /// Adds what a later write says of the same contact: its fields and its choices win, segments and
-    /// choices are united, and an opt-out of everything stands whichever of the two says it. So does one
-    /// of a topic where opt-outs are kept.
+    /// Merges the changes of a later write to the same contact. The fields and choices of `later`
+    /// replace the earlier ones, and the segments are united. An opt-out of all marketing email in
+    /// either write applies. With [`OptIns::KeepOptOuts`], an earlier opt-out of a topic applies too.
     pub fn merge(&mut self, later: &Self, opt_ins: OptIns) {
         if later.first_name != Patch::Keep {
             self.first_name = later.first_name.clone();
@@ -79,37 +77,34 @@ impl ContactChanges {
             self.join(*segment);
         }
         for (topic, subscription) in &later.topics {
-            let keeps = opt_ins == OptIns::KeepOptOuts && self.topics.contains(&(*topic, Subscription::OptOut));
-            if !keeps {
+            let keep_opt_out = opt_ins == OptIns::KeepOptOuts && self.topics.contains(&(*topic, Subscription::OptOut));
+            if !keep_opt_out {
                 self.choose(*topic, *subscription);
             }
         }
     }
 }
 
-/// A contact to add, or to find by its address and change.
+/// A contact to create, or to find by its address and change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewContact {
-    /// The address.
     pub email: EmailAddress,
-    /// What is said of it.
     pub changes: ContactChanges,
 }
 
-/// Whether a write may lift a global opt-out.
+/// Permission of a write to clear an opt-out of all marketing email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resubscribe {
-    /// It names one contact and says so explicitly.
+    /// `unsubscribed: false` clears the opt-out. For explicit writes to one contact.
     Allowed,
-    /// `unsubscribed: false` is passed over.
+    /// `unsubscribed: false` is ignored.
     Never,
 }
 
-/// Whether a write may turn an explicit topic opt-out into an opt-in.
+/// Permission of a write to replace an explicit opt-out of a topic with an opt-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptIns {
-    /// It may.
     Allowed,
-    /// Explicit opt-outs stay: what an import says is older than what a person chose.
+    /// Explicit opt-outs stay. An import uses this, because its file may be older than the opt-out.
     KeepOptOuts,
 }

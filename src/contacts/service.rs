@@ -1,10 +1,10 @@
-//! The use cases of contacts themselves: add, show, change, remove.
+//! The use cases of contacts: create, read, change and remove.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::batch::{Batch, BatchOptions, BatchOutcome, ContactBatchError};
-use super::check::{ItemError, PropertySizes, ReferenceCache, spelled};
+use super::check::{ItemError, PropertySizes, ReferenceCache, normalize_keys};
 use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
 use super::view::{ContactView, IncludedFields, ShowError, Viewer};
@@ -19,19 +19,18 @@ use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::CONTACTS;
 use crate::{contact_properties, erasure};
 
-/// What names a contact.
+/// Id or address of a contact.
 pub type ContactName = IdOrEmail<resource::Contact>;
 
-/// Why a contact is not written.
+/// Reason why a contact is not written.
 #[derive(Debug)]
 pub enum WriteError {
     /// The team has no such contact.
     NotFound,
-    /// The write names another address than the contact's, which does not change.
+    /// The request contains another address than the contact's. An address cannot change.
     OtherEmail,
-    /// The store refuses what is said of it.
-    Refused(ItemError),
-    /// The store failed.
+    /// The changes are not valid.
+    Rejected(ItemError),
     Store(StoreError),
 }
 
@@ -41,37 +40,34 @@ impl From<StoreError> for WriteError {
     }
 }
 
-/// Contacts to remove, by one kind of name.
+/// Contacts to remove, all by id or all by address.
 #[derive(Clone, Debug)]
 pub enum Removal {
-    /// By their ids.
     Ids(Vec<ContactId>),
-    /// By their addresses.
     Emails(Vec<EmailAddress>),
 }
 
-/// Whether removed contacts leave their address in the history.
+/// Whether the address of a removed contact is erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Erase {
-    /// The send log keeps it.
+    /// Emails, events and logs keep the address.
     No,
-    /// It is scrubbed from emails, events and logs.
+    /// A background erasure removes the address from emails, events and logs.
     Yes,
 }
 
-/// The contacts of the instance.
+/// The use cases of contacts, for all teams.
 pub struct Contacts {
     pub(super) context: Context,
 }
 
 impl Contacts {
-    /// Wires the use cases of contacts.
     pub fn new(context: Context) -> Self {
         Self { context }
     }
 
-    /// Adds a contact, or changes the one that has the address as an upsert does: what is not said
-    /// stays, and so does an opt-out of everything.
+    /// Creates a contact, or changes the contact that has the address already. A change leaves absent
+    /// fields and an opt-out of all marketing email unchanged.
     ///
     /// # Errors
     /// [`WriteError`]; nothing is stored.
@@ -81,10 +77,10 @@ impl Contacts {
         self.context
             .store
             .write(move |tx| {
-                let known = store::find_by_address(tx, team, &hash)?;
-                let changes = accepted(tx, team, known.as_ref().map(|(_, row)| row), &new.changes)?;
+                let existing = store::find_by_address(tx, team, &hash)?;
+                let changes = check_changes(tx, team, existing.as_ref().map(|(_, row)| row), &new.changes)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
-                let id = match known {
+                let id = match existing {
                     Some((id, row)) => {
                         writer.update(id, &row, &changes, Resubscribe::Never, OptIns::Allowed)?;
                         id
@@ -100,7 +96,7 @@ impl Contacts {
             .await
     }
 
-    /// Returns a contact with its properties and the facets asked for.
+    /// Returns a contact with the included fields; `None` if the team has no such contact.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -108,39 +104,38 @@ impl Contacts {
         &self,
         team: TeamId,
         name: ContactName,
-        facets: IncludedFields,
+        include: IncludedFields,
     ) -> Result<Option<ContactView>, StoreError> {
         self.context
             .store
             .read(move |tx| {
-                let Some((id, row)) = named(tx, team, &name)? else { return Ok(None) };
-                Viewer::new(tx, team, facets)?.view(tx, id, row).map(Some)
+                let Some((id, row)) = find_named(tx, team, &name)? else { return Ok(None) };
+                Viewer::new(tx, team, include)?.view(tx, id, row).map(Some)
             })
             .await
     }
 
-    /// Returns those of the named contacts that the team has, each with its place in `names`, in
-    /// their order.
+    /// Returns the contacts in `names` that exist, in order, each with its index in `names`.
     ///
     /// # Errors
-    /// [`ShowError`].
+    /// [`ShowError::TooLarge`] or [`ShowError::Store`].
     pub async fn find_all(
         &self,
         team: TeamId,
         names: Vec<ContactName>,
-        facets: IncludedFields,
+        include: IncludedFields,
     ) -> Result<Vec<(usize, ContactView)>, ShowError> {
         self.context
             .store
             .read(move |tx| {
-                let viewer = Viewer::new(tx, team, facets)?;
-                let mut room = viewer.room();
+                let viewer = Viewer::new(tx, team, include)?;
+                let mut budget = viewer.response_budget();
                 let mut found = Vec::with_capacity(names.len());
-                for (place, name) in names.iter().enumerate() {
-                    if let Some((id, row)) = named(tx, team, name)? {
+                for (index, name) in names.iter().enumerate() {
+                    if let Some((id, row)) = find_named(tx, team, name)? {
                         let contact = viewer.view(tx, id, row)?;
-                        room.take(&contact)?;
-                        found.push((place, contact));
+                        budget.take(&contact)?;
+                        found.push((index, contact));
                     }
                 }
                 Ok(found)
@@ -156,22 +151,22 @@ impl Contacts {
         &self,
         team: TeamId,
         query: PageQuery<ContactId>,
-        facets: IncludedFields,
+        include: IncludedFields,
     ) -> Result<Page<ContactView>, ShowError> {
         self.context
             .store
             .read(move |tx| {
-                let viewer = Viewer::new(tx, team, facets)?;
+                let viewer = Viewer::new(tx, team, include)?;
                 let page = page(tx, &CONTACTS, team, query, |id, row| viewer.view(tx, id, row.decode()?).map(Some))?;
-                let mut room = viewer.room();
-                page.rows.iter().try_for_each(|contact| room.take(contact))?;
+                let mut budget = viewer.response_budget();
+                page.rows.iter().try_for_each(|contact| budget.take(contact))?;
                 Ok(page)
             })
             .await
     }
 
-    /// Changes one contact; `unsubscribed: false` is an explicit word here. `email`, where a request
-    /// names one, is the contact's own.
+    /// Changes one contact. `unsubscribed: false` subscribes it again. `email` must be the contact's own
+    /// address if it is present.
     ///
     /// # Errors
     /// [`WriteError`]; nothing is stored.
@@ -187,11 +182,11 @@ impl Contacts {
         self.context
             .store
             .write(move |tx| {
-                let (id, row) = named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
+                let (id, row) = find_named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
                 if email.as_ref().is_some_and(|email| !is_address_of(email, &row)) {
                     return Err(WriteError::OtherEmail);
                 }
-                let changes = accepted(tx, team, Some(&row), &changes)?;
+                let changes = check_changes(tx, team, Some(&row), &changes)?;
                 let mut writer = ContactWriter::new(tx, &context, team, source);
                 writer.update(id, &row, &changes, Resubscribe::Allowed, OptIns::Allowed)?;
                 writer.finish()?;
@@ -200,7 +195,8 @@ impl Contacts {
             .await
     }
 
-    /// Removes a contact; `None` when the team has none of that name, and then nothing is erased.
+    /// Removes a contact and returns its id. Returns `None` and erases nothing if the team has no such
+    /// contact.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -213,7 +209,7 @@ impl Contacts {
     ) -> Result<Option<ContactId>, StoreError> {
         let context = self.context.clone();
         let remove = move |tx: &WriteTx<'_>| {
-            if named(tx, team, &name)?.is_none() {
+            if find_named(tx, team, &name)?.is_none() {
                 return Ok(None);
             }
             Ok(remove_all(tx, &context, team, [&name], erase, source)?.first().copied())
@@ -221,8 +217,8 @@ impl Contacts {
         self.context.store.write(remove).await
     }
 
-    /// Removes contacts in one transaction, and returns those that were there. With [`Erase::Yes`] the
-    /// addresses that have no contact, or none any more, are erased as well.
+    /// Removes contacts in one transaction and returns the ids of the contacts that existed. With
+    /// [`Erase::Yes`], the addresses in `removal` that have no contact are erased too.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -245,10 +241,10 @@ impl Contacts {
             .await
     }
 
-    /// Writes a batch, or nothing.
+    /// Writes a batch in one bulk transaction. Each item has its index in the request.
     ///
     /// # Errors
-    /// [`ContactBatchError`].
+    /// [`ContactBatchError`]; nothing is stored.
     pub async fn batch(
         &self,
         team: TeamId,
@@ -260,11 +256,11 @@ impl Contacts {
         self.context.store.write_bulk_sized(batch.bytes(), move |tx| batch.apply(tx, &context, team)).await
     }
 
-    /// Returns what a batch would come to.
+    /// Returns the outcome that [`batch`](Self::batch) would have, and writes nothing.
     ///
     /// # Errors
     /// [`ContactBatchError`].
-    pub async fn rehearse(
+    pub async fn dry_run(
         &self,
         team: TeamId,
         items: Vec<(usize, NewContact)>,
@@ -273,25 +269,25 @@ impl Contacts {
         self.context.store.read(move |tx| Batch::new(items, options).dry_run(tx, team)).await
     }
 
-    /// Returns a page of rows as the team sees them.
+    /// Converts a page of rows into views with the included fields.
     ///
     /// # Errors
-    /// [`ShowError`].
+    /// [`ShowError::TooLarge`] or [`ShowError::Store`].
     pub async fn show(
         &self,
         team: TeamId,
         page: Page<(ContactId, ContactRow)>,
-        facets: IncludedFields,
+        include: IncludedFields,
     ) -> Result<Page<ContactView>, ShowError> {
         let Page { rows, has_more } = page;
         self.context
             .store
             .read(move |tx| {
-                let viewer = Viewer::new(tx, team, facets)?;
-                let mut room = viewer.room();
+                let viewer = Viewer::new(tx, team, include)?;
+                let mut budget = viewer.response_budget();
                 let views = rows.into_iter().map(|(id, row)| {
                     let contact = viewer.view(tx, id, row)?;
-                    room.take(&contact)?;
+                    budget.take(&contact)?;
                     Ok(contact)
                 });
                 Ok(Page { rows: views.collect::<Result<_, ShowError>>()?, has_more })
@@ -304,8 +300,8 @@ fn is_address_of(email: &EmailAddress, row: &ContactRow) -> bool {
     EmailAddress::parse(&row.email).is_ok_and(|own| own.identity() == email.identity())
 }
 
-/// Returns the contact of that name.
-pub(super) fn named(
+/// Returns the contact with this id or address.
+pub(super) fn find_named(
     tx: &impl Reads,
     team: TeamId,
     name: &ContactName,
@@ -316,10 +312,13 @@ pub(super) fn named(
     }
 }
 
-/// Returns what is written of what a write says of the contact with that row, or of one that is to be
-/// added. Refuses what names segments or topics of nobody or of another team, no number for one, or
-/// more than a contact holds.
-pub(super) fn accepted<'c>(
+/// Validates changes to a contact and returns them with normalized property keys. `row` is the stored
+/// contact; `None` if the contact is new.
+///
+/// # Errors
+/// [`WriteError::Rejected`] if the team lacks a segment or a topic, a value has the wrong type, or the
+/// properties exceed a limit; [`WriteError::Store`].
+pub(super) fn check_changes<'c>(
     tx: &impl Reads,
     team: TeamId,
     row: Option<&ContactRow>,
@@ -327,14 +326,14 @@ pub(super) fn accepted<'c>(
 ) -> Result<Cow<'c, ContactChanges>, WriteError> {
     let definitions = contact_properties::definitions(tx, team)?;
     if let Some(error) = ReferenceCache::new(team).check(tx, &definitions, changes)? {
-        return Err(WriteError::Refused(error));
+        return Err(WriteError::Rejected(error));
     }
-    PropertySizes::check(&definitions, row, changes).map_err(WriteError::Refused)?;
-    let spelled = match row {
-        Some(row) => spelled(&definitions, &row.properties, changes),
-        None => spelled(&definitions, &BTreeMap::<String, String>::new(), changes),
+    PropertySizes::check(&definitions, row, changes).map_err(WriteError::Rejected)?;
+    let normalized = match row {
+        Some(row) => normalize_keys(&definitions, &row.properties, changes),
+        None => normalize_keys(&definitions, &BTreeMap::<String, String>::new(), changes),
     };
-    Ok(spelled.map_or(Cow::Borrowed(changes), Cow::Owned))
+    Ok(normalized.map_or(Cow::Borrowed(changes), Cow::Owned))
 }
 
 fn show(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<ContactView, WriteError> {
@@ -354,20 +353,20 @@ fn remove_all<'n>(
     let mut removed = Vec::new();
     let mut erased = Vec::new();
     for name in names {
-        match (named(tx, team, name)?, name) {
+        match (find_named(tx, team, name)?, name) {
             (Some((id, row)), _) => {
                 writer.remove(id, &row)?;
                 removed.push(id);
-                // One that does not read has been refused with its removal.
+                // Always parses: `remove` fails if the stored address is not valid.
                 erased.extend(EmailAddress::parse(&row.email));
             }
-            // What is kept of somebody outlives their contact.
+            // Emails, events and logs can contain the address without a contact.
             (None, ContactName::Email(email)) => erased.push(email.clone()),
             (None, ContactName::Id(_)) => {}
         }
     }
     writer.finish()?;
-    // After every event of the removals, which it reaches.
+    // The erasure covers earlier events only, so it is requested after the events of the removals.
     match erase {
         Erase::No => {}
         Erase::Yes => erasure::request(tx, context, team, erased)?,

@@ -1,6 +1,6 @@
-//! About how many bytes what is known of contacts has as JSON, and never fewer. Pure.
+//! Estimates of JSON sizes. An estimate is never below the actual size. Pure.
 
-/// Returns the bytes of a text, with its quotes and what may stand beside them.
+/// Returns the JSON size of a text in bytes, with its quotes and the punctuation around them.
 pub(super) fn text_bytes(text: &str) -> usize {
     let escaped = text.bytes().map(|byte| match byte {
         0..0x20 => 6,

@@ -1,4 +1,4 @@
-//! The rows of contacts.
+//! The rows of contacts, topic choices and audiences.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,30 @@ use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::{AUDIENCES, AddressHash, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, TOPIC_CHOICES};
 use crate::topics::Subscription;
 
-/// A contact on disk. When it was added is told by its id.
+/// A contact on disk. Its id contains its creation time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContactRow {
-    /// The address as it was given; unique in the team without regard to case.
+    /// Address in its original case. Unique in the team, ignoring case.
     pub email: String,
-    /// The first name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_name: Option<String>,
-    /// The last name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_name: Option<String>,
-    /// When the contact first opted out of all marketing email; none while it has not.
+    /// Time of the first opt-out of all marketing email; `None` if the contact has not opted out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsubscribed_ms: Option<TimestampMs>,
-    /// What the team knows of it, as text by key.
+    /// Property values as text, by key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, String>,
-    /// When it last changed; none while it is as it was added.
+    /// Time of the last change; `None` if the contact has not changed since its creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_ms: Option<TimestampMs>,
 }
 impl Row for ContactRow {}
 
 impl ContactRow {
-    /// Returns a contact of whom nothing but the address is known.
-    pub fn named(email: String) -> Self {
+    /// Returns a contact with an address and no other fields.
+    pub fn new(email: String) -> Self {
         Self {
             email,
             first_name: None,
@@ -52,26 +50,25 @@ impl ContactRow {
     }
 }
 
-/// An explicit choice on disk.
+/// A topic choice on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TopicChoiceRow {
-    /// What was chosen.
     pub subscription: Subscription,
 }
 impl Row for TopicChoiceRow {}
 
-/// The contacts of a team as a whole.
+/// Counters over all contacts of a team.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AudienceRow {
-    /// How many there are.
+    /// Number of contacts.
     pub contacts: u64,
-    /// Raised by every transaction that changes a contact or whom a segment holds by hand: what was
-    /// counted at a revision holds for as long as the revision stands.
+    /// Audience revision. Each transaction that changes a contact or a membership increments it. Cached
+    /// counts of segments are valid for one revision.
     pub revision: u64,
 }
 impl Row for AudienceRow {}
 
-/// Returns the contact of that id.
+/// Returns the contact with this id.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -79,7 +76,7 @@ pub fn find(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<Option<Conta
     tx.get(&CONTACTS, &(team, id))
 }
 
-/// Returns the contact of that address.
+/// Returns the contact with this address.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -92,8 +89,8 @@ pub fn find_by_address(
     Ok(find(tx, team, index.id)?.map(|row| (index.id, row)))
 }
 
-/// Returns the explicit choices of a contact, by topic, oldest topic first. Bounded by the topics that
-/// the team ever had.
+/// Returns the topic choices of a contact, oldest topic first. Includes choices for deleted topics, so
+/// the number is bounded only by the topics that the team ever had.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -111,7 +108,7 @@ pub fn choices_of(
     Ok(choices)
 }
 
-/// Returns how many contacts the team has, and the revision of its audience.
+/// Returns the number of contacts of the team and its audience revision.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -119,7 +116,7 @@ pub fn audience(tx: &impl Reads, team: TeamId) -> Result<AudienceRow, StoreError
     Ok(tx.get(&AUDIENCES, &(team,))?.unwrap_or_default())
 }
 
-/// Writes a contact that was not there, and what it is found by.
+/// Inserts a new contact and its address index row.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -134,7 +131,7 @@ pub(super) fn insert(
     tx.put(&CONTACT_ADDRESSES, &(team, *address), &ContactIdRow { id })
 }
 
-/// Removes a contact with its choices and what it is found by.
+/// Deletes a contact, its address index row and its topic choices.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -1,8 +1,9 @@
-//! Choices about topics that were deleted so long ago that no mail can ask for them any more.
+//! Retention of topic choices: deletes choices for topics that were deleted 40 days ago or earlier. No
+//! email that was accepted under such a topic is still queued.
 //!
-//! A choice lies with its contact, so that those about one topic are found by walking over all of the
-//! team's. The walk is cut into reads and commits of a few milliseconds. Stopped in between, it begins
-//! again: the note of the deletion goes last.
+//! The key of a choice starts with its contact, so the choices for a topic are found by a scan of all
+//! choices of the team. The scan is split into reads and commits of a few milliseconds. The row of the
+//! deleted topic is removed last, so an interrupted scan starts again.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,43 +14,43 @@ use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::TOPIC_CHOICES;
 use crate::topics;
 
-/// Deleted topics of one team that a walk looks for.
+/// Maximum number of deleted topics of one team in one scan.
 const TOPICS_MAX: usize = 1_000;
-/// Bytes that a removed choice takes in a commit, about.
+/// Estimated bytes of a deleted choice in a commit.
 const CHOICE_BYTES: usize = 64;
 
-/// How many rows are looked at in one read, and removed in one commit.
+/// Maximum number of rows that one read scans, and that one commit deletes.
 #[derive(Clone, Copy, Debug)]
 struct Steps {
     read_rows: usize,
     commit_rows: usize,
 }
 
-/// Some milliseconds each.
-const USUAL: Steps = Steps { read_rows: 10_000, commit_rows: 1_000 };
+/// Steps of some milliseconds each.
+const DEFAULT_STEPS: Steps = Steps { read_rows: 10_000, commit_rows: 1_000 };
 
-/// Removes the choices about topics that were deleted 40 days ago or earlier. It costs nothing while
-/// there are none.
+/// Deletes the choices for topics that were deleted 40 days ago or earlier. Costs one read if there are
+/// no such topics.
 ///
 /// # Errors
 /// [`StoreError`].
 pub async fn purge_deleted_topic_choices(context: &Context) -> Result<(), StoreError> {
-    forget_in(context, USUAL).await
+    purge_in(context, DEFAULT_STEPS).await
 }
 
-async fn forget_in(context: &Context, steps: Steps) -> Result<(), StoreError> {
+async fn purge_in(context: &Context, steps: Steps) -> Result<(), StoreError> {
     let now_ms = context.now_ms();
     loop {
-        let forgotten = context.store.read(move |tx| topics::expired(tx, now_ms, TOPICS_MAX)).await?;
-        let Some((team, forgotten)) = forgotten else { return Ok(()) };
-        remove_choices(context, team, forgotten.iter().map(|topic| topic.id).collect(), steps).await?;
-        let forget = move |tx: &WriteTx<'_>| topics::delete_expired(tx, team, &forgotten);
-        context.store.write_bulk::<_, StoreError>(forget).await?;
+        let expired = context.store.read(move |tx| topics::expired(tx, now_ms, TOPICS_MAX)).await?;
+        let Some((team, expired)) = expired else { return Ok(()) };
+        remove_choices(context, team, expired.iter().map(|topic| topic.id).collect(), steps).await?;
+        let delete = move |tx: &WriteTx<'_>| topics::delete_expired(tx, team, &expired);
+        context.store.write_bulk::<_, StoreError>(delete).await?;
     }
 }
 
-/// The key of a choice, within its team.
-type Choice = (ContactId, TopicId);
+/// Key of a choice within its team.
+type ChoiceKey = (ContactId, TopicId);
 
 async fn remove_choices(
     context: &Context,
@@ -58,10 +59,11 @@ async fn remove_choices(
     steps: Steps,
 ) -> Result<(), StoreError> {
     let topics = Arc::new(topics);
-    let mut passed = None;
+    let mut after = None;
     loop {
-        let sought = Arc::clone(&topics);
-        let Looked { found, last } = context.store.read(move |tx| look(tx, team, &sought, passed, steps)).await?;
+        let topics = Arc::clone(&topics);
+        let ScannedChoices { found, last } =
+            context.store.read(move |tx| scan_choices(tx, team, &topics, after, steps)).await?;
         if !found.is_empty() {
             let remove = move |tx: &WriteTx<'_>| {
                 found
@@ -73,45 +75,47 @@ async fn remove_choices(
         if last.is_none() {
             return Ok(());
         }
-        passed = last;
+        after = last;
     }
 }
 
-struct Looked {
-    found: Vec<Choice>,
-    /// The last choice that was looked at; none at the end.
-    last: Option<Choice>,
+struct ScannedChoices {
+    /// Choices for the deleted topics.
+    found: Vec<ChoiceKey>,
+    /// The last scanned choice; `None` if the scan reached the end.
+    last: Option<ChoiceKey>,
 }
 
-fn look(
+/// Scans the choices of a team that follow `after`.
+fn scan_choices(
     tx: &impl Reads,
     team: TeamId,
     topics: &HashSet<TopicId>,
-    passed: Option<Choice>,
+    after: Option<ChoiceKey>,
     steps: Steps,
-) -> Result<Looked, StoreError> {
-    let (contact, topic) = passed.unwrap_or((Id::MIN, Id::MIN));
-    let mut looked = Looked { found: Vec::new(), last: None };
+) -> Result<ScannedChoices, StoreError> {
+    let (contact, topic) = after.unwrap_or((Id::MIN, Id::MIN));
+    let mut scanned = ScannedChoices { found: Vec::new(), last: None };
     let mut rows = 0;
-    let mut is_more = false;
+    let mut has_more = false;
     let (from, to) = ((team, contact, topic), (team, Id::MAX, Id::MAX));
     tx.scan(&TOPIC_CHOICES, &from, &to, Order::Ascending, |(_, contact, topic), _| {
-        if passed == Some((contact, topic)) {
+        if after == Some((contact, topic)) {
             return NEXT;
         }
-        if rows == steps.read_rows || looked.found.len() == steps.commit_rows {
-            is_more = true;
+        if rows == steps.read_rows || scanned.found.len() == steps.commit_rows {
+            has_more = true;
             return STOP;
         }
         rows += 1;
-        looked.last = Some((contact, topic));
+        scanned.last = Some((contact, topic));
         if topics.contains(&topic) {
-            looked.found.push((contact, topic));
+            scanned.found.push((contact, topic));
         }
         NEXT
     })?;
-    looked.last = looked.last.filter(|_| is_more);
-    Ok(looked)
+    scanned.last = scanned.last.filter(|_| has_more);
+    Ok(scanned)
 }
 
 #[cfg(test)]
@@ -127,12 +131,12 @@ mod tests {
     const TEAM: TeamId = Id::MIN;
     const OTHER: TeamId = Id::MAX;
 
-    fn choices(context: &Context, of: TopicId) -> usize {
+    fn count_choices(context: &Context, counted: TopicId) -> usize {
         let count = |tx: &ReadTx| {
             let mut count = 0;
             let (from, to) = ((Id::MIN, Id::MIN, Id::MIN), (Id::MAX, Id::MAX, Id::MAX));
             tx.scan(&TOPIC_CHOICES, &from, &to, Order::Ascending, |(_, _, topic), _| {
-                count += usize::from(topic == of);
+                count += usize::from(topic == counted);
                 NEXT
             })?;
             Ok::<_, StoreError>(count)
@@ -140,60 +144,60 @@ mod tests {
         context.store.read_now(count).unwrap()
     }
 
-    fn is_noted(context: &Context, team: TeamId, topic: TopicId) -> bool {
+    fn has_deletion_row(context: &Context, team: TeamId, topic: TopicId) -> bool {
         context.store.read_now::<_, StoreError>(|tx| tx.contains(&DELETED_TOPICS, &(team, topic))).unwrap()
     }
 
     #[tokio::test]
-    async fn choices_go_forty_days_after_their_topic_and_no_others() {
+    async fn choices_are_deleted_forty_days_after_their_topic() {
         let (_directory, context) = Context::temporary();
         let topics = Topics::new(context.clone());
-        let topic = |team| {
+        let create_topic = |team| {
             let new = NewTopic {
                 name: TopicName::parse("News").unwrap(),
                 description: None,
                 default_subscription: Subscription::OptIn,
                 visibility: Visibility::Private,
             };
-            let made = topics.create(team, new);
-            async move { made.await.unwrap().id }
+            let created = topics.create(team, new);
+            async move { created.await.unwrap().id }
         };
-        let (gone, kept, later) = (topic(TEAM).await, topic(TEAM).await, topic(TEAM).await);
-        let theirs = topic(OTHER).await;
+        let (deleted, live) = (create_topic(TEAM).await, create_topic(TEAM).await);
+        let (deleted_later, other_team) = (create_topic(TEAM).await, create_topic(OTHER).await);
         let contacts: Vec<ContactId> = (0..20).map(|_| context.id()).collect();
         let choose = move |tx: &WriteTx<'_>| {
             let row = TopicChoiceRow { subscription: Subscription::OptOut };
             for contact in &contacts {
-                for (team, topic) in [(TEAM, gone), (TEAM, kept), (TEAM, later), (OTHER, theirs)] {
+                for (team, topic) in [(TEAM, deleted), (TEAM, live), (TEAM, deleted_later), (OTHER, other_team)] {
                     tx.put(&TOPIC_CHOICES, &(team, *contact, topic), &row)?;
                 }
             }
             Ok::<_, StoreError>(())
         };
         context.store.write(choose).await.unwrap();
-        topics.delete(TEAM, gone).await.unwrap();
-        topics.delete(OTHER, theirs).await.unwrap();
+        topics.delete(TEAM, deleted).await.unwrap();
+        topics.delete(OTHER, other_team).await.unwrap();
         context.clock.advance(Duration::from_secs(24 * 60 * 60));
-        topics.delete(TEAM, later).await.unwrap();
-        let left = || [gone, kept, later, theirs].map(|topic| choices(&context, topic));
+        topics.delete(TEAM, deleted_later).await.unwrap();
+        let counts = || [deleted, live, deleted_later, other_team].map(|topic| count_choices(&context, topic));
 
         context.clock.advance(Duration::from_secs(39 * 24 * 60 * 60));
         purge_deleted_topic_choices(&context).await.unwrap();
-        assert_eq!(left(), [20; 4], "not a moment before");
+        assert_eq!(counts(), [20; 4], "40 days have not passed completely");
         context.clock.advance(Duration::from_millis(1));
-        forget_in(&context, Steps { read_rows: 7, commit_rows: 3 }).await.unwrap();
+        purge_in(&context, Steps { read_rows: 7, commit_rows: 3 }).await.unwrap();
 
-        assert_eq!(left(), [0, 20, 20, 0]);
-        assert!(!is_noted(&context, TEAM, gone) && !is_noted(&context, OTHER, theirs));
-        assert!(is_noted(&context, TEAM, later));
+        assert_eq!(counts(), [0, 20, 20, 0]);
+        assert!(!has_deletion_row(&context, TEAM, deleted) && !has_deletion_row(&context, OTHER, other_team));
+        assert!(has_deletion_row(&context, TEAM, deleted_later));
         context.clock.advance(Duration::from_secs(24 * 60 * 60));
         purge_deleted_topic_choices(&context).await.unwrap();
-        assert_eq!(left(), [0, 20, 0, 0]);
+        assert_eq!(counts(), [0, 20, 0, 0]);
     }
 
     #[tokio::test]
-    async fn a_choice_that_is_made_while_others_are_forgotten_keeps_a_note() {
-        const KEPT: Duration = Duration::from_secs(40 * 24 * 60 * 60);
+    async fn a_choice_during_a_purge_keeps_the_row_of_the_deleted_topic() {
+        const RETENTION: Duration = Duration::from_secs(40 * 24 * 60 * 60);
         let (_directory, context) = Context::temporary();
         let topic: TopicId = context.id();
         let note = async |now_ms| {
@@ -201,25 +205,29 @@ mod tests {
             context.store.write::<_, StoreError>(note).await.unwrap();
         };
         note(context.now_ms()).await;
-        context.clock.advance(KEPT);
+        context.clock.advance(RETENTION);
         note(context.now_ms()).await;
         let now_ms = context.now_ms();
-        assert_eq!(context.store.read_now(|tx| topics::expired(tx, now_ms, 10)).unwrap(), None, "it is still kept");
+        assert_eq!(
+            context.store.read_now(|tx| topics::expired(tx, now_ms, 10)).unwrap(),
+            None,
+            "40 days have not passed"
+        );
         context.clock.advance(Duration::from_millis(1));
         let now_ms = context.now_ms();
-        let forgotten = context.store.read_now(|tx| topics::expired(tx, now_ms, 10)).unwrap();
-        let (_, forgotten) = forgotten.expect("the first note counts");
+        let expired = context.store.read_now(|tx| topics::expired(tx, now_ms, 10)).unwrap();
+        let (_, expired) = expired.expect("the second note does not extend the first");
 
-        // The sweep has passed the place of this choice.
+        // A contact makes a choice for the topic after the scan has passed the key of the choice.
         note(now_ms).await;
-        let forget = move |tx: &WriteTx<'_>| topics::delete_expired(tx, TEAM, &forgotten);
-        context.store.write::<_, StoreError>(forget).await.unwrap();
+        let delete = move |tx: &WriteTx<'_>| topics::delete_expired(tx, TEAM, &expired);
+        context.store.write::<_, StoreError>(delete).await.unwrap();
 
-        assert!(is_noted(&context, TEAM, topic));
+        assert!(has_deletion_row(&context, TEAM, topic));
         purge_deleted_topic_choices(&context).await.unwrap();
-        assert!(is_noted(&context, TEAM, topic));
-        context.clock.advance(KEPT + Duration::from_millis(1));
+        assert!(has_deletion_row(&context, TEAM, topic));
+        context.clock.advance(RETENTION + Duration::from_millis(1));
         purge_deleted_topic_choices(&context).await.unwrap();
-        assert!(!is_noted(&context, TEAM, topic));
+        assert!(!has_deletion_row(&context, TEAM, topic));
     }
 }

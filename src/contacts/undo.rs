@@ -1,4 +1,4 @@
-//! An opt-out of a topic, taken back by whoever has just made it.
+//! Reversal of a topic opt-out by the recipient who has just made it.
 
 use super::store::{self, TopicChoiceRow};
 use super::write::{ContactWriter, WriteResult};
@@ -9,13 +9,13 @@ use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::tables::TOPIC_CHOICES;
 use crate::topics::{self, Subscription, Topic};
 
-/// Puts what a contact chose about a topic back to what it was before it opted out: `before`, where
-/// none stands for no choice, so that the topic's default holds again. An opt-out that does not stand
-/// any more is none.
+/// Restores the choice that a contact had for a topic before it opted out. If `before` is `None`, the
+/// choice is deleted and the topic's default applies again. Changes nothing if the stored choice is no
+/// longer an opt-out.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn take_back_opt_out(
+pub fn undo_topic_opt_out(
     tx: &WriteTx<'_>,
     context: &Context,
     team: TeamId,
@@ -25,20 +25,20 @@ pub fn take_back_opt_out(
     source: ChangeSource,
 ) -> Result<WriteResult, StoreError> {
     let key = (team, contact, topic);
-    let stands = tx.get(&TOPIC_CHOICES, &key)?.is_some_and(|choice| choice.subscription == Subscription::OptOut);
-    let (true, Some(row)) = (stands, store::find(tx, team, contact)?) else { return Ok(WriteResult::Unchanged) };
+    let opted_out = tx.get(&TOPIC_CHOICES, &key)?.is_some_and(|choice| choice.subscription == Subscription::OptOut);
+    let (true, Some(row)) = (opted_out, store::find(tx, team, contact)?) else { return Ok(WriteResult::Unchanged) };
     match before {
         Some(subscription) => tx.put(&TOPIC_CHOICES, &key, &TopicChoiceRow { subscription })?,
         None => {
             tx.delete(&TOPIC_CHOICES, &key)?;
         }
     }
-    // What is chosen about a topic that has been deleted is told to nobody.
+    // A choice for a deleted topic emits no event.
     if let Some(Topic { name, default_subscription, .. }) = topics::find(tx, team, topic)?
         && Subscription::effective(before, default_subscription) == Subscription::OptIn
     {
-        let (writer, told) = (ContactWriter::new(tx, context, team, source), TopicSnapshot { id: topic, name });
-        writer.record(AudienceKind::TopicOptIn, contact, &row, &mut None, Some(told))?;
+        let (writer, snapshot) = (ContactWriter::new(tx, context, team, source), TopicSnapshot { id: topic, name });
+        writer.record(AudienceKind::TopicOptIn, contact, &row, &mut None, Some(snapshot))?;
     }
     Ok(WriteResult::Changed)
 }

@@ -1,4 +1,4 @@
-//! A contact as its team sees it: the row, read with the team's properties and topics.
+//! Contacts as responses show them: a row, decoded with the properties and topics of the team.
 
 use std::sync::Arc;
 
@@ -11,24 +11,23 @@ use crate::store::page::PageError;
 use crate::store::{Reads, StoreError};
 use crate::topics::{self, Subscription, Topic};
 
-/// Bytes of one answer about contacts at most. Twenty contacts fit, however large they are: what a
-/// list shows that is not told how many.
-pub const ANSWER_BYTES_MAX: usize = 32 << 20;
-/// What a contact has in an answer beside its texts, its properties and its topics.
+/// Maximum size of a response about contacts, in bytes. Twenty contacts of any size fit: the default
+/// page size of a list.
+pub const RESPONSE_BYTES_MAX: usize = 32 << 20;
+/// JSON bytes of a contact without its texts, properties and topics.
 const CONTACT_BYTES: usize = 240;
-/// What a property has beside its texts.
+/// JSON bytes of a property without its texts.
 const PROPERTY_BYTES: usize = 32;
-/// What a topic has beside its texts.
+/// JSON bytes of a topic without its texts.
 const TOPIC_BYTES: usize = 200;
 
-/// Why contacts are not shown.
+/// Reason why contacts cannot be shown.
 #[derive(Debug)]
 pub enum ShowError {
-    /// The answer would have more than [`ANSWER_BYTES_MAX`].
+    /// The response would be larger than [`RESPONSE_BYTES_MAX`].
     TooLarge,
-    /// The cursor is no row of the list.
+    /// The cursor is not a row of the list.
     UnknownCursor,
-    /// The store failed.
     Store(StoreError),
 }
 
@@ -47,65 +46,60 @@ impl From<PageError> for ShowError {
     }
 }
 
-/// What is shown beside the basic shape.
+/// Fields that a response includes in addition to the basic ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IncludedFields {
-    /// The properties.
     pub properties: bool,
-    /// Where the contact stands with every topic.
+    /// The subscription of the contact to every topic of the team.
     pub topics: bool,
 }
 
 impl IncludedFields {
-    /// The properties alone.
+    /// The properties without the topics.
     pub const PROPERTIES: Self = Self { properties: true, topics: false };
 }
 
-/// Where a contact stands with a topic.
+/// Subscription of a contact to one topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicSubscription {
-    /// The topic, which every contact of an answer shares.
+    /// The topic, shared by all contacts of a response.
     pub topic: Arc<Topic>,
-    /// What holds: the contact's choice, else the topic's default.
+    /// The contact's choice, or the topic's default if the contact has none.
     pub subscription: Subscription,
-    /// Whether the contact, or the API for it, chose.
+    /// Whether the contact has a choice for the topic.
     pub explicit: bool,
 }
 
-/// A contact with the facets that were asked for.
+/// A contact with the included fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContactView {
-    /// The id.
     pub id: ContactId,
-    /// The address.
     pub email: String,
-    /// The first name.
     pub first_name: Option<String>,
-    /// The last name.
     pub last_name: Option<String>,
-    /// Whether it opted out of all marketing email.
+    /// Whether the contact opted out of all marketing email.
     pub unsubscribed: bool,
-    /// When it was added.
     pub created_ms: TimestampMs,
-    /// Its properties by key, where asked for.
+    /// Properties by key; `None` if they are not included.
     pub properties: Option<Vec<(String, PropertyValue)>>,
-    /// Where it stands with every topic, where asked for.
+    /// Subscriptions to every topic of the team; `None` if they are not included.
     pub topics: Option<Vec<TopicSubscription>>,
 }
 
-/// What contacts of one team are read with.
+/// Converts the rows of one team's contacts into views. Reads the definitions and topics of the team
+/// once.
 pub(super) struct Viewer {
     team: TeamId,
     definitions: Option<Definitions>,
     topics: Option<Vec<Arc<Topic>>>,
-    /// What the topics of one contact have in an answer.
+    /// JSON bytes of the topics of one contact.
     topics_bytes: usize,
 }
 
 impl Viewer {
-    pub(super) fn new(tx: &impl Reads, team: TeamId, facets: IncludedFields) -> Result<Self, StoreError> {
-        let definitions = facets.properties.then(|| contact_properties::definitions(tx, team)).transpose()?;
-        let topics = facets.topics.then(|| shared_topics(tx, team)).transpose()?;
+    pub(super) fn new(tx: &impl Reads, team: TeamId, include: IncludedFields) -> Result<Self, StoreError> {
+        let definitions = include.properties.then(|| contact_properties::definitions(tx, team)).transpose()?;
+        let topics = include.topics.then(|| shared_topics(tx, team)).transpose()?;
         let topics_bytes = topics.iter().flatten().map(|topic| topic_bytes(topic)).sum();
         Ok(Self { team, definitions, topics, topics_bytes })
     }
@@ -120,28 +114,28 @@ impl Viewer {
             };
             properties.into_iter().map(read).collect()
         });
-        let topics = self.topics.as_deref().map(|topics| topic_states(tx, self.team, id, topics)).transpose()?;
+        let topics = self.topics.as_deref().map(|topics| topic_subscriptions(tx, self.team, id, topics)).transpose()?;
         let created_ms = id.created_ms();
         Ok(ContactView { id, email, first_name, last_name, unsubscribed, created_ms, properties, topics })
     }
 
-    /// Begins an answer.
-    pub(super) fn room(&self) -> ResponseBudget {
-        ResponseBudget { topics_bytes: self.topics_bytes, left: ANSWER_BYTES_MAX }
+    /// Returns the byte budget of one response with these fields.
+    pub(super) fn response_budget(&self) -> ResponseBudget {
+        ResponseBudget { topics_bytes: self.topics_bytes, left: RESPONSE_BYTES_MAX }
     }
 }
 
-/// What is left of the bytes of an answer.
+/// Bytes that are left for a response.
 pub(super) struct ResponseBudget {
     topics_bytes: usize,
     left: usize,
 }
 
 impl ResponseBudget {
-    /// Takes what a contact has.
+    /// Subtracts the JSON size of a contact. The size is an upper bound.
     ///
     /// # Errors
-    /// [`ShowError::TooLarge`].
+    /// [`ShowError::TooLarge`] if too few bytes are left.
     pub(super) fn take(&mut self, contact: &ContactView) -> Result<(), ShowError> {
         let texts = [Some(&contact.email), contact.first_name.as_ref(), contact.last_name.as_ref()];
         let texts = texts.into_iter().flatten().map(|text| text_bytes(text)).sum::<usize>();
@@ -157,7 +151,6 @@ impl ResponseBudget {
         Ok(())
     }
 
-    /// Returns how many bytes are left.
     #[cfg(test)]
     pub(super) fn left(&self) -> usize {
         self.left
@@ -168,24 +161,24 @@ fn topic_bytes(topic: &Topic) -> usize {
     TOPIC_BYTES + text_bytes(&topic.name) + topic.description.as_deref().map_or(0, text_bytes)
 }
 
-/// Returns where a contact stands with every topic of the team.
+/// Returns the subscriptions of a contact to every topic of the team, newest topic first.
 pub(super) fn topics_of(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<Vec<TopicSubscription>, StoreError> {
-    topic_states(tx, team, id, &shared_topics(tx, team)?)
+    topic_subscriptions(tx, team, id, &shared_topics(tx, team)?)
 }
 
 fn shared_topics(tx: &impl Reads, team: TeamId) -> Result<Vec<Arc<Topic>>, StoreError> {
     Ok(topics::all(tx, team)?.into_iter().map(Arc::new).collect())
 }
 
-fn topic_states(
+fn topic_subscriptions(
     tx: &impl Reads,
     team: TeamId,
     id: ContactId,
     topics: &[Arc<Topic>],
 ) -> Result<Vec<TopicSubscription>, StoreError> {
-    // Choices come oldest topic first.
+    // The choices are sorted by topic id, as the binary search requires.
     let choices = store::choices_of(tx, team, id)?;
-    let stand = |topic: &Arc<Topic>| {
+    let subscription = |topic: &Arc<Topic>| {
         let choice = choices.binary_search_by_key(&topic.id, |(id, _)| *id).ok().map(|at| choices[at].1);
         TopicSubscription {
             topic: Arc::clone(topic),
@@ -193,5 +186,5 @@ fn topic_states(
             explicit: choice.is_some(),
         }
     };
-    Ok(topics.iter().map(stand).collect())
+    Ok(topics.iter().map(subscription).collect())
 }

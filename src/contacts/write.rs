@@ -1,5 +1,5 @@
-//! The one way a contact changes: the row, what it is found by, its segments, its choices and the
-//! events that tell of it, in one transaction.
+//! Creation, change and removal of contacts. One transaction writes the row, the address index, the
+//! memberships, the topic choices and the events.
 
 use super::model::{ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
 use super::store::{self, AudienceRow, ContactRow, TopicChoiceRow};
@@ -14,14 +14,15 @@ use crate::suppressions::{self, Origin, SuppressionCause};
 use crate::tables::{AUDIENCES, AddressHash, CONTACTS, TOPIC_CHOICES};
 use crate::topics::{self, Subscription};
 
-/// Segments that an event about a contact names: a batch may tell of ten thousand choices.
+/// Maximum number of segments in an event about a contact. Bounds the size of a transaction: a batch
+/// can record ten thousand events about topic choices.
 const EVENT_SEGMENTS_MAX: usize = 100;
 
-/// The segments of one contact as its events name them, read when the first event asks.
+/// The segments in the events about one contact; `None` until the first event reads them.
 type EventSegments = Option<Vec<SegmentId>>;
 
-/// Changes to the contacts of one team by one source, within a transaction. What they add up to is
-/// written by [`ContactWriter::finish`].
+/// Writes changes to the contacts of one team from one source, within a transaction. Call
+/// [`ContactWriter::finish`] after the last change: it updates the counters of the team.
 pub struct ContactWriter<'a, 't> {
     tx: &'a WriteTx<'t>,
     context: &'a Context,
@@ -33,30 +34,30 @@ pub struct ContactWriter<'a, 't> {
     changed: bool,
 }
 
-/// What a change of a contact came to.
+/// Result of a write to a contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteResult {
-    /// Something of the contact, its segments or its choices is other than before.
+    /// The contact, its memberships or its topic choices changed.
     Changed,
-    /// Everything was so already; nothing was written.
+    /// The contact had these values already. Nothing was written.
     Unchanged,
 }
 
 impl<'a, 't> ContactWriter<'a, 't> {
-    /// Begins the changes of `source` to the contacts of `team`.
+    /// Returns a writer for changes by `source` to the contacts of `team`.
     pub fn new(tx: &'a WriteTx<'t>, context: &'a Context, team: TeamId, source: ChangeSource) -> Self {
         let now_ms = context.now_ms();
         Self { tx, context, team, source, now_ms, added: 0, removed: 0, changed: false }
     }
 
-    /// Adds a contact whose address has none. Its segments and topics are the team's: the caller has
-    /// looked.
+    /// Creates a contact and records its event. The caller has checked that the team has no contact
+    /// with the address, and that the segments and topics exist.
     ///
     /// # Errors
     /// [`StoreError`].
     pub fn create(&mut self, new: &NewContact, hash: &AddressHash) -> Result<ContactId, StoreError> {
         let id: ContactId = self.context.id();
-        let mut row = ContactRow::named(new.email.to_string());
+        let mut row = ContactRow::new(new.email.to_string());
         apply(&mut row, &new.changes, Resubscribe::Never, self.now_ms);
         store::insert(self.tx, self.team, id, hash, &row)?;
         for segment in &new.changes.segments {
@@ -67,7 +68,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         }
         self.added += 1;
         self.changed = true;
-        // As they read back, without reading them.
+        // Equal to the segments that a read would return: oldest first, without repeats.
         let mut segments = new.changes.segments.clone();
         segments.sort_unstable();
         segments.dedup();
@@ -76,7 +77,8 @@ impl<'a, 't> ContactWriter<'a, 't> {
         Ok(id)
     }
 
-    /// Changes a contact. Its new segments and topics are the team's: the caller has looked.
+    /// Changes a contact and records the events. `row` is its stored row. The caller has checked that
+    /// the segments and topics exist.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -89,7 +91,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         opt_ins: OptIns,
     ) -> Result<WriteResult, StoreError> {
         let mut joined = false;
-        let mut told = None;
+        let mut event_segments = None;
         for segment in &changes.segments {
             joined |= segments::add_member(self.tx, self.team, *segment, id)?;
         }
@@ -101,20 +103,21 @@ impl<'a, 't> ContactWriter<'a, 't> {
             new.updated_ms = Some(self.now_ms);
             self.tx.put(&CONTACTS, &(self.team, id), &new)?;
             self.changed = true;
-            self.record(AudienceKind::ContactUpdated, id, &new, &mut told, None)?;
+            let segments = &mut event_segments;
+            self.record(AudienceKind::ContactUpdated, id, &new, segments, None)?;
             match (row.unsubscribed(), new.unsubscribed()) {
-                (false, true) => self.record(AudienceKind::ContactUnsubscribed, id, &new, &mut told, None)?,
-                (true, false) => self.record(AudienceKind::ContactResubscribed, id, &new, &mut told, None)?,
+                (false, true) => self.record(AudienceKind::ContactUnsubscribed, id, &new, segments, None)?,
+                (true, false) => self.record(AudienceKind::ContactResubscribed, id, &new, segments, None)?,
                 _ => {}
             }
         }
-        let chosen = self.choose(id, &new, &changes.topics, opt_ins, &mut told)?;
+        let chosen = self.choose(id, &new, &changes.topics, opt_ins, &mut event_segments)?;
         Ok(if joined || rewritten || chosen { WriteResult::Changed } else { WriteResult::Unchanged })
     }
 
-    /// Writes explicit choices down, and records those that turn what the contact receives. Returns
-    /// whether any choice is other than before. A choice about a topic that has been deleted counts
-    /// for the mail that was accepted under it, and is told to nobody.
+    /// Stores topic choices. Records an event for each choice that changes the effective subscription.
+    /// Returns whether any stored choice changed. A choice for a deleted topic applies to email that was
+    /// accepted under the topic, and emits no event.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -124,14 +127,14 @@ impl<'a, 't> ContactWriter<'a, 't> {
         row: &ContactRow,
         choices: &[(TopicId, Subscription)],
         opt_ins: OptIns,
-        told: &mut EventSegments,
+        event_segments: &mut EventSegments,
     ) -> Result<bool, StoreError> {
         let mut chosen = false;
         for (topic, subscription) in choices {
             let key = (self.team, id, *topic);
             let stored = self.tx.get(&TOPIC_CHOICES, &key)?.map(|choice| choice.subscription);
-            let keeps = opt_ins == OptIns::KeepOptOuts && stored == Some(Subscription::OptOut);
-            if stored == Some(*subscription) || keeps {
+            let keep_opt_out = opt_ins == OptIns::KeepOptOuts && stored == Some(Subscription::OptOut);
+            if stored == Some(*subscription) || keep_opt_out {
                 continue;
             }
             self.tx.put(&TOPIC_CHOICES, &key, &TopicChoiceRow { subscription: *subscription })?;
@@ -145,13 +148,14 @@ impl<'a, 't> ContactWriter<'a, 't> {
                     Subscription::OptIn => AudienceKind::TopicOptIn,
                     Subscription::OptOut => AudienceKind::TopicOptOut,
                 };
-                self.record(kind, id, row, told, Some(TopicSnapshot { id: *topic, name: topic_row.name }))?;
+                let snapshot = TopicSnapshot { id: *topic, name: topic_row.name };
+                self.record(kind, id, row, event_segments, Some(snapshot))?;
             }
         }
         Ok(chosen)
     }
 
-    /// Takes a contact out of a segment it was added to by hand; returns whether it was in it.
+    /// Removes a contact from the members of a segment. Returns whether it was a member.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -161,18 +165,18 @@ impl<'a, 't> ContactWriter<'a, 't> {
         Ok(left)
     }
 
-    /// Removes a contact. What it opted out of outlives it as an entry of the suppression list.
+    /// Deletes a contact, its memberships and its topic choices, and records the event. If the contact
+    /// opted out of a topic or of all marketing email, its address is added to the suppression list.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`]; [`StoreError::Corrupt`] if the stored address is not valid.
     pub fn remove(&mut self, id: ContactId, row: &ContactRow) -> Result<(), StoreError> {
-        // The address was read when the contact was added; it reads again.
         let address = EmailAddress::parse(&row.email)
-            .map_err(|_| StoreError::Corrupt("the address of a contact does not read".into()))?;
+            .map_err(|_| StoreError::Corrupt("the address of a contact is not valid".into()))?;
         let opted_out = row.unsubscribed() || self.has_opted_out_of_a_topic(id)?;
         let segments = segments::of_contact(self.tx, self.team, id)?;
-        let mut told = Some(segments.iter().copied().take(EVENT_SEGMENTS_MAX).collect());
-        self.record(AudienceKind::ContactDeleted, id, row, &mut told, None)?;
+        let mut event_segments = Some(segments.iter().copied().take(EVENT_SEGMENTS_MAX).collect());
+        self.record(AudienceKind::ContactDeleted, id, row, &mut event_segments, None)?;
         for segment in segments {
             segments::remove_member(self.tx, self.team, segment, id)?;
         }
@@ -186,14 +190,15 @@ impl<'a, 't> ContactWriter<'a, 't> {
         Ok(())
     }
 
-    /// Returns whether the contact opted out of a topic: of a deleted one too, which mail that was
-    /// accepted under it must go on obeying.
+    /// Returns whether the contact opted out of any topic. Includes deleted topics, because email that
+    /// was accepted under a deleted topic still follows the opt-out.
     fn has_opted_out_of_a_topic(&self, id: ContactId) -> Result<bool, StoreError> {
         let choices = store::choices_of(self.tx, self.team, id)?;
         Ok(choices.iter().any(|(_, subscription)| *subscription == Subscription::OptOut))
     }
 
-    /// Writes what the changes add up to: how many contacts there are, and that they changed.
+    /// Updates the number of contacts and increments the audience revision. Writes nothing if no
+    /// contact or membership changed.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -206,17 +211,22 @@ impl<'a, 't> ContactWriter<'a, 't> {
         self.tx.put(&AUDIENCES, &(self.team,), &AudienceRow { contacts, revision: revision + 1 })
     }
 
+    /// Records an event about a contact. Reads the segments of the contact into `event_segments` if
+    /// they are `None`.
     pub(super) fn record(
         &self,
         kind: AudienceKind,
         id: ContactId,
         row: &ContactRow,
-        told: &mut EventSegments,
+        event_segments: &mut EventSegments,
         topic: Option<TopicSnapshot>,
     ) -> Result<(), StoreError> {
-        let segments = match told {
+        let segments = match event_segments {
             Some(segments) => segments.clone(),
-            None => told.insert(segments::oldest_of_contact(self.tx, self.team, id, EVENT_SEGMENTS_MAX)?).clone(),
+            None => {
+                let oldest = segments::oldest_of_contact(self.tx, self.team, id, EVENT_SEGMENTS_MAX)?;
+                event_segments.insert(oldest).clone()
+            }
         };
         let contact = ContactSnapshot {
             id,
@@ -233,12 +243,12 @@ impl<'a, 't> ContactWriter<'a, 't> {
     }
 }
 
-/// Applies what a write says of the contact itself.
+/// Applies the changes to the row of a contact.
 fn apply(row: &mut ContactRow, changes: &ContactChanges, resubscribe: Resubscribe, now_ms: TimestampMs) {
     changes.first_name.apply(&mut row.first_name);
     changes.last_name.apply(&mut row.last_name);
     match changes.unsubscribed {
-        // The first opt-out counts; a repeat does not move it.
+        // A repeated opt-out keeps the time of the first one.
         Some(true) => row.unsubscribed_ms = row.unsubscribed_ms.or(Some(now_ms)),
         Some(false) if resubscribe == Resubscribe::Allowed => row.unsubscribed_ms = None,
         Some(false) | None => {}
@@ -251,7 +261,8 @@ fn apply(row: &mut ContactRow, changes: &ContactChanges, resubscribe: Resubscrib
     }
 }
 
-/// Writes down what a contact chose about topics, deleted ones too. Repeats change nothing.
+/// Stores the choices of a contact for topics, including deleted topics. A repeated choice changes
+/// nothing.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -269,7 +280,7 @@ pub fn set_topics(
     Ok(if chosen { WriteResult::Changed } else { WriteResult::Unchanged })
 }
 
-/// Opts a contact out of all marketing email, or subscribes it again. Repeats change nothing.
+/// Opts a contact out of all marketing email, or subscribes it again. A repeated call changes nothing.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -285,7 +296,7 @@ pub fn set_subscription(
     let unsubscribed = subscription == Subscription::OptOut;
     let changes = ContactChanges { unsubscribed: Some(unsubscribed), ..ContactChanges::default() };
     let mut writer = ContactWriter::new(tx, context, team, source);
-    let written = writer.update(contact, &row, &changes, Resubscribe::Allowed, OptIns::Allowed)?;
+    let result = writer.update(contact, &row, &changes, Resubscribe::Allowed, OptIns::Allowed)?;
     writer.finish()?;
-    Ok(written)
+    Ok(result)
 }

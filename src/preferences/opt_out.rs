@@ -212,7 +212,7 @@ fn take_back(
                 Received::ByChoice => Some(Subscription::OptIn),
                 Received::ByDefault => None,
             };
-            contacts::take_back_opt_out(tx, context, team, contact, topic, before, source)?
+            contacts::undo_topic_opt_out(tx, context, team, contact, topic, before, source)?
         }
         (Undo::Everything, _, Some((contact, _))) => {
             contacts::set_subscription(tx, context, team, contact, Subscription::OptIn, source)?

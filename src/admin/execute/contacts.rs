@@ -7,9 +7,9 @@ use crate::base::id::{ContactId, SegmentId};
 use crate::contacts::export::{self, ExportError};
 use crate::contacts::import::{self, ImportDefaults, ImportError, ImportItem, WriteOptions};
 
-pub(super) async fn begin(services: &AdminServices, team: Option<String>, given: ImportDefaults) -> Answer {
+pub(super) async fn begin(services: &AdminServices, team: Option<String>, defaults: ImportDefaults) -> Answer {
     let team = teams::chosen(services, team).await?;
-    let properties = import::begin(&services.context, team, given).await?;
+    let properties = import::begin(&services.context, team, defaults).await?;
     Ok(Response::Properties(Rows { data: properties, has_more: false }))
 }
 

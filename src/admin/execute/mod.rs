@@ -86,7 +86,7 @@ async fn answer(services: &AdminServices, request: Request) -> Answer {
             contacts::begin(services, team, ImportDefaults { segments, topics }).await
         }
         Request::ImportContacts { team, existing, run, segments, topics, items } => {
-            let options = WriteOptions { existing, run, given: ImportDefaults { segments, topics } };
+            let options = WriteOptions { existing, run, defaults: ImportDefaults { segments, topics } };
             contacts::import(services, team, options, items).await
         }
         Request::ExportBegin { team } => contacts::begin(services, team, ImportDefaults::default()).await,

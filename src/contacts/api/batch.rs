@@ -1,12 +1,12 @@
-//! Many contacts at once.
+//! Endpoints for many contacts at once.
 
 use salvo::Writer;
 use salvo::oapi::{Components, RefOr, Schema, ToSchema, endpoint};
 use salvo::writing::Json;
 use serde_json::value::RawValue;
 
-use super::query::{ConflictRule, parse_facets};
-use super::request::{BatchGetRequest, BatchRemoveRequest, CreateContactRequest, Wanted};
+use super::query::{ConflictRule, parse_include};
+use super::request::{BatchGetRequest, BatchRemoveRequest, CreateContactRequest, ParsedBatchGet};
 use super::response::{BatchGetResponse, BatchRemoveResponse, BatchResponse, ContactBatchItemError};
 use crate::api_keys::Caller;
 use crate::base::blocking;
@@ -17,7 +17,7 @@ use crate::events::ChangeSource;
 use crate::http::tolerance::CONTACT_ITEM_ECHOES;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body};
 
-/// Contacts to add: a bare array.
+/// Contacts to create. The body is an array, not an object.
 pub(crate) struct CreateContactsRequest(Vec<Box<RawValue>>);
 
 impl FromBody for CreateContactsRequest {
@@ -34,12 +34,12 @@ impl ToSchema for CreateContactsRequest {
     }
 }
 
-/// Adds up to 1,000 contacts.
+/// Creates up to 1,000 contacts.
 ///
-/// `on_conflict` decides what becomes of an address that has a contact or that repeats in the batch.
-/// One invalid item refuses the batch, unless `x-batch-validation: permissive` lets the others pass.
-/// A batch never lifts an opt-out of everything; choices about topics are set as they are given, up to
-/// 10,000 in all its contacts together.
+/// `on_conflict` selects the handling of an address that has a contact or repeats in the batch. An
+/// invalid item rejects the whole batch. With `x-batch-validation: permissive`, the valid items are
+/// written. A batch never clears an opt-out of all marketing email. It replaces earlier topic choices.
+/// A batch has at most 10,000 topic choices, over all its contacts.
 #[endpoint(tags("Contacts"))]
 pub async fn create_contacts(
     contacts: State<Contacts>,
@@ -53,18 +53,19 @@ pub async fn create_contacts(
         BatchValidation::Strict => Validation::Strict,
         BatchValidation::Permissive => Validation::Permissive,
     };
-    let (accepted, refused) = blocking::run_sized(raw.len(), move || parse_items(items, validation)).await?;
+    let (accepted, rejected) = blocking::run_sized(raw.len(), move || parse_items(items, validation)).await?;
     let options =
         BatchOptions { on_conflict: on_conflict.0, validation, opt_ins: OptIns::Allowed, source: ChangeSource::Api };
     let outcome = contacts.batch(caller.team, accepted, options).await?;
-    Ok(Json(BatchResponse::of(outcome, refused)))
+    Ok(Json(BatchResponse::of(outcome, rejected)))
 }
 
-type Parsed = (Vec<(usize, NewContact)>, Vec<ContactBatchItemError>);
+/// Accepted items with their indexes, and the errors of the rejected items.
+type ParsedItems = (Vec<(usize, NewContact)>, Vec<ContactBatchItemError>);
 
-fn parse_items(items: Vec<Box<RawValue>>, validation: Validation) -> ApiResult<Parsed> {
+fn parse_items(items: Vec<Box<RawValue>>, validation: Validation) -> ApiResult<ParsedItems> {
     let mut accepted = Vec::with_capacity(items.len());
-    let mut refused = Vec::new();
+    let mut rejected = Vec::new();
     let mut choices = 0;
     for (index, item) in items.into_iter().enumerate() {
         let contact = body::parse::<CreateContactRequest>(item.get().as_bytes(), CONTACT_ITEM_ECHOES);
@@ -80,32 +81,33 @@ fn parse_items(items: Vec<Box<RawValue>>, validation: Validation) -> ApiResult<P
                 accepted.push((index, contact));
             }
             Err(error) if validation == Validation::Strict => return Err(at_index(index, error)),
-            Err(error) => refused.push(ContactBatchItemError::new(index, error.message)),
+            Err(error) => rejected.push(ContactBatchItemError::new(index, error.message)),
         }
     }
-    Ok((accepted, refused))
+    Ok((accepted, rejected))
 }
 
 fn at_index(index: usize, error: ApiError) -> ApiError {
     error.prefixed(&format!("contacts.{index}: "))
 }
 
-/// Reads up to 1,000 contacts, by their ids or addresses.
+/// Retrieves up to 1,000 contacts by their ids or addresses.
 #[endpoint(tags("Contacts"))]
 pub async fn batch_get_contacts(
     contacts: State<Contacts>,
     caller: Caller,
-    wanted: Body<BatchGetRequest>,
+    batch: Body<BatchGetRequest>,
 ) -> ApiResult<Json<BatchGetResponse>> {
-    let Wanted { names, given, include } = wanted.into_inner().parse()?;
-    let facets = parse_facets(include.iter().map(String::as_str))?;
-    let found = contacts.find_all(caller.team, names, facets).await?;
-    Ok(Json(BatchGetResponse::of(found, given)))
+    let ParsedBatchGet { names, references, include } = batch.into_inner().parse()?;
+    let include = parse_include(include.iter().map(String::as_str))?;
+    let found = contacts.find_all(caller.team, names, include).await?;
+    Ok(Json(BatchGetResponse::of(found, references)))
 }
 
-/// Removes up to 1,000 contacts; those that are not there are passed over.
+/// Removes up to 1,000 contacts.
 ///
-/// With `erase`, addresses without a contact are scrubbed from the history as well.
+/// Ids and addresses without a contact are skipped. With `erase`, the addresses are also erased from
+/// emails, events and logs, even if they have no contact.
 #[endpoint(tags("Contacts"))]
 pub async fn batch_remove_contacts(
     contacts: State<Contacts>,

@@ -1,12 +1,17 @@
 //! The endpoints under `/contacts`.
 //!
-//! `request.rs`, `properties.rs` and `query.rs` what is asked, with its rules; `response.rs` what is
-//! answered; `batch.rs` many contacts at once; `memberships.rs` a contact's topics and segments.
+//! Files in reading order:
+//! - `request.rs`: request bodies and their validation.
+//! - `properties.rs`: property values in requests and responses.
+//! - `query.rs`: query parameters.
+//! - `response.rs`: response bodies.
+//! - `batch.rs`: endpoints for many contacts.
+//! - `memberships.rs`: endpoints for the topics and segments of a contact.
 
 mod batch;
+mod memberships;
 mod properties;
 mod query;
-mod relations;
 mod request;
 mod response;
 
@@ -15,13 +20,13 @@ use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
 pub(crate) use self::batch::{batch_get_contacts, batch_remove_contacts, create_contacts};
-pub(crate) use self::query::{EraseRule, InSegment, Include};
-pub(crate) use self::relations::{
+pub(crate) use self::memberships::{
     join_segment, leave_segment, list_contact_segments, list_contact_topics, update_contact_topics,
 };
+pub(crate) use self::query::{EraseRule, InSegment, Include};
 pub(crate) use self::request::{CreateContactRequest, UpdateContactRequest};
 pub(crate) use self::response::{ContactResponse, DeletedContact};
-use super::{ANSWER_BYTES_MAX, Contacts, IncludedFields, ItemError, ShowError, WriteError};
+use super::{Contacts, IncludedFields, ItemError, RESPONSE_BYTES_MAX, ShowError, WriteError};
 use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::events::ChangeSource;
@@ -29,10 +34,10 @@ use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery
 use crate::segments::Segments;
 use crate::store::page::PageError;
 
-/// Adds a contact.
+/// Creates a contact.
 ///
-/// One that has the address already is changed instead: what is not given stays, and so does
-/// an opt-out of everything.
+/// If a contact has the address already, it is changed instead. Absent fields and an opt-out of all
+/// marketing email stay unchanged.
 #[endpoint(tags("Contacts"))]
 pub async fn create_contact(
     contacts: State<Contacts>,
@@ -64,7 +69,7 @@ pub async fn list_contacts(
     Ok(Json(List::of(page, ContactResponse::from)))
 }
 
-/// Shows a contact, by its id or its address.
+/// Retrieves a contact by its id or address.
 #[endpoint(tags("Contacts"))]
 pub async fn get_contact(
     contacts: State<Contacts>,
@@ -90,8 +95,8 @@ pub async fn update_contact(
 
 /// Removes a contact.
 ///
-/// With `erase=true` its address is scrubbed from the history in the background, too. An address without
-/// a contact is scrubbed by the batch removal.
+/// With `erase=true`, its address is also erased from emails, events and logs, in the background. The
+/// batch removal can also erase an address that has no contact.
 #[endpoint(tags("Contacts"))]
 pub async fn delete_contact(
     contacts: State<Contacts>,
@@ -103,7 +108,7 @@ pub async fn delete_contact(
     removed.map(|id| Json(DeletedContact::of(id))).ok_or_else(not_found)
 }
 
-/// Returns the 404 of a contact.
+/// Returns the 404 response for an unknown contact.
 pub(crate) fn not_found() -> ApiError {
     ApiError::not_found("Contact")
 }
@@ -115,7 +120,7 @@ impl From<WriteError> for ApiError {
             WriteError::OtherEmail => Self::validation(
                 "Invalid `email` field: the address of a contact does not change. Leave it out, or add another contact.",
             ),
-            WriteError::Refused(error) => error.into(),
+            WriteError::Rejected(error) => error.into(),
             WriteError::Store(error) => error.into(),
         }
     }
@@ -126,7 +131,7 @@ impl From<ShowError> for ApiError {
         match error {
             ShowError::TooLarge => Self::validation(format!(
                 "The answer would have more than {} MiB. Ask for fewer contacts at once, or include less of them.",
-                ANSWER_BYTES_MAX >> 20
+                RESPONSE_BYTES_MAX >> 20
             )),
             ShowError::UnknownCursor => PageError::UnknownCursor.into(),
             ShowError::Store(error) => error.into(),

@@ -1,4 +1,4 @@
-//! Property values in requests and answers: an object of scalars in, an object of typed values out.
+//! Property values in requests (an object of scalars) and in responses (an object of typed values).
 
 use std::fmt;
 
@@ -8,34 +8,34 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
 use crate::contact_properties::{PropertyValue, to_text};
-use crate::contacts::check::shown_key;
+use crate::contacts::check::key_excerpt;
 use crate::contacts::{CONTACT_PROPERTIES_MAX, PropertyChange};
 use crate::http::{ApiError, ApiResult};
 
-/// What a request says of properties: a flat object of strings, numbers and nulls.
+/// Properties of a request: a flat object of strings, numbers and nulls.
 #[derive(Debug)]
-pub(crate) struct GivenProperties(Vec<(String, Value)>);
+pub(crate) struct RequestProperties(Vec<(String, Value)>);
 
-impl GivenProperties {
-    /// Checks what can be said without knowing how the team defined its properties.
+impl RequestProperties {
+    /// Validates the keys and values as far as possible without the property definitions of the team.
     pub(super) fn parse(self) -> ApiResult<Vec<(String, PropertyChange)>> {
         let change = |(key, value): (String, Value)| match to_text(&key, &value) {
             Ok(None) => Ok((key, PropertyChange::Remove)),
             Ok(Some(text)) => Ok((key, PropertyChange::Set(text))),
             Err(error) => {
-                Err(ApiError::validation(format!("Invalid `properties.{}` field: {error}.", shown_key(&key))))
+                Err(ApiError::validation(format!("Invalid `properties.{}` field: {error}.", key_excerpt(&key))))
             }
         };
         self.0.into_iter().map(change).collect()
     }
 }
 
-impl<'de> Deserialize<'de> for GivenProperties {
+impl<'de> Deserialize<'de> for RequestProperties {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Properties;
 
         impl<'de> Visitor<'de> for Properties {
-            type Value = GivenProperties;
+            type Value = RequestProperties;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of strings, numbers and nulls")
@@ -44,9 +44,10 @@ impl<'de> Deserialize<'de> for GivenProperties {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut properties: Vec<(String, Value)> = Vec::new();
                 while let Some((key, value)) = map.next_entry::<String, Value>()? {
-                    // Keys are the same in either letter case, those that are defined later as well.
-                    if properties.iter().any(|(known, _)| known.eq_ignore_ascii_case(&key)) {
-                        return Err(de::Error::custom(format_args!("duplicate property `{}`", shown_key(&key))));
+                    // Keys are compared ignoring case. This includes keys without a definition, because the
+                    // team may define them later.
+                    if properties.iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(&key)) {
+                        return Err(de::Error::custom(format_args!("duplicate property `{}`", key_excerpt(&key))));
                     }
                     if properties.len() == CONTACT_PROPERTIES_MAX {
                         return Err(de::Error::custom(format_args!(
@@ -55,7 +56,7 @@ impl<'de> Deserialize<'de> for GivenProperties {
                     }
                     properties.push((key, value));
                 }
-                Ok(GivenProperties(properties))
+                Ok(RequestProperties(properties))
             }
         }
 
@@ -63,36 +64,37 @@ impl<'de> Deserialize<'de> for GivenProperties {
     }
 }
 
-impl ToSchema for GivenProperties {
+impl ToSchema for RequestProperties {
     fn to_schema(_components: &mut Components) -> RefOr<Schema> {
-        let about = "Values by key: strings or numbers. Null removes what is there.";
-        let object = Object::new().description(about).additional_properties(Object::new().description("A value."));
+        let description = "Values by key: strings or numbers. Null removes the stored value.";
+        let object =
+            Object::new().description(description).additional_properties(Object::new().description("A value."));
         RefOr::Type(Schema::Object(Box::new(object)))
     }
 }
 
-/// Properties as a contact shows them: `{key: {type, value}}`.
+/// Properties of a response: `{key: {type, value}}`.
 #[derive(Debug)]
-pub(crate) struct ShownProperties(pub(super) Vec<(String, PropertyValue)>);
+pub(crate) struct ResponseProperties(pub(super) Vec<(String, PropertyValue)>);
 
 #[derive(serde::Serialize)]
-struct ShownProperty<'a> {
+struct ResponseProperty<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     value: &'a PropertyValue,
 }
 
-impl Serialize for ShownProperties {
+impl Serialize for ResponseProperties {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (key, value) in &self.0 {
-            map.serialize_entry(key, &ShownProperty { kind: value.kind().as_str(), value })?;
+            map.serialize_entry(key, &ResponseProperty { kind: value.kind().as_str(), value })?;
         }
         map.end()
     }
 }
 
-impl ToSchema for ShownProperties {
+impl ToSchema for ResponseProperties {
     fn to_schema(_components: &mut Components) -> RefOr<Schema> {
         let value = Object::new()
             .property("type", Object::new().description("`string` or `number`."))

@@ -8,20 +8,20 @@ use crate::base::id::{Id, SegmentId};
 use crate::contacts::{Erase, IncludedFields, OnConflict};
 use crate::http::{ApiError, ApiResult, declare_query, query_value};
 
-/// Reads the names of facets.
-pub(super) fn parse_facets<'w>(words: impl IntoIterator<Item = &'w str>) -> ApiResult<IncludedFields> {
-    let mut facets = IncludedFields::default();
-    for word in words {
-        match word {
-            "properties" => facets.properties = true,
-            "topics" => facets.topics = true,
+/// Parses the names of included fields.
+pub(super) fn parse_include<'n>(names: impl IntoIterator<Item = &'n str>) -> ApiResult<IncludedFields> {
+    let mut include = IncludedFields::default();
+    for name in names {
+        match name {
+            "properties" => include.properties = true,
+            "topics" => include.topics = true,
             _ => return Err(ApiError::validation("Invalid `include`: use `properties`, `topics` or both.")),
         }
     }
-    Ok(facets)
+    Ok(include)
 }
 
-/// The `include` parameter: `properties`, `topics` or both, with a comma between.
+/// The `include` parameter: `properties`, `topics` or both, separated by a comma.
 pub(crate) struct Include(pub(crate) IncludedFields);
 
 impl<'ex> Extractible<'ex> for Include {
@@ -31,19 +31,19 @@ impl<'ex> Extractible<'ex> for Include {
     }
 
     async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
-        let words = query_value(req, "include")?.unwrap_or_default();
-        Ok(Self(parse_facets(words.split(',').map(str::trim).filter(|word| !word.is_empty()))?))
+        let names = query_value(req, "include")?.unwrap_or_default();
+        Ok(Self(parse_include(names.split(',').map(str::trim).filter(|name| !name.is_empty()))?))
     }
 }
 
 impl EndpointArgRegister for Include {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
-        let about = "What else each contact shows: `properties`, `topics` or both, with a comma between.";
-        declare_query(operation, "include", about, Object::with_type(BasicType::String));
+        let description = "Additional fields of each contact: `properties`, `topics` or both, separated by a comma.";
+        declare_query(operation, "include", description, Object::with_type(BasicType::String));
     }
 }
 
-/// The `segment_id` parameter: the contacts of one segment alone.
+/// The `segment_id` parameter: restricts a list to the contacts of one segment.
 pub(crate) struct InSegment(pub(crate) Option<SegmentId>);
 
 impl<'ex> Extractible<'ex> for InSegment {
@@ -60,8 +60,8 @@ impl<'ex> Extractible<'ex> for InSegment {
 
 impl EndpointArgRegister for InSegment {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
-        let about = "Lists the contacts of this segment alone.";
-        declare_query(operation, "segment_id", about, Object::with_type(BasicType::String));
+        let description = "Lists only the contacts of this segment.";
+        declare_query(operation, "segment_id", description, Object::with_type(BasicType::String));
     }
 }
 
@@ -86,9 +86,9 @@ impl<'ex> Extractible<'ex> for ConflictRule {
 
 impl EndpointArgRegister for ConflictRule {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
-        let about = "What becomes of an address that has a contact, or that repeats: `error` unless given.";
+        let description = "Handling of an address that has a contact or repeats in the batch. The default is `error`.";
         let schema = Object::with_type(BasicType::String).enum_values(["error", "skip", "upsert"]);
-        declare_query(operation, "on_conflict", about, schema);
+        declare_query(operation, "on_conflict", description, schema);
     }
 }
 
@@ -112,7 +112,7 @@ impl<'ex> Extractible<'ex> for EraseRule {
 
 impl EndpointArgRegister for EraseRule {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
-        let about = "Whether the address is scrubbed from email history, events and logs, too.";
-        declare_query(operation, "erase", about, Object::with_type(BasicType::Boolean));
+        let description = "Whether the address is also erased from emails, events and logs.";
+        declare_query(operation, "erase", description, Object::with_type(BasicType::Boolean));
     }
 }

@@ -1,9 +1,9 @@
-//! Contact requests.
+//! Request bodies of contacts and their validation.
 
 use salvo::oapi::ToSchema;
 use serde::Deserialize;
 
-use super::properties::GivenProperties;
+use super::properties::RequestProperties;
 use crate::base::address::EmailAddress;
 use crate::base::id::{Id, TopicId};
 use crate::base::patch::Patch;
@@ -12,14 +12,14 @@ use crate::contacts::{ContactChanges, ContactName, NewContact, Removal};
 use crate::http::{ApiError, ApiResult, AtMost, JsonBody};
 use crate::topics::Subscription;
 
-/// Segments, and topics, in one request at most.
+/// Maximum number of segments, and of topics, in one request.
 pub(super) const REFERENCES_MAX: usize = 500;
-/// Names in a batch read or a batch removal at most, of each kind.
+/// Maximum number of ids, and of addresses, in a batch read or a batch removal.
 const NAMES_MAX: usize = 1_000;
-/// Facets in one request at most, repeats among them.
-const FACETS_MAX: usize = 10;
+/// Maximum number of names in `include`, with repeats.
+const INCLUDE_MAX: usize = 10;
 
-/// A contact to add.
+/// A contact to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateContactRequest {
@@ -33,16 +33,16 @@ pub(crate) struct CreateContactRequest {
     /// Whether the contact opts out of all marketing email.
     unsubscribed: Option<bool>,
     /// Values by key.
-    properties: Option<GivenProperties>,
-    /// Segments the contact is added to.
+    properties: Option<RequestProperties>,
+    /// Segments that the contact becomes a member of.
     segments: Option<AtMost<REFERENCES_MAX, SegmentReference>>,
-    /// What the contact chooses about topics.
+    /// Topic choices of the contact.
     topics: Option<AtMost<REFERENCES_MAX, TopicChoice>>,
 }
 
 impl JsonBody for CreateContactRequest {}
 
-/// Names a segment.
+/// A segment, given by its id.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SegmentReference {
@@ -51,7 +51,7 @@ pub(crate) struct SegmentReference {
     id: Option<String>,
 }
 
-/// A choice about a topic.
+/// A topic choice.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TopicChoice {
@@ -63,11 +63,11 @@ pub(crate) struct TopicChoice {
     subscription: Option<String>,
 }
 
-/// What changes about a contact.
+/// Changes to a contact.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateContactRequest {
-    /// The contact's own address, which does not change.
+    /// The address of the contact, which cannot change.
     email: Option<String>,
     /// The first name; null removes it.
     #[serde(default)]
@@ -79,13 +79,13 @@ pub(crate) struct UpdateContactRequest {
     last_name: Patch<String>,
     /// True opts the contact out of all marketing email; false subscribes it again.
     unsubscribed: Option<bool>,
-    /// Values by key, merged with what is there; null removes a value.
-    properties: Option<GivenProperties>,
+    /// Values by key, merged with the stored values; null removes a value.
+    properties: Option<RequestProperties>,
 }
 
 impl JsonBody for UpdateContactRequest {}
 
-/// A name of a contact: its id or its address.
+/// A contact, given by its id or address.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContactReference {
@@ -99,16 +99,16 @@ pub(crate) struct ContactReference {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchGetRequest {
-    /// 1 to 1,000 names, each an id or an address.
+    /// 1 to 1,000 contacts, each given by its id or address.
     #[salvo(schema(required = true, value_type = AtMost<NAMES_MAX, ContactReference>))]
     contacts: Option<AtMost<NAMES_MAX, ContactReference>>,
     /// `properties`, `topics` or both.
-    include: Option<AtMost<FACETS_MAX, String>>,
+    include: Option<AtMost<INCLUDE_MAX, String>>,
 }
 
 impl JsonBody for BatchGetRequest {}
 
-/// Contacts to remove, by ids or by addresses.
+/// Contacts to remove, given by ids or by addresses.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchRemoveRequest {
@@ -116,14 +116,14 @@ pub(crate) struct BatchRemoveRequest {
     ids: Option<AtMost<NAMES_MAX, String>>,
     /// 1 to 1,000 addresses.
     emails: Option<AtMost<NAMES_MAX, String>>,
-    /// Whether the addresses are scrubbed from the history, too.
+    /// Whether the addresses are also erased from emails, events and logs.
     erase: Option<bool>,
 }
 
 impl JsonBody for BatchRemoveRequest {}
 
 impl CreateContactRequest {
-    /// Checks the fields.
+    /// Validates the fields.
     pub(crate) fn parse(self) -> ApiResult<NewContact> {
         let Self { email, first_name, last_name, unsubscribed, properties, segments, topics } = self;
         let email = parse_email("email", &email.ok_or_else(|| ApiError::missing_field("email"))?)?;
@@ -132,13 +132,13 @@ impl CreateContactRequest {
             first_name: parse_name("first_name", set(first_name))?,
             last_name: parse_name("last_name", set(last_name))?,
             unsubscribed,
-            properties: properties.map(GivenProperties::parse).transpose()?.unwrap_or_default(),
+            properties: properties.map(RequestProperties::parse).transpose()?.unwrap_or_default(),
             ..ContactChanges::default()
         };
-        for (index, segment) in listed(segments).into_iter().enumerate() {
+        for (index, segment) in items(segments).into_iter().enumerate() {
             changes.join(parse_id(&format!("segments.{index}.id"), segment.id.as_ref())?);
         }
-        for (topic, subscription) in parse_choices("topics.", listed(topics))? {
+        for (topic, subscription) in parse_choices("topics.", items(topics))? {
             changes.choose(topic, subscription);
         }
         Ok(NewContact { email, changes })
@@ -146,7 +146,7 @@ impl CreateContactRequest {
 }
 
 impl UpdateContactRequest {
-    /// Checks the fields; returns the address that the request names, and what changes.
+    /// Validates the fields. Returns the address in the request, if there is one, and the changes.
     pub(crate) fn parse(self) -> ApiResult<(Option<EmailAddress>, ContactChanges)> {
         let Self { email, first_name, last_name, unsubscribed, properties } = self;
         let email = email.map(|email| parse_email("email", &email)).transpose()?;
@@ -154,25 +154,25 @@ impl UpdateContactRequest {
             first_name: parse_name("first_name", first_name)?,
             last_name: parse_name("last_name", last_name)?,
             unsubscribed,
-            properties: properties.map(GivenProperties::parse).transpose()?.unwrap_or_default(),
+            properties: properties.map(RequestProperties::parse).transpose()?.unwrap_or_default(),
             ..ContactChanges::default()
         };
         Ok((email, changes))
     }
 }
 
-/// Names to look up, and the facets to include.
-pub(super) struct Wanted {
+/// A validated [`BatchGetRequest`].
+pub(super) struct ParsedBatchGet {
     pub(super) names: Vec<ContactName>,
-    /// The same as the request gave them.
-    pub(super) given: Vec<ContactReference>,
+    /// The references of the request, which `names` was parsed from.
+    pub(super) references: Vec<ContactReference>,
     pub(super) include: Vec<String>,
 }
 
 impl BatchGetRequest {
-    pub(super) fn parse(self) -> ApiResult<Wanted> {
+    pub(super) fn parse(self) -> ApiResult<ParsedBatchGet> {
         let Self { contacts, include } = self;
-        let contacts = filled("contacts", contacts.ok_or_else(|| ApiError::missing_field("contacts"))?)?;
+        let contacts = non_empty("contacts", contacts.ok_or_else(|| ApiError::missing_field("contacts"))?)?;
         let name = |(index, reference): (usize, &ContactReference)| match (&reference.id, &reference.email) {
             (Some(id), None) => parse_id(&format!("contacts.{index}.id"), Some(id)).map(ContactName::Id),
             (None, Some(email)) => parse_email(&format!("contacts.{index}.email"), email).map(ContactName::Email),
@@ -181,22 +181,22 @@ impl BatchGetRequest {
             }
         };
         let names = contacts.iter().enumerate().map(name).collect::<ApiResult<_>>()?;
-        Ok(Wanted { names, given: contacts, include: listed(include) })
+        Ok(ParsedBatchGet { names, references: contacts, include: items(include) })
     }
 }
 
 impl BatchRemoveRequest {
-    /// Checks the fields; returns what goes, and whether it is erased.
+    /// Validates the fields. Returns the contacts to remove, and whether their addresses are erased.
     pub(super) fn parse(self) -> ApiResult<(Removal, bool)> {
         let Self { ids, emails, erase } = self;
         let removal = match (ids, emails) {
             (Some(ids), None) => {
                 let id = |(index, id): (usize, String)| parse_id(&format!("ids.{index}"), Some(&id));
-                Removal::Ids(filled("ids", ids)?.into_iter().enumerate().map(id).collect::<ApiResult<_>>()?)
+                Removal::Ids(non_empty("ids", ids)?.into_iter().enumerate().map(id).collect::<ApiResult<_>>()?)
             }
             (None, Some(emails)) => {
                 let email = |(index, email): (usize, String)| parse_email(&format!("emails.{index}"), &email);
-                let emails = filled("emails", emails)?.into_iter().enumerate().map(email);
+                let emails = non_empty("emails", emails)?.into_iter().enumerate().map(email);
                 Removal::Emails(emails.collect::<ApiResult<_>>()?)
             }
             (Some(_), Some(_)) | (None, None) => {
@@ -207,12 +207,12 @@ impl BatchRemoveRequest {
     }
 }
 
-/// Checks choices about topics; `place` stands before their index in errors.
-pub(super) fn parse_choices(place: &str, choices: Vec<TopicChoice>) -> ApiResult<Vec<(TopicId, Subscription)>> {
+/// Validates topic choices. Errors put `path` before the index of a choice.
+pub(super) fn parse_choices(path: &str, choices: Vec<TopicChoice>) -> ApiResult<Vec<(TopicId, Subscription)>> {
     let choice = |(index, choice): (usize, TopicChoice)| {
         let TopicChoice { id, subscription } = choice;
-        let id = parse_id(&format!("{place}{index}.id"), id.as_ref())?;
-        let field = format!("{place}{index}.subscription");
+        let id = parse_id(&format!("{path}{index}.id"), id.as_ref())?;
+        let field = format!("{path}{index}.subscription");
         let subscription = match subscription.as_deref() {
             Some("opt_in") => Subscription::OptIn,
             Some("opt_out") => Subscription::OptOut,
@@ -249,11 +249,13 @@ fn parse_name(field: &str, name: Patch<String>) -> ApiResult<Patch<String>> {
     Ok(name)
 }
 
-fn listed<const MAX: usize, T>(items: Option<AtMost<MAX, T>>) -> Vec<T> {
+/// Returns the items; no items if the field is absent.
+fn items<const MAX: usize, T>(items: Option<AtMost<MAX, T>>) -> Vec<T> {
     items.map(|AtMost(items)| items).unwrap_or_default()
 }
 
-fn filled<const MAX: usize, T>(field: &str, AtMost(items): AtMost<MAX, T>) -> ApiResult<Vec<T>> {
+/// Returns the items of a field that must not be empty.
+fn non_empty<const MAX: usize, T>(field: &str, AtMost(items): AtMost<MAX, T>) -> ApiResult<Vec<T>> {
     if items.is_empty() {
         let message = format!("Invalid `{field}` field: the array is empty; 1 to {MAX} items are accepted.");
         return Err(ApiError::validation(message));

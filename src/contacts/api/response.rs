@@ -1,9 +1,9 @@
-//! What is answered about contacts.
+//! Response bodies of contacts.
 
 use salvo::oapi::{Components, RefOr, Schema, ToSchema};
 use serde::{Serialize, Serializer};
 
-use super::properties::ShownProperties;
+use super::properties::ResponseProperties;
 use super::request::ContactReference;
 use crate::base::clock::to_iso;
 use crate::base::id::{ContactId, SegmentId};
@@ -26,34 +26,35 @@ pub(crate) struct ContactResponse {
     /// The last name.
     #[salvo(schema(required = true))]
     last_name: Option<String>,
-    /// When it was added.
+    /// The creation time.
     created_at: String,
-    /// Whether it opted out of all marketing email.
+    /// Whether the contact opted out of all marketing email.
     unsubscribed: bool,
-    /// Its properties: in lists with `include=properties` alone.
+    /// The properties. Lists contain them only with `include=properties`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    properties: Option<ShownProperties>,
-    /// Where it stands with every topic: with `include=topics` alone.
+    properties: Option<ResponseProperties>,
+    /// The subscriptions to every topic. Present only with `include=topics`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    topics: Option<ShownTopics>,
+    topics: Option<ResponseTopics>,
 }
 
-/// A contact's topics, made into text one at a time: of a thousand contacts they share their names.
-struct ShownTopics(Vec<TopicSubscription>);
+/// Topic subscriptions of a contact. They are serialized one at a time, so that the contacts of a response
+/// share the texts of the topics in memory.
+struct ResponseTopics(Vec<TopicSubscription>);
 
-impl Serialize for ShownTopics {
+impl Serialize for ResponseTopics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(TopicSubscriptionResponse::from))
     }
 }
 
-impl ToSchema for ShownTopics {
+impl ToSchema for ResponseTopics {
     fn to_schema(components: &mut Components) -> RefOr<Schema> {
         Vec::<TopicSubscriptionResponse>::to_schema(components)
     }
 }
 
-/// Where a contact stands with a topic.
+/// The subscription of a contact to one topic.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "TopicSubscription"))]
 pub(crate) struct TopicSubscriptionResponse {
@@ -61,30 +62,30 @@ pub(crate) struct TopicSubscriptionResponse {
     id: String,
     /// The name.
     name: String,
-    /// What the preference page says of it.
+    /// The description on the preference page.
     #[salvo(schema(required = true))]
     description: Option<String>,
-    /// What holds, `opt_in` or `opt_out`: the contact's choice, else the topic's default.
+    /// `opt_in` or `opt_out`: the contact's choice, or the default of the topic if there is no choice.
     subscription: &'static str,
-    /// Whether the contact, or the API for it, chose.
+    /// Whether the contact has a choice for the topic.
     explicit: bool,
     /// `public` or `private`.
     visibility: &'static str,
-    /// When the topic was made.
+    /// The creation time of the topic.
     created_at: String,
 }
 
-/// Where a contact stands with every topic, after a change.
+/// The subscriptions of a contact to every topic, after a change.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ContactTopicsResponse {
     /// Always `contact_topics`.
     object: &'static str,
     /// The id of the contact.
     id: String,
-    /// The same.
+    /// The id of the contact, the same as `id`.
     contact_id: String,
     /// The topics, newest first.
-    topics: ShownTopics,
+    topics: ResponseTopics,
 }
 
 /// A contact that was removed.
@@ -92,22 +93,23 @@ pub(crate) struct ContactTopicsResponse {
 pub(crate) struct DeletedContact {
     /// Always `contact`.
     object: &'static str,
-    /// Its id.
+    /// The id of the contact.
     contact: String,
-    /// The same.
+    /// The id of the contact, the same as `contact`.
     id: String,
     /// Always true.
     deleted: bool,
 }
 
-/// A segment that holds a contact.
+/// A segment that contains a contact.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ContactSegmentRow {
+#[salvo(schema(name = "ContactSegmentRow"))]
+pub(crate) struct ListedContactSegment {
     /// The id of the segment.
     id: String,
     /// The name.
     name: String,
-    /// When it was made.
+    /// The creation time.
     created_at: String,
 }
 
@@ -122,22 +124,22 @@ pub(crate) struct ContactSegmentResponse {
     contact_id: String,
     /// The id of the segment.
     segment_id: String,
-    /// The id of the segment, under its older name.
+    /// The id of the segment, under its deprecated name.
     #[serde(rename = "audienceId")]
     audience_id: String,
-    /// True when the contact left it.
+    /// True if the contact left the segment.
     #[serde(skip_serializing_if = "Option::is_none")]
     deleted: Option<bool>,
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct BatchResponse {
     /// The items that did not fail, in the order of the request.
     data: Vec<BatchItemResponse>,
-    /// How many items came to what; together, those of the request.
+    /// Numbers of items by outcome. Their sum is the number of items in the request.
     counts: BatchCounts,
-    /// The items that failed; with `x-batch-validation: permissive` alone.
+    /// The items that failed. Always empty without `x-batch-validation: permissive`.
     errors: Vec<ContactBatchItemError>,
 }
 
@@ -146,73 +148,73 @@ pub(crate) struct BatchResponse {
 pub(crate) struct BatchItemResponse {
     /// Always `contact`.
     object: &'static str,
-    /// Its place in the request, from 0.
+    /// The index in the request, from 0.
     index: usize,
-    /// The id of its contact.
+    /// The id of the contact.
     id: String,
     /// `created`, `updated` or `skipped`.
     status: &'static str,
 }
 
-/// How many items of a batch came to what.
+/// Numbers of the items of a batch by outcome.
 #[derive(Default, Serialize, ToSchema)]
 pub(crate) struct BatchCounts {
-    /// Contacts added.
+    /// Contacts created.
     created: usize,
     /// Items merged into a contact.
     updated: usize,
-    /// Items passed over.
+    /// Items skipped.
     skipped: usize,
-    /// Items refused.
+    /// Items that failed.
     failed: usize,
 }
 
 /// An item of a batch that failed.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ContactBatchItemError {
-    /// Its place in the request, from 0.
+    /// The index in the request, from 0.
     index: usize,
-    /// What was wrong.
+    /// The error.
     message: String,
 }
 
-/// Contacts that were read together.
+/// The contacts of a batch read.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct BatchGetResponse {
     /// Always `list`.
     object: &'static str,
     /// The contacts found, in the order of the request.
     data: Vec<ContactResponse>,
-    /// The names that match no contact.
+    /// The ids and addresses that match no contact.
     missing: Vec<MissingContact>,
 }
 
-/// A name that matches no contact.
+/// An id or address that matches no contact.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct MissingContact {
-    /// Its place in the request, from 0.
+    /// The index in the request, from 0.
     index: usize,
-    /// The id that was given.
+    /// The id in the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    /// The address that was given.
+    /// The address in the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     email: Option<String>,
 }
 
-/// Contacts that were removed together.
+/// The contacts of a batch removal.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct BatchRemoveResponse {
-    /// Those that were there.
+    /// The contacts that existed.
     data: Vec<RemovedContactResponse>,
 }
 
-/// One of them.
+/// A contact that was removed by a batch.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RemovedContactResponse {
     /// Always `contact`.
     object: &'static str,
-    /// Its id.
+    /// The id of the contact.
     contact: String,
     /// Always true.
     deleted: bool,
@@ -229,15 +231,15 @@ impl From<ContactView> for ContactResponse {
             last_name,
             created_at: to_iso(created_ms),
             unsubscribed,
-            properties: properties.map(ShownProperties),
-            topics: topics.map(ShownTopics),
+            properties: properties.map(ResponseProperties),
+            topics: topics.map(ResponseTopics),
         }
     }
 }
 
 impl From<&TopicSubscription> for TopicSubscriptionResponse {
-    fn from(standing: &TopicSubscription) -> Self {
-        let TopicSubscription { topic, subscription, explicit } = standing;
+    fn from(row: &TopicSubscription) -> Self {
+        let TopicSubscription { topic, subscription, explicit } = row;
         Self {
             id: topic.id.to_string(),
             name: topic.name.clone(),
@@ -256,19 +258,19 @@ impl ContactTopicsResponse {
             object: "contact_topics",
             id: contact.to_string(),
             contact_id: contact.to_string(),
-            topics: ShownTopics(topics),
+            topics: ResponseTopics(topics),
         }
     }
 }
 
 impl DeletedContact {
-    /// `contact` is the id: what the SDKs that read it expect to be one.
+    /// Sets `contact` to the id, because SDKs that read this field expect an id.
     pub(super) fn of(id: ContactId) -> Self {
         Self { object: "contact", contact: id.to_string(), id: id.to_string(), deleted: true }
     }
 }
 
-impl From<Segment> for ContactSegmentRow {
+impl From<Segment> for ListedContactSegment {
     fn from(segment: Segment) -> Self {
         Self { id: segment.id.to_string(), name: segment.name, created_at: to_iso(segment.created_ms) }
     }
@@ -292,7 +294,7 @@ impl ContactSegmentResponse {
 }
 
 impl BatchResponse {
-    /// Joins what became of the batch with the items that were refused before.
+    /// Combines the outcome of the batch with the errors of the items that the request parser rejected.
     pub(super) fn of(outcome: BatchOutcome, mut errors: Vec<ContactBatchItemError>) -> Self {
         let BatchOutcome { items, failed } = outcome;
         errors.extend(
@@ -300,7 +302,7 @@ impl BatchResponse {
         );
         errors.sort_unstable_by_key(|error| error.index);
         let mut counts = BatchCounts { failed: errors.len(), ..BatchCounts::default() };
-        let row = |item: BatchItem| {
+        let response = |item: BatchItem| {
             let (status, count) = match item.status {
                 ItemStatus::Created => ("created", &mut counts.created),
                 ItemStatus::Updated => ("updated", &mut counts.updated),
@@ -310,7 +312,7 @@ impl BatchResponse {
             let id = item.id.expect("an item that was written has a contact").to_string();
             BatchItemResponse { object: "contact", index: item.index, id, status }
         };
-        Self { data: items.into_iter().map(row).collect(), counts, errors }
+        Self { data: items.into_iter().map(response).collect(), counts, errors }
     }
 }
 
@@ -321,15 +323,15 @@ impl ContactBatchItemError {
 }
 
 impl BatchGetResponse {
-    /// Joins the contacts found, by their places, with the names that were given.
-    pub(super) fn of(found: Vec<(usize, ContactView)>, given: Vec<ContactReference>) -> Self {
-        let mut is_found = vec![false; given.len()];
+    /// Combines the contacts found, with their indexes in `references`, with the missing references.
+    pub(super) fn of(found: Vec<(usize, ContactView)>, references: Vec<ContactReference>) -> Self {
+        let mut is_found = vec![false; references.len()];
         let mut data = Vec::with_capacity(found.len());
-        for (place, contact) in found {
-            is_found[place] = true;
+        for (index, contact) in found {
+            is_found[index] = true;
             data.push(contact.into());
         }
-        let missing = given.into_iter().enumerate().filter(|(place, _)| !is_found[*place]);
+        let missing = references.into_iter().enumerate().filter(|(index, _)| !is_found[*index]);
         let missing = missing.map(|(index, ContactReference { id, email })| MissingContact { index, id, email });
         Self { object: "list", data, missing: missing.collect() }
     }
@@ -337,7 +339,8 @@ impl BatchGetResponse {
 
 impl BatchRemoveResponse {
     pub(super) fn of(removed: Vec<ContactId>) -> Self {
-        let row = |id: ContactId| RemovedContactResponse { object: "contact", contact: id.to_string(), deleted: true };
-        Self { data: removed.into_iter().map(row).collect() }
+        let response =
+            |id: ContactId| RemovedContactResponse { object: "contact", contact: id.to_string(), deleted: true };
+        Self { data: removed.into_iter().map(response).collect() }
     }
 }

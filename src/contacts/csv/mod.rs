@@ -1,12 +1,18 @@
-//! CSV: cells to bytes and back. Pure, and knows nothing of contacts.
+//! Reads and writes CSV (RFC 4180). Pure, and independent of contacts.
 //!
-//! Reading order: `reader.rs` (bytes, as they come, to records), `writer.rs` (cells to lines),
-//! `cell.rs` (what a spreadsheet would run, made harmless and restored).
+//! The reader accepts four extensions of RFC 4180: the delimiter may be a semicolon or a tab, a line
+//! may end with LF or CR alone, blank lines are skipped, and spaces around an unquoted cell are
+//! ignored.
 //!
-//! RFC 4180 with four liberties on the reading side: the delimiter may be a semicolon or a tab, a
-//! line may end with LF or CR alone, blank lines are passed over, and spaces around a cell without
-//! quotes are no part of it. Invariants: what [`writer`] writes, [`reader`] reads back; nothing is
-//! ever held but one record, and a record is bounded.
+//! Files in reading order:
+//! - `reader.rs`: converts chunks of bytes to records.
+//! - `writer.rs`: converts cells to lines.
+//! - `cell.rs`: escapes and unescapes cells that a spreadsheet would run as formulas.
+//! - `tests.rs`: unit and property tests.
+//!
+//! Invariants:
+//! - [`reader`] reads the same cells that [`writer`] was given.
+//! - The reader buffers at most one record, and the size of a record is bounded.
 
 mod cell;
 mod reader;
@@ -15,6 +21,6 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub(super) use cell::{harmless, restored};
+pub(super) use cell::{escape_formula, unescape_formula};
 pub(super) use reader::{Delimiter, Reader, Record};
 pub(super) use writer::push_line;

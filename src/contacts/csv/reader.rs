@@ -1,17 +1,17 @@
-//! Bytes, as they come, to records.
+//! Converts chunks of bytes to records.
 //!
-//! The reader is fed rather than reading itself, so that a file, a pipe and an upload drive it
-//! alike. It holds one record at a time, and of a record that is too long nothing but its fault.
+//! The caller passes the bytes to the reader, so that it works for a file, a pipe and an upload. The
+//! reader buffers one record at a time, and stops buffering a record that is too long.
 
 use std::borrow::Cow;
 
-/// The longest record, in bytes as they stand in the file: more than an export of the largest contact,
-/// with its properties, the ids of its segments and topics, and every quote written twice.
+/// Maximum length of a record in bytes of the file. The exported record of the largest contact fits,
+/// with its properties, the ids of its segments and topics, and every quote doubled.
 pub(in crate::contacts) const RECORD_BYTES_MAX: usize = 256 << 10;
-/// The most cells of a record: more than an export of a team with every property it can have.
+/// Maximum number of cells in a record. An export of a team with the maximum number of properties fits.
 pub(in crate::contacts) const COLUMNS_MAX: usize = 512;
 
-/// What stands between two cells.
+/// Character that separates cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::contacts) enum Delimiter {
     Comma,
@@ -20,7 +20,7 @@ pub(in crate::contacts) enum Delimiter {
 }
 
 impl Delimiter {
-    /// Every delimiter, the likeliest first.
+    /// Every delimiter, the most common first.
     pub(in crate::contacts) const ALL: [Self; 3] = [Self::Comma, Self::Semicolon, Self::Tab];
 
     const fn byte(self) -> u8 {
@@ -32,12 +32,12 @@ impl Delimiter {
     }
 }
 
-/// What is wrong with a record.
+/// Syntax error of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::contacts) enum Fault {
-    /// It is longer than [`RECORD_BYTES_MAX`].
+    /// The record is longer than [`RECORD_BYTES_MAX`].
     TooLong,
-    /// It has more than [`COLUMNS_MAX`] cells.
+    /// The record has more than [`COLUMNS_MAX`] cells.
     TooManyCells,
     /// Text follows a closing quote.
     TextAfterQuote,
@@ -50,7 +50,7 @@ impl std::fmt::Display for Fault {
         match self {
             Self::TooLong => write!(
                 f,
-                "the row is longer than {} KiB; a quote that is opened and never closed looks like this",
+                "the row is longer than {} KiB; the usual cause is a quote that is opened and never closed",
                 RECORD_BYTES_MAX >> 10
             ),
             Self::TooManyCells => write!(f, "the row has more than {COLUMNS_MAX} cells"),
@@ -62,20 +62,21 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// A record.
+/// A row of a CSV file. A quoted cell can contain line ends, so a record can span several lines.
 #[derive(Debug)]
 pub(in crate::contacts) struct Record {
-    /// The line of the file it begins at, from 1.
+    /// First line of the record in the file, from 1.
     pub(in crate::contacts) line: u64,
-    /// What is wrong with it; its cells are not whole then.
+    /// First syntax error. If there is one, the cells are incomplete.
     pub(in crate::contacts) fault: Option<Fault>,
+    /// The unquoted bytes of all cells, without delimiters.
     text: Vec<u8>,
     cells: Vec<Cell>,
 }
 
 #[derive(Debug)]
 struct Cell {
-    /// Where it ends in the record's text, and the next one begins.
+    /// Offset in the record's text where the cell ends and the next one begins.
     end: usize,
     quoted: bool,
 }
@@ -85,13 +86,13 @@ impl Record {
         Self { line, fault: None, text: Vec::new(), cells: Vec::new() }
     }
 
-    /// Returns how many cells it has.
+    /// Returns the number of cells.
     pub(in crate::contacts) fn width(&self) -> usize {
         self.cells.len()
     }
 
-    /// Returns its cells; none for one that is not UTF-8. Spaces around a cell without quotes are no
-    /// part of it.
+    /// Returns the cells; `None` for a cell that is not UTF-8. Spaces around an unquoted cell are
+    /// removed.
     pub(in crate::contacts) fn cells(&self) -> impl Iterator<Item = Option<&str>> {
         let mut start = 0;
         self.cells.iter().map(move |cell| {
@@ -102,36 +103,38 @@ impl Record {
         })
     }
 
-    /// Returns a cell for a person to recognise, whatever its bytes are; empty where there is none.
-    pub(in crate::contacts) fn shown(&self, column: usize) -> Cow<'_, str> {
+    /// Returns a cell for an error message; empty if there is no such cell. Replaces bytes that are not
+    /// UTF-8.
+    pub(in crate::contacts) fn lossy_cell(&self, column: usize) -> Cow<'_, str> {
         let start = column.checked_sub(1).and_then(|before| self.cells.get(before)).map_or(0, |cell| cell.end);
         let end = self.cells.get(column).map_or(start, |cell| cell.end);
         String::from_utf8_lossy(&self.text[start..end])
     }
 }
 
+/// State of the parser after the last byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Before a record.
     Between,
     /// Before a cell of the record.
     Start,
-    /// In a cell without quotes.
+    /// In an unquoted cell.
     Plain,
     /// In a quoted cell.
     Quoted,
-    /// After a quote in a quoted cell: its end, or the first of two.
+    /// After a quote in a quoted cell: the end of the cell, or the first of two quotes.
     Quote,
 }
 
-/// Reads records.
+/// An incremental CSV parser.
 #[derive(Debug)]
 pub(in crate::contacts) struct Reader {
     delimiter: u8,
     state: State,
     record: Record,
     record_bytes: usize,
-    /// Whether the cell under way began with a quote.
+    /// Whether the current cell began with a quote.
     quoted: bool,
     line: u64,
     after_cr: bool,
@@ -150,19 +153,20 @@ impl Reader {
         }
     }
 
-    /// Takes bytes from the front of `input`: up to the end of a record, which is returned, or all.
+    /// Consumes bytes from the front of `input` up to the end of a record and returns the record.
+    /// Returns `None` if `input` is consumed before a record ends.
     pub(in crate::contacts) fn next(&mut self, input: &mut &[u8]) -> Option<Record> {
         loop {
-            self.take_run(input);
+            self.consume_text(input);
             let (&byte, rest) = input.split_first()?;
             *input = rest;
-            if self.step(byte) {
-                return Some(self.taken());
+            if self.consume_byte(byte) {
+                return Some(self.take_record());
             }
         }
     }
 
-    /// Returns the last record of a file that does not end with a line's end.
+    /// Ends the file. Returns the last record if the file does not end with a line end.
     pub(in crate::contacts) fn end(&mut self) -> Option<Record> {
         match self.state {
             State::Between => return None,
@@ -170,26 +174,26 @@ impl Reader {
             State::Start | State::Plain | State::Quote => {}
         }
         self.end_cell();
-        Some(self.taken())
+        Some(self.take_record())
     }
 
-    /// Takes what stands for itself in one go.
-    fn take_run(&mut self, input: &mut &[u8]) {
+    /// Consumes the bytes that are plain text of the current cell, in one step for speed.
+    fn consume_text(&mut self, input: &mut &[u8]) {
         let length = match self.state {
             State::Plain => input.iter().position(|&byte| byte == self.delimiter || is_line_end(byte)),
             State::Quoted => input.iter().position(|&byte| byte == b'"' || is_line_end(byte)),
             State::Between | State::Start | State::Quote => return,
         };
-        let (run, rest) = input.split_at(length.unwrap_or(input.len()));
-        if !run.is_empty() {
+        let (text, rest) = input.split_at(length.unwrap_or(input.len()));
+        if !text.is_empty() {
             self.after_cr = false;
-            self.store(run);
+            self.store(text);
             *input = rest;
         }
     }
 
-    /// Takes one byte and returns whether it ends the record.
-    fn step(&mut self, byte: u8) -> bool {
+    /// Consumes one byte. Returns whether the byte ends the record.
+    fn consume_byte(&mut self, byte: u8) -> bool {
         let ends_crlf = byte == b'\n' && self.after_cr;
         self.after_cr = byte == b'\r';
         if self.state == State::Between {
@@ -242,7 +246,7 @@ impl Reader {
         false
     }
 
-    /// Keeps text of the cell under way.
+    /// Appends text to the current cell.
     fn store(&mut self, text: &[u8]) {
         self.count(text.len());
         if self.record.fault.is_none() {
@@ -268,12 +272,13 @@ impl Reader {
         self.record.cells.push(Cell { end: self.record.text.len(), quoted });
     }
 
-    /// Notes the first thing that is wrong. What was read before it stays, to recognise the record by.
+    /// Records a syntax error, unless there is an earlier one. The text before the error stays, for error
+    /// messages.
     fn fail(&mut self, fault: Fault) {
         self.record.fault.get_or_insert(fault);
     }
 
-    fn taken(&mut self) -> Record {
+    fn take_record(&mut self) -> Record {
         self.state = State::Between;
         let next = Record::at(self.line);
         std::mem::replace(&mut self.record, next)

@@ -1,6 +1,6 @@
-//! Cells to lines.
+//! Writes CSV lines.
 
-/// Appends a line of CSV: commas between, quotes where a cell needs them, CRLF at its end
+/// Appends a CSV line: cells separated by commas, quoted if necessary, with CRLF at the end
 /// (RFC 4180 §2).
 pub(in crate::contacts) fn push_line<'a>(out: &mut String, cells: impl IntoIterator<Item = &'a str>) {
     for (index, cell) in cells.into_iter().enumerate() {
@@ -18,8 +18,8 @@ pub(in crate::contacts) fn push_line<'a>(out: &mut String, cells: impl IntoItera
     out.push_str("\r\n");
 }
 
-/// Other delimiters are quoted too: a reader that guesses wrong finds whole cells all the same. Spaces
-/// at either end would be lost without quotes.
+/// Returns whether a cell must be quoted. Other delimiters count too, so that a reader that guesses the
+/// wrong delimiter does not split the cell. Spaces at either end would be lost without quotes.
 fn needs_quotes(cell: &str) -> bool {
     cell.contains(['"', ',', ';', '\t', '\r', '\n']) || cell.trim() != cell
 }

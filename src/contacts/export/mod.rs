@@ -1,10 +1,15 @@
-//! Export: the contacts of a team, or of a segment, as a CSV file that the import reads back.
+//! Exports the contacts of a team or of a segment as a CSV file that the import can read.
 //!
-//! Reading order: `page.rs` (the rows, a page at a time), `sheet.rs` (a row to a line).
+//! Files in reading order:
+//! - `page.rs`: reads the contacts, one page at a time.
+//! - `sheet.rs`: converts a contact to a CSV line.
 //!
-//! Invariants: a cell that a spreadsheet would run begins with an apostrophe, which the import takes
-//! off again; what an import can say of a contact stands in the file, in a column that maps by
-//! itself, opt-outs above all; contacts come oldest first, so that importing them keeps their order.
+//! Invariants:
+//! - A cell that a spreadsheet would run as a formula begins with an apostrophe. The import removes the
+//!   apostrophe.
+//! - Every field that an import can set is in the file, including all opt-outs. The import recognizes
+//!   the names of these columns without a mapping.
+//! - Contacts are ordered oldest first, so that an import creates them in the same order.
 
 mod page;
 mod sheet;

@@ -1,4 +1,4 @@
-//! The rows, a page at a time.
+//! Reads the contacts of an export, one page at a time.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -16,43 +16,39 @@ use crate::store::{NEXT, Order, Reads, STOP, StoreError};
 use crate::tables::CONTACTS;
 use crate::topics::{self, Subscription};
 
-/// Contacts of a page.
+/// Maximum number of contacts on a page.
 const ROWS_MAX: usize = 500;
-/// The text of a page after which no contact is added to it.
+/// Size of the texts of a page after which no further contact is added.
 const TEXT_BYTES_MAX: usize = 256 << 10;
-/// An id with what stands between two.
+/// Bytes of an id with its separator.
 const ID_BYTES: usize = 37;
 
-/// A contact as it is exported.
+/// A contact of an export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportedContact {
-    /// Its id.
     pub id: ContactId,
-    /// Its address.
     pub email: String,
-    /// Its first name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_name: Option<String>,
-    /// Its last name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_name: Option<String>,
-    /// Whether it opted out of all marketing email.
+    /// Whether the contact opted out of all marketing email.
     pub unsubscribed: bool,
-    /// The segments it was added to by hand, oldest first. Those whose filter matches it are told by
-    /// what is known of it.
+    /// Segments that the contact is a member of, oldest first. Segments whose filter matches it are not
+    /// included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<SegmentId>,
-    /// The topics that it chose to receive, oldest first.
+    /// Topics that the contact explicitly opted in to, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opt_ins: Vec<TopicId>,
-    /// The topics that it opted out of, oldest first.
+    /// Topics that the contact explicitly opted out of, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opt_outs: Vec<TopicId>,
-    /// When it was added.
+    /// Creation time in ISO 8601.
     pub created_at: String,
-    /// When it last changed.
+    /// Time of the last change in ISO 8601; the creation time if the contact has not changed.
     pub updated_at: String,
-    /// Its values of the properties that the team has, as they are stored.
+    /// Stored values of the properties that the team defines, by key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, String>,
 }
@@ -60,18 +56,17 @@ pub struct ExportedContact {
 /// A page of an export.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExportPage {
-    /// The contacts, oldest first; there may be none although more follow.
+    /// Contacts, oldest first. A page can be empty although more contacts follow.
     pub data: Vec<ExportedContact>,
-    /// Where the next page begins; none after the last one.
+    /// The value of `after` for the next page; `None` on the last page.
     pub next: Option<ContactId>,
 }
 
-/// Why there is no page.
+/// Reason why a page cannot be read.
 #[derive(Debug)]
 pub enum ExportError {
     /// The team has no such segment.
     SegmentNotFound(SegmentId),
-    /// The store failed.
     Store(StoreError),
 }
 
@@ -92,8 +87,9 @@ impl fmt::Display for ExportError {
 
 impl std::error::Error for ExportError {}
 
-/// Returns the contacts that follow `after`: of a segment, or all. Contacts that are added or removed
-/// meanwhile are in the export or not, and keep no other out of it.
+/// Returns a page of the contacts that follow `after`, of one segment or of the whole team. A contact
+/// that is added or removed during an export may or may not be in it. This does not affect other
+/// contacts.
 ///
 /// # Errors
 /// [`ExportError`].
@@ -114,31 +110,31 @@ pub async fn page(
                 None => None,
             };
             let all = ContactRange::all(Order::Ascending);
-            let Some(span) = after.map_or(Some(all), |after| all.beyond(after)) else {
+            let Some(range) = after.map_or(Some(all), |after| all.beyond(after)) else {
                 return Ok(ExportPage { data: Vec::new(), next: None });
             };
-            let mut open = Open::new(tx, team)?;
+            let mut builder = PageBuilder::new(tx, team)?;
             match rule {
-                Some(rule) => open.take_segment(&rule, span)?,
-                None => open.take_all(span)?,
+                Some(rule) => builder.add_segment(&rule, range)?,
+                None => builder.add_all(range)?,
             }
-            Ok(open.page)
+            Ok(builder.page)
         })
         .await
 }
 
-/// A page under way.
-struct Open<'a, T> {
+/// A page that is being read.
+struct PageBuilder<'a, T> {
     tx: &'a T,
     team: TeamId,
     definitions: Definitions,
-    /// The topics that the team has: a choice outlives its topic.
+    /// Topics of the team. Choices for deleted topics are not exported.
     topics: HashSet<TopicId>,
     page: ExportPage,
     text_bytes: usize,
 }
 
-impl<'a, T: Reads> Open<'a, T> {
+impl<'a, T: Reads> PageBuilder<'a, T> {
     fn new(tx: &'a T, team: TeamId) -> Result<Self, StoreError> {
         let definitions = contact_properties::definitions(tx, team)?;
         let topics = topics::all(tx, team)?.into_iter().map(|topic| topic.id).collect();
@@ -146,10 +142,10 @@ impl<'a, T: Reads> Open<'a, T> {
         Ok(Self { tx, team, definitions, topics, page, text_bytes: 0 })
     }
 
-    fn take_all(&mut self, span: ContactRange) -> Result<(), StoreError> {
+    fn add_all(&mut self, range: ContactRange) -> Result<(), StoreError> {
         let team = self.team;
-        self.tx.scan(&CONTACTS, &(team, span.from), &(team, span.to), span.order, |(_, id), row| {
-            if self.ends_before() {
+        self.tx.scan(&CONTACTS, &(team, range.from), &(team, range.to), range.order, |(_, id), row| {
+            if self.end_if_full() {
                 return STOP;
             }
             self.push(id, row.decode()?)?;
@@ -157,11 +153,11 @@ impl<'a, T: Reads> Open<'a, T> {
         })
     }
 
-    fn take_segment(&mut self, rule: &SegmentRule, span: ContactRange) -> Result<(), StoreError> {
+    fn add_segment(&mut self, rule: &SegmentRule, range: ContactRange) -> Result<(), StoreError> {
         let (tx, team) = (self.tx, self.team);
         let mut failed = Ok(());
-        let last = segments::scan(tx, team, rule, span, ScanLimit::DEFAULT, |contact| {
-            if self.ends_before() {
+        let last = segments::scan(tx, team, rule, range, ScanLimit::DEFAULT, |contact| {
+            if self.end_if_full() {
                 return ControlFlow::Break(());
             }
             let row = contacts::find(tx, team, contact);
@@ -180,9 +176,8 @@ impl<'a, T: Reads> Open<'a, T> {
         failed
     }
 
-    /// Returns whether the page is full, and notes then that the next one begins behind its last
-    /// contact.
-    fn ends_before(&mut self) -> bool {
+    /// Returns whether the page is full. If it is, sets `next` to its last contact.
+    fn end_if_full(&mut self) -> bool {
         let is_full = self.page.data.len() == ROWS_MAX || self.text_bytes > TEXT_BYTES_MAX;
         if is_full {
             self.page.next = self.page.data.last().map(|contact| contact.id);

@@ -1,13 +1,13 @@
-//! A contact to a line. Pure.
+//! Converts contacts to CSV lines. Pure.
 
 use std::borrow::Cow;
 
-use super::super::csv::{harmless, push_line};
+use super::super::csv::{escape_formula, push_line};
 use super::super::import::PROPERTY_PREFIX;
 use super::page::ExportedContact;
 use crate::base::id::Id;
 
-/// The columns of an export, without those of properties.
+/// Columns of an export that precede the columns of the properties.
 const COLUMNS: [&str; 10] = [
     "id",
     "email",
@@ -21,20 +21,20 @@ const COLUMNS: [&str; 10] = [
     "updated_at",
 ];
 
-/// The columns of one export.
+/// Column layout of one export.
 #[derive(Clone, Debug)]
 pub struct Sheet {
-    /// The keys of the team's properties.
+    /// Keys of the team's properties.
     keys: Vec<String>,
 }
 
 impl Sheet {
-    /// Returns the sheet of a team with properties of these keys.
+    /// Returns the layout for a team with these property keys.
     pub fn new(keys: Vec<String>) -> Self {
         Self { keys }
     }
 
-    /// Returns the line that names the columns.
+    /// Returns the header line.
     pub fn header(&self) -> String {
         let properties: Vec<String> = self.keys.iter().map(|key| format!("{PROPERTY_PREFIX}{key}")).collect();
         let mut line = String::new();
@@ -60,11 +60,12 @@ impl Sheet {
         let (id, unsubscribed) = (id.to_string(), unsubscribed.to_string());
         let name = |name: &'_ Option<String>| name.clone().unwrap_or_default();
         let (first_name, last_name) = (name(first_name), name(last_name));
-        let (segments, opt_ins, opt_outs) = (listed(segments), listed(opt_ins), listed(opt_outs));
+        let (segments, opt_ins, opt_outs) = (join_ids(segments), join_ids(opt_ins), join_ids(opt_outs));
         let value = |key: &String| {
             let exact = properties.get(key);
-            let alike = || properties.iter().find(|(other, _)| other.eq_ignore_ascii_case(key)).map(|(_, text)| text);
-            exact.or_else(alike).map_or("", String::as_str)
+            let ignoring_case =
+                || properties.iter().find(|(other, _)| other.eq_ignore_ascii_case(key)).map(|(_, text)| text);
+            exact.or_else(ignoring_case).map_or("", String::as_str)
         };
         let cells = [
             &id,
@@ -79,15 +80,15 @@ impl Sheet {
             updated_at,
         ];
         let cells = cells.into_iter().map(String::as_str).chain(self.keys.iter().map(value));
-        let cells: Vec<Cow<'_, str>> = cells.map(harmless).collect();
+        let cells: Vec<Cow<'_, str>> = cells.map(escape_formula).collect();
         let mut line = String::new();
         push_line(&mut line, cells.iter().map(AsRef::as_ref));
         line
     }
 }
 
-/// Returns ids as the import reads them.
-fn listed<R>(ids: &[Id<R>]) -> String {
+/// Returns the ids separated by spaces, as the import reads them.
+fn join_ids<R>(ids: &[Id<R>]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_contact_is_a_line_in_which_nothing_is_run() {
+    fn a_line_of_a_contact_contains_no_formula() {
         let sheet = Sheet::new(vec!["plan".to_owned(), "Seats".to_owned()]);
         let contact = ExportedContact {
             first_name: Some("=HYPERLINK(\"http://example.net\";\"click\")".to_owned()),
@@ -145,8 +146,8 @@ mod tests {
         );
     }
 
-    /// What an import of a file says of its contacts.
-    fn imported(file: &str, keys: &[String]) -> Vec<ImportItem> {
+    /// Returns the items that an import reads from a file.
+    fn import_items(file: &str, keys: &[String]) -> Vec<ImportItem> {
         let properties = keys.iter().map(|key| Property { key: key.clone(), kind: PropertyKind::String }).collect();
         let options = ImportOptions {
             mapping: Mapping::default(),
@@ -171,7 +172,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_import_of_an_export_says_what_the_contacts_are(
+        fn an_import_reads_the_exported_contacts(
             contacts in prop::collection::vec(("[a-z'+=-]{1,8}", name(), name(), any::<bool>(), text(), text()), 1..8),
             segments in prop::collection::vec(prop_oneof![Just(Id::MIN), Just(Id::MAX)], 0..3),
             topic_ids in prop::array::uniform2(prop::collection::vec(prop_oneof![Just(Id::MIN), Just(Id::MAX)], 0..3)),
@@ -197,7 +198,7 @@ mod tests {
             let sheet = Sheet::new(keys.to_vec());
             let lines: String = contacts.iter().map(|contact| sheet.line(contact)).collect();
 
-            let items = imported(&(sheet.header() + &lines), &keys);
+            let items = import_items(&(sheet.header() + &lines), &keys);
 
             let expected: Vec<ImportItem> = contacts
                 .into_iter()

@@ -1,55 +1,55 @@
-//! Which column of a file says what. Pure.
+//! Matches the columns of a file to contact fields. Pure.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::Property;
-use super::mapping::{Assignment, ColumnTarget, Mapping, shown};
+use super::mapping::{Assignment, ColumnTarget, Mapping, excerpt};
 
-/// Column names that a sentence lists.
+/// Maximum number of column names in an error message.
 const NAMES_LISTED_MAX: usize = 12;
 
 /// A column of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its name in the header.
+    /// Name in the header.
     pub name: String,
-    /// What it says; none where it is passed over.
+    /// Field that the column sets; `None` if the column is skipped.
     pub target: Option<ColumnTarget>,
 }
 
 impl Column {
-    /// Returns its name as it may stand in a sentence.
+    /// Returns the name for a message: shortened, in backticks and without control characters.
     pub fn shown_name(&self) -> String {
-        format!("`{}`", shown(&self.name))
+        format!("`{}`", excerpt(&self.name))
     }
 }
 
-/// Why a header does not tell what the columns say.
+/// Reason why the columns of a header cannot be matched to fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeaderError {
-    /// Nothing says which column holds the address.
+    /// No column is matched to the address.
     NoAddress {
-        /// The names of the columns.
+        /// Names of the columns.
         columns: Vec<String>,
     },
-    /// An address stands where the names of the columns belong.
+    /// The first row contains an address instead of column names.
     NoHeader,
-    /// There is no column of that name.
+    /// The mapping refers to a column that does not exist.
     NoColumn {
-        /// What was asked for.
+        /// Name or number of the column in the mapping.
         wanted: String,
-        /// The names of the columns.
+        /// Names of the columns.
         columns: Vec<String>,
     },
-    /// Several columns have that name.
+    /// The mapping refers to a name that several columns have.
     SeveralColumns(String),
-    /// Two columns say the same.
+    /// Two columns set the same field.
     TargetTwice(ColumnTarget),
-    /// One column is to say two things.
+    /// The mapping refers to one column twice.
     ColumnTwice(String),
-    /// The team has no such property.
+    /// The team has no property with this key.
     NoProperty(String),
 }
 
@@ -58,27 +58,27 @@ impl fmt::Display for HeaderError {
         match self {
             Self::NoAddress { columns } => write!(
                 f,
-                "no column is called `email`; map the one that holds the address to email; the columns are {}",
-                listed(columns)
+                "no column is called `email`; map the column with the addresses to email; the columns are {}",
+                name_list(columns)
             ),
             Self::NoHeader => f.write_str(
-                "the first row holds an address where the names of the columns belong; put a row with the names, \
-                 such as email,first_name, in front",
+                "the first row contains an address instead of the names of the columns; insert a row with the \
+                 names before it, such as email,first_name",
             ),
             Self::NoColumn { wanted, columns } => {
-                write!(f, "there is no column `{}`; the columns are {}", shown(wanted), listed(columns))
+                write!(f, "there is no column `{}`; the columns are {}", excerpt(wanted), name_list(columns))
             }
             Self::SeveralColumns(name) => write!(
                 f,
-                "several columns are called `{}`; name the one that is meant by its number, such as #2",
-                shown(name)
+                "several columns are called `{}`; select one of them by its number, such as #2",
+                excerpt(name)
             ),
             Self::TargetTwice(target) => write!(f, "two columns are mapped to {target}; map one of them to ignore"),
-            Self::ColumnTwice(name) => write!(f, "the column `{}` is mapped twice", shown(name)),
+            Self::ColumnTwice(name) => write!(f, "the column `{}` is mapped twice", excerpt(name)),
             Self::NoProperty(key) => write!(
                 f,
-                "the team has no contact property `{}`; make it first, or map its column to ignore",
-                shown(key)
+                "the team has no contact property `{}`; create it first, or map its column to ignore",
+                excerpt(key)
             ),
         }
     }
@@ -87,25 +87,25 @@ impl fmt::Display for HeaderError {
 impl std::error::Error for HeaderError {}
 
 impl Mapping {
-    /// Decides what each column says: what is mapped, and what the names of the others tell where
-    /// nothing else is mapped to the same.
+    /// Matches each column to a field. Mapped columns come first. Another column is matched by its name,
+    /// unless a mapped column sets the same field.
     ///
     /// # Errors
     /// [`HeaderError`].
     pub(super) fn columns(&self, names: &[String], properties: &[Property]) -> Result<Vec<Column>, HeaderError> {
         let mut columns: Vec<Column> = names.iter().map(|name| Column { name: name.clone(), target: None }).collect();
-        let mut is_decided = vec![false; columns.len()];
+        let mut is_mapped = vec![false; columns.len()];
         for Assignment { target, column } in &self.0 {
-            let at = place(names, column)?;
-            if std::mem::replace(&mut is_decided[at], true) {
-                return Err(HeaderError::ColumnTwice(names[at].clone()));
+            let index = column_index(names, column)?;
+            if std::mem::replace(&mut is_mapped[index], true) {
+                return Err(HeaderError::ColumnTwice(names[index].clone()));
             }
-            columns[at].target = defined(target.clone(), properties)?;
+            columns[index].target = with_defined_key(target.clone(), properties)?;
         }
         let mapped: Vec<ColumnTarget> = columns.iter().filter_map(|column| column.target.clone()).collect();
-        for (column, _) in columns.iter_mut().zip(is_decided).filter(|(_, is_decided)| !is_decided) {
-            let told = defined(ColumnTarget::of_column(&column.name), properties)?;
-            column.target = told.filter(|target| !mapped.contains(target));
+        for (column, _) in columns.iter_mut().zip(is_mapped).filter(|(_, is_mapped)| !is_mapped) {
+            let by_name = with_defined_key(ColumnTarget::of_column(&column.name), properties)?;
+            column.target = by_name.filter(|target| !mapped.contains(target));
         }
         let mut seen = Vec::new();
         for target in columns.iter().filter_map(|column| column.target.as_ref()) {
@@ -124,8 +124,11 @@ impl Mapping {
     }
 }
 
-/// Returns the target with its property's key as the team spells it.
-fn defined(target: Option<ColumnTarget>, properties: &[Property]) -> Result<Option<ColumnTarget>, HeaderError> {
+/// Returns the target with its property key in the letter case that the team defined.
+fn with_defined_key(
+    target: Option<ColumnTarget>,
+    properties: &[Property],
+) -> Result<Option<ColumnTarget>, HeaderError> {
     let Some(ColumnTarget::Property(key)) = target else { return Ok(target) };
     match properties.iter().find(|property| property.key.eq_ignore_ascii_case(&key)) {
         Some(property) => Ok(Some(ColumnTarget::Property(property.key.clone()))),
@@ -133,14 +136,13 @@ fn defined(target: Option<ColumnTarget>, properties: &[Property]) -> Result<Opti
     }
 }
 
-/// Returns where the column stands that is meant: by its name exactly, else without regard to letter
-/// case, else by its number.
-fn place(names: &[String], wanted: &str) -> Result<usize, HeaderError> {
+/// Returns the index of a column, by its exact name, or ignoring case, or by its number after a `#`.
+fn column_index(names: &[String], wanted: &str) -> Result<usize, HeaderError> {
     let lowered = wanted.to_lowercase();
-    let exact: Vec<usize> = (0..names.len()).filter(|&at| names[at] == wanted).collect();
-    let alike: Vec<usize> = (0..names.len()).filter(|&at| names[at].to_lowercase() == lowered).collect();
-    match (exact.as_slice(), alike.as_slice()) {
-        (&[at], _) | (&[], &[at]) => return Ok(at),
+    let exact: Vec<usize> = (0..names.len()).filter(|&index| names[index] == wanted).collect();
+    let ignoring_case: Vec<usize> = (0..names.len()).filter(|&index| names[index].to_lowercase() == lowered).collect();
+    match (exact.as_slice(), ignoring_case.as_slice()) {
+        (&[index], _) | (&[], &[index]) => return Ok(index),
         (&[], &[]) => {}
         _ => return Err(HeaderError::SeveralColumns(wanted.to_owned())),
     }
@@ -148,16 +150,17 @@ fn place(names: &[String], wanted: &str) -> Result<usize, HeaderError> {
         .strip_prefix('#')
         .and_then(|number| number.parse::<usize>().ok())
         .and_then(|number| number.checked_sub(1))
-        .filter(|&at| at < names.len())
+        .filter(|&index| index < names.len())
         .ok_or_else(|| HeaderError::NoColumn { wanted: wanted.to_owned(), columns: names.to_vec() })
 }
 
-fn listed(names: &[String]) -> String {
-    let mut text: Vec<String> = names.iter().take(NAMES_LISTED_MAX).map(|name| format!("`{}`", shown(name))).collect();
+fn name_list(names: &[String]) -> String {
+    let mut listed: Vec<String> =
+        names.iter().take(NAMES_LISTED_MAX).map(|name| format!("`{}`", excerpt(name))).collect();
     if names.len() > NAMES_LISTED_MAX {
-        text.push("…".to_owned());
+        listed.push("…".to_owned());
     }
-    text.join(", ")
+    listed.join(", ")
 }
 
 #[cfg(test)]
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_say_what_their_names_tell_or_what_is_mapped() {
+    fn columns_are_matched_by_mapping_or_name() {
         for (mapping, names, targets) in [
             ("", &["email"][..], &["email"][..]),
             (
@@ -205,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_does_not_tell_is_refused_with_what_would() {
+    fn an_invalid_header_is_rejected_with_the_next_step() {
         for (mapping, names, words) in [
             ("", &["Mail", "Name"][..], &["`email`", "`Mail`, `Name`"][..]),
             ("", &["a@example.com", "Ann"], &["first row", "names of the columns"]),
@@ -227,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_says_stands_in_a_sentence_short_and_on_one_line() {
+    fn an_error_with_column_names_is_short_and_on_one_line() {
         let names: Vec<String> = (0..100).map(|number| format!("\u{1b}[2J\n{number}{}", "x".repeat(1_000))).collect();
 
         let error = Mapping::default().columns(&names, &[]).unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! The beginning of a file: its encoding, its delimiter, and the row that names the columns.
+//! Reads the start of a file: checks the encoding, detects the delimiter, and matches the columns of the
+//! first row.
 
 use std::fmt;
 
@@ -7,27 +8,28 @@ use super::Property;
 use super::columns::{Column, HeaderError};
 use super::mapping::Mapping;
 
+// Byte order marks.
 const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
 const UTF16_MARKS: [&[u8]; 2] = [b"\xFF\xFE", b"\xFE\xFF"];
-/// What the first row, and the blank lines in front of it, have at most: more than the names that a
-/// team can give its properties, and little enough that a pipe which goes on slowly is imported as it
-/// comes.
+/// Maximum size of the first row and the blank lines before it, in bytes. The names of all properties
+/// that a team can have fit. It is small, because the import of a slow pipe starts after this many
+/// bytes.
 const FIRST_ROW_BYTES_MAX: usize = 64 << 10;
-/// What is held to look for it, with the byte order mark.
+/// Bytes that are buffered before the first row is read: the first row and the byte order mark.
 pub(super) const BYTES_MAX: usize = FIRST_ROW_BYTES_MAX + UTF8_MARK.len();
 
-/// Why a file cannot be imported.
+/// Reason why a file cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileError {
-    /// There is nothing in it.
+    /// The file is empty.
     Empty,
-    /// It is not UTF-8.
+    /// The file is not UTF-8.
     Encoding,
-    /// Its first row is not in order.
+    /// The first row has this syntax error.
     FirstRow(String),
-    /// Its first row does not end where it has to.
+    /// The first row does not end within `FIRST_ROW_BYTES_MAX`.
     LateFirstRow,
-    /// Its first row does not tell what the columns say.
+    /// The columns cannot be matched to fields.
     Header(HeaderError),
 }
 
@@ -42,8 +44,8 @@ impl fmt::Display for FileError {
             Self::FirstRow(fault) => write!(f, "the first row, which names the columns, cannot be read: {fault}"),
             Self::LateFirstRow => write!(
                 f,
-                "the first row, which names the columns, does not end within the first {} KiB of the file; blank lines \
-                 in front of it, or a quote that is opened and never closed, look like this",
+                "the first row, which names the columns, does not end within the first {} KiB of the file; the usual \
+                 cause is blank lines before it or a quote that is opened and never closed",
                 FIRST_ROW_BYTES_MAX >> 10
             ),
             Self::Header(error) => error.fmt(f),
@@ -53,66 +55,65 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// How much of a file is held.
+/// Part of a file that is buffered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileExtent {
-    /// All of it.
+    /// The whole file.
     Whole,
-    /// Its first [`BYTES_MAX`] bytes or more.
-    Part,
+    /// The first [`BYTES_MAX`] bytes or more.
+    Start,
 }
 
-/// What the beginning tells.
+/// The first row of a file, and the reader for the other rows.
 pub(super) struct FileHeader<'a> {
-    /// The reader, behind the first row.
+    /// Reader, positioned after the first row.
     pub(super) reader: Reader,
-    /// What the columns say.
     pub(super) columns: Vec<Column>,
-    /// What is held of the rows.
+    /// Buffered bytes after the first row.
     pub(super) rest: &'a [u8],
 }
 
-/// Reads the first row with every delimiter and takes the one that tells most: what the columns say,
-/// else more columns.
+/// Reads the first row with every delimiter and selects the best delimiter. A delimiter whose columns
+/// match comes first, then the delimiter with more columns.
 ///
 /// # Errors
 /// [`FileError`].
 pub(super) fn read<'a>(
-    held: &'a [u8],
+    buffered: &'a [u8],
     extent: FileExtent,
     mapping: &Mapping,
     properties: &[Property],
 ) -> Result<FileHeader<'a>, FileError> {
-    let text = held.strip_prefix(UTF8_MARK).unwrap_or(held);
-    if UTF16_MARKS.iter().any(|mark| held.starts_with(mark)) {
+    let text = buffered.strip_prefix(UTF8_MARK).unwrap_or(buffered);
+    if UTF16_MARKS.iter().any(|mark| buffered.starts_with(mark)) {
         return Err(FileError::Encoding);
     }
     let mut best: Option<(usize, Result<FileHeader<'a>, FileError>)> = None;
     for delimiter in Delimiter::ALL {
         let (record, reader, rest) = first_record(text, extent, delimiter)?;
         let width = record.width();
-        let head = match_columns(&record, mapping, properties).map(|columns| FileHeader { reader, columns, rest });
-        let is_better = best.as_ref().is_none_or(|(best_width, best)| match (best, &head) {
+        let header = match_columns(&record, mapping, properties).map(|columns| FileHeader { reader, columns, rest });
+        let is_better = best.as_ref().is_none_or(|(best_width, best)| match (best, &header) {
             (Ok(_), Err(_)) => false,
             (Err(_), Ok(_)) => true,
             _ => width > *best_width,
         });
         if is_better {
-            best = Some((width, head));
+            best = Some((width, header));
         }
     }
-    best.map_or(Err(FileError::Empty), |(_, head)| head)
+    best.map_or(Err(FileError::Empty), |(_, header)| header)
 }
 
-/// Returns the first record, which has ended in what is held, or with the file: else its beginning
-/// would be taken for all of it.
+/// Returns the first record. The record must end within the first [`FIRST_ROW_BYTES_MAX`] bytes or with
+/// the file. Otherwise the start of a record would be read as the whole record.
 fn first_record(text: &[u8], extent: FileExtent, delimiter: Delimiter) -> Result<(Record, Reader, &[u8]), FileError> {
     let mut reader = Reader::new(delimiter);
     let mut rest = text;
     let record = match (reader.next(&mut rest), extent) {
         (Some(record), _) if text.len() - rest.len() <= FIRST_ROW_BYTES_MAX => record,
         (None, FileExtent::Whole) => reader.end().ok_or(FileError::Empty)?,
-        (Some(_), _) | (None, FileExtent::Part) => return Err(FileError::LateFirstRow),
+        (Some(_), _) | (None, FileExtent::Start) => return Err(FileError::LateFirstRow),
     };
     Ok((record, reader, rest))
 }
@@ -124,7 +125,7 @@ fn match_columns(record: &Record, mapping: &Mapping, properties: &[Property]) ->
     let mut names = Vec::with_capacity(record.width());
     for cell in record.cells() {
         match cell {
-            // UTF-16 without its mark is NUL bytes between ASCII letters.
+            // UTF-16 without a byte order mark has NUL bytes between ASCII letters.
             Some(name) if !name.contains('\0') => names.push(name.trim().to_owned()),
             _ => return Err(FileError::Encoding),
         }

@@ -1,35 +1,32 @@
-//! What columns say, as a person tells it. Pure.
+//! The mapping of columns to contact fields that a user gives. Pure.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest mapping of one option, in bytes.
+/// Maximum length of a mapping in bytes.
 const TEXT_BYTES_MAX: usize = 64 << 10;
-/// Characters of a column's name that a sentence shows.
-const NAME_CHARS_SHOWN: usize = 60;
-/// What a column of our own export is called that holds a property, before its key.
+/// Maximum number of characters of an input in an error message.
+const EXCERPT_CHARS: usize = 60;
+/// Prefix of a property key in a target, and in the column names of an export.
 pub(in crate::contacts) const PROPERTY_PREFIX: &str = "property:";
 
-/// What a column says of a contact.
+/// Contact field that a column sets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnTarget {
-    /// Its address.
     Email,
-    /// Its first name.
     FirstName,
-    /// Its last name.
     LastName,
-    /// Whether it opted out of all marketing email.
+    /// Opt-out of all marketing email.
     Unsubscribed,
-    /// The ids of segments it is added to, with spaces between.
+    /// Ids of segments that the contact becomes a member of, separated by spaces.
     Segment,
-    /// The ids of topics it chose to receive, in the same form.
+    /// Ids of topics that the contact opted in to, separated by spaces.
     TopicOptIn,
-    /// The ids of topics it opted out of, in the same form.
+    /// Ids of topics that the contact opted out of, separated by spaces.
     TopicOptOut,
-    /// Its value of the property with this key.
+    /// Value of the property with this key.
     Property(String),
 }
 
@@ -50,7 +47,7 @@ impl ColumnTarget {
         }
     }
 
-    /// Returns what a column of that name says by itself.
+    /// Returns the field of an unmapped column with this name; `None` if the column is skipped.
     pub(super) fn of_column(name: &str) -> Option<Self> {
         let letters = name.chars().filter(|c| !matches!(c, ' ' | '_' | '-')).flat_map(char::to_lowercase);
         match letters.collect::<String>().as_str() {
@@ -58,7 +55,7 @@ impl ColumnTarget {
             "firstname" => Some(Self::FirstName),
             "lastname" => Some(Self::LastName),
             "unsubscribed" => Some(Self::Unsubscribed),
-            // The columns of our own export: a `segment` or `topic` of somebody else holds names.
+            // Only columns of an export. A `segment` or `topic` column of another tool contains names.
             "segmentids" => Some(Self::Segment),
             "topicoptinids" => Some(Self::TopicOptIn),
             "topicoptoutids" => Some(Self::TopicOptOut),
@@ -85,27 +82,27 @@ impl fmt::Display for ColumnTarget {
     }
 }
 
-/// One word about a column: what it says, or that it is passed over.
+/// Target of one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Assignment {
-    /// What the column says; none where it is passed over.
+    /// Field that the column sets; `None` if the column is skipped.
     pub(super) target: Option<ColumnTarget>,
-    /// The column's name, or its number after a `#`.
+    /// Name of the column, or its number after a `#`.
     pub(super) column: String,
 }
 
-/// What columns say where their names do not tell.
+/// Targets of columns. They take precedence over the targets that follow from the column names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapping(pub(super) Vec<Assignment>);
 
-/// Why a text is no mapping.
+/// Reason why a text is not a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MapError {
-    /// It is longer than a mapping can be.
+    /// The text is longer than 64 KiB.
     TooLong,
-    /// A part is not `TARGET=COLUMN`.
+    /// This part is not `TARGET=COLUMN`.
     Form(String),
-    /// There is no such target.
+    /// This target does not exist.
     Target(String),
 }
 
@@ -113,12 +110,12 @@ impl fmt::Display for MapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong => write!(f, "a mapping has at most {} KiB", TEXT_BYTES_MAX >> 10),
-            Self::Form(part) => write!(f, "`{}` is not TARGET=COLUMN, such as email=E-mail", shown(part)),
+            Self::Form(part) => write!(f, "`{}` is not TARGET=COLUMN, such as email=E-mail", excerpt(part)),
             Self::Target(word) => write!(
                 f,
-                "`{}` is none of email, first_name, last_name, unsubscribed, segment, topic_opt_in, topic_opt_out, \
-                 property:KEY and ignore",
-                shown(word)
+                "`{}` is not a target; use email, first_name, last_name, unsubscribed, segment, topic_opt_in, \
+                 topic_opt_out, property:KEY or ignore",
+                excerpt(word)
             ),
         }
     }
@@ -127,8 +124,8 @@ impl fmt::Display for MapError {
 impl std::error::Error for MapError {}
 
 impl Mapping {
-    /// Reads `TARGET=COLUMN` with commas between. A column is named as in the header, or by its number
-    /// after a `#`, for names that hold a comma or stand twice.
+    /// Parses a comma-separated list of `TARGET=COLUMN`. `COLUMN` is the name of a column, or its number
+    /// after a `#`. The number is for names that contain a comma or occur twice.
     ///
     /// # Errors
     /// [`MapError`].
@@ -136,16 +133,16 @@ impl Mapping {
         if text.len() > TEXT_BYTES_MAX {
             return Err(MapError::TooLong);
         }
-        text.split(',').map(assignment).collect::<Result<_, _>>().map(Self)
+        text.split(',').map(parse_assignment).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Returns what all of them say together.
+    /// Returns a mapping with the assignments of all `mappings`.
     pub fn joined(mappings: impl IntoIterator<Item = Self>) -> Self {
         Self(mappings.into_iter().flat_map(|mapping| mapping.0).collect())
     }
 }
 
-fn assignment(part: &str) -> Result<Assignment, MapError> {
+fn parse_assignment(part: &str) -> Result<Assignment, MapError> {
     let (word, column) = part.split_once('=').ok_or_else(|| MapError::Form(part.to_owned()))?;
     let (word, column) = (word.trim(), column.trim());
     if column.is_empty() {
@@ -158,13 +155,13 @@ fn assignment(part: &str) -> Result<Assignment, MapError> {
     Ok(Assignment { target, column: column.to_owned() })
 }
 
-/// Returns what a file says as it may stand in a sentence: short, and without control characters.
-pub(super) fn shown(text: &str) -> String {
-    let mut shown: String = text.chars().take(NAME_CHARS_SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(NAME_CHARS_SHOWN).is_some() {
-        shown.push('…');
+/// Returns the start of a text for an error message, with spaces instead of control characters.
+pub(super) fn excerpt(text: &str) -> String {
+    let mut excerpt: String = text.chars().take(EXCERPT_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(EXCERPT_CHARS).is_some() {
+        excerpt.push('…');
     }
-    shown
+    excerpt
 }
 
 #[cfg(test)]
@@ -172,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_is_no_mapping_says_what_one_is() {
+    fn an_invalid_mapping_is_rejected_with_the_accepted_form() {
         for (text, word) in [
             ("", "TARGET=COLUMN"),
             ("email", "`email`"),

@@ -1,21 +1,29 @@
-//! Import: contacts from a CSV file, as one job on the code path of the batch.
+//! Imports contacts from a CSV file, through the same code as the batches of the API.
 //!
-//! Life cycle: an [`Import`] is fed with the bytes of a file as they come. From the first row it
-//! decides what the columns say; every row after it becomes an [`ImportItem`] or a [`RowError`].
-//! Items wait in [`ImportBatch`]es of at most a thousand, which whoever drives the import has written
-//! ([`write_batch`]) and settles with what came of each. It reads and writes nothing itself: the
-//! command line and the dashboard drive the same one.
+//! Data flow: the caller passes the bytes of a file to [`Import::feed`]. [`Import`] matches the columns
+//! of the first row, and converts every other row to an [`ImportItem`] or a [`RowError`]. The items are
+//! grouped into [`ImportBatch`]es of at most [`BATCH_MAX`]. The caller takes each batch with
+//! [`Import::next_batch`], writes it with [`write_batch`], and passes the outcomes to
+//! [`Import::settle`]. [`Import`] itself does no I/O, so that the command line and the dashboard can
+//! share it.
 //!
-//! Reading order: `mapping.rs` (what a person says of columns), `columns.rs` (which column says what),
-//! `file_header.rs` (encoding, delimiter and the first row), `row.rs` (a row to a contact), `progress.rs`
-//! (what is counted and reported), `write.rs` (a batch to the store).
+//! Files in reading order:
+//! - `mapping.rs`: the mapping of columns to fields that a user gives.
+//! - `columns.rs`: the match of columns to fields.
+//! - `file_header.rs`: encoding, delimiter and the first row.
+//! - `row.rs`: conversion of a row to a contact.
+//! - `progress.rs`: the counters and the errors of rows.
+//! - `write.rs`: writes a batch to the store.
+//! - `tests.rs`: tests of whole files.
 //!
-//! Invariants: what waits is bounded by one feed, a batch and [`ERRORS_WAITING_MAX`] errors, whatever
-//! the length of the file and whichever of its rows are wrong; a check keeps some bytes more of every
-//! contact that it counts as created. A row is answered once, as created, updated, skipped or failed;
-//! an import says what a file says and no more: an empty cell leaves a contact as it is, and nothing
-//! here can subscribe anyone again. Nothing is kept of an import that was cut off: running it again
-//! restates what is stored, and that changes nothing.
+//! Invariants:
+//! - Memory is bounded by the bytes of one [`Import::feed`], one batch and [`ERRORS_WAITING_MAX`] errors,
+//!   for any file. A check ([`RunMode::Check`]) also keeps a hash for every contact that it counts as
+//!   created.
+//! - Every row has exactly one outcome: created, updated, skipped or failed.
+//! - An empty cell leaves its field unchanged. An import never subscribes a contact again.
+//! - An interrupted import leaves no state besides the contacts that it wrote. A repeated import of the
+//!   same file completes it, and leaves those contacts unchanged.
 
 mod columns;
 mod file_header;
@@ -44,114 +52,111 @@ use super::BATCH_MAX;
 use super::csv::{Reader, Record};
 use crate::contact_properties::{Definition, Definitions, PropertyKind};
 
-/// The weight of a batch: about its bytes as JSON. Half of what the command line's socket takes in a
-/// line; the heaviest row fits.
-const BATCH_WEIGHT_MAX: usize = 512 << 10;
-/// Errors that wait behind a batch that is not full: they are reported in the order of the file, and
-/// so after its rows.
+/// Maximum estimated JSON size of a batch in bytes: half of the line limit of the admin socket. The
+/// largest row fits.
+const BATCH_JSON_BYTES_MAX: usize = 512 << 10;
+/// Maximum number of errors that follow the first row of an incomplete batch. Errors are returned in the
+/// order of the file, so these errors wait for the outcomes of the batch. At this number the batch is
+/// closed.
 const ERRORS_WAITING_MAX: usize = 1_000;
 
-/// What happens to a contact that is there already.
+/// Handling of a row whose contact exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExistingContacts {
-    /// What the file says is merged into it.
+    /// The row is merged into the contact.
     Upsert,
-    /// It stays untouched.
+    /// The contact stays unchanged.
     Skip,
 }
 
-/// Whether an import writes.
+/// Whether an import writes contacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunMode {
-    /// It does.
     Write,
-    /// It checks everything, counts the same, and writes nothing.
+    /// A dry run: checks and counts every row, and writes nothing.
     Check,
 }
 
 /// A contact property of the team.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Property {
-    /// Its key.
     pub key: String,
-    /// What its values are.
+    /// Type of the values.
     pub kind: PropertyKind,
 }
 
-/// What an import is to do.
+/// Options of an import.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
-    /// What columns say where their names do not tell.
     pub mapping: Mapping,
-    /// The contact properties of the team.
+    /// Contact properties of the team.
     pub properties: Vec<Property>,
-    /// What happens to contacts that are there already.
     pub existing: ExistingContacts,
-    /// Whether it writes.
     pub run: RunMode,
 }
 
-/// Items for one batch, each with the line of the file it stands at.
+/// Items that are written together, with their lines in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportBatch {
     lines: Vec<u64>,
-    /// The items, in the order of the file.
+    /// Items in the order of the file.
     pub items: Vec<ImportItem>,
 }
 
-/// What came of an item.
+/// Outcome of an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportOutcome {
-    /// A contact was added.
+    /// A contact was created.
     Created,
-    /// A contact that was there has, or had already, what the item says.
+    /// The item was merged into a contact, possibly without an effect.
     Updated,
-    /// A contact that was there was left alone.
+    /// The contact existed and stayed unchanged.
     Skipped,
-    /// Nothing was done, for the reason in the sentence.
+    /// Nothing was written. The text is a message for [`RowError::message`].
     Failed(String),
 }
 
-/// An import under way.
+/// State of an import.
 #[derive(Debug)]
 pub struct Import {
     options: ImportOptions,
     definitions: Definitions,
     state: State,
-    pending: Pending,
+    pending: PendingBatch,
+    /// Complete batches that the caller has not taken.
     ready: VecDeque<ImportBatch>,
-    /// Batches that were handed out and not settled, by the line of their first item.
-    out: Vec<u64>,
-    /// Errors that were not returned, in the order of the file.
+    /// First lines of the batches that the caller has taken and not settled.
+    unsettled: Vec<u64>,
+    /// Errors that the caller has not taken, in the order of the file.
     errors: Vec<RowError>,
-    /// In a check: what was counted as created, by a hash of the address. The one thing that grows
-    /// with the file.
-    seen: HashSet<u64>,
+    /// In a check: hashes of the addresses counted as created. The only part that grows with the file.
+    created: HashSet<u64>,
     progress: ImportProgress,
 }
 
 #[derive(Debug)]
 enum State {
-    /// The first row is not complete.
-    Head(Vec<u8>),
-    /// The first row told what the columns say.
+    /// Buffers the start of the file until the first row can be read.
+    Header(Vec<u8>),
+    /// The first row has been read.
     Rows { reader: Reader, columns: Vec<Column> },
 }
 
+/// The batch that the next item is added to.
 #[derive(Debug, Default)]
-struct Pending {
+struct PendingBatch {
     lines: Vec<u64>,
     items: Vec<ImportItem>,
-    weight: usize,
-    /// Errors of rows behind its first one.
+    /// Upper bound of the JSON size of the items.
+    json_bytes: usize,
+    /// Number of errors after the first item of the batch.
     errors: usize,
 }
 
 impl Import {
-    /// Begins an import.
     pub fn new(options: ImportOptions) -> Self {
         let definition = |property: &Property| {
             let definition = Definition { kind: property.kind, fallback: None };
@@ -161,83 +166,84 @@ impl Import {
         Self {
             options,
             definitions,
-            state: State::Head(Vec::new()),
-            pending: Pending::default(),
+            state: State::Header(Vec::new()),
+            pending: PendingBatch::default(),
             ready: VecDeque::new(),
-            out: Vec::new(),
+            unsettled: Vec::new(),
             errors: Vec::new(),
-            seen: HashSet::new(),
+            created: HashSet::new(),
             progress: ImportProgress::default(),
         }
     }
 
-    /// Takes the next bytes of the file. The batches and errors they make are to be taken before the
-    /// next: what waits is as large as what was fed.
+    /// Reads the next bytes of the file. The caller takes all batches and errors before the next call,
+    /// so that memory is bounded by the bytes of one call.
     ///
     /// # Errors
-    /// [`FileError`]: the import is over, and nothing of it was handed out.
+    /// [`FileError`]; the import cannot continue, and no batch was returned.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         self.progress.bytes += bytes.len() as u64;
         match &mut self.state {
-            State::Head(held) => {
-                held.extend_from_slice(bytes);
-                if held.len() < file_header::BYTES_MAX {
+            State::Header(buffered) => {
+                buffered.extend_from_slice(bytes);
+                if buffered.len() < file_header::BYTES_MAX {
                     return Ok(());
                 }
-                let held = std::mem::take(held);
-                self.open(&held, file_header::FileExtent::Part)
+                let buffered = std::mem::take(buffered);
+                self.read_header(&buffered, file_header::FileExtent::Start)
             }
             State::Rows { .. } => {
-                self.take_rows(bytes);
+                self.read_rows(bytes);
                 Ok(())
             }
         }
     }
 
-    /// Says that the file has ended. The last batch is ready then.
+    /// Ends the file. Afterwards the last batch is ready.
     ///
     /// # Errors
     /// As [`feed`](Self::feed).
     pub fn finish(&mut self) -> Result<(), FileError> {
-        if let State::Head(held) = &mut self.state {
-            let held = std::mem::take(held);
-            self.open(&held, file_header::FileExtent::Whole)?;
+        if let State::Header(buffered) = &mut self.state {
+            let buffered = std::mem::take(buffered);
+            self.read_header(&buffered, file_header::FileExtent::Whole)?;
         }
         if let State::Rows { reader, .. } = &mut self.state
             && let Some(record) = reader.end()
         {
-            self.take_record(&record);
+            self.add_record(&record);
         }
         self.close_batch();
         Ok(())
     }
 
-    fn open(&mut self, held: &[u8], extent: file_header::FileExtent) -> Result<(), FileError> {
+    fn read_header(&mut self, buffered: &[u8], extent: file_header::FileExtent) -> Result<(), FileError> {
         let file_header::FileHeader { reader, columns, rest } =
-            file_header::read(held, extent, &self.options.mapping, &self.options.properties)?;
+            file_header::read(buffered, extent, &self.options.mapping, &self.options.properties)?;
         self.state = State::Rows { reader, columns };
-        self.take_rows(rest);
+        self.read_rows(rest);
         Ok(())
     }
 
-    fn take_rows(&mut self, mut bytes: &[u8]) {
+    fn read_rows(&mut self, mut bytes: &[u8]) {
         while let State::Rows { reader, .. } = &mut self.state {
             let Some(record) = reader.next(&mut bytes) else { return };
-            self.take_record(&record);
+            self.add_record(&record);
         }
     }
 
-    fn take_record(&mut self, record: &Record) {
+    fn add_record(&mut self, record: &Record) {
         let State::Rows { columns, .. } = &self.state else { return };
         match row::read(record, columns, &self.definitions) {
             Ok(None) => {}
             Ok(Some(item)) => {
                 self.progress.rows += 1;
-                let weight = item.weight();
-                if self.pending.weight + weight > BATCH_WEIGHT_MAX || self.pending.items.len() == BATCH_MAX {
+                let json_bytes = item.json_bytes();
+                let is_full = self.pending.json_bytes + json_bytes > BATCH_JSON_BYTES_MAX;
+                if is_full || self.pending.items.len() == BATCH_MAX {
                     self.close_batch();
                 }
-                self.pending.weight += weight;
+                self.pending.json_bytes += json_bytes;
                 self.pending.lines.push(record.line);
                 self.pending.items.push(item);
             }
@@ -254,28 +260,30 @@ impl Import {
     }
 
     fn close_batch(&mut self) {
-        let Pending { lines, items, weight: _, errors: _ } = std::mem::take(&mut self.pending);
+        let PendingBatch { lines, items, json_bytes: _, errors: _ } = std::mem::take(&mut self.pending);
         if !items.is_empty() {
             self.ready.push_back(ImportBatch { lines, items });
         }
     }
 
-    /// Returns the next batch that is ready, to be settled with what came of it.
+    /// Returns the next batch that is ready. The caller writes it and then calls
+    /// [`settle`](Self::settle).
     pub fn next_batch(&mut self) -> Option<ImportBatch> {
         let batch = self.ready.pop_front()?;
-        self.out.extend(batch.lines.first());
+        self.unsettled.extend(batch.lines.first());
         Some(batch)
     }
 
-    /// Counts what came of a batch, item by item. An item without an outcome has failed.
+    /// Counts the outcomes of a batch, in the order of its items. An item without an outcome counts as
+    /// failed.
     pub fn settle(&mut self, batch: ImportBatch, outcomes: Vec<ImportOutcome>) {
         let ImportBatch { lines, items } = batch;
-        self.out.retain(|first| Some(first) != lines.first());
-        let unanswered = || ImportOutcome::Failed("there was no answer about this row".to_owned());
-        let outcomes = outcomes.into_iter().chain(std::iter::repeat_with(unanswered));
+        self.unsettled.retain(|first| Some(first) != lines.first());
+        let missing = || ImportOutcome::Failed("the server returned no outcome for this row".to_owned());
+        let outcomes = outcomes.into_iter().chain(std::iter::repeat_with(missing));
         let errors_before = self.errors.len();
         for ((line, item), outcome) in lines.into_iter().zip(items).zip(outcomes) {
-            match self.counted(&item, outcome) {
+            match self.actual_outcome(&item, outcome) {
                 ImportOutcome::Created => self.progress.created += 1,
                 ImportOutcome::Updated => self.progress.updated += 1,
                 ImportOutcome::Skipped => self.progress.skipped += 1,
@@ -285,52 +293,49 @@ impl Import {
                 }
             }
         }
-        // Rows that were wrong by themselves stand between those of the batch and behind them.
+        // The list already has errors of rows between and after those of the batch.
         if self.errors.len() > errors_before {
             self.errors.sort_by_key(|error| error.line);
         }
     }
 
-    /// Returns the outcome as a run that writes would have it: an address that stands twice in the
-    /// file is created once.
-    fn counted(&mut self, item: &ImportItem, outcome: ImportOutcome) -> ImportOutcome {
+    /// Returns the outcome that a run in [`RunMode::Write`] has for the item. A check of a repeated
+    /// address reports `Created` in each batch, but a write creates the contact once.
+    fn actual_outcome(&mut self, item: &ImportItem, outcome: ImportOutcome) -> ImportOutcome {
         if self.options.run == RunMode::Write || outcome != ImportOutcome::Created {
             return outcome;
         }
-        // A hash holds a file of any length in few bytes a row. Two addresses with the same one would
-        // put a count off by one.
+        // A hash needs eight bytes a row. A collision makes one count wrong by one.
         let mut hasher = DefaultHasher::new();
         item.email.identity().hash(&mut hasher);
         match self.options.existing {
-            _ if self.seen.insert(hasher.finish()) => ImportOutcome::Created,
+            _ if self.created.insert(hasher.finish()) => ImportOutcome::Created,
             ExistingContacts::Upsert => ImportOutcome::Updated,
             ExistingContacts::Skip => ImportOutcome::Skipped,
         }
     }
 
-    /// Returns the errors that are known and were not returned before, in the order of the file.
-    /// Those behind a row that has no answer wait for it.
+    /// Removes and returns the errors that precede the first row without an outcome, in the order of
+    /// the file.
     pub fn take_errors(&mut self) -> Vec<RowError> {
         let ready = self.ready.front().and_then(|batch| batch.lines.first());
-        let open = self.pending.lines.first().into_iter().chain(ready).chain(&self.out).min();
-        let known = open.map_or(self.errors.len(), |open| self.errors.partition_point(|error| error.line < *open));
-        self.errors.drain(..known).collect()
+        let open = self.pending.lines.first().into_iter().chain(ready).chain(&self.unsettled).min();
+        let end = open.map_or(self.errors.len(), |open| self.errors.partition_point(|error| error.line < *open));
+        self.errors.drain(..end).collect()
     }
 
-    /// Returns what was counted so far.
     pub fn progress(&self) -> ImportProgress {
         self.progress
     }
 
-    /// Returns the columns of the file; none before the first row is known.
+    /// Returns the columns of the file; empty until the first row has been read.
     pub fn columns(&self) -> &[Column] {
         match &self.state {
-            State::Head(_) => &[],
+            State::Header(_) => &[],
             State::Rows { columns, .. } => columns,
         }
     }
 
-    /// Returns what the import is to do.
     pub fn options(&self) -> &ImportOptions {
         &self.options
     }

@@ -1,4 +1,4 @@
-//! What an import asks of the store: what it is made against, and writing its batches.
+//! Access of an import to the store: reads the properties of the team, and writes batches.
 
 use std::fmt;
 
@@ -19,39 +19,35 @@ use crate::store::page::{Cursor, PageError, PageQuery};
 use crate::store::{Reads, StoreError};
 use crate::topics::{self, Subscription};
 
-/// Segments, and topics, that every row may be given.
-const GIVEN_MAX: usize = 100;
+/// Maximum number of default segments, and of default topics.
+const DEFAULTS_MAX: usize = 100;
 
-/// What every contact of an import is given beside what its row says.
+/// Segments and topics for every contact of an import, in addition to those of its row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportDefaults {
-    /// Segments it is added to.
+    /// Segments that the contact becomes a member of.
     pub segments: Vec<SegmentId>,
-    /// Topics it is opted in to, unless it has opted out.
+    /// Topics that the contact is opted in to, unless it has opted out.
     pub topics: Vec<TopicId>,
 }
 
-/// How batches are written.
+/// Options of [`write_batch`].
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// What happens to contacts that are there already.
     pub existing: ExistingContacts,
-    /// Whether anything is written.
     pub run: RunMode,
-    /// What every contact is given.
-    pub given: ImportDefaults,
+    pub defaults: ImportDefaults,
 }
 
-/// Why an import cannot begin, or go on.
+/// Reason why an import cannot begin or continue.
 #[derive(Debug)]
 pub enum ImportError {
-    /// There are more items than a batch takes, or too much is given to them.
+    /// There are too many items or defaults.
     TooMany,
     /// The team has no such segment.
     SegmentNotFound(SegmentId),
     /// The team has no such topic.
     TopicNotFound(TopicId),
-    /// The store failed.
     Store(StoreError),
 }
 
@@ -66,7 +62,8 @@ impl fmt::Display for ImportError {
         match self {
             Self::TooMany => write!(
                 f,
-                "a batch has at most {BATCH_MAX} contacts, and at most {GIVEN_MAX} segments and topics for all of them"
+                "a batch has at most {BATCH_MAX} contacts, and at most {DEFAULTS_MAX} segments and {DEFAULTS_MAX} topics \
+                 for all of them"
             ),
             Self::SegmentNotFound(id) => write!(f, "the team has no segment {id}"),
             Self::TopicNotFound(id) => write!(f, "the team has no topic {id}"),
@@ -77,39 +74,39 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// Looks whether the team has what every contact is to be given, and returns its properties, oldest
+/// Checks that the team has the default segments and topics. Returns the properties of the team, oldest
 /// first.
 ///
 /// # Errors
 /// [`ImportError`].
-pub async fn begin(context: &Context, team: TeamId, given: ImportDefaults) -> Result<Vec<Property>, ImportError> {
-    check_length(&given)?;
-    context.store.read(move |tx| check_given(tx, team, &given)).await?;
+pub async fn begin(context: &Context, team: TeamId, defaults: ImportDefaults) -> Result<Vec<Property>, ImportError> {
+    check_length(&defaults)?;
+    context.store.read(move |tx| check_defaults(tx, team, &defaults)).await?;
     Ok(properties(context, team).await?)
 }
 
 async fn properties(context: &Context, team: TeamId) -> Result<Vec<Property>, StoreError> {
     let all = PageQuery { limit: PROPERTIES_MAX, cursor: Cursor::Newest };
     let page = ContactProperties::new(context.clone()).list(team, all).await.map_err(|error| match error {
-        PageError::UnknownCursor => unreachable!("the newest page begins at no row"),
+        PageError::UnknownCursor => unreachable!("the newest page has no cursor"),
         PageError::Store(error) => error,
     })?;
     let properties = page.rows.into_iter().rev();
     Ok(properties.map(|property| Property { key: property.key, kind: property.kind }).collect())
 }
 
-fn check_length(given: &ImportDefaults) -> Result<(), ImportError> {
-    let ImportDefaults { segments, topics } = given;
-    if segments.len() > GIVEN_MAX || topics.len() > GIVEN_MAX { Err(ImportError::TooMany) } else { Ok(()) }
+fn check_length(defaults: &ImportDefaults) -> Result<(), ImportError> {
+    let ImportDefaults { segments, topics } = defaults;
+    if segments.len() > DEFAULTS_MAX || topics.len() > DEFAULTS_MAX { Err(ImportError::TooMany) } else { Ok(()) }
 }
 
-fn check_given(tx: &impl Reads, team: TeamId, given: &ImportDefaults) -> Result<(), ImportError> {
-    for id in &given.segments {
+fn check_defaults(tx: &impl Reads, team: TeamId, defaults: &ImportDefaults) -> Result<(), ImportError> {
+    for id in &defaults.segments {
         if !segments::exists(tx, team, *id)? {
             return Err(ImportError::SegmentNotFound(*id));
         }
     }
-    for id in &given.topics {
+    for id in &defaults.topics {
         if topics::find(tx, team, *id)?.is_none() {
             return Err(ImportError::TopicNotFound(*id));
         }
@@ -117,9 +114,9 @@ fn check_given(tx: &impl Reads, team: TeamId, given: &ImportDefaults) -> Result<
     Ok(())
 }
 
-/// Writes a batch in the bulk lane, and answers what came of each item; or decides the same and writes
-/// nothing. It is one transaction, or a few where the items are given so many topics that one would
-/// hold the writer for long.
+/// Writes a batch through the bulk write queue and returns the outcome of each item. With
+/// [`RunMode::Check`] it returns the same outcomes and writes nothing. If the items have more than
+/// [`BATCH_CHOICES_MAX`] topic choices, the batch is split into several transactions.
 ///
 /// # Errors
 /// [`ImportError`].
@@ -129,13 +126,13 @@ pub async fn write_batch(
     options: WriteOptions,
     items: Vec<ImportItem>,
 ) -> Result<Vec<ImportOutcome>, ImportError> {
-    let WriteOptions { existing, run, given } = options;
+    let WriteOptions { existing, run, defaults } = options;
     let count = items.len();
     if count > BATCH_MAX {
         return Err(ImportError::TooMany);
     }
-    check_length(&given)?;
-    let how = BatchOptions {
+    check_length(&defaults)?;
+    let options = BatchOptions {
         on_conflict: match existing {
             ExistingContacts::Upsert => OnConflict::Upsert,
             ExistingContacts::Skip => OnConflict::Skip,
@@ -144,25 +141,25 @@ pub async fn write_batch(
         opt_ins: OptIns::KeepOptOuts,
         source: ChangeSource::Dashboard,
     };
-    let items = items.into_iter().map(|item| contact(item, &given)).enumerate().collect();
+    let items = items.into_iter().map(|item| new_contact(item, &defaults)).enumerate().collect();
     let contacts = Contacts::new(context.clone());
     let outcome = match run {
-        RunMode::Check => contacts.rehearse(team, items, how).await,
-        RunMode::Write => write(&contacts, team, items, how).await,
+        RunMode::Check => contacts.dry_run(team, items, options).await,
+        RunMode::Write => write(&contacts, team, items, options).await,
     };
     match outcome {
-        Ok(outcome) => Ok(answered(count, outcome)),
+        Ok(outcome) => Ok(outcomes(count, outcome)),
         Err(ContactBatchError::Store(error)) => Err(error.into()),
-        Err(ContactBatchError::Item { .. }) => unreachable!("a permissive batch lists what failed"),
+        Err(ContactBatchError::Item { .. }) => unreachable!("a permissive batch lists failed items"),
     }
 }
 
-/// Writes items in as few batches as keep to the choices of one.
+/// Writes the items in one transaction for each [`BATCH_CHOICES_MAX`] topic choices.
 async fn write(
     contacts: &Contacts,
     team: TeamId,
     items: Vec<(usize, NewContact)>,
-    how: BatchOptions,
+    options: BatchOptions,
 ) -> Result<BatchOutcome, ContactBatchError> {
     let mut items = items.into_iter().peekable();
     let mut outcome = BatchOutcome::default();
@@ -174,14 +171,14 @@ async fn write(
             is_first || choices <= BATCH_CHOICES_MAX
         };
         let batch = std::iter::from_fn(|| items.next_if(&mut fits)).collect();
-        let BatchOutcome { items: written, failed } = contacts.batch(team, batch, how).await?;
+        let BatchOutcome { items: written, failed } = contacts.batch(team, batch, options).await?;
         outcome.items.extend(written);
         outcome.failed.extend(failed);
     }
     Ok(outcome)
 }
 
-fn contact(item: ImportItem, given: &ImportDefaults) -> NewContact {
+fn new_contact(item: ImportItem, defaults: &ImportDefaults) -> NewContact {
     let ImportItem { email, first_name, last_name, unsubscribed, properties, segments, opt_ins, opt_outs } = item;
     let set = |name: Option<String>| name.map_or(Patch::Keep, Patch::Set);
     let mut changes = ContactChanges {
@@ -191,17 +188,18 @@ fn contact(item: ImportItem, given: &ImportDefaults) -> NewContact {
         properties: properties.into_iter().map(|(key, text)| (key, PropertyChange::Set(text))).collect(),
         ..ContactChanges::default()
     };
-    segments.iter().chain(&given.segments).for_each(|segment| changes.join(*segment));
-    // An opt-out stands, whatever else says an opt-in.
-    opt_ins.iter().chain(&given.topics).for_each(|topic| changes.choose(*topic, Subscription::OptIn));
+    segments.iter().chain(&defaults.segments).for_each(|segment| changes.join(*segment));
+    // The opt-outs come last, so that they replace opt-ins for the same topic.
+    opt_ins.iter().chain(&defaults.topics).for_each(|topic| changes.choose(*topic, Subscription::OptIn));
     opt_outs.iter().for_each(|topic| changes.choose(*topic, Subscription::OptOut));
     NewContact { email, changes }
 }
 
-fn answered(count: usize, outcome: BatchOutcome) -> Vec<ImportOutcome> {
+/// Returns the outcome of each of the `count` items, in order.
+fn outcomes(count: usize, outcome: BatchOutcome) -> Vec<ImportOutcome> {
     let BatchOutcome { items, failed } = outcome;
-    let unanswered = ImportOutcome::Failed("the batch says nothing about it".to_owned());
-    let mut outcomes = vec![unanswered; count];
+    let missing = ImportOutcome::Failed("the batch has no outcome for this row".to_owned());
+    let mut outcomes = vec![missing; count];
     for BatchItem { index, id: _, status } in items {
         outcomes[index] = match status {
             ItemStatus::Created => ImportOutcome::Created,
@@ -213,7 +211,7 @@ fn answered(count: usize, outcome: BatchOutcome) -> Vec<ImportOutcome> {
         outcomes[index] = ImportOutcome::Failed(match error {
             ItemError::SegmentNotFound(id) => format!("the team has no segment {id}"),
             ItemError::TopicNotFound(id) => format!("the team has no topic {id}"),
-            ItemError::NotANumber(key) => format!("the property `{key}` is a number, and the value is none"),
+            ItemError::NotANumber(key) => format!("the property `{key}` requires a number, and the value is not one"),
             ItemError::TooManyProperties => {
                 format!("the contact would have more than {CONTACT_PROPERTIES_MAX} properties")
             }

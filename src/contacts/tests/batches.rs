@@ -1,4 +1,4 @@
-//! Many contacts in one write.
+//! Tests of batches.
 
 use super::*;
 
@@ -14,17 +14,17 @@ fn named(email: &str, first_name: &str) -> NewContact {
 impl Audience {
     fn batch(&self, items: Vec<NewContact>, options: BatchOptions) -> Result<BatchOutcome, ContactBatchError> {
         let batch = Batch::new(items.into_iter().enumerate().collect(), options);
-        let rehearsed = self.context.store.read_now(|tx| batch.dry_run(tx, TEAM));
+        let dry_run = self.context.store.read_now(|tx| batch.dry_run(tx, TEAM));
         let written = self.write(move |tx, context| batch.apply(tx, context, TEAM));
-        match (&rehearsed, &written) {
-            (Ok(rehearsed), Ok(written)) => {
+        match (&dry_run, &written) {
+            (Ok(dry_run), Ok(written)) => {
                 let statuses = |outcome: &BatchOutcome| -> Vec<_> {
                     outcome.items.iter().map(|item| (item.index, item.status)).collect()
                 };
-                assert_eq!((statuses(rehearsed), &rehearsed.failed), (statuses(written), &written.failed));
+                assert_eq!((statuses(dry_run), &dry_run.failed), (statuses(written), &written.failed));
             }
             (Err(_), Err(_)) => {}
-            _ => panic!("a rehearsal says {rehearsed:?} of {written:?}"),
+            _ => panic!("the dry run has {dry_run:?}, the write has {written:?}"),
         }
         written
     }
@@ -36,41 +36,41 @@ impl Audience {
 }
 
 #[test]
-fn a_known_address_fails_stays_or_is_merged() {
+fn an_item_of_an_existing_contact_is_skipped_or_merged() {
     use ItemStatus::{Created, Skipped, Updated};
 
     for (on_conflict, statuses, name) in
         [(OnConflict::Skip, [Skipped, Created], "Ada"), (OnConflict::Upsert, [Updated, Created], "Countess")]
     {
         let audience = Audience::new();
-        let known = audience.add(named("ada@example.com", "Ada"));
+        let existing_id = audience.add(named("ada@example.com", "Ada"));
 
         let items = vec![named("ADA@example.com", "Countess"), named("bob@example.com", "Bob")];
         let outcome = audience.batch(items, options(on_conflict, Validation::Strict)).unwrap();
 
         assert_eq!(outcome.items.iter().map(|item| item.status).collect::<Vec<_>>(), statuses);
-        assert_eq!(outcome.items[0].id, Some(known));
-        assert_eq!(audience.row(known).unwrap().first_name.as_deref(), Some(name));
+        assert_eq!(outcome.items[0].id, Some(existing_id));
+        assert_eq!(audience.row(existing_id).unwrap().first_name.as_deref(), Some(name));
         assert_eq!(audience.audience().contacts, 2);
     }
 }
 
 #[test]
-fn a_batch_weighs_what_its_contacts_choose_and_join() {
-    let weight = |changes| {
+fn the_estimated_bytes_of_a_batch_include_choices_and_memberships() {
+    let bytes = |changes| {
         let item = NewContact { changes, ..new("ada@example.com") };
         Batch::new(vec![(0, item)], options(OnConflict::Upsert, Validation::Strict)).bytes()
     };
-    let plain = weight(ContactChanges::default());
+    let plain = bytes(ContactChanges::default());
     let topics = (0..500).map(|number| (Id::from_bytes([number as u8; 16]), Subscription::OptOut)).collect();
     let segments = vec![Id::MAX; 500];
 
-    assert!(weight(ContactChanges { topics, ..ContactChanges::default() }) > 100 * plain);
-    assert!(weight(ContactChanges { segments, ..ContactChanges::default() }) > 50 * plain);
+    assert!(bytes(ContactChanges { topics, ..ContactChanges::default() }) > 100 * plain);
+    assert!(bytes(ContactChanges { segments, ..ContactChanges::default() }) > 50 * plain);
 }
 
 #[test]
-fn a_strict_batch_with_a_known_address_writes_nothing() {
+fn a_strict_batch_with_an_existing_contact_writes_nothing() {
     let audience = Audience::new();
     audience.add(new("ada@example.com"));
     let state = audience.audience();
@@ -83,18 +83,18 @@ fn a_strict_batch_with_a_known_address_writes_nothing() {
 }
 
 #[test]
-fn a_permissive_batch_writes_what_is_valid_and_lists_the_rest() {
+fn a_permissive_batch_writes_the_valid_items_and_lists_the_others() {
     let audience = Audience::new();
     audience.add(new("ada@example.com"));
-    let elsewhere = ContactChanges { segments: vec![Id::MAX], ..ContactChanges::default() };
-    let unknown = ContactChanges { topics: vec![(Id::MAX, Subscription::OptIn)], ..ContactChanges::default() };
+    let unknown_segment = ContactChanges { segments: vec![Id::MAX], ..ContactChanges::default() };
+    let unknown_topic = ContactChanges { topics: vec![(Id::MAX, Subscription::OptIn)], ..ContactChanges::default() };
 
     let items = vec![
         new("ada@example.com"),
         new("bob@example.com"),
         new("BOB@example.com"),
-        NewContact { changes: elsewhere, ..new("c@example.com") },
-        NewContact { changes: unknown, ..new("d@example.com") },
+        NewContact { changes: unknown_segment, ..new("c@example.com") },
+        NewContact { changes: unknown_topic, ..new("d@example.com") },
     ];
     let outcome = audience.batch(items, options(OnConflict::Error, Validation::Permissive)).unwrap();
 
@@ -110,7 +110,7 @@ fn a_permissive_batch_writes_what_is_valid_and_lists_the_rest() {
 }
 
 #[test]
-fn an_address_that_repeats_is_kept_once_or_collapsed() {
+fn items_with_one_address_are_skipped_or_merged() {
     use ItemStatus::{Created, Skipped, Updated};
 
     for (on_conflict, expected) in [
@@ -129,10 +129,10 @@ fn an_address_that_repeats_is_kept_once_or_collapsed() {
 }
 
 #[test]
-fn items_of_one_address_unite_what_they_say() {
+fn items_with_one_address_unite_their_fields() {
     let audience = Audience::new();
     let (one, two, topic) = (audience.segment(), audience.segment(), audience.topic(Subscription::OptIn));
-    let say = |unsubscribed, segment, key: &str, choice| NewContact {
+    let item = |unsubscribed, segment, key: &str, choice| NewContact {
         changes: ContactChanges {
             unsubscribed: Some(unsubscribed),
             segments: vec![segment],
@@ -143,12 +143,12 @@ fn items_of_one_address_unite_what_they_say() {
         ..new("ada@example.com")
     };
 
-    let items = vec![say(true, one, "a", Subscription::OptIn), say(false, two, "b", Subscription::OptOut)];
+    let items = vec![item(true, one, "a", Subscription::OptIn), item(false, two, "b", Subscription::OptOut)];
     let outcome = audience.batch(items, options(OnConflict::Upsert, Validation::Strict)).unwrap();
 
     let id = outcome.items[0].id.unwrap();
     let row = audience.row(id).unwrap();
-    assert!(row.unsubscribed(), "an opt-out stands whichever item says it");
+    assert!(row.unsubscribed(), "an opt-out in any item applies");
     let properties = [("a", "x"), ("b", "x"), ("both", "b")].map(|(key, text)| (key.to_owned(), text.to_owned()));
     assert_eq!(row.properties, properties.into());
     audience.write(move |tx, _| {
@@ -158,7 +158,7 @@ fn items_of_one_address_unite_what_they_say() {
 }
 
 #[test]
-fn a_batch_never_subscribes_anybody_again() {
+fn a_batch_never_subscribes_a_contact_again() {
     let audience = Audience::new();
     let opted_out = ContactChanges { unsubscribed: Some(true), ..ContactChanges::default() };
     let id = audience.add(NewContact { changes: opted_out, ..new("ada@example.com") });
@@ -173,7 +173,7 @@ fn a_batch_never_subscribes_anybody_again() {
 }
 
 #[test]
-fn a_second_import_of_the_same_contacts_emits_nothing() {
+fn a_repeated_batch_changes_nothing_and_emits_no_event() {
     let audience = Audience::new();
     let items = || (0..50).map(|number| named(&format!("c{number}@example.com"), "Ada")).collect();
     audience.batch(items(), options(OnConflict::Upsert, Validation::Strict)).unwrap();

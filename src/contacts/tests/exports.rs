@@ -1,12 +1,12 @@
-//! Exports, a page at a time.
+//! Tests of exports.
 
 use super::*;
 use crate::contacts::export::{ExportError, ExportedContact, page};
 use crate::tables::{CONTACT_PROPERTIES, CONTACTS};
 
 impl Audience {
-    /// Adds contacts that are numbered, by hand in `segment` where their number can be divided by
-    /// `every`.
+    /// Adds numbered contacts. Each contact whose number is a multiple of `every` is a member of
+    /// `segment`.
     fn add_many(&self, count: usize, segment: SegmentId, every: usize) -> Vec<ContactId> {
         self.write(move |tx, context| {
             let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::ChangeSource::Api);
@@ -44,7 +44,7 @@ fn ids(pages: &[Vec<ExportedContact>]) -> Vec<ContactId> {
 }
 
 #[test]
-fn pages_hold_every_contact_once_and_the_oldest_first() {
+fn pages_contain_every_contact_once_and_oldest_first() {
     let audience = Audience::new();
     let segment = audience.segment();
     let added = audience.add_many(1_001, segment, 400);
@@ -56,23 +56,23 @@ fn pages_hold_every_contact_once_and_the_oldest_first() {
 
     assert_eq!(Audience::new().pages(None), [[]]);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let elsewhere = runtime.block_on(page(&audience.context, Id::MAX, Some(segment), None));
-    assert!(matches!(elsewhere, Err(ExportError::SegmentNotFound(id)) if id == segment));
-    let others = runtime.block_on(page(&audience.context, Id::MAX, None, None)).unwrap();
-    assert_eq!((others.data.len(), others.next), (0, None));
+    let other_team = runtime.block_on(page(&audience.context, Id::MAX, Some(segment), None));
+    assert!(matches!(other_team, Err(ExportError::SegmentNotFound(id)) if id == segment));
+    let other_team = runtime.block_on(page(&audience.context, Id::MAX, None, None)).unwrap();
+    assert_eq!((other_team.data.len(), other_team.next), (0, None));
 }
 
 #[test]
-fn an_export_goes_on_behind_a_contact_that_is_gone() {
+fn an_export_continues_after_a_removed_contact() {
     let audience = Audience::new();
     let segment = audience.segment();
     let added = audience.add_many(3, segment, 1);
     audience.write({
-        let gone = added[1];
+        let removed = added[1];
         move |tx, context| {
-            let row = find(tx, TEAM, gone).unwrap().unwrap();
+            let row = find(tx, TEAM, removed).unwrap().unwrap();
             let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::ChangeSource::Api);
-            writer.remove(gone, &row).unwrap();
+            writer.remove(removed, &row).unwrap();
             writer.finish().unwrap();
         }
     });
@@ -87,21 +87,22 @@ fn an_export_goes_on_behind_a_contact_that_is_gone() {
 }
 
 #[test]
-fn choices_and_segments_by_hand_are_exported_while_they_mean_something() {
+fn choices_and_memberships_of_deleted_topics_and_segments_are_not_exported() {
     let audience = Audience::new();
-    let (segment, gone) = (audience.segment(), audience.segment());
-    let (news, offers, old) = (
+    let (segment, deleted_segment) = (audience.segment(), audience.segment());
+    let (news, offers, deleted_topic) = (
         audience.topic(Subscription::OptIn),
         audience.topic(Subscription::OptOut),
         audience.topic(Subscription::OptIn),
     );
-    let mut changes = ContactChanges { segments: vec![segment, gone], ..ContactChanges::default() };
-    changes.topics = vec![(news, Subscription::OptOut), (offers, Subscription::OptIn), (old, Subscription::OptOut)];
+    let mut changes = ContactChanges { segments: vec![segment, deleted_segment], ..ContactChanges::default() };
+    changes.topics =
+        vec![(news, Subscription::OptOut), (offers, Subscription::OptIn), (deleted_topic, Subscription::OptOut)];
     audience.add(NewContact { changes, ..new("ada@example.com") });
     audience.add(new("bob@example.com"));
     audience.write(move |tx, _| {
-        tx.delete(&SEGMENTS, &(TEAM, gone)).unwrap();
-        tx.delete(&TOPICS, &(TEAM, old)).unwrap();
+        tx.delete(&SEGMENTS, &(TEAM, deleted_segment)).unwrap();
+        tx.delete(&TOPICS, &(TEAM, deleted_topic)).unwrap();
     });
 
     for segments in [None, Some(segment)] {
@@ -113,16 +114,16 @@ fn choices_and_segments_by_hand_are_exported_while_they_mean_something() {
 }
 
 #[test]
-fn heavy_contacts_make_short_pages_and_undefined_properties_stay_at_home() {
+fn pages_of_large_contacts_are_short_and_undefined_properties_are_not_exported() {
     let audience = Audience::new();
     let segment = audience.segment();
     let added = audience.add_many(3, segment, 1);
-    let heavy = added.clone();
+    let large = added.clone();
     audience.write(move |tx, context| {
         let property: crate::contact_properties::ContactPropertyRow =
             serde_json::from_str(r#"{"key": "Plan", "kind": "string", "created_ms": 0}"#).unwrap();
         tx.put(&CONTACT_PROPERTIES, &(TEAM, context.id()), &property).unwrap();
-        for id in &heavy {
+        for id in &large {
             let mut row = find(tx, TEAM, *id).unwrap().unwrap();
             row.properties.insert("plan".into(), "x".repeat(200_000));
             row.properties.insert("secret".into(), "y".into());

@@ -1,4 +1,4 @@
-//! Imports, written to the store.
+//! Tests of import batches over the store.
 
 use super::*;
 use crate::contacts::import::{
@@ -15,16 +15,16 @@ impl Audience {
         &self,
         existing: ExistingContacts,
         run: RunMode,
-        given: ImportDefaults,
+        defaults: ImportDefaults,
         items: Vec<ImportItem>,
     ) -> Result<Vec<ImportOutcome>, ImportError> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(write_batch(&self.context, TEAM, WriteOptions { existing, run, given }, items))
+        runtime.block_on(write_batch(&self.context, TEAM, WriteOptions { existing, run, defaults }, items))
     }
 }
 
 #[test]
-fn an_import_writes_what_is_not_stored_and_tells_of_that_alone() {
+fn a_repeated_import_writes_nothing_and_emits_no_event() {
     use ImportOutcome::{Created, Updated};
 
     let audience = Audience::new();
@@ -45,17 +45,17 @@ fn an_import_writes_what_is_not_stored_and_tells_of_that_alone() {
 }
 
 #[test]
-fn a_check_says_what_a_write_does_and_writes_nothing() {
+fn a_check_has_the_outcomes_of_a_write_and_writes_nothing() {
     let audience = Audience::new();
-    let known = audience.add(new("ada@example.com"));
+    let existing_id = audience.add(new("ada@example.com"));
     let state = audience.audience();
-    let nowhere = ImportItem { segments: vec![Id::MAX], ..item("carl@example.com") };
-    let items = vec![item("ADA@example.com"), item("bob@example.com"), nowhere, item("bob@example.com")];
+    let unknown_segment = ImportItem { segments: vec![Id::MAX], ..item("carl@example.com") };
+    let items = vec![item("ADA@example.com"), item("bob@example.com"), unknown_segment, item("bob@example.com")];
 
     for existing in [ExistingContacts::Skip, ExistingContacts::Upsert] {
         let checked = audience.import(existing, RunMode::Check, ImportDefaults::default(), items.clone()).unwrap();
         assert_eq!(audience.audience(), state);
-        assert_eq!(audience.row(known).unwrap().first_name, None);
+        assert_eq!(audience.row(existing_id).unwrap().first_name, None);
 
         let others = Audience::new();
         others.add(new("ada@example.com"));
@@ -66,7 +66,7 @@ fn a_check_says_what_a_write_does_and_writes_nothing() {
 }
 
 #[test]
-fn who_opted_out_stays_out() {
+fn an_import_does_not_clear_an_opt_out() {
     let audience = Audience::new();
     let (topic, segment) = (audience.topic(Subscription::OptOut), audience.segment());
     let opted_out = ContactChanges {
@@ -74,29 +74,29 @@ fn who_opted_out_stays_out() {
         topics: vec![(topic, Subscription::OptOut)],
         ..ContactChanges::default()
     };
-    let known = audience.add(NewContact { changes: opted_out, ..new("ada@example.com") });
-    let given = ImportDefaults { segments: vec![segment], topics: vec![topic] };
+    let existing_id = audience.add(NewContact { changes: opted_out, ..new("ada@example.com") });
+    let defaults = ImportDefaults { segments: vec![segment], topics: vec![topic] };
     let again = ImportItem { unsubscribed: Some(false), opt_ins: vec![topic], ..item("ada@example.com") };
 
-    audience.import(ExistingContacts::Upsert, RunMode::Write, given, vec![again, item("bob@example.com")]).unwrap();
+    audience.import(ExistingContacts::Upsert, RunMode::Write, defaults, vec![again, item("bob@example.com")]).unwrap();
 
     let read = audience.context.store.read_now::<_, StoreError>(|tx| {
         let (bob, _) = find_by_address(tx, TEAM, &new("bob@example.com").email.identity_hash())?.unwrap();
-        let segments = crate::segments::of_contact(tx, TEAM, known)?;
-        Ok((choices_of(tx, TEAM, known)?, choices_of(tx, TEAM, bob)?, segments))
+        let segments = crate::segments::of_contact(tx, TEAM, existing_id)?;
+        Ok((choices_of(tx, TEAM, existing_id)?, choices_of(tx, TEAM, bob)?, segments))
     });
-    let (known_choices, bob_choices, segments) = read.unwrap();
-    assert!(audience.row(known).unwrap().unsubscribed());
-    assert_eq!(known_choices, [(topic, Subscription::OptOut)]);
+    let (existing_choices, bob_choices, segments) = read.unwrap();
+    assert!(audience.row(existing_id).unwrap().unsubscribed());
+    assert_eq!(existing_choices, [(topic, Subscription::OptOut)]);
     assert_eq!(bob_choices, [(topic, Subscription::OptIn)]);
     assert_eq!(segments, [segment]);
 }
 
 #[test]
-fn an_opt_out_of_a_topic_stands_whatever_else_the_file_says() {
+fn an_opt_out_of_a_topic_precedes_every_opt_in_of_the_import() {
     let audience = Audience::new();
     let topic = audience.topic(Subscription::OptIn);
-    let given = ImportDefaults { topics: vec![topic], ..ImportDefaults::default() };
+    let defaults = ImportDefaults { topics: vec![topic], ..ImportDefaults::default() };
     let out = |email| ImportItem { opt_outs: vec![topic], ..item(email) };
     let into = |email| ImportItem { opt_ins: vec![topic], ..item(email) };
     let both = ImportItem { opt_ins: vec![topic], ..out("both@example.com") };
@@ -109,8 +109,8 @@ fn an_opt_out_of_a_topic_stands_whatever_else_the_file_says() {
         into("in@example.com"),
     ];
 
-    audience.import(ExistingContacts::Upsert, RunMode::Write, given.clone(), rows.clone()).unwrap();
-    audience.import(ExistingContacts::Upsert, RunMode::Write, given, vec![into("first@example.com")]).unwrap();
+    audience.import(ExistingContacts::Upsert, RunMode::Write, defaults.clone(), rows.clone()).unwrap();
+    audience.import(ExistingContacts::Upsert, RunMode::Write, defaults, vec![into("first@example.com")]).unwrap();
 
     for (email, expected) in [
         ("first@example.com", Subscription::OptOut),
@@ -127,20 +127,20 @@ fn an_opt_out_of_a_topic_stands_whatever_else_the_file_says() {
 }
 
 #[test]
-fn an_import_begins_with_what_the_team_has() {
+fn an_import_requires_its_default_topics_and_segments_and_bounds_its_items() {
     let audience = Audience::new();
     let (topic, segment) = (audience.topic(Subscription::OptIn), audience.segment());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let begun = |team, given| runtime.block_on(begin(&audience.context, team, given));
-    let given = ImportDefaults { segments: vec![segment], topics: vec![topic] };
+    let begin = |team, defaults| runtime.block_on(begin(&audience.context, team, defaults));
+    let defaults = ImportDefaults { segments: vec![segment], topics: vec![topic] };
 
-    assert_eq!(begun(TEAM, given.clone()).unwrap(), []);
-    assert!(matches!(begun(Id::MAX, given), Err(ImportError::SegmentNotFound(id)) if id == segment));
-    let given = ImportDefaults { topics: vec![topic], ..ImportDefaults::default() };
-    assert!(matches!(begun(Id::MAX, given), Err(ImportError::TopicNotFound(id)) if id == topic));
-    let given = ImportDefaults { topics: vec![topic; 101], ..ImportDefaults::default() };
-    assert!(matches!(begun(TEAM, given), Err(ImportError::TooMany)));
+    assert_eq!(begin(TEAM, defaults.clone()).unwrap(), []);
+    assert!(matches!(begin(Id::MAX, defaults), Err(ImportError::SegmentNotFound(id)) if id == segment));
+    let defaults = ImportDefaults { topics: vec![topic], ..ImportDefaults::default() };
+    assert!(matches!(begin(Id::MAX, defaults), Err(ImportError::TopicNotFound(id)) if id == topic));
+    let defaults = ImportDefaults { topics: vec![topic; 101], ..ImportDefaults::default() };
+    assert!(matches!(begin(TEAM, defaults), Err(ImportError::TooMany)));
     let many = vec![item("ada@example.com"); 1_001];
-    let refused = audience.import(ExistingContacts::Skip, RunMode::Write, ImportDefaults::default(), many);
-    assert!(matches!(refused, Err(ImportError::TooMany)));
+    let rejected = audience.import(ExistingContacts::Skip, RunMode::Write, ImportDefaults::default(), many);
+    assert!(matches!(rejected, Err(ImportError::TooMany)));
 }

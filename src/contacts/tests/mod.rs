@@ -1,4 +1,7 @@
-//! Contacts over a store of their own.
+//! Tests of contacts over a temporary store.
+//!
+//! Files: `writes.rs` (single writes), `batches.rs` (batches), `reads.rs` (the size of responses),
+//! `imports.rs` and `exports.rs` (imports and exports over the store).
 
 mod batches;
 mod exports;
@@ -23,7 +26,7 @@ use crate::topics::{Subscription, TopicRow, Visibility};
 
 const TEAM: TeamId = Id::MIN;
 
-/// A team's contacts in a store that goes with it.
+/// The contacts of a team in a temporary store.
 struct Audience {
     _directory: tempfile::TempDir,
     context: Context,
@@ -35,18 +38,18 @@ impl Audience {
         Self { _directory: directory, context }
     }
 
-    /// Applies `work` in a transaction of its own.
+    /// Runs `work` in a write transaction and returns its result.
     fn write<T: Send + 'static>(&self, work: impl Fn(&WriteTx<'_>, &Context) -> T + Send + 'static) -> T {
         let context = self.context.clone();
-        let answer = Arc::new(Mutex::new(None));
-        let kept = Arc::clone(&answer);
+        let result = Arc::new(Mutex::new(None));
+        let shared = Arc::clone(&result);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let written = self.context.store.write::<_, StoreError>(move |tx| {
-            *kept.lock().unwrap() = Some(work(tx, &context));
+            *shared.lock().unwrap() = Some(work(tx, &context));
             Ok(())
         });
         runtime.block_on(written).unwrap();
-        answer.lock().unwrap().take().unwrap()
+        result.lock().unwrap().take().unwrap()
     }
 
     fn add(&self, item: NewContact) -> ContactId {
@@ -112,7 +115,7 @@ impl Audience {
         read.unwrap()
     }
 
-    /// Returns the types of the events since the first `before` of them.
+    /// Returns the types of the events after the first `before` events.
     fn kinds_after(&self, before: usize) -> Vec<&'static str> {
         self.events().iter().skip(before).map(|event| event.kind.as_str()).collect()
     }

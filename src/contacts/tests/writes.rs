@@ -1,9 +1,9 @@
-//! One contact at a time.
+//! Tests of writes to one contact.
 
 use super::*;
 
 #[test]
-fn a_contact_that_opts_out_at_once_is_created_and_nothing_else() {
+fn a_contact_created_with_an_opt_out_emits_only_the_created_event() {
     let audience = Audience::new();
     let changes = ContactChanges { unsubscribed: Some(true), ..ContactChanges::default() };
 
@@ -17,7 +17,7 @@ fn a_contact_that_opts_out_at_once_is_created_and_nothing_else() {
 }
 
 #[test]
-fn a_write_that_restates_what_is_stored_leaves_no_trace() {
+fn a_write_without_an_effective_change_writes_nothing() {
     let audience = Audience::new();
     let (topic, segment) = (audience.topic(Subscription::OptIn), audience.segment());
     let mut changes = ContactChanges {
@@ -38,22 +38,22 @@ fn a_write_that_restates_what_is_stored_leaves_no_trace() {
 }
 
 #[test]
-fn only_an_explicit_word_lifts_an_opt_out() {
+fn only_an_explicit_write_clears_an_opt_out() {
     let audience = Audience::new();
     let id = audience.add(new("ada@example.com"));
-    let say = |unsubscribed| ContactChanges { unsubscribed: Some(unsubscribed), ..ContactChanges::default() };
+    let set = |unsubscribed| ContactChanges { unsubscribed: Some(unsubscribed), ..ContactChanges::default() };
 
-    assert_eq!(audience.update(id, say(true), Resubscribe::Never, OptIns::Allowed), WriteResult::Changed);
+    assert_eq!(audience.update(id, set(true), Resubscribe::Never, OptIns::Allowed), WriteResult::Changed);
     assert_eq!(audience.kinds_after(1), ["contact.updated", "contact.unsubscribed"]);
-    assert_eq!(audience.update(id, say(false), Resubscribe::Never, OptIns::Allowed), WriteResult::Unchanged);
+    assert_eq!(audience.update(id, set(false), Resubscribe::Never, OptIns::Allowed), WriteResult::Unchanged);
     assert!(audience.row(id).unwrap().unsubscribed());
-    assert_eq!(audience.update(id, say(false), Resubscribe::Allowed, OptIns::Allowed), WriteResult::Changed);
+    assert_eq!(audience.update(id, set(false), Resubscribe::Allowed, OptIns::Allowed), WriteResult::Changed);
     assert!(!audience.row(id).unwrap().unsubscribed());
     assert_eq!(audience.kinds_after(3), ["contact.updated", "contact.resubscribed"]);
 }
 
 #[test]
-fn a_choice_is_told_only_when_it_turns_what_is_received() {
+fn a_choice_emits_an_event_only_if_the_subscription_changes() {
     let audience = Audience::new();
     let (news, offers) = (audience.topic(Subscription::OptIn), audience.topic(Subscription::OptOut));
     let id = audience.add(new("ada@example.com"));
@@ -65,13 +65,13 @@ fn a_choice_is_told_only_when_it_turns_what_is_received() {
         (offers, Subscription::OptOut, OptIns::Allowed, &[]),
         (offers, Subscription::OptIn, OptIns::Allowed, &["contact.topic_opt_in"]),
     ];
-    for (topic, subscription, opt_ins, told) in steps {
+    for (topic, subscription, opt_ins, events) in steps {
         let before = audience.events().len();
         let changes = ContactChanges { topics: vec![(topic, subscription)], ..ContactChanges::default() };
 
         audience.update(id, changes, Resubscribe::Allowed, opt_ins);
 
-        assert_eq!(audience.kinds_after(before), told, "{subscription:?} {opt_ins:?}");
+        assert_eq!(audience.kinds_after(before), events, "{subscription:?} {opt_ins:?}");
     }
 }
 
@@ -90,13 +90,14 @@ fn an_event_names_the_oldest_hundred_segments() {
         let row = find(tx, TEAM, id).unwrap().unwrap();
         let mut writer = ContactWriter::new(tx, context, TEAM, crate::events::ChangeSource::Api);
         writer.remove(id, &row).unwrap();
-        assert!(crate::segments::of_contact(tx, TEAM, id).unwrap().is_empty(), "it left all of them");
+        assert!(crate::segments::of_contact(tx, TEAM, id).unwrap().is_empty(), "the contact has left all segments");
         writer.finish().unwrap();
     });
 
-    let told = ["created", "updated", "unsubscribed", "topic_opt_out", "deleted"].map(|what| format!("contact.{what}"));
-    let told: Vec<&str> = told.iter().map(String::as_str).collect();
-    assert_eq!(audience.kinds_after(0)[..5], told);
+    let kinds =
+        ["created", "updated", "unsubscribed", "topic_opt_out", "deleted"].map(|kind| format!("contact.{kind}"));
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    assert_eq!(audience.kinds_after(0)[..5], kinds);
     for event in &audience.events()[..5] {
         let AudienceSubject::Contact { contact, .. } = &event.subject else { panic!("{event:?}") };
         assert_eq!(contact.segments, segments[..100], "{:?}", event.kind);
@@ -104,29 +105,29 @@ fn an_event_names_the_oldest_hundred_segments() {
 }
 
 #[test]
-fn a_choice_about_a_deleted_topic_is_kept_and_noted_for_forgetting() {
+fn a_choice_for_a_deleted_topic_is_stored_and_scheduled_for_deletion() {
     let audience = Audience::new();
     let id = audience.add(new("ada@example.com"));
-    let gone: TopicId = audience.write(|_, context| context.id());
+    let deleted: TopicId = audience.write(|_, context| context.id());
 
     let written = audience.write(move |tx, context| {
-        let choice = [(gone, Subscription::OptOut)];
+        let choice = [(deleted, Subscription::OptOut)];
         set_topics(tx, context, TEAM, id, &choice, crate::events::ChangeSource::OneClick).unwrap()
     });
 
     assert_eq!(written, WriteResult::Changed);
     assert_eq!(audience.kinds_after(1), [] as [&str; 0]);
     audience.write(move |tx, context| {
-        assert_eq!(choices_of(tx, TEAM, id).unwrap(), [(gone, Subscription::OptOut)]);
+        assert_eq!(choices_of(tx, TEAM, id).unwrap(), [(deleted, Subscription::OptOut)]);
         let later_ms = context.now_ms() + 41 * crate::base::clock::DAY_MS;
-        let (team, forgotten) = crate::topics::expired(tx, later_ms, 10).unwrap().expect("it is noted");
-        let forgotten: Vec<TopicId> = forgotten.iter().map(|topic| topic.id).collect();
-        assert_eq!((team, forgotten), (TEAM, vec![gone]));
+        let (team, expired) = crate::topics::expired(tx, later_ms, 10).unwrap().expect("the deleted topic has a row");
+        let expired: Vec<TopicId> = expired.iter().map(|topic| topic.id).collect();
+        assert_eq!((team, expired), (TEAM, vec![deleted]));
     });
 }
 
 #[test]
-fn properties_merge_key_by_key() {
+fn properties_are_merged_by_key() {
     let audience = Audience::new();
     let changes =
         ContactChanges { properties: vec![set("plan", "pro"), set("seats", "4")], ..ContactChanges::default() };
@@ -143,8 +144,8 @@ fn properties_merge_key_by_key() {
 }
 
 #[test]
-fn what_a_removed_contact_opted_out_of_stays_said() {
-    for (everything, one_topic, listed) in [(false, false, false), (true, false, true), (false, true, true)] {
+fn a_removed_contact_that_opted_out_is_suppressed() {
+    for (everything, one_topic, suppressed) in [(false, false, false), (true, false, true), (false, true, true)] {
         let audience = Audience::new();
         let (topic, segment) = (audience.topic(Subscription::OptIn), audience.segment());
         let mut changes = ContactChanges { segments: vec![segment], ..ContactChanges::default() };
@@ -164,7 +165,7 @@ fn what_a_removed_contact_opted_out_of_stays_said() {
         });
 
         assert_eq!(audience.row(id), None);
-        assert_eq!(origin, listed.then_some(suppressions::Origin::Unsubscribe), "{everything} {one_topic}");
+        assert_eq!(origin, suppressed.then_some(suppressions::Origin::Unsubscribe), "{everything} {one_topic}");
         assert_eq!(audience.audience().contacts, 0);
         assert!(audience.kinds_after(1).contains(&"contact.deleted"));
     }

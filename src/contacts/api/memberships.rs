@@ -1,4 +1,4 @@
-//! A contact's topics and segments.
+//! Endpoints for the topics and segments of a contact.
 
 use salvo::Writer;
 use salvo::oapi::{Components, RefOr, Schema, ToSchema, endpoint};
@@ -6,7 +6,7 @@ use salvo::writing::Json;
 
 use super::not_found;
 use super::request::{REFERENCES_MAX, TopicChoice, parse_choices};
-use super::response::{ContactSegmentResponse, ContactSegmentRow, ContactTopicsResponse, TopicSubscriptionResponse};
+use super::response::{ContactSegmentResponse, ContactTopicsResponse, ListedContactSegment, TopicSubscriptionResponse};
 use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::contacts::Contacts;
@@ -17,7 +17,7 @@ use crate::http::{
 };
 use crate::store::page::page_of;
 
-/// Choices about topics: a bare array.
+/// Topic choices. The body is an array, not an object.
 pub(crate) struct TopicChoices(AtMost<REFERENCES_MAX, TopicChoice>);
 
 impl FromBody for TopicChoices {
@@ -34,7 +34,7 @@ impl ToSchema for TopicChoices {
     }
 }
 
-/// Lists where a contact stands with every topic of the team.
+/// Lists the subscriptions of a contact to every topic of the team.
 #[endpoint(tags("Contacts"))]
 pub async fn list_contact_topics(
     contacts: State<Contacts>,
@@ -43,11 +43,11 @@ pub async fn list_contact_topics(
     query: ListQuery<resource::Topic>,
 ) -> ApiResult<Json<List<TopicSubscriptionResponse>>> {
     let (_, topics) = contacts.topics(caller.team, id.0).await?.ok_or_else(not_found)?;
-    let page = page_of(topics, query.0, |standing| standing.topic.id)?;
-    Ok(Json(List::of(page, |standing| TopicSubscriptionResponse::from(&standing))))
+    let page = page_of(topics, query.0, |subscription| subscription.topic.id)?;
+    Ok(Json(List::of(page, |subscription| TopicSubscriptionResponse::from(&subscription))))
 }
 
-/// Sets a contact's choices about topics.
+/// Sets topic choices of a contact.
 #[endpoint(tags("Contacts"))]
 pub async fn update_contact_topics(
     contacts: State<Contacts>,
@@ -61,20 +61,20 @@ pub async fn update_contact_topics(
     Ok(Json(ContactTopicsResponse::of(contact, topics)))
 }
 
-/// Lists the segments that hold a contact.
+/// Lists the segments that contain a contact.
 #[endpoint(tags("Contacts"))]
 pub async fn list_contact_segments(
     contacts: State<Contacts>,
     caller: Caller,
     id: PathIdOrEmail<resource::Contact>,
     query: ListQuery<resource::Segment>,
-) -> ApiResult<Json<List<ContactSegmentRow>>> {
+) -> ApiResult<Json<List<ListedContactSegment>>> {
     let segments = contacts.segments(caller.team, id.0).await?.ok_or_else(not_found)?;
     let page = page_of(segments, query.0, |segment| segment.id)?;
-    Ok(Json(List::of(page, ContactSegmentRow::from)))
+    Ok(Json(List::of(page, ListedContactSegment::from)))
 }
 
-/// Adds a contact to a segment by hand.
+/// Makes a contact a member of a segment.
 #[endpoint(tags("Contacts"))]
 pub async fn join_segment(
     contacts: State<Contacts>,
@@ -86,7 +86,9 @@ pub async fn join_segment(
     Ok(Json(ContactSegmentResponse::joined(contact, segment_id.0)))
 }
 
-/// Takes a contact out of a segment it was added to by hand.
+/// Removes a contact from the members of a segment.
+///
+/// If the filter of the segment matches the contact, it stays in the segment.
 #[endpoint(tags("Contacts"))]
 pub async fn leave_segment(
     contacts: State<Contacts>,
@@ -98,8 +100,8 @@ pub async fn leave_segment(
     let contact = left.ok_or_else(|| {
         ApiError::new(
             ErrorCode::NotFound,
-            "The contact was not added to this segment by hand. One that its filter matches leaves it when the \
-             filter or the contact changes.",
+            "The contact was not added to this segment by hand. A contact that the filter matches leaves the segment \
+             when the filter or the contact changes.",
         )
     })?;
     Ok(Json(ContactSegmentResponse::left(contact, segment_id.0)))
