@@ -1,4 +1,4 @@
-//! Tests of the resolver with real servers: an authoritative server in this process, and unbound if it is installed.
+//! Tests of the resolver with real servers: an authoritative server in this process, and unbound.
 //!
 //! `authority.rs` is the server. `routing.rs` and `caching.rs` test the resolver with it. `unbound.rs` repeats the
 //! important cases with a recursive server of another implementation.
