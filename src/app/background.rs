@@ -7,10 +7,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::Parts;
 use crate::base::clock::DAY_MS;
+use crate::context::Context;
+use crate::delivery::capture;
 use crate::erasure::Erasures;
 use crate::notices::NoticeWorker;
+use crate::store::StoreError;
 use crate::workers::{Supervisor, every};
-use crate::{contacts, delivery, ingest, logs};
+use crate::{contacts, delivery, emails, events, ingest, logs, webhooks};
 
 /// How often notices to owners are looked for that nothing woke the worker for.
 const NOTICES_EVERY: Duration = Duration::from_secs(60);
@@ -20,6 +23,38 @@ const KEY_USES_EVERY: Duration = Duration::from_secs(10);
 const RETENTION_EVERY: Duration = Duration::from_secs(3600);
 /// How often erasures that were asked for are looked for.
 const ERASURES_EVERY: Duration = Duration::from_secs(1);
+
+/// Retention periods in days.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RetentionDays {
+    /// Content and attachments of emails, and captured messages.
+    pub(super) content: u32,
+    /// Rows, timelines and SMTP transcripts of emails. At least as long as the content.
+    pub(super) emails: u32,
+    /// Webhook deliveries, and events about contacts and suppressions.
+    pub(super) deliveries: u32,
+    /// Request log.
+    pub(super) logs: u32,
+}
+
+impl RetentionDays {
+    /// Deletes everything that is older than its retention period. Emails and deliveries that are not
+    /// settled are kept.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    async fn apply(self, context: &Context) -> Result<(), StoreError> {
+        let before = |days: u32| context.now_ms() - i64::from(days) * DAY_MS;
+        delivery::purge(context).await?;
+        contacts::purge_deleted_topic_choices(context).await?;
+        logs::purge(context, before(self.logs)).await?;
+        ingest::purge(context).await?;
+        emails::purge(context, before(self.content), before(self.emails)).await?;
+        events::purge_audience(context, before(self.deliveries)).await?;
+        webhooks::purge(context, before(self.deliveries)).await?;
+        capture::purge(context, before(self.content)).await
+    }
+}
 
 /// Starts the workers; they end with `stop`.
 pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
@@ -31,17 +66,13 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
     let segments = Arc::clone(&parts.segments);
     workers.start("segments", move |stop| Arc::clone(&segments).run(stop));
     let (idempotency, context) = (Arc::clone(&parts.idempotency), parts.context.clone());
-    let (retention, log_days) = (parts.retention, parts.log_days);
+    let retention = parts.retention;
     workers.start("retention", move |stop| {
         let (idempotency, context) = (Arc::clone(&idempotency), context.clone());
         async move {
             idempotency.load().await?;
             every(RETENTION_EVERY, stop, || async {
                 idempotency.purge().await?;
-                delivery::purge(&context).await?;
-                contacts::purge_deleted_topic_choices(&context).await?;
-                logs::purge(&context, context.now_ms() - i64::from(log_days) * DAY_MS).await?;
-                ingest::purge(&context).await?;
                 retention.apply(&context).await
             })
             .await

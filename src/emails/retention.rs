@@ -1,17 +1,16 @@
-//! How long emails are kept, their content first, their rows later; and the events that are not theirs.
+//! Deletion of old emails: their content first, their rows later.
 //!
-//! Both sweeps walk from the old end of a table that they shorten, so that a sweep costs what it
-//! removes, whatever else is stored.
+//! Both passes start at the old end of a table and delete from there. The cost of a pass depends on
+//! the number of deleted rows, not on the size of the table.
 
 use super::store::{EmailRow, delete_content, delete_content_rows};
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
-use crate::delivery::capture;
 use crate::emails::store::RecipientState;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{ATTEMPTS, EMAIL_BODIES, EMAILS, EVENTS};
-use crate::{events, teams, webhooks};
+use crate::teams;
 
 /// Emails looked at in one transaction.
 const PAGE_ROWS: usize = 200;
@@ -19,35 +18,23 @@ const PAGE_ROWS: usize = 200;
 /// Chunks of content removed in one transaction: 64 MiB, after which the writer is free for others.
 const CHUNKS_MAX: usize = 256;
 
-/// How long emails are kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Retention {
-    /// Days the content and the attachments are kept.
-    pub content_days: u32,
-    /// Days the rows, timelines and conversations are kept; never fewer than the content.
-    pub email_days: u32,
-    /// Days the deliveries of webhooks are kept, and the events about contacts and suppressions.
-    pub delivery_days: u32,
-}
-
-impl Retention {
-    /// Removes what has outlived its time. What still waits for delivery keeps its content.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn apply(self, context: &Context) -> Result<(), StoreError> {
-        let now = context.now_ms();
-        let before = |days: u32| now - i64::from(days) * DAY_MS;
-        let teams = context.store.read::<_, StoreError>(teams::list).await?;
-        let teams: Vec<TeamId> = teams.into_iter().map(|team| team.id).collect();
-        purge_content(context, &teams, before(self.content_days)).await?;
-        for team in teams {
-            purge_rows(context, team, before(self.email_days)).await?;
-        }
-        events::purge_audience(context, before(self.delivery_days)).await?;
-        webhooks::purge(context, before(self.delivery_days)).await?;
-        capture::purge(context, before(self.content_days)).await
+/// Deletes the content of emails accepted before `content_before_ms`, and the rows, timelines and
+/// SMTP transcripts of emails accepted before `rows_before_ms`. Emails that are not settled keep both.
+///
+/// # Errors
+/// [`StoreError`].
+pub async fn purge(
+    context: &Context,
+    content_before_ms: TimestampMs,
+    rows_before_ms: TimestampMs,
+) -> Result<(), StoreError> {
+    let teams = context.store.read::<_, StoreError>(teams::list).await?;
+    let teams: Vec<TeamId> = teams.into_iter().map(|team| team.id).collect();
+    purge_content(context, &teams, content_before_ms).await?;
+    for team in teams {
+        purge_rows(context, team, rows_before_ms).await?;
     }
+    Ok(())
 }
 
 async fn purge_content(context: &Context, teams: &[TeamId], before: TimestampMs) -> Result<(), StoreError> {
