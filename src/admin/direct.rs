@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
 use crate::dns::Resolver;
-use crate::domains::Domains;
+use crate::domains::{self, Domains};
 use crate::emails::{EmailLimits, Emails, Idempotency};
 use crate::preferences::Links;
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
@@ -52,8 +52,8 @@ impl DirectStore {
         let clock = Clock::System;
         let context = Context::new(store, clock, keyring);
         let tasks = TaskTracker::new();
-        let api_keys =
-            ApiKeys::load(context.clone(), tasks.clone()).map_err(|error| DirectError::Open(error.into()))?;
+        let api_keys = ApiKeys::load(context.clone(), tasks.clone(), |tx, team, id| domains::exists(tx, team, id))
+            .map_err(|error| DirectError::Open(error.into()))?;
         // Nothing is looked up: checks are a running server's.
         let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 53));
         let resolver = Resolver::with_servers(&[nowhere]).expect("one server is enough for a resolver");

@@ -14,7 +14,6 @@ use crate::base::id::{ApiKeyId, DomainId, Id, TeamId};
 use crate::base::one_line::one_line;
 use crate::base::random;
 use crate::context::Context;
-use crate::domains;
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
 use crate::tables::{API_KEY_USES, API_KEYS};
@@ -40,6 +39,9 @@ impl From<StoreError> for CreateKeyError {
     }
 }
 
+/// Function that returns whether a team has a domain. Passed in, because domains depend on API keys.
+pub type DomainExists = fn(&WriteTx<'_>, TeamId, DomainId) -> Result<bool, StoreError>;
+
 /// The API keys of the instance.
 pub struct ApiKeys {
     context: Context,
@@ -49,6 +51,7 @@ pub struct ApiKeys {
     changing: Arc<tokio::sync::Mutex<()>>,
     /// What goes on when its caller has gone away.
     tasks: TaskTracker,
+    domain_exists: DomainExists,
     /// Uses not yet written. At most one entry a key.
     uses: Mutex<HashMap<(TeamId, ApiKeyId), TimestampMs>>,
 }
@@ -58,7 +61,7 @@ impl ApiKeys {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn load(context: Context, tasks: TaskTracker) -> Result<Arc<Self>, StoreError> {
+    pub fn load(context: Context, tasks: TaskTracker, domain_exists: DomainExists) -> Result<Arc<Self>, StoreError> {
         let cache = context.store.read_now::<_, StoreError>(|tx| {
             let mut cache = Cache::default();
             let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
@@ -69,7 +72,7 @@ impl ApiKeys {
             Ok(cache)
         })?;
         let cache = Arc::new(RwLock::new(cache));
-        Ok(Arc::new(Self { context, cache, changing: Arc::default(), tasks, uses: Mutex::default() }))
+        Ok(Arc::new(Self { context, cache, changing: Arc::default(), tasks, domain_exists, uses: Mutex::default() }))
     }
 
     /// Returns whose token this is, and remembers that it was used.
@@ -113,11 +116,11 @@ impl ApiKeys {
             created_ms: self.context.now_ms(),
         };
         let stored = row.clone();
-        let store = self.context.store.clone();
+        let (store, domain_exists) = (self.context.store.clone(), self.domain_exists);
         let commit = async move {
             let insert = move |tx: &WriteTx<'_>| {
                 if let Some(domain) = stored.domain
-                    && !domains::exists(tx, team, domain)?
+                    && !domain_exists(tx, team, domain)?
                 {
                     return Err(CreateKeyError::DomainNotFound);
                 }
@@ -288,7 +291,7 @@ mod tests {
 
     fn keys() -> (tempfile::TempDir, Arc<ApiKeys>) {
         let (directory, context) = Context::temporary();
-        (directory, ApiKeys::load(context, TaskTracker::new()).unwrap())
+        (directory, ApiKeys::load(context, TaskTracker::new(), |_, _, _| Ok(true)).unwrap())
     }
 
     fn new_key() -> NewKey {
@@ -352,7 +355,7 @@ mod tests {
         keys.tasks.close();
         keys.tasks.wait().await;
 
-        let reloaded = ApiKeys::load(keys.context.clone(), TaskTracker::new()).unwrap();
+        let reloaded = ApiKeys::load(keys.context.clone(), TaskTracker::new(), |_, _, _| Ok(true)).unwrap();
         assert!(reloaded.authenticate(&token).is_some());
         assert!(keys.authenticate(&token).is_some());
     }

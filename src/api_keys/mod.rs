@@ -14,6 +14,6 @@ mod model;
 mod store;
 
 pub(crate) use keys::delete_scoped_to;
-pub use keys::{ApiKeys, CreateKeyError};
+pub use keys::{ApiKeys, CreateKeyError, DomainExists};
 pub use model::{ApiKey, Caller, NewKey, Permission, TOKEN_PREFIX, Token};
 pub use store::{ApiKeyRow, ApiKeyUseRow};

@@ -25,7 +25,7 @@ use tracing::info;
 pub use error::{ServeError, StartError};
 pub use router::openapi_json;
 
-use background::start_workers;
+use background::{RetentionDays, start_workers};
 use listening::{bind_http, resolver};
 use services::HttpServices;
 
@@ -42,7 +42,7 @@ use crate::delivery::capture::{CaptureListener, CaptureMailbox};
 use crate::delivery::{Engine, QueueNotifier};
 use crate::dns::Resolver;
 use crate::domains::Domains;
-use crate::emails::{EmailLimits, Emails, Idempotency, Retention};
+use crate::emails::{EmailLimits, Emails, Idempotency};
 use crate::http::{BodyLimits, ConnectionLimits, Cors, OpenApiJson, QueryParameters, RateLimiter};
 use crate::ingest::Ingest;
 use crate::live::EventStreams;
@@ -54,7 +54,7 @@ use crate::suppressions::Suppressions;
 use crate::topics::Topics;
 use crate::usage::Usage;
 use crate::webhooks::{DispatchNotifier, WebhookDispatcher, Webhooks};
-use crate::{http_client, teams};
+use crate::{domains, http_client, teams};
 
 /// Bytes of a request body that carries no emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
@@ -83,9 +83,8 @@ struct Parts {
     dispatcher: Arc<WebhookDispatcher>,
     webhooks: Arc<Webhooks>,
     log: Arc<RequestLog>,
-    log_days: u32,
     system_from: Option<Sender>,
-    retention: Retention,
+    retention: RetentionDays,
     requests: TaskTracker,
     live: Arc<EventStreams>,
 }
@@ -128,7 +127,7 @@ impl App {
         let emails =
             Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone(), links.clone());
         let emails = Arc::new(emails);
-        let api_keys = ApiKeys::load(context.clone(), requests.clone())?;
+        let api_keys = ApiKeys::load(context.clone(), requests.clone(), |tx, team, id| domains::exists(tx, team, id))?;
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
         let segments = Arc::new(Segments::new(context.clone()));
@@ -178,12 +177,12 @@ impl App {
             domains,
             webhooks: Arc::clone(&webhooks),
         };
-        let retention = Retention {
-            content_days: config.content_retention_days,
-            email_days: config.email_retention_days,
-            delivery_days: config.webhook_delivery_retention_days,
+        let retention = RetentionDays {
+            content: config.content_retention_days,
+            emails: config.email_retention_days,
+            deliveries: config.webhook_delivery_retention_days,
+            logs: config.log_retention_days,
         };
-        let log_days = config.log_retention_days;
         let parts = Parts {
             context,
             services,
@@ -194,7 +193,6 @@ impl App {
             webhooks,
             dispatcher,
             log,
-            log_days,
             system_from: config.system_from,
             retention,
             requests,

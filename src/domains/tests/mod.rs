@@ -41,7 +41,9 @@ impl Instance {
 
     fn with_settings(settings: DomainSettings) -> Self {
         let (directory, context) = context();
-        let keys = ApiKeys::load(context.clone(), TaskTracker::new()).unwrap();
+        let keys =
+            ApiKeys::load(context.clone(), TaskTracker::new(), |tx, team, id| crate::domains::exists(tx, team, id))
+                .unwrap();
         let domains = Domains::new(context.clone(), unreachable_resolver(), settings, Arc::clone(&keys));
         Self { _directory: directory, context, keys, domains }
     }

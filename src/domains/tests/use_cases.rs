@@ -153,7 +153,10 @@ async fn deleting_a_domain_revokes_its_api_keys_and_deletes_its_signing_keys() {
     assert!(instance.keys.authenticate(&scoped).is_none());
     assert!(instance.keys.authenticate(&to_other).is_some());
     assert!(instance.keys.authenticate(&unscoped).is_some());
-    let reloaded = ApiKeys::load(instance.context.clone(), tokio_util::task::TaskTracker::new()).unwrap();
+    let reloaded = ApiKeys::load(instance.context.clone(), tokio_util::task::TaskTracker::new(), |tx, team, id| {
+        crate::domains::exists(tx, team, id)
+    })
+    .unwrap();
     assert!(reloaded.authenticate(&scoped).is_none());
     let keyring = &instance.context.keyring;
     instance
