@@ -1,4 +1,5 @@
-//! The verb's end: to the server that holds the store, or straight into a store that nobody holds.
+//! Client of the admin API: over the socket of the server that holds the store, or over the store
+//! itself.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,36 +10,40 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::direct::{DirectError, DirectStore};
-use super::request::Request;
-use super::response::Response;
+use super::request::{AdminVerb, Request, execute};
+use super::response::{AdminError, Response, ResponseBody};
 use super::socket::{read_line, short_path, write_line};
-use super::{REQUEST_TIMEOUT, RESPONSE_BYTES_MAX, SOCKET_NAME, execute};
+use super::{REQUEST_TIMEOUT, RESPONSE_BYTES_MAX, SOCKET_NAME};
 use crate::base::blocking;
 use crate::base::clock::monotonic;
 use crate::config::{Config, DevSetup, Purpose};
 use crate::store::{OpenError, StoreKind};
 
-/// How long a store is waited for that is in use while nobody answers: a server that starts or
-/// stops, or another verb.
+/// Time that [`AdminClient::open`] retries while the store is locked and no server answers: a server
+/// starts or stops, or another verb runs.
 const IN_USE_MAX: Duration = Duration::from_secs(3);
-/// The pause between two looks at such a store.
+/// Pause between these retries.
 const IN_USE_PAUSE: Duration = Duration::from_millis(50);
-/// How long reaching the socket may take.
+/// Timeout for the connection to the socket.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a response is waited for: longer than the server takes over a request.
+/// Timeout for a response: longer than the timeout of the server.
 const RESPONSE_TIMEOUT: Duration = REQUEST_TIMEOUT.saturating_add(Duration::from_secs(5));
 
-/// Why a request has no response.
+/// Failure of a request.
 #[derive(Debug)]
 pub enum AdminClientError {
-    /// There is no store.
+    /// The data directory has no store.
     NoStore(PathBuf),
     /// The store cannot be opened.
     Open(OpenError),
     /// A process holds the store and does not answer.
     Unreachable { socket: PathBuf, why: io::Error },
-    /// What it answers does not read.
+    /// The response cannot be decoded.
     Unreadable { socket: PathBuf, why: io::Error },
+    /// The response is of another kind.
+    Unexpected(Box<Response>),
+    /// The request is refused.
+    Refused(AdminError),
 }
 
 impl std::fmt::Display for AdminClientError {
@@ -58,9 +63,13 @@ impl std::fmt::Display for AdminClientError {
             ),
             Self::Unreadable { socket, why } => write!(
                 f,
-                "what the server at {} answers does not read ({why}); is it of another version?",
+                "cannot decode the response of the server at {}: {why}. Check that the server has the same version.",
                 socket.display()
             ),
+            Self::Unexpected(response) => {
+                write!(f, "unexpected response: {response:?}. Check that the server has the same version.")
+            }
+            Self::Refused(error) => f.write_str(&error.message),
         }
     }
 }
@@ -68,7 +77,7 @@ impl std::fmt::Display for AdminClientError {
 impl std::error::Error for AdminClientError {}
 
 impl AdminClientError {
-    fn of_conversation(socket: &Path, why: io::Error) -> Self {
+    fn of_connection(socket: &Path, why: io::Error) -> Self {
         let socket = socket.to_owned();
         match why.kind() {
             io::ErrorKind::InvalidData => Self::Unreadable { socket, why },
@@ -77,36 +86,36 @@ impl AdminClientError {
     }
 }
 
-/// Reads a response out of its line.
 fn parse(line: &[u8]) -> io::Result<Response> {
-    // By itself the error of a value that breaks off would be that of a stream that does.
+    // The own conversion of serde_json reports incomplete JSON as `UnexpectedEof`, the kind of a
+    // closed connection.
     serde_json::from_slice(line).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// A way to ask.
-pub struct AdminClient(Way);
+/// Sends requests about one store, all for the same team.
+pub struct AdminClient {
+    team: Option<String>,
+    connection: Connection,
+}
 
-enum Way {
-    Running { stream: Box<BufReader<UnixStream>>, socket: PathBuf },
+enum Connection {
+    Server { stream: Box<BufReader<UnixStream>>, socket: PathBuf },
     Direct(Box<DirectStore>),
 }
 
 impl AdminClient {
-    /// Finds the way to the store of a configuration, whichever command it belongs to.
+    /// Opens the store of a configuration, or connects to the server that holds it. Opens a store of
+    /// `ringmail serve` and of `ringmail dev`, whichever the data directory has.
     ///
     /// # Errors
-    /// [`AdminClientError`].
-    pub async fn open(config: Config) -> Result<Self, AdminClientError> {
+    /// [`AdminClientError::NoStore`], [`AdminClientError::Open`], and
+    /// [`AdminClientError::Unreachable`] after [`IN_USE_MAX`].
+    pub async fn open(mut config: Config, team: Option<String>) -> Result<Self, AdminClientError> {
         let started = monotonic();
-        let mut config = config;
         loop {
-            match blocking::run({
-                let config = config.clone();
-                move || DirectStore::open(&config)
-            })
-            .await
-            {
-                Ok(direct) => return Ok(Self(Way::Direct(Box::new(direct)))),
+            let to_open = config.clone();
+            match blocking::run(move || DirectStore::open(&to_open)).await {
+                Ok(direct) => return Ok(Self { team, connection: Connection::Direct(Box::new(direct)) }),
                 Err(DirectError::NoStore(path)) => return Err(AdminClientError::NoStore(path)),
                 Err(DirectError::Open(OpenError::OtherKind { found, .. })) if found != config.purpose.kind() => {
                     config.purpose = match found {
@@ -118,74 +127,82 @@ impl AdminClient {
                 Err(DirectError::Open(OpenError::InUse(_))) => {}
                 Err(DirectError::Open(error)) => return Err(AdminClientError::Open(error)),
             }
-            match Self::connect(&config.data_dir).await {
-                Ok(door) => return Ok(door),
-                Err(error) if started.elapsed() >= IN_USE_MAX => return Err(error),
-                Err(_) => tokio::time::sleep(IN_USE_PAUSE).await,
+            match Self::connect(&config.data_dir, team.clone()).await {
+                Err(_) if started.elapsed() < IN_USE_MAX => tokio::time::sleep(IN_USE_PAUSE).await,
+                connected => return connected,
             }
         }
     }
 
-    /// Reaches the server that runs over a data directory.
+    /// Connects to the server that holds the store of a data directory.
     ///
     /// # Errors
     /// [`AdminClientError::Unreachable`].
-    pub async fn connect(data_dir: &Path) -> Result<Self, AdminClientError> {
+    pub async fn connect(data_dir: &Path, team: Option<String>) -> Result<Self, AdminClientError> {
         let socket = data_dir.join(SOCKET_NAME);
         let connected = async {
             let (short, _directory) = short_path(&socket)?;
             UnixStream::connect(short).await
         };
         match timeout(CONNECT_TIMEOUT, connected).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
-            Ok(stream) => Ok(Self(Way::Running { stream: Box::new(BufReader::new(stream)), socket })),
+            Ok(stream) => {
+                let stream = Box::new(BufReader::new(stream));
+                Ok(Self { team, connection: Connection::Server { stream, socket } })
+            }
             Err(why) => Err(AdminClientError::Unreachable { socket, why }),
         }
     }
 
-    /// Returns whether a server answers, and will go on working once the verb has ended.
+    /// Returns whether a server executes the requests. If not, queued work waits for the next server.
     pub fn is_running(&self) -> bool {
-        matches!(self.0, Way::Running { .. })
+        matches!(self.connection, Connection::Server { .. })
     }
 
-    /// Asks.
+    /// Executes a verb.
     ///
     /// # Errors
-    /// [`AdminClientError::Unreachable`] when the server goes away before it answers, and
-    /// [`AdminClientError::Unreadable`].
-    pub async fn request(&mut self, request: Request) -> Result<Response, AdminClientError> {
-        match &mut self.0 {
-            Way::Direct(direct) => Ok(execute(&direct.services, request).await),
-            Way::Running { stream, socket } => {
-                let asked = async {
+    /// [`AdminClientError::Refused`], and if the connection or the response fails
+    /// [`AdminClientError::Unreachable`], [`AdminClientError::Unreadable`] or
+    /// [`AdminClientError::Unexpected`].
+    pub async fn request<T: ResponseBody>(&mut self, verb: impl Into<AdminVerb>) -> Result<T, AdminClientError> {
+        let request = Request { team: self.team.clone(), verb: verb.into() };
+        let response = match &mut self.connection {
+            Connection::Direct(direct) => execute(&direct.services, request).await,
+            Connection::Server { stream, socket } => {
+                let exchange = async {
                     write_line(stream.get_mut(), &request).await?;
                     let line = read_line(stream, RESPONSE_BYTES_MAX).await?.ok_or(io::ErrorKind::UnexpectedEof)?;
                     parse(&line)
                 };
-                let answered = timeout(RESPONSE_TIMEOUT, asked).await;
-                answered
+                let response = timeout(RESPONSE_TIMEOUT, exchange).await;
+                response
                     .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-                    .map_err(|why| AdminClientError::of_conversation(socket, why))
+                    .map_err(|why| AdminClientError::of_connection(socket, why))?
             }
+        };
+        match response {
+            Response::Refused(error) => Err(AdminClientError::Refused(error)),
+            response => T::from_response(response).map_err(AdminClientError::Unexpected),
         }
     }
 
-    /// Waits for what the server says next; none once it has hung up, and where none runs.
+    /// Waits for the next response of a live stream; `None` if the server has closed the connection.
     ///
     /// # Errors
-    /// [`AdminClientError::Unreachable`] when the connection breaks, and [`AdminClientError::Unreadable`].
+    /// [`AdminClientError::Unreachable`] if the connection fails, and [`AdminClientError::Unreadable`].
     pub async fn next_response(&mut self) -> Result<Option<Response>, AdminClientError> {
-        let Way::Running { stream, socket } = &mut self.0 else { return Ok(None) };
-        let read = match read_line(stream, RESPONSE_BYTES_MAX).await {
+        let Connection::Server { stream, socket } = &mut self.connection else { return Ok(None) };
+        let line = match read_line(stream, RESPONSE_BYTES_MAX).await {
             Ok(Some(line)) => parse(&line).map(Some),
             Ok(None) => Ok(None),
             Err(error) => Err(error),
         };
-        read.map_err(|why| AdminClientError::of_conversation(socket, why))
+        line.map_err(|why| AdminClientError::of_connection(socket, why))
     }
 
-    /// Closes a store that was opened; a running server keeps its own.
+    /// Closes the connection, or the store.
     pub async fn close(self) {
-        if let Way::Direct(direct) = self.0 {
+        if let Connection::Direct(direct) = self.connection {
             direct.close().await;
         }
     }

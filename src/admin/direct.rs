@@ -1,4 +1,4 @@
-//! A store that no server holds, opened for one verb.
+//! A store that a verb opens itself because no server holds it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 
-use super::services::AdminServices;
+use super::request::AdminServices;
 use crate::api_keys::ApiKeys;
 use crate::base::clock::Clock;
 use crate::config::Config;
@@ -19,24 +19,24 @@ use crate::preferences::Links;
 use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
 use crate::webhooks::{DispatchNotifier, Webhooks};
 
-/// Why a store cannot be opened for a verb.
+/// Error of [`DirectStore::open`].
 #[derive(Debug)]
 pub(super) enum DirectError {
-    /// There is no store.
+    /// The file does not exist.
     NoStore(PathBuf),
-    /// The store refused; a process that holds it is one of the reasons.
+    /// The store cannot be opened, for example because another process holds it.
     Open(OpenError),
 }
 
-/// An opened store with everything that requests are answered from. Nothing is delivered and
-/// nothing checked in the background: the next server finds in the store whatever is left to do.
+/// An open store and the services over it. No worker runs: deliveries and checks stay queued for the
+/// next server.
 pub(super) struct DirectStore {
     pub(super) services: AdminServices,
     tasks: TaskTracker,
 }
 
 impl DirectStore {
-    /// Opens the store of a data directory. Blocks.
+    /// Opens the store of a data directory. Blocks the thread.
     ///
     /// # Errors
     /// [`DirectError`].
@@ -54,9 +54,9 @@ impl DirectStore {
         let tasks = TaskTracker::new();
         let api_keys = ApiKeys::load(context.clone(), tasks.clone(), |tx, team, id| domains::exists(tx, team, id))
             .map_err(|error| DirectError::Open(error.into()))?;
-        // Nothing is looked up: checks are a running server's.
-        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 53));
-        let resolver = Resolver::with_servers(&[nowhere]).expect("one server is enough for a resolver");
+        // No worker checks domains here, so that this resolver is never used.
+        let unused = SocketAddr::from((Ipv4Addr::LOCALHOST, 53));
+        let resolver = Resolver::with_servers(&[unused]).expect("one server is enough for a resolver");
         let domains =
             Domains::new(context.clone(), resolver, config.domain_settings(config.listen), Arc::clone(&api_keys));
         let idempotency = Arc::new(Idempotency::new(context.clone()));
@@ -76,7 +76,7 @@ impl DirectStore {
         Ok(Self { services, tasks })
     }
 
-    /// Finishes what was begun and closes the store.
+    /// Waits for running commits and closes the store.
     pub(super) async fn close(self) {
         self.tasks.close();
         self.tasks.wait().await;

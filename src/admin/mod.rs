@@ -1,46 +1,52 @@
-//! What the command line asks of an instance, running or not.
+//! Requests of the command line to an instance.
 //!
-//! One store has one process. A verb that finds the store's file locked talks to that process over
-//! a UNIX socket beside the store; one that finds it free opens the store itself and runs the very
-//! same [`execute()`]. Either way a request is one line of JSON's worth of meaning, and so is its
-//! response.
+//! One process holds the store. If that process is a server, a verb sends its [`Request`] over a UNIX
+//! socket beside the store. Otherwise the verb opens the store itself. Both call [`execute`]. On the
+//! socket, a request and a response are one line of JSON each.
 //!
-//! Reading order: `request.rs` and `response.rs` (the two enums), `services.rs` (what requests are
-//! answered from), `execute/` (one file per noun), `socket.rs` (the server's end), `tail.rs` (the
-//! one answer that goes on), `client.rs` and
-//! `direct.rs` (the verb's end), `dev.rs` (what a development instance has ready).
+//! Reading order: `request.rs` (requests and their execution), `response.rs`, one file for each noun
+//! with its verbs, its responses and their execution (`teams.rs`, `keys.rs`, `users.rs`, `domains.rs`,
+//! `webhooks.rs`, `themes.rs`, `emails.rs`, `contacts.rs`), `pages.rs` (lookup in lists), `socket.rs` and
+//! `tail.rs` (the server side), `client.rs` and `direct.rs` (the side of the verb), `dev.rs` (preparation of a
+//! development instance).
 //!
-//! Invariants: the socket answers its own user and root alone; a line is bounded, every wait has
-//! an end; a response never holds a secret but the token of a key or the signing secret
-//! of a webhook endpoint just made.
+//! Invariants:
+//! - The socket answers only the user of the server and root.
+//! - Every line has a maximum length, and every wait has a timeout.
+//! - A response contains no secret except a new API token or a new signing secret.
 
+pub mod contacts;
+pub mod domains;
+pub mod emails;
+pub mod keys;
 pub mod request;
 pub mod response;
+pub mod teams;
+pub mod themes;
+pub mod users;
+pub mod webhooks;
 
 mod client;
 mod dev;
 mod direct;
-mod execute;
-mod services;
+mod pages;
 mod socket;
 mod tail;
 
 pub use client::{AdminClient, AdminClientError};
-pub use dev::{DevReady, PrepareError, prepare};
-pub use execute::execute;
-pub use request::Request;
+pub use dev::{DevReady, prepare};
+pub use request::{AdminServices, Request, ServerVerb, execute};
 pub use response::{AdminErrorKind, Response};
-pub use services::AdminServices;
 pub use socket::{AdminListener, serve};
 
 use std::time::Duration;
 
-/// The socket's name inside the data directory.
+/// Name of the socket in the data directory.
 const SOCKET_NAME: &str = "ringmail.sock";
-/// The longest request, in bytes. A batch of imported contacts has half of it.
+/// Maximum length of a request. A batch of imported contacts uses up to half of it.
 const LINE_BYTES_MAX: usize = 1 << 20;
-/// The longest response, in bytes. A page of 100 rows has a hundredth of it; one exported contact that
-/// has every property at its longest may have half.
+/// Maximum length of a response. One exported contact with every property at its maximum length may
+/// use half of it.
 const RESPONSE_BYTES_MAX: usize = 16 << 20;
-/// How long a request may take. The slowest looks for DNS records.
+/// Maximum duration of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! The server's end of the socket.
+//! Server side of the socket.
 
 use std::fs;
 use std::io;
@@ -18,29 +18,28 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-use super::request::Request;
+use super::request::{AdminServices, AdminVerb, Request, ServerVerb, execute, subscribe};
 use super::response::{AdminError, Response};
-use super::services::AdminServices;
-use super::{LINE_BYTES_MAX, REQUEST_TIMEOUT, SOCKET_NAME, execute, tail};
+use super::{LINE_BYTES_MAX, REQUEST_TIMEOUT, SOCKET_NAME, tail};
 
-/// Conversations at once. A person types one verb at a time; a script that starts more waits.
-const CONVERSATIONS_MAX: usize = 16;
-/// Conversations at once that watch events: they last, and leave room for the others.
+/// Maximum number of connections. Further connections wait in the backlog of the socket.
+const CONNECTIONS_MAX: usize = 16;
+/// Maximum number of live streams. Streams are long, and other verbs need free connections.
 const TAILS_MAX: usize = 8;
-/// How long a conversation may be silent.
+/// Time after which a connection without a request is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long writing a response may take.
+/// Timeout for the write of a response.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long running requests may go on once the server stops.
+/// Time that running requests get to finish when the server stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
-/// The pause after a failed accept: out of file descriptors, most likely.
+/// Pause after a failed accept. The usual cause is a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The longest path a socket can have, with room for the suffix of the name it is made under:
-/// `sun_path` holds 108 bytes with its NUL.
+/// Longest path for a socket. `sun_path` has 108 bytes with its NUL, and the temporary name has a
+/// suffix.
 const PATH_BYTES_MAX: usize = 100;
 const ROOT_UID: u32 = 0;
 
-/// The bound socket. Dropping it removes the file.
+/// The bound socket. Drop deletes its file.
 #[derive(Debug)]
 pub struct AdminListener {
     listener: UnixListener,
@@ -49,13 +48,13 @@ pub struct AdminListener {
 }
 
 impl AdminListener {
-    /// Binds the socket beside the store, or in `runtime_dir` with a link beside the store. There
-    /// it is named after the data directory: instances that share the directory have a socket
-    /// each, and no verb reaches another's store. What
-    /// an earlier process left there is removed: whoever calls this holds the store.
+    /// Binds the socket in the data directory, or in `runtime_dir` with a symbolic link in the data
+    /// directory. In `runtime_dir`, the file name contains a hash of the data directory, so that several
+    /// instances can share `runtime_dir`. Deletes a socket that an earlier process left behind; the
+    /// caller must hold the store.
     ///
     /// # Errors
-    /// When the directory does not take a socket, or something that is none lies in its place.
+    /// If a directory cannot hold a socket, or if the path exists and is not a socket.
     pub fn bind(data_dir: &Path, runtime_dir: Option<&Path>) -> io::Result<Self> {
         let link = data_dir.join(SOCKET_NAME);
         let path = match runtime_dir {
@@ -69,7 +68,7 @@ impl AdminListener {
             let (short, _directory) = short_path(&made)?;
             UnixListener::bind(short)?
         };
-        // The name appears with its final mode, so that no moment lets others in.
+        // The socket gets its name after its mode, so that no other user can connect in between.
         fs::set_permissions(&made, fs::Permissions::from_mode(0o600))?;
         let owner_uid = fs::metadata(&made)?.uid();
         fs::rename(&made, &path)?;
@@ -86,16 +85,16 @@ impl AdminListener {
 impl Drop for AdminListener {
     fn drop(&mut self) {
         for path in &self.paths {
-            // The next start removes what could not be removed here.
+            // If this fails, the next start deletes the file.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Returns the name of the socket of a data directory among those of other data directories.
+/// Returns the file name of a data directory's socket in a runtime directory.
 fn runtime_name(data_dir: &Path) -> io::Result<String> {
-    let place = fs::canonicalize(data_dir)?;
-    let digest = Sha256::digest(place.as_os_str().as_bytes());
+    let data_dir = fs::canonicalize(data_dir)?;
+    let digest = Sha256::digest(data_dir.as_os_str().as_bytes());
     let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("ringmail-{hash}.sock"))
 }
@@ -103,14 +102,14 @@ fn runtime_name(data_dir: &Path) -> io::Result<String> {
 fn remove_stale(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.file_type().is_socket() || found.file_type().is_symlink() => fs::remove_file(path),
-        Ok(_) => Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} is no socket", path.display()))),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} is not a socket", path.display()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Returns a path that fits a socket's address: the path itself, or one through the open directory,
-/// which must stay open for as long as the path is used.
+/// Returns a path that is short enough for a socket address: the path itself, or a path through an
+/// open file of its directory. The caller must keep the returned file open while it uses the path.
 pub(super) fn short_path(path: &Path) -> io::Result<(PathBuf, Option<fs::File>)> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok((path.to_owned(), None));
@@ -123,110 +122,106 @@ pub(super) fn short_path(path: &Path) -> io::Result<(PathBuf, Option<fs::File>)>
     Ok((short, Some(directory)))
 }
 
-/// Answers requests until `stop`; then finishes those it has begun.
+/// Serves requests until `stop`. Then waits for running requests, up to a timeout.
 pub async fn serve(listener: AdminListener, services: AdminServices, stop: CancellationToken) {
-    let mut conversations = JoinSet::new();
+    let mut connections = JoinSet::new();
     let tails = Arc::new(Semaphore::new(TAILS_MAX));
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
-            accepted = listener.listener.accept(), if conversations.len() < CONVERSATIONS_MAX => accepted,
-            Some(_) = conversations.join_next() => continue,
+            accepted = listener.listener.accept(), if connections.len() < CONNECTIONS_MAX => accepted,
+            Some(_) = connections.join_next() => continue,
         };
         match accepted {
             Ok((stream, _)) => {
-                let asked = Asked { services: services.clone(), tails: Arc::clone(&tails), stop: stop.clone() };
-                conversations.spawn(converse(stream, listener.owner_uid, asked));
+                let server = Server { services: services.clone(), tails: Arc::clone(&tails), stop: stop.clone() };
+                connections.spawn(server.serve_connection(stream, listener.owner_uid));
             }
             Err(error) => {
-                warn!(%error, "a connection of the command line was not accepted: {error}");
+                warn!(%error, "could not accept a connection of the command line: {error}");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
-    let finished = async { while conversations.join_next().await.is_some() {} };
+    let finished = async { while connections.join_next().await.is_some() {} };
     if timeout(STOP_TIMEOUT, finished).await.is_err() {
-        warn!("requests of the command line were cut off by the stop");
+        warn!("the shutdown interrupted requests of the command line");
     }
 }
 
-/// What a conversation is answered from.
-struct Asked {
+struct Server {
     services: AdminServices,
     tails: Arc<Semaphore>,
     stop: CancellationToken,
 }
 
-async fn converse(stream: UnixStream, owner_uid: u32, asked: Asked) {
-    let Asked { services, tails, stop } = asked;
-    let allowed = stream.peer_cred().is_ok_and(|peer| may_ask(peer.uid(), owner_uid));
-    let mut stream = BufReader::new(stream);
-    if !allowed {
-        let refusal = AdminError::failed("this server answers the user it runs as, and root");
-        // Whoever hung up before the refusal has understood it.
-        let _ = write_line(stream.get_mut(), &Response::Refused(refusal)).await;
-        return;
-    }
-    loop {
-        let line = tokio::select! {
-            () = stop.cancelled() => return,
-            line = timeout(IDLE_TIMEOUT, read_line(&mut stream, LINE_BYTES_MAX)) => line,
-        };
-        let line = match line {
-            Ok(Ok(Some(line))) => line,
-            Ok(Ok(None)) | Err(_) => return,
-            Ok(Err(error)) => {
-                debug!(%error, "a conversation with the command line broke off: {error}");
-                return;
-            }
-        };
-        let response = match parse(&line) {
-            Ok(Request::Tail { team, types }) => {
-                let Ok(_permit) = tails.try_acquire() else {
-                    let sentence = format!("{TAILS_MAX} others watch events already; end one of them first");
-                    let _ = write_line(stream.get_mut(), &Response::Refused(AdminError::failed(sentence))).await;
-                    return;
-                };
-                match execute::watch(&services, team, &types).await {
-                    Ok(watch) => return tail::show(stream, watch, &stop).await,
-                    Err(refusal) => Response::Refused(refusal),
-                }
-            }
-            Ok(request) => answer(&services, request).await,
-            Err(refusal) => Response::Refused(refusal),
-        };
-        if let Err(error) = write_line(stream.get_mut(), &response).await {
-            debug!(%error, "a conversation with the command line broke off: {error}");
+impl Server {
+    async fn serve_connection(self, stream: UnixStream, owner_uid: u32) {
+        let is_allowed = stream.peer_cred().is_ok_and(|peer| may_connect(peer.uid(), owner_uid));
+        let mut stream = BufReader::new(stream);
+        if !is_allowed {
+            let error = AdminError::failed("this server answers only the user it runs as, and root");
+            // The client may have closed the connection already.
+            let _ = write_line(stream.get_mut(), &Response::Refused(error)).await;
             return;
         }
+        if let Err(error) = self.serve_requests(stream).await {
+            debug!(%error, "a connection of the command line failed: {error}");
+        }
+    }
+
+    async fn serve_requests(self, mut stream: BufReader<UnixStream>) -> io::Result<()> {
+        loop {
+            let line = tokio::select! {
+                () = self.stop.cancelled() => return Ok(()),
+                line = timeout(IDLE_TIMEOUT, read_line(&mut stream, LINE_BYTES_MAX)) => line,
+            };
+            let Some(line) = line.unwrap_or(Ok(None))? else { return Ok(()) };
+            let response = match parse(&line) {
+                Ok(Request { team, verb: AdminVerb::Server(ServerVerb::Tail { types }) }) => {
+                    let Ok(_permit) = self.tails.try_acquire() else {
+                        let sentence = format!("{TAILS_MAX} other programs show events already; end one of them first");
+                        return write_line(stream.get_mut(), &Response::Refused(AdminError::failed(sentence))).await;
+                    };
+                    match subscribe(&self.services, team, &types).await {
+                        Ok(events) => return Ok(tail::write_events(stream, events, &self.stop).await),
+                        Err(error) => Response::Refused(error),
+                    }
+                }
+                Ok(request) => self.execute(request).await,
+                Err(error) => Response::Refused(error),
+            };
+            write_line(stream.get_mut(), &response).await?;
+        }
+    }
+
+    async fn execute(&self, request: Request) -> Response {
+        timeout(REQUEST_TIMEOUT, execute(&self.services, request)).await.unwrap_or_else(|_| {
+            let seconds = REQUEST_TIMEOUT.as_secs();
+            let sentence = format!("the server did not finish the request within {seconds} seconds");
+            Response::Refused(AdminError::failed(sentence))
+        })
     }
 }
 
-/// The server answers the user it runs as, and root.
-const fn may_ask(peer_uid: u32, owner_uid: u32) -> bool {
+/// Returns whether a user may send requests: the owner of the socket and root may.
+const fn may_connect(peer_uid: u32, owner_uid: u32) -> bool {
     peer_uid == owner_uid || peer_uid == ROOT_UID
 }
 
 fn parse(line: &[u8]) -> Result<Request, AdminError> {
     serde_json::from_slice(line).map_err(|error| {
         AdminError::failed(format!(
-            "the running server does not know this request ({error}); is it of another version?"
+            "the server does not know this request ({error}); check that it has the same version"
         ))
     })
 }
 
-async fn answer(services: &AdminServices, request: Request) -> Response {
-    timeout(REQUEST_TIMEOUT, execute(services, request)).await.unwrap_or_else(|_| {
-        let seconds = REQUEST_TIMEOUT.as_secs();
-        Response::Refused(AdminError::failed(format!("the server did not finish the request within {seconds} seconds")))
-    })
-}
-
-/// Reads a line without its end; none at the end of the stream.
+/// Reads a line without its newline; `None` at the end of the stream.
 ///
 /// # Errors
-/// When the stream breaks; [`io::ErrorKind::UnexpectedEof`] when it ends within a line, and
-/// [`io::ErrorKind::InvalidData`] when the line is longer than `bytes_max`.
+/// [`io::ErrorKind::UnexpectedEof`] if the stream ends within a line, and
+/// [`io::ErrorKind::InvalidData`] if the line is longer than `bytes_max`.
 pub(super) async fn read_line(
     stream: &mut (impl AsyncBufRead + Unpin),
     bytes_max: usize,
@@ -237,15 +232,15 @@ pub(super) async fn read_line(
     match line.pop() {
         None => Ok(None),
         Some(b'\n') => Ok(Some(line)),
-        Some(_) if line.len() == bytes_max => Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long")),
-        Some(_) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a line is cut off")),
+        Some(_) if line.len() == bytes_max => Err(io::Error::new(io::ErrorKind::InvalidData, "the line is too long")),
+        Some(_) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the line is incomplete")),
     }
 }
 
-/// Writes a value as a line.
+/// Writes a value as a line of JSON.
 ///
 /// # Errors
-/// When the stream breaks or does not take the line in time.
+/// [`io::ErrorKind::TimedOut`] after [`WRITE_TIMEOUT`].
 pub(super) async fn write_line(stream: &mut UnixStream, value: &impl serde::Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
@@ -261,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_ends_at_its_newline_and_never_grows_without_bound() {
+    async fn a_line_ends_at_its_newline_and_has_a_maximum_length() {
         assert_eq!(read(b"{}\nrest").await.unwrap(), Some(b"{}".to_vec()));
         assert_eq!(read(b"").await.unwrap(), None);
         assert_eq!(read(b"{").await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
@@ -274,16 +269,16 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_and_root_may_ask_and_nobody_else() {
+    fn only_the_owner_and_root_may_connect() {
         for (peer, owner, allowed) in
             [(1000, 1000, true), (0, 1000, true), (1001, 1000, false), (0, 0, true), (1000, 0, false)]
         {
-            assert_eq!(may_ask(peer, owner), allowed, "{peer} asks {owner}");
+            assert_eq!(may_connect(peer, owner), allowed, "{peer} connects to {owner}");
         }
     }
 
     #[tokio::test]
-    async fn a_stale_socket_is_replaced_and_anything_else_is_left_alone() {
+    async fn a_stale_socket_is_replaced_and_any_other_file_is_unchanged() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(SOCKET_NAME);
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
@@ -300,14 +295,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn two_stores_with_one_runtime_directory_have_a_socket_each() {
+    async fn two_stores_that_share_a_runtime_directory_have_different_sockets() {
         let directory = tempfile::tempdir().unwrap();
-        let place = |name: &str| {
+        let subdirectory = |name: &str| {
             let path = directory.path().join(name);
             fs::create_dir(&path).unwrap();
             path
         };
-        let (one, other, runtime_dir) = (place("one"), place("other"), place("run"));
+        let (one, other, runtime_dir) = (subdirectory("one"), subdirectory("other"), subdirectory("run"));
 
         let first = AdminListener::bind(&one, Some(&runtime_dir)).unwrap();
         let second = AdminListener::bind(&other, Some(&runtime_dir)).unwrap();
@@ -322,7 +317,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_path_and_a_runtime_directory_are_both_reached_from_beside_the_store() {
+    async fn the_path_in_the_data_directory_reaches_the_socket_despite_a_long_path_or_a_runtime_directory() {
         let directory = tempfile::tempdir().unwrap();
         let data_dir = directory.path().join("d".repeat(150));
         let runtime_dir = directory.path().join("run");

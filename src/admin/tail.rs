@@ -1,7 +1,7 @@
-//! The server's end of `ringmail tail`: one conversation that answers its last request without end.
+//! Server side of `ringmail tail`: streams events as the response to the last request of a connection.
 //!
-//! The first line says that the watch has begun; each line after it is an event, or a number of events
-//! that were missed. It ends with the server's stop, or when the other side hangs up.
+//! The first line says that the subscription exists. Each further line is an event or a number of
+//! missed events. The stream ends when the server stops or the client closes the connection.
 
 use std::io;
 
@@ -11,46 +11,46 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::response::{LiveEventView, MissedView, Response};
+use super::response::{LiveEventView, MissedView, Response, WatchingView};
 use crate::live::{EventStream, StreamItem};
 
-/// Shows what happens until `stop`.
-pub(super) async fn show(stream: BufReader<UnixStream>, watch: EventStream, stop: &CancellationToken) {
-    // A watch is the last request of its conversation: nothing that follows it is read.
+/// Writes events until `stop`, or until the client closes the connection.
+pub(super) async fn write_events(stream: BufReader<UnixStream>, events: EventStream, stop: &CancellationToken) {
+    // Bytes after the last request are ignored.
     let (reading, writing) = stream.into_inner().into_split();
     tokio::select! {
         () = stop.cancelled() => {}
-        () = hung_up(reading) => {}
-        broken = write(writing, watch) => {
-            if let Err(error) = broken {
-                debug!(%error, "a watch of the command line broke off: {error}");
+        () = closed(reading) => {}
+        result = write(writing, events) => {
+            if let Err(error) = result {
+                debug!(%error, "a live stream of the command line ended: {error}");
             }
         }
     }
 }
 
-async fn write(mut writing: OwnedWriteHalf, mut watch: EventStream) -> io::Result<()> {
-    put(&mut writing, &Response::Watching).await?;
-    while let Some(seen) = watch.next().await {
-        let response = match seen {
-            StreamItem::Event(event) => Response::Event(LiveEventView { id: event.id, body: event.body.to_string() }),
-            StreamItem::Missed(count) => Response::Missed(MissedView { count }),
+async fn write(mut writing: OwnedWriteHalf, mut events: EventStream) -> io::Result<()> {
+    write_response(&mut writing, &WatchingView {}.into()).await?;
+    while let Some(item) = events.next().await {
+        let response = match item {
+            StreamItem::Event(event) => LiveEventView { id: event.id, body: event.body.to_string() }.into(),
+            StreamItem::Missed(count) => MissedView { count }.into(),
         };
-        watch.buffer_while(put(&mut writing, &response)).await?;
+        events.buffer_while(write_response(&mut writing, &response)).await?;
     }
     Ok(())
 }
 
-/// Writes a line, however long the other side takes to read: a pager may stand still for hours. It ends
-/// with its process, and there is a bound on how many there are.
-async fn put(writing: &mut OwnedWriteHalf, response: &Response) -> io::Result<()> {
+/// Writes a line without a timeout, because a pager may stop reading for hours. The number of streams
+/// is bounded.
+async fn write_response(writing: &mut OwnedWriteHalf, response: &Response) -> io::Result<()> {
     let mut line = serde_json::to_vec(response)?;
     line.push(b'\n');
     writing.write_all(&line).await
 }
 
-/// Waits until the other side is gone, and drops what it says until then.
-async fn hung_up(mut reading: OwnedReadHalf) {
-    let mut said = [0; 64];
-    while reading.read(&mut said).await.is_ok_and(|bytes| bytes > 0) {}
+/// Waits until the client closes its side. Discards everything that it sends.
+async fn closed(mut reading: OwnedReadHalf) {
+    let mut discarded = [0; 64];
+    while reading.read(&mut discarded).await.is_ok_and(|bytes| bytes > 0) {}
 }

@@ -1,24 +1,15 @@
-//! `ringmail dev`: a server for development and tests.
+//! `ringmail dev`: runs a server for development and tests.
 
 use clap::Args;
 use serde::Serialize;
 
 use super::failure::Failure;
 use super::output::Output;
-use super::server::{self, Menu, Ready};
-use crate::config::{Config, DeliveryConfig, DevSettings, Purpose, QueueConfig, Settings, local_url};
+use super::server;
+use crate::config::{Config, DeliveryConfig, DevSettings, Purpose, QueueConfig, Settings};
 
-/// The domain of the example where no domain was asked for.
+/// Domain of the example if the instance has no verified domain.
 const EXAMPLE_DOMAIN: &str = "example.com";
-
-/// The email of the call to try, in the order people write it.
-#[derive(Serialize)]
-struct Example {
-    from: String,
-    to: String,
-    subject: &'static str,
-    html: &'static str,
-}
 
 #[derive(Args)]
 pub(super) struct DevArgs {
@@ -29,54 +20,41 @@ pub(super) struct DevArgs {
     settings: Settings,
 }
 
-/// Runs the server until it is told to stop.
+/// Runs the server until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// When a setting is not in order or the server cannot start.
+/// Fails if a setting is invalid or the server cannot start.
 pub(super) fn run(args: DevArgs, output: Output) -> Result<(), Failure> {
     let DevArgs { dev, settings } = args;
-    server::run(settings.into_config(Purpose::Dev(dev.into()))?, output, menu)
+    server::run(settings.into_config(Purpose::Dev(dev.into()))?, output)
 }
 
-fn menu(config: &Config, ready: Ready) -> Menu {
-    let api = local_url(ready.address);
-    let (key, domain) = match ready.dev {
-        Some(dev) => (Some(dev.token.reveal().to_owned()), dev.domain),
-        None => (None, None),
-    };
-    let key_line = key.clone().unwrap_or_default();
-    let domain = domain.unwrap_or_else(|| EXAMPLE_DOMAIN.to_owned());
-    let email = Example {
-        from: format!("hello@{domain}"),
-        to: format!("you@{domain}"),
-        subject: "Hello",
-        html: "<p>It works.</p>",
-    };
-    let email = serde_json::to_string(&email).expect("four texts are JSON");
-    let try_line = format!(
-        "curl {api}/emails -H 'Authorization: Bearer {key_line}' -H 'Content-Type: application/json' -d '{email}'"
-    );
-    Menu {
-        words: words(config).to_owned(),
-        dashboard: format!("{api}/dashboard/"),
-        api,
-        delivery: config.delivery.as_str(),
-        delivery_line: None,
-        key,
-        key_line,
-        try_line: Some(try_line),
-        file: ready.file,
-    }
-}
-
-const fn words(config: &Config) -> &'static str {
+/// Returns one sentence about the treatment of emails.
+pub(super) const fn summary(config: &Config) -> &'static str {
     match (config.queue, &config.delivery) {
-        (QueueConfig::Hold, _) => "For development: emails are accepted and wait in the queue.",
+        (QueueConfig::Hold, _) => "For development: emails are accepted and stay in the queue.",
         (QueueConfig::Run, DeliveryConfig::Capture) => {
-            "For development: emails are kept in the built-in mailbox, and nothing leaves this machine."
+            "For development: emails are stored in the built-in mailbox, and no email leaves this machine."
         }
         (QueueConfig::Run, DeliveryConfig::Direct | DeliveryConfig::Relay(_)) => {
             "For development: emails ARE DELIVERED."
         }
     }
+}
+
+/// Returns a shell command that sends an email.
+pub(super) fn example_call(api: &str, key: &str, domain: Option<&str>) -> String {
+    // A struct keeps the usual order of the fields.
+    #[derive(Serialize)]
+    struct Email {
+        from: String,
+        to: String,
+        subject: &'static str,
+        html: &'static str,
+    }
+    let domain = domain.unwrap_or(EXAMPLE_DOMAIN);
+    let (from, to) = (format!("hello@{domain}"), format!("you@{domain}"));
+    let email = Email { from, to, subject: "Hello", html: "<p>It works.</p>" };
+    let email = serde_json::to_string(&email).expect("four texts are JSON");
+    format!("curl {api}/emails -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{email}'")
 }

@@ -1,7 +1,5 @@
 //! `ringmail export`: contacts as a CSV file.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -9,38 +7,38 @@ use serde::Serialize;
 
 use super::failure::Failure;
 use super::import::segment;
-use super::output::{Output, print_json};
-use super::private_file;
+use super::output::{Output, print_json, put};
+use super::private_file::{PrivateFile, is_file, unwritable};
 use super::progress::{ProgressLine, ProgressUpdate, grouped};
-use super::store_args::{TeamArgs, ask, unexpected};
-use crate::admin::{AdminClient, Request, Response};
+use super::store_args::TeamVerbArgs;
+use crate::admin::AdminClient;
+use crate::admin::contacts::ContactVerb;
+use crate::admin::response::Rows;
 use crate::base::id::SegmentId;
-use crate::contacts::export::Sheet;
+use crate::contacts::export::{ExportPage, Sheet};
+use crate::contacts::import::Property;
 
-/// The name of standard output.
+/// File name that selects standard output.
 const STDOUT: &str = "-";
 
 #[derive(Subcommand)]
 pub(super) enum ExportVerb {
-    /// Export contacts as a CSV file that `ringmail import contacts` reads back.
+    /// Export contacts as a CSV file that `ringmail import contacts` can import.
     Contacts(ExportContactsArgs),
 }
 
 #[derive(Args)]
 pub(super) struct ExportContactsArgs {
-    /// The file; - is standard output.
+    /// File to write; - is standard output.
     #[arg(default_value = STDOUT)]
     file: PathBuf,
 
-    /// Export the contacts of the segment with this id alone.
+    /// Export only the contacts of the segment with this id.
     #[arg(long, value_name = "ID", value_parser = segment)]
     segment: Option<SegmentId>,
-
-    #[command(flatten)]
-    team: TeamArgs,
 }
 
-/// What an export came to.
+/// Result of an export.
 #[derive(Serialize)]
 struct Report {
     file: String,
@@ -50,17 +48,17 @@ struct Report {
 /// Runs the verb.
 ///
 /// # Errors
-/// What the server or the store refuses, and a file that cannot be written.
-pub(super) async fn run(verb: ExportVerb, output: Output) -> Result<(), Failure> {
-    let ExportVerb::Contacts(ExportContactsArgs { file, segment, team: TeamArgs { team, place } }) = verb;
+/// Any failure of a request, and a file that cannot be written.
+pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<ExportVerb>, output: Output) -> Result<(), Failure> {
+    let ExportVerb::Contacts(ExportContactsArgs { file, segment }) = verb;
     let is_stdout = file == Path::new(STDOUT);
     if is_stdout && output == Output::Json {
-        return Err(Failure::usage("an export is CSV: with --json, name the file it goes to"));
+        return Err(Failure::usage("an export is CSV: with --json, name the file to write"));
     }
-    let mut door = place.open().await?;
+    let mut client = team.open().await?;
     let mut target = Target::open(&file)?;
-    let written = write(&mut door, &mut target, team, segment).await;
-    door.close().await;
+    let written = write(&mut client, &mut target, segment).await;
+    client.close().await;
     if written.is_err() {
         target.discard();
     }
@@ -69,33 +67,22 @@ pub(super) async fn run(verb: ExportVerb, output: Output) -> Result<(), Failure>
     if !is_stdout {
         match output {
             Output::Json => print_json(&Report { file: file.display().to_string(), contacts })?,
-            Output::Text => eprintln!("{} contacts are in {}.", grouped(contacts), file.display()),
+            Output::Text => eprintln!("Exported {} contacts to {}.", grouped(contacts), file.display()),
         }
     }
     Ok(())
 }
 
-async fn write(
-    door: &mut AdminClient,
-    target: &mut Target,
-    team: Option<String>,
-    segment: Option<SegmentId>,
-) -> Result<u64, Failure> {
-    let sheet = match ask(door, Request::ExportBegin { team: team.clone() }).await? {
-        Response::Properties(properties) => {
-            Sheet::new(properties.data.into_iter().map(|property| property.key).collect())
-        }
-        other => return Err(unexpected(&other)),
-    };
+async fn write(client: &mut AdminClient, target: &mut Target, segment: Option<SegmentId>) -> Result<u64, Failure> {
+    let properties = ContactVerb::Properties { segments: Vec::new(), topics: Vec::new() };
+    let properties: Rows<Property> = client.request(properties).await?;
+    let sheet = Sheet::new(properties.data.into_iter().map(|property| property.key).collect());
     let mut line = ProgressLine::new();
     let mut count = 0;
     let mut after = None;
     let mut lines = sheet.header();
     loop {
-        let page = match ask(door, Request::ExportContacts { team: team.clone(), segment, after }).await? {
-            Response::Exported(page) => page,
-            other => return Err(unexpected(&other)),
-        };
+        let page: ExportPage = client.request(ContactVerb::Export { segment, after }).await?;
         lines.extend(page.data.iter().map(|contact| sheet.line(contact)));
         if !target.put(&lines)? {
             return Ok(count);
@@ -112,13 +99,12 @@ async fn write(
     }
 }
 
-/// Where the lines go.
+/// Destination of the lines.
 enum Target {
     Stdout,
-    /// A file under another name until it is whole, so that nobody takes a half for it.
+    /// A file with a temporary name until it is complete.
     File {
-        out: BufWriter<File>,
-        partial: PathBuf,
+        partial: PrivateFile,
         path: PathBuf,
     },
 }
@@ -130,51 +116,34 @@ impl Target {
         }
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");
-        let partial = PathBuf::from(partial);
-        let refused = |path: &Path, error| Failure::usage(format!("{} cannot be written: {error}", path.display()));
-        // It is renamed over this name, which would replace a device as readily as a file.
-        private_file::is_file(path).map_err(|error| refused(path, error))?;
-        let file = private_file::create(&partial).map_err(|error| refused(&partial, error))?;
-        Ok(Self::File { out: BufWriter::new(file), partial, path: path.to_owned() })
+        // The rename at the end would also replace a device or a link.
+        is_file(path)?;
+        Ok(Self::File { partial: PrivateFile::create(Path::new(&partial))?, path: path.to_owned() })
     }
 
     fn is_file(&self) -> bool {
         matches!(self, Self::File { .. })
     }
 
-    /// Writes text; `false` when its reader has gone away, as `head` does.
+    /// Writes text; returns `false` if standard output is closed, for example by `head`.
     fn put(&mut self, text: &str) -> Result<bool, Failure> {
         match self {
-            Self::Stdout => {
-                let mut out = io::stdout().lock();
-                match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-                    Ok(()) => Ok(true),
-                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-                    Err(error) => Err(Failure::failed(format!("standard output could not be written: {error}"))),
-                }
-            }
-            Self::File { out, partial, .. } => {
-                out.write_all(text.as_bytes()).map(|()| true).map_err(|error| unwritable(partial, &error))
-            }
+            Self::Stdout => put(text),
+            Self::File { partial, .. } => partial.write(text).map(|()| true),
         }
     }
 
-    /// Removes what was written of a file.
+    /// Deletes the incomplete file.
     fn discard(&self) {
         if let Self::File { partial, .. } = self {
-            // What cannot be removed is told from a whole file by its name.
-            let _ = std::fs::remove_file(partial);
+            // If this fails, the name of the file still shows that it is incomplete.
+            let _ = std::fs::remove_file(partial.path());
         }
     }
 
     fn finish(self) -> Result<(), Failure> {
-        let Self::File { out, partial, path } = self else { return Ok(()) };
-        let whole = out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
-        whole.map_err(|error| unwritable(&partial, &error))?;
-        std::fs::rename(&partial, &path).map_err(|error| unwritable(&path, &error))
+        let Self::File { mut partial, path } = self else { return Ok(()) };
+        partial.finish()?;
+        std::fs::rename(partial.path(), &path).map_err(|error| unwritable(&path, error))
     }
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::failed(format!("{} cannot be written: {error}", path.display()))
 }

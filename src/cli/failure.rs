@@ -1,24 +1,23 @@
-//! How a verb fails: one sentence on standard error, and an exit code.
+//! Failure of a verb: one sentence on standard error, and an exit code.
 
 use std::process::ExitCode;
 
-use crate::admin::response::AdminError;
 use crate::admin::{AdminClientError, AdminErrorKind};
 use crate::config::ConfigError;
 
-/// What went wrong, as scripts see it. The numbers are a public contract.
+/// Exit code. The numbers are a public contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Exit {
-    /// It could not be done.
+    /// The verb failed.
     Failed = 1,
-    /// The command line or a setting is not in order.
+    /// The command line or a setting is invalid.
     Usage = 2,
-    /// What it names is not there.
+    /// A named thing does not exist.
     NotFound = 3,
-    /// It conflicts with what is there.
+    /// The verb conflicts with existing data.
     Conflict = 4,
-    /// The server cannot be reached.
+    /// No server is reachable.
     Unreachable = 5,
 }
 
@@ -42,7 +41,7 @@ impl Failure {
         Self::new(Exit::Usage, sentence)
     }
 
-    /// Says what went wrong and returns the exit code.
+    /// Prints the sentence and returns the exit code.
     pub(super) fn report(self) -> ExitCode {
         eprintln!("ringmail: {}", self.sentence);
         ExitCode::from(self.exit as u8)
@@ -55,25 +54,20 @@ impl From<ConfigError> for Failure {
     }
 }
 
-impl From<AdminError> for Failure {
-    fn from(refusal: AdminError) -> Self {
-        let AdminError { reason, message } = refusal;
-        let exit = match reason {
-            AdminErrorKind::Invalid => Exit::Usage,
-            AdminErrorKind::NotFound => Exit::NotFound,
-            AdminErrorKind::Conflict => Exit::Conflict,
-            AdminErrorKind::Failed => Exit::Failed,
-        };
-        Self::new(exit, message)
-    }
-}
-
 impl From<AdminClientError> for Failure {
     fn from(error: AdminClientError) -> Self {
-        let exit = match error {
+        let exit = match &error {
             AdminClientError::NoStore(_) => Exit::NotFound,
-            AdminClientError::Open(_) | AdminClientError::Unreadable { .. } => Exit::Failed,
+            AdminClientError::Open(_) | AdminClientError::Unreadable { .. } | AdminClientError::Unexpected(_) => {
+                Exit::Failed
+            }
             AdminClientError::Unreachable { .. } => Exit::Unreachable,
+            AdminClientError::Refused(error) => match error.reason {
+                AdminErrorKind::Invalid => Exit::Usage,
+                AdminErrorKind::NotFound => Exit::NotFound,
+                AdminErrorKind::Conflict => Exit::Conflict,
+                AdminErrorKind::Failed => Exit::Failed,
+            },
         };
         Self::new(exit, error.to_string())
     }

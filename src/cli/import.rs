@@ -1,7 +1,6 @@
 //! `ringmail import`: contacts from a CSV file.
 
 use std::fs::File as StdFile;
-use std::io::{BufWriter, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,30 +12,32 @@ use tokio::io::AsyncReadExt as _;
 
 use super::failure::Failure;
 use super::output::{Output, table};
-use super::private_file;
+use super::private_file::PrivateFile;
 use super::progress::{ProgressLine, ProgressUpdate, grouped};
-use super::store_args::{TeamArgs, ask, unexpected};
-use crate::admin::{AdminClient, Request, Response};
+use super::store_args::TeamVerbArgs;
+use crate::admin::contacts::ContactVerb;
+use crate::admin::response::{Rows, ServerView};
+use crate::admin::{AdminClient, ServerVerb};
 use crate::base::id::{SegmentId, TopicId};
 use crate::contacts::import::{
     Column, ExistingContacts, Import, ImportItem, ImportOptions, ImportOutcome, ImportProgress, MapError, Mapping,
-    RowError, RunMode,
+    Property, RowError, RunMode,
 };
 
-/// Bytes that are read at once.
+/// Size of a read.
 const BLOCK_BYTES: usize = 64 << 10;
-/// A pipe may be silent for longer than the server listens to a silent verb.
+/// Interval of pings while a pipe is silent: less than the idle timeout of the server.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
-/// Rows that failed and are shown where no error file is asked for.
+/// Maximum number of failed rows in the output if there is no error file.
 const ERRORS_SHOWN_MAX: usize = 20;
-/// Maximum number of skipped columns that are printed.
+/// Maximum number of ignored columns that are named.
 const COLUMNS_SHOWN_MAX: usize = 20;
-/// The name of standard input.
+/// File name that selects standard input.
 const STDIN: &str = "-";
 
 #[derive(Subcommand)]
 pub(super) enum ImportVerb {
-    /// Import contacts from a CSV file. Nobody is subscribed again: who opted out stays out.
+    /// Import contacts from a CSV file. An import never subscribes a contact that has opted out.
     Contacts(ImportContactsArgs),
 }
 
@@ -44,7 +45,7 @@ pub(super) enum ImportVerb {
 enum OnConflictArg {
     /// Merge the row into the contact.
     Upsert,
-    /// Leave the contact as it is.
+    /// Leave the contact unchanged.
     Skip,
 }
 
@@ -59,46 +60,42 @@ impl From<OnConflictArg> for ExistingContacts {
 
 #[derive(Args)]
 pub(super) struct ImportContactsArgs {
-    /// The file, whose first row names the columns; - is standard input.
+    /// CSV file with column names in the first row; - is standard input.
     file: PathBuf,
 
-    /// What columns say, as TARGET=COLUMN with commas between. Targets: email, first_name, last_name,
-    /// unsubscribed, property:KEY, segment, topic_opt_in and topic_opt_out (ids with spaces between),
-    /// ignore. Columns called like the first four, property:KEY, and the columns of an export map by
-    /// themselves.
+    /// Mapping of columns, as TARGET=COLUMN separated by commas. Targets: email, first_name, last_name,
+    /// unsubscribed, property:KEY, segment, topic_opt_in and topic_opt_out (ids separated by spaces),
+    /// ignore. Columns with the names of the first four targets or property:KEY, and the columns of an
+    /// export, are mapped automatically.
     #[arg(long, value_name = "MAP", value_parser = mapping)]
     map: Vec<Mapping>,
 
-    /// What happens to contacts that are there already.
+    /// Treatment of contacts that exist already.
     #[arg(long, value_enum, default_value = "upsert")]
     on_conflict: OnConflictArg,
 
-    /// Check everything, count the same, and write nothing.
+    /// Check and count everything, and write nothing.
     #[arg(long)]
     dry_run: bool,
 
-    /// Write the rows that failed to a CSV file: line, email, error.
+    /// Write the failed rows to a CSV file with the columns line, email and error.
     #[arg(long, value_name = "FILE")]
     errors: Option<PathBuf>,
 
-    /// Add every contact to the segment with this id; may be given several times.
+    /// Add every contact to the segment with this id; may be repeated.
     #[arg(long, value_name = "ID", value_parser = segment)]
     segment: Vec<SegmentId>,
 
-    /// Opt every contact in to the topic with this id, unless it has opted out; may be given several
-    /// times.
+    /// Opt every contact in to the topic with this id, unless it has opted out; may be repeated.
     #[arg(long, value_name = "ID", value_parser = topic)]
     topic: Vec<TopicId>,
-
-    #[command(flatten)]
-    team: TeamArgs,
 }
 
 fn mapping(text: &str) -> Result<Mapping, MapError> {
     Mapping::parse(text)
 }
 
-/// Reads the id of a segment on the command line.
+/// Parses the id of a segment.
 pub(super) fn segment(text: &str) -> Result<SegmentId, &'static str> {
     SegmentId::parse(text).ok_or("the id of a segment is a UUID")
 }
@@ -107,21 +104,21 @@ fn topic(text: &str) -> Result<TopicId, &'static str> {
     TopicId::parse(text).ok_or("the id of a topic is a UUID")
 }
 
-/// What an import came to.
+/// Result of an import.
 #[derive(Serialize)]
 struct Report {
     dry_run: bool,
     #[serde(flatten)]
     progress: ImportProgress,
     columns: Vec<ColumnReport>,
-    /// The first rows that failed, where there is no error file.
+    /// First failed rows; empty if there is an error file.
     errors: Vec<ErrorReport>,
 }
 
 #[derive(Serialize)]
 struct ColumnReport {
     name: String,
-    /// Field that the column sets; `None` if the column is skipped.
+    /// `None` if the column is ignored.
     target: Option<String>,
 }
 
@@ -135,39 +132,29 @@ struct ErrorReport {
 /// Runs the verb.
 ///
 /// # Errors
-/// What the server or the store refuses, a file that cannot be read, and rows that failed.
-pub(super) async fn run(verb: ImportVerb, output: Output) -> Result<(), Failure> {
+/// Any failure of a request, a file that cannot be read, and failed rows.
+pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<ImportVerb>, output: Output) -> Result<(), Failure> {
     let ImportVerb::Contacts(args) = verb;
-    let ImportContactsArgs { file, map, on_conflict, dry_run, errors, segment, topic, team: TeamArgs { team, place } } =
-        args;
+    let ImportContactsArgs { file, map, on_conflict, dry_run, errors, segment, topic } = args;
     let source = Source::open(&file).await?;
-    let errors = errors.map(|path| ErrorFile::create(&path, &file)).transpose()?;
-    let mut door = place.open().await?;
-    let begin = Request::ImportBegin { team: team.clone(), segments: segment.clone(), topics: topic.clone() };
-    let properties = match ask(&mut door, begin).await? {
-        Response::Properties(properties) => properties.data,
-        other => return Err(unexpected(&other)),
-    };
+    let errors = errors.map(|path| create_error_file(&path, &file)).transpose()?;
+    let mut client = team.open().await?;
+    let properties = ContactVerb::Properties { segments: segment.clone(), topics: topic.clone() };
+    let properties: Rows<Property> = client.request(properties).await?;
     let existing = on_conflict.into();
     let run = if dry_run { RunMode::Check } else { RunMode::Write };
-    let options = ImportOptions { mapping: Mapping::joined(map), properties, existing, run };
-    let request = move |items| Request::ImportContacts {
-        team: team.clone(),
-        existing,
-        run,
-        segments: segment.clone(),
-        topics: topic.clone(),
-        items,
-    };
+    let options = ImportOptions { mapping: Mapping::joined(map), properties: properties.data, existing, run };
+    let batch =
+        move |items| ContactVerb::Import { existing, run, segments: segment.clone(), topics: topic.clone(), items };
     let mut job = Job { import: Import::new(options), errors, shown: Vec::new(), line: ProgressLine::new() };
-    let done = job.run(&mut door, source, request).await;
-    door.close().await;
+    let result = job.run(&mut client, source, batch).await;
+    client.close().await;
     job.line.clear();
     let progress = job.import.progress();
-    if let Err(failure) = done {
+    if let Err(failure) = result {
         if progress.created + progress.updated > 0 && !dry_run {
             eprintln!(
-                "Broken off after {} rows; what was answered is stored, and importing the file again adds the rest.",
+                "The import stopped after {} rows. Their changes are stored. Import the file again to add the rest.",
                 grouped(progress.rows)
             );
         }
@@ -176,10 +163,10 @@ pub(super) async fn run(verb: ImportVerb, output: Output) -> Result<(), Failure>
     job.report(dry_run, output)
 }
 
-/// An import and what is said of it.
+/// An import and its output.
 struct Job {
     import: Import,
-    errors: Option<ErrorFile>,
+    errors: Option<PrivateFile>,
     shown: Vec<RowError>,
     line: ProgressLine,
 }
@@ -187,38 +174,34 @@ struct Job {
 impl Job {
     async fn run(
         &mut self,
-        door: &mut AdminClient,
+        client: &mut AdminClient,
         mut source: Source,
-        request: impl Fn(Vec<ImportItem>) -> Request,
+        verb: impl Fn(Vec<ImportItem>) -> ContactVerb,
     ) -> Result<(), Failure> {
         let mut block = vec![0; BLOCK_BYTES];
-        let mut is_introduced = false;
+        let mut is_header_read = false;
         loop {
-            let read = source.read(&mut block, door).await?;
+            let read = source.read(&mut block, client).await?;
             let fed = if read == 0 { self.import.finish() } else { self.import.feed(&block[..read]) };
             fed.map_err(|error| Failure::usage(format!("{}: {error}", source.name)))?;
-            if !is_introduced && !self.import.columns().is_empty() {
-                is_introduced = true;
-                self.introduce();
+            if !is_header_read && !self.import.columns().is_empty() {
+                is_header_read = true;
+                self.print_ignored_columns();
             }
             while let Some(batch) = self.import.next_batch() {
-                let outcomes: Vec<ImportOutcome> = match ask(door, request(batch.items.clone())).await? {
-                    Response::Imported(outcomes) => outcomes.data,
-                    other => return Err(unexpected(&other)),
-                };
-                self.import.settle(batch, outcomes);
-                self.say(source.bytes);
+                let outcomes: Rows<ImportOutcome> = client.request(verb(batch.items.clone())).await?;
+                self.import.settle(batch, outcomes.data);
+                self.show_progress(source.bytes);
             }
-            self.note_errors()?;
+            self.collect_errors()?;
             if read == 0 {
-                return self.errors.as_mut().map_or(Ok(()), ErrorFile::finish);
+                return self.errors.as_mut().map_or(Ok(()), PrivateFile::finish);
             }
-            self.say(source.bytes);
+            self.show_progress(source.bytes);
         }
     }
 
-    /// Prints the names of the skipped columns.
-    fn introduce(&mut self) {
+    fn print_ignored_columns(&mut self) {
         let mut names: Vec<String> =
             self.import.columns().iter().filter(|column| column.target.is_none()).map(Column::shown_name).collect();
         if names.len() > COLUMNS_SHOWN_MAX {
@@ -226,19 +209,19 @@ impl Job {
             names.push("…".to_owned());
         }
         if !names.is_empty() {
-            eprintln!("Skipped columns: {}. Use --map to import a column.", names.join(", "));
+            eprintln!("Ignored columns: {}. Map a column with --map.", names.join(", "));
         }
     }
 
-    fn say(&mut self, bytes: Option<u64>) {
+    fn show_progress(&mut self, bytes: Option<u64>) {
         let ImportProgress { rows, bytes: read, .. } = self.import.progress();
         self.line.show(ProgressUpdate { count: rows, things: "rows", share: bytes.map(|all| (read, all)) });
     }
 
-    fn note_errors(&mut self) -> Result<(), Failure> {
+    fn collect_errors(&mut self) -> Result<(), Failure> {
         for error in self.import.take_errors() {
             match &mut self.errors {
-                Some(file) => file.write(&error)?,
+                Some(file) => file.write(&error.csv_line())?,
                 None if self.shown.len() < ERRORS_SHOWN_MAX => self.shown.push(error),
                 None => {}
             }
@@ -271,8 +254,8 @@ impl Job {
             return Ok(());
         }
         let hint = match &self.errors {
-            Some(file) => format!("they are in {}", file.path.display()),
-            None => "--errors FILE keeps them".to_owned(),
+            Some(file) => format!("they are in {}", file.path().display()),
+            None => "write them to a file with --errors FILE".to_owned(),
         };
         let (failed, rows) = (grouped(progress.failed), grouped(progress.rows));
         Err(Failure::failed(format!("{failed} of {rows} rows failed; {hint}")))
@@ -285,11 +268,11 @@ fn text(report: &Report) -> String {
     table(&["ROWS", "CREATED", "UPDATED", "SKIPPED", "FAILED"], std::iter::once(counts))
 }
 
-/// What is imported.
+/// The imported file.
 struct Source {
     file: File,
     name: String,
-    /// Its length, where it has one.
+    /// Length in bytes; `None` for a pipe.
     bytes: Option<u64>,
 }
 
@@ -310,8 +293,8 @@ impl Source {
         Ok(Self { file, name: path.display().to_string(), bytes })
     }
 
-    /// Reads a block, and none at the end.
-    async fn read(&mut self, block: &mut [u8], door: &mut AdminClient) -> Result<usize, Failure> {
+    /// Reads a block; returns 0 at the end of the file.
+    async fn read(&mut self, block: &mut [u8], client: &mut AdminClient) -> Result<usize, Failure> {
         let Self { file, name, bytes: _ } = self;
         let reading = file.read(block);
         tokio::pin!(reading);
@@ -321,45 +304,19 @@ impl Source {
                     return read.map_err(|error| Failure::failed(format!("{name} cannot be read: {error}")));
                 }
                 () = tokio::time::sleep(KEEP_ALIVE) => {
-                    ask(door, Request::Ping).await?;
+                    client.request::<ServerView>(ServerVerb::Ping).await?;
                 }
             }
         }
     }
 }
 
-/// Where rows that failed are written to.
-struct ErrorFile {
-    path: PathBuf,
-    out: BufWriter<StdFile>,
-}
-
-impl ErrorFile {
-    fn create(path: &Path, imported: &Path) -> Result<Self, Failure> {
-        let same = |one: &Path, other: &Path| matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other);
-        if same(path, imported) {
-            return Err(Failure::usage("the error file is the file that is imported; name another"));
-        }
-        let file = private_file::create(path)
-            .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", path.display())))?;
-        let mut file = Self { path: path.to_owned(), out: BufWriter::new(file) };
-        file.put(&RowError::csv_header())?;
-        Ok(file)
+/// Creates the CSV file for failed rows, with its header.
+fn create_error_file(path: &Path, imported: &Path) -> Result<PrivateFile, Failure> {
+    if path.canonicalize().is_ok_and(|path| imported.canonicalize().is_ok_and(|imported| imported == path)) {
+        return Err(Failure::usage("the error file is the imported file; name another"));
     }
-
-    fn write(&mut self, error: &RowError) -> Result<(), Failure> {
-        self.put(&error.csv_line())
-    }
-
-    fn put(&mut self, line: &str) -> Result<(), Failure> {
-        self.out.write_all(line.as_bytes()).map_err(|error| unwritable(&self.path, &error))
-    }
-
-    fn finish(&mut self) -> Result<(), Failure> {
-        self.out.flush().map_err(|error| unwritable(&self.path, &error))
-    }
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::failed(format!("{} cannot be written: {error}", path.display()))
+    let mut file = PrivateFile::create(path)?;
+    file.write(&RowError::csv_header())?;
+    Ok(file)
 }

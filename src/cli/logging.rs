@@ -1,4 +1,4 @@
-//! Log lines, on standard error.
+//! Log lines on standard error.
 
 use std::io::{IsTerminal as _, stderr};
 
@@ -7,18 +7,18 @@ use tracing_subscriber::EnvFilter;
 use super::failure::Failure;
 use crate::config::{Config, LogFormat};
 
-/// What the parts below say only when something is wrong, unless the filter asks for more.
+/// Log levels of dependencies, unless the filter sets others.
 const QUIET: &str = "salvo_core=warn,hickory_resolver=warn,hickory_net=warn";
 
-/// Starts logging for a server.
+/// Starts logging of a server.
 ///
 /// # Errors
-/// When the filter is none.
+/// Fails if the filter is invalid.
 pub(super) fn for_server(config: &Config) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(format!("{QUIET},{}", config.log_filter)).map_err(|error| {
         Failure::usage(format!(
-            "--log {} is no filter ({error}); write a level, as in info, or parts with levels, \
-             as in info,ringmail::delivery=debug",
+            "--log {} is not a filter ({error}); use a level, such as info, or levels of modules, \
+             such as info,ringmail::delivery=debug",
             config.log_filter
         ))
     })?;
@@ -30,7 +30,7 @@ pub(super) fn for_server(config: &Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts logging for a verb that asks and ends: what goes wrong, and nothing else.
+/// Starts logging of a client verb: warnings and errors only.
 pub(super) fn for_verbs() {
     tracing_subscriber::fmt()
         .with_writer(stderr)
@@ -40,7 +40,7 @@ pub(super) fn for_verbs() {
         .init();
 }
 
-/// A terminal gets colours unless NO_COLOR says otherwise.
+/// Returns whether log lines have colours: only on a terminal, and not if `NO_COLOR` is set.
 fn is_colourful() -> bool {
     stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -1,13 +1,15 @@
-//! The command line: one file per verb.
+//! The command line: one file for each verb or noun.
 //!
-//! `serve` and `dev` run the server (`server.rs`). The other verbs ask a running server, or the
-//! store itself where none runs (`store_args.rs`), and print what they learn (`output.rs`) and how far they
-//! have come (`progress.rs`), or write it to a file that is its owner's alone (`private_file.rs`). What
-//! can go wrong ends in `failure.rs`.
+//! `serve` and `dev` run the server (`server.rs`). The other verbs send requests to a running server, or
+//! to the store itself if no server runs (`store_args.rs`). They print the response (`output.rs`) and
+//! their progress (`progress.rs`), or write files that only their owner can read (`private_file.rs`).
+//! Each failure becomes an exit code and a sentence (`failure.rs`).
 //!
-//! Invariants: standard output holds data alone, words go to standard error; `--json` prints one
-//! JSON value; the exit codes of [`failure::Exit`] are a public contract; no verb ever asks
-//! anything of the terminal.
+//! Invariants:
+//! - Standard output has only data. Messages go to standard error.
+//! - `--json` prints one JSON value; `tail` prints one a line.
+//! - The exit codes of [`failure::Exit`] are a public contract.
+//! - No verb reads input from the terminal, except `import` from standard input.
 
 mod dev;
 mod domain;
@@ -36,9 +38,15 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::admin::domains::DomainVerb;
+use crate::admin::keys::KeyVerb;
+use crate::admin::teams::TeamVerb;
+use crate::admin::users::UserVerb;
+use crate::admin::webhooks::WebhookVerb;
 use crate::config;
 use failure::Failure;
 use output::Output;
+use store_args::{StoreVerbArgs, TeamVerbArgs};
 
 /// An email API with its delivery, in one program and one file.
 #[derive(Parser)]
@@ -58,49 +66,41 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not fou
 enum Verb {
     /// Run the server.
     Serve(serve::ServeArgs),
-    /// Run a server for development and tests: emails are captured, a key and domains are ready.
+    /// Run a server for development and tests: it captures emails and creates a key and domains.
     Dev(dev::DevArgs),
-    /// Send a test email and follow it.
+    /// Send a test email and wait for its outcome.
     Send(send::SendArgs),
-    /// Show a team's events as they happen.
+    /// Show the events of a team as they happen.
     Tail(tail::TailArgs),
-    /// Tell whether a server is ready, or wait until it is.
+    /// Check whether a server is ready, or wait until it is.
     Ready(ready::ReadyArgs),
     /// API keys.
-    #[command(subcommand)]
-    Key(key::KeyVerb),
+    Key(TeamVerbArgs<KeyVerb>),
     /// Teams.
-    #[command(subcommand)]
-    Team(team::TeamVerb),
+    Team(StoreVerbArgs<TeamVerb>),
     /// Users of the dashboard and their roles.
-    #[command(subcommand)]
-    User(user::UserVerb),
+    User(TeamVerbArgs<UserVerb>),
     /// Sending domains and their DNS records.
-    #[command(subcommand)]
-    Domain(domain::DomainVerb),
-    /// Endpoints that events are posted to.
-    #[command(subcommand)]
-    Webhook(webhook::WebhookVerb),
+    Domain(TeamVerbArgs<DomainVerb>),
+    /// Webhook endpoints.
+    Webhook(TeamVerbArgs<WebhookVerb>),
     /// Import contacts.
-    #[command(subcommand)]
-    Import(import::ImportVerb),
+    Import(TeamVerbArgs<import::ImportVerb>),
     /// Export contacts.
-    #[command(subcommand)]
-    Export(export::ExportVerb),
-    /// How a team's preference page looks.
-    #[command(subcommand)]
-    Theme(theme::ThemeVerb),
+    Export(TeamVerbArgs<export::ExportVerb>),
+    /// Theme of a team's preference page.
+    Theme(TeamVerbArgs<theme::ThemeCommand>),
     /// Print the OpenAPI description of the API.
     Openapi,
 }
 
-/// Runs the verb that the command line names and returns its exit code.
+/// Runs the verb of the command line and returns its exit code.
 pub fn main() -> ExitCode {
     let CommandLine { json, verb } = command_line();
     let output = if json { Output::Json } else { Output::Text };
-    // Every TLS connection of the process uses the one provider.
+    // All TLS connections of the process use this provider.
     if tokio_rustls::rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
-        unreachable!("nothing has installed a TLS provider before the first line of the program");
+        unreachable!("no other code installs a TLS provider before this line");
     }
     match run(verb, output) {
         Ok(()) => ExitCode::SUCCESS,
@@ -108,7 +108,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Reads the command line. What is not in order ends the program, as do `--help` and `--version`.
+/// Parses the command line. Ends the program for a wrong command line, `--help` and `--version`.
 fn command_line() -> CommandLine {
     let mut command = config::without_empty_variables(CommandLine::command());
     let matches = command.get_matches_mut();
@@ -119,32 +119,32 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
     match verb {
         Verb::Serve(args) => serve::run(args, output),
         Verb::Dev(args) => dev::run(args, output),
-        Verb::Send(args) => wait_for(send::run(args, output)),
-        Verb::Tail(args) => wait_for(tail::run(args, output)),
-        Verb::Ready(args) => wait_for(ready::run(args, output)),
-        Verb::Key(verb) => wait_for(key::run(verb, output)),
-        Verb::Team(verb) => wait_for(team::run(verb, output)),
-        Verb::User(verb) => wait_for(user::run(verb, output)),
-        Verb::Domain(verb) => wait_for(domain::run(verb, output)),
-        Verb::Webhook(verb) => wait_for(webhook::run(verb, output)),
-        Verb::Import(verb) => wait_for(import::run(verb, output)),
-        Verb::Export(verb) => wait_for(export::run(verb, output)),
-        Verb::Theme(verb) => wait_for(theme::run(verb, output)),
+        Verb::Send(args) => run_client(send::run(args, output)),
+        Verb::Tail(args) => run_client(tail::run(args, output)),
+        Verb::Ready(args) => run_client(ready::run(args, output)),
+        Verb::Key(verb) => run_client(key::run(verb, output)),
+        Verb::Team(verb) => run_client(team::run(verb, output)),
+        Verb::User(verb) => run_client(user::run(verb, output)),
+        Verb::Domain(verb) => run_client(domain::run(verb, output)),
+        Verb::Webhook(verb) => run_client(webhook::run(verb, output)),
+        Verb::Import(verb) => run_client(import::run(verb, output)),
+        Verb::Export(verb) => run_client(export::run(verb, output)),
+        Verb::Theme(verb) => run_client(theme::run(verb, output)),
         Verb::Openapi => openapi::run(),
     }
 }
 
-/// Runs a verb that asks and ends. One thread does, beside those of blocking work.
-fn wait_for(verb: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+/// Runs a client verb on one thread, beside the threads for blocking work.
+fn run_client(verb: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     logging::for_verbs();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::failed(format!("the runtime could not be started: {error}")))?;
-    let ended = runtime.block_on(verb);
-    // A pipe that is still being read may stay silent for ever.
+        .map_err(|error| Failure::failed(format!("could not start the runtime: {error}")))?;
+    let result = runtime.block_on(verb);
+    // A blocking read of a silent pipe may never end: the runtime must not wait for it.
     runtime.shutdown_background();
-    ended
+    result
 }
 
 #[cfg(test)]
@@ -156,7 +156,8 @@ mod tests {
         CommandLine::command().debug_assert();
     }
 
-    const NAMED_BY_THE_SPEC: &str = "WEBHOOK_DELIVERY_RETENTION_DAYS";
+    /// The only variable without the prefix. The name comes from the API specification.
+    const UNPREFIXED: &str = "WEBHOOK_DELIVERY_RETENTION_DAYS";
 
     #[test]
     fn every_setting_has_a_variable_and_a_description() {
@@ -167,8 +168,7 @@ mod tests {
                 let name = argument.get_id();
                 let variable = argument.get_env().map(|variable| variable.to_string_lossy());
 
-                // One variable is the specification's own.
-                let is_named = |variable: &str| variable.starts_with("RINGMAIL_") || variable == NAMED_BY_THE_SPEC;
+                let is_named = |variable: &str| variable.starts_with("RINGMAIL_") || variable == UNPREFIXED;
                 assert!(variable.as_deref().is_some_and(is_named), "{name} has no variable");
                 assert!(argument.get_help().is_some(), "{name} has no description");
             }

@@ -1,4 +1,4 @@
-//! `ringmail openapi`: the description of the API, without any store.
+//! `ringmail openapi`: prints the OpenAPI document. Needs no store.
 
 use super::failure::Failure;
 use super::output::print_line;
@@ -6,7 +6,7 @@ use super::output::print_line;
 /// Prints the document.
 ///
 /// # Errors
-/// When standard output does not take it.
+/// Fails if standard output cannot be written.
 pub(super) fn run() -> Result<(), Failure> {
     print_line(&crate::app::openapi_json())
 }

@@ -1,4 +1,4 @@
-//! Printing data to standard output.
+//! Output of data on standard output.
 
 use std::io::{self, Write as _};
 
@@ -6,20 +6,20 @@ use serde::Serialize;
 
 use super::failure::Failure;
 
-/// How data is printed.
+/// Format of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Output {
-    /// For people.
+    /// Text for people.
     Text,
-    /// For programs: one JSON value.
+    /// One JSON value for programs.
     Json,
 }
 
 impl Output {
-    /// Prints a value as JSON, or as the text that `text` makes of it.
+    /// Prints a value as JSON, or as the text that `text` returns.
     ///
     /// # Errors
-    /// When standard output does not take it.
+    /// Fails if standard output cannot be written.
     pub(super) fn print<T: Serialize>(self, value: &T, text: impl FnOnce(&T) -> String) -> Result<(), Failure> {
         match self {
             Self::Text => print_line(&text(value)),
@@ -27,15 +27,15 @@ impl Output {
         }
     }
 
-    /// Prints rows as `{"data": […]}`, or as a table under `heading`; without rows the table is
-    /// empty and the words `nothing` go to standard error.
+    /// Prints rows as `{"data": […]}`, or as a table with `heading`. If there are no rows, the text output
+    /// is the sentence `no_rows` on standard error.
     ///
     /// # Errors
-    /// When standard output does not take it.
+    /// Fails if standard output cannot be written.
     pub(super) fn print_rows<T: Serialize>(
         self,
         rows: &[T],
-        nothing: &str,
+        no_rows: &str,
         heading: &[&str],
         cells: impl Fn(&T) -> Vec<String>,
     ) -> Result<(), Failure> {
@@ -46,7 +46,7 @@ impl Output {
         match self {
             Self::Json => print_json(&Data { data: rows }),
             Self::Text if rows.is_empty() => {
-                eprintln!("{nothing}");
+                eprintln!("{no_rows}");
                 Ok(())
             }
             Self::Text => print_line(&table(heading, rows.iter().map(cells))),
@@ -57,34 +57,42 @@ impl Output {
 /// Prints a value as one line of JSON.
 ///
 /// # Errors
-/// When standard output does not take it.
+/// Fails if standard output cannot be written.
 pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let json = serde_json::to_string(value).expect("what is printed is plain data with text for keys");
+    let json = serde_json::to_string(value).expect("output types serialize to JSON");
     print_line(&json)
 }
 
-/// Prints text and a line's end. A reader that has gone away, as `head` does, is no failure.
+/// Prints text and a newline. A closed standard output, for example by `head`, is not a failure.
 ///
 /// # Errors
-/// When standard output does not take it.
+/// Fails if standard output cannot be written.
 pub(super) fn print_line(text: &str) -> Result<(), Failure> {
     put_line(text).map(drop)
 }
 
-/// Prints text and a line's end; `false` when its reader has gone away.
+/// Prints text and a newline; returns `false` if standard output is closed.
 ///
 /// # Errors
-/// When standard output does not take it.
+/// Fails if standard output cannot be written.
 pub(super) fn put_line(text: &str) -> Result<bool, Failure> {
+    put(&format!("{text}\n"))
+}
+
+/// Prints text; returns `false` if standard output is closed.
+///
+/// # Errors
+/// Fails if standard output cannot be written.
+pub(super) fn put(text: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::failed(format!("standard output could not be written: {error}"))),
+        Err(error) => Err(Failure::failed(format!("cannot write to standard output: {error}"))),
     }
 }
 
-/// Lays cells out in columns, two spaces apart; the last column is not padded.
+/// Formats cells as columns, separated by two spaces. The last column is not padded.
 pub(super) fn table(heading: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut lines: Vec<Vec<String>> = vec![heading.iter().map(|cell| (*cell).to_owned()).collect()];
     lines.extend(rows);

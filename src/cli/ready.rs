@@ -1,4 +1,4 @@
-//! `ringmail ready`: is a server taking requests? For scripts and container health checks.
+//! `ringmail ready`: checks that a server accepts requests. For scripts and container health checks.
 
 use std::time::Duration;
 
@@ -8,29 +8,30 @@ use serde::Serialize;
 use super::failure::{Exit, Failure};
 use super::output::Output;
 use super::store_args::StoreArgs;
-use crate::admin::{AdminClient, Request, Response};
+use crate::admin::response::ServerView;
+use crate::admin::{AdminClient, ServerVerb};
 use crate::base::blocking;
 use crate::base::clock::monotonic;
 use crate::config::{self, Settings, local_url};
 
-/// How long one look may take.
-const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
-/// The pause between two looks.
+/// Timeout of one health check.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Pause between two health checks.
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Args)]
 pub(super) struct ReadyArgs {
-    /// How long it is waited for; 0s looks once.
+    /// Maximum wait; 0s checks once.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = config::wait)]
     wait: Duration,
 
-    /// The address of the API [default: that of the server over the data directory; where none is
-    /// named, else RINGMAIL_LISTEN].
+    /// URL of the API [default: the URL of the server of the data directory; without a named directory
+    /// and without a server, RINGMAIL_LISTEN].
     #[arg(long, value_name = "URL", value_parser = config::parse_url)]
     url: Option<String>,
 
     #[command(flatten)]
-    place: StoreArgs,
+    store: StoreArgs,
 }
 
 #[derive(Serialize)]
@@ -42,49 +43,47 @@ struct Ready {
 /// Runs the verb.
 ///
 /// # Errors
-/// [`Exit::Unreachable`] when no server is ready in time.
+/// [`Exit::Unreachable`] if no server is ready within the wait.
 pub(super) async fn run(args: ReadyArgs, output: Output) -> Result<(), Failure> {
-    let ReadyArgs { wait, url, place } = args;
+    let ReadyArgs { wait, url, store } = args;
     let started = monotonic();
     loop {
         let url = match &url {
             Some(url) => Ok(url.clone()),
-            None => running(&place).await?,
+            None => find_server(&store).await?,
         };
-        let looked = match url {
-            Ok(url) => match look(url.clone()).await {
+        let failure = match url {
+            Ok(url) => match check_health(url.clone()).await {
                 Ok(()) => return output.print(&Ready { ready: true, url }, |ready| format!("ready  {}", ready.url)),
                 Err(why) => format!("no server is ready at {url} ({why})"),
             },
             Err(why) => why,
         };
         if started.elapsed() >= wait {
-            return Err(Failure::new(Exit::Unreachable, looked));
+            return Err(Failure::new(Exit::Unreachable, failure));
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-/// Returns where the server over the data directory says it is. Where no directory is named, it
-/// is sought where one would listen; a named one is never taken for another's, and the inner error
-/// is the sentence that says so.
-async fn running(place: &StoreArgs) -> Result<Result<String, String>, Failure> {
-    if let Ok(mut door) = AdminClient::connect(&place.data_dir().await?).await
-        && let Ok(Response::Server(server)) = door.request(Request::Ping).await
-        && let Some(api) = server.api
+/// Returns the URL of the server of the data directory. Without a named directory and without a server,
+/// returns the default URL. The inner error is a sentence: the named directory has no server.
+async fn find_server(store: &StoreArgs) -> Result<Result<String, String>, Failure> {
+    if let Ok(mut client) = AdminClient::connect(&store.data_dir().await?, None).await
+        && let Ok(ServerView { api: Some(api), .. }) = client.request(ServerVerb::Ping).await
     {
         return Ok(Ok(api));
     }
-    if let Some(directory) = place.named() {
-        return Ok(Err(format!("no server answers over {}", directory.display())));
+    if let Some(directory) = store.named() {
+        return Ok(Err(format!("no server answers for {}", directory.display())));
     }
     let settings = Settings::from_environment().map_err(|error| Failure::usage(error.to_string()))?;
     Ok(Ok(local_url(settings.listen())))
 }
 
-async fn look(url: String) -> Result<(), String> {
+async fn check_health(url: String) -> Result<(), String> {
     blocking::run(move || {
-        let agent = ureq::Agent::config_builder().timeout_global(Some(LOOK_TIMEOUT)).max_redirects(0).build();
+        let agent = ureq::Agent::config_builder().timeout_global(Some(CHECK_TIMEOUT)).max_redirects(0).build();
         let agent = ureq::Agent::new_with_config(agent);
         agent.get(format!("{url}/health")).call().map(drop).map_err(|error| error.to_string())
     })

@@ -1,11 +1,11 @@
-//! `ringmail serve`: the server.
+//! `ringmail serve`: runs the server.
 
 use clap::Args;
 
 use super::failure::Failure;
 use super::output::Output;
-use super::server::{self, Menu, Ready};
-use crate::config::{Config, DeliveryConfig, Purpose, QueueConfig, Settings, local_url};
+use super::server;
+use crate::config::{Config, DeliveryConfig, Purpose, QueueConfig, Settings};
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
@@ -13,39 +13,25 @@ pub(super) struct ServeArgs {
     settings: Settings,
 }
 
-/// Runs the server until it is told to stop.
+/// Runs the server until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// When a setting is not in order or the server cannot start.
+/// Fails if a setting is invalid or the server cannot start.
 pub(super) fn run(args: ServeArgs, output: Output) -> Result<(), Failure> {
-    server::run(args.settings.into_config(Purpose::Serve)?, output, menu)
+    server::run(args.settings.into_config(Purpose::Serve)?, output)
 }
 
-fn menu(config: &Config, ready: Ready) -> Menu {
-    let api = local_url(ready.address);
-    Menu {
-        words: "Stop it with Ctrl-C.".to_owned(),
-        dashboard: format!("{api}/dashboard/"),
-        api,
-        delivery: config.delivery.as_str(),
-        delivery_line: Some(delivery_line(config)),
-        key: None,
-        key_line: "ringmail key create NAME".to_owned(),
-        try_line: None,
-        file: ready.file,
-    }
-}
-
-fn delivery_line(config: &Config) -> String {
+/// Returns the delivery mode with an explanation.
+pub(super) fn delivery_line(config: &Config) -> String {
     let mode = config.delivery.as_str();
     if config.queue == QueueConfig::Hold {
-        return format!("{mode}, held: emails are accepted and wait until a start without --hold");
+        return format!("{mode}, on hold: emails are accepted and stay queued until a start without --hold");
     }
     match &config.delivery {
         DeliveryConfig::Capture => format!(
-            "{mode}: emails are kept in the built-in mailbox and not delivered (see --delivery direct and relay)"
+            "{mode}: emails are stored in the built-in mailbox and not delivered (see --delivery direct and relay)"
         ),
-        DeliveryConfig::Direct => format!("{mode}: to the recipients' servers, as {}", config.hostname.name),
+        DeliveryConfig::Direct => format!("{mode}: to the MX hosts of the recipients, as {}", config.hostname.name),
         DeliveryConfig::Relay(relay) => format!("{mode}: through {relay}"),
     }
 }

@@ -1,6 +1,4 @@
-//! What `serve` and `dev` share: start, menu, stop.
-
-use std::net::SocketAddr;
+//! Start, menu and shutdown of `serve` and `dev`.
 
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -8,85 +6,63 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
-use super::logging;
 use super::output::{Output, print_json, print_line};
-use crate::admin::{self, DevReady};
+use super::{dev, logging, serve};
+use crate::admin;
 use crate::app::{App, StartError};
 use crate::base::clock::Clock;
-use crate::config::{Config, DeliveryConfig, HostnameOrigin, Purpose};
+use crate::config::{Config, DeliveryConfig, HostnameOrigin, Purpose, local_url};
 
-/// What a server has ready when it begins to take requests.
-pub(super) struct Ready {
-    /// Where it listens.
-    pub(super) address: SocketAddr,
-    /// Its data file, as people copy it.
-    pub(super) file: String,
-    /// What a development instance has ready.
-    pub(super) dev: Option<DevReady>,
-}
-
-/// What a server says once it takes requests.
+/// Output of a server when it accepts requests.
 #[derive(Serialize)]
-pub(super) struct Menu {
-    /// What this server does with emails, in a sentence.
-    #[serde(skip)]
-    pub(super) words: String,
-    /// The dashboard's address.
-    pub(super) dashboard: String,
-    /// The API's address.
-    pub(super) api: String,
-    /// The delivery mode.
-    pub(super) delivery: &'static str,
-    /// The delivery mode and what it means.
-    #[serde(skip)]
-    pub(super) delivery_line: Option<String>,
-    /// A ready API key.
+struct Menu {
+    dashboard: String,
+    api: String,
+    delivery: &'static str,
+    /// API key of a development instance.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) key: Option<String>,
-    /// The key, or how to make one.
-    #[serde(skip)]
-    pub(super) key_line: String,
-    /// A call to try.
-    #[serde(skip)]
-    pub(super) try_line: Option<String>,
-    /// The data file.
-    pub(super) file: String,
+    key: Option<String>,
+    /// Path of the data file.
+    file: String,
 }
 
 impl Menu {
-    fn text(&self) -> String {
-        let lines = [
-            ("Dashboard", Some(self.dashboard.as_str())),
-            ("API", Some(&self.api)),
-            ("Delivery", self.delivery_line.as_deref()),
-            ("Key", Some(&self.key_line)),
-            ("Try", self.try_line.as_deref()),
-            ("File", Some(&self.file)),
-        ];
-        let lines = lines.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name:<9}  {value}")));
-        lines.collect::<Vec<_>>().join("\n")
-    }
-
-    fn print(&self, output: Output) -> Result<(), Failure> {
-        match output {
-            Output::Text => {
-                eprintln!("Ringmail {}. {}", env!("CARGO_PKG_VERSION"), self.words);
-                print_line(&self.text())
-            }
-            Output::Json => print_json(self),
+    fn print(&self, config: &Config, domain: Option<&str>, output: Output) -> Result<(), Failure> {
+        if output == Output::Json {
+            return print_json(self);
         }
+        let (summary, facts) = match &self.key {
+            Some(key) => {
+                let example = dev::example_call(&self.api, key, domain);
+                (dev::summary(config), [("Key", key.clone()), ("Try", example)])
+            }
+            None => {
+                let delivery = serve::delivery_line(config);
+                ("Stop it with Ctrl-C.", [("Delivery", delivery), ("Key", "ringmail key create NAME".to_owned())])
+            }
+        };
+        eprintln!("Ringmail {}. {summary}", env!("CARGO_PKG_VERSION"));
+        let [first, second] = facts;
+        let lines = [
+            ("Dashboard", self.dashboard.clone()),
+            ("API", self.api.clone()),
+            first,
+            second,
+            ("File", self.file.clone()),
+        ];
+        print_line(&lines.map(|(name, value)| format!("{name:<9}  {value}")).join("\n"))
     }
 }
 
-/// Runs a server until it is told to stop: by SIGINT or SIGTERM.
+/// Runs a server until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// When it cannot start, or a part of it keeps failing.
-pub(super) fn run(config: Config, output: Output, menu: fn(&Config, Ready) -> Menu) -> Result<(), Failure> {
+/// Fails if the server cannot start, if a worker keeps failing, or if the store fails.
+pub(super) fn run(config: Config, output: Output) -> Result<(), Failure> {
     logging::for_server(&config)?;
     if config.hostname.origin == HostnameOrigin::Fallback && config.delivery != DeliveryConfig::Capture {
         tracing::warn!(
-            "this machine has no fully qualified host name: mail says {}, which other servers may refuse; \
+            "this machine has no fully qualified host name; SMTP uses {}, which other servers may refuse; \
              set one with --hostname",
             config.hostname.name
         );
@@ -94,21 +70,28 @@ pub(super) fn run(config: Config, output: Output, menu: fn(&Config, Ready) -> Me
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::failed(format!("the runtime could not be started: {error}")))?;
+        .map_err(|error| Failure::failed(format!("could not start the runtime: {error}")))?;
     runtime.block_on(async move {
         let stop = CancellationToken::new();
         let mut signals = JoinSet::new();
-        signals.spawn(obey(Signals::listen()?, stop.clone()));
+        signals.spawn(stop_on_signal(Signals::listen()?, stop.clone()));
         let app = App::start(config.clone(), Clock::System).await?;
-        // The address is bound and nothing is answered yet: whoever is ahead waits for the key.
+        // The address is bound, but requests are answered only after `serve`, when the API key exists.
         let dev = match &config.purpose {
             Purpose::Serve => None,
             Purpose::Dev(setup) => {
-                Some(admin::prepare(app.services(), setup).await.map_err(|error| Failure::failed(error.to_string()))?)
+                Some(admin::prepare(app.services(), setup).await.map_err(|error| Failure::failed(error.message))?)
             }
         };
-        let file = app.services().context.store.path().display().to_string();
-        menu(&config, Ready { address: app.address(), file, dev }).print(output)?;
+        let api = local_url(app.address());
+        let menu = Menu {
+            dashboard: format!("{api}/dashboard/"),
+            api,
+            delivery: config.delivery.as_str(),
+            key: dev.as_ref().map(|dev| dev.token.reveal().to_owned()),
+            file: app.services().context.store.path().display().to_string(),
+        };
+        menu.print(&config, dev.as_ref().and_then(|dev| dev.domain.as_deref()), output)?;
         app.serve(stop).await.map_err(|error| Failure::failed(error.to_string()))
     })
 }
@@ -120,7 +103,7 @@ struct Signals {
 
 impl Signals {
     fn listen() -> Result<Self, Failure> {
-        let failure = |error| Failure::failed(format!("signals cannot be listened for: {error}"));
+        let failure = |error| Failure::failed(format!("cannot listen for signals: {error}"));
         let interrupt = signal(SignalKind::interrupt()).map_err(failure)?;
         let terminate = signal(SignalKind::terminate()).map_err(failure)?;
         Ok(Self { interrupt, terminate })
@@ -134,9 +117,9 @@ impl Signals {
     }
 }
 
-/// Stops the server at the first signal, and ends the process at the second: what was
-/// acknowledged is on disk.
-async fn obey(mut signals: Signals, stop: CancellationToken) {
+/// Stops the server at the first signal, and ends the process at the second. Acknowledged data is on
+/// disk at any time.
+async fn stop_on_signal(mut signals: Signals, stop: CancellationToken) {
     signals.next().await;
     stop.cancel();
     signals.next().await;

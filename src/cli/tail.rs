@@ -1,6 +1,6 @@
-//! `ringmail tail`: a team's events as they happen.
+//! `ringmail tail`: shows the events of a team as they happen.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,18 +8,18 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::failure::{Exit, Failure};
 use super::output::{Output, put_line};
-use super::store_args::{TeamArgs, unexpected};
-use crate::admin::response::{LiveEventView, MissedView};
-use crate::admin::{AdminClient, AdminClientError, Request, Response};
+use super::store_args::TeamArgs;
+use crate::admin::response::{LiveEventView, MissedView, WatchingView};
+use crate::admin::{AdminClient, AdminClientError, Response, ServerVerb};
 use crate::base::blocking;
 use crate::live;
 
-/// The pause between two looks for a server that has gone.
+/// Pause between two attempts to reconnect.
 const PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Args)]
 pub(super) struct TailArgs {
-    /// Show events of this type alone, or of a group of types, as in email.*; may be repeated.
+    /// Show only events of this type or group of types, such as email.*; may be repeated.
     #[arg(long = "type", value_name = "PATTERN", value_delimiter = ',')]
     types: Vec<String>,
 
@@ -27,28 +27,28 @@ pub(super) struct TailArgs {
     team: TeamArgs,
 }
 
-/// Why nothing more is to be shown.
-enum End {
+/// End of a stream.
+enum StreamEnd {
     /// The server has stopped.
     ServerGone,
-    /// Nobody reads standard output any more, as after `head`.
+    /// Standard output is closed, for example by `head`.
     ReaderGone,
 }
 
-/// Runs the verb, until it is told to stop: by SIGINT or SIGTERM.
+/// Runs the verb until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// [`Exit::Unreachable`] without a running server, and what the server refuses.
+/// [`Exit::Unreachable`] without a running server, and any failure of the request.
 pub(super) async fn run(args: TailArgs, output: Output) -> Result<(), Failure> {
-    let TailArgs { types, team: TeamArgs { team, place } } = args;
-    let request = Request::Tail { team, types: types.join(",") };
+    let TailArgs { types, team: TeamArgs { team, store } } = args;
+    let types = types.join(",");
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
-    let data_dir = place.data_dir().await?;
+    let tail = Tail { data_dir: store.data_dir().await?, team, types };
     tokio::select! {
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
-        ended = follow(&data_dir, request, output) => ended,
+        ended = follow(&tail, output) => ended,
     }
 }
 
@@ -56,61 +56,66 @@ fn listen(kind: SignalKind) -> Result<Signal, Failure> {
     signal(kind).map_err(|error| Failure::failed(format!("signals cannot be listened for: {error}")))
 }
 
-async fn follow(data_dir: &Path, request: Request, output: Output) -> Result<(), Failure> {
-    let Some(mut door) = begin(data_dir, &request).await? else {
+/// Parameters of a subscription.
+struct Tail {
+    data_dir: PathBuf,
+    team: Option<String>,
+    types: String,
+}
+
+async fn follow(tail: &Tail, output: Output) -> Result<(), Failure> {
+    let Some(mut client) = subscribe(tail).await? else {
         let sentence = format!(
-            "no server answers over {}; `ringmail tail` shows what happens at a running one",
-            data_dir.display()
+            "no server answers for {}; `ringmail tail` shows the events of a running server",
+            tail.data_dir.display()
         );
         return Err(Failure::new(Exit::Unreachable, sentence));
     };
     eprintln!("Watching events. Ctrl-C ends it.");
     loop {
-        match show(&mut door, output).await? {
-            End::ReaderGone => return Ok(()),
-            End::ServerGone => {}
+        match show(&mut client, output).await? {
+            StreamEnd::ReaderGone => return Ok(()),
+            StreamEnd::ServerGone => {}
         }
-        eprintln!("The server has stopped. Events from here until it is back are not shown.");
-        door = loop {
+        eprintln!("The server has stopped. Events until its next start are not shown.");
+        client = loop {
             tokio::time::sleep(PAUSE).await;
-            if let Some(door) = begin(data_dir, &request).await? {
-                break door;
+            if let Some(client) = subscribe(tail).await? {
+                break client;
             }
         };
         eprintln!("The server is back. Watching events.");
     }
 }
 
-/// Begins to watch; none where no server answers.
-async fn begin(data_dir: &Path, request: &Request) -> Result<Option<AdminClient>, Failure> {
-    let Ok(mut door) = AdminClient::connect(data_dir).await else { return Ok(None) };
-    match door.request(request.clone()).await {
-        Ok(Response::Watching) => Ok(Some(door)),
-        Ok(Response::Refused(refusal)) => Err(refusal.into()),
-        Ok(other) => Err(unexpected(&other)),
+/// Subscribes to events; `None` if no server answers.
+async fn subscribe(Tail { data_dir, team, types }: &Tail) -> Result<Option<AdminClient>, Failure> {
+    let Ok(mut client) = AdminClient::connect(data_dir, team.clone()).await else { return Ok(None) };
+    match client.request(ServerVerb::Tail { types: types.clone() }).await {
+        Ok(WatchingView {}) => Ok(Some(client)),
         Err(AdminClientError::Unreachable { .. }) => Ok(None),
-        Err(unreadable) => Err(unreadable.into()),
+        Err(error) => Err(error.into()),
     }
 }
 
-async fn show(door: &mut AdminClient, output: Output) -> Result<End, Failure> {
+async fn show(client: &mut AdminClient, output: Output) -> Result<StreamEnd, Failure> {
     loop {
-        let line = match door.next_response().await {
+        let line = match client.next_response().await {
             Ok(Some(Response::Event(LiveEventView { id, body }))) => match output {
                 Output::Json => body,
                 Output::Text => live::line(&id.to_string(), &body),
             },
             Ok(Some(Response::Missed(MissedView { count }))) => {
-                eprintln!("{count} events are not shown: they came too fast, or waited when an address was erased.");
+                eprintln!("{count} events are not shown: they came too fast, or an erasure discarded them.");
                 continue;
             }
-            Ok(Some(other)) => return Err(unexpected(&other)),
-            Ok(None) | Err(AdminClientError::Unreachable { .. }) => return Ok(End::ServerGone),
-            Err(unreadable) => return Err(unreadable.into()),
+            Ok(Some(other)) => return Err(AdminClientError::Unexpected(Box::new(other)).into()),
+            Ok(None) | Err(AdminClientError::Unreachable { .. }) => return Ok(StreamEnd::ServerGone),
+            Err(error) => return Err(error.into()),
         };
-        // Off this thread, so that Ctrl-C is heard while a pager stands still.
+        // Writes block while a pager is idle. On another thread, they do not delay Ctrl-C.
         if !blocking::run(move || put_line(&line)).await? {
-            return Ok(End::ReaderGone);
+            return Ok(StreamEnd::ReaderGone);
         }
     }
 }
@@ -122,34 +127,34 @@ mod tests {
 
     use super::*;
 
-    /// A directory with a server's socket in it.
+    /// Returns a directory with the socket of a server.
     fn listening() -> (tempfile::TempDir, UnixListener) {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join("ringmail.sock")).unwrap();
         (directory, listener)
     }
 
-    /// Shows what a server says before it hangs up.
-    async fn shown(said: &[u8]) -> Result<End, Failure> {
+    /// Shows the events of a server that writes `sent` and closes the connection.
+    async fn shown(sent: &[u8]) -> Result<StreamEnd, Failure> {
         let (directory, listener) = listening();
-        let mut door = AdminClient::connect(directory.path()).await.unwrap();
-        let saying = async {
+        let mut client = AdminClient::connect(directory.path(), None).await.unwrap();
+        let sending = async {
             let (mut server, _) = listener.accept().await.unwrap();
-            // The other side hangs up on what is too long.
-            let _ = server.write_all(said).await;
+            // The client closes the connection if the line is too long.
+            let _ = server.write_all(sent).await;
             drop(server);
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            ended = show(&mut door, Output::Json) => ended,
-            () = saying => unreachable!("nothing follows"),
+            ended = show(&mut client, Output::Json) => ended,
+            () = sending => unreachable!("nothing follows"),
         }
     }
 
     #[tokio::test]
-    async fn a_line_that_does_not_read_is_a_failure_and_no_stop_of_the_server() {
+    async fn an_invalid_line_is_a_failure_and_a_closed_connection_is_not() {
         let too_long = "x".repeat(17 << 20);
-        for (said, fails) in [
+        for (sent, fails) in [
             ("", false),
             (r#"{"kind":"mis"#, false),
             ("{\n", true),
@@ -158,42 +163,42 @@ mod tests {
             ("{\"kind\":\"watching\"}\n", true),
             (too_long.as_str(), true),
         ] {
-            match shown(said.as_bytes()).await {
-                Ok(End::ServerGone) => assert!(!fails, "{said:.40}"),
-                Ok(End::ReaderGone) => panic!("{said:.40}"),
-                Err(failure) => assert!(fails, "{said:.40}: {failure:?}"),
+            match shown(sent.as_bytes()).await {
+                Ok(StreamEnd::ServerGone) => assert!(!fails, "{sent:.40}"),
+                Ok(StreamEnd::ReaderGone) => panic!("{sent:.40}"),
+                Err(failure) => assert!(fails, "{sent:.40}: {failure:?}"),
             }
         }
     }
 
-    /// Begins to watch at a server that answers with `line` and has not read the request. Returns the
-    /// server's end too.
-    async fn begun(line: &str) -> (Result<Option<AdminClient>, Failure>, UnixStream) {
+    /// Subscribes at a server that answers with `line` without reading the request. Also returns the
+    /// connection of the server.
+    async fn subscribed(line: &str) -> (Result<Option<AdminClient>, Failure>, UnixStream) {
         let (directory, listener) = listening();
-        let request = Request::Tail { team: None, types: String::new() };
+        let tail = Tail { data_dir: directory.path().to_owned(), team: None, types: String::new() };
         let answering = async {
             let (mut server, _) = listener.accept().await.unwrap();
             server.write_all(line.as_bytes()).await.unwrap();
             server
         };
-        tokio::join!(begin(directory.path(), &request), answering)
+        tokio::join!(subscribe(&tail), answering)
     }
 
     #[tokio::test]
-    async fn a_server_that_breaks_off_is_gone() {
-        let (begun, server) = begun("{\"kind\":\"watching\"}\n").await;
-        let mut door = begun.unwrap().expect("the server answers");
+    async fn a_reset_connection_ends_the_stream() {
+        let (client, server) = subscribed("{\"kind\":\"watching\"}\n").await;
+        let mut client = client.unwrap().expect("the server answers");
 
-        // A close with the request unread arrives as a reset.
+        // A close with unread data resets the connection.
         drop(server);
 
-        assert!(matches!(show(&mut door, Output::Json).await, Ok(End::ServerGone)));
+        assert!(matches!(show(&mut client, Output::Json).await, Ok(StreamEnd::ServerGone)));
     }
 
     #[tokio::test]
-    async fn an_answer_that_does_not_read_is_no_absent_server() {
-        let (begun, _server) = begun("no JSON at all\n").await;
+    async fn an_invalid_response_is_a_failure_of_the_subscription() {
+        let (client, _server) = subscribed("no JSON at all\n").await;
 
-        assert!(begun.is_err());
+        assert!(client.is_err());
     }
 }

@@ -1,85 +1,80 @@
-//! `ringmail theme`: how a team's preference page looks and what it says.
+//! `ringmail theme`: colours and texts of a team's preference page.
 
 use clap::{Args, Subcommand};
 
 use super::failure::Failure;
 use super::output::Output;
-use super::store_args::{TeamArgs, unexpected};
-use crate::admin::response::{ColoursView, ThemeView};
-use crate::admin::{Request, Response};
+use super::store_args::TeamVerbArgs;
+use crate::admin::themes::{ColoursView, ThemeVerb, ThemeView};
 use crate::preferences::ThemeTexts;
 
 #[derive(Subcommand)]
-pub(super) enum ThemeVerb {
-    /// Show what is set, and the colours as they are shown.
-    Show(TeamArgs),
-    /// Change what is named; an empty text takes the page's own again.
+pub(super) enum ThemeCommand {
+    /// Show the theme and the displayed colours.
+    Show,
+    /// Change the given parts of the theme. An empty text restores the default.
     Set(SetArgs),
-    /// Take the page's own look again.
-    Reset(TeamArgs),
+    /// Restore the default theme.
+    Reset,
 }
 
 #[derive(Args)]
 pub(super) struct SetArgs {
-    /// The name at the top of the page [default: the team's name].
+    /// Name at the top of the page [default: the name of the team].
     #[arg(long, value_name = "NAME")]
     brand: Option<String>,
 
-    /// A text above what the page asks, up to 500 characters.
+    /// Text above the form, up to 500 characters.
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
 
-    /// A text for whoever has unsubscribed, up to 500 characters.
+    /// Text after an unsubscribe, up to 500 characters.
     #[arg(long, value_name = "TEXT")]
     success: Option<String>,
 
-    /// Where whoever has unsubscribed is led: an http or https address that answers with a page itself.
+    /// Page to show after an unsubscribe: an http or https URL that does not redirect.
     ///
-    /// The policy of the preference page allows this address's host alone, and browsers hold every
-    /// redirect that follows a form against it: when the address redirects to another host, such as
-    /// from example.com to www.example.com, or from http to https, whoever has unsubscribed may see
-    /// nothing happen. Name the last address.
+    /// The security policy of the preference page allows only the host of this URL, and browsers apply
+    /// it to every redirect after a form. If the URL redirects to another host, such as from example.com
+    /// to www.example.com, or from http to https, the browser may block the navigation. Use the final
+    /// URL.
     #[arg(long, value_name = "URL")]
     redirect: Option<String>,
 
-    /// The colour of the page.
+    /// Background colour of the page.
     #[arg(long, value_name = "#RRGGBB")]
     background: Option<String>,
 
-    /// The colour of its text.
+    /// Colour of the text.
     #[arg(long, value_name = "#RRGGBB")]
     text: Option<String>,
 
-    /// The colour of its buttons and links.
+    /// Colour of buttons and links.
     #[arg(long, value_name = "#RRGGBB")]
     accent: Option<String>,
-
-    #[command(flatten)]
-    team: TeamArgs,
 }
 
 /// Runs the verb.
 ///
 /// # Errors
-/// What the server or the store refuses.
-pub(super) async fn run(verb: ThemeVerb, output: Output) -> Result<(), Failure> {
-    let (place, request) = match verb {
-        ThemeVerb::Show(TeamArgs { team, place }) => (place, Request::ThemeShow { team }),
-        ThemeVerb::Reset(TeamArgs { team, place }) => (place, Request::ThemeReset { team }),
-        ThemeVerb::Set(args) => {
-            let SetArgs { brand, message, success, redirect, background, text, accent, team: TeamArgs { team, place } } =
-                args;
+/// Any failure of the request.
+pub(super) async fn run(
+    TeamVerbArgs { verb, team }: TeamVerbArgs<ThemeCommand>,
+    output: Output,
+) -> Result<(), Failure> {
+    let verb = match verb {
+        ThemeCommand::Show => ThemeVerb::Show,
+        ThemeCommand::Reset => ThemeVerb::Reset,
+        ThemeCommand::Set(SetArgs { brand, message, success, redirect, background, text, accent }) => {
             let texts = ThemeTexts { brand, message, success, redirect, background, text, accent };
             if texts == ThemeTexts::default() {
-                return Err(Failure::usage("name what to set, such as --brand or --accent; --help lists it all"));
+                return Err(Failure::usage("name a part to change, such as --brand or --accent; see --help"));
             }
-            (place, Request::ThemeSet { team, texts })
+            ThemeVerb::Set(texts)
         }
     };
-    match place.ask(request).await? {
-        Response::Theme(theme) => output.print(&theme, text),
-        other => Err(unexpected(&other)),
-    }
+    let theme: ThemeView = team.request(verb).await?;
+    output.print(&theme, text)
 }
 
 fn text(theme: &ThemeView) -> String {

@@ -125,7 +125,7 @@ fn failed_rows_are_written_to_the_error_file_and_the_others_are_imported() {
     let output = cli.run(&["import", "contacts", "people.csv", "--map", map, "--errors", "errors.csv"]);
 
     assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.stderr.contains("Skipped columns: `Notes`."), "{output:?}");
+    assert!(output.stderr.contains("Ignored columns: `Notes`."), "{output:?}");
     assert!(output.stderr.contains("ringmail: 4 of 6 rows failed; they are in errors.csv"), "{output:?}");
     let errors = std::fs::read_to_string(cli.path("errors.csv")).unwrap();
     let lines: Vec<&str> = errors.split_terminator("\r\n").collect();

@@ -1,0 +1,210 @@
+//! Test emails and their timelines. A test email passes the same checks as one of the API.
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::domains;
+use super::request::{AdminServices, VerbResult};
+use super::response::AdminError;
+use crate::base::clock::to_iso;
+use crate::base::id::{EmailId, TeamId};
+use crate::emails::api::request::{Rules, SendEmailRequest};
+use crate::emails::{EmailDetails, EmailRow, LastEvent, RecipientRow, RecipientState, Sender};
+use crate::events::{ClickDetail, Detail, Event, OpenDetail};
+use crate::http::ApiError;
+
+/// Local part of the default sender.
+const SENDER_LOCAL_PART: &str = "hello";
+/// Maximum number of events in a response; the latest ones.
+const EVENTS_MAX: usize = 200;
+/// Maximum length of an event's detail, in characters.
+const DETAIL_CHARS_MAX: usize = 500;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "verb", deny_unknown_fields)]
+pub enum EmailVerb {
+    #[serde(rename = "send")]
+    Send(TestEmail),
+    #[serde(rename = "email_show")]
+    Show { id: EmailId },
+}
+
+// An email that `ringmail send` sends. A doc comment would replace the description of the verb.
+#[derive(Clone, Debug, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TestEmail {
+    /// Recipient; may be repeated.
+    #[arg(long, required = true, value_name = "ADDRESS")]
+    pub to: Vec<String>,
+
+    /// Sender, at a verified domain [default: hello at the newest verified domain].
+    #[arg(long, value_name = "ADDRESS")]
+    pub from: Option<String>,
+
+    /// Subject.
+    #[arg(long, default_value = "A test from Ringmail")]
+    pub subject: String,
+
+    /// HTML part.
+    #[arg(long, value_name = "HTML")]
+    pub html: Option<String>,
+
+    /// Text part [default: one sentence, if there is no HTML part].
+    #[arg(long, value_name = "TEXT")]
+    pub text: Option<String>,
+}
+
+/// An accepted email.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SentView {
+    pub id: EmailId,
+    pub from: String,
+}
+
+/// An email with its timeline.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EmailView {
+    pub id: EmailId,
+    pub from: String,
+    pub subject: String,
+    pub created_at: String,
+    pub last_event: String,
+    pub recipients: Vec<RecipientView>,
+    /// Oldest first.
+    pub events: Vec<EventView>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecipientView {
+    pub email: String,
+    pub last_event: String,
+    pub outcome: RecipientOutcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecipientOutcome {
+    /// Queued or in flight.
+    Open,
+    /// Accepted by the recipient's server.
+    Delivered,
+    /// Settled without delivery.
+    Undelivered,
+}
+
+/// An event of the timeline.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EventView {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub at: String,
+    pub recipients: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+impl From<EmailDetails> for EmailView {
+    fn from(email: EmailDetails) -> Self {
+        let EmailDetails { id, row, content: _, events } = email;
+        let EmailRow { from, subject, created_ms, last_event, recipients, .. } = row;
+        let skipped = events.len().saturating_sub(EVENTS_MAX);
+        Self {
+            id,
+            from,
+            subject,
+            created_at: to_iso(created_ms),
+            last_event: last_event.as_str().to_owned(),
+            recipients: recipients.into_iter().map(RecipientView::from).collect(),
+            events: events.into_iter().skip(skipped).map(EventView::from).collect(),
+        }
+    }
+}
+
+impl From<RecipientRow> for RecipientView {
+    fn from(row: RecipientRow) -> Self {
+        let RecipientRow { mailbox, state, last_event, .. } = row;
+        let outcome = match state {
+            RecipientState::Waiting { .. } | RecipientState::InFlight => RecipientOutcome::Open,
+            RecipientState::Settled => match last_event {
+                LastEvent::Delivered | LastEvent::Opened | LastEvent::Clicked | LastEvent::Complained => {
+                    RecipientOutcome::Delivered
+                }
+                LastEvent::Scheduled
+                | LastEvent::Queued
+                | LastEvent::Sent
+                | LastEvent::DeliveryDelayed
+                | LastEvent::Bounced
+                | LastEvent::Suppressed
+                | LastEvent::Failed
+                | LastEvent::Canceled => RecipientOutcome::Undelivered,
+            },
+        };
+        Self { email: mailbox, last_event: last_event.as_str().to_owned(), outcome }
+    }
+}
+
+impl From<Event> for EventView {
+    fn from(event: Event) -> Self {
+        let Event { kind, at_ms, recipients, detail } = event;
+        let detail = match detail {
+            Detail::None => None,
+            Detail::Bounce(bounce) => Some(joined(bounce.message, bounce.diagnostic)),
+            Detail::Failed { reason, diagnostic } => Some(joined(reason, diagnostic)),
+            Detail::Reply { reply } => Some(reply),
+            Detail::Complaint { feedback_type } => feedback_type,
+            Detail::Open(OpenDetail { ip_address, user_agent, .. }) => Some(format!("{ip_address} {user_agent}")),
+            Detail::Click(ClickDetail { link, .. }) => Some(link),
+        };
+        // The text comes from another server and goes to a terminal: it must not contain control characters.
+        let printable = |c: char| if c.is_control() { ' ' } else { c };
+        let detail = detail.map(|text| text.chars().take(DETAIL_CHARS_MAX).map(printable).collect());
+        Self { kind: kind.as_str().to_owned(), at: to_iso(at_ms), recipients, detail }
+    }
+}
+
+fn joined(reason: String, diagnostic: Vec<String>) -> String {
+    if diagnostic.is_empty() {
+        return reason;
+    }
+    format!("{}: {}", reason.trim_end_matches('.'), diagnostic.join(" "))
+}
+
+pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: EmailVerb) -> VerbResult {
+    match verb {
+        EmailVerb::Send(email) => send(services, team, email).await,
+        EmailVerb::Show { id } => {
+            let email = services.emails.find(team, id).await?;
+            let email = email.ok_or_else(|| AdminError::not_found(format!("the team has no email {id}")))?;
+            Ok(EmailView::from(email).into())
+        }
+    }
+}
+
+async fn send(services: &AdminServices, team: TeamId, email: TestEmail) -> VerbResult {
+    let TestEmail { from, to, subject, html, text } = email;
+    let from = match from {
+        Some(from) => from,
+        None => default_sender(services, team).await?,
+    };
+    let mut body = json!({ "from": from, "to": to, "subject": subject });
+    for (field, value) in [("html", html), ("text", text)] {
+        if let Some(value) = value {
+            body[field] = Value::String(value);
+        }
+    }
+    let request: SendEmailRequest =
+        serde_json::from_value(body).map_err(|error| AdminError::invalid(format!("invalid email: {error}")))?;
+    let rules =
+        Rules { now_ms: services.context.now_ms(), attachment_bytes_max: services.email_limits.attachment_bytes_max };
+    let email = request.parse(rules)?;
+    let sent = services.emails.send(Sender { team, key: None, domain: None }, email, None).await;
+    Ok(SentView { id: sent.map_err(ApiError::from)?, from }.into())
+}
+
+async fn default_sender(services: &AdminServices, team: TeamId) -> Result<String, AdminError> {
+    let domain = domains::newest_verified(services, team).await?.ok_or_else(|| {
+        AdminError::failed("the team has no verified domain to send from; add one with `ringmail domain add NAME`")
+    })?;
+    Ok(format!("{SENDER_LOCAL_PART}@{domain}"))
+}
