@@ -1,4 +1,4 @@
-//! What the delivery engine is told.
+//! Settings of the delivery engine.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::dns::{Guard, OwnHost, Resolver, RoutePolicy};
 use crate::preferences::Links;
 
 impl Config {
-    /// Returns how the engine delivers; `capture` is where the built-in mailbox takes mail.
+    /// Returns the settings of the engine. `capture` is the address of the built-in mailbox.
     pub fn delivery_settings(
         &self,
         resolver: &Arc<Resolver>,

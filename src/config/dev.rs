@@ -1,4 +1,4 @@
-//! What `ringmail dev` makes ready before it serves.
+//! Settings of `ringmail dev` only.
 
 use std::ffi::OsStr;
 
@@ -10,27 +10,27 @@ use super::values;
 use crate::api_keys::{TOKEN_PREFIX, Token};
 use crate::base::address::DomainName;
 
-/// The settings of `ringmail dev` alone, as they are given.
+/// Settings of `ringmail dev` as clap parses them.
 #[derive(Args, Clone, Debug)]
 pub struct DevSettings {
-    /// The API key to accept, rm_ and 32 letters, digits, - or _ [default: one of the data
-    /// directory's own, the same at every start].
+    /// API key to create: rm_ and 32 letters, digits, - or _ [default: a key derived from the data
+    /// directory, the same at every start].
     #[arg(long, env = "RINGMAIL_API_KEY", value_name = "KEY", value_parser = TokenParser, hide_env_values = true,
           help_heading = "Development")]
     api_key: Option<Token>,
 
-    /// A domain that may be sent from without any DNS record; may be repeated.
+    /// Domain that is verified without DNS records; may be repeated.
     #[arg(long = "domain", env = "RINGMAIL_DOMAINS", value_name = "NAME", value_delimiter = ',',
           default_value = "example.com", value_parser = values::host_name, help_heading = "Development")]
     domains: Vec<DomainName>,
 }
 
-/// What a development instance has ready.
+/// API key and domains that a development instance creates at its start.
 #[derive(Clone, Debug, Default)]
 pub struct DevSetup {
-    /// The key that is accepted; one derived from the master key when none is given.
+    /// API key; `None` selects a key derived from the master key.
     pub api_key: Option<Token>,
-    /// The domains that count as verified.
+    /// Domains that are verified without DNS records.
     pub domains: Vec<DomainName>,
 }
 
@@ -41,8 +41,8 @@ impl From<DevSettings> for DevSetup {
     }
 }
 
-/// Reads a key. A refused one is not repeated, as the command line's own refusal would: it may be
-/// a key of another service.
+/// Parses an API key. Its error does not contain the value, unlike the default error of clap: the value
+/// may be a key of another service.
 #[derive(Clone)]
 struct TokenParser;
 
@@ -52,7 +52,7 @@ impl TypedValueParser for TokenParser {
     fn parse_ref(&self, command: &Command, _arg: Option<&Arg>, value: &OsStr) -> Result<Token, clap::Error> {
         value.to_str().and_then(Token::parse).ok_or_else(|| {
             let form = format!("{TOKEN_PREFIX} and 32 letters, digits, - or _");
-            let sentence = format!("--api-key (or RINGMAIL_API_KEY) is no key: one is {form}\n");
+            let sentence = format!("--api-key (or RINGMAIL_API_KEY) is not a key: use {form}\n");
             clap::Error::raw(ErrorKind::ValueValidation, sentence).with_cmd(command)
         })
     }

@@ -1,9 +1,9 @@
-//! The host inside a URL or a `Host` header.
+//! Host of a URL or a `Host` header.
 
 use std::net::IpAddr;
 
 /// Returns the host of `host[:port]` in lower case, without the brackets of an IPv6 address and
-/// without the dot of the root.
+/// without a trailing dot.
 pub(crate) fn of_authority(authority: &str) -> String {
     let bracketed = authority.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let host = match bracketed {
@@ -19,7 +19,7 @@ pub(crate) fn of_url(url: &str) -> String {
     of_authority(rest.split('/').next().unwrap_or_default())
 }
 
-/// Returns whether a host means this machine to whoever asks for it.
+/// Returns whether a host is `localhost` or a loopback address.
 pub(crate) fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
 }
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_stands_before_the_port_and_inside_brackets() {
+    fn the_host_has_no_port_brackets_or_trailing_dot() {
         for (url, host, loopback) in [
             ("http://127.0.0.1:8787", "127.0.0.1", true),
             ("http://127.9.9.9", "127.9.9.9", true),

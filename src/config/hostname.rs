@@ -1,32 +1,31 @@
-//! The name this machine goes by in mail.
+//! Host name of this machine in SMTP and in DNS records.
 
 use crate::base::address::DomainName;
 
-/// What the machine is called when nobody says, so that EHLO still has two labels.
+/// Last resort. EHLO needs a name with two labels.
 const FALLBACK: &str = "localhost.localdomain";
 
-/// The name said in EHLO and printed in the records of domains.
+/// Host name in EHLO and in the DNS records of domains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hostname {
-    /// The name.
     pub name: DomainName,
-    /// Where it comes from.
     pub origin: HostnameOrigin,
 }
 
-/// Where the name comes from.
+/// Origin of a host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostnameOrigin {
     /// `--hostname`.
     Setting,
-    /// The machine's own host name, which is fully qualified.
+    /// Host name of the machine, if it is fully qualified.
     Machine,
-    /// Neither; `localhost.localdomain` stands in, and other servers may refuse it.
+    /// `localhost.localdomain`, which other servers may refuse.
     Fallback,
 }
 
 impl Hostname {
-    /// Chooses the setting, else the machine's name where it is fully qualified, else the fallback.
+    /// Returns the setting, or else the name of the machine if it is fully qualified, or else the
+    /// fallback.
     pub(super) fn choose(setting: Option<DomainName>, machine: Option<&str>) -> Self {
         if let Some(name) = setting {
             return Self { name, origin: HostnameOrigin::Setting };
@@ -41,7 +40,7 @@ impl Hostname {
     }
 }
 
-/// Returns what the kernel calls this machine.
+/// Returns the host name of the kernel.
 pub(super) fn of_machine() -> Option<String> {
     std::fs::read_to_string("/proc/sys/kernel/hostname").ok()
 }

@@ -1,16 +1,18 @@
-//! The settings: every one with its unit, default, range and variable.
+//! Settings, with unit, default, range and variable of each.
 //!
-//! A flag beats its `RINGMAIL_` variable, which beats the default; an empty variable is unset.
-//! [`Settings`] is what the command line reads, shared by `ringmail serve` and `ringmail dev`;
-//! [`Settings::into_config`] checks what concerns more than one setting and gives the plain values the rest of the program reads.
+//! Clap parses [`Settings`] for `ringmail serve` and `ringmail dev`. A flag overrides its `RINGMAIL_`
+//! variable, and the variable overrides the default. [`Settings::into_config`] checks rules about more
+//! than one setting and returns the [`Config`] that the rest of the program uses.
 //!
-//! `settings.rs` the list of settings; `dev.rs` those of `ringmail dev` alone; `surroundings.rs` what
-//! the machine and the service manager say; `values.rs` how durations, addresses and names are
-//! written; `delivery.rs` what the delivery engine is told, `webhooks.rs` the dispatcher;
-//! `notices.rs` the sender of notices; `relay.rs` the smarthost's URL; `hostname.rs` the name this machine goes by;
-//! `host.rs` the host inside a URL.
+//! Reading order: `settings.rs` (the list of settings), `webhooks.rs`, `notices.rs` and `dev.rs` (more
+//! settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
+//! `surroundings.rs` (values of the machine and the service manager), `delivery.rs` (settings of the
+//! delivery engine), `host.rs` (host of a URL).
 //!
-//! Invariants: a [`Config`] needs no further checks; no secret is in a debug print.
+//! Invariants:
+//! - A [`Config`] is valid.
+//! - An empty variable counts as unset.
+//! - `Debug` output and error messages contain no secret.
 
 mod delivery;
 mod dev;
@@ -47,19 +49,19 @@ use crate::logs::Recording;
 use crate::preferences::{LinkAudience, LinkSettings};
 use crate::store::StoreKind;
 
-/// Where accepted emails go.
+/// Delivery mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryConfig {
-    /// Into the built-in mailbox: nothing leaves the machine.
+    /// Emails go to the built-in mailbox and never leave the machine.
     Capture,
-    /// To the hosts of each recipient's domain.
+    /// Emails go to the MX hosts of each recipient domain.
     Direct,
-    /// To one smarthost, which delivers.
+    /// Emails go to one smarthost.
     Relay(RelayUrl),
 }
 
 impl DeliveryConfig {
-    /// Returns the word of the setting.
+    /// Returns the value of the setting.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Capture => "capture",
@@ -69,26 +71,26 @@ impl DeliveryConfig {
     }
 }
 
-/// Whether the queue is worked off.
+/// State of the delivery queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueConfig {
-    /// It is.
+    /// Queued emails are delivered.
     Run,
-    /// Emails are accepted and wait.
+    /// Emails are accepted and stay queued.
     Hold,
 }
 
-/// What an instance is run for.
+/// Verb that runs the instance.
 #[derive(Clone, Debug)]
 pub enum Purpose {
-    /// Real mail.
+    /// `ringmail serve`.
     Serve,
-    /// Development and tests, with what is made ready for them.
+    /// `ringmail dev`, for development and tests.
     Dev(DevSetup),
 }
 
 impl Purpose {
-    /// Returns which command's store this is.
+    /// Returns the kind of store that the verb opens.
     pub const fn kind(&self) -> StoreKind {
         match self {
             Self::Serve => StoreKind::Serve,
@@ -97,109 +99,100 @@ impl Purpose {
     }
 }
 
-/// The settings of an instance, checked.
+/// Valid settings of an instance.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What the instance is run for.
     pub purpose: Purpose,
-    /// Where HTTP is served; port 0 takes any free one.
+    /// Listen address of HTTP; port 0 selects a free port.
     pub listen: SocketAddr,
-    /// Where the store lies.
+    /// Directory of the store.
     pub data_dir: PathBuf,
-    /// Where the service manager wants the socket of the command line; the data directory when none.
+    /// Directory for the socket of the command line; `None` selects the data directory.
     pub runtime_dir: Option<PathBuf>,
-    /// Where the key of everything encrypted at rest lies.
+    /// File with the key that encrypts sealed values.
     pub master_key_file: PathBuf,
-    /// The address the outside world reaches this server under; see [`Config::public_url`].
+    /// Public URL of this server. Use [`Config::public_url`], which has a default.
     pub public_url: Option<String>,
-    /// The name this machine says in EHLO and in the records of domains.
     pub hostname: Hostname,
-    /// Where accepted emails go.
     pub delivery: DeliveryConfig,
-    /// The return-path records that a smarthost asks for; of relay delivery alone.
+    /// Return-path records that the smarthost requires; only for relay delivery.
     pub relay_records: Option<RelayRecords>,
-    /// DNS servers; the system's when there are none.
+    /// DNS servers; an empty list selects the servers of the system.
     pub resolvers: Vec<SocketAddr>,
-    /// The port of receiving hosts in direct delivery.
+    /// Port of MX hosts in direct delivery.
     pub smtp_port: u16,
-    /// Addresses that direct delivery may dial although they are not public.
+    /// Private addresses that direct delivery may connect to.
     pub allowed_addresses: Vec<Cidr>,
-    /// The delay after each failed attempt; the last one repeats.
+    /// Delay after each failed attempt; the last one repeats.
     pub retry_delays: Vec<Duration>,
-    /// How long a transactional email is tried.
+    /// Retry period of an email.
     pub expire_after: Duration,
-    /// Whether the queue is worked off.
     pub queue: QueueConfig,
-    /// SMTP sessions at once with one receiving site.
+    /// Maximum number of concurrent SMTP sessions with one site.
     pub site_sessions_max: usize,
-    /// SMTP sessions at once in all.
+    /// Maximum number of concurrent SMTP sessions.
     pub sessions_max: usize,
-    /// Requests per second and key; 0 is no limit.
+    /// Maximum number of requests per second and API key; 0 is no limit.
     pub rate_limit: u32,
-    /// Origins whose pages may call the API; `*` alone for any.
+    /// Origins of web pages that may call the API; `*` allows any.
     pub cors_origins: Vec<String>,
-    /// Hosts the dashboard answers for beside the public one and loopback.
+    /// Hosts of the dashboard, in addition to the host of the public URL and loopback.
     pub dashboard_hosts: Vec<String>,
-    /// The regions a domain can be added under; the first is the default.
+    /// Regions of domains; the first is the default.
     pub regions: Vec<String>,
-    /// Bytes of the store's pages kept in memory.
+    /// Size of the page cache of the store.
     pub cache_bytes: usize,
-    /// Days the content and attachments of an email are kept.
+    /// Retention period of email content and attachments.
     pub content_retention_days: u32,
-    /// Days the row and timeline of an email are kept; never fewer than its content.
+    /// Retention period of email rows and timelines; at least as long as that of the content.
     pub email_retention_days: u32,
-    /// Days that webhook deliveries, and the events about contacts that they tell, are kept.
+    /// Retention period of webhook deliveries, and of events about contacts and suppressions.
     pub webhook_delivery_retention_days: u32,
-    /// Days that the log of API requests is kept.
+    /// Retention period of the request log.
     pub log_retention_days: u32,
-    /// Whether API requests are logged.
     pub request_log: Recording,
-    /// Bytes of an email's attachments, decoded.
+    /// Maximum size of all attachments of an email, decoded.
     pub attachment_bytes_max: u64,
-    /// Bytes of a request body that carries emails.
+    /// Maximum size of a request body with emails.
     pub body_bytes_max: usize,
-    /// Bytes of all request bodies in memory at once; at least one body.
+    /// Maximum total size of the request bodies in memory; at least one body.
     pub body_budget_bytes: usize,
-    /// What reports of other systems are signed with; none are taken without it.
+    /// Secret that signs delivery reports; `None` rejects all reports.
     pub ingest_secret: Option<WebhookSecret>,
-    /// Whom notices to owners come from; they go to the log alone without it.
+    /// Sender of notices to owners; `None` writes notices only to the log.
     pub system_from: Option<Mailbox>,
-    /// Where the built-in mailbox takes mail.
+    /// Listen address of the built-in mailbox.
     pub capture_smtp: SocketAddr,
-    /// How webhooks are delivered.
     pub webhooks: WebhookConfig,
-    /// How log lines are written.
     pub log_format: LogFormat,
-    /// Which log lines are written.
     pub log_filter: String,
 }
 
 impl Config {
-    /// Returns the address the outside world reaches this server under: the setting, or the
-    /// address that was bound.
+    /// Returns the public URL of this server: the setting, or else the URL of the bound address.
     pub fn public_url(&self, bound: SocketAddr) -> String {
         self.public_url.clone().unwrap_or_else(|| local_url(bound))
     }
 
-    /// Returns where people look after the instance.
+    /// Returns the URL of the dashboard.
     pub fn dashboard_url(&self, bound: SocketAddr) -> String {
         format!("{}/dashboard/", self.public_url(bound))
     }
 
-    /// Returns what domains show of these settings, for a server that is bound to an address.
+    /// Returns the settings of domains, for a server that is bound to an address.
     pub fn domain_settings(&self, bound: SocketAddr) -> DomainSettings {
         let links = self.link_settings(bound);
         DomainSettings {
             hostname: self.hostname.name.as_str().to_owned(),
             regions: self.regions.clone(),
-            // Without a smarthost the return path is this server's own.
+            // Without a smarthost, bounces return to this server.
             relay_records: self.relay_records.clone().filter(|_| matches!(self.delivery, DeliveryConfig::Relay(_))),
             links_allowed: links.links_work(),
             public_url: links.public_url,
         }
     }
 
-    /// Returns what generated links are made of, for a server that is bound to an address.
+    /// Returns the settings of generated links, for a server that is bound to an address.
     pub fn link_settings(&self, bound: SocketAddr) -> LinkSettings {
         let reach = match self.delivery {
             DeliveryConfig::Capture => LinkAudience::Captured,
@@ -209,7 +202,7 @@ impl Config {
     }
 }
 
-/// Returns the URL under which this machine reaches a bound address.
+/// Returns the URL of a bound address for clients on this machine.
 pub fn local_url(bound: SocketAddr) -> String {
     let ip = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -219,35 +212,37 @@ pub fn local_url(bound: SocketAddr) -> String {
     format!("http://{}", SocketAddr::new(ip, bound.port()))
 }
 
-/// Why settings that are each in order do not go together. Each sentence names what helps.
+/// Error in a combination of settings, or in a setting that clap does not check. Each message names the
+/// setting to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// The smarthost's URL is none.
+    /// The URL of the smarthost is invalid.
     Relay(RelayUrlError),
-    /// The secret of reports is none.
+    /// The secret of delivery reports is invalid.
     IngestSecret,
-    /// Rows would go before their content, and a purged attachment could not be told from none.
+    /// The content would be kept longer than the row. The API could not distinguish a deleted attachment
+    /// from a missing one.
     RetentionOrder { content_days: u32, email_days: u32 },
-    /// Relay delivery without a smarthost.
+    /// Relay delivery has no smarthost.
     NoRelay,
-    /// A user who cannot sign in.
+    /// The URL of the smarthost has a user, and there is no password.
     UserWithoutPassword,
-    /// A password without the user it belongs to.
+    /// There is a password, and the URL of the smarthost has no user.
     PasswordWithoutUser,
-    /// A single body does not fit into the budget of all.
+    /// The maximum size of one body exceeds the budget of all bodies.
     BodyBudget { body_mb: usize, budget_mb: usize },
-    /// The file of certificates for webhooks cannot be used.
+    /// The file of trusted certificates cannot be read.
     WebhookCertificates { path: PathBuf, why: String },
-    /// The sessions of one site do not fit into those of all.
+    /// The maximum number of sessions of one site exceeds the total.
     Sessions { site: usize, all: usize },
 }
 
 impl std::fmt::Display for ConfigError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Relay(error) => write!(f, "--relay (or RINGMAIL_RELAY) is no smarthost's URL: {error}"),
+            Self::Relay(error) => write!(f, "--relay (or RINGMAIL_RELAY) is not the URL of a smarthost: {error}"),
             Self::IngestSecret => f.write_str(
-                "--ingest-secret (or RINGMAIL_INGEST_SECRET) is no signing secret: it is whsec_ and the base64 of 24 \
+                "--ingest-secret (or RINGMAIL_INGEST_SECRET) is not a signing secret: use whsec_ and the base64 of 24 \
                  to 64 bytes, as printed by: echo whsec_$(openssl rand -base64 32)",
             ),
             Self::RetentionOrder { content_days, email_days } => write!(
@@ -260,14 +255,14 @@ impl std::fmt::Display for ConfigError {
                  or choose --delivery capture or direct",
             ),
             Self::UserWithoutPassword => {
-                f.write_str("--relay names a user and no password: set RINGMAIL_RELAY_PASSWORD, or leave the user out")
+                f.write_str("--relay has a user without a password: set RINGMAIL_RELAY_PASSWORD, or remove the user")
             }
             Self::PasswordWithoutUser => {
-                f.write_str("RINGMAIL_RELAY_PASSWORD is set and --relay names no user: write smtp://USER@HOST:PORT")
+                f.write_str("RINGMAIL_RELAY_PASSWORD is set and --relay has no user: use smtp://USER@HOST:PORT")
             }
             Self::BodyBudget { body_mb, budget_mb } => write!(
                 f,
-                "one request body does not fit into the budget of all: raise --body-budget-mb ({budget_mb}) \
+                "one request body can exceed the budget of all bodies: raise --body-budget-mb ({budget_mb}) \
                  to at least --body-mb ({body_mb})"
             ),
             Self::WebhookCertificates { path, why } => write!(
@@ -277,7 +272,7 @@ impl std::fmt::Display for ConfigError {
             ),
             Self::Sessions { site, all } => write!(
                 f,
-                "one site cannot have more sessions than there are: raise --sessions ({all}) \
+                "one site cannot have more sessions than the total: raise --sessions ({all}) \
                  to at least --concurrency ({site})"
             ),
         }

@@ -1,4 +1,4 @@
-//! The smarthost's URL: `smtp://user:password@host:port?tls=…` or `smtps://…`.
+//! URL of the smarthost: `smtp://user:password@host:port?tls=…` or `smtps://…`.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -6,37 +6,37 @@ use std::str::FromStr;
 use super::ConfigError;
 use crate::base::address::DomainName;
 
-/// RFC 6409 §3.1: the port of message submission.
+/// RFC 6409 §3.1: port of message submission.
 const SUBMISSION_PORT: u16 = 587;
-/// RFC 8314 §3.3: submission inside TLS from the first byte.
+/// RFC 8314 §3.3: port of submission with implicit TLS.
 const SUBMISSIONS_PORT: u16 = 465;
-/// RFC 4616 §2 bounds neither; servers refuse far shorter ones than this.
+/// Maximum length of the user and of the password. RFC 4616 §2 has no limit; the limits of servers are
+/// much lower.
 const CREDENTIAL_BYTES_MAX: usize = 255;
 
-/// How the conversation with the smarthost is protected.
+/// TLS mode of the sessions with the smarthost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelayTls {
     /// TLS from the first byte (`smtps`).
     Implicit,
-    /// STARTTLS with a certificate that verifies, or nothing is sent.
+    /// STARTTLS with a valid certificate. Without it, no email is sent.
     Required,
-    /// STARTTLS where it is offered, whatever the certificate.
+    /// STARTTLS if the server offers it, with any certificate.
     Opportunistic,
-    /// Clear text.
+    /// No TLS.
     Never,
 }
 
-/// A password; `Debug` hides it.
+/// Password of the smarthost. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RelayPassword(String);
 
 impl RelayPassword {
-    /// Wraps a password.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// Returns the password, for the one place that says it to the smarthost.
+    /// Returns the password in clear text, for authentication at the smarthost.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -48,8 +48,8 @@ impl std::fmt::Debug for RelayPassword {
     }
 }
 
-/// A smarthost's URL that has not been read yet. It may hold a password, so that `Debug` hides it
-/// and a refusal never repeats it, as the command line's own would.
+/// Unparsed URL of the smarthost. It may contain a password, so that `Debug` hides it. Errors do not
+/// contain it, unlike the default errors of clap.
 #[derive(Clone)]
 pub(super) struct RelayText(String);
 
@@ -71,34 +71,30 @@ impl std::fmt::Debug for RelayText {
     }
 }
 
-/// Who signs in at the smarthost.
+/// Login at the smarthost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelayCredentials {
-    /// The user.
     pub user: String,
-    /// The password.
     pub password: RelayPassword,
 }
 
-/// Where the smarthost is and how to talk to it.
+/// Address, TLS mode and login of the smarthost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelayUrl {
-    /// A host name in lower-case A-labels or an IP address without brackets: what is dialled and
-    /// what the certificate is checked against.
+    /// Host name in lower-case A-labels, or an IP address without brackets. The certificate must be valid
+    /// for it.
     pub host: String,
-    /// The port.
     pub port: u16,
-    /// How the conversation is protected.
     pub tls: RelayTls,
-    /// Who signs in; nobody when absent.
+    /// `None` if the smarthost needs no login.
     pub credentials: Option<RelayCredentials>,
 }
 
 impl RelayUrl {
-    /// Fills in the password of the environment where the URL names a user alone.
+    /// Adds the password of the environment if the URL has a user without a password.
     ///
     /// # Errors
-    /// When the one comes without the other.
+    /// [`ConfigError::UserWithoutPassword`] and [`ConfigError::PasswordWithoutUser`].
     pub(super) fn with_password(mut self, password: Option<RelayPassword>) -> Result<Self, ConfigError> {
         match (&mut self.credentials, password) {
             (Some(credentials), Some(password)) if credentials.password.reveal().is_empty() => {
@@ -114,7 +110,7 @@ impl RelayUrl {
     }
 }
 
-/// Prints everything but the credentials.
+/// Writes scheme, host and port, without the login.
 impl std::fmt::Display for RelayUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let scheme = if self.tls == RelayTls::Implicit { "smtps" } else { "smtp" };
@@ -126,22 +122,22 @@ impl std::fmt::Display for RelayUrl {
     }
 }
 
-/// Why a text is no smarthost's URL.
+/// Error in the URL of a smarthost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelayUrlError {
-    /// It begins with neither `smtp://` nor `smtps://`.
+    /// The scheme is neither `smtp://` nor `smtps://`.
     Scheme,
     /// The host is neither a name nor an address.
     Host,
-    /// The port is no number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     Port,
-    /// Something other than `?tls=…` follows the port.
+    /// Text other than `?tls=…` follows the port.
     Rest,
-    /// `tls` has another value, or stands beside `smtps`.
+    /// `tls` has an unknown value, or the scheme is `smtps`.
     Tls,
-    /// The user or the password is empty, too long, or badly percent-encoded.
+    /// The user is empty, or the user or the password is too long or has invalid percent-encoding.
     Credentials,
-    /// A password would cross the network in clear text.
+    /// The password would be sent over the network in clear text.
     ClearPassword,
 }
 
@@ -151,14 +147,14 @@ impl std::fmt::Display for RelayUrlError {
             Self::Scheme => "it must begin with smtp:// or smtps://",
             Self::Host => "the host must be a name, an IPv4 address, or an IPv6 address in brackets",
             Self::Port => "the port must be a number from 1 to 65535",
-            Self::Rest => "nothing but ?tls=required, ?tls=opportunistic or ?tls=never may follow the port",
-            Self::Tls => "tls must be required, opportunistic or never, and smtps:// takes none of them",
+            Self::Rest => "only ?tls=required, ?tls=opportunistic or ?tls=never may follow the port",
+            Self::Tls => "tls must be required, opportunistic or never, and smtps:// allows none of them",
             Self::Credentials => {
                 "user and password must be 1 to 255 bytes without control characters; \
                  write % : @ and / in them as %25 %3A %40 and %2F"
             }
             Self::ClearPassword => {
-                "a password may cross the network in TLS alone: use ?tls=required or smtps://, or a relay on loopback"
+                "a password needs TLS on the network: use ?tls=required or smtps://, or a relay on loopback"
             }
         })
     }
@@ -183,11 +179,11 @@ impl FromStr for RelayUrl {
         if authority.contains(['/', '#']) {
             return Err(RelayUrlError::Rest);
         }
-        let (credentials, place) = match authority.rsplit_once('@') {
-            Some((credentials, place)) => (Some(parse_credentials(credentials)?), place),
+        let (credentials, host_port) = match authority.rsplit_once('@') {
+            Some((credentials, host_port)) => (Some(parse_credentials(credentials)?), host_port),
             None => (None, authority),
         };
-        let (host, port) = split_port(place)?;
+        let (host, port) = split_port(host_port)?;
         let (host, loopback) = parse_host(host)?;
         let port = match port {
             Some(port) => parse_port(port)?,
@@ -203,8 +199,8 @@ impl FromStr for RelayUrl {
     }
 }
 
-fn split_port(place: &str) -> Result<(&str, Option<&str>), RelayUrlError> {
-    if let Some(bracketed) = place.strip_prefix('[') {
+fn split_port(host_port: &str) -> Result<(&str, Option<&str>), RelayUrlError> {
+    if let Some(bracketed) = host_port.strip_prefix('[') {
         let (host, rest) = bracketed.split_once(']').ok_or(RelayUrlError::Host)?;
         if !host.contains(':') {
             return Err(RelayUrlError::Host);
@@ -215,9 +211,9 @@ fn split_port(place: &str) -> Result<(&str, Option<&str>), RelayUrlError> {
             None => Err(RelayUrlError::Port),
         };
     }
-    match place.split_once(':') {
+    match host_port.split_once(':') {
         Some((host, port)) => Ok((host, Some(port))),
-        None => Ok((place, None)),
+        None => Ok((host_port, None)),
     }
 }
 
@@ -228,7 +224,7 @@ fn parse_host(text: &str) -> Result<(String, bool), RelayUrlError> {
     if text.eq_ignore_ascii_case("localhost") {
         return Ok(("localhost".to_owned(), true));
     }
-    // A smarthost inside a private network often has a name of one label.
+    // A smarthost in a private network often has a name with one label.
     let single = !text.is_empty()
         && text.len() <= 63
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -250,21 +246,20 @@ fn parse_port(text: &str) -> Result<u16, RelayUrlError> {
     }
 }
 
-fn parse_tls(implicit: bool, query: Option<&str>, loopback: bool, signs_in: bool) -> Result<RelayTls, RelayUrlError> {
-    let asked = match query {
+fn parse_tls(implicit: bool, query: Option<&str>, loopback: bool, has_login: bool) -> Result<RelayTls, RelayUrlError> {
+    let mode = match query {
         None => None,
         Some(query) => Some(query.strip_prefix("tls=").ok_or(RelayUrlError::Rest)?),
     };
-    match asked {
+    match mode {
         Some(_) if implicit => Err(RelayUrlError::Tls),
         None if implicit => Ok(RelayTls::Implicit),
         Some("required") => Ok(RelayTls::Required),
         Some("opportunistic") => Ok(RelayTls::Opportunistic),
         Some("never") => Ok(RelayTls::Never),
         Some(_) => Err(RelayUrlError::Tls),
-        // A conversation that might have been in TLS keeps the password to itself when it is not;
-        // on this machine nobody listens in.
-        None if loopback && signs_in => Ok(RelayTls::Never),
+        // `Opportunistic` does not send the password without TLS. On loopback, clear text is safe.
+        None if loopback && has_login => Ok(RelayTls::Never),
         None if loopback => Ok(RelayTls::Opportunistic),
         None => Ok(RelayTls::Required),
     }
@@ -279,7 +274,7 @@ fn parse_credentials(text: &str) -> Result<RelayCredentials, RelayUrlError> {
     Ok(RelayCredentials { user, password: RelayPassword(decode(password)?) })
 }
 
-/// Undoes percent-encoding (RFC 3986 §2.1).
+/// Decodes percent-encoding (RFC 3986 §2.1).
 fn decode(text: &str) -> Result<String, RelayUrlError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -298,7 +293,7 @@ fn decode(text: &str) -> Result<String, RelayUrlError> {
         rest = tail;
     }
     let decoded = String::from_utf8(bytes).map_err(|_| RelayUrlError::Credentials)?;
-    // A control character would end the command the credential is said in.
+    // A control character could end the SMTP command and start another one.
     if decoded.len() > CREDENTIAL_BYTES_MAX || decoded.chars().any(char::is_control) {
         return Err(RelayUrlError::Credentials);
     }

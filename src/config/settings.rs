@@ -1,4 +1,4 @@
-//! The list of settings. Each is a flag and a `RINGMAIL_` variable; the flag wins.
+//! List of settings. Each is a flag and a variable. Doc comments are the help texts.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,78 +19,78 @@ use crate::domains::RelayRecords;
 use crate::logs::Recording;
 use crate::store::StoreKind;
 
-/// Where `ringmail serve` keeps its data unless told otherwise.
+/// Default data directory of `ringmail serve`.
 pub const SERVE_DIRECTORY: &str = "./ringmail-data";
-/// Where `ringmail dev` keeps its data unless told otherwise.
+/// Default data directory of `ringmail dev`.
 pub const DEV_DIRECTORY: &str = "./ringmail-dev";
-/// The master key's name inside the data directory.
+/// Default file name of the master key in the data directory.
 const MASTER_KEY_NAME: &str = "master.key";
 
 const MIB: usize = 1 << 20;
 
-/// How log lines are written.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// Lines for people.
+    /// Text lines.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DeliveryMode {
-    /// Keep every email in the built-in mailbox; nothing leaves the machine.
+    /// Store every email in the built-in mailbox; no email leaves the machine.
     Capture,
-    /// Deliver to the hosts of each recipient's domain.
+    /// Deliver to the MX hosts of each recipient domain.
     Direct,
-    /// Hand everything to the smarthost that --relay names.
+    /// Deliver through the smarthost of --relay.
     Relay,
 }
 
-/// The settings as they are given.
+/// Settings as clap parses them.
 #[derive(Args, Clone, Debug)]
 pub struct Settings {
-    /// Where the API and the dashboard are served; port 0 takes any free one.
+    /// Listen address of the API and the dashboard; port 0 selects a free port.
     #[arg(long, env = "RINGMAIL_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8787",
           value_parser = values::listen_address, help_heading = "Serving")]
     listen: SocketAddr,
 
-    /// The address the outside world reaches this server under [default: http:// and --listen].
+    /// Public URL of this server [default: http:// and --listen].
     #[arg(long, env = "RINGMAIL_PUBLIC_URL", value_name = "URL", value_parser = values::parse_url,
           help_heading = "Serving")]
     public_url: Option<String>,
 
-    /// Requests per second and API key, up to 1000000; 0 is no limit.
+    /// Maximum number of requests per second and API key, up to 1000000; 0 is no limit.
     #[arg(long, env = "RINGMAIL_RATE_LIMIT", value_name = "N", default_value_t = 100,
           value_parser = value_parser!(u32).range(0..=1_000_000), help_heading = "Serving")]
     rate_limit: u32,
 
-    /// Origins whose web pages may call the API, or * for any [default: none].
+    /// Origins of web pages that may call the API, or * for any [default: none].
     #[arg(long, env = "RINGMAIL_CORS_ORIGINS", value_name = "ORIGIN", value_delimiter = ',',
           value_parser = values::cors_origin, help_heading = "Serving")]
     cors_origins: Vec<String>,
 
-    /// Hosts that the dashboard answers for beside that of --public-url and loopback [default: none].
+    /// Hosts of the dashboard, in addition to the host of --public-url and loopback [default: none].
     #[arg(long, env = "RINGMAIL_DASHBOARD_HOSTS", value_name = "HOST", value_delimiter = ',',
           value_parser = values::dashboard_host, help_heading = "Serving")]
     dashboard_hosts: Vec<String>,
 
-    /// Regions that a domain can be added under; the first is the default.
+    /// Regions of domains; the first is the default.
     #[arg(long, env = "RINGMAIL_REGIONS", value_name = "REGION", value_delimiter = ',',
           default_value = "us-east-1", value_parser = values::region, help_heading = "Serving")]
     regions: Vec<String>,
 
-    /// The largest request that carries emails, in MiB: 1 to 512.
+    /// Maximum size of a request with emails, in MiB: 1 to 512.
     #[arg(long, env = "RINGMAIL_BODY_MB", value_name = "MIB", default_value_t = 56,
           value_parser = value_parser!(u32).range(1..=512), help_heading = "Serving")]
     body_mb: u32,
 
-    /// Memory for all request bodies at once, in MiB: 1 to 65536; above it requests answer 503.
+    /// Memory for all request bodies together, in MiB: 1 to 65536; further requests get status 503.
     #[arg(long, env = "RINGMAIL_BODY_BUDGET_MB", value_name = "MIB", default_value_t = 128,
           value_parser = value_parser!(u32).range(1..=65_536), help_heading = "Serving")]
     body_budget_mb: u32,
 
-    /// The attachments of one email together, decoded, in MiB: 1 to 256.
+    /// Maximum size of all attachments of an email, decoded, in MiB: 1 to 256.
     #[arg(long, env = "RINGMAIL_ATTACHMENT_MB", value_name = "MIB", default_value_t = 40,
           value_parser = value_parser!(u32).range(1..=256), help_heading = "Serving")]
     attachment_mb: u32,
@@ -101,55 +101,55 @@ pub struct Settings {
         value_name = "SECRET",
         hide_env_values = true,
         help_heading = "Serving",
-        help = "What other systems sign their reports about deliveries with: whsec_ and the base64 of 24 to 64 bytes; \
-                better in the variable, because a flag shows in the list of processes [default: none are taken]"
+        help = "Secret that signs the delivery reports of other systems: whsec_ and the base64 of 24 to 64 bytes; \
+                use the variable, because other users can see flags in the process list [default: no reports]"
     )]
     ingest_secret: Option<SecretText>,
 
     #[command(flatten)]
     notices: NoticeSettings,
 
-    /// Where the one data file lies [default: STATE_DIRECTORY, else ./ringmail-data; ringmail dev:
+    /// Directory of the data file [default: STATE_DIRECTORY, or else ./ringmail-data; ringmail dev:
     /// ./ringmail-dev].
     #[arg(long, env = "RINGMAIL_DATA_DIR", value_name = "DIR", help_heading = "Storing")]
     data_dir: Option<PathBuf>,
 
-    /// The key that encrypts message content and signing keys on disk; made when there is none
+    /// File with the key that encrypts email content and signing keys on disk; created if missing
     /// [default: master.key in the data directory].
     #[arg(long, env = "RINGMAIL_MASTER_KEY_FILE", value_name = "FILE", help_heading = "Storing")]
     master_key_file: Option<PathBuf>,
 
-    /// Memory for the data file's pages, in MiB: 8 to 65536.
+    /// Memory for pages of the data file, in MiB: 8 to 65536.
     #[arg(long, env = "RINGMAIL_CACHE_MB", value_name = "MIB", default_value_t = 64,
           value_parser = value_parser!(u32).range(8..=65_536), help_heading = "Storing")]
     cache_mb: u32,
 
-    /// Days that content and attachments are kept: 1 to 36500.
+    /// Retention period of email content and attachments, in days: 1 to 36500.
     #[arg(long, env = "RINGMAIL_CONTENT_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     content_retention_days: u32,
 
-    /// Days that emails and their timelines are kept: 1 to 36500, no fewer than their content.
+    /// Retention period of emails and their timelines, in days: 1 to 36500, at least that of the content.
     #[arg(long, env = "RINGMAIL_EMAIL_RETENTION_DAYS", value_name = "DAYS", default_value_t = 365,
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     email_retention_days: u32,
 
-    /// Days that webhook deliveries, and the events about contacts that they tell, are kept: 1 to 36500.
+    /// Retention period of webhook deliveries, and of events about contacts and suppressions, in days: 1 to 36500.
     #[arg(long, env = "WEBHOOK_DELIVERY_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     webhook_delivery_retention_days: u32,
 
-    /// Days that the log of API requests is kept: 1 to 36500.
+    /// Retention period of the API request log, in days: 1 to 36500.
     #[arg(long, env = "RINGMAIL_LOG_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     log_retention_days: u32,
 
-    /// Whether API requests are logged: true or false.
+    /// Log API requests: true or false.
     #[arg(long, env = "RINGMAIL_REQUEST_LOG", value_name = "BOOL", default_value = "true",
           value_parser = BoolishValueParser::new(), action = ArgAction::Set, help_heading = "Storing")]
     request_log: bool,
 
-    /// Where accepted emails go.
+    /// Delivery mode.
     #[arg(
         long,
         env = "RINGMAIL_DELIVERY",
@@ -166,65 +166,65 @@ pub struct Settings {
         value_name = "URL",
         hide_env_values = true,
         help_heading = "Delivering",
-        help = "The smarthost of relay delivery: \
+        help = "Smarthost of relay delivery: \
                   smtp://[USER[:PASSWORD]@]HOST[:PORT][?tls=required|opportunistic|never] or smtps://…; \
-                  the password better in RINGMAIL_RELAY_PASSWORD. TLS is required unless the host is this machine: \
-                  there it is used where offered, and not at all where a user signs in"
+                  use RINGMAIL_RELAY_PASSWORD for the password. TLS is required, except on this machine: \
+                  there it is opportunistic, and off with a user"
     )]
     relay: Option<RelayText>,
 
-    /// The return-path records that the smarthost of relay delivery asks for: mx=10 HOST; spf=include:HOST.
+    /// Return-path records that the smarthost requires: mx=10 HOST; spf=include:HOST.
     #[arg(long, env = "RINGMAIL_RELAY_RECORDS", value_name = "RECORDS", value_parser = values::relay_records,
           help_heading = "Delivering")]
     relay_records: Option<RelayRecords>,
 
-    /// The name this machine goes by in mail, which resolves to its address and back [default: the
-    /// machine's host name where it is fully qualified, else localhost.localdomain].
+    /// Host name of this machine in SMTP, with matching forward and reverse DNS [default: the host name
+    /// of the machine if it is fully qualified, or else localhost.localdomain].
     #[arg(long, env = "RINGMAIL_HOSTNAME", value_name = "NAME", value_parser = values::host_name,
           help_heading = "Delivering")]
     hostname: Option<DomainName>,
 
-    /// DNS servers [default: those of the system].
+    /// DNS servers [default: the servers of the system].
     #[arg(long, env = "RINGMAIL_RESOLVER", value_name = "ADDRESS", value_delimiter = ',',
           value_parser = values::dns_server, help_heading = "Delivering")]
     resolver: Vec<SocketAddr>,
 
-    /// The port of receiving hosts in direct delivery.
+    /// Port of MX hosts in direct delivery.
     #[arg(long, env = "RINGMAIL_SMTP_PORT", value_name = "PORT", default_value_t = 25,
           value_parser = value_parser!(u16).range(1..), help_heading = "Delivering")]
     smtp_port: u16,
 
-    /// A range of private addresses that direct delivery may dial all the same; may be repeated.
+    /// Range of private addresses that direct delivery may connect to; may be repeated.
     #[arg(long, env = "RINGMAIL_ALLOW_ADDRESS", value_name = "CIDR", value_delimiter = ',',
           value_parser = values::cidr, help_heading = "Delivering")]
     allow_address: Vec<Cidr>,
 
-    /// The waits between attempts, each 100ms to 5d; the last one repeats.
+    /// Delays between attempts, each 100ms to 5d; the last one repeats.
     #[arg(long, env = "RINGMAIL_RETRY_DELAYS", value_name = "DURATION", value_delimiter = ',',
           default_value = "1m,3m,5m,10m,20m,40m,1h,2h,4h", value_parser = values::retry_delay,
           help_heading = "Delivering")]
     retry_delays: Vec<Duration>,
 
-    /// How long an email is tried: 1s to 5d.
+    /// Retry period of an email: 1s to 5d.
     #[arg(long, env = "RINGMAIL_EXPIRE_AFTER", value_name = "DURATION", default_value = "48h",
           value_parser = values::expire_after, help_heading = "Delivering")]
     expire_after: Duration,
 
-    /// SMTP sessions at once with one receiving site: 1 to 100.
+    /// Maximum number of concurrent SMTP sessions with one site: 1 to 100.
     #[arg(long, env = "RINGMAIL_CONCURRENCY", value_name = "N", default_value_t = 10,
           value_parser = value_parser!(u16).range(1..=100), help_heading = "Delivering")]
     concurrency: u16,
 
-    /// SMTP sessions at once in all: 1 to 5000.
+    /// Maximum number of concurrent SMTP sessions: 1 to 5000.
     #[arg(long, env = "RINGMAIL_SESSIONS", value_name = "N", default_value_t = 200,
           value_parser = value_parser!(u16).range(1..=5_000), help_heading = "Delivering")]
     sessions: u16,
 
-    /// Accept and queue emails, and deliver none until a start without this flag.
+    /// Accept and queue emails, and start no delivery before the next start without this flag.
     #[arg(long, env = "RINGMAIL_HOLD", value_parser = BoolishValueParser::new(), help_heading = "Delivering")]
     hold: bool,
 
-    /// Where the built-in mailbox takes mail; port 0 takes any free one.
+    /// Listen address of the built-in mailbox; port 0 selects a free port.
     #[arg(long, env = "RINGMAIL_CAPTURE_SMTP", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0",
           value_parser = values::listen_address, help_heading = "Delivering")]
     capture_smtp: SocketAddr,
@@ -232,7 +232,7 @@ pub struct Settings {
     #[command(flatten)]
     webhooks: WebhookSettings,
 
-    /// How log lines are written, to standard error.
+    /// Format of log lines on standard error.
     #[arg(
         long,
         env = "RINGMAIL_LOG_FORMAT",
@@ -243,13 +243,13 @@ pub struct Settings {
     )]
     log_format: LogFormat,
 
-    /// Which log lines are written: error, warn, info, debug or trace, also by part, as in
+    /// Log level: error, warn, info, debug or trace, optionally for each module, such as
     /// info,ringmail::delivery=debug.
     #[arg(long, env = "RINGMAIL_LOG", value_name = "FILTER", default_value = "info", help_heading = "Logging")]
     log: String,
 }
 
-/// Settings without a command line of their own, read from the environment.
+/// Parser of settings from the environment only.
 #[derive(clap::Parser)]
 struct Environment {
     #[command(flatten)]
@@ -257,32 +257,31 @@ struct Environment {
 }
 
 impl Settings {
-    /// Reads the settings as a server started here without flags would.
+    /// Returns the settings of the environment, as of a server without flags.
     ///
     /// # Errors
-    /// The sentence of the first variable that is not in order.
+    /// The error of the first invalid variable.
     pub fn from_environment() -> Result<Self, clap::Error> {
         let mut command = without_empty_variables(Environment::command());
         let matches = command.try_get_matches_from_mut(["ringmail"])?;
         Environment::from_arg_matches(&matches).map(|environment| environment.settings)
     }
 
-    /// Returns the same settings over another data directory and, where one is named, another
-    /// master key.
+    /// Returns the settings with another data directory, and with another master key if it is given.
     #[must_use]
     pub fn over(self, data_dir: PathBuf, master_key_file: Option<PathBuf>) -> Self {
         Self { data_dir: Some(data_dir), master_key_file: master_key_file.or(self.master_key_file), ..self }
     }
 
-    /// Returns the address that is listened on.
+    /// Returns the listen address.
     pub fn listen(&self) -> SocketAddr {
         self.listen
     }
 
-    /// Checks what concerns more than one setting and fills in what depends on the machine.
+    /// Checks rules about more than one setting, and adds defaults that depend on the machine.
     ///
     /// # Errors
-    /// [`ConfigError`], whose sentence names what would help.
+    /// [`ConfigError`]. Its message names the setting to change.
     pub fn into_config(self, purpose: Purpose) -> Result<Config, ConfigError> {
         self.into_config_within(purpose, Surroundings::read())
     }

@@ -1,5 +1,5 @@
-//! What is read from the environment beside the settings: what the machine and the service manager
-//! say.
+//! Values from the environment that are not settings: directories of the service manager, the host name
+//! of the machine, and the relay password.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use clap::Command;
 use super::hostname;
 use super::relay::RelayPassword;
 
-/// The relay's password, which is read from here alone: a flag shows in the list of processes.
+/// Password of the relay. It has no flag, because other users can see the flags of a process.
 const RELAY_PASSWORD_VARIABLE: &str = "RINGMAIL_RELAY_PASSWORD";
-/// The data directory that a service manager prepared.
+/// Data directory that systemd created.
 const STATE_DIRECTORY_VARIABLE: &str = "STATE_DIRECTORY";
-/// The directory for sockets that a service manager prepared.
+/// Directory for sockets that systemd created.
 const RUNTIME_DIRECTORY_VARIABLE: &str = "RUNTIME_DIRECTORY";
 
-/// What the machine and the service manager say, read once so that the rest can be tested.
+/// Values from the environment. Read once, so that tests can replace them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surroundings {
     pub(super) state_directory: Option<PathBuf>,
@@ -38,20 +38,20 @@ impl Surroundings {
     }
 }
 
-/// Returns the directory that a service manager names in a variable. systemd separates several by
-/// colons; the first is the one to write to.
+/// Returns the directory in a variable of the service manager. systemd separates several directories
+/// with colons; this is the first.
 fn managed_directory(variable: &str) -> Option<PathBuf> {
     let list = std::env::var(variable).ok()?;
     list.split(':').next().filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Returns the data directory that the service manager prepared, if there is one.
+/// Returns the data directory that the service manager created; `None` if it created none.
 pub(crate) fn state_directory() -> Option<PathBuf> {
     managed_directory(STATE_DIRECTORY_VARIABLE)
 }
 
-/// Makes a command line take empty variables for unset: in the file of a service manager or a
-/// container, `RINGMAIL_RELAY=` is how a setting is left at its default.
+/// Makes clap ignore empty variables. In an environment file of systemd or a container,
+/// `RINGMAIL_RELAY=` selects the default.
 pub(crate) fn without_empty_variables(command: Command) -> Command {
     let is_empty = |variable: &OsStr| std::env::var_os(variable).is_some_and(|value| value.is_empty());
     command

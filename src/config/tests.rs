@@ -12,7 +12,7 @@ struct Line {
     settings: Settings,
 }
 
-/// Reads the settings of a command line. The tests set no variable: they share one process.
+/// Parses a command line. The tests set no variables, because all tests share one process.
 fn settings(line: &[&str]) -> Result<Settings, String> {
     let line = std::iter::once("ringmail").chain(line.iter().copied());
     Line::try_parse_from(line).map(|line| line.settings).map_err(|error| error.to_string())
@@ -59,7 +59,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
 }
 
 #[test]
-fn the_data_directory_is_the_flag_s_then_the_service_manager_s_then_the_command_s() {
+fn the_data_directory_is_the_flag_or_else_that_of_the_service_manager_or_the_default() {
     let managed = Surroundings { state_directory: Some("/var/lib/ringmail".into()), ..Surroundings::default() };
 
     let given = config_within(&["--data-dir", "there"], Purpose::Serve, managed.clone()).unwrap();
@@ -72,7 +72,7 @@ fn the_data_directory_is_the_flag_s_then_the_service_manager_s_then_the_command_
 }
 
 #[test]
-fn a_machine_without_a_qualified_name_gets_one_that_says_so() {
+fn a_machine_without_a_qualified_name_gets_the_fallback() {
     let named = |machine: &str, line: &[&str]| {
         let surroundings = Surroundings { machine_name: Some(machine.into()), ..Surroundings::default() };
         let hostname = config_within(line, Purpose::Serve, surroundings).unwrap().hostname;
@@ -88,7 +88,7 @@ fn a_machine_without_a_qualified_name_gets_one_that_says_so() {
 }
 
 #[test]
-fn settings_that_do_not_go_together_are_refused_in_a_sentence_that_names_the_flag() {
+fn an_invalid_combination_of_settings_is_an_error_that_names_the_flag() {
     for (line, wanted) in [
         (&["--email-retention-days", "7"][..], "--email-retention-days (7)"),
         (&["--delivery", "relay"], "--relay smtp://"),
@@ -105,7 +105,7 @@ fn settings_that_do_not_go_together_are_refused_in_a_sentence_that_names_the_fla
 }
 
 #[test]
-fn a_value_out_of_range_or_of_another_form_is_refused() {
+fn an_invalid_value_is_an_error() {
     for line in [
         ["--listen", "8787"],
         ["--listen", "example.com:80"],
@@ -166,7 +166,7 @@ fn lists_are_separated_by_commas_or_repeated() {
 }
 
 #[test]
-fn the_public_url_is_the_setting_or_the_way_this_machine_reaches_itself() {
+fn the_public_url_is_the_setting_or_else_the_local_url() {
     let default = config(&[]).unwrap();
     let given = config(&["--public-url", "https://mail.example.com/"]).unwrap();
 
@@ -186,7 +186,7 @@ fn durations_are_numbers_with_units() {
 }
 
 #[test]
-fn a_relay_url_says_host_port_and_protection() {
+fn a_relay_url_has_host_port_and_tls_mode() {
     for (text, host, port, tls) in [
         ("smtp://mail.example.com", "mail.example.com", 587, RelayTls::Required),
         ("smtp://mail.example.com:2525/", "mail.example.com", 2525, RelayTls::Required),
@@ -206,7 +206,7 @@ fn a_relay_url_says_host_port_and_protection() {
 }
 
 #[test]
-fn signing_in_on_this_machine_needs_no_tls_unless_it_is_asked_for() {
+fn a_login_on_loopback_uses_no_tls_by_default() {
     for (text, tls) in [
         ("smtp://user:secret@127.0.0.1:25", RelayTls::Never),
         ("smtp://user@localhost:25", RelayTls::Never),
@@ -219,7 +219,7 @@ fn signing_in_on_this_machine_needs_no_tls_unless_it_is_asked_for() {
 }
 
 #[test]
-fn what_is_no_relay_url_is_refused() {
+fn an_invalid_relay_url_is_an_error() {
     for text in [
         "",
         "mail.example.com",
@@ -265,8 +265,8 @@ fn credentials_are_decoded_and_never_printed() {
 }
 
 #[test]
-fn the_password_of_the_environment_completes_a_user_alone() {
-    let with = |url: &str| {
+fn a_user_without_a_password_gets_the_password_of_the_environment() {
+    let password_for = |url: &str| {
         let surroundings =
             Surroundings { relay_password: Some(RelayPassword::new("from-env")), ..Surroundings::default() };
         match config_within(&["--delivery", "relay", "--relay", url], Purpose::Serve, surroundings)?.delivery {
@@ -275,13 +275,13 @@ fn the_password_of_the_environment_completes_a_user_alone() {
         }
     };
 
-    assert_eq!(with("smtp://user@mail.example.com"), Ok("from-env".to_owned()));
-    assert_eq!(with("smtp://user:own@mail.example.com"), Ok("own".to_owned()));
-    assert_eq!(with("smtp://mail.example.com"), Err(ConfigError::PasswordWithoutUser));
+    assert_eq!(password_for("smtp://user@mail.example.com"), Ok("from-env".to_owned()));
+    assert_eq!(password_for("smtp://user:own@mail.example.com"), Ok("own".to_owned()));
+    assert_eq!(password_for("smtp://mail.example.com"), Err(ConfigError::PasswordWithoutUser));
 }
 
 #[test]
-fn links_are_allowed_where_whoever_gets_them_can_open_them() {
+fn links_are_allowed_if_recipients_can_open_them() {
     for (line, allowed) in [
         (&[][..], true),
         (&["--delivery", "direct"], false),
@@ -298,7 +298,7 @@ fn links_are_allowed_where_whoever_gets_them_can_open_them() {
 }
 
 #[test]
-fn the_records_of_a_smarthost_are_shown_in_relay_delivery_alone() {
+fn the_records_of_a_smarthost_are_used_only_in_relay_delivery() {
     let records = ["--relay-records", "mx=10 mx.example.com; spf=include:example.com"];
     for (mode, shown) in
         [(&["--delivery", "direct"][..], false), (&["--delivery", "relay", "--relay", "smtp://mail.example.com"], true)]
@@ -319,7 +319,7 @@ proptest! {
     }
 
     #[test]
-    fn a_duration_reads_back_as_it_is_spelled(ms in 0_u64..1_000_000_000_000) {
+    fn a_formatted_duration_parses_to_the_same_duration(ms in 0_u64..1_000_000_000_000) {
         let duration = Duration::from_millis(ms);
 
         prop_assert_eq!(parse_duration(&super::values::spell(duration)), Ok(duration));
@@ -327,7 +327,7 @@ proptest! {
 }
 
 #[test]
-fn development_posts_webhooks_to_this_machine_and_serving_does_not() {
+fn webhooks_to_loopback_are_allowed_only_in_development() {
     let loopback = "127.0.0.1".parse().unwrap();
     let dev = config_within(&[], Purpose::Dev(DevSetup::default()), Surroundings::default()).unwrap();
     assert!(dev.webhooks.policy.plain_http && dev.webhooks.policy.guard.permits(loopback));
@@ -339,15 +339,15 @@ fn development_posts_webhooks_to_this_machine_and_serving_does_not() {
 }
 
 #[test]
-fn a_file_of_certificates_that_holds_none_is_refused_by_name() {
+fn a_file_without_a_certificate_is_an_error_that_names_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("ca.pem");
     for text in ["", "no certificate", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"] {
         std::fs::write(&path, text).unwrap();
 
-        let refused = config(&["--webhook-ca-file", path.to_str().unwrap()]).unwrap_err().to_string();
+        let error = config(&["--webhook-ca-file", path.to_str().unwrap()]).unwrap_err().to_string();
 
-        assert!(refused.contains("ca.pem"), "{refused}");
+        assert!(error.contains("ca.pem"), "{error}");
     }
 }
 
@@ -356,6 +356,6 @@ fn the_sender_of_notices_is_a_mailbox() {
     let from = config(&["--system-from", "Ringmail <notices@Example.com>"]).unwrap().system_from.unwrap();
     assert_eq!(from.to_string(), "Ringmail <notices@example.com>");
 
-    let refused = settings(&["--system-from", "nobody"]).unwrap_err();
-    assert!(refused.contains("Name <notices@example.com>"), "{refused}");
+    let error = settings(&["--system-from", "nobody"]).unwrap_err();
+    assert!(error.contains("Name <notices@example.com>"), "{error}");
 }

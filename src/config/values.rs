@@ -1,4 +1,4 @@
-//! How settings are written: durations, addresses, names, lists.
+//! Parsers of setting values: durations, addresses, names.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::ops::RangeInclusive;
@@ -10,20 +10,20 @@ use crate::base::signature::WebhookSecret;
 use crate::dns::Cidr;
 use crate::domains::RelayRecords;
 
-/// The port of DNS (RFC 1035 §4.2).
+/// DNS port (RFC 1035 §4.2).
 const DNS_PORT: u16 = 53;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// The shortest and the longest wait between two attempts.
+/// Bounds of a delay between two attempts.
 const RETRY_DELAY_RANGE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(5 * 24 * 60 * 60);
-/// How long an email may be tried.
+/// Bounds of the retry period of an email.
 const EXPIRE_RANGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(5 * 24 * 60 * 60);
 
-/// Reads a duration: numbers with the units `ms`, `s`, `m`, `h` and `d`, as in `90s` or `1h30m`.
+/// Parses a duration: numbers with the units `ms`, `s`, `m`, `h` and `d`, such as `90s` or `1h30m`.
 ///
 /// # Errors
-/// A sentence that says how a duration is written.
+/// A sentence with the accepted form.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no duration; write a number and a unit (ms, s, m, h, d), as in 90s or 1h30m");
+    let wrong = || format!("`{text}` is not a duration; use numbers with units (ms, s, m, h, d), such as 90s or 1h30m");
     let mut total = Duration::ZERO;
     let mut rest = text.trim();
     if rest.is_empty() {
@@ -50,7 +50,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(total)
 }
 
-/// Writes a duration as [`parse_duration`] reads it, for messages.
+/// Formats a duration for [`parse_duration`]. Used in messages.
 pub(super) fn spell(duration: Duration) -> String {
     let ms = duration.as_millis();
     for (unit, unit_ms) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)] {
@@ -68,34 +68,36 @@ fn within(duration: Duration, range: &RangeInclusive<Duration>) -> Result<Durati
     Err(format!("{} is not between {} and {}", spell(duration), spell(*range.start()), spell(*range.end())))
 }
 
-/// Reads an address with or without a name.
+/// Parses an email address with or without a display name.
 pub(super) fn mailbox(text: &str) -> Result<Mailbox, String> {
     Mailbox::parse(text).map_err(|error| {
-        format!("`{text}` is no sender ({error}); write notices@example.com or Name <notices@example.com>")
+        format!(
+            "`{text}` is not a sender ({error}); use a form such as notices@example.com or Name <notices@example.com>"
+        )
     })
 }
 
-/// Reads one delay of the retry schedule.
+/// Parses one delay of the retry schedule.
 pub(super) fn retry_delay(text: &str) -> Result<Duration, String> {
     within(parse_duration(text)?, &RETRY_DELAY_RANGE)
 }
 
-/// Reads how long an email is tried.
+/// Parses the retry period of an email.
 pub(super) fn expire_after(text: &str) -> Result<Duration, String> {
     within(parse_duration(text)?, &EXPIRE_RANGE)
 }
 
-/// Reads how long a command waits: up to a day.
+/// Parses the maximum wait of a verb: up to one day.
 ///
 /// # Errors
-/// A sentence that says what is accepted.
+/// A sentence with the accepted form.
 pub(crate) fn wait(text: &str) -> Result<Duration, String> {
     within(parse_duration(text)?, &(Duration::ZERO..=DAY))
 }
 
-/// Reads an address to listen on: an IP address or `localhost`, and a port.
+/// Parses a listen address: an IP address or `localhost`, and a port.
 pub(super) fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    let wrong = || format!("`{text}` is no address to listen on; write ADDRESS:PORT, as in 127.0.0.1:8787");
+    let wrong = || format!("`{text}` is not a listen address; use ADDRESS:PORT, such as 127.0.0.1:8787");
     if let Ok(address) = SocketAddr::from_str(text) {
         return Ok(address);
     }
@@ -103,13 +105,13 @@ pub(super) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     if host != "localhost" {
         return Err(wrong());
     }
-    // The system knows whether localhost is 127.0.0.1 or ::1 here; nothing is asked over a network.
+    // The system decides between 127.0.0.1 and ::1 without a DNS query.
     let addresses: Vec<SocketAddr> = text.to_socket_addrs().map_err(|_| wrong())?.collect();
     let first_v4 = addresses.iter().find(|address| address.is_ipv4());
     first_v4.or(addresses.first()).copied().filter(|address| address.ip().is_loopback()).ok_or_else(wrong)
 }
 
-/// Reads the address of a DNS server: an IP address with or without a port.
+/// Parses the address of a DNS server: an IP address with an optional port.
 pub(super) fn dns_server(text: &str) -> Result<SocketAddr, String> {
     let text = text.trim();
     if let Ok(address) = SocketAddr::from_str(text) {
@@ -117,28 +119,28 @@ pub(super) fn dns_server(text: &str) -> Result<SocketAddr, String> {
     }
     match IpAddr::from_str(text.trim_start_matches('[').trim_end_matches(']')) {
         Ok(ip) => Ok(SocketAddr::new(ip, DNS_PORT)),
-        Err(_) => Err(format!("`{text}` is no DNS server; write an IP address, with a port where it is not 53")),
+        Err(_) => Err(format!("`{text}` is not a DNS server; use an IP address, with a port if it is not 53")),
     }
 }
 
-/// Reads an address range.
+/// Parses an address range.
 pub(super) fn cidr(text: &str) -> Result<Cidr, String> {
-    text.parse().map_err(|_| format!("`{text}` is no address range; write one as in 10.0.0.0/8 or fd00::/8"))
+    text.parse().map_err(|_| format!("`{text}` is not an address range; use a form such as 10.0.0.0/8 or fd00::/8"))
 }
 
-/// Reads a host name of at least two labels.
+/// Parses a host name of at least two labels.
 pub(super) fn host_name(text: &str) -> Result<DomainName, String> {
     DomainName::parse(text)
-        .map_err(|error| format!("`{text}` is no fully qualified host name, as in mail.example.com: {error}"))
+        .map_err(|error| format!("`{text}` is not a fully qualified host name such as mail.example.com: {error}"))
 }
 
-/// A signing secret that has not been read yet: `Debug` hides it and a refusal never repeats it, as the
-/// command line's own would.
+/// Unparsed signing secret. `Debug` hides it. Errors do not contain it, unlike the default errors of
+/// clap.
 #[derive(Clone)]
 pub(super) struct SecretText(String);
 
 impl SecretText {
-    /// Returns the secret; `None` when it is none.
+    /// Returns the secret; `None` if the text is not a secret.
     pub(super) fn parse(&self) -> Option<WebhookSecret> {
         WebhookSecret::parse(self.0.trim())
     }
@@ -156,13 +158,12 @@ impl std::fmt::Debug for SecretText {
     }
 }
 
-/// Reads the base of a URL: scheme, host, and neither query nor fragment. The slash at its end is
-/// dropped.
+/// Parses a base URL: scheme, host and path, without query and fragment. Removes trailing slashes.
 ///
 /// # Errors
-/// A sentence that says how it is written.
+/// A sentence with the accepted form.
 pub fn parse_url(text: &str) -> Result<String, String> {
-    let wrong = || format!("`{text}` is no base URL; write one as in https://mail.example.com");
+    let wrong = || format!("`{text}` is not a base URL; use a form such as https://mail.example.com");
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).ok_or_else(wrong)?;
     let host = rest.split('/').next().unwrap_or_default();
     let allowed = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\'' | '<' | '>' | '\\' | '?' | '#' | '@' | '`');
@@ -172,19 +173,19 @@ pub fn parse_url(text: &str) -> Result<String, String> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-/// Reads an origin whose pages may call the API.
+/// Parses a CORS origin: scheme and host, or `*`.
 pub(super) fn cors_origin(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text == "*" {
         return Ok(text.to_owned());
     }
-    let wrong = || format!("`{text}` is no origin; write one as in https://app.example.com, or * for any");
+    let wrong = || format!("`{text}` is not an origin; use a form such as https://app.example.com, or * for any");
     let url = parse_url(text).map_err(|_| wrong())?;
     let path = url.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
     if path { Err(wrong()) } else { Ok(url) }
 }
 
-/// Reads a host the dashboard answers for: a name of any number of labels, or an IP address.
+/// Parses a host of the dashboard: a name with any number of labels, or an IP address.
 pub(super) fn dashboard_host(text: &str) -> Result<String, String> {
     let host = text.trim().to_ascii_lowercase();
     let is_name = !host.is_empty()
@@ -194,23 +195,23 @@ pub(super) fn dashboard_host(text: &str) -> Result<String, String> {
     match address {
         Ok(address) => Ok(address.to_string()),
         Err(_) if is_name => Ok(host.trim_end_matches('.').to_owned()),
-        Err(_) => Err(format!("`{text}` is no host; write a name or an address without a port, as in mail.lan")),
+        Err(_) => Err(format!("`{text}` is not a host; use a name or an address without a port, such as mail.lan")),
     }
 }
 
-/// Reads the return-path records that a smarthost asks for.
+/// Parses the return-path records that a smarthost requires.
 pub(super) fn relay_records(text: &str) -> Result<RelayRecords, String> {
     RelayRecords::parse(text).map_err(|error| error.to_string())
 }
 
-/// Reads the name of a region.
+/// Parses the name of a region.
 pub(super) fn region(text: &str) -> Result<String, String> {
     let text = text.trim();
-    let formed = (1..=32).contains(&text.len())
+    let is_valid = (1..=32).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    if formed {
+    if is_valid {
         Ok(text.to_owned())
     } else {
-        Err(format!("`{text}` is no region; write small letters, digits and hyphens, as in us-east-1"))
+        Err(format!("`{text}` is not a region; use lower-case letters, digits and hyphens, such as us-east-1"))
     }
 }

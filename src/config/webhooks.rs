@@ -1,4 +1,4 @@
-//! What the dispatcher of webhooks is told.
+//! Settings of webhooks.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -13,36 +13,35 @@ use crate::dns::{Cidr, Guard};
 use crate::http_client::UrlPolicy;
 use crate::webhooks::DispatchSettings;
 
-/// The settings of webhooks as they are given.
+/// Settings of webhooks as clap parses them.
 #[derive(Args, Clone, Debug)]
 pub(super) struct WebhookSettings {
-    /// Requests per second to one webhook endpoint, up to 100000; 0 is no limit.
+    /// Maximum number of requests per second to one webhook endpoint, up to 100000; 0 is no limit.
     #[arg(long, env = "RINGMAIL_WEBHOOK_RATE", value_name = "N", default_value_t = 50,
           value_parser = value_parser!(u32).range(0..=100_000), help_heading = "Webhooks")]
     webhook_rate: u32,
 
-    /// Take endpoints with http:// URLs, and names of this machine alone, too: for development.
+    /// Allow endpoints with http:// URLs, localhost, names without a dot, and names of the hosts file, for
+    /// development.
     #[arg(long, env = "RINGMAIL_WEBHOOK_ALLOW_HTTP", value_parser = BoolishValueParser::new(),
           help_heading = "Webhooks")]
     webhook_allow_http: bool,
 
-    /// A range of private addresses that webhooks may be posted to all the same; may be repeated.
+    /// Range of private addresses that webhooks may be posted to; may be repeated.
     #[arg(long, env = "RINGMAIL_WEBHOOK_ALLOW_ADDRESS", value_name = "CIDR", value_delimiter = ',',
           value_parser = values::cidr, help_heading = "Webhooks")]
     webhook_allow_address: Vec<Cidr>,
 
-    /// Certificates in PEM that are trusted beside the public ones, for endpoints under an authority
-    /// of your own [default: none].
+    /// File with additional trusted certificates in PEM, for endpoints with certificates of a private
+    /// authority [default: none].
     #[arg(long, env = "RINGMAIL_WEBHOOK_CA_FILE", value_name = "FILE", help_heading = "Webhooks")]
     webhook_ca_file: Option<PathBuf>,
 }
 
-/// How webhooks are delivered.
+/// Settings of webhook deliveries.
 #[derive(Clone, Debug)]
 pub struct WebhookConfig {
-    /// How fast.
     pub dispatch: DispatchSettings,
-    /// Where to.
     pub policy: UrlPolicy,
 }
 
@@ -65,11 +64,11 @@ impl WebhookSettings {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
-    let refuse = |why: String| ConfigError::WebhookCertificates { path: path.to_owned(), why };
-    let file = CertificateDer::pem_file_iter(path).map_err(|error| refuse(error.to_string()))?;
-    let certificates: Vec<_> = file.collect::<Result<_, _>>().map_err(|error| refuse(error.to_string()))?;
+    let invalid = |why: String| ConfigError::WebhookCertificates { path: path.to_owned(), why };
+    let file = CertificateDer::pem_file_iter(path).map_err(|error| invalid(error.to_string()))?;
+    let certificates: Vec<_> = file.collect::<Result<_, _>>().map_err(|error| invalid(error.to_string()))?;
     if certificates.is_empty() {
-        return Err(refuse("there is no certificate in it".to_owned()));
+        return Err(invalid("the file contains no certificate".to_owned()));
     }
     Ok(certificates)
 }
