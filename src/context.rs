@@ -1,33 +1,30 @@
-//! What every part of one running instance shares and none of them owns.
+//! Shared basis of all modules of one instance.
 
 use crate::base::clock::{Clock, TimestampMs};
 use crate::base::id::{Id, IdSource};
 use crate::event_bus::EventBus;
 use crate::store::{Keyring, Store};
 
-/// The store, the time, the ids, the keys at rest and the announcer. Cheap to clone.
+/// Store, clock, id source, keyring and event bus. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// The two doors of the store.
     pub store: Store,
-    /// The time.
     pub clock: Clock,
-    /// Draws ids.
     pub ids: IdSource,
-    /// Seals and opens what is encrypted at rest.
+    /// Seals and opens encrypted values.
     pub keyring: Keyring,
-    /// Says after a commit what happened.
+    /// Publishes events after their commit.
     pub event_bus: EventBus,
 }
 
 impl Context {
-    /// Joins the parts over an open store.
+    /// Returns the context of an open store.
     pub fn new(store: Store, clock: Clock, keyring: Keyring) -> Self {
         Self { store, ids: IdSource::new(clock.clone()), clock, keyring, event_bus: EventBus::default() }
     }
 
-    /// Returns the parts over a store of their own, at a time that stands still. The store goes with
-    /// the directory.
+    /// Returns a context with a temporary store and a manual clock. Drop of the directory deletes the
+    /// store.
     #[cfg(test)]
     pub(crate) fn temporary() -> (tempfile::TempDir, Self) {
         use crate::store::{OpenOptions, StoreKind};
@@ -40,12 +37,12 @@ impl Context {
         (directory, Self::new(store, clock, keyring))
     }
 
-    /// Returns the present time in milliseconds since the Unix epoch.
+    /// Returns the current time in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> TimestampMs {
         self.clock.now_ms()
     }
 
-    /// Draws an id.
+    /// Returns a new id.
     pub fn id<R>(&self) -> Id<R> {
         self.ids.draw()
     }

@@ -1,13 +1,31 @@
-//! Ringmail: an email API, its delivery and its dashboard in one process and one file.
+//! Ringmail: an email API, its delivery and its dashboard, in one process with one data file.
 //!
-//! The nouns of the API are folders: [`emails`], [`domains`], [`api_keys`], [`teams`], [`users`],
-//! [`contacts`], [`contact_properties`], [`topics`], [`suppressions`], [`events`], [`webhooks`], [`logs`], [`usage`].
-//! Around them: [`http`] (what every endpoint shares), [`store`] (the two doors of the one file), [`mime`]
-//! (messages and signatures, pure), [`delivery`] (queue, routes, SMTP, outcomes), [`dns`],
-//! [`http_client`] (the one door for customers' URLs), [`preferences`] (unsubscribe links and their page),
-//! [`ingest`] (what other systems report), [`live`] (watching events), [`notices`] (what owners are told).
-//! Small shared values: [`address`], [`id`], [`id_or_email`], [`patch`], [`clock`], [`random`], [`event_bus`],
-//! [`context`], [`signature`]; `one_line` reads names.
+//! Resources of the API, one module each:
+//! - Sending: [`emails`], [`domains`], [`api_keys`], [`usage`], [`logs`] (requests).
+//! - Recipients: [`contacts`], [`contact_properties`], [`topics`], [`segments`], [`suppressions`],
+//!   [`preferences`] (unsubscribe links and their page), [`erasure`].
+//! - Events: [`events`], [`webhooks`], [`live`] (live streams), [`ingest`] (delivery reports of other
+//!   systems), [`notices`] (messages to owners).
+//! - Tenants: [`teams`], [`users`].
+//!
+//! Infrastructure:
+//! - [`store`] (transactions on the data file) and [`tables`] (every table with its key and row).
+//! - [`delivery`] (queue, retries, SMTP client, the built-in mailbox), [`dns`] (resolver, MX, address
+//!   guard), [`mime`] (messages and DKIM signatures; pure).
+//! - [`http`] (authentication, limits and errors of every endpoint), [`http_client`] (the only client
+//!   for customer URLs).
+//! - [`event_bus`] (in-memory notifications after a commit), [`workers`] (supervised background work),
+//!   [`context`] (store, clock, ids, keyring and event bus of an instance).
+//! - [`base`] (small types: ids, addresses, clock, random values, signatures, patches).
+//!
+//! Programs:
+//! - [`app`] connects the modules. `app/router.rs` lists all routes, `app/services.rs` the services of
+//!   the handlers, and `app/background.rs` the workers.
+//! - [`cli`] is the command line, [`admin`] its requests to an instance, [`config`] the settings, and
+//!   [`dashboard`] the embedded web pages.
+//!
+//! A request passes from `app/router.rs` through the `api` module of a resource to its use cases and
+//! its store module. Imports point in that direction only; `tests/it/architecture` checks the rules.
 
 pub mod admin;
 pub mod api_keys;

@@ -1,4 +1,4 @@
-//! What runs beside the requests.
+//! Background workers of an instance, and the order of retention.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::store::StoreError;
 use crate::workers::{Supervisor, every};
 use crate::{contacts, delivery, emails, events, ingest, logs, webhooks};
 
-/// How often notices to owners are looked for that nothing woke the worker for.
-const NOTICES_EVERY: Duration = Duration::from_secs(60);
-/// How often uses of API keys are written down.
-const KEY_USES_EVERY: Duration = Duration::from_secs(10);
-/// How often retention and expired idempotency keys are looked at.
-const RETENTION_EVERY: Duration = Duration::from_secs(3600);
-/// How often erasures that were asked for are looked for.
-const ERASURES_EVERY: Duration = Duration::from_secs(1);
+/// Interval of polls for notices. A notification triggers an earlier poll.
+const NOTICES_INTERVAL: Duration = Duration::from_secs(60);
+/// Interval of writes of API key uses.
+const KEY_USES_INTERVAL: Duration = Duration::from_secs(10);
+/// Interval of retention and of the deletion of expired idempotency keys.
+const RETENTION_INTERVAL: Duration = Duration::from_secs(3600);
+/// Interval of erasure rounds.
+const ERASURES_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Retention periods in days.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ impl RetentionDays {
     }
 }
 
-/// Starts the workers; they end with `stop`.
+/// Starts the workers. `stop` ends them.
 pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
     let mut workers = Supervisor::new(stop);
     let engine = Arc::clone(&parts.engine);
@@ -71,7 +71,7 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
         let (idempotency, context) = (Arc::clone(&idempotency), context.clone());
         async move {
             idempotency.load().await?;
-            every(RETENTION_EVERY, stop, || async {
+            every(RETENTION_INTERVAL, stop, || async {
                 idempotency.purge().await?;
                 retention.apply(&context).await
             })
@@ -87,18 +87,18 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
         Arc::clone(&parts.services.emails),
         parts.system_from.clone(),
     ));
-    workers.start("notices", move |stop| Arc::clone(&notices).run(NOTICES_EVERY, stop));
+    workers.start("notices", move |stop| Arc::clone(&notices).run(NOTICES_INTERVAL, stop));
     let log = Arc::clone(&parts.log);
     workers.start("request log", move |stop| Arc::clone(&log).run(stop));
     let erasures = Arc::new(Erasures::new(parts.context.clone(), parts.log.unwritten()));
     workers.start("erasure", move |stop| {
         let erasures = Arc::clone(&erasures);
-        async move { every(ERASURES_EVERY, stop, || erasures.run_round()).await }
+        async move { every(ERASURES_INTERVAL, stop, || erasures.run_round()).await }
     });
     let keys = Arc::clone(&parts.services.api_keys);
     workers.start("api key uses", move |stop| {
         let keys = Arc::clone(&keys);
-        async move { every(KEY_USES_EVERY, stop, || keys.flush_uses()).await }
+        async move { every(KEY_USES_INTERVAL, stop, || keys.flush_uses()).await }
     });
     workers
 }

@@ -1,4 +1,4 @@
-//! Why an instance does not start, or stops without being asked to.
+//! Errors that prevent the start of an instance or stop it.
 
 use std::net::SocketAddr;
 
@@ -6,25 +6,23 @@ use crate::dns::DnsError;
 use crate::store::{OpenError, StoreError};
 use crate::workers::WorkerError;
 
-/// Why an instance does not start.
+/// Error that prevents the start of an instance.
 #[derive(Debug)]
 pub enum StartError {
     /// The store cannot be opened.
     Store(OpenError),
-    /// An address cannot be listened on.
+    /// A listen address cannot be bound.
     Listen {
-        /// The address.
         address: SocketAddr,
-        /// The flag that names another.
+        /// Flag that sets the address.
         flag: &'static str,
-        /// Why.
         error: std::io::Error,
     },
     /// The DNS resolver cannot be set up.
     Resolver(DnsError),
-    /// The UNIX socket of the command line cannot be made.
+    /// The UNIX socket of the command line cannot be created.
     AdminSocket(std::io::Error),
-    /// The certificates that webhooks trust cannot be used.
+    /// The trusted certificates of webhooks are invalid.
     Tls(tokio_rustls::rustls::Error),
 }
 
@@ -42,10 +40,10 @@ impl std::fmt::Display for StartError {
                 write!(f, "cannot set up DNS lookups ({error}); name a DNS server with --resolver")
             }
             Self::Tls(error) => {
-                write!(f, "cannot use the certificates that webhooks trust ({error}); look at --webhook-ca-file")
+                write!(f, "cannot use the trusted certificates of webhooks ({error}); check --webhook-ca-file")
             }
             Self::AdminSocket(error) => {
-                write!(f, "cannot make the socket of the command line ({error}); choose another --data-dir")
+                write!(f, "cannot create the socket of the command line ({error}); choose another --data-dir")
             }
         }
     }
@@ -65,12 +63,12 @@ impl From<StoreError> for StartError {
     }
 }
 
-/// Why an instance stopped without being asked to.
+/// Error that stops a running instance.
 #[derive(Debug)]
 pub enum ServeError {
     /// A worker keeps failing.
     Worker(WorkerError),
-    /// The store refuses everything until it is opened again.
+    /// The store failed. It accepts no command until it is opened again.
     Store(StoreError),
 }
 
@@ -79,7 +77,7 @@ impl std::fmt::Display for ServeError {
         match self {
             Self::Worker(error) => error.fmt(f),
             Self::Store(error) => {
-                write!(f, "the store failed ({error}); look at the disk of the data directory, then start again")
+                write!(f, "the store failed ({error}); check the disk of the data directory, then start again")
             }
         }
     }

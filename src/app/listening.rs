@@ -1,4 +1,4 @@
-//! The listener of the API, and the resolver.
+//! Listener of the API, and the DNS resolver.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,14 +10,15 @@ use super::error::StartError;
 use crate::config::Config;
 use crate::dns::Resolver;
 
-/// Connections that may wait to be accepted.
+/// Maximum number of connections that are not accepted yet.
 const LISTEN_BACKLOG: u32 = 1_024;
 
 pub(super) fn bind_http(address: SocketAddr) -> Result<(TcpAcceptor, SocketAddr), StartError> {
     let listen = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
-        // Accepted connections inherit it: an answer never waits for the acknowledgement of the last.
+        // Accepted connections inherit this option. Without it, a response may wait for the acknowledgement of the
+        // previous one (Nagle's algorithm).
         socket.set_nodelay(true)?;
         socket.bind(address)?;
         let listener = socket.listen(LISTEN_BACKLOG)?;

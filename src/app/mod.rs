@@ -1,11 +1,15 @@
-//! The one place that wires: opens the store, joins the parts, serves, stops in order.
+//! Start and shutdown of an instance: opens the store, connects the modules, serves, stops in order.
 //!
-//! A stop goes: streams end; no new connections; requests under way finish, within a deadline; deliveries under
-//! way finish, within theirs; workers end; what is remembered in memory alone is written; the last
-//! commit; the file is closed.
+//! Order of a shutdown:
+//! 1. Live streams end, and the server accepts no new connections.
+//! 2. Running requests finish, up to a deadline.
+//! 3. Running deliveries finish, up to their deadline, and the workers end.
+//! 4. The built-in mailbox and the socket of the command line stop.
+//! 5. Data in memory (uses of API keys, the request log) is written.
+//! 6. The store closes.
 //!
-//! `listening.rs` the listener and the resolver; `background.rs` the workers; `error.rs` why an
-//! instance does not start or stops.
+//! Reading order: `router.rs` (all routes), `services.rs` (services of the handlers), `listening.rs` (the
+//! listener and the resolver), `background.rs` (the workers), `error.rs`.
 
 mod background;
 mod error;
@@ -56,12 +60,12 @@ use crate::usage::Usage;
 use crate::webhooks::{DispatchNotifier, WebhookDispatcher, Webhooks};
 use crate::{domains, http_client, teams};
 
-/// Bytes of a request body that carries no emails.
+/// Maximum size of a request body without emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
-/// How long requests under way may take after the stop.
-const REQUESTS_END_WITHIN: Duration = Duration::from_secs(10);
+/// Time that running requests get to finish after the stop.
+const REQUESTS_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An instance that is bound and wired, and not yet serving.
+/// An instance with bound listeners and an open store. It does not serve yet.
 pub struct App {
     http: TcpAcceptor,
     address: SocketAddr,
@@ -72,7 +76,7 @@ pub struct App {
     service: salvo::Service,
 }
 
-/// What outlives the listeners.
+/// Modules that work until the shutdown is complete.
 struct Parts {
     context: Context,
     services: admin::AdminServices,
@@ -90,12 +94,12 @@ struct Parts {
 }
 
 impl App {
-    /// Binds the listeners, opens the store and joins the parts.
+    /// Binds the listeners, opens the store and connects the modules.
     ///
     /// # Errors
-    /// [`StartError`], whose sentence names what would help.
+    /// [`StartError`]. Its message names the setting to change.
     pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
-        // The addresses come first: one that is taken leaves no new store behind.
+        // The addresses are bound first, so that an address in use does not leave a new store behind.
         let (http, address) = bind_http(config.listen)?;
         let capture = CaptureMailbox::bind(config.capture_smtp).await.map_err(|error| StartError::Listen {
             address: config.capture_smtp,
@@ -118,25 +122,30 @@ impl App {
             AdminListener::bind(&config.data_dir, config.runtime_dir.as_deref()).map_err(StartError::AdminSocket)?;
 
         let resolver = resolver(&config)?;
-        let bell = QueueNotifier::default();
+        let queue_notifier = QueueNotifier::default();
         let links = Links::new(context.keyring.clone(), config.link_settings(address));
         let settings = config.delivery_settings(&resolver, capture_address, links.clone());
-        let engine = Engine::new(context.clone(), settings, bell.clone());
+        let engine = Engine::new(context.clone(), settings, queue_notifier.clone());
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let requests = TaskTracker::new();
-        let emails =
-            Emails::new(context.clone(), bell.clone(), Arc::clone(&idempotency), requests.clone(), links.clone());
+        let emails = Emails::new(
+            context.clone(),
+            queue_notifier.clone(),
+            Arc::clone(&idempotency),
+            requests.clone(),
+            links.clone(),
+        );
         let emails = Arc::new(emails);
         let api_keys = ApiKeys::load(context.clone(), requests.clone(), |tx, team, id| domains::exists(tx, team, id))?;
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
         let segments = Arc::new(Segments::new(context.clone()));
-        let webhook_bell = DispatchNotifier::default();
+        let dispatch_notifier = DispatchNotifier::default();
         let WebhookConfig { dispatch, policy } = config.webhooks.clone();
-        let webhooks = Arc::new(Webhooks::new(context.clone(), webhook_bell.clone(), policy.clone()));
+        let webhooks = Arc::new(Webhooks::new(context.clone(), dispatch_notifier.clone(), policy.clone()));
         let client = http_client::Client::new(Resolver::clone(&resolver), policy, http_client::HttpTimeouts::default())
             .map_err(StartError::Tls)?;
-        let dispatcher = Arc::new(WebhookDispatcher::new(context.clone(), webhook_bell, client, dispatch));
+        let dispatcher = Arc::new(WebhookDispatcher::new(context.clone(), dispatch_notifier, client, dispatch));
         let log = RequestLog::new(context.clone(), config.request_log, requests.clone());
         let live = Arc::new(EventStreams::new(context.event_bus.clone(), requests.clone()));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
@@ -188,7 +197,7 @@ impl App {
             services,
             idempotency,
             engine,
-            queue_notifier: bell,
+            queue_notifier,
             segments,
             webhooks,
             dispatcher,
@@ -201,30 +210,31 @@ impl App {
         Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
     }
 
-    /// Returns the address of the API.
+    /// Returns the bound address of the API.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the address of the built-in mailbox.
+    /// Returns the bound address of the built-in mailbox.
     pub fn capture_address(&self) -> SocketAddr {
         self.capture_address
     }
 
-    /// Returns what the command line's requests are answered from.
+    /// Returns the services that execute requests of the command line.
     pub fn services(&self) -> &admin::AdminServices {
         &self.parts.services
     }
 
-    /// Returns what wakes the delivery engine after the time has been turned by hand.
+    /// Returns the notifier of the delivery queue. Tests wake the engine with it after they set the clock.
     pub fn queue_notifier(&self) -> QueueNotifier {
         self.parts.queue_notifier.clone()
     }
 
-    /// Serves until `stop`, then stops in order.
+    /// Serves until `stop`, then shuts down.
     ///
     /// # Errors
-    /// [`ServeError`] when a worker keeps failing or the store has failed; everything has been stopped then too.
+    /// [`ServeError`] if a worker keeps failing or the store fails. The shutdown is complete in this case
+    /// too.
     pub async fn serve(self, stop: CancellationToken) -> Result<(), ServeError> {
         let Self { http, address, admin, capture, capture_address: _, parts, service } = self;
         let work = CancellationToken::new();
@@ -245,23 +255,23 @@ impl App {
             ended = workers.wait() => ended.err().map(ServeError::Worker),
             error = parts.context.store.failed() => Some(ServeError::Store(error)),
         };
-        // A stream is a request that would not end by itself.
+        // A live stream is a request that does not end by itself.
         parts.live.stop();
-        handle.stop_graceful(REQUESTS_END_WITHIN);
-        // The deadline is the server's own; a panic in it has been logged.
+        handle.stop_graceful(REQUESTS_STOP_TIMEOUT);
+        // The server enforces the deadline and logs a panic itself.
         let _ = serving.await;
         parts.requests.close();
         parts.requests.wait().await;
         work.cancel();
         let ended = workers.wait().await;
-        // What a worker left behind, such as a write of uses that its stop cut off.
+        // A worker may have left a task, such as a write of API key uses that the stop interrupted.
         parts.requests.wait().await;
-        // The mailbox goes last: deliveries under way may be on their way to it.
+        // The mailbox stops after the workers, because running deliveries may go to it.
         listeners.cancel();
         tasks.close();
         tasks.wait().await;
         if let Err(error) = parts.services.api_keys.flush_uses().await {
-            info!(%error, "the last uses of API keys could not be written: {error}");
+            info!(%error, "could not write the last uses of API keys: {error}");
         }
         parts.log.flush().await;
         parts.context.store.close().await;

@@ -1,4 +1,4 @@
-//! Every route of the server. Reading it top to bottom is reading the product.
+//! All routes of the server.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::{
     suppressions, topics, usage, webhooks,
 };
 
-/// The routes of the API, each behind a key. A literal path stands before one with a parameter
-/// that would match it.
+/// Returns the routes of the API that need an API key. A literal path must precede a path with a
+/// parameter that also matches it.
 fn api() -> Router {
     use api_keys::api as keys;
     use domains::api as domains;
@@ -53,7 +53,7 @@ fn api() -> Router {
         .push(Router::with_path("openapi.json").get(openapi::get_description))
 }
 
-/// The people a team writes to, and what it knows of them.
+/// Returns the routes of contacts, properties, topics, suppressions, segments and audiences.
 fn audience() -> Router {
     use contact_properties::api as properties;
     use contacts::api as contacts;
@@ -139,7 +139,7 @@ fn audience() -> Router {
         )
 }
 
-/// Who hears of what happens.
+/// Returns the routes of webhooks.
 fn events() -> Router {
     use webhooks::api as webhooks;
     use webhooks::deliveries;
@@ -163,8 +163,8 @@ fn events() -> Router {
         )
 }
 
-/// Paths of the compatible API that this server does not have, and methods that a path has not,
-/// where a path with a parameter would otherwise match: they are unknown like any other.
+/// Returns routes for paths and methods of the Resend API that this server does not support, and that a
+/// path with a parameter would match. They answer like any unknown route.
 fn absent() -> Router {
     let mut router = Router::new();
     for path in [
@@ -177,7 +177,7 @@ fn absent() -> Router {
     ] {
         router = router.push(Router::with_path(path).goal(openapi::unknown));
     }
-    // With another method, a path with a parameter would match these.
+    // For other methods, `emails/{id}` and `contacts/{id}` would match these paths.
     for path in ["emails/batch", "contacts/batch"] {
         let batch = Router::with_path(path).filter_fn(|req, _| req.method() != Method::POST);
         router = router.push(batch.goal(openapi::wrong_method));
@@ -185,7 +185,7 @@ fn absent() -> Router {
     router
 }
 
-/// The routes that need no key.
+/// Returns the routes that need no API key, except the event stream of the dashboard.
 fn open() -> Router {
     use ingest::api as ingest;
     use preferences::api as preferences;
@@ -206,12 +206,12 @@ fn open() -> Router {
                 .head(preferences::show_unsubscribe)
                 .post(preferences::unsubscribe),
         )
-        // Signed by whoever reports.
+        // The reporting system signs these requests.
         .push(Router::with_path("ingest/events").post(ingest::ingest_events))
         .push(Router::with_path("ingest/message").post(ingest::ingest_message))
 }
 
-/// Joins the routes with the checks around them.
+/// Builds the HTTP service: all routes with their checks.
 pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors) -> Service {
     let keyed = api()
         .hoop(RequestRecorder(Arc::clone(&services.request_log)))
@@ -224,12 +224,12 @@ pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors) ->
         .catcher(Catcher::default().hoop(edge::shape_errors))
 }
 
-/// Returns the description of the API, generated from the routes and the types of their handlers.
+/// Returns the OpenAPI document. It is generated from the routes and the types of their handlers.
 pub(super) fn openapi_document() -> OpenApi {
     openapi::describe(&api())
 }
 
-/// Returns the description of the API as pretty JSON.
+/// Returns the OpenAPI document as indented JSON.
 pub fn openapi_json() -> String {
     serde_json::to_string_pretty(&openapi_document()).expect("an OpenAPI document is plain data")
 }
@@ -247,7 +247,7 @@ mod tests {
             match filter.info() {
                 FilterInfo::Path(part) => path = format!("{path}/{}", part.trim_matches('/')),
                 FilterInfo::Method(its) => method = its.to_string(),
-                other => panic!("say here what a route with {other:?} is called in the description"),
+                other => panic!("add the OpenAPI form of a route with {other:?} here"),
             }
         }
         if router.goal.is_some() {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_of_the_api_is_described() {
+    fn the_openapi_document_has_every_route_of_the_api() {
         let mut routes = Vec::new();
         handlers(&api(), "", "", &mut routes);
         let document = openapi_document();

@@ -1,7 +1,7 @@
-//! The services that handlers take as arguments.
+//! Services that handlers take as arguments.
 //!
-//! Each request finds the one [`HttpServices`] of the instance in its depot. A service that is missing here
-//! does not compile, neither in `App::start` nor in a handler that takes it.
+//! The depot of each request contains the [`HttpServices`] of the instance. If a service is missing here,
+//! a handler that takes it does not compile.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::webhooks::Webhooks;
 
 macro_rules! services {
     ($($field:ident: $service:ty,)+) => {
-        /// The services of one instance. Built once, shared by every request.
+        /// Services of one instance. All requests share them.
         pub(super) struct HttpServices {
             $(pub(super) $field: Arc<$service>,)+
         }

@@ -1,8 +1,8 @@
-//! `GET /dashboard/api/events`: a team's events as they happen, as server-sent events (HTML Living
+//! `GET /dashboard/api/events`: live stream of a team's events, as server-sent events (HTML Living
 //! Standard §9.2).
 //!
-//! A comment every fifteen seconds keeps the connection alive for whatever stands between: it comes
-//! sooner than the limits of `http/connections.rs` and of common reverse proxies.
+//! A comment every 15 seconds keeps the connection alive. The interval is shorter than the timeouts of
+//! `http/connections.rs` and of common reverse proxies.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -20,12 +20,12 @@ use crate::event_bus::PublishedEvent;
 use crate::http::{ApiError, ApiResult, ErrorCode, State, query_value};
 use crate::live::{EventStream, EventStreams, StreamItem, TypeFilter};
 
-/// The pause between two signs of life of a stream on which nothing happens.
-const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
-/// Seconds after which a refused stream is worth another try.
+/// Interval of comments on a stream without events.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
+/// `Retry-After` of a refused stream, in seconds.
 const RETRY_AFTER_S: u32 = 5;
 
-/// Streams the events of the caller's team, for as long as the caller's key works.
+/// Streams the events of the caller's team until the caller's key is revoked.
 #[handler]
 pub(crate) async fn stream_events(
     live: State<EventStreams>,
@@ -40,7 +40,7 @@ pub(crate) async fn stream_events(
     }
     let filter = TypeFilter::parse(query_value(req, "types")?.unwrap_or_default())
         .map_err(|error| ApiError::validation(format!("Invalid `types` query parameter: {error}.")))?;
-    let (place, watch) = live.open(caller.team, filter).map_err(|error| ApiError {
+    let (permit, events) = live.open(caller.team, filter).map_err(|error| ApiError {
         retry_after_s: Some(RETRY_AFTER_S),
         ..ApiError::new(ErrorCode::RateLimitExceeded, error.to_string())
     })?;
@@ -50,18 +50,18 @@ pub(crate) async fn stream_events(
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-    // One message at a time: what waits for its reader waits in the watch.
+    // One message at a time. Further events are buffered in the event stream, which bounds them.
     let (texts, body) = mpsc::channel(1);
     res.body(ResBody::Boxed(Box::pin(StreamBody(body))));
     live.run(keys.revocation(&caller), async move {
-        let _place = place;
-        write(texts, watch, HEARTBEAT_EVERY).await;
+        let _permit = permit;
+        write(texts, events, HEARTBEAT_INTERVAL).await;
     });
     Ok(())
 }
 
-/// The body of an answer that goes on. Unlike the one of [`Response::channel`], its writer can wait for
-/// its end: the server drops it as soon as its reader has hung up.
+/// Body of a streaming response. Unlike [`Response::channel`], its writer can wait until the client
+/// closes the connection: the server drops the body then.
 struct StreamBody(mpsc::Receiver<Bytes>);
 
 impl Body for StreamBody {
@@ -73,25 +73,25 @@ impl Body for StreamBody {
     }
 }
 
-/// Writes the stream until its reader is gone.
-async fn write(texts: mpsc::Sender<Bytes>, mut watch: EventStream, heartbeat_every: Duration) {
-    // The first comment has the head of the answer leave at once.
+/// Writes the stream until it ends or the client closes the connection.
+async fn write(texts: mpsc::Sender<Bytes>, mut events: EventStream, heartbeat_interval: Duration) {
+    // The first comment makes the server send the response head immediately.
     let mut text = ": ringmail\n\n".to_owned();
-    while watch.buffer_while(texts.send(text.into())).await.is_ok() {
+    while events.buffer_while(texts.send(text.into())).await.is_ok() {
         text = tokio::select! {
-            seen = watch.next() => match seen {
-                Some(seen) => message(&seen),
+            item = events.next() => match item {
+                Some(item) => message(&item),
                 None => return,
             },
             () = texts.closed() => return,
-            () = tokio::time::sleep(heartbeat_every) => ": still here\n\n".to_owned(),
+            () = tokio::time::sleep(heartbeat_interval) => ": still here\n\n".to_owned(),
         };
     }
 }
 
-/// A body is one line: its JSON has every control character escaped (RFC 8259 §7).
-fn message(seen: &StreamItem) -> String {
-    match seen {
+// The JSON of an event is one line, because it escapes control characters (RFC 8259 §7).
+fn message(item: &StreamItem) -> String {
+    match item {
         StreamItem::Event(PublishedEvent { team: _, id, event_type, body }) => {
             format!("id: {id}\nevent: {event_type}\ndata: {body}\n\n")
         }
@@ -108,20 +108,20 @@ mod tests {
     use crate::event_bus::EventBus;
     use crate::http::ConnectionLimits;
 
-    /// How long a test waits for what is to happen.
-    const WITHIN: Duration = Duration::from_secs(20);
+    /// Timeout of each wait in a test.
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
-    fn watch(announcer: &EventBus) -> EventStream {
-        EventStream::new(announcer, Id::MIN, TypeFilter::everything())
+    fn all_events(event_bus: &EventBus) -> EventStream {
+        EventStream::new(event_bus, Id::MIN, TypeFilter::everything())
     }
 
     async fn read(body: &mut mpsc::Receiver<Bytes>) -> Bytes {
-        timeout(WITHIN, body.recv()).await.unwrap().unwrap()
+        timeout(TIMEOUT, body.recv()).await.unwrap().unwrap()
     }
 
     #[tokio::test]
-    async fn a_stream_on_which_nothing_happens_shows_signs_of_life() {
-        let announcer = EventBus::default();
+    async fn a_stream_without_events_has_comments_at_intervals() {
+        let event_bus = EventBus::default();
         let (texts, mut body) = mpsc::channel(1);
         let reading = async {
             assert_eq!(read(&mut body).await, ": ringmail\n\n");
@@ -131,31 +131,31 @@ mod tests {
         };
 
         tokio::select! {
-            () = write(texts, watch(&announcer), Duration::from_millis(1)) => panic!("the stream goes on"),
+            () = write(texts, all_events(&event_bus), Duration::from_millis(1)) => panic!("the stream has no end"),
             () = reading => {}
         }
-        // docs/API.md names the pause.
-        assert_eq!(HEARTBEAT_EVERY, Duration::from_secs(15));
-        assert!(HEARTBEAT_EVERY < ConnectionLimits::default().answer_stall_max);
+        // docs/API.md states this interval.
+        assert_eq!(HEARTBEAT_INTERVAL, Duration::from_secs(15));
+        assert!(HEARTBEAT_INTERVAL < ConnectionLimits::default().answer_stall_max);
     }
 
     #[tokio::test]
-    async fn a_stream_ends_when_its_reader_hangs_up_though_nothing_happens() {
-        let announcer = EventBus::default();
+    async fn a_stream_without_events_ends_when_the_client_closes_it() {
+        let event_bus = EventBus::default();
         let (texts, mut body) = mpsc::channel(1);
-        let hanging_up = async move {
+        let closing = async move {
             read(&mut body).await;
             tokio::task::yield_now().await;
             drop(body);
         };
 
-        let writing = write(texts, watch(&announcer), Duration::MAX);
+        let writing = write(texts, all_events(&event_bus), Duration::MAX);
 
-        timeout(WITHIN, async { tokio::join!(writing, hanging_up) }).await.unwrap();
+        timeout(TIMEOUT, async { tokio::join!(writing, closing) }).await.unwrap();
     }
 
     #[test]
-    fn an_event_is_three_lines_and_a_gap_is_an_event_of_its_own() {
+    fn an_event_has_three_lines_and_a_gap_is_a_separate_event() {
         let body = r#"{"type":"email.sent","data":{"subject":"a\nb"}}"#.into();
         let event = PublishedEvent { team: Id::MIN, id: Id::MIN, event_type: "email.sent", body };
 

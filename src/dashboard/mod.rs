@@ -1,6 +1,6 @@
-//! The embedded dashboard: a plain status page for the time being.
+//! Dashboard: static files in the binary, and a stream of events for its pages.
 //!
-//! `hosts.rs` says under which names it answers; `events.rs` streams what happens to its pages.
+//! Reading order: `hosts.rs` (allowed `Host` headers), `events.rs` (server-sent events).
 
 mod events;
 mod hosts;
@@ -14,17 +14,17 @@ use salvo::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, 
 use salvo::http::{HeaderValue, StatusCode};
 use salvo::{Request, Response, handler};
 
-/// The files of the dashboard, inside the binary.
+/// Files of the dashboard, embedded in the binary.
 #[derive(RustEmbed)]
 #[folder = "assets/dashboard/"]
 struct Files;
 
-/// Nothing from elsewhere, no inline script, no frame.
+/// Content security policy: only files of this server, no inline scripts, no frames.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Serves a file of the dashboard, and leads there from outside. The router takes `/dashboard` and
-/// `/dashboard/` for one path, and relative links work below the second alone.
+/// Serves a file of the dashboard. Redirects other paths to `/dashboard/`, also `/dashboard`: the router
+/// treats both as one path, but relative links work only below `/dashboard/`.
 #[handler]
 pub(crate) async fn serve_file(req: &mut Request, res: &mut Response) {
     let Some(path) = req.uri().path().strip_prefix("/dashboard/") else {

@@ -1,8 +1,11 @@
-//! Teams: whose rows are whose. Every other row is keyed by its team, and no call crosses from one
-//! to another.
+//! Teams: the tenants of an instance. The rows of a team have its id in their keys.
 //!
-//! `model.rs` what a team is; `store.rs` its rows and the use cases over them; `default.rs` the team
-//! an instance begins with.
+//! Reading order: `model.rs` (types and the name rule), `store.rs` (rows and use cases), `default.rs` (the
+//! first team of an instance).
+//!
+//! Invariants:
+//! - No API call reads or changes rows of another team.
+//! - Team names are unique.
 
 mod default;
 mod model;

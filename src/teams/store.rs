@@ -1,4 +1,4 @@
-//! The rows of teams. There are a handful, so that finding one by name reads them all.
+//! Rows of teams. An instance has few teams, so that a lookup by name reads all of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,6 @@ use crate::context::Context;
 use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 use crate::tables::TEAMS;
 
-/// A team on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TeamRow {
     name: String,
@@ -22,7 +21,7 @@ fn team(id: TeamId, row: TeamRow) -> Team {
     Team { id, name, created_ms }
 }
 
-/// Returns every team, oldest first.
+/// Returns all teams, oldest first.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -35,7 +34,7 @@ pub fn list(tx: &impl Reads) -> Result<Vec<Team>, StoreError> {
     Ok(teams)
 }
 
-/// Returns the oldest teams, oldest first, `teams_max` at most.
+/// Returns up to `teams_max` teams, oldest first.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -51,7 +50,7 @@ pub fn oldest(tx: &impl Reads, teams_max: usize) -> Result<Vec<Team>, StoreError
     Ok(teams)
 }
 
-/// Returns the team of that id.
+/// Returns the team with an id.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -59,7 +58,7 @@ pub fn find(tx: &impl Reads, id: TeamId) -> Result<Option<Team>, StoreError> {
     Ok(tx.get(&TEAMS, &(id,))?.map(|row| team(id, row)))
 }
 
-/// Returns the team of that name.
+/// Returns the team with a name.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -67,30 +66,30 @@ pub fn find_by_name(tx: &impl Reads, name: &str) -> Result<Option<Team>, StoreEr
     Ok(list(tx)?.into_iter().find(|team| team.name == name))
 }
 
-/// Writes a team.
+/// Writes the row of a team.
 pub(crate) fn put(tx: &WriteTx<'_>, team: &Team) -> Result<(), StoreError> {
     let Team { id, name, created_ms } = team;
     tx.put(&TEAMS, &(*id,), &TeamRow { name: name.clone(), created_ms: *created_ms })
 }
 
-/// Makes a team.
+/// Creates a team.
 ///
 /// # Errors
-/// The inner [`TeamNameError`] when the name is not one or is taken; [`StoreError`].
+/// [`TeamNameError`] if the name is invalid or in use; [`StoreError`].
 pub async fn create(context: &Context, name: &str) -> Result<Result<Team, TeamNameError>, StoreError> {
     let name = match model::name(name) {
         Ok(name) => name,
         Err(error) => return Ok(Err(error)),
     };
-    let made = Team { id: context.id(), name, created_ms: context.now_ms() };
+    let new = Team { id: context.id(), name, created_ms: context.now_ms() };
     context
         .store
         .write(move |tx| {
-            if find_by_name(tx, &made.name)?.is_some() {
+            if find_by_name(tx, &new.name)?.is_some() {
                 return Ok(Err(TeamNameError::Taken));
             }
-            put(tx, &made)?;
-            Ok(Ok(made.clone()))
+            put(tx, &new)?;
+            Ok(Ok(new.clone()))
         })
         .await
 }
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_list_of_teams_ends_at_its_bound() {
+    async fn the_oldest_teams_are_returned_up_to_the_limit() {
         let (_directory, context) = Context::temporary();
         for name in ["One", "Two", "Three"] {
             context.clock.advance(std::time::Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! Joining a team, changing a role, leaving.
+//! Use cases of memberships: add, change the role, remove, list.
 
 use super::model::{Member, Role, User};
 use super::store::{self, MembershipRow};
@@ -10,14 +10,13 @@ use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::MEMBERSHIPS;
 use crate::teams;
 
-/// Why an address cannot join a team.
+/// Error of [`add`].
 #[derive(Debug)]
 pub enum AddError {
-    /// There is no such team.
+    /// The team does not exist.
     TeamNotFound,
-    /// It belongs to the team already, in this role.
+    /// The address is a member already, with this role.
     AlreadyMember(Role),
-    /// The store failed.
     Store(StoreError),
 }
 
@@ -27,14 +26,13 @@ impl From<StoreError> for AddError {
     }
 }
 
-/// Why a membership stays as it is.
+/// Error of [`change_role`] and [`remove`].
 #[derive(Debug)]
 pub enum MembershipError {
-    /// The address belongs to no member of the team.
+    /// The address is not a member of the team.
     NotMember,
-    /// The team would be left without an owner.
+    /// The change would leave the team without an owner.
     LastOwner,
-    /// The store failed.
     Store(StoreError),
 }
 
@@ -44,8 +42,8 @@ impl From<StoreError> for MembershipError {
     }
 }
 
-/// Adds an address to a team, as a new user or as the one that has the address already. Without a
-/// role it becomes the owner of a team that has none, and a member of any other.
+/// Adds a user to a team. Creates the user if the address is new. The default role is owner if the team
+/// has no owner, and member otherwise.
 ///
 /// # Errors
 /// [`AddError`]; nothing is stored.
@@ -62,18 +60,18 @@ pub async fn add(
             if teams::find(tx, team)?.is_none() {
                 return Err(AddError::TeamNotFound);
             }
-            let known = store::find_by_address(tx, &address)?;
-            if let Some(user) = &known
+            let existing = store::find_by_address(tx, &address)?;
+            if let Some(user) = &existing
                 && let Some(row) = tx.get(&MEMBERSHIPS, &(team, user.id))?
             {
                 return Err(AddError::AlreadyMember(row.role));
             }
             let role = match role {
                 Some(role) => role,
-                None if has_owner_beside(tx, team, None)? => Role::Member,
+                None if has_other_owner(tx, team, None)? => Role::Member,
                 None => Role::Owner,
             };
-            let user = match known {
+            let user = match existing {
                 Some(user) => user,
                 None => {
                     let user = User { id, email: address.to_string(), created_ms: now };
@@ -87,7 +85,7 @@ pub async fn add(
         .await
 }
 
-/// Gives a member of the team another role.
+/// Changes the role of a member.
 ///
 /// # Errors
 /// [`MembershipError`]; nothing is stored.
@@ -102,7 +100,7 @@ pub async fn change_role(
         .write(move |tx| {
             let member = member(tx, team, &address)?;
             if member.role == Role::Owner && role != Role::Owner {
-                keep_an_owner(tx, team, member.user.id)?;
+                require_other_owner(tx, team, member.user.id)?;
             }
             let row = MembershipRow { role, created_ms: member.since_ms };
             tx.put(&MEMBERSHIPS, &(team, member.user.id), &row)?;
@@ -111,7 +109,7 @@ pub async fn change_role(
         .await
 }
 
-/// Takes an address out of a team; a user without a team is gone.
+/// Removes a user from a team. Deletes the user if it has no other team.
 ///
 /// # Errors
 /// [`MembershipError`]; nothing is stored.
@@ -122,10 +120,10 @@ pub async fn remove(context: &Context, team: TeamId, address: EmailAddress) -> R
             let member = member(tx, team, &address)?;
             let user = member.user.id;
             if member.role == Role::Owner {
-                keep_an_owner(tx, team, user)?;
+                require_other_owner(tx, team, user)?;
             }
             tx.delete(&MEMBERSHIPS, &(team, user))?;
-            if !belongs_anywhere(tx, user)? {
+            if !has_membership(tx, user)? {
                 store::delete(tx, &address, user)?;
             }
             Ok(member)
@@ -133,7 +131,7 @@ pub async fn remove(context: &Context, team: TeamId, address: EmailAddress) -> R
         .await
 }
 
-/// Returns a page of the team's members, the latest user first.
+/// Returns a page of the members of a team, newest user first.
 ///
 /// # Errors
 /// [`PageError`].
@@ -145,7 +143,7 @@ pub fn list(tx: &impl Reads, team: TeamId, query: PageQuery<UserId>) -> Result<P
     })
 }
 
-/// Returns the owners of a team, those that have been users for longest first, `owners_max` at most.
+/// Returns up to `owners_max` owners of a team, oldest user first.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -174,11 +172,11 @@ fn member(tx: &impl Reads, team: TeamId, address: &EmailAddress) -> Result<Membe
     Ok(Member { user, role, since_ms: created_ms })
 }
 
-fn keep_an_owner(tx: &WriteTx<'_>, team: TeamId, leaving: UserId) -> Result<(), MembershipError> {
-    if has_owner_beside(tx, team, Some(leaving))? { Ok(()) } else { Err(MembershipError::LastOwner) }
+fn require_other_owner(tx: &WriteTx<'_>, team: TeamId, leaving: UserId) -> Result<(), MembershipError> {
+    if has_other_owner(tx, team, Some(leaving))? { Ok(()) } else { Err(MembershipError::LastOwner) }
 }
 
-fn has_owner_beside(tx: &impl Reads, team: TeamId, leaving: Option<UserId>) -> Result<bool, StoreError> {
+fn has_other_owner(tx: &impl Reads, team: TeamId, leaving: Option<UserId>) -> Result<bool, StoreError> {
     let mut found = false;
     tx.scan(&MEMBERSHIPS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, user), row| {
         if Some(user) != leaving && row.decode()?.role == Role::Owner {
@@ -190,7 +188,7 @@ fn has_owner_beside(tx: &impl Reads, team: TeamId, leaving: Option<UserId>) -> R
     Ok(found)
 }
 
-fn belongs_anywhere(tx: &impl Reads, user: UserId) -> Result<bool, StoreError> {
+fn has_membership(tx: &impl Reads, user: UserId) -> Result<bool, StoreError> {
     for team in teams::list(tx)? {
         if tx.contains(&MEMBERSHIPS, &(team.id, user))? {
             return Ok(true);
@@ -204,23 +202,23 @@ mod tests {
     use super::*;
     use crate::store::page::Cursor;
 
-    struct Place {
+    struct Fixture {
         context: Context,
         team: TeamId,
         _directory: tempfile::TempDir,
     }
 
-    async fn place() -> Place {
+    async fn fixture() -> Fixture {
         let (directory, context) = Context::temporary();
         let team = teams::create(&context, "One").await.unwrap().unwrap().id;
-        Place { context, team, _directory: directory }
+        Fixture { context, team, _directory: directory }
     }
 
     fn address(text: &str) -> EmailAddress {
         EmailAddress::parse(text).unwrap()
     }
 
-    impl Place {
+    impl Fixture {
         async fn add(&self, text: &str, role: Option<Role>) -> Result<Member, AddError> {
             add(&self.context, self.team, address(text), role).await
         }
@@ -234,73 +232,73 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_of_a_team_owns_it_and_the_next_are_members() {
-        let place = place().await;
+    async fn the_first_user_of_a_team_is_its_owner_and_others_are_members() {
+        let fixture = fixture().await;
 
-        place.add("First@Example.com", None).await.unwrap();
-        place.add("second@example.com", None).await.unwrap();
-        place.add("third@example.com", Some(Role::Admin)).await.unwrap();
+        fixture.add("First@Example.com", None).await.unwrap();
+        fixture.add("second@example.com", None).await.unwrap();
+        fixture.add("third@example.com", Some(Role::Admin)).await.unwrap();
 
         let expected = [("third", Role::Admin), ("second", Role::Member), ("First", Role::Owner)];
         let expected: Vec<_> = expected.into_iter().map(|(name, role)| (format!("{name}@example.com"), role)).collect();
-        assert_eq!(place.members().await, expected);
+        assert_eq!(fixture.members().await, expected);
     }
 
     #[tokio::test]
-    async fn an_address_joins_a_team_once_in_any_letter_case() {
-        let place = place().await;
-        place.add("first@example.com", None).await.unwrap();
+    async fn an_address_is_a_member_only_once_in_any_case() {
+        let fixture = fixture().await;
+        fixture.add("first@example.com", None).await.unwrap();
 
-        let again = place.add("FIRST@example.com", Some(Role::Member)).await;
+        let again = fixture.add("FIRST@example.com", Some(Role::Member)).await;
 
         assert!(matches!(again, Err(AddError::AlreadyMember(Role::Owner))));
     }
 
     #[tokio::test]
     async fn the_last_owner_stays_owner() {
-        let place = place().await;
-        place.add("first@example.com", None).await.unwrap();
-        place.add("second@example.com", None).await.unwrap();
+        let fixture = fixture().await;
+        fixture.add("first@example.com", None).await.unwrap();
+        fixture.add("second@example.com", None).await.unwrap();
         let first = || address("first@example.com");
 
-        let demoted = change_role(&place.context, place.team, first(), Role::Member).await;
-        let removed = remove(&place.context, place.team, first()).await;
+        let demoted = change_role(&fixture.context, fixture.team, first(), Role::Member).await;
+        let removed = remove(&fixture.context, fixture.team, first()).await;
         assert!(matches!(demoted, Err(MembershipError::LastOwner)));
         assert!(matches!(removed, Err(MembershipError::LastOwner)));
 
-        change_role(&place.context, place.team, address("second@example.com"), Role::Owner).await.unwrap();
-        remove(&place.context, place.team, first()).await.unwrap();
+        change_role(&fixture.context, fixture.team, address("second@example.com"), Role::Owner).await.unwrap();
+        remove(&fixture.context, fixture.team, first()).await.unwrap();
 
-        assert_eq!(place.members().await, [("second@example.com".to_owned(), Role::Owner)]);
+        assert_eq!(fixture.members().await, [("second@example.com".to_owned(), Role::Owner)]);
     }
 
     #[tokio::test]
-    async fn a_user_of_two_teams_is_one_user_and_goes_with_its_last_membership() {
-        let place = place().await;
-        let other = teams::create(&place.context, "Two").await.unwrap().unwrap().id;
-        place.add("owner@example.com", None).await.unwrap();
-        let here = place.add("both@example.com", None).await.unwrap();
-        let there = add(&place.context, other, address("both@example.com"), Some(Role::Member)).await.unwrap();
+    async fn a_user_of_two_teams_is_one_user_until_its_last_membership_ends() {
+        let fixture = fixture().await;
+        let other = teams::create(&fixture.context, "Two").await.unwrap().unwrap().id;
+        fixture.add("owner@example.com", None).await.unwrap();
+        let here = fixture.add("both@example.com", None).await.unwrap();
+        let there = add(&fixture.context, other, address("both@example.com"), Some(Role::Member)).await.unwrap();
         assert_eq!(here.user, there.user);
 
-        remove(&place.context, place.team, address("both@example.com")).await.unwrap();
-        let back = place.add("both@example.com", None).await.unwrap();
+        remove(&fixture.context, fixture.team, address("both@example.com")).await.unwrap();
+        let back = fixture.add("both@example.com", None).await.unwrap();
         assert_eq!(back.user, here.user);
 
-        remove(&place.context, place.team, address("both@example.com")).await.unwrap();
-        remove(&place.context, other, address("both@example.com")).await.unwrap();
-        let anew = place.add("both@example.com", None).await.unwrap();
-        assert_ne!(anew.user.id, here.user.id);
+        remove(&fixture.context, fixture.team, address("both@example.com")).await.unwrap();
+        remove(&fixture.context, other, address("both@example.com")).await.unwrap();
+        let added_again = fixture.add("both@example.com", None).await.unwrap();
+        assert_ne!(added_again.user.id, here.user.id);
     }
 
     #[tokio::test]
-    async fn nobody_joins_a_team_that_does_not_exist_or_leaves_one_they_are_not_in() {
-        let place = place().await;
+    async fn an_unknown_team_and_an_unknown_member_are_errors() {
+        let fixture = fixture().await;
         let stranger = || address("stranger@example.com");
 
-        let added = add(&place.context, TeamId::MIN, stranger(), None).await;
-        let changed = change_role(&place.context, place.team, stranger(), Role::Owner).await;
-        let removed = remove(&place.context, place.team, stranger()).await;
+        let added = add(&fixture.context, TeamId::MIN, stranger(), None).await;
+        let changed = change_role(&fixture.context, fixture.team, stranger(), Role::Owner).await;
+        let removed = remove(&fixture.context, fixture.team, stranger()).await;
 
         assert!(matches!(added, Err(AddError::TeamNotFound)));
         assert!(matches!(changed, Err(MembershipError::NotMember)));

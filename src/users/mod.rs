@@ -1,13 +1,12 @@
 //! Users of the dashboard and their roles in teams.
 //!
-//! A user is one address, whatever the number of teams it belongs to. It comes to be with its first
-//! membership and goes with its last. A team that has an owner keeps one: the last owner can be
-//! neither removed nor demoted.
+//! Reading order: `model.rs` (types), `store.rs` (rows and their index), `members.rs` (use cases).
+//! Passwords and login sessions do not exist yet.
 //!
-//! `model.rs` what a user and a role are; `store.rs` rows and their index; `members.rs` the use
-//! cases.
-//!
-//! Deliberately not here: passwords and sessions.
+//! Invariants:
+//! - An address is one user, in any number of teams.
+//! - The first membership creates the user, and the removal of the last one deletes it.
+//! - A team that has an owner keeps at least one owner.
 
 mod members;
 mod model;

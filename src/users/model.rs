@@ -1,24 +1,24 @@
-//! What a user is and which roles there are.
+//! Types of users, memberships and roles.
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::UserId;
 
-/// What a user may do in a team.
+/// Permissions of a user in a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Everything, and is told when something goes wrong.
+    /// Can do everything, and receives notices.
     Owner,
-    /// Everything but the team itself.
+    /// Can do everything except change the team itself.
     Admin,
-    /// Reads and sends.
+    /// Can read and send.
     Member,
 }
 
 impl Role {
-    /// Returns the word the API uses.
+    /// Returns the name of the role.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Owner => "owner",
@@ -27,7 +27,7 @@ impl Role {
         }
     }
 
-    /// Reads the word the API uses.
+    /// Parses the name of a role.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "owner" => Some(Self::Owner),
@@ -38,24 +38,19 @@ impl Role {
     }
 }
 
-/// A user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Its id.
     pub id: UserId,
-    /// The address it signs in with, unique in the instance without regard to case.
+    /// Address, unique in the instance. Comparison ignores case.
     pub email: String,
-    /// When it was made.
     pub created_ms: TimestampMs,
 }
 
 /// A user as a member of a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The user.
     pub user: User,
-    /// What it may do in the team.
     pub role: Role,
-    /// Since when it belongs to the team.
+    /// Time of joining the team.
     pub since_ms: TimestampMs,
 }

@@ -1,9 +1,13 @@
-//! Workers: what runs beside the requests, by name, under one supervisor.
+//! Background workers under one supervisor.
 //!
-//! A worker is a function of a stop token. One that panics or fails is started again, later each
-//! time; one that keeps failing stops the process, because a server that accepts mail and does not
-//! deliver it is worse than one that is down. Every worker finds its work in the store, so that
-//! starting it again loses nothing.
+//! A worker is an async function that takes a stop token. The supervisor restarts a worker that panics
+//! or fails, with increasing delays. If a worker keeps failing, the process stops, because a server that
+//! accepts emails and does not deliver them is worse than no server.
+//!
+//! Reading order: `supervisor.rs`, `periodic.rs` (workers that repeat an action).
+//!
+//! Invariants:
+//! - A worker reads its work from the store, so that a restart loses nothing.
 
 mod periodic;
 mod supervisor;

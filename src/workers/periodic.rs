@@ -1,4 +1,4 @@
-//! Work that is done again and again.
+//! Periodic work.
 
 use std::future::Future;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-/// Calls `work` at once and then every `period` until the stop, which cuts it off: work is done in
-/// steps that each leave the store whole.
+/// Calls `work` immediately and then every `period` until `stop`. The stop drops a running call, so that
+/// each step of `work` must leave the store consistent.
 ///
 /// # Errors
 /// The first failure of `work`.
@@ -25,7 +25,7 @@ where
         }
         tokio::select! {
             () = stop.cancelled() => return Ok(()),
-            done = work() => done?,
+            result = work() => result?,
         }
     }
 }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_stop_cuts_off_work_under_way() {
+    async fn a_stop_drops_running_work() {
         let stop = CancellationToken::new();
         let work = || {
             stop.cancel();

@@ -1,4 +1,4 @@
-//! Starts workers, starts them again when they fail, and gives up when they keep failing.
+//! Supervisor: starts workers and restarts them after a failure, up to a limit.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -8,23 +8,23 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, error, info_span};
 
-/// Failures in a row after which the process stops.
+/// Consecutive failures after which the process stops.
 const FAILURES_MAX: u32 = 5;
-/// The wait before the first restart; it doubles.
+/// Base of the restart delay: the delay after consecutive failure n is 2^n times this.
 const RESTART_AFTER: Duration = Duration::from_millis(200);
-/// A worker that ran this long has recovered: its failures are forgotten.
+/// Run time after which the failure count is reset.
 const RECOVERED_AFTER: Duration = Duration::from_secs(60);
 
-/// A worker that kept failing.
+/// Error of a worker with [`FAILURES_MAX`] consecutive failures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerError {
-    /// Its name.
+    /// Name of the worker.
     pub worker: &'static str,
 }
 
 impl Display for WorkerError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the worker `{}` kept failing; the log says why", self.worker)
+        write!(f, "the worker `{}` kept failing; see the log", self.worker)
     }
 }
 
@@ -38,12 +38,12 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Returns a supervisor whose workers stop with `stop`.
+    /// Returns a supervisor. `stop` stops its workers.
     pub fn new(stop: CancellationToken) -> Self {
         Self { stop, restart_after: RESTART_AFTER, workers: JoinSet::new() }
     }
 
-    /// Starts a worker. `run` is called again after a failure.
+    /// Starts a worker. Calls `run` again after a failure.
     pub fn start<F, E>(&mut self, worker: &'static str, run: impl Fn(CancellationToken) -> F + Send + Sync + 'static)
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
@@ -54,10 +54,10 @@ impl Supervisor {
         self.workers.spawn(supervised.instrument(info_span!("worker", name = worker)));
     }
 
-    /// Waits until every worker has stopped, or one keeps failing.
+    /// Waits until all workers have stopped or one keeps failing.
     ///
     /// # Errors
-    /// [`WorkerError`]; the others go on until the stop token ends them.
+    /// [`WorkerError`]. The other workers run until the stop token is cancelled.
     pub async fn wait(&mut self) -> Result<(), WorkerError> {
         while let Some(ended) = self.workers.join_next().await {
             // The supervising task itself neither panics nor is cancelled.
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_worker_that_panics_once_is_started_again() {
+    async fn a_worker_that_panics_once_is_restarted() {
         let runs = Arc::new(AtomicU32::new(0));
         let mut supervisor = supervisor();
         let counted = Arc::clone(&runs);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_worker_that_keeps_failing_is_given_up() {
+    async fn a_worker_that_keeps_failing_is_an_error() {
         let mut supervisor = supervisor();
 
         supervisor.start("always", |_| async { Err::<(), _>("no") });
