@@ -61,17 +61,17 @@ impl AdminListener {
             Some(directory) => directory.join(runtime_name(data_dir)?),
             None => link.clone(),
         };
-        let made = path.with_extension("sock.new");
+        let temporary = path.with_extension("sock.new");
         remove_stale(&path)?;
-        remove_stale(&made)?;
+        remove_stale(&temporary)?;
         let listener = {
-            let (short, _directory) = short_path(&made)?;
+            let (short, _directory) = short_path(&temporary)?;
             UnixListener::bind(short)?
         };
         // The socket gets its name after its mode, so that no other user can connect in between.
-        fs::set_permissions(&made, fs::Permissions::from_mode(0o600))?;
-        let owner_uid = fs::metadata(&made)?.uid();
-        fs::rename(&made, &path)?;
+        fs::set_permissions(&temporary, fs::Permissions::from_mode(0o600))?;
+        let owner_uid = fs::metadata(&temporary)?.uid();
+        fs::rename(&temporary, &path)?;
         let mut paths = vec![path.clone()];
         if path != link {
             remove_stale(&link)?;

@@ -140,6 +140,16 @@ const RULES: &[Rule] = &[
         forbids: |_, path| starts_with(path, "crate::app"),
     },
     Rule {
+        why: "handlers of every noun use api_keys, so that api_keys names no other noun",
+        binds: |file| file.is_in("api_keys"),
+        forbids: |_, path| NOUNS.iter().any(|noun| *noun != "api_keys" && starts_with(path, &format!("crate::{noun}"))),
+    },
+    Rule {
+        why: "webhooks are above emails: emails publish events, and app/ calls the retention of both",
+        binds: |file| file.is_in("emails"),
+        forbids: |_, path| starts_with(path, "crate::webhooks"),
+    },
+    Rule {
         why: "a handler stays inside its noun: it reads its own store module and no table of any other",
         binds: Source::is_api,
         forbids: |_, path| starts_with(path, "crate::tables"),
@@ -306,6 +316,9 @@ fn each_rule_tells_right_from_wrong() {
         ("store/writer.rs", "crate::emails::EmailRow", false),
         ("tables.rs", "crate::emails::EmailRow", true),
         ("emails/send.rs", "crate::http::ApiError", false),
+        ("api_keys/keys.rs", "crate::domains::exists", false),
+        ("api_keys/keys.rs", "crate::api_keys::Token", true),
+        ("emails/retention.rs", "crate::webhooks::purge", false),
         ("workers/supervisor.rs", "crate::app::App", false),
         ("cli/serve.rs", "crate::app::App", true),
     ];
