@@ -184,7 +184,10 @@ impl Server {
                         return write_line(stream.get_mut(), &Response::Refused(AdminError::failed(sentence))).await;
                     };
                     match subscribe(&self.services, team, &types).await {
-                        Ok(events) => return Ok(tail::write_events(stream, events, &self.stop).await),
+                        Ok(events) => {
+                            tail::write_events(stream, events, &self.stop).await;
+                            return Ok(());
+                        }
                         Err(error) => Response::Refused(error),
                     }
                 }
