@@ -43,7 +43,7 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: Contac
             Ok(Rows::whole(import::begin(context, team, ImportDefaults { segments, topics }).await?).into())
         }
         ContactVerb::Import { existing, run, segments, topics, items } => {
-            let options = WriteOptions { existing, run, given: ImportDefaults { segments, topics } };
+            let options = WriteOptions { existing, run, defaults: ImportDefaults { segments, topics } };
             Ok(Rows::whole(import::write_batch(context, team, options, items).await?).into())
         }
         ContactVerb::Export { segment, after } => Ok(export::page(context, team, segment, after).await?.into()),
