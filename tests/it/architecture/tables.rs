@@ -1,0 +1,42 @@
+//! The owner of each table: the one module that reads and writes its rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use super::{root, sources};
+
+/// Tables that a second module names, with the reason.
+const SHARED: &[(&str, [&str; 2], &str)] = &[
+    ("EMAILS", ["delivery", "emails"], "an outcome changes the email in the transaction that stores it"),
+    ("DUE", ["delivery", "emails"], "accepting an email queues its groups in the same transaction"),
+    ("ATTEMPTS", ["delivery", "emails"], "retention deletes the attempts of an email with the email"),
+    ("CONTACTS", ["contacts", "segments"], "a filter is evaluated on the fields of a contact"),
+];
+
+#[test]
+fn each_table_has_one_owner() {
+    let schema = fs::read_to_string(root().join("src/tables.rs")).unwrap();
+    let declared = schema.lines().filter_map(|line| line.strip_prefix("pub const ")?.split_once(": Table<"));
+    let mut users: BTreeMap<&str, BTreeSet<String>> = declared.map(|(table, _)| (table, BTreeSet::new())).collect();
+    for file in sources() {
+        let module = file.path.trim_end_matches(".rs").split('/').next().unwrap_or_default().to_owned();
+        for (_, name) in &file.names {
+            let table = name.strip_prefix("crate::tables::").unwrap_or_default();
+            if let Some(users) = users.get_mut(table) {
+                users.insert(module.clone());
+            }
+        }
+    }
+
+    let is_shared = |table: &str, users: &BTreeSet<String>| {
+        SHARED.iter().any(|(shared, modules, reason)| {
+            *shared == table && !reason.is_empty() && users.iter().eq(modules.iter().copied())
+        })
+    };
+    let wrong: Vec<_> = users.iter().filter(|(table, users)| users.len() != 1 && !is_shared(table, users)).collect();
+    assert!(users.len() > 40, "the tables in src/tables.rs were not found");
+    assert!(wrong.is_empty(), "tables without exactly one owner: {wrong:#?}");
+    for (table, ..) in SHARED {
+        assert!(users.get(table).is_some_and(|users| users.len() == 2), "{table} has one owner and needs no exception");
+    }
+}
