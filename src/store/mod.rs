@@ -7,7 +7,7 @@
 //!
 //! Reading order: `tables.rs` (every table), `key.rs`, `hash.rs` and `value.rs` (how keys and values
 //! lie on disk), `fields.rs` (rows read without being decoded), `transaction.rs` (get, scan, put,
-//! delete), `page.rs` (lists), `orphans.rs` (child rows of
+//! delete), `page.rs` (lists), `match_page.rs` (bounded scans for rows to change), `orphans.rs` (child rows of
 //! deleted parents), `chunks.rs` (values too large for one row), `queue.rs` (commands that
 //! wait), `writer.rs` (group commit), `seal.rs` (encryption at rest), `file.rs` (opening and repair),
 //! `opening.rs` (store and key together), `migrations/` (schema versions), `error.rs`.
@@ -25,6 +25,7 @@ mod fields;
 mod file;
 mod hash;
 mod key;
+mod match_page;
 mod opening;
 mod orphans;
 mod queue;
@@ -44,6 +45,7 @@ pub use error::{OpenError, StoreError, skip_corrupt};
 pub use fields::{RawValue, RowFields};
 pub use hash::{NameHash, name_hash};
 pub use key::{Key, KeyBytes, KeyPart};
+pub use match_page::{MatchPage, match_page};
 pub(crate) use opening::open_in_time;
 pub use orphans::delete_orphans;
 pub use queue::WAITING_MAX;

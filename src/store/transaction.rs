@@ -145,7 +145,7 @@ pub trait Reads {
 }
 
 /// Names a row in the log: its table, and its key in hexadecimal.
-fn row_name<K: Key, V>(table: &Table<K, V>, key: &K) -> impl Display {
+pub(super) fn row_name<K: Key, V>(table: &Table<K, V>, key: &K) -> impl Display {
     fmt::from_fn(move |f| {
         write!(f, "row {} ", table.name())?;
         key.to_bytes().as_ref().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
