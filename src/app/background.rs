@@ -9,7 +9,6 @@ use super::Parts;
 use crate::base::clock::DAY_MS;
 use crate::context::Context;
 use crate::delivery::capture;
-use crate::erasure::Erasures;
 use crate::notices::NoticeWorker;
 use crate::store::StoreError;
 use crate::workers::{Supervisor, every};
@@ -90,7 +89,7 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
     workers.start("notices", move |stop| Arc::clone(&notices).run(NOTICES_INTERVAL, stop));
     let log = Arc::clone(&parts.log);
     workers.start("request log", move |stop| Arc::clone(&log).run(stop));
-    let erasures = Arc::new(Erasures::new(parts.context.clone(), parts.log.unwritten()));
+    let erasures = Arc::clone(&parts.erasures);
     workers.start("erasure", move |stop| {
         let erasures = Arc::clone(&erasures);
         async move { every(ERASURES_INTERVAL, stop, || erasures.run_round()).await }

@@ -47,6 +47,7 @@ use crate::delivery::{Engine, QueueNotifier};
 use crate::dns::Resolver;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency};
+use crate::erasure::Erasures;
 use crate::http::{BodyLimits, ConnectionLimits, Cors, OpenApiJson, QueryParameters, RateLimiter};
 use crate::ingest::Ingest;
 use crate::live::EventStreams;
@@ -83,6 +84,7 @@ struct Parts {
     idempotency: Arc<Idempotency>,
     engine: Arc<Engine>,
     queue_notifier: QueueNotifier,
+    erasures: Arc<Erasures>,
     segments: Arc<Segments>,
     dispatcher: Arc<WebhookDispatcher>,
     webhooks: Arc<Webhooks>,
@@ -147,6 +149,7 @@ impl App {
             .map_err(StartError::Tls)?;
         let dispatcher = Arc::new(WebhookDispatcher::new(context.clone(), dispatch_notifier, client, dispatch));
         let log = RequestLog::new(context.clone(), config.request_log, requests.clone());
+        let erasures = Arc::new(Erasures::new(context.clone(), log.unwritten()));
         let live = Arc::new(EventStreams::new(context.event_bus.clone(), requests.clone()));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
@@ -160,6 +163,7 @@ impl App {
             domains: Arc::clone(&domains),
             email_limits: Arc::new(email_limits),
             emails: Arc::clone(&emails),
+            erasures: Arc::clone(&erasures),
             event_streams: Arc::clone(&live),
             ingest: Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())),
             logs: Arc::new(Logs::new(context.clone(), Arc::clone(&log))),
@@ -198,6 +202,7 @@ impl App {
             idempotency,
             engine,
             queue_notifier,
+            erasures,
             segments,
             webhooks,
             dispatcher,

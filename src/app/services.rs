@@ -13,6 +13,7 @@ use crate::contacts::Contacts;
 use crate::dashboard::Hosts;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails};
+use crate::erasure::Erasures;
 use crate::http::{BodyLimits, OpenApiJson, QueryParameters, RateLimiter, Service};
 use crate::ingest::Ingest;
 use crate::live::EventStreams;
@@ -49,6 +50,7 @@ services! {
     domains: Domains,
     email_limits: EmailLimits,
     emails: Emails,
+    erasures: Erasures,
     event_streams: EventStreams,
     ingest: Ingest,
     logs: Logs,

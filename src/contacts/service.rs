@@ -12,12 +12,12 @@ use super::write::ContactWriter;
 use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, TeamId, resource};
 use crate::base::id_or_email::IdOrEmail;
+use crate::contact_properties;
 use crate::context::Context;
 use crate::events::ChangeSource;
 use crate::store::page::{Page, PageQuery, page};
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::CONTACTS;
-use crate::{contact_properties, erasure};
 
 /// Id or address of a contact.
 pub type ContactName = IdOrEmail<resource::Contact>;
@@ -47,13 +47,13 @@ pub enum Removal {
     Emails(Vec<EmailAddress>),
 }
 
-/// Whether the address of a removed contact is erased.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Erase {
-    /// Emails, events and logs keep the address.
-    No,
-    /// A background erasure removes the address from emails, events and logs.
-    Yes,
+/// Contacts that a transaction has deleted.
+#[derive(Debug)]
+pub(crate) struct RemovedContacts {
+    /// Their ids, in the order of their names.
+    pub(crate) ids: Vec<ContactId>,
+    /// Their addresses, and the addresses among the names that have no contact.
+    pub(crate) addresses: Vec<EmailAddress>,
 }
 
 /// The use cases of contacts, for all teams.
@@ -195,52 +195,6 @@ impl Contacts {
             .await
     }
 
-    /// Removes a contact and returns its id. Returns `None` and erases nothing if the team has no such
-    /// contact.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn remove(
-        &self,
-        team: TeamId,
-        name: ContactName,
-        erase: Erase,
-        source: ChangeSource,
-    ) -> Result<Option<ContactId>, StoreError> {
-        let context = self.context.clone();
-        let remove = move |tx: &WriteTx<'_>| {
-            if find_named(tx, team, &name)?.is_none() {
-                return Ok(None);
-            }
-            Ok(remove_all(tx, &context, team, [&name], erase, source)?.first().copied())
-        };
-        self.context.store.write(remove).await
-    }
-
-    /// Removes contacts in one transaction and returns the ids of the contacts that existed. With
-    /// [`Erase::Yes`], the addresses in `removal` that have no contact are erased too.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn remove_many(
-        &self,
-        team: TeamId,
-        removal: Removal,
-        erase: Erase,
-        source: ChangeSource,
-    ) -> Result<Vec<ContactId>, StoreError> {
-        let context = self.context.clone();
-        let names: Vec<ContactName> = match removal {
-            Removal::Ids(ids) => ids.into_iter().map(ContactName::Id).collect(),
-            Removal::Emails(emails) => emails.into_iter().map(ContactName::Email).collect(),
-        };
-        let bytes = names.len() * 512;
-        self.context
-            .store
-            .write_bulk_sized(bytes, move |tx| remove_all(tx, &context, team, &names, erase, source))
-            .await
-    }
-
     /// Writes a batch in one bulk transaction. Each item has its index in the request.
     ///
     /// # Errors
@@ -341,35 +295,32 @@ fn show(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<ContactView, Wri
     Ok(Viewer::new(tx, team, IncludedFields::PROPERTIES)?.view(tx, id, row)?)
 }
 
-fn remove_all<'n>(
+/// Deletes contacts by their names and records the events. Skips a name without a contact.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn remove(
     tx: &WriteTx<'_>,
     context: &Context,
     team: TeamId,
-    names: impl IntoIterator<Item = &'n ContactName>,
-    erase: Erase,
+    names: &[ContactName],
     source: ChangeSource,
-) -> Result<Vec<ContactId>, StoreError> {
+) -> Result<RemovedContacts, StoreError> {
     let mut writer = ContactWriter::new(tx, context, team, source);
-    let mut removed = Vec::new();
-    let mut erased = Vec::new();
+    let mut removed = RemovedContacts { ids: Vec::new(), addresses: Vec::new() };
     for name in names {
         match (find_named(tx, team, name)?, name) {
             (Some((id, row)), _) => {
                 writer.remove(id, &row)?;
-                removed.push(id);
+                removed.ids.push(id);
                 // Always parses: `remove` fails if the stored address is not valid.
-                erased.extend(EmailAddress::parse(&row.email));
+                removed.addresses.extend(EmailAddress::parse(&row.email));
             }
             // Emails, events and logs can contain the address without a contact.
-            (None, ContactName::Email(email)) => erased.push(email.clone()),
+            (None, ContactName::Email(email)) => removed.addresses.push(email.clone()),
             (None, ContactName::Id(_)) => {}
         }
     }
     writer.finish()?;
-    // The erasure covers earlier events only, so it is requested after the events of the removals.
-    match erase {
-        Erase::No => {}
-        Erase::Yes => erasure::request(tx, context, team, erased)?,
-    }
     Ok(removed)
 }

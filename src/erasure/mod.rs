@@ -5,7 +5,7 @@
 //! with those of its team that came later and have not begun, and goes through every place an address
 //! can lie in, page by page; when nothing is left, the row goes too.
 //!
-//! Reading order: `stages.rs` (the list of all places, and what becomes of an address in each),
+//! Reading order: `contact_removal.rs` (deletion of contacts), `stages.rs` (the list of all places, and what becomes of an address in each),
 //! `audience.rs`, `captured.rs` and `webhook_data.rs` (those of the suppression list, of the built-in mailbox and
 //! of webhooks), `store.rs` (the row, and how far it has come), `worker.rs` (going through the places).
 //!
@@ -20,6 +20,7 @@
 
 mod audience;
 mod captured;
+mod contact_removal;
 mod stages;
 mod store;
 #[cfg(test)]
@@ -27,5 +28,6 @@ mod tests;
 mod webhook_data;
 mod worker;
 
+pub use contact_removal::Erase;
 pub use store::{ErasureRow, request};
 pub use worker::Erasures;

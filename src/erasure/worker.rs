@@ -25,7 +25,7 @@ const LOGGING_ROUNDS_MAX: u32 = 1;
 
 /// The erasures of the instance.
 pub struct Erasures {
-    context: Context,
+    pub(super) context: Context,
     /// Those that wait for emails to settle or for requests to be logged, or have failed. A cache: after a start each is looked at
     /// once.
     pauses: Mutex<HashMap<ErasureKey, Backoff>>,

@@ -11,8 +11,9 @@ use super::response::{BatchGetResponse, BatchRemoveResponse, BatchResponse, Cont
 use crate::api_keys::Caller;
 use crate::base::blocking;
 use crate::contacts::{
-    BATCH_CHOICES_MAX, BATCH_MAX, BatchOptions, ContactBatchError, Contacts, Erase, NewContact, OptIns, Validation,
+    BATCH_CHOICES_MAX, BATCH_MAX, BatchOptions, ContactBatchError, Contacts, NewContact, OptIns, Validation,
 };
+use crate::erasure::{Erase, Erasures};
 use crate::events::ChangeSource;
 use crate::http::tolerance::CONTACT_ITEM_ECHOES;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body};
@@ -110,13 +111,13 @@ pub async fn batch_get_contacts(
 /// emails, events and logs, even if they have no contact.
 #[endpoint(tags("Contacts"))]
 pub async fn batch_remove_contacts(
-    contacts: State<Contacts>,
+    erasures: State<Erasures>,
     caller: Caller,
     removal: Body<BatchRemoveRequest>,
 ) -> ApiResult<Json<BatchRemoveResponse>> {
     let (removal, erase) = removal.into_inner().parse()?;
     let erase = if erase { Erase::Yes } else { Erase::No };
-    let removed = contacts.remove_many(caller.team, removal, erase, ChangeSource::Api).await?;
+    let removed = erasures.remove_contacts(caller.team, removal, erase, ChangeSource::Api).await?;
     Ok(Json(BatchRemoveResponse::of(removed)))
 }
 

@@ -29,6 +29,7 @@ pub(crate) use self::response::{ContactResponse, DeletedContact};
 use super::{Contacts, IncludedFields, ItemError, RESPONSE_BYTES_MAX, ShowError, WriteError};
 use crate::api_keys::Caller;
 use crate::base::id::resource;
+use crate::erasure::Erasures;
 use crate::events::ChangeSource;
 use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathIdOrEmail, State};
 use crate::segments::Segments;
@@ -99,12 +100,12 @@ pub async fn update_contact(
 /// batch removal can also erase an address that has no contact.
 #[endpoint(tags("Contacts"))]
 pub async fn delete_contact(
-    contacts: State<Contacts>,
+    erasures: State<Erasures>,
     caller: Caller,
     id: PathIdOrEmail<resource::Contact>,
     erase: EraseRule,
 ) -> ApiResult<Json<DeletedContact>> {
-    let removed = contacts.remove(caller.team, id.0, erase.0, ChangeSource::Api).await?;
+    let removed = erasures.remove_contact(caller.team, id.0, erase.0, ChangeSource::Api).await?;
     removed.map(|id| Json(DeletedContact::of(id))).ok_or_else(not_found)
 }
 

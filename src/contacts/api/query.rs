@@ -5,7 +5,8 @@ use salvo::oapi::{BasicType, Components, EndpointArgRegister, Object, Operation}
 use salvo::{Depot, Extractible, Request};
 
 use crate::base::id::{Id, SegmentId};
-use crate::contacts::{Erase, IncludedFields, OnConflict};
+use crate::contacts::{IncludedFields, OnConflict};
+use crate::erasure::Erase;
 use crate::http::{ApiError, ApiResult, declare_query, query_value};
 
 /// Parses the names of included fields.

@@ -14,6 +14,7 @@ use crate::api_keys::Caller;
 use crate::base::id::{SegmentId, TeamId, resource};
 use crate::contacts::api::{ContactResponse, CreateContactRequest, EraseRule, Include, UpdateContactRequest};
 use crate::contacts::{ContactName, Contacts, IncludedFields};
+use crate::erasure::Erasures;
 use crate::events::ChangeSource;
 use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, PathIdOrEmail, State};
 use crate::segments::service::Segments;
@@ -130,7 +131,7 @@ pub async fn update_audience_contact(
 #[endpoint(tags("Audiences"))]
 pub async fn delete_audience_contact(
     segments: State<Segments>,
-    contacts: State<Contacts>,
+    erasures: State<Erasures>,
     caller: Caller,
     id: PathId<resource::Segment>,
     contact_id: PathIdOrEmail<resource::Contact>,
@@ -141,7 +142,7 @@ pub async fn delete_audience_contact(
         ContactName::Id(id) => id.to_string(),
         ContactName::Email(email) => email.to_string(),
     };
-    let removed = contacts.remove(caller.team, contact_id.0, erase.0, ChangeSource::Api).await?;
+    let removed = erasures.remove_contact(caller.team, contact_id.0, erase.0, ChangeSource::Api).await?;
     Ok(Json(RemovedMemberResponse::of(removed.map_or(given, |id| id.to_string()))))
 }
 

@@ -23,7 +23,10 @@ fn no_file_holds_two_subjects() {
             let lines = fs::read_to_string(root().join(&path)).unwrap().lines().count();
             let is_exception = LONG_FILES.iter().any(|(long, _)| *long == path);
             if lines > LINES_MAX && !is_exception {
-                let _ = writeln!(report, "  {path} has {lines} lines: split it by subject, or add an exception with a reason");
+                let _ = writeln!(
+                    report,
+                    "  {path} has {lines} lines: split it by subject, or add an exception with a reason"
+                );
             }
             if lines <= LINES_MAX && is_exception {
                 let _ = writeln!(report, "  {path} has only {lines} lines and needs no exception");

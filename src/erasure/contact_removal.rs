@@ -1,0 +1,75 @@
+//! Deletion of contacts, with the erasure of their addresses if the caller requests it.
+
+use super::store::request;
+use super::worker::Erasures;
+use crate::base::id::{ContactId, TeamId};
+use crate::contacts::{self, ContactName, Removal};
+use crate::events::ChangeSource;
+use crate::store::{StoreError, WriteTx};
+
+/// Bytes of a contact name in the queue of the writer, at most.
+const NAME_BYTES: usize = 512;
+
+/// Whether the deletion of contacts erases their addresses from all other data of the team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Erase {
+    /// All other data keeps the addresses.
+    No,
+    /// A background erasure removes the addresses.
+    Yes,
+}
+
+impl Erasures {
+    /// Deletes a contact and returns its id; `None` if the team has no such contact. Then nothing is
+    /// erased.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn remove_contact(
+        &self,
+        team: TeamId,
+        name: ContactName,
+        erase: Erase,
+        source: ChangeSource,
+    ) -> Result<Option<ContactId>, StoreError> {
+        let context = self.context.clone();
+        let remove = move |tx: &WriteTx<'_>| {
+            let removed = contacts::remove(tx, &context, team, std::slice::from_ref(&name), source)?;
+            let id = removed.ids.first().copied();
+            // The erasure covers the events of the deletion: they are recorded before the request.
+            if id.is_some() && erase == Erase::Yes {
+                request(tx, &context, team, removed.addresses)?;
+            }
+            Ok(id)
+        };
+        self.context.store.write(remove).await
+    }
+
+    /// Deletes contacts in one transaction and returns the ids of those that existed. [`Erase::Yes`] also
+    /// erases the addresses in `removal` that have no contact.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn remove_contacts(
+        &self,
+        team: TeamId,
+        removal: Removal,
+        erase: Erase,
+        source: ChangeSource,
+    ) -> Result<Vec<ContactId>, StoreError> {
+        let context = self.context.clone();
+        let names: Vec<ContactName> = match removal {
+            Removal::Ids(ids) => ids.into_iter().map(ContactName::Id).collect(),
+            Removal::Emails(emails) => emails.into_iter().map(ContactName::Email).collect(),
+        };
+        let bytes = names.len() * NAME_BYTES;
+        let remove = move |tx: &WriteTx<'_>| {
+            let removed = contacts::remove(tx, &context, team, &names, source)?;
+            if erase == Erase::Yes {
+                request(tx, &context, team, removed.addresses)?;
+            }
+            Ok(removed.ids)
+        };
+        self.context.store.write_bulk_sized(bytes, remove).await
+    }
+}
