@@ -149,7 +149,7 @@ impl App {
             .map_err(StartError::Tls)?;
         let dispatcher = Arc::new(WebhookDispatcher::new(context.clone(), dispatch_notifier, client, dispatch));
         let log = RequestLog::new(context.clone(), config.request_log, requests.clone());
-        let erasures = Arc::new(Erasures::new(context.clone(), log.unwritten()));
+        let erasures = Arc::new(Erasures::new(context.clone(), log.pending_entries()));
         let live = Arc::new(EventStreams::new(context.event_bus.clone(), requests.clone()));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);

@@ -57,7 +57,7 @@ mod transport;
 mod worker;
 
 pub use engine::{Engine, EngineSettings, Flow};
-pub(crate) use erase::{attempts_hold, erase_attempts};
+pub(crate) use erase::{attempts_mention, erase_attempts};
 pub use notifier::QueueNotifier;
 pub(crate) use queue::{Due, DueKey};
 pub use retention::purge;

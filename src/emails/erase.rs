@@ -1,4 +1,4 @@
-//! Taking addresses out of emails.
+//! Erasure of addresses from emails.
 
 use super::model::AttachmentInfo;
 use super::retention::is_settled;
@@ -9,29 +9,29 @@ use crate::events::ERASED;
 use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::tables::EMAILS;
 
-/// What taking addresses out of an email came to.
+/// Result of erasing addresses from an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EmailErasure {
-    /// None of them is left in its row, nor any content when nobody else received it.
+    /// The row contains none of the addresses. If all recipients are erased, the content is deleted.
     Erased,
-    /// It has not settled, and is as it was.
+    /// The email is not settled and is unchanged.
     NotSettled,
-    /// There are more chunks of content than may be removed at once; its row is as it was.
+    /// The content has more chunks than one transaction may delete. The row is unchanged.
     Unfinished,
 }
 
-/// Returns whether an email's row names or mentions one of the addresses.
+/// Returns whether the row of an email contains one of the addresses.
 pub(crate) fn mentions(row: &EmailRow, addresses: &AddressSet) -> bool {
     erased(row, addresses).is_some()
 }
 
-/// Returns whether an address has been taken out of an email's row, or is still to be.
-pub(crate) fn is_concerned(row: &EmailRow, addresses: &AddressSet) -> bool {
-    is_begun(row) || mentions(row, addresses)
+/// Returns whether the row of an email contains one of the addresses, or an erased address.
+pub(crate) fn is_erased_or_mentions(row: &EmailRow, addresses: &AddressSet) -> bool {
+    is_erased(row) || mentions(row, addresses)
 }
 
-/// Returns whether an address has been taken out of an email's row.
-pub(super) fn is_begun(row: &EmailRow) -> bool {
+/// Returns whether an address has been erased from the row of an email.
+pub(super) fn is_erased(row: &EmailRow) -> bool {
     row.from == ERASED
         || row.reply_to.iter().any(|mailbox| mailbox == ERASED)
         || row.recipients.iter().any(|recipient| recipient.mailbox == ERASED)
@@ -39,9 +39,9 @@ pub(super) fn is_begun(row: &EmailRow) -> bool {
         || row.attachments.iter().any(|attachment| attachment.filename == ERASED)
 }
 
-/// Takes addresses out of the row of an email that has settled; when every recipient has been
-/// erased, its content and attachments go as retention takes them. `chunks_left` bounds the chunks
-/// removed, and is lowered by them.
+/// Erases addresses from the row of a settled email. If every recipient is erased, deletes its content
+/// and attachments as retention does. Subtracts the deleted chunks from `chunks_left`, which limits them.
+/// A missing or corrupt row counts as erased.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -52,14 +52,13 @@ pub(crate) fn erase(
     addresses: &AddressSet,
     chunks_left: &mut usize,
 ) -> Result<EmailErasure, StoreError> {
-    // Deleted meanwhile, with all that was kept under it.
-    let Some(row) = tx.get(&EMAILS, &(team, id))? else { return Ok(EmailErasure::Erased) };
+    let Some(row) = tx.get_valid(&EMAILS, &(team, id))? else { return Ok(EmailErasure::Erased) };
     if !is_settled(&row) {
         return Ok(EmailErasure::NotSettled);
     }
     let erased = erased(&row, addresses);
     let row = erased.as_ref().unwrap_or(&row);
-    // The content goes first: the row is what says that it has to.
+    // The row is written after the content is deleted: until then, the next scan finds the email again.
     if row.recipients.iter().all(|recipient| recipient.mailbox == ERASED) && has_content(tx, id)? {
         *chunks_left = chunks_left.saturating_sub(delete_content_rows(tx, id, *chunks_left)?);
         if has_content(tx, id)? {
@@ -72,7 +71,7 @@ pub(crate) fn erase(
     Ok(EmailErasure::Erased)
 }
 
-/// Returns the row without the addresses; `None` when it has none of them.
+/// Returns the row without the addresses; `None` if it contains none of them.
 fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
     let mailbox = |text: &str| addresses.contains(text);
     let mention = |text: &str| addresses.is_mentioned_in(text);
@@ -84,7 +83,7 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
         recipients,
         reply_to,
         subject,
-        // The characters of a tag make no address.
+        // A tag cannot contain an `@`.
         tags: _,
         topic: _,
         scheduled_ms: _,
@@ -101,7 +100,7 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
     if is_clean {
         return None;
     }
-    let put = |is_meant: bool, text: &str| if is_meant { ERASED.to_owned() } else { text.to_owned() };
+    let put = |is_match: bool, text: &str| if is_match { ERASED.to_owned() } else { text.to_owned() };
     Some(EmailRow {
         from: put(mailbox(from), from),
         recipients: recipients

@@ -66,7 +66,7 @@ fn read_headers(
     row: &EmailRow,
 ) -> Result<Vec<(String, String)>, StoreError> {
     // One that names whoever has been erased of it would be kept again with the event.
-    if !row.has_headers || erase::is_begun(row) {
+    if !row.has_headers || erase::is_erased(row) {
         return Ok(Vec::new());
     }
     // They lie in the sealed content. Where that does not read, the event is told without them: it is a

@@ -34,7 +34,7 @@ mod store;
 
 pub(crate) use accept::still_deliverable;
 pub(crate) use change::put_settled;
-pub(crate) use erase::{EmailErasure, erase, is_concerned, mentions};
+pub(crate) use erase::{EmailErasure, erase, is_erased_or_mentions, mentions};
 #[cfg(test)]
 pub(crate) use event_recorder::put_headers;
 pub(crate) use event_recorder::{EventRecorder, record};

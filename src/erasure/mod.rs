@@ -1,31 +1,32 @@
-//! Erasures: taking a person's address out of everything that is kept of a team.
+//! Erasure: the removal of addresses from all data of a team.
 //!
-//! Life cycle: the transaction that deletes contacts asks for it ([`request`]), and leaves one row
-//! with the addresses, sealed; the worker takes the row up after the commit, or at the next start,
-//! with those of its team that came later and have not begun, and goes through every place an address
-//! can lie in, page by page; when nothing is left, the row goes too.
+//! The transaction that deletes contacts can add an [`ErasureRow`] with their addresses, sealed. The
+//! worker then runs a list of stages, one for each kind of data. Each stage scans its table page by
+//! page and erases the rows that contain an address. An email that is not settled is left unchanged
+//! and listed in the row. After the list, the worker erases these emails as they settle. When all have
+//! settled, it runs the same stages again for the data that the emails caused. Without such an email, one
+//! run is enough. The row is deleted at the end.
 //!
-//! Reading order: `contact_removal.rs` (deletion of contacts), `stages.rs` (the list of all places, and what becomes of an address in each),
-//! `audience.rs`, `captured.rs` and `webhook_data.rs` (those of the suppression list, of the built-in mailbox and
-//! of webhooks), `store.rs` (the row, and how far it has come), `worker.rs` (going through the places).
+//! Reading order: `contact_removal.rs` (deletion of contacts), `store.rs` (the row, the request and its
+//! addresses), `stages.rs` (the list of stages), `pages.rs` (one page: scan and erase), `worker.rs` (rounds,
+//! turns and retries).
 //!
-//! Invariants: a page that holds an address and how far it brought the erasure are one transaction,
-//! so that a kill repeats at most pages that changed nothing, of which none but the last of a turn
-//! costs a commit; a page that is gone through twice is as after once; requests that share a walk each
-//! reach what was there when they were made; teams take turns, and a turn is bounded; an
-//! email that is on its way is left as it is until it has settled; what is recorded after the request
-//! is a new fact and stays, but for what comes of an email from before it, which goes as that email
-//! goes, and for requests in the log, which can show what another place still held; an address is kept
-//! nowhere but in the row, and there under seal.
+//! Invariants:
+//! - The changes of a page and the new position are one transaction. After a kill, the worker repeats
+//!   at most the pages of one turn, and these changed nothing.
+//! - To erase a page twice has the same result as to erase it once.
+//! - Requests of one team that share a run each cover the data from before they were made.
+//! - Data from after the request stays. The exceptions are data that an email from before the request
+//!   causes, and entries of the request log.
+//! - Teams run round-robin, and the work of a turn and of a transaction is bounded.
+//! - The addresses are stored in the row only, and sealed.
 
-mod audience;
-mod captured;
 mod contact_removal;
+mod pages;
 mod stages;
 mod store;
 #[cfg(test)]
 mod tests;
-mod webhook_data;
 mod worker;
 
 pub use contact_removal::Erase;

@@ -1,25 +1,25 @@
-//! The rows of erasures.
+//! The rows of erasures, and the addresses in them.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::stages::Stage;
 use crate::base::address::{AddressSet, EmailAddress};
-use crate::base::id::{CapturedId, EmailId, ErasureId, EventId, Id, LogId, SuppressionId, TeamId};
+use crate::base::id::{EmailId, ErasureId, Id, SuppressionId, TeamId};
 use crate::context::Context;
 use crate::store::{Keyring, NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 use crate::tables::{AddressHash, ERASURES};
-use crate::webhooks::DeliveryPlace;
 
 /// Bytes of an id.
 const ID_BYTES: usize = 16;
-/// Addresses of one row; a request of more makes several. It bounds the row, which is written with
-/// every page that is changed.
+/// Addresses in one row. A request with more addresses adds several rows. Limits the bytes that each
+/// page with a match writes.
 const ADDRESSES_MAX: usize = 1_000;
-/// Sealed bytes of a row up to which it takes others along: a thousand requests of one address each.
+/// Sealed bytes in a row up to which other requests join it: a thousand requests of one address each.
 const JOINED_BYTES_MAX: usize = 96 << 10;
 
-/// Names an erasure.
+/// Key of an [`ErasureRow`].
 pub(super) type ErasureKey = (TeamId, ErasureId);
 
 /// An erasure on disk.
@@ -28,42 +28,38 @@ pub struct ErasureRow {
     /// The addresses, sealed.
     #[serde(with = "serde_bytes")]
     pub(super) sealed: Vec<u8>,
-    /// Later requests that go along.
+    /// Later requests that share the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) joined: Vec<JoinedRequest>,
-    /// How far it has come.
+    /// The position.
     pub(super) stage: Stage,
-    /// Emails that had not settled when they were come to.
+    /// Emails that had not settled when they were scanned. The second run starts when all have settled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) pending_emails: Vec<EmailId>,
-    /// Whether there were any.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) had_pending: bool,
-    /// Entries of the suppression list that emails from before the requests brought after them, which
-    /// are erased already.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) late_entries: Vec<SuppressionId>,
-    /// The last email before the first that had not settled and is not among those: emails after it are
-    /// gone through once more.
+    /// If there was no space for an email in `pending_emails`: the last email before it. A scan of the
+    /// emails after this one starts when there is space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) resume_after: Option<EmailId>,
+    /// Erased suppressions from after the request that an email from before it caused. Their events are
+    /// erased too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) derived_suppressions: Vec<SuppressionId>,
 }
 impl Row for ErasureRow {}
 
-/// A request that goes along with an earlier one.
+/// A request that shares the run of an earlier one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct JoinedRequest {
-    /// The request.
     id: ErasureId,
-    /// Its addresses, sealed for it.
+    /// The addresses, sealed under `id`.
     #[serde(with = "serde_bytes")]
     sealed: Vec<u8>,
 }
 
 impl ErasureRow {
-    /// Returns whether nothing has been done for it.
-    fn has_not_begun(&self) -> bool {
-        self.stage == Stage::Suppressions
+    /// Returns whether no page has been erased.
+    fn is_new(&self) -> bool {
+        self.stage == Stage::FIRST
     }
 
     fn sealed_bytes(&self) -> usize {
@@ -71,96 +67,23 @@ impl ErasureRow {
     }
 }
 
-/// The places in the order they are gone through; each begins after the row that it names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Stage {
-    /// The suppression list, at once.
-    Suppressions,
-    /// Emails with all that is kept under them.
-    Emails {
-        /// The last one that is done.
-        after: EmailId,
-    },
-    /// The built-in mailbox.
-    Captured {
-        /// The last one that is done.
-        after: CapturedId,
-    },
-    /// Events about contacts and suppressions.
-    AudienceEvents {
-        /// The last one that is done.
-        after: EventId,
-    },
-    /// The emails that were on their way, until each has settled.
-    PendingEmails,
-    /// The built-in mailbox once more, where those have arrived meanwhile.
-    RecheckCaptured {
-        /// The last one that is done.
-        after: CapturedId,
-    },
-    /// Events about the entries that those brought to the suppression list.
-    RecheckAudienceEvents {
-        /// The last one that is done.
-        after: EventId,
-    },
-    /// What webhooks deliver of events.
-    Messages {
-        /// The last one that is done.
-        after: EventId,
-    },
-    /// What webhook endpoints answered.
-    Deliveries {
-        /// The last one that is done.
-        after: DeliveryPlace,
-    },
-    /// What webhooks deliver of what came of emails that were on their way.
-    RecheckMessages {
-        /// The last one that is done.
-        after: EventId,
-    },
-    /// What webhook endpoints answered to that.
-    RecheckDeliveries {
-        /// The last one that is done.
-        after: DeliveryPlace,
-    },
-    /// The log of requests, once every request that is under way has been written.
-    RequestLog(LogSpan),
-    /// The same once more, where requests have read of emails that were on their way.
-    RecheckRequestLog(LogSpan),
-}
-
-/// Which requests are gone through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct LogSpan {
-    /// The last one that is done.
-    pub(super) after: LogId,
-    /// The newest one there was when every request that was under way had been written; none before.
-    pub(super) until: Option<LogId>,
-}
-
-impl LogSpan {
-    /// Nothing yet.
-    pub(super) const START: Self = Self { after: LogId::MIN, until: None };
-}
-
-/// What an erasure is about: the addresses of its requests, each for what was there when it was made.
+/// The addresses of an erasure, each with the data that it is erased from: the data from before its
+/// request.
 #[derive(Debug)]
 pub(super) struct ErasureTarget {
-    /// Whose rows.
     pub(super) team: TeamId,
-    /// The requests, in the order in which they were made.
+    /// The requests, oldest first.
     requests: Vec<ErasureId>,
-    /// Their addresses, a list a request.
+    /// One list of addresses for each request.
     addresses: AddressSet,
-    /// What suppressions are found by, each with the last request that names it.
+    /// Keys of the suppression list, each with the last request that contains the address.
     pub(super) hashes: Vec<(AddressHash, ErasureId)>,
 }
 
 impl ErasureTarget {
-    /// Returns the last request's place among the ids of another kind: what was drawn after it stays.
-    pub(super) fn until<R>(&self) -> Id<R> {
-        self.requests.last().map_or(Id::MIN, |last| among(*last))
+    /// Returns the last request as an id of another type. Rows with a higher id stay.
+    pub(super) fn last_request<R>(&self) -> Id<R> {
+        self.requests.last().map_or(Id::MIN, |last| Id::from_bytes(*last.as_bytes()))
     }
 
     /// Returns the addresses of all requests.
@@ -168,15 +91,15 @@ impl ErasureTarget {
         self.addresses.clone()
     }
 
-    /// Returns the addresses that were asked for after an id was drawn: what is looked for in its row.
+    /// Returns the addresses of the requests that were made after a row with this id was added.
     pub(super) fn at<R>(&self, id: Id<R>) -> AddressSet {
         let earlier = self.requests.partition_point(|request| request.as_bytes() < id.as_bytes());
         self.addresses.from_list(earlier)
     }
 }
 
-/// Asks for addresses to be erased from all that is kept of the team. It belongs at the end of the
-/// transaction that deletes their contacts: what is recorded after it stays.
+/// Requests the erasure of addresses from all data of the team. Call it at the end of the transaction that
+/// deletes the contacts: data that is recorded after the request stays.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -189,22 +112,21 @@ pub fn request(
     for addresses in addresses.chunks(ADDRESSES_MAX) {
         let id: ErasureId = context.id();
         let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-        let plain = rmp_serde::to_vec(&texts).expect("addresses write into memory");
+        let plain = rmp_serde::to_vec(&texts).expect("a list of texts is serializable");
         let row = ErasureRow {
-            sealed: context.keyring.seal(&place(id), &plain),
+            sealed: context.keyring.seal(&associated_data(id), &plain),
             joined: Vec::new(),
-            stage: Stage::Suppressions,
+            stage: Stage::FIRST,
             pending_emails: Vec::new(),
-            had_pending: false,
-            late_entries: Vec::new(),
             resume_after: None,
+            derived_suppressions: Vec::new(),
         };
         tx.put(&ERASURES, &(team, id), &row)?;
     }
     Ok(())
 }
 
-/// Returns the first team after `after` that has erasures.
+/// Returns the first team after `after` that has an erasure.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -241,11 +163,11 @@ pub(super) fn earliest(
     Ok(found)
 }
 
-/// Returns the later requests of its team that an erasure can take along: neither has begun, and both
-/// can be read. Going through everything once for all of them costs little more than for one.
+/// Returns the later requests of the team that can share the run of an erasure. Both must be new and
+/// valid. One run for all of them costs little more than for one.
 ///
 /// # Errors
-/// [`StoreError`].
+/// [`StoreError`]; [`StoreError::Corrupt`] if the addresses of the erasure cannot be opened.
 pub(super) fn joinable(
     tx: &impl Reads,
     keyring: &Keyring,
@@ -254,19 +176,19 @@ pub(super) fn joinable(
 ) -> Result<Vec<ErasureId>, StoreError> {
     let (team, first) = key;
     let mut ids = Vec::new();
-    if !row.has_not_begun() {
+    if !row.is_new() {
         return Ok(ids);
     }
-    // One that cannot be read takes nobody along into its failure.
+    // No request joins an erasure that would fail.
     target(keyring, key, row)?;
     let mut bytes = row.sealed_bytes();
     tx.scan(&ERASURES, &key, &(team, Id::MAX), Order::Ascending, |(_, id), other| {
         if id == first {
             return NEXT;
         }
-        // One that does not read is reported in its own turn.
+        // A corrupt row is logged when the worker runs it.
         let Ok(other) = other.decode() else { return NEXT };
-        if !other.has_not_begun() || !other.joined.is_empty() || open(keyring, id, &other.sealed).is_err() {
+        if !other.is_new() || !other.joined.is_empty() || open(keyring, id, &other.sealed).is_err() {
             return NEXT;
         }
         bytes += other.sealed_bytes() + ID_BYTES;
@@ -279,7 +201,7 @@ pub(super) fn joinable(
     Ok(ids)
 }
 
-/// Lets an erasure take others along: their rows go, and what they ask for is done with it.
+/// Moves the addresses of other requests into the row of an erasure and deletes the rows of the requests.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -294,10 +216,10 @@ pub(super) fn join(tx: &WriteTx<'_>, key: ErasureKey, others: &[ErasureId]) -> R
     tx.put(&ERASURES, &key, &row)
 }
 
-/// Returns what an erasure is about.
+/// Opens the addresses of an erasure.
 ///
 /// # Errors
-/// [`StoreError`].
+/// [`StoreError::Corrupt`] if they were sealed with another key or are not addresses.
 pub(super) fn target(keyring: &Keyring, key: ErasureKey, row: &ErasureRow) -> Result<ErasureTarget, StoreError> {
     let (team, first) = key;
     let joined = row.joined.iter().map(|request| (request.id, &request.sealed));
@@ -314,22 +236,18 @@ pub(super) fn target(keyring: &Keyring, key: ErasureKey, row: &ErasureRow) -> Re
     Ok(ErasureTarget { team, requests, addresses, hashes: hashes.into_iter().collect() })
 }
 
-/// Returns a request's place among the ids of another kind.
-pub(super) fn among<R>(request: ErasureId) -> Id<R> {
-    Id::from_bytes(*request.as_bytes())
-}
-
 /// Opens the addresses of a request.
 fn open(keyring: &Keyring, id: ErasureId, sealed: &[u8]) -> Result<Vec<EmailAddress>, StoreError> {
-    let corrupt = || StoreError::Corrupt(format!("the addresses of erasure {id} do not read"));
-    let plain = keyring.open_sealed(&place(id), sealed)?;
+    let corrupt = || StoreError::Corrupt(format!("the addresses of erasure {id} cannot be decoded"));
+    let plain = keyring.open_sealed(&associated_data(id), sealed)?;
     let texts: Vec<String> = rmp_serde::from_slice(&plain).map_err(|_| corrupt())?;
     let parsed: Result<Vec<EmailAddress>, _> = texts.iter().map(|text| EmailAddress::parse(text)).collect();
     parsed.map_err(|_| corrupt())
 }
 
-fn place(id: ErasureId) -> [u8; 17] {
-    let mut place = [b'e'; 17];
-    place[1..].copy_from_slice(id.as_bytes());
-    place
+/// Returns the associated data of the sealed addresses of a request.
+fn associated_data(id: ErasureId) -> [u8; 17] {
+    let mut data = [b'e'; 17];
+    data[1..].copy_from_slice(id.as_bytes());
+    data
 }

@@ -1,72 +1,72 @@
-//! Going through the places: read a page, take the addresses out of it, write down how far that is.
+//! The worker: rounds over all erasures, one turn for each team, and the delays between retries.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracing::{error, info};
 
-use super::stages::{self, StageMatches, StepResult};
+use super::pages::{self, PageScan, StepResult};
+use super::stages::Stage;
 use super::store::{self, ErasureKey, ErasureRow, ErasureTarget};
 use crate::base::id::TeamId;
 use crate::context::Context;
-use crate::logs::{Barrier, PendingEntries};
+use crate::logs::{PendingEntries, PendingSnapshot};
 use crate::store::{ReadTx, Reads as _, StoreError, WriteTx};
 use crate::tables::ERASURES;
 
-/// Pages of a turn, after which another team has its turn. What is kept in memory of how far an
-/// erasure has come is written at its end.
+/// Pages in one turn of a team. The position is stored at the end of the turn.
 const TURN_PAGES: usize = 20;
-/// The longest pause between two looks at an erasure that waits for emails, in rounds.
+/// Longest delay of an erasure that waits for emails, in rounds.
 const WAITING_ROUNDS_MAX: u32 = 64;
-/// The longest pause after a failure, in rounds.
+/// Longest delay after a failure, in rounds.
 const FAILED_ROUNDS_MAX: u32 = 1_024;
-/// The longest pause of one that waits for requests, in rounds: the log is written ten times a second.
+/// Longest delay of an erasure that waits for the request log, in rounds. The log is written ten times a
+/// second.
 const LOGGING_ROUNDS_MAX: u32 = 1;
 
 /// The erasures of the instance.
 pub struct Erasures {
     pub(super) context: Context,
-    /// Those that wait for emails to settle or for requests to be logged, or have failed. A cache: after a start each is looked at
-    /// once.
-    pauses: Mutex<HashMap<ErasureKey, Backoff>>,
-    /// Requests that the log does not hold yet.
-    unwritten: PendingEntries,
-    /// Those that erasures wait for. A start has none: what was under way before it is gone.
-    barriers: Mutex<HashMap<ErasureKey, Barrier>>,
+    /// Delays of erasures that wait or have failed. Empty after a start: then each erasure runs once.
+    delays: Mutex<HashMap<ErasureKey, Backoff>>,
+    /// Requests to the API that the log does not contain yet.
+    pending_entries: PendingEntries,
+    /// For each erasure that waits for the request log: the requests that were in progress at the start of
+    /// the wait. Empty after a start of the process, which ends all requests.
+    awaited_entries: Mutex<HashMap<ErasureKey, PendingSnapshot>>,
 }
 
-/// How long an erasure is left alone.
+/// Delay until the next turn of an erasure.
 #[derive(Clone, Copy, Debug, Default)]
 struct Backoff {
-    /// Rounds it has been given.
+    /// Rounds of the whole delay.
     rounds: u32,
-    /// Rounds that are left of them.
+    /// Rounds until the end of the delay.
     left: u32,
 }
 
-/// An erasure that has its turn.
+/// An erasure during its turn.
 #[derive(Debug)]
 pub(super) struct ErasureRun {
     key: ErasureKey,
     row: ErasureRow,
     target: Arc<ErasureTarget>,
-    /// Whether it has come further than the row in the store says: past pages without a hit.
+    /// Whether the position in `row` is after the stored position. No page between the two had a match.
     is_ahead: bool,
 }
 
 impl Erasures {
-    /// Returns the erasures of the instance that `context` belongs to, whose log lacks the requests of
-    /// `unwritten`.
-    pub fn new(context: Context, unwritten: PendingEntries) -> Self {
-        Self { context, pauses: Mutex::default(), unwritten, barriers: Mutex::default() }
+    /// Creates the erasures of the instance of `context`. `pending_entries` are those of its request log.
+    pub fn new(context: Context, pending_entries: PendingEntries) -> Self {
+        Self { context, delays: Mutex::default(), pending_entries, awaited_entries: Mutex::default() }
     }
 
-    /// Brings every erasure as far as it can go: a round, to be made again and again. It may be cut
-    /// off anywhere. Teams take turns, and so do the erasures of a team, the earliest first. One that
-    /// fails is reported and left alone for a while; the others go on.
+    /// Runs one round: every erasure until it is complete or has to wait. Round-robin over teams; the
+    /// erasures of a team run in the order of their requests. A failed erasure is logged and delayed, and
+    /// the others continue. Cancel safe.
     ///
     /// # Errors
-    /// [`StoreError`], where none of them could go on.
+    /// [`StoreError`] if the list of erasures cannot be read or the store is closed.
     pub async fn run_round(&self) -> Result<(), StoreError> {
         self.count_round();
         loop {
@@ -82,45 +82,44 @@ impl Erasures {
         }
     }
 
-    /// Brings the earliest erasure of a team that does not pause on by some pages. Returns whether there
-    /// was one.
+    /// Runs one turn of the earliest erasure of a team that is not delayed. Returns whether there was one.
     pub(super) async fn run_team(&self, team: TeamId) -> Result<bool, StoreError> {
-        let paused = self.paused();
-        let earliest = self.read(move |tx| store::earliest(tx, team, |key| !paused.contains(&key))).await?;
+        let delayed = self.delayed();
+        let earliest = self.read(move |tx| store::earliest(tx, team, |key| !delayed.contains(&key))).await?;
         let Some(key) = earliest else { return Ok(false) };
         let (_, id) = key;
-        match self.take_turn(key).await {
+        match self.run_turn(key).await {
             Ok(StepResult::More) => {}
-            Ok(StepResult::Waiting) => self.pause(key, WAITING_ROUNDS_MAX),
-            Ok(StepResult::Logging) => self.pause(key, LOGGING_ROUNDS_MAX),
+            Ok(StepResult::Waiting) => self.delay(key, WAITING_ROUNDS_MAX),
+            Ok(StepResult::Logging) => self.delay(key, LOGGING_ROUNDS_MAX),
             Ok(StepResult::Done) => {
-                self.lock().remove(&key);
-                info!(team.id = %team, erasure.id = %id, "erasure {id} is done");
+                self.delays().remove(&key);
+                info!(team.id = %team, erasure.id = %id, "completed erasure {id}");
             }
             Err(StoreError::Closed) => return Err(StoreError::Closed),
             Err(failure) => {
-                error!(team.id = %team, erasure.id = %id, "erasure {id} failed, and is tried again: {failure}");
-                self.pause(key, FAILED_ROUNDS_MAX);
+                error!(team.id = %team, erasure.id = %id, "erasure {id} failed and will be retried: {failure}");
+                self.delay(key, FAILED_ROUNDS_MAX);
             }
         }
         Ok(true)
     }
 
-    async fn take_turn(&self, key: ErasureKey) -> Result<StepResult, StoreError> {
-        let Some(mut walk) = self.begin(key).await? else { return Ok(StepResult::Done) };
+    async fn run_turn(&self, key: ErasureKey) -> Result<StepResult, StoreError> {
+        let Some(mut run) = self.begin(key).await? else { return Ok(StepResult::Done) };
         for _ in 0..TURN_PAGES {
-            let progress = self.step(&mut walk).await?;
-            if progress != StepResult::More {
-                return Ok(progress);
+            let result = self.step(&mut run).await?;
+            if result != StepResult::More {
+                return Ok(result);
             }
         }
-        if walk.is_ahead {
-            self.context.store.write_bulk::<_, StoreError>(move |tx| tx.put(&ERASURES, &walk.key, &walk.row)).await?;
+        if run.is_ahead {
+            self.context.store.write_bulk::<_, StoreError>(move |tx| tx.put(&ERASURES, &run.key, &run.row)).await?;
         }
         Ok(StepResult::More)
     }
 
-    /// Takes an erasure up, with the later ones of its team that can go along; `None` when it is done.
+    /// Loads an erasure and joins later requests of its team to it; `None` if it is complete.
     pub(super) async fn begin(&self, key: ErasureKey) -> Result<Option<ErasureRun>, StoreError> {
         let keyring = self.context.keyring.clone();
         let others = self.read(move |tx| match tx.get(&ERASURES, &key)? {
@@ -132,7 +131,7 @@ impl Erasures {
             let joining = others.clone();
             self.context.store.write_bulk(move |tx| store::join(tx, key, &joining)).await?;
             let (team, _) = key;
-            self.lock().retain(|(of, id), _| *of != team || !others.contains(id));
+            self.delays().retain(|(other_team, id), _| *other_team != team || !others.contains(id));
         }
         let keyring = self.context.keyring.clone();
         self.read(move |tx| {
@@ -143,30 +142,30 @@ impl Erasures {
         .await
     }
 
-    /// Goes through one page of the place that an erasure has come to. Nothing is written for a page
-    /// without a hit: going through it again would change nothing.
-    pub(super) async fn step(&self, walk: &mut ErasureRun) -> Result<StepResult, StoreError> {
-        let ErasureRun { key, row, target, .. } = walk;
-        let (key, row, target) = (*key, row.clone(), Arc::clone(target));
-        let (looked_for, keyring) = (Arc::clone(&target), self.context.keyring.clone());
-        let look = self.read(move |tx| stages::scan_stage(tx, &keyring, &row, &looked_for).map(|found| (found, row)));
-        let (found, row) = look.await?;
-        match found {
-            StageMatches::StillPending => return Ok(StepResult::Waiting),
-            StageMatches::RequestLogAhead if !self.requests_are_written(key) => return Ok(StepResult::Logging),
-            _ => {}
+    /// Scans and erases one page. Writes nothing for a page without a match: a repeated scan of it would
+    /// find nothing either.
+    pub(super) async fn step(&self, run: &mut ErasureRun) -> Result<StepResult, StoreError> {
+        let key = run.key;
+        if matches!(run.row.stage, Stage::RequestLog { until: None, .. }) && !self.entries_are_written(key) {
+            return Ok(StepResult::Logging);
         }
-        if let Some(stage) = found.skip_to(row.stage) {
-            walk.row.stage = stage;
-            walk.is_ahead = true;
-            return Ok(StepResult::More);
-        }
-        let announcer = self.context.event_bus.clone();
-        let erase = move |tx: &WriteTx<'_>| stages::erase_matches(tx, &announcer, key, row.clone(), &target, &found);
-        let (progress, row) = self.context.store.write_bulk(erase).await?;
-        walk.row = row;
-        walk.is_ahead = false;
-        Ok(progress)
+        let (row, target, keyring) = (run.row.clone(), Arc::clone(&run.target), self.context.keyring.clone());
+        let scan = self.read(move |tx| pages::scan_page(tx, &keyring, &row, &target)).await?;
+        let page = match scan {
+            PageScan::StillPending => return Ok(StepResult::Waiting),
+            PageScan::NoMatch(stage) => {
+                run.row.stage = stage;
+                run.is_ahead = true;
+                return Ok(StepResult::More);
+            }
+            PageScan::Matches(page) => page,
+        };
+        let (row, target, event_bus) = (run.row.clone(), Arc::clone(&run.target), self.context.event_bus.clone());
+        let erase = move |tx: &WriteTx<'_>| pages::erase_page(tx, &event_bus, key, row.clone(), &target, &page);
+        let (result, row) = self.context.store.write_bulk(erase).await?;
+        run.row = row;
+        run.is_ahead = false;
+        Ok(result)
     }
 
     async fn read<T: Send + 'static>(
@@ -176,37 +175,37 @@ impl Erasures {
         self.context.store.read(work).await
     }
 
-    /// Counts a round of every pause.
+    /// Subtracts one round from every delay.
     fn count_round(&self) {
-        for pause in self.lock().values_mut() {
-            pause.left = pause.left.saturating_sub(1);
+        for delay in self.delays().values_mut() {
+            delay.left = delay.left.saturating_sub(1);
         }
     }
 
-    /// Returns whether every request has been written that was under way when this was first asked. It
-    /// does not wait: other erasures would wait too.
-    fn requests_are_written(&self, key: ErasureKey) -> bool {
-        let mut barriers = self.barriers.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_passed = barriers.entry(key).or_insert_with(|| self.unwritten.barrier()).is_passed();
-        if is_passed {
-            barriers.remove(&key);
+    /// Returns whether the log contains every request that was in progress at the first call for this
+    /// erasure. Does not wait, so that other erasures can run.
+    fn entries_are_written(&self, key: ErasureKey) -> bool {
+        let mut awaited = self.awaited_entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_written = awaited.entry(key).or_insert_with(|| self.pending_entries.snapshot()).is_written();
+        if is_written {
+            awaited.remove(&key);
         }
-        is_passed
+        is_written
     }
 
-    fn paused(&self) -> HashSet<ErasureKey> {
-        self.lock().iter().filter(|(_, pause)| pause.left > 0).map(|(key, _)| *key).collect()
+    fn delayed(&self) -> HashSet<ErasureKey> {
+        self.delays().iter().filter(|(_, delay)| delay.left > 0).map(|(key, _)| *key).collect()
     }
 
-    /// Leaves an erasure alone for twice as many rounds as the last time.
-    fn pause(&self, key: ErasureKey, rounds_max: u32) {
-        let mut pauses = self.lock();
-        let pause = pauses.entry(key).or_default();
-        pause.rounds = (pause.rounds * 2).clamp(1, rounds_max);
-        pause.left = pause.rounds;
+    /// Delays an erasure by twice as many rounds as the last time.
+    fn delay(&self, key: ErasureKey, rounds_max: u32) {
+        let mut delays = self.delays();
+        let delay = delays.entry(key).or_default();
+        delay.rounds = (delay.rounds * 2).clamp(1, rounds_max);
+        delay.left = delay.rounds;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ErasureKey, Backoff>> {
-        self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
+    fn delays(&self) -> MutexGuard<'_, HashMap<ErasureKey, Backoff>> {
+        self.delays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

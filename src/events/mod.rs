@@ -31,8 +31,10 @@ pub use audience::{
     AudienceEvent, AudienceEventRow, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, ERASED,
     SuppressionSnapshot, TopicSnapshot, record_audience,
 };
-pub(crate) use erase::{ErasureScope, audience_page, email_events_mention, erase_audience, erase_email_events};
-pub(crate) use erase_message::{MessageSubject, erase_message, message_page};
+pub(crate) use erase::{
+    ErasureScope, email_events_mention, erase_audience_event, erase_email_events, match_audience_events,
+};
+pub(crate) use erase_message::{MessageSubject, erase_message, match_messages};
 pub use model::{Bounce, BounceType, ClickDetail, Detail, EmailEventKind, Event, OpenDetail};
 pub use outbox::{
     Activation, MessageRow, OutboxBatch, OutboxEntry, OutboxRow, SubscriptionsRow, enabled_endpoints, message,

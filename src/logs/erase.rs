@@ -1,11 +1,12 @@
-//! Requests that mention an address: they go whole, because a log that is altered tells nothing.
+//! Deletion of logged requests that contain an address. A request is deleted as a whole: an altered copy
+//! would be of no use.
 
 use serde_json::Value;
 
 use super::store::{self, Bodies, LogRow};
 use crate::base::address::AddressSet;
 use crate::base::id::{Id, LogId, TeamId};
-use crate::store::{Keyring, NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{Keyring, MatchPage, Order, Reads, STOP, StoreError, match_page, skip_corrupt};
 use crate::tables::REQUEST_LOGS;
 
 /// Returns the newest request of the team.
@@ -21,45 +22,26 @@ pub(crate) fn newest(tx: &impl Reads, team: TeamId) -> Result<Option<LogId>, Sto
     Ok(newest)
 }
 
-/// Reads up to `rows_max` requests of the team after `after` and up to `until`; returns those that
-/// mention one of the addresses, and where the next page begins unless this is the last.
+/// Scans up to `rows_max` requests of the team after `after` and up to `until` for those that contain one
+/// of the addresses in the path, the user agent or a body. Opens the bodies of each request.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn page_that_mentions(
+pub(crate) fn match_requests(
     tx: &impl Reads,
     keyring: &Keyring,
     team: TeamId,
     (after, until): (LogId, LogId),
     addresses: &AddressSet,
     rows_max: usize,
-) -> Result<(Vec<LogId>, Option<LogId>), StoreError> {
-    let (mut hits, mut seen, mut next) = (Vec::new(), 0, None);
-    tx.scan(&REQUEST_LOGS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
-        if id == after {
-            return NEXT;
-        }
-        let row = skip_corrupt(row.decode(), format_args!("request {id} of team {team}"))?;
+) -> Result<MatchPage<LogId>, StoreError> {
+    let matches = |(_, id): (TeamId, LogId), row: Option<LogRow>| {
         let bodies = skip_corrupt(store::bodies(tx, keyring, team, id), format_args!("bodies of request {id}"))?;
-        if row.is_some_and(|row| row_mentions(&row, addresses)) || bodies.is_some_and(|it| mentions(&it, addresses)) {
-            hits.push(id);
-        }
-        seen += 1;
-        if seen < rows_max {
-            return NEXT;
-        }
-        next = Some(id);
-        STOP
-    })?;
-    Ok((hits, next))
-}
-
-/// Removes a request.
-///
-/// # Errors
-/// [`StoreError`].
-pub(crate) fn remove(tx: &WriteTx<'_>, team: TeamId, id: LogId) -> Result<(), StoreError> {
-    store::delete(tx, team, id)
+        Ok(row.is_some_and(|row| row_mentions(&row, addresses))
+            || bodies.is_some_and(|bodies| bodies_mention(&bodies, addresses)))
+    };
+    let page = match_page(tx, &REQUEST_LOGS, (team, after), (team, until), rows_max, matches)?;
+    Ok(page.map(|(_, id)| id))
 }
 
 fn row_mentions(row: &LogRow, addresses: &AddressSet) -> bool {
@@ -68,17 +50,18 @@ fn row_mentions(row: &LogRow, addresses: &AddressSet) -> bool {
     texts.into_iter().flatten().any(|text| addresses.is_mentioned_in(text))
 }
 
-fn mentions(bodies: &Bodies, addresses: &AddressSet) -> bool {
+fn bodies_mention(bodies: &Bodies, addresses: &AddressSet) -> bool {
     let Bodies { request, response } = bodies;
     [request, response].into_iter().flatten().any(|json| json_mentions(json, addresses))
 }
 
-/// Without escapes a JSON text says what it reads.
+/// Returns whether a JSON text contains one of the addresses. JSON without escapes contains its texts
+/// verbatim and is not decoded.
 fn json_mentions(json: &str, addresses: &AddressSet) -> bool {
     if !json.contains('\\') {
         return addresses.is_mentioned_in(json);
     }
-    // What does not read is no copy that was made here; it goes when its bytes mention the address.
+    // A body that is not JSON is searched as one text.
     serde_json::from_str(json)
         .map_or_else(|_| addresses.is_mentioned_in(json), |value| value_mentions(&value, addresses))
 }
@@ -118,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_mentions_an_address_as_it_is_and_in_escapes() {
+    fn an_address_in_a_path_is_found_with_and_without_escapes() {
         for endpoint in [
             "/contacts/ada@example.com",
             "/contacts/ADA%40Example.com/topics",
@@ -135,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_mentions_an_address_in_any_field_and_in_escapes() {
+    fn an_address_in_a_body_is_found_in_any_field_and_in_escapes() {
         for json in [
             r#"{"to":"Ada <ADA@example.com>"}"#,
             r#"[{"to":["x@example.org","ada@example.com"]}]"#,
@@ -154,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_address_is_found_however_a_path_escapes_it(escaped in proptest::collection::vec(any::<bool>(), 15)) {
+        fn an_address_in_a_path_is_found_with_any_characters_escaped(escaped in proptest::collection::vec(any::<bool>(), 15)) {
             let path: String = "ada@example.com".bytes().zip(escaped).map(|(byte, escaped)| {
                 if escaped { format!("%{byte:02x}") } else { char::from(byte).to_string() }
             }).collect();

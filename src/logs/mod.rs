@@ -1,18 +1,21 @@
-//! The request log: what the keys of a team asked of the API, and what they were answered.
+//! Request log: requests to the API with an API key, and their responses.
 //!
-//! Life cycle: a request whose key is known is timed, and handed over when its answer is ready; it
-//! waits in memory with its bodies; a worker takes what waits, makes the copies, and writes them in
-//! one command of the bulk lane; retention removes them, and an erasure those that mention an address.
-//! A row's id is its request's, which the answer carries as `x-request-id`, and tells when it began.
+//! When the response to a request is ready, the HTTP layer puts an entry with the bodies into a queue in
+//! memory. A worker takes a batch, redacts the bodies, and writes the rows in bulk commands. Retention
+//! deletes old rows, and an erasure deletes rows that contain an address. The id of a row is the id of the
+//! request, which is in the `x-request-id` header of the response and contains the start time.
 //!
-//! Reading order: `redact.rs` (the copy of a body that may be kept; pure), `entry.rs` (a request that
-//! was answered), `store.rs` (the rows, and the sealed copies), `queue.rs` (what waits), `pending_entries.rs`
-//! (which requests have not reached the store), `recorder.rs` (handing over and writing), `service.rs`
-//! (lists and one entry), `retention.rs`, `erase.rs`, `api.rs` (endpoints).
+//! Reading order: `redact.rs` (the redacted copy of a body; pure), `entry.rs` (the entry of one request),
+//! `store.rs` (the rows and the sealed copies), `queue.rs` (entries in memory), `pending_entries.rs`
+//! (requests that are not stored yet), `recorder/` (the queue and the worker), `service.rs` (lists and one
+//! request), `retention.rs`, `erase.rs`, `api.rs` (endpoints).
 //!
-//! Invariants: no answer waits for the log, and none fails because of it: what has no room is dropped
-//! and counted; no header but the user agent is kept, no query, and nothing of a request without a
-//! valid key; copies are sealed. A kill loses the last moments of the log and nothing else.
+//! Invariants:
+//! - A response never waits for the log and never fails because of it. If the queue is full, the entry is
+//!   dropped and counted.
+//! - The log contains no header except the user agent, no query, and no request without a valid key.
+//! - Copies of bodies are redacted and sealed.
+//! - A kill loses the entries of the last moments and nothing else.
 
 pub mod api;
 
@@ -27,12 +30,13 @@ mod service;
 mod store;
 
 pub use entry::{HELD_BYTES_MAX, LoggedBody, LoggedRequest};
-pub(crate) use erase::{newest, page_that_mentions, remove};
-pub(crate) use pending_entries::Barrier;
+pub(crate) use erase::{match_requests, newest};
+pub(crate) use pending_entries::PendingSnapshot;
 pub use pending_entries::{PendingEntries, PendingEntryGuard};
 pub use recorder::{Recording, RequestLog};
 pub(crate) use redact::is_secret_field;
 pub use redact::{BodyCopy, redact};
 pub use retention::purge;
 pub use service::Logs;
+pub(crate) use store::delete;
 pub use store::{COPY_BYTES_MAX, LogRow};

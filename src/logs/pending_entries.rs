@@ -1,56 +1,56 @@
-//! Which requests have not reached the store.
+//! Requests that are not in the log yet.
 //!
-//! An erasure goes through the log once. It must not do so while a request that saw the address is
-//! still under way or in the queue: what is written behind its back would stay.
+//! An erasure scans the log once, up to an entry. Before the scan, it waits until the log contains each
+//! request in progress: such a request can have read the address.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// The requests that are under way or in the queue of the log. Cheap to clone.
+/// Requests in progress and entries in the queue of the log. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct PendingEntries(Arc<Mutex<Phases>>);
+pub struct PendingEntries(Arc<Mutex<Generations>>);
 
 #[derive(Debug, Default)]
-struct Phases {
-    /// Those that began since the last barrier.
-    present: TaskTracker,
-    /// Those that began before the last barrier or one of those before it, while there are any.
+struct Generations {
+    /// Requests since the last snapshot.
+    current: TaskTracker,
+    /// Requests before the last snapshot, one tracker for each snapshot that is not written.
     earlier: Vec<TaskTracker>,
 }
 
-/// Says that a request has begun, until its entry is written or dropped.
+/// Marks a request as pending until its entry is committed or dropped.
 #[derive(Debug)]
 pub struct PendingEntryGuard {
     _token: TaskTrackerToken,
 }
 
-/// The requests that had begun at one moment.
+/// The requests that were pending at one moment.
 #[derive(Clone, Debug)]
-pub(crate) struct Barrier(Vec<TaskTracker>);
+pub(crate) struct PendingSnapshot(Vec<TaskTracker>);
 
 impl PendingEntries {
-    /// Notes that a request begins.
+    /// Marks a request as pending until the guard is dropped.
     pub fn begin(&self) -> PendingEntryGuard {
-        PendingEntryGuard { _token: self.0.lock().unwrap_or_else(PoisonError::into_inner).present.token() }
+        PendingEntryGuard { _token: self.0.lock().unwrap_or_else(PoisonError::into_inner).current.token() }
     }
 
-    /// Returns the requests that have begun and are not written.
-    pub(crate) fn barrier(&self) -> Barrier {
-        let mut phases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        phases.earlier.retain(|phase| !phase.is_empty());
-        if !phases.present.is_empty() {
-            let phase = std::mem::take(&mut phases.present);
-            phases.earlier.push(phase);
+    /// Returns the requests that are pending now.
+    pub(crate) fn snapshot(&self) -> PendingSnapshot {
+        let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        generations.earlier.retain(|generation| !generation.is_empty());
+        if !generations.current.is_empty() {
+            let generation = std::mem::take(&mut generations.current);
+            generations.earlier.push(generation);
         }
-        Barrier(phases.earlier.clone())
+        PendingSnapshot(generations.earlier.clone())
     }
 }
 
-impl Barrier {
-    /// Returns whether all of them are written or dropped. A request that takes long takes this long too.
-    pub(crate) fn is_passed(&self) -> bool {
+impl PendingSnapshot {
+    /// Returns whether the entry of each of these requests has been committed or dropped.
+    pub(crate) fn is_written(&self) -> bool {
         self.0.iter().all(TaskTracker::is_empty)
     }
 }
@@ -60,23 +60,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_barrier_waits_for_what_began_before_it_and_for_nothing_else() {
-        let unwritten = PendingEntries::default();
-        assert!(unwritten.barrier().is_passed());
+    fn a_snapshot_contains_the_earlier_requests_and_no_later_ones() {
+        let pending = PendingEntries::default();
+        assert!(pending.snapshot().is_written());
 
-        let first = unwritten.begin();
-        let one = unwritten.barrier();
-        let second = unwritten.begin();
-        let two = unwritten.barrier();
-        let third = unwritten.begin();
+        let first = pending.begin();
+        let one = pending.snapshot();
+        let second = pending.begin();
+        let two = pending.snapshot();
+        let third = pending.begin();
         drop(second);
-        assert!(!one.is_passed() && !two.is_passed());
+        assert!(!one.is_written() && !two.is_written());
         drop(first);
 
-        assert!(one.is_passed() && two.is_passed());
-        assert!(!unwritten.barrier().is_passed());
+        assert!(one.is_written() && two.is_written());
+        assert!(!pending.snapshot().is_written());
         drop(third);
-        assert!(unwritten.barrier().is_passed());
-        assert!(unwritten.0.lock().unwrap().earlier.is_empty());
+        assert!(pending.snapshot().is_written());
+        assert!(pending.0.lock().unwrap().earlier.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! The rows of the log, and the copies of bodies: redacted, compressed where that pays, sealed.
+//! The rows of the log, and the copies of bodies: redacted, compressed if that is smaller, and sealed.
 
 use std::cell::RefCell;
 
@@ -8,38 +8,36 @@ use crate::base::id::{ApiKeyId, LogId, TeamId};
 use crate::store::{Blob, Encoded, Keyring, Reads, Row, StoreError, WriteTx};
 use crate::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
 
-/// Bytes of a copy of one body.
+/// Bytes of the copy of one body, at most.
 pub const COPY_BYTES_MAX: usize = 16 << 10;
-/// Bytes of the copies of one request as they are packed: two, with what holds them together.
+/// Bytes of the two copies of one request before compression, with their encoding.
 const PACKED_BYTES_MAX: usize = 2 * COPY_BYTES_MAX + 1_024;
-/// Below this, compressing costs more time than it saves room.
+/// Bytes below which compression is not worth its time.
 const COMPRESSED_BYTES_MIN: usize = 512;
-/// The compression level: most of the gain at a fraction of the cost of higher ones.
+/// Compression level: most of the gain at a fraction of the cost of higher levels.
 const ZSTD_LEVEL: i32 = 1;
-/// The first byte of packed copies: as they are. It can never change for copies already written.
+/// First byte of uncompressed copies. Stored on disk: never change it.
 const PLAIN: u8 = 0;
-/// The first byte of packed copies: compressed. It can never change for copies already written.
+/// First byte of compressed copies. Stored on disk: never change it.
 const COMPRESSED: u8 = 1;
 
 thread_local! {
-    /// Making a compressor costs more than compressing a typical body with it.
+    /// Reused, because creating a compressor takes longer than compressing a typical body.
     static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// A request on disk. Its id says when it began.
+/// A request on disk. Its id contains the start time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRow {
-    /// The method.
     pub method: String,
-    /// The path as it was given, without the query.
+    /// The path without the query, not decoded.
     pub endpoint: String,
-    /// The status of the answer.
     pub status: u16,
-    /// The key it came with.
+    /// The API key of the request.
     pub key: ApiKeyId,
-    /// How long the answer took.
+    /// Time until the response was ready.
     pub duration_ms: u32,
-    /// What the client calls itself.
+    /// The `User-Agent` header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
 }
@@ -48,15 +46,13 @@ impl Row for LogRow {}
 /// The copies of the bodies of one request, each a JSON text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Bodies {
-    /// What was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) request: Option<String>,
-    /// What was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) response: Option<String>,
 }
 
-/// A request ready to be written.
+/// A request with its bodies, encoded and sealed.
 pub(super) struct PreparedLog {
     key: (TeamId, LogId),
     row: Encoded<LogRow>,
@@ -76,7 +72,7 @@ impl PreparedLog {
         Self { key, row: Encoded::new(row), bodies }
     }
 
-    /// Returns how many bytes it takes on disk.
+    /// Returns the bytes on disk.
     pub(super) fn bytes(&self) -> usize {
         self.row.len() + self.bodies.as_ref().map_or(0, Encoded::len)
     }
@@ -90,7 +86,7 @@ impl PreparedLog {
     }
 }
 
-/// Returns the copies of the bodies of a request; empty ones when it had none.
+/// Opens the copies of the bodies of a request; empty if it has none.
 pub(super) fn bodies(tx: &impl Reads, keyring: &Keyring, team: TeamId, id: LogId) -> Result<Bodies, StoreError> {
     match tx.get(&REQUEST_LOG_BODIES, &(team, id))? {
         Some(Blob(sealed)) => open(keyring, id, &sealed),
@@ -98,20 +94,23 @@ pub(super) fn bodies(tx: &impl Reads, keyring: &Keyring, team: TeamId, id: LogId
     }
 }
 
-/// Removes a request.
-pub(super) fn delete(tx: &WriteTx<'_>, team: TeamId, id: LogId) -> Result<(), StoreError> {
+/// Deletes a request with its bodies.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn delete(tx: &WriteTx<'_>, team: TeamId, id: LogId) -> Result<(), StoreError> {
     tx.delete(&REQUEST_LOG_BODIES, &(team, id))?;
     tx.delete(&REQUEST_LOGS, &(team, id))?;
     Ok(())
 }
 
 fn seal(keyring: &Keyring, id: LogId, bodies: &Bodies) -> Vec<u8> {
-    let plain = rmp_serde::to_vec_named(bodies).expect("texts write into memory");
+    let plain = rmp_serde::to_vec_named(bodies).expect("texts are serializable");
     keyring.seal(&associated_data(id), &pack(&plain))
 }
 
 fn open(keyring: &Keyring, id: LogId, sealed: &[u8]) -> Result<Bodies, StoreError> {
-    let corrupt = || StoreError::Corrupt(format!("the copies of request {id} do not read"));
+    let corrupt = || StoreError::Corrupt(format!("the bodies of request {id} cannot be decoded"));
     let packed = keyring.open_sealed(&associated_data(id), sealed)?;
     let plain = unpack(&packed).ok_or_else(corrupt)?;
     rmp_serde::from_slice(&plain).map_err(|_| corrupt())
@@ -122,9 +121,9 @@ fn pack(plain: &[u8]) -> Vec<u8> {
         let compressed = COMPRESSOR.with_borrow_mut(|slot| {
             let compressor = match slot {
                 Some(compressor) => compressor,
-                None => slot.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL).expect("the level is one of zstd's")),
+                None => slot.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL).expect("zstd supports the level")),
             };
-            compressor.compress(plain).expect("memory is there for the compressed copies")
+            compressor.compress(plain).expect("zstd allocates the output")
         });
         if compressed.len() < plain.len() {
             return [&[COMPRESSED], compressed.as_slice()].concat();
@@ -141,10 +140,11 @@ fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
+/// Returns the associated data of the sealed copies of a request.
 fn associated_data(id: LogId) -> [u8; 17] {
-    let mut place = [b'l'; 17];
-    place[1..].copy_from_slice(id.as_bytes());
-    place
+    let mut data = [b'l'; 17];
+    data[1..].copy_from_slice(id.as_bytes());
+    data
 }
 
 #[cfg(test)]
@@ -154,7 +154,7 @@ mod tests {
     use crate::context::Context;
 
     #[test]
-    fn copies_open_as_they_were_sealed_and_nowhere_else() {
+    fn sealed_copies_open_only_under_their_own_id() {
         let (_directory, context) = Context::temporary();
         let id: LogId = context.id();
         let largest = |text: &str| Some(text.repeat(COPY_BYTES_MAX / text.len()));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn small_copies_are_packed_as_they_are_and_large_ones_smaller() {
+    fn small_copies_stay_uncompressed_and_large_copies_are_compressed() {
         assert_eq!(pack(b"{}"), [b"\0".as_slice(), b"{}"].concat());
         let large = vec![b'a'; 2 * COPY_BYTES_MAX];
         let packed = pack(&large);
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(unpack(&[]), None);
         assert_eq!(unpack(&[9, 1]), None);
         assert_eq!(unpack(&[COMPRESSED, 1, 2, 3]), None);
-        // What would grow beyond all that is written is not opened.
+        // Data that would exceed `PACKED_BYTES_MAX` is not decompressed.
         let bomb = zstd::bulk::compress(&vec![0; 1 << 20], ZSTD_LEVEL).unwrap();
         assert_eq!(unpack(&[&[COMPRESSED], bomb.as_slice()].concat()), None);
     }

@@ -31,5 +31,5 @@ mod tests;
 pub use model::{Origin, SendKind, Suppression, SuppressionCause};
 pub(crate) use opt_out::lift_opt_out;
 pub use service::{BatchTarget, Suppressions};
+pub(crate) use store::erase;
 pub use store::{AddResult, SuppressionRow, add, blocks, is_opted_out, origin};
-pub(crate) use store::{EraseSelector, erase};

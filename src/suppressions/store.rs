@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::model::{Origin, SendKind, Suppression, SuppressionCause};
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
-use crate::base::id::{EmailId, SuppressionId, TeamId};
+use crate::base::id::{EmailId, ErasureId, SuppressionId, TeamId};
 use crate::context::Context;
 use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ERASED, SuppressionSnapshot};
 use crate::store::page::{Page, PageError, PageQuery, page_under};
@@ -266,17 +266,9 @@ fn remove_row(
     record(tx, context, team, AudienceKind::SuppressionRemoved, id, row, Some(source))
 }
 
-/// The entries whose address an erasure deletes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum EraseSelector {
-    /// Entries up to this id.
-    Until(SuppressionId),
-    /// Entries that an email up to this id caused, at any time.
-    CausedUpTo(EmailId),
-}
-
-/// Deletes the address from its entry. The hash of the entry still blocks sends. Returns the id of the
-/// entry; `None` if no selected entry contained the address.
+/// Deletes the address from its entry if the entry was added before the erasure `request`, or if an email
+/// accepted before it caused the entry. The hash of the address still blocks. Returns the entry if it had
+/// an address.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -284,14 +276,12 @@ pub(crate) fn erase(
     tx: &WriteTx<'_>,
     team: TeamId,
     address: &AddressHash,
-    which: EraseSelector,
+    request: ErasureId,
 ) -> Result<Option<SuppressionId>, StoreError> {
     let Some((id, row)) = find_listed(tx, team, address)? else { return Ok(None) };
-    let is_selected = match which {
-        EraseSelector::Until(until) => id <= until,
-        EraseSelector::CausedUpTo(email) => row.source.is_some_and(|source| source <= email),
-    };
-    if !is_selected {
+    let is_covered =
+        id.as_bytes() <= request.as_bytes() || row.source.is_some_and(|email| email.as_bytes() <= request.as_bytes());
+    if !is_covered {
         return Ok(None);
     }
     unlist(tx, team, id, &row)?;

@@ -2,9 +2,9 @@
 
 use super::lift_opt_out;
 use super::model::{Origin, SendKind, Suppression, SuppressionCause};
-use super::store::{AddResult, EraseSelector, add, blocks, erase, find, find_listed, is_opted_out, list, remove};
+use super::store::{AddResult, add, blocks, erase, find, find_listed, is_opted_out, list, remove};
 use crate::base::address::EmailAddress;
-use crate::base::id::{EmailId, Id, SuppressionId, TeamId};
+use crate::base::id::{EmailId, ErasureId, Id, SuppressionId, TeamId};
 use crate::context::Context;
 use crate::events::{AudienceEvent, AudienceSubject, ChangeSource, ERASED};
 use crate::store::page::{Cursor, Page, PageError, PageQuery};
@@ -134,6 +134,11 @@ async fn taking_an_opt_out_back_keeps_an_entry_of_another_origin() {
     .await;
 }
 
+/// Returns the id of an erasure request made when `id` was drawn.
+fn request_at<R>(id: Id<R>) -> ErasureId {
+    Id::from_bytes(*id.as_bytes())
+}
+
 #[tokio::test]
 async fn an_erased_address_still_blocks_and_is_found_only_by_its_id() {
     within(|tx, context| {
@@ -141,13 +146,8 @@ async fn an_erased_address_still_blocks_and_is_found_only_by_its_id() {
         let id =
             add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Manual, ChangeSource::Api)).unwrap().id();
 
-        for (which, erased) in [
-            (EraseSelector::CausedUpTo(Id::MAX), None),
-            (EraseSelector::Until(Id::MIN), None),
-            (EraseSelector::Until(id), Some(id)),
-            (EraseSelector::Until(id), None),
-        ] {
-            assert_eq!(erase(tx, TEAM, &ada.identity_hash(), which).unwrap(), erased, "{which:?}");
+        for (request, erased) in [(Id::MIN, None), (request_at(id), Some(id)), (request_at(id), None)] {
+            assert_eq!(erase(tx, TEAM, &ada.identity_hash(), request).unwrap(), erased, "{request}");
         }
 
         assert!(blocks(tx, TEAM, &ada.identity_hash(), SendKind::Transactional).unwrap());
@@ -173,9 +173,9 @@ async fn an_address_is_erased_by_the_email_that_caused_its_entry() {
         let (earlier, email): (EmailId, EmailId) = (context.id(), context.id());
         let id = add(tx, context, TEAM, &ada, SuppressionCause::complaint(email)).unwrap().id();
 
-        for (up_to, erased) in [(earlier, None), (email, Some(id)), (email, None)] {
-            let which = EraseSelector::CausedUpTo(up_to);
-            assert_eq!(erase(tx, TEAM, &ada.identity_hash(), which).unwrap(), erased, "{which:?}");
+        for (accepted, erased) in [(earlier, None), (email, Some(id)), (email, None)] {
+            let request = request_at(accepted);
+            assert_eq!(erase(tx, TEAM, &ada.identity_hash(), request).unwrap(), erased, "{request}");
         }
 
         assert_eq!(find(tx, TEAM, id).unwrap().unwrap().email, None);
@@ -209,7 +209,7 @@ async fn the_index_has_only_the_entries_that_lists_contain() {
             [(2, reduced), (2, erased), (3, unchanged), (255, unchanged), (255, reduced), (255, erased)]
         );
 
-        erase(tx, TEAM, &eve.identity_hash(), EraseSelector::Until(Id::MAX)).unwrap();
+        erase(tx, TEAM, &eve.identity_hash(), Id::MAX).unwrap();
         list(&eve, opt_out);
         remove(tx, context, TEAM, reduced, find(tx, TEAM, reduced).unwrap().unwrap(), ChangeSource::Api).unwrap();
         assert_eq!(indexed(), [(3, unchanged), (3, reduced), (255, unchanged), (255, reduced)]);
@@ -230,7 +230,7 @@ async fn replacing_the_origin_of_an_erased_opt_out_does_not_list_it() {
         let id = add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::Api))
             .unwrap()
             .id();
-        erase(tx, TEAM, &ada.identity_hash(), EraseSelector::Until(id)).unwrap();
+        erase(tx, TEAM, &ada.identity_hash(), request_at(id)).unwrap();
 
         assert_eq!(
             add(tx, context, TEAM, &ada, SuppressionCause::complaint(context.id())).unwrap(),

@@ -1,67 +1,51 @@
-//! Taking addresses out of what endpoints answered.
+//! Erasure of addresses from the stored responses of endpoints.
 
 use super::store::DeliveryRow;
 use crate::base::address::AddressSet;
 use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::events::ERASED;
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::WEBHOOK_DELIVERIES;
 
-/// Where a delivery of a team lies.
-pub(crate) type DeliveryPlace = (WebhookId, WebhookDeliveryId);
+/// Key of a delivery within its team.
+pub(crate) type DeliveryKey = (WebhookId, WebhookDeliveryId);
 
-/// Reads up to `rows_max` deliveries of the team after a place; returns those with an answer that
-/// mentions one of the addresses, and where the next page begins unless this is the last.
+/// Scans up to `rows_max` deliveries of the team after `after` for a response that contains an address.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn delivery_page(
+pub(crate) fn match_deliveries(
     tx: &impl Reads,
     team: TeamId,
-    after: DeliveryPlace,
+    (webhook, id): DeliveryKey,
     addresses: &AddressSet,
     rows_max: usize,
-) -> Result<(Vec<DeliveryPlace>, Option<DeliveryPlace>), StoreError> {
-    let (mut hits, mut seen, mut next) = (Vec::new(), 0, None);
-    let (from, to) = ((team, after.0, after.1), (team, Id::MAX, Id::MAX));
-    tx.scan(&WEBHOOK_DELIVERIES, &from, &to, Order::Ascending, |(_, webhook, id), row| {
-        let place = (webhook, id);
-        if place == after {
-            return NEXT;
-        }
-        let row = skip_corrupt(row.decode(), format_args!("delivery {id} to webhook {webhook}"))?;
-        if row.is_some_and(|mut row| erase_row(&mut row, addresses)) {
-            hits.push(place);
-        }
-        seen += 1;
-        if seen < rows_max {
-            return NEXT;
-        }
-        next = Some(place);
-        STOP
-    })?;
-    Ok((hits, next))
+) -> Result<MatchPage<DeliveryKey>, StoreError> {
+    let matches = |_, row: Option<DeliveryRow>| Ok(row.is_some_and(|mut row| erase_row(&mut row, addresses)));
+    let page = match_page(tx, &WEBHOOK_DELIVERIES, (team, webhook, id), (team, Id::MAX, Id::MAX), rows_max, matches)?;
+    Ok(page.map(|(_, webhook, id)| (webhook, id)))
 }
 
-/// Takes addresses out of the answers to a delivery.
+/// Erases addresses from the responses to a delivery. A response that contains one becomes [`ERASED`] as
+/// a whole.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn erase_delivery(
     tx: &WriteTx<'_>,
     team: TeamId,
-    (webhook, id): DeliveryPlace,
+    (webhook, id): DeliveryKey,
     addresses: &AddressSet,
 ) -> Result<(), StoreError> {
     let key = (team, webhook, id);
-    let Some(mut row) = tx.get(&WEBHOOK_DELIVERIES, &key)? else { return Ok(()) };
+    let Some(mut row) = tx.get_valid(&WEBHOOK_DELIVERIES, &key)? else { return Ok(()) };
     if erase_row(&mut row, addresses) {
         tx.put(&WEBHOOK_DELIVERIES, &key, &row)?;
     }
     Ok(())
 }
 
-/// Returns whether there was anything to take out.
+/// Returns whether the row contained an address.
 fn erase_row(row: &mut DeliveryRow, addresses: &AddressSet) -> bool {
     let mut found = false;
     for attempt in &mut row.attempts {

@@ -33,7 +33,7 @@ mod store;
 mod tests;
 
 pub use dispatch::{DispatchSettings, WebhookDispatcher};
-pub(crate) use erase::{DeliveryPlace, delivery_page, erase_delivery};
+pub(crate) use erase::{DeliveryKey, erase_delivery, match_deliveries};
 pub use error::{
     CreateWebhookError, DeliveryError, ReplayError, RotateSecretError, TestWebhookError, UpdateWebhookError,
 };

@@ -1,49 +1,34 @@
-//! Removing single messages from the mailbox: those that an erasure reaches.
+//! Deletion of the captured messages that an erasure covers.
 
 use crate::base::id::{CapturedId, Id};
 use crate::delivery::rows::CapturedRow;
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::{CAPTURED, CAPTURED_MESSAGES};
 
-/// Reads up to `rows_max` envelopes after `after`; returns the messages that are meant, and where the
-/// next page begins unless this is the last. An envelope that does not read is passed over.
+/// Scans up to `rows_max` envelopes after `after` for those that satisfy `matches`.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn page_of_meant(
+pub(crate) fn match_messages(
     tx: &impl Reads,
     after: CapturedId,
     rows_max: usize,
-    mut is_meant: impl FnMut(CapturedId, &CapturedRow) -> Result<bool, StoreError>,
-) -> Result<(Vec<CapturedId>, Option<CapturedId>), StoreError> {
-    let (mut hits, mut seen, mut next) = (Vec::new(), 0, None);
-    tx.scan(&CAPTURED, &(after,), &(Id::MAX,), Order::Ascending, |(id,), row| {
-        if id == after {
-            return NEXT;
-        }
-        if let Some(row) = skip_corrupt(row.decode(), format_args!("captured message {id}"))?
-            && is_meant(id, &row)?
-        {
-            hits.push(id);
-        }
-        seen += 1;
-        if seen < rows_max {
-            return NEXT;
-        }
-        next = Some(id);
-        STOP
+    mut matches: impl FnMut(CapturedId, &CapturedRow) -> Result<bool, StoreError>,
+) -> Result<MatchPage<CapturedId>, StoreError> {
+    let page = match_page(tx, &CAPTURED, (after,), (Id::MAX,), rows_max, |(id,), row: Option<CapturedRow>| {
+        row.map_or(Ok(false), |row| matches(id, &row))
     })?;
-    Ok((hits, next))
+    Ok(page.map(|(id,)| id))
 }
 
-/// Removes a message with its envelope, at most `chunks_left` of its chunks, which is lowered by
-/// them; returns whether it is gone. The envelope goes last, so that what is left is found by it.
+/// Deletes a captured message and returns whether all of it is deleted. Subtracts the deleted chunks
+/// from `chunks_left`, which limits them. The envelope is deleted last: until then a scan finds the rest.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn remove(tx: &WriteTx<'_>, id: CapturedId, chunks_left: &mut usize) -> Result<bool, StoreError> {
-    let removed = tx.delete_range(&CAPTURED_MESSAGES, &(id, 0), &(id, u32::MAX), *chunks_left)?;
-    *chunks_left -= removed;
+pub(crate) fn delete_message(tx: &WriteTx<'_>, id: CapturedId, chunks_left: &mut usize) -> Result<bool, StoreError> {
+    let deleted = tx.delete_range(&CAPTURED_MESSAGES, &(id, 0), &(id, u32::MAX), *chunks_left)?;
+    *chunks_left -= deleted;
     if *chunks_left == 0 {
         return Ok(false);
     }

@@ -1,4 +1,4 @@
-//! What does not read ends neither an erasure nor the others.
+//! Corrupt rows.
 
 use super::*;
 use crate::events::{AudienceKind, Detail};
@@ -8,16 +8,20 @@ use crate::tables::{
     WEBHOOK_DELIVERIES,
 };
 
-/// Puts bytes that no table reads under a key.
-async fn spoil<K: Key + Clone + Send + 'static, V: Value + 'static>(context: &Context, table: Table<K, V>, key: K) {
+/// Stores a corrupt value under a key.
+async fn put_corrupt<K: Key + Clone + Send + 'static, V: Value + 'static>(
+    context: &Context,
+    table: Table<K, V>,
+    key: K,
+) {
     write(context, move |tx| tx.put_encoded(&table, &key, &Encoded::unreadable())).await;
 }
 
 #[tokio::test]
-async fn an_erasure_that_does_not_read_leaves_the_others_going() {
+async fn a_corrupt_erasure_does_not_stop_the_others() {
     let (_directory, context) = Context::temporary();
-    let spoiled = request(&context, &["eve@example.com"]).await;
-    spoil(&context, ERASURES, spoiled).await;
+    let corrupt = request(&context, &["eve@example.com"]).await;
+    put_corrupt(&context, ERASURES, corrupt).await;
     let foreign = request(&context, &["bob@example.com"]).await;
     let row = ErasureRow { sealed: vec![1; 80], ..erasure(&context, foreign).unwrap() };
     write(&context, move |tx| tx.put(&ERASURES, &foreign, &row)).await;
@@ -30,15 +34,15 @@ async fn an_erasure_that_does_not_read_leaves_the_others_going() {
     }
 
     assert_eq!(mailboxes(&context, id), ["[erased]"]);
-    assert_eq!(pending(&context), [spoiled, foreign]);
+    assert_eq!(pending(&context), [corrupt, foreign]);
 }
 
 #[tokio::test]
-async fn an_erasure_that_failed_is_tried_again_ever_more_rarely() {
+async fn the_delay_of_a_failed_erasure_grows() {
     let (_directory, context) = Context::temporary();
     let key = request(&context, &["ada@example.com"]).await;
     let row = erasure(&context, key).unwrap();
-    spoil(&context, ERASURES, key).await;
+    put_corrupt(&context, ERASURES, key).await;
     let erasures = Erasures::new(context.clone(), PendingEntries::default());
     for _ in 0..100 {
         erasures.run_round().await.unwrap();
@@ -56,37 +60,37 @@ async fn an_erasure_that_failed_is_tried_again_ever_more_rarely() {
 }
 
 #[tokio::test]
-async fn a_row_that_does_not_read_is_passed_over_and_those_beside_it_are_not() {
+async fn a_corrupt_row_is_skipped_and_its_neighbors_are_erased() {
     let (_directory, context) = Context::temporary();
     let to_ada = || email(&["ada@example.com"], RecipientState::Settled);
-    let spoiled = put_email(&context, to_ada()).await;
-    scrubbing::record(&context, spoiled, &["ada@example.com"], Detail::None).await;
-    spoil(&context, EMAILS, (TEAM, spoiled)).await;
-    let whole = put_email(&context, to_ada()).await;
-    let spoiled_event = (whole, context.id());
-    spoil(&context, EVENTS, spoiled_event).await;
-    scrubbing::record(&context, whole, &["ada@example.com"], Detail::None).await;
-    spoil(&context, ATTEMPTS, (whole, context.id())).await;
-    spoil(&context, CAPTURED, (context.id(),)).await;
-    let captured = scrubbing::capture(&context, None, &["ada@example.com"]).await;
-    spoil(&context, AUDIENCE_EVENTS, (TEAM, context.id())).await;
-    scrubbing::tell(&context, AudienceKind::ContactDeleted, "ada@example.com").await;
-    spoil(&context, EVENT_MESSAGES, (TEAM, context.id())).await;
-    spoil(&context, WEBHOOK_DELIVERIES, (TEAM, context.id(), context.id())).await;
+    let corrupt = put_email(&context, to_ada()).await;
+    effects::record(&context, corrupt, &["ada@example.com"], Detail::None).await;
+    put_corrupt(&context, EMAILS, (TEAM, corrupt)).await;
+    let valid = put_email(&context, to_ada()).await;
+    let corrupt_event = (valid, context.id());
+    put_corrupt(&context, EVENTS, corrupt_event).await;
+    effects::record(&context, valid, &["ada@example.com"], Detail::None).await;
+    put_corrupt(&context, ATTEMPTS, (valid, context.id())).await;
+    put_corrupt(&context, CAPTURED, (context.id(),)).await;
+    let captured = effects::capture(&context, None, &["ada@example.com"]).await;
+    put_corrupt(&context, AUDIENCE_EVENTS, (TEAM, context.id())).await;
+    effects::record_contact_event(&context, AudienceKind::ContactDeleted, "ada@example.com").await;
+    put_corrupt(&context, EVENT_MESSAGES, (TEAM, context.id())).await;
+    put_corrupt(&context, WEBHOOK_DELIVERIES, (TEAM, context.id(), context.id())).await;
     let entry = context.id();
     let hash = address("ada@example.com").identity_hash();
     write(&context, move |tx| tx.put(&SUPPRESSION_ADDRESSES, &(TEAM, hash), &SuppressionIdRow { id: entry })).await;
-    spoil(&context, SUPPRESSIONS, (TEAM, entry)).await;
+    put_corrupt(&context, SUPPRESSIONS, (TEAM, entry)).await;
 
     let key = request(&context, &["ada@example.com"]).await;
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert!(erasure(&context, key).is_none());
-    assert_eq!(mailboxes(&context, whole), ["[erased]"]);
-    write(&context, move |tx| tx.delete(&EVENTS, &spoiled_event)).await;
-    for id in [spoiled, whole] {
-        assert_eq!(scrubbing::timeline(&context, id)[0].recipients, ["[erased]"]);
+    assert_eq!(mailboxes(&context, valid), ["[erased]"]);
+    write(&context, move |tx| tx.delete(&EVENTS, &corrupt_event)).await;
+    for id in [corrupt, valid] {
+        assert_eq!(effects::timeline(&context, id)[0].recipients, ["[erased]"]);
     }
-    assert_eq!(scrubbing::is_captured(&context, captured), [false; 2]);
-    assert_eq!(scrubbing::told(&context), ["\"[erased]\" null null"]);
+    assert_eq!(effects::is_captured(&context, captured), [false; 2]);
+    assert_eq!(effects::contact_events(&context), ["\"[erased]\" null null"]);
 }

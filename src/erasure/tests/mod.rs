@@ -1,15 +1,15 @@
-//! Erasures over a real store, step by step.
+//! Tests of erasures with a real store.
 
+mod effects;
 mod failing;
 mod requests;
 mod resuming;
-mod scrubbing;
 mod sharing;
 mod tables;
-mod told;
 mod waiting;
+mod webhook_data;
 
-use super::stages::StepResult;
+use super::pages::StepResult;
 use super::store::{self, ErasureKey, ErasureRow};
 use super::worker::Erasures;
 use crate::base::address::EmailAddress;
@@ -26,7 +26,7 @@ fn address(text: &str) -> EmailAddress {
     EmailAddress::parse(text).unwrap()
 }
 
-/// Runs `work` in a transaction of its own.
+/// Runs `work` in one write transaction.
 async fn write<T: Send + 'static>(
     context: &Context,
     work: impl Fn(&WriteTx<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -34,7 +34,7 @@ async fn write<T: Send + 'static>(
     context.store.write(work).await.unwrap()
 }
 
-/// Asks for addresses to be erased from what the team has.
+/// Requests the erasure of addresses from the data of the team.
 async fn request(context: &Context, addresses: &[&str]) -> ErasureKey {
     let addresses: Vec<EmailAddress> = addresses.iter().map(|text| address(text)).collect();
     let requesting = context.clone();
@@ -42,7 +42,7 @@ async fn request(context: &Context, addresses: &[&str]) -> ErasureKey {
     *pending(context).last().unwrap()
 }
 
-/// Returns the erasures that are not done, the earliest first.
+/// Returns the erasures that are not complete, oldest first.
 fn pending(context: &Context) -> Vec<ErasureKey> {
     let mut keys = Vec::new();
     let read = context.store.read_now::<_, StoreError>(|tx| {
@@ -55,24 +55,24 @@ fn pending(context: &Context) -> Vec<ErasureKey> {
     keys
 }
 
-/// Asks for an erasure and brings it as far as it goes.
+/// Requests an erasure and runs one round.
 async fn erase(context: &Context, addresses: &[&str]) {
     request(context, addresses).await;
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 }
 
-/// Makes one step of an erasure.
+/// Runs one step of an erasure.
 async fn step(context: &Context, key: ErasureKey) -> StepResult {
     let erasures = Erasures::new(context.clone(), PendingEntries::default());
-    let mut walk = erasures.begin(key).await.unwrap().expect("the erasure is not done");
-    erasures.step(&mut walk).await.unwrap()
+    let mut run = erasures.begin(key).await.unwrap().expect("the erasure is not complete");
+    erasures.step(&mut run).await.unwrap()
 }
 
 fn erasure(context: &Context, key: ErasureKey) -> Option<ErasureRow> {
     context.store.read_now::<_, StoreError>(|tx| tx.get(&ERASURES, &key)).unwrap()
 }
 
-/// Returns how many rows a table has.
+/// Returns the number of rows in a range of a table.
 fn count<K: Key, V: Value>(context: &Context, table: &Table<K, V>, from: &K, to: &K) -> usize {
     let mut rows = 0;
     let counted = context.store.read_now::<_, StoreError>(|tx| {
@@ -85,7 +85,7 @@ fn count<K: Key, V: Value>(context: &Context, table: &Table<K, V>, from: &K, to:
     rows
 }
 
-/// An email to these recipients, which has come as far as `state`.
+/// Returns an email whose recipients all have the given state.
 fn email(recipients: &[&str], state: RecipientState) -> EmailRow {
     let recipient = |mailbox: &&str| RecipientRow::example(mailbox, state, LastEvent::Delivered);
     EmailRow {

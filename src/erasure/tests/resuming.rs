@@ -1,11 +1,13 @@
-//! An erasure that is cut off goes on where it was.
+//! Erasures after a restart, and their rows.
 
 use super::*;
 use crate::base::clock::Clock;
-use crate::erasure::store::{LogSpan, Stage};
+use crate::erasure::stages::Stage;
+use crate::events::EmailEventKind;
 use crate::store::{Keyring, OpenOptions, Store, StoreKind};
+use crate::suppressions::SuppressionCause;
 
-/// Opens the store of a directory again, as the next start does.
+/// Closes the store and opens it again, as a restart does.
 async fn reopen(directory: &tempfile::TempDir, context: Context) -> Context {
     context.store.close().await;
     let options = OpenOptions { directory: directory.path().into(), kind: StoreKind::Dev, cache_bytes: 1 << 20 };
@@ -15,7 +17,7 @@ async fn reopen(directory: &tempfile::TempDir, context: Context) -> Context {
 }
 
 #[tokio::test]
-async fn a_start_after_every_step_loses_nothing_and_repeats_nothing() {
+async fn an_erasure_continues_after_a_restart_at_every_step() {
     let (directory, mut context) = Context::temporary();
     let mut ids = Vec::new();
     for number in 0..250 {
@@ -30,7 +32,7 @@ async fn a_start_after_every_step_loses_nothing_and_repeats_nothing() {
     let stage = |context: &Context| erasure(context, key).map(|row| row.stage);
     let erased = |context: &Context| ids.iter().filter(|id| mailboxes(context, **id)[0] == "[erased]").count();
 
-    assert_eq!(stage(&context), Some(Stage::Suppressions));
+    assert_eq!(stage(&context), Some(Stage::FIRST));
     let mut seen = Vec::new();
     while erasure(&context, key).is_some() {
         step(&context, key).await;
@@ -41,22 +43,46 @@ async fn a_start_after_every_step_loses_nothing_and_repeats_nothing() {
 
     let emails = |after| Some(Stage::Emails { after });
     let expected = [
-        (emails(Id::MIN), 0),
         (emails(ids[99]), 50),
         (emails(ids[199]), 100),
+        (Some(Stage::Suppressions), 125),
         (Some(Stage::Captured { after: Id::MIN }), 125),
         (Some(Stage::AudienceEvents { after: Id::MIN }), 125),
         (Some(Stage::Messages { after: Id::MIN }), 125),
         (Some(Stage::Deliveries { after: (Id::MIN, Id::MIN) }), 125),
-        (Some(Stage::RequestLog(LogSpan::START)), 125),
-        (Some(Stage::RequestLog(LogSpan { after: Id::MIN, until: Some(Id::MIN) })), 125),
+        (Some(Stage::RequestLog { after: Id::MIN, until: None }), 125),
         (None, 125),
     ];
     assert_eq!(seen, expected);
 }
 
 #[tokio::test]
-async fn the_addresses_lie_sealed_in_the_row() {
+async fn the_second_run_continues_after_a_restart_at_every_step() {
+    let (directory, mut context) = Context::temporary();
+    let bounced = put_email(&context, email(&["ada@example.com"], RecipientState::InFlight)).await;
+    let key = request(&context, &["ada@example.com"]).await;
+    let mut steps = 0;
+    while step(&context, key).await != StepResult::Waiting {
+        context = reopen(&directory, context).await;
+        steps += 1;
+        assert!(steps < 20);
+    }
+    waiting::report(&context, bounced, EmailEventKind::Bounced, SuppressionCause::bounce(bounced)).await;
+
+    while erasure(&context, key).is_some() {
+        step(&context, key).await;
+        context = reopen(&directory, context).await;
+        steps += 1;
+        assert!(steps < 20);
+    }
+
+    assert_eq!(mailboxes(&context, bounced), ["[erased]"]);
+    assert_eq!(waiting::listed(&context), ["[erased]"]);
+    assert_eq!(waiting::stored_data(&context).1, [None]);
+}
+
+#[tokio::test]
+async fn the_addresses_are_sealed_in_the_row() {
     let (_directory, context) = Context::temporary();
     let key = request(&context, &["ada@example.com"]).await;
 
@@ -68,7 +94,7 @@ async fn the_addresses_lie_sealed_in_the_row() {
 }
 
 #[tokio::test]
-async fn a_request_of_many_addresses_is_cut_into_rows_of_a_thousand() {
+async fn a_request_with_many_addresses_adds_a_row_for_each_thousand() {
     let (_directory, context) = Context::temporary();
     let names: Vec<String> = (0..2_001).map(|number| format!("r{number}@example.com")).collect();
     let id = put_email(&context, email(&["r0@example.com", "r2000@example.com"], RecipientState::Settled)).await;

@@ -1,4 +1,4 @@
-//! Requests of a team that go along with one another, and teams that take turns.
+//! Requests of one team that share a run, and round-robin over teams.
 
 use super::*;
 use crate::store::Keyring;
@@ -7,7 +7,7 @@ use crate::tables::SUPPRESSIONS;
 
 const OTHER_TEAM: TeamId = Id::from_bytes([2; 16]);
 
-/// Puts emails of a team to somebody else.
+/// Stores emails of a team to another address.
 async fn put_emails(context: &Context, team: TeamId, count: usize) -> Vec<EmailId> {
     let ids: Vec<EmailId> = (0..count).map(|_| context.id()).collect();
     let (writing, row) = (ids.clone(), email(&["bob@example.com"], RecipientState::Settled));
@@ -15,13 +15,13 @@ async fn put_emails(context: &Context, team: TeamId, count: usize) -> Vec<EmailI
     ids
 }
 
-/// Makes every step of an erasure; returns how many there were, and how many of them committed anything.
-async fn walk_to_the_end(context: &Context, key: ErasureKey) -> (usize, usize) {
+/// Runs an erasure step by step to its end. Returns the number of steps and of commits.
+async fn run_to_the_end(context: &Context, key: ErasureKey) -> (usize, usize) {
     let erasures = Erasures::new(context.clone(), PendingEntries::default());
-    let mut walk = erasures.begin(key).await.unwrap().unwrap();
+    let mut run = erasures.begin(key).await.unwrap().unwrap();
     let (mut steps, mut commits) = (0, 0);
     while let Some(before) = erasure(context, key) {
-        erasures.step(&mut walk).await.unwrap();
+        erasures.step(&mut run).await.unwrap();
         steps += 1;
         commits += usize::from(erasure(context, key).is_none_or(|after| after.stage != before.stage));
         assert!(steps < 200);
@@ -30,23 +30,23 @@ async fn walk_to_the_end(context: &Context, key: ErasureKey) -> (usize, usize) {
 }
 
 #[tokio::test]
-async fn a_page_without_a_hit_costs_no_commit() {
+async fn a_page_without_a_match_costs_no_commit() {
     let (_directory, context) = Context::temporary();
     put_emails(&context, TEAM, 450).await;
     let id = put_email(&context, email(&["ada@example.com"], RecipientState::Settled)).await;
     put_emails(&context, TEAM, 9_549).await;
     let key = request(&context, &["ada@example.com"]).await;
 
-    let (steps, commits) = walk_to_the_end(&context, key).await;
+    let (steps, commits) = run_to_the_end(&context, key).await;
 
-    // The suppression list; the page with the hit; the ends of the emails and of the five places after
-    // them, and the look ahead at the last. A turn ends five times on the way, and each end costs one more.
-    assert_eq!((steps, commits), (108, 9));
+    // Commits: the page with the match, and the end of each of the seven stages. In production, the ends of
+    // five turns add one commit each.
+    assert_eq!((steps, commits), (107, 8));
     assert_eq!(mailboxes(&context, id), ["[erased]"]);
 }
 
 #[tokio::test]
-async fn requests_that_wait_go_through_everything_together() {
+async fn new_requests_of_a_team_share_one_run() {
     let (_directory, context) = Context::temporary();
     let names: Vec<String> = (0..300).map(|number| format!("r{number}@example.com")).collect();
     let mut ids = Vec::new();
@@ -62,14 +62,14 @@ async fn requests_that_wait_go_through_everything_together() {
     assert_eq!(pending(&context), [first]);
     let bytes = erasure(&context, first).unwrap().to_bytes();
     assert!(!String::from_utf8_lossy(&bytes).contains("example"));
-    // What is left of them after a stop is in the one row.
+    // After a restart, the one row contains all of them.
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
     assert_eq!(pending(&context), []);
     assert!(ids.iter().all(|id| mailboxes(&context, *id) == ["[erased]", "bob@example.com"]));
 }
 
 #[tokio::test]
-async fn each_request_of_a_walk_reaches_what_was_there_when_it_was_made() {
+async fn each_request_of_a_run_covers_the_data_from_before_it() {
     let (_directory, context) = Context::temporary();
     let both = || email(&["ada@example.com", "bob@example.com"], RecipientState::Settled);
     let list = async |name: &'static str| {
@@ -81,7 +81,7 @@ async fn each_request_of_a_walk_reaches_what_was_there_when_it_was_made() {
     request(&context, &["ada@example.com"]).await;
     let two = put_email(&context, both()).await;
     list("ada@example.com").await;
-    scrubbing::tell(&context, crate::events::AudienceKind::ContactCreated, "ada@example.com").await;
+    effects::record_contact_event(&context, crate::events::AudienceKind::ContactCreated, "ada@example.com").await;
     list("bob@example.com").await;
     request(&context, &["bob@example.com"]).await;
     let three = put_email(&context, both()).await;
@@ -91,10 +91,10 @@ async fn each_request_of_a_walk_reaches_what_was_there_when_it_was_made() {
     assert_eq!(mailboxes(&context, one), ["[erased]", "[erased]"]);
     assert_eq!(mailboxes(&context, two), ["ada@example.com", "[erased]"]);
     assert_eq!(mailboxes(&context, three), ["ada@example.com", "bob@example.com"]);
-    let told = scrubbing::told(&context);
+    let events = effects::contact_events(&context);
     let ada = "\"ada@example.com\"";
     assert_eq!(
-        told,
+        events,
         [format!("{ada} null null"), format!("{ada} \"Ada\" \"Lovelace\""), "\"[erased]\" null null".into()]
     );
     let mut listed = Vec::new();
@@ -109,7 +109,7 @@ async fn each_request_of_a_walk_reaches_what_was_there_when_it_was_made() {
 }
 
 #[tokio::test]
-async fn a_request_that_does_not_read_is_not_taken_along() {
+async fn a_request_that_cannot_be_opened_does_not_join() {
     let (_directory, context) = Context::temporary();
     let first = request(&context, &["ada@example.com"]).await;
     let foreign = request(&context, &["bob@example.com"]).await;
@@ -125,7 +125,7 @@ async fn a_request_that_does_not_read_is_not_taken_along() {
 }
 
 #[tokio::test]
-async fn teams_take_turns_and_a_turn_ends() {
+async fn each_team_gets_a_turn_of_limited_length() {
     let (_directory, context) = Context::temporary();
     let ids = put_emails(&context, TEAM, 2_500).await;
     let long = request(&context, &["ada@example.com"]).await;
@@ -140,8 +140,8 @@ async fn teams_take_turns_and_a_turn_ends() {
     assert!(erasures.run_team(OTHER_TEAM).await.unwrap());
 
     assert_eq!(pending(&context), [long]);
-    // The pages without a hit are written down at the end of the turn.
-    assert_eq!(erasure(&context, long).unwrap().stage, store::Stage::Emails { after: ids[1_899] });
+    // The position after pages without a match is stored at the end of the turn.
+    assert_eq!(erasure(&context, long).unwrap().stage, crate::erasure::stages::Stage::Emails { after: ids[1_999] });
     assert!(!erasures.run_team(OTHER_TEAM).await.unwrap());
     assert!(erasures.run_team(TEAM).await.unwrap());
     assert_eq!(pending(&context), []);

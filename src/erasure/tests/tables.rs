@@ -1,4 +1,4 @@
-//! What becomes of an address in every table of the store.
+//! The effect of an erasure on each table of the store.
 
 use crate::store::meta::{EPOCH, META};
 use crate::tables::{
@@ -11,7 +11,7 @@ use crate::tables::{
     WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS,
 };
 
-/// Gone through by an erasure, or gone with what asks for one.
+/// Tables that an erasure scans or deletes rows from.
 const ERASED_FROM: &[&str] = &[
     EMAILS.name(),
     EMAIL_BODIES.name(),
@@ -30,7 +30,7 @@ const ERASED_FROM: &[&str] = &[
     ERASURES.name(),
 ];
 
-/// May mention an address in what was written about something else, which `docs/STORAGE.md` names.
+/// Tables with texts about other objects, which can contain an address. `docs/STORAGE.md` lists them.
 const OUTLASTING: &[&str] = &[
     TEAMS.name(),
     API_KEYS.name(),
@@ -42,11 +42,11 @@ const OUTLASTING: &[&str] = &[
     PREFERENCE_THEMES.name(),
     WEBHOOKS.name(),
     NOTICES.name(),
-    // Of those who sign in, who are not recipients.
+    // Addresses of users of the dashboard, who are not recipients.
     USERS.name(),
 ];
 
-/// Hold no addresses: ids, hashes, numbers, names of hosts.
+/// Tables without addresses: ids, hashes, numbers, host names.
 const WITHOUT_ADDRESSES: &[&str] = &[
     META.name(),
     EPOCH.name(),
@@ -76,14 +76,14 @@ const WITHOUT_ADDRESSES: &[&str] = &[
 ];
 
 #[test]
-fn every_table_is_erased_from_or_said_to_need_none() {
+fn every_table_is_in_exactly_one_list() {
     for table in NAMES {
         let lists = [ERASED_FROM, OUTLASTING, WITHOUT_ADDRESSES];
         let named = lists.iter().filter(|list| list.contains(table)).count();
         assert_eq!(
             named, 1,
-            "{table}: if it can hold recipients' addresses, add it to the places of an erasure (`stages.rs`); say \
-             here, in one of the three lists, which it is"
+            "{table}: if it can contain addresses of recipients, add a stage (`stages.rs`); then add the table to one of \
+             the three lists here"
         );
     }
 }

@@ -1,8 +1,8 @@
-//! Emails that are on their way finish first.
+//! Emails that have not settled at the time of the request.
 
 use super::*;
 use crate::emails;
-use crate::erasure::stages::ON_THEIR_WAY_MAX;
+use crate::erasure::pages::PENDING_EMAILS_MAX;
 use crate::events::{
     self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, Detail, EmailEventKind, Event, EventTypes,
     MessageRow,
@@ -18,7 +18,7 @@ async fn settle(context: &Context, id: EmailId) {
     write(context, move |tx| tx.put(&EMAILS, &(TEAM, id), &row)).await;
 }
 
-fn listed(context: &Context) -> Vec<String> {
+pub(super) fn listed(context: &Context) -> Vec<String> {
     let mut listed = Vec::new();
     let read = context.store.read_now::<_, StoreError>(|tx| {
         tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
@@ -34,34 +34,34 @@ fn listed(context: &Context) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_email_on_its_way_is_left_alone_until_it_has_settled() {
+async fn an_email_is_unchanged_until_it_settles() {
     let (_directory, context) = Context::temporary();
     let waiting = put_email(&context, email(&["ada@example.com"], RecipientState::Waiting { due_ms: 1 })).await;
-    let under_way = put_email(&context, email(&["ada@example.com"], RecipientState::InFlight)).await;
+    let in_flight = put_email(&context, email(&["ada@example.com"], RecipientState::InFlight)).await;
     let settled = put_email(&context, email(&["ada@example.com"], RecipientState::Settled)).await;
     let key = request(&context, &["ada@example.com"]).await;
-    let advance = async || {
+    let run_rounds = async || {
         for _ in 0..3 {
             Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
         }
     };
 
-    advance().await;
+    run_rounds().await;
     assert_eq!(mailboxes(&context, settled), ["[erased]"]);
     assert_eq!(mailboxes(&context, waiting), ["ada@example.com"]);
-    assert_eq!(erasure(&context, key).unwrap().pending_emails, [waiting, under_way]);
-    settle(&context, under_way).await;
-    advance().await;
-    assert_eq!(mailboxes(&context, under_way), ["[erased]"]);
+    assert_eq!(erasure(&context, key).unwrap().pending_emails, [waiting, in_flight]);
+    settle(&context, in_flight).await;
+    run_rounds().await;
+    assert_eq!(mailboxes(&context, in_flight), ["[erased]"]);
     assert_eq!(erasure(&context, key).unwrap().pending_emails, [waiting]);
     write(&context, move |tx| tx.delete(&EMAILS, &(TEAM, waiting))).await;
-    advance().await;
+    run_rounds().await;
 
     assert!(erasure(&context, key).is_none());
 }
 
 #[tokio::test]
-async fn a_bounce_of_an_email_that_was_on_its_way_leaves_no_address() {
+async fn a_bounce_of_a_pending_email_leaves_no_address() {
     let (_directory, context) = Context::temporary();
     let bounced = put_email(&context, email(&["ada@example.com"], RecipientState::InFlight)).await;
     request(&context, &["ada@example.com", "bob@example.com"]).await;
@@ -69,9 +69,9 @@ async fn a_bounce_of_an_email_that_was_on_its_way_leaves_no_address() {
     let listing = context.clone();
     write(&context, move |tx| {
         suppressions::add(tx, &listing, TEAM, &address("ada@example.com"), SuppressionCause::bounce(bounced))?;
-        // The team lists this one anew.
-        let anew = SuppressionCause::listed(Origin::Manual, ChangeSource::Api);
-        suppressions::add(tx, &listing, TEAM, &address("bob@example.com"), anew)
+        // The team adds this address after the request.
+        let manual = SuppressionCause::listed(Origin::Manual, ChangeSource::Api);
+        suppressions::add(tx, &listing, TEAM, &address("bob@example.com"), manual)
     })
     .await;
     settle(&context, bounced).await;
@@ -82,8 +82,8 @@ async fn a_bounce_of_an_email_that_was_on_its_way_leaves_no_address() {
     assert_eq!(count(&context, &ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX)), 0);
 }
 
-/// Settles an email to one recipient as a report about it does: it lists the address, and tells of it.
-async fn report(context: &Context, id: EmailId, kind: EmailEventKind, cause: SuppressionCause) {
+/// Settles an email to one recipient as a delivery report does: with a suppression and an event.
+pub(super) async fn report(context: &Context, id: EmailId, kind: EmailEventKind, cause: SuppressionCause) {
     let reporting = context.clone();
     write(context, move |tx| {
         let mut row = tx.get(&EMAILS, &(TEAM, id))?.unwrap();
@@ -97,8 +97,8 @@ async fn report(context: &Context, id: EmailId, kind: EmailEventKind, cause: Sup
     .await;
 }
 
-/// Returns what is kept for webhooks, and the addresses of the suppression list.
-fn kept(context: &Context) -> (Vec<String>, Vec<Option<String>>) {
+/// Returns the event messages and the addresses of the suppression list.
+pub(super) fn stored_data(context: &Context) -> (Vec<String>, Vec<Option<String>>) {
     let (mut bodies, mut entries) = (Vec::new(), Vec::new());
     let read = context.store.read_now::<_, StoreError>(|tx| {
         tx.scan(&EVENT_MESSAGES, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
@@ -116,10 +116,10 @@ fn kept(context: &Context) -> (Vec<String>, Vec<Option<String>>) {
 }
 
 #[tokio::test]
-async fn what_comes_of_an_email_between_the_request_and_its_page_leaves_no_address() {
+async fn a_report_between_the_request_and_the_scan_of_its_email_leaves_no_address() {
     let (_directory, context) = Context::temporary();
-    let hearing = context.clone();
-    write(&context, move |tx| events::subscribe(tx, TEAM, (hearing.id(), 0), EventTypes::all())).await;
+    let subscribing = context.clone();
+    write(&context, move |tx| events::subscribe(tx, TEAM, (subscribing.id(), 0), EventTypes::all())).await;
     let to = async |mailbox, state| put_email(&context, email(&[mailbox], state)).await;
     let bounced = to("ada@example.com", RecipientState::InFlight).await;
     let complained = to("bob@example.com", RecipientState::Settled).await;
@@ -128,7 +128,7 @@ async fn what_comes_of_an_email_between_the_request_and_its_page_leaves_no_addre
     report(&context, bounced, EmailEventKind::Bounced, SuppressionCause::bounce(bounced)).await;
     report(&context, complained, EmailEventKind::Complained, SuppressionCause::complaint(complained)).await;
     report(&context, deleted, EmailEventKind::Complained, SuppressionCause::complaint(deleted)).await;
-    // Of an email from after the request.
+    // The email is from after the request.
     let later = to("dan@example.com", RecipientState::InFlight).await;
     report(&context, later, EmailEventKind::Bounced, SuppressionCause::bounce(later)).await;
     write(&context, move |tx| tx.delete(&EMAILS, &(TEAM, deleted))).await;
@@ -137,7 +137,7 @@ async fn what_comes_of_an_email_between_the_request_and_its_page_leaves_no_addre
 
     assert!(erasure(&context, key).is_none());
     assert_eq!(listed(&context), ["[erased]", "[erased]", "[erased]", "dan@example.com"]);
-    let (bodies, entries) = kept(&context);
+    let (bodies, entries) = stored_data(&context);
     assert_eq!(entries, [None, None, None, Some("dan@example.com".to_owned())]);
     assert_eq!(bodies.len(), 8, "{bodies:?}");
     let (erased, new) = bodies.split_at(6);
@@ -146,16 +146,16 @@ async fn what_comes_of_an_email_between_the_request_and_its_page_leaves_no_addre
 }
 
 #[tokio::test]
-async fn more_emails_on_their_way_than_are_remembered_are_come_to_later() {
+async fn more_pending_emails_than_one_row_lists_are_erased_too() {
     let (_directory, context) = Context::temporary();
-    let count = ON_THEIR_WAY_MAX + 5;
+    let count = PENDING_EMAILS_MAX + 5;
     let ids: Vec<EmailId> = (0..count).map(|_| context.id()).collect();
     let (writing, row) = (ids.clone(), email(&["ada@example.com"], RecipientState::InFlight));
     write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     let key = request(&context, &["ada@example.com"]).await;
 
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
-    assert_eq!(erasure(&context, key).unwrap().pending_emails, ids[..ON_THEIR_WAY_MAX]);
+    assert_eq!(erasure(&context, key).unwrap().pending_emails, ids[..PENDING_EMAILS_MAX]);
     let (writing, row) = (ids.clone(), email(&["ada@example.com"], RecipientState::Settled));
     write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     let last = ids[count - 1];
@@ -164,44 +164,44 @@ async fn more_emails_on_their_way_than_are_remembered_are_come_to_later() {
 
     assert!(erasure(&context, key).is_none());
     assert!(ids.iter().all(|id| mailboxes(&context, *id) == ["[erased]"]));
-    assert_eq!((listed(&context), kept(&context).1), (vec!["[erased]".to_owned()], vec![None]));
+    assert_eq!((listed(&context), stored_data(&context).1), (vec!["[erased]".to_owned()], vec![None]));
 }
 
 #[tokio::test]
-async fn nothing_else_waits_for_emails_that_are_on_their_way() {
+async fn other_data_is_erased_before_the_pending_emails_settle() {
     let (_directory, context) = Context::temporary();
     let row = email(&["ada@example.com"], RecipientState::Waiting { due_ms: 1 });
-    let scheduled: Vec<EmailId> = (0..ON_THEIR_WAY_MAX + 150).map(|_| context.id()).collect();
+    let scheduled: Vec<EmailId> = (0..PENDING_EMAILS_MAX + 150).map(|_| context.id()).collect();
     let writing = scheduled.clone();
     write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     let settled = put_email(&context, email(&["ada@example.com"], RecipientState::Settled)).await;
-    let captured = scrubbing::capture(&context, None, &["ada@example.com"]).await;
-    scrubbing::tell(&context, AudienceKind::ContactDeleted, "ada@example.com").await;
+    let captured = effects::capture(&context, None, &["ada@example.com"]).await;
+    effects::record_contact_event(&context, AudienceKind::ContactDeleted, "ada@example.com").await;
     let key = request(&context, &["ada@example.com"]).await;
 
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(mailboxes(&context, settled), ["[erased]"]);
-    assert_eq!(scrubbing::is_captured(&context, captured), [false; 2]);
-    assert_eq!(scrubbing::told(&context), ["\"[erased]\" null null"]);
+    assert_eq!(effects::is_captured(&context, captured), [false; 2]);
+    assert_eq!(effects::contact_events(&context), ["\"[erased]\" null null"]);
     let row = erasure(&context, key).unwrap();
-    assert_eq!(row.pending_emails, scheduled[..ON_THEIR_WAY_MAX]);
-    assert_eq!(row.resume_after, Some(scheduled[ON_THEIR_WAY_MAX - 1]));
-    // Half of those that are remembered are enough to come to the others.
-    let half = scheduled[..ON_THEIR_WAY_MAX / 2].to_vec();
+    assert_eq!(row.pending_emails, scheduled[..PENDING_EMAILS_MAX]);
+    assert_eq!(row.resume_after, Some(scheduled[PENDING_EMAILS_MAX - 1]));
+    // The scan for the others starts when half of the listed emails have settled.
+    let half = scheduled[..PENDING_EMAILS_MAX / 2].to_vec();
     let row = email(&["ada@example.com"], RecipientState::Settled);
-    let last = scheduled[ON_THEIR_WAY_MAX + 149];
+    let last = scheduled[PENDING_EMAILS_MAX + 149];
     write(&context, move |tx| half.iter().chain([&last]).try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(mailboxes(&context, last), ["[erased]"]);
     let row = erasure(&context, key).unwrap();
-    assert_eq!(row.pending_emails, scheduled[ON_THEIR_WAY_MAX / 2..ON_THEIR_WAY_MAX + 149]);
+    assert_eq!(row.pending_emails, scheduled[PENDING_EMAILS_MAX / 2..PENDING_EMAILS_MAX + 149]);
     assert_eq!(row.resume_after, None);
 }
 
 #[tokio::test]
-async fn an_erasure_that_waits_is_looked_at_ever_more_rarely() {
+async fn the_delay_of_a_waiting_erasure_grows() {
     let (_directory, context) = Context::temporary();
     let waiting = put_email(&context, email(&["ada@example.com"], RecipientState::InFlight)).await;
     let key = request(&context, &["ada@example.com"]).await;

@@ -1,8 +1,8 @@
-//! Handing requests to the log, and writing them.
+//! The queue of the log and the worker that writes it.
 //!
-//! A request only puts its entry into the queue. One worker makes the copies and writes them, a
-//! batch a command; whoever reads the log has what waits written first, so that a request is in the
-//! log for everyone who has seen its answer.
+//! A request only adds an entry to the queue. One worker redacts the bodies and writes each batch in bulk
+//! commands of about 1 MiB. A read of the log flushes the queue first, so that a client finds each request
+//! whose response it has received.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,121 +22,119 @@ use crate::base::clock::monotonic;
 use crate::context::Context;
 use crate::store::{StoreError, WriteTx};
 
-/// How long entries gather before they are written.
-const GATHERING: Duration = Duration::from_millis(100);
-/// How often the log says that entries were lost.
+/// Longest wait for a full batch.
+const BATCH_DELAY: Duration = Duration::from_millis(100);
+/// Shortest time between two log lines about dropped entries.
 const DROP_LOG_INTERVAL: Duration = Duration::from_secs(60);
-/// Bytes written in one command.
+/// Bytes in one command, after which the next command starts.
 const COMMAND_BYTES_MAX: usize = 1 << 20;
 
 /// Whether requests are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recording {
-    /// They are.
+    /// Yes.
     On,
-    /// None is; what was logged before can still be read.
+    /// No. Earlier entries remain readable.
     Off,
 }
 
-/// The log of the instance, as requests and its worker see it.
+/// The request log of the instance: its queue and its worker.
 pub struct RequestLog {
     context: Context,
     recording: Recording,
     queue: Queue,
-    /// Rung when something waits where nothing did.
-    begun: Notify,
-    /// Rung when a whole batch waits.
-    full: Notify,
-    /// Held while a batch is written, so that who waits for it knows when all before it are written.
+    /// Notified when an entry is added to the empty queue.
+    first_entry: Notify,
+    /// Notified when the queue contains a whole batch.
+    full_batch: Notify,
+    /// Locked while a batch is written. A flush that gets the lock knows that all earlier batches are
+    /// written.
     writing: tokio::sync::Mutex<()>,
-    /// What goes on when its caller has gone away.
+    /// Writes of batches. They continue if the caller of a flush is canceled.
     tasks: TaskTracker,
-    unwritten: PendingEntries,
-    lost: Mutex<Lost>,
+    pending_entries: PendingEntries,
+    lost: Mutex<LostEntries>,
 }
 
-/// Why an entry was not written.
+/// Cause of an entry that was not written.
 #[derive(Clone, Debug)]
 enum Loss {
-    /// Too many waited.
-    NoRoom,
-    /// The store refused it.
+    QueueFull,
     Store(StoreError),
 }
 
 impl std::fmt::Display for Loss {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NoRoom => f.write_str("too many waited"),
+            Self::QueueFull => f.write_str("the queue was full"),
             Self::Store(error) => error.fmt(f),
         }
     }
 }
 
-/// Entries that were not written, and when that was said last.
+/// Entries that were not written since the last log line about them.
 #[derive(Debug, Default)]
-struct Lost {
+struct LostEntries {
     entries: u64,
-    /// Why the last of them was not.
-    why: Option<Loss>,
-    told: Option<Instant>,
+    /// Cause of the last loss.
+    reason: Option<Loss>,
+    logged_at: Option<Instant>,
 }
 
 impl RequestLog {
-    /// Returns the log of the instance that `context` belongs to.
+    /// Creates the log of the instance of `context`.
     pub fn new(context: Context, recording: Recording, tasks: TaskTracker) -> Arc<Self> {
         Arc::new(Self {
             context,
             recording,
             queue: Queue::default(),
-            begun: Notify::new(),
-            full: Notify::new(),
+            first_entry: Notify::new(),
+            full_batch: Notify::new(),
             writing: tokio::sync::Mutex::default(),
             tasks,
-            unwritten: PendingEntries::default(),
+            pending_entries: PendingEntries::default(),
             lost: Mutex::default(),
         })
     }
 
-    /// Notes that a request begins; `None` when requests are not logged.
+    /// Marks the start of a request; `None` if requests are not logged.
     pub fn begin(&self) -> Option<PendingEntryGuard> {
-        (self.recording == Recording::On).then(|| self.unwritten.begin())
+        (self.recording == Recording::On).then(|| self.pending_entries.begin())
     }
 
-    /// Returns the requests that are not written yet.
-    pub fn unwritten(&self) -> PendingEntries {
-        self.unwritten.clone()
+    /// Returns the requests that are not stored yet.
+    pub fn pending_entries(&self) -> PendingEntries {
+        self.pending_entries.clone()
     }
 
-    /// Takes over a request that was answered. It never waits: where there is no room the request is
-    /// not logged, and counted.
-    pub fn enqueue(&self, begun: PendingEntryGuard, answered: LoggedRequest<'_>) {
-        match self.queue.push(Entry::new(begun, answered)) {
-            Pushed::First => self.begun.notify_one(),
-            Pushed::Batch => self.full.notify_one(),
+    /// Adds a request to the queue. Never waits: if the queue is full, the entry is dropped and counted.
+    pub fn enqueue(&self, guard: PendingEntryGuard, request: LoggedRequest<'_>) {
+        match self.queue.push(Entry::new(guard, request)) {
+            Pushed::First => self.first_entry.notify_one(),
+            Pushed::Batch => self.full_batch.notify_one(),
             Pushed::Behind => {}
-            Pushed::Dropped => self.lose(1, Loss::NoRoom),
+            Pushed::Dropped => self.lose(1, Loss::QueueFull),
         }
     }
 
-    /// Writes what is handed over, until the stop. A failure of the store costs entries and is said
-    /// in the log; it never ends the worker.
+    /// Writes the queue until `stop`. A store failure drops entries, which is logged, and does not end the
+    /// worker.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), Infallible> {
         loop {
             self.log_dropped(monotonic());
             match self.queue.len() {
                 0 => tokio::select! {
                     () = stop.cancelled() => return Ok(()),
-                    () = self.begun.notified() => continue,
+                    () = self.first_entry.notified() => continue,
                     () = tokio::time::sleep(DROP_LOG_INTERVAL) => continue,
                 },
                 waiting if waiting < BATCH_MAX => tokio::select! {
                     () = stop.cancelled() => return Ok(()),
-                    () = self.full.notified() => {}
-                    () = tokio::time::sleep(GATHERING) => {}
+                    () = self.full_batch.notified() => {}
+                    () = tokio::time::sleep(BATCH_DELAY) => {}
                 },
                 _ => {}
             }
@@ -144,9 +142,9 @@ impl RequestLog {
         }
     }
 
-    /// Writes everything that was handed over before the call.
+    /// Writes all entries that are in the queue at the call.
     pub async fn flush(self: &Arc<Self>) {
-        // What comes meanwhile is not waited for.
+        // A full queue has this many batches. Without the bound, later entries could extend the loop.
         for _ in 0..=ENTRIES_MAX.div_ceil(BATCH_MAX) {
             self.write_batch().await;
             if self.queue.len() == 0 {
@@ -155,13 +153,13 @@ impl RequestLog {
         }
     }
 
-    /// Writes one batch, after the one that is being written.
+    /// Writes one batch after the batch that is being written.
     async fn write_batch(self: &Arc<Self>) {
         let log = Arc::clone(self);
-        // In a task of its own: what has been taken is written even when the caller goes away. A panic
-        // there has been logged, and what it cost is counted as it unwinds.
+        // A separate task writes the batch even if this future is dropped. A panic of the task is logged, and
+        // `UnwrittenGuard` counts the entries.
         let written = self.tasks.spawn(async move {
-            let _turn = log.writing.lock().await;
+            let _guard = log.writing.lock().await;
             let batch = log.queue.take();
             log.write(batch).await;
         });
@@ -172,53 +170,55 @@ impl RequestLog {
         if batch.is_empty() {
             return;
         }
-        let mut taken = Taken { log: self, left: batch.len() };
+        let mut unwritten = UnwrittenGuard { log: self, left: batch.len() };
         let keyring = self.context.keyring.clone();
         let prepared = blocking::run(move || {
             let prepared = batch.into_iter().map(|entry| entry.prepare(&keyring));
             prepared.unzip::<PreparedLog, PendingEntryGuard, Vec<_>, Vec<_>>()
         });
-        // The tokens are held until the rows are there.
-        let (logs, _begun) = prepared.await;
+        // The guards are dropped after the commit.
+        let (logs, _guards) = prepared.await;
         for command in commands(logs) {
             let count = command.len();
             let bytes = command.iter().map(PreparedLog::bytes).sum();
             let write = move |tx: &WriteTx<'_>| command.iter().try_for_each(|log| log.put(tx));
             let written = self.context.store.write_bulk_sized::<_, StoreError>(bytes, write).await;
-            taken.left -= count;
+            unwritten.left -= count;
             if let Err(error) = written {
                 self.lose(count as u64, Loss::Store(error));
             }
         }
     }
 
-    fn lose(&self, entries: u64, why: Loss) {
+    /// Counts entries that were not written.
+    fn lose(&self, entries: u64, reason: Loss) {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         lost.entries += entries;
-        lost.why = Some(why);
+        lost.reason = Some(reason);
     }
 
-    /// Says how many entries were lost, once a minute at most.
+    /// Logs the number of lost entries, at most once in [`DROP_LOG_INTERVAL`].
     fn log_dropped(&self, now: Instant) {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_recent = lost.told.is_some_and(|told| now.duration_since(told) < DROP_LOG_INTERVAL);
+        let is_recent = lost.logged_at.is_some_and(|at| now.duration_since(at) < DROP_LOG_INTERVAL);
         if is_recent {
             return;
         }
-        let Some(why) = lost.why.take() else { return };
+        let Some(reason) = lost.reason.take() else { return };
         let entries = std::mem::take(&mut lost.entries);
-        lost.told = Some(now);
-        warn!(entries, "{entries} requests were answered and are not in the request log: {why}");
+        lost.logged_at = Some(now);
+        warn!(entries, "dropped {entries} entries of the request log: {reason}");
     }
 }
 
-/// Entries that have been taken out of the queue and are neither written nor counted as lost.
-struct Taken<'a> {
+/// Counts the entries of a batch as lost if the write panics.
+struct UnwrittenGuard<'a> {
     log: &'a RequestLog,
+    /// Entries that are neither written nor counted.
     left: usize,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for UnwrittenGuard<'_> {
     fn drop(&mut self) {
         if self.left > 0 {
             self.log.lose(self.left as u64, Loss::Store(StoreError::Panicked));
@@ -226,7 +226,7 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// Cuts a batch into what one command writes.
+/// Divides a batch into commands of about [`COMMAND_BYTES_MAX`] bytes.
 fn commands(logs: Vec<PreparedLog>) -> Vec<Vec<PreparedLog>> {
     let mut commands = Vec::new();
     let (mut command, mut bytes) = (Vec::new(), 0);

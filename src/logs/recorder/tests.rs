@@ -14,12 +14,12 @@ fn log(context: &Context) -> Arc<RequestLog> {
     RequestLog::new(context.clone(), Recording::On, TaskTracker::new())
 }
 
-fn hand_over(context: &Context, log: &RequestLog, body_bytes: usize) {
-    hand_body_over(context, log, (body_bytes > 0).then(|| LoggedBody::Held(Arc::new(vec![b' '; body_bytes]))));
+fn enqueue(context: &Context, log: &RequestLog, body_bytes: usize) {
+    enqueue_body(context, log, (body_bytes > 0).then(|| LoggedBody::Held(Arc::new(vec![b' '; body_bytes]))));
 }
 
-fn hand_body_over(context: &Context, log: &RequestLog, body: Option<LoggedBody>) {
-    let answered = LoggedRequest {
+fn enqueue_body(context: &Context, log: &RequestLog, body: Option<LoggedBody>) {
+    let request = LoggedRequest {
         id: context.id(),
         team: TEAM,
         key: Id::MIN,
@@ -32,7 +32,7 @@ fn hand_body_over(context: &Context, log: &RequestLog, body: Option<LoggedBody>)
         response_body: None,
         response_secrets: &[],
     };
-    log.enqueue(log.begin().unwrap(), answered);
+    log.enqueue(log.begin().unwrap(), request);
 }
 
 fn written(context: &Context) -> usize {
@@ -54,13 +54,13 @@ fn lost(log: &RequestLog) -> u64 {
 }
 
 #[tokio::test]
-async fn the_worker_writes_what_is_handed_over_and_stops_when_it_is_told() {
+async fn the_worker_writes_entries_until_the_stop() {
     let (_directory, context) = Context::temporary();
     let (log, tasks, stop) = (log(&context), TaskTracker::new(), CancellationToken::new());
     let running = tasks.spawn(Arc::clone(&log).run(stop.clone()));
 
     for round in 1..=3 {
-        hand_over(&context, &log, 10);
+        enqueue(&context, &log, 10);
         while written(&context) < round {
             tokio::task::yield_now().await;
         }
@@ -72,45 +72,45 @@ async fn the_worker_writes_what_is_handed_over_and_stops_when_it_is_told() {
 }
 
 #[tokio::test]
-async fn a_flush_writes_everything_that_waits() {
+async fn a_flush_writes_the_whole_queue() {
     let (_directory, context) = Context::temporary();
     let log = log(&context);
     for _ in 0..2 * BATCH_MAX + 7 {
-        hand_over(&context, &log, 0);
+        enqueue(&context, &log, 0);
     }
-    let barrier = log.unwritten().barrier();
-    assert!(!barrier.is_passed());
+    let pending = log.pending_entries().snapshot();
+    assert!(!pending.is_written());
 
     log.flush().await;
 
     assert_eq!(written(&context), 2 * BATCH_MAX + 7);
-    assert!(barrier.is_passed());
+    assert!(pending.is_written());
 }
 
 #[tokio::test]
-async fn what_has_no_room_is_dropped_and_counted() {
+async fn entries_beyond_the_limits_are_dropped_and_counted() {
     let (_directory, context) = Context::temporary();
     let log = log(&context);
     for _ in 0..ENTRIES_MAX + 5 {
-        hand_over(&context, &log, 0);
+        enqueue(&context, &log, 0);
     }
     assert_eq!(lost(&log), 5);
     log.flush().await;
     let by_bytes = BYTES_MAX / HELD_BYTES_MAX + 1;
     for _ in 0..by_bytes {
-        hand_over(&context, &log, HELD_BYTES_MAX);
+        enqueue(&context, &log, HELD_BYTES_MAX);
     }
     assert!(lost(&log) > 5);
     log.flush().await;
-    hand_over(&context, &log, HELD_BYTES_MAX);
+    enqueue(&context, &log, HELD_BYTES_MAX);
     log.flush().await;
 
     assert_eq!(written(&context) as u64 + lost(&log), (ENTRIES_MAX + 5 + by_bytes + 1) as u64);
-    assert!(log.unwritten().barrier().is_passed());
+    assert!(log.pending_entries().snapshot().is_written());
     let now = monotonic();
     log.log_dropped(now);
     assert_eq!(lost(&log), 0);
-    log.lose(1, Loss::NoRoom);
+    log.lose(1, Loss::QueueFull);
     log.log_dropped(now + Duration::from_secs(59));
     assert_eq!(lost(&log), 1, "one line a minute");
     log.log_dropped(now + DROP_LOG_INTERVAL);
@@ -118,14 +118,14 @@ async fn what_has_no_room_is_dropped_and_counted() {
 }
 
 #[tokio::test]
-async fn what_has_been_taken_is_written_when_nobody_waits_for_it() {
+async fn a_batch_is_written_after_its_flush_is_canceled() {
     let (_directory, context) = Context::temporary();
     let log = log(&context);
-    hand_over(&context, &log, 0);
+    enqueue(&context, &log, 0);
 
     {
-        let mut given_up = std::pin::pin!(log.flush());
-        std::future::poll_fn(|cx| std::task::Poll::Ready(given_up.as_mut().poll(cx).is_pending())).await;
+        let mut canceled = std::pin::pin!(log.flush());
+        std::future::poll_fn(|cx| std::task::Poll::Ready(canceled.as_mut().poll(cx).is_pending())).await;
     }
     log.tasks.close();
     log.tasks.wait().await;
@@ -134,24 +134,24 @@ async fn what_has_been_taken_is_written_when_nobody_waits_for_it() {
 }
 
 #[tokio::test]
-async fn a_store_that_fails_costs_the_entries_and_nothing_else() {
+async fn entries_are_counted_as_lost_if_the_store_fails() {
     let (_directory, context) = Context::temporary();
     let log = log(&context);
     context.store.close().await;
-    hand_over(&context, &log, 0);
+    enqueue(&context, &log, 0);
 
     log.flush().await;
 
     assert_eq!(lost(&log), 1);
-    assert!(log.unwritten().barrier().is_passed());
+    assert!(log.pending_entries().snapshot().is_written());
 }
 
 #[tokio::test]
-async fn every_command_of_a_batch_that_fails_counts_its_own_entries() {
+async fn each_failed_command_of_a_batch_counts_its_own_entries() {
     let (_directory, context) = Context::temporary();
     let log = log(&context);
     context.store.close().await;
-    // Letters that no compression takes much from.
+    // Letters that do not compress well.
     let mut state = 1_u32;
     let letters = std::iter::repeat_with(|| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -161,7 +161,7 @@ async fn every_command_of_a_batch_that_fails_counts_its_own_entries() {
     let body = format!("\"{letters}\"").into_bytes();
     let count = 3 * COMMAND_BYTES_MAX / COPY_BYTES_MAX;
     for _ in 0..count {
-        hand_body_over(&context, &log, Some(LoggedBody::Held(Arc::new(body.clone()))));
+        enqueue_body(&context, &log, Some(LoggedBody::Held(Arc::new(body.clone()))));
     }
 
     log.flush().await;
@@ -169,37 +169,37 @@ async fn every_command_of_a_batch_that_fails_counts_its_own_entries() {
     assert_eq!(lost(&log), count as u64);
 }
 
-/// A body that panics when its copy is made, after the queue has asked for its size.
+/// A body that panics at its third read: the worker redacts it after the queue reads its size twice.
 struct Panics(AtomicUsize);
 
 impl AsRef<[u8]> for Panics {
     fn as_ref(&self) -> &[u8] {
-        let asked_before = self.0.fetch_add(1, Ordering::Relaxed);
-        assert!(asked_before < 2, "a body that cannot be read");
+        let earlier_reads = self.0.fetch_add(1, Ordering::Relaxed);
+        assert!(earlier_reads < 2, "a body that cannot be read");
         b"{}"
     }
 }
 
 #[tokio::test]
-async fn a_batch_that_panics_counts_all_that_was_in_it_and_ends_nothing() {
+async fn the_entries_of_a_batch_that_panics_are_counted_and_the_log_continues() {
     let (_directory, context) = Context::temporary();
     let log = log(&context);
     for _ in 0..3 {
-        hand_over(&context, &log, 10);
+        enqueue(&context, &log, 10);
     }
-    hand_body_over(&context, &log, Some(LoggedBody::Held(Arc::new(Panics(AtomicUsize::new(0))))));
+    enqueue_body(&context, &log, Some(LoggedBody::Held(Arc::new(Panics(AtomicUsize::new(0))))));
 
     log.flush().await;
 
     assert_eq!((lost(&log), written(&context)), (4, 0));
-    assert!(log.unwritten().barrier().is_passed());
-    hand_over(&context, &log, 10);
+    assert!(log.pending_entries().snapshot().is_written());
+    enqueue(&context, &log, 10);
     log.flush().await;
     assert_eq!((lost(&log), written(&context)), (4, 1));
 }
 
 #[test]
-fn a_log_that_is_off_takes_nothing() {
+fn a_log_that_is_off_begins_no_request() {
     let (_directory, context) = Context::temporary();
 
     assert!(RequestLog::new(context, Recording::Off, TaskTracker::new()).begin().is_none());

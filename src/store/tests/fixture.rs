@@ -228,8 +228,8 @@ fn visit_audience(visit: &mut impl Visit) {
         visit.mark(&SUPPRESSION_ORIGINS, &(TEAM, 255, suppression));
     }
     let erasure = json!({
-        "sealed": [1, 2, 3], "stage": { "emails": { "after": id(48) } }, "pending_emails": [id(49)], "had_pending": true,
-        "late_entries": [id(50)],
+        "sealed": [1, 2, 3], "stage": { "emails": { "after": id(48) } }, "pending_emails": [id(49)],
+        "resume_after": id(46), "derived_suppressions": [id(50)],
     });
     visit.row(&ERASURES, &(TEAM, raw(47)), erasure);
     for (number, (default, visibility)) in (40..).zip([("opt_in", "public"), ("opt_out", "private")]) {

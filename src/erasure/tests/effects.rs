@@ -1,4 +1,4 @@
-//! What becomes of an address in each place.
+//! The effect of an erasure on each kind of data.
 
 use super::*;
 use crate::base::id::CapturedId;
@@ -37,8 +37,8 @@ pub(super) async fn record(context: &Context, email: EmailId, recipients: &[&str
         detail,
     };
     let recording = context.clone();
-    let unheard = || unreachable!("no endpoint hears of it");
-    write(context, move |tx| events::record(tx, &recording, TEAM, email, event.clone(), unheard)).await;
+    let headers = || unreachable!("no endpoint is subscribed");
+    write(context, move |tx| events::record(tx, &recording, TEAM, email, event.clone(), headers)).await;
 }
 
 pub(super) fn timeline(context: &Context, email: EmailId) -> Vec<Event> {
@@ -71,13 +71,13 @@ pub(super) async fn capture(context: &Context, email: Option<EmailId>, recipient
 }
 
 pub(super) fn is_captured(context: &Context, id: CapturedId) -> [bool; 2] {
-    let look = |tx: &crate::store::ReadTx| {
+    let read = |tx: &crate::store::ReadTx| {
         Ok::<_, StoreError>([tx.contains(&CAPTURED, &(id,))?, tx.contains(&CAPTURED_MESSAGES, &(id, 0))?])
     };
-    context.store.read_now(look).unwrap()
+    context.store.read_now(read).unwrap()
 }
 
-pub(super) async fn tell(context: &Context, kind: AudienceKind, email: &str) {
+pub(super) async fn record_contact_event(context: &Context, kind: AudienceKind, email: &str) {
     let contact = ContactSnapshot {
         id: context.id(),
         email: email.into(),
@@ -93,23 +93,23 @@ pub(super) async fn tell(context: &Context, kind: AudienceKind, email: &str) {
     write(context, move |tx| events::record_audience(tx, &recording, TEAM, &event)).await;
 }
 
-/// Returns what each event about the audience says of whom it is about.
-pub(super) fn told(context: &Context) -> Vec<String> {
-    let mut told = Vec::new();
+/// Returns the address and the names in each event about a contact or a suppression.
+pub(super) fn contact_events(context: &Context) -> Vec<String> {
+    let mut events = Vec::new();
     let read = context.store.read_now::<_, StoreError>(|tx| {
         tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
             let Ok(event) = row.decode() else { return NEXT };
             let data = event.payload(TEAM)["data"].clone();
-            told.push(format!("{} {} {}", data["email"], data["first_name"], data["last_name"]));
+            events.push(format!("{} {} {}", data["email"], data["first_name"], data["last_name"]));
             NEXT
         })
     });
     read.unwrap();
-    told
+    events
 }
 
 #[tokio::test]
-async fn an_email_loses_the_address_wherever_it_names_or_mentions_it() {
+async fn the_address_is_erased_from_every_field_of_an_email() {
     let (_directory, context) = Context::temporary();
     let row = EmailRow {
         from: "Ada <ADA@example.com>".into(),
@@ -136,20 +136,20 @@ async fn an_email_loses_the_address_wherever_it_names_or_mentions_it() {
 }
 
 #[tokio::test]
-async fn events_and_conversations_lose_every_text_that_mentions_it() {
+async fn texts_of_events_and_attempts_that_contain_the_address_are_erased() {
     let (_directory, context) = Context::temporary();
-    // Nothing but what was said about it mentions the address.
+    // Only the replies about the email contain the address, not its row.
     let id = put_email(&context, email(&["bob@example.com"], SETTLED)).await;
-    let said = || "550 5.1.1 forwarded to ADA@example.com".to_owned();
+    let reply = || "550 5.1.1 forwarded to ADA@example.com".to_owned();
     let bounce = Bounce {
-        message: said(),
+        message: reply(),
         bounce_type: BounceType::Permanent,
         subtype: "General".into(),
-        diagnostic: vec!["smtp; 550 No".into(), said()],
+        diagnostic: vec!["smtp; 550 No".into(), reply()],
     };
     record(&context, id, &["bob@example.com", "ada@example.com"], Detail::Bounce(bounce)).await;
-    record(&context, id, &["bob@example.com"], Detail::Reply { reply: said() }).await;
-    let failed = Detail::Failed { reason: "expired".into(), diagnostic: vec![said(), "Later".into()] };
+    record(&context, id, &["bob@example.com"], Detail::Reply { reply: reply() }).await;
+    let failed = Detail::Failed { reason: "expired".into(), diagnostic: vec![reply(), "Later".into()] };
     record(&context, id, &[], failed).await;
     let (one, two) = (context.id(), context.id());
     write(&context, move |tx| {
@@ -169,20 +169,20 @@ async fn events_and_conversations_lose_every_text_that_mentions_it() {
     assert_eq!(events[1].detail, Detail::Reply { reply: erased() });
     let failed = Detail::Failed { reason: "expired".into(), diagnostic: vec![erased(), "Later".into()] };
     assert_eq!(events[2].detail, failed);
-    let conversation = |key| {
+    let attempt_texts = |key| {
         let row = context.store.read_now::<_, StoreError>(|tx| tx.get(&ATTEMPTS, &(id, key))).unwrap().unwrap();
         (row.summary, row.transcript)
     };
-    assert_eq!(conversation(one), (erased(), erased()));
-    assert_eq!(conversation(two), ("delivered".to_owned(), "RCPT TO:<bob@example.com>".to_owned()));
+    assert_eq!(attempt_texts(one), (erased(), erased()));
+    assert_eq!(attempt_texts(two), ("delivered".to_owned(), "RCPT TO:<bob@example.com>".to_owned()));
 }
 
 #[tokio::test]
-async fn content_goes_when_every_recipient_is_erased_and_not_before() {
+async fn content_is_deleted_when_the_last_recipient_is_erased() {
     let (_directory, context) = Context::temporary();
     let alone = put_email(&context, email(&["ada@example.com"], SETTLED)).await;
     let shared = put_email(&context, email(&["ada@example.com", "bob@example.com"], SETTLED)).await;
-    // More than one transaction removes.
+    // More chunks than one transaction deletes.
     put_content(&context, alone, 600).await;
     put_content(&context, shared, 2).await;
 
@@ -196,7 +196,7 @@ async fn content_goes_when_every_recipient_is_erased_and_not_before() {
 }
 
 #[tokio::test]
-async fn messages_in_the_mailbox_go_whole_but_for_those_of_others() {
+async fn captured_messages_are_deleted_except_those_of_other_people_and_teams() {
     let (_directory, context) = Context::temporary();
     let other_team = teams::create(&context, "Other").await.unwrap().unwrap().id;
     let own = put_email(&context, email(&["ada@example.com", "bob@example.com"], SETTLED)).await;
@@ -204,9 +204,9 @@ async fn messages_in_the_mailbox_go_whole_but_for_those_of_others() {
     let (theirs, deleted): (EmailId, EmailId) = (context.id(), context.id());
     let their_row = email(&["ada@example.com"], SETTLED);
     write(&context, move |tx| tx.put(&EMAILS, &(other_team, theirs), &their_row)).await;
-    let gone = [
+    let deleted_messages = [
         capture(&context, Some(own), &["Ada@Example.com"]).await,
-        // Its header names the other recipient.
+        // Its header contains the other recipient.
         capture(&context, Some(own), &["bob@example.com"]).await,
         capture(&context, None, &["x@example.com", "ada@example.com"]).await,
         capture(&context, Some(deleted), &["ada@example.com"]).await,
@@ -217,14 +217,14 @@ async fn messages_in_the_mailbox_go_whole_but_for_those_of_others() {
         capture(&context, None, &["bob@example.com"]).await,
     ];
     request(&context, &["ada@example.com"]).await;
-    // What comes after the request is a new fact.
+    // Data from after the request stays.
     let later = put_email(&context, email(&["ada@example.com"], SETTLED)).await;
     kept.push(capture(&context, Some(later), &["ada@example.com"]).await);
     kept.push(capture(&context, None, &["ada@example.com"]).await);
 
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
-    assert_eq!(gone.map(|id| is_captured(&context, id)), [[false; 2]; 4]);
+    assert_eq!(deleted_messages.map(|id| is_captured(&context, id)), [[false; 2]; 4]);
     for id in kept {
         assert_eq!(is_captured(&context, id), [true; 2]);
     }
@@ -234,18 +234,18 @@ async fn messages_in_the_mailbox_go_whole_but_for_those_of_others() {
 }
 
 #[tokio::test]
-async fn events_about_a_contact_lose_the_names_with_the_address() {
+async fn names_are_erased_with_the_address_from_events_about_a_contact() {
     let (_directory, context) = Context::temporary();
-    tell(&context, AudienceKind::ContactCreated, "Ada@example.com").await;
-    tell(&context, AudienceKind::ContactCreated, "bob@example.com").await;
-    tell(&context, AudienceKind::ContactDeleted, "ada@EXAMPLE.com").await;
+    record_contact_event(&context, AudienceKind::ContactCreated, "Ada@example.com").await;
+    record_contact_event(&context, AudienceKind::ContactCreated, "bob@example.com").await;
+    record_contact_event(&context, AudienceKind::ContactDeleted, "ada@EXAMPLE.com").await;
     request(&context, &["ada@example.com"]).await;
-    tell(&context, AudienceKind::ContactCreated, "ada@example.com").await;
+    record_contact_event(&context, AudienceKind::ContactCreated, "ada@example.com").await;
 
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(
-        told(&context),
+        contact_events(&context),
         [
             "\"[erased]\" null null",
             "\"bob@example.com\" \"Ada\" \"Lovelace\"",
@@ -256,7 +256,7 @@ async fn events_about_a_contact_lose_the_names_with_the_address() {
 }
 
 #[tokio::test]
-async fn a_suppression_blocks_on_without_its_address() {
+async fn an_erased_suppression_still_blocks() {
     let (_directory, context) = Context::temporary();
     let listing = context.clone();
     write(&context, move |tx| {
@@ -279,16 +279,16 @@ async fn a_suppression_blocks_on_without_its_address() {
     let hash = address("ada@example.com").identity_hash();
     let blocks = |tx: &crate::store::ReadTx| suppressions::blocks(tx, TEAM, &hash, SendKind::Transactional);
     assert!(context.store.read_now(blocks).unwrap());
-    assert_eq!(told(&context), ["\"[erased]\" null null", "\"bob@example.com\" null null"]);
+    assert_eq!(contact_events(&context), ["\"[erased]\" null null", "\"bob@example.com\" null null"]);
 }
 
 #[tokio::test]
-async fn what_was_erased_is_erased_again_without_a_change() {
+async fn a_repeated_erasure_changes_nothing() {
     let (_directory, context) = Context::temporary();
     let id = put_email(&context, email(&["ada@example.com", "bob@example.com"], SETTLED)).await;
     record(&context, id, &["ada@example.com"], Detail::None).await;
-    tell(&context, AudienceKind::ContactDeleted, "ada@example.com").await;
-    let all = || (mailboxes(&context, id), timeline(&context, id), told(&context));
+    record_contact_event(&context, AudienceKind::ContactDeleted, "ada@example.com").await;
+    let all = || (mailboxes(&context, id), timeline(&context, id), contact_events(&context));
     erase(&context, &["ada@example.com"]).await;
     let first = all();
 
