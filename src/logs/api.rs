@@ -17,22 +17,22 @@ use crate::http::{ApiError, ApiResult, List, ListQuery, PathId, State};
 /// A request, in a list.
 #[derive(Serialize, ToSchema)]
 pub struct LogSummary {
-    /// The id: the `x-request-id` of the answer.
+    /// The id, equal to the `x-request-id` header of the response.
     id: String,
-    /// When the request began.
+    /// Start of the request.
     created_at: String,
-    /// The path, without the query.
+    /// The path without the query.
     endpoint: String,
     /// The method.
     method: String,
-    /// The status of the answer.
+    /// The status of the response.
     response_status: u16,
-    /// What the client calls itself.
+    /// The `User-Agent` header of the request.
     #[salvo(schema(required = true))]
     user_agent: Option<String>,
-    /// The key it came with.
+    /// The API key of the request.
     api_key_id: String,
-    /// How long the answer took, in milliseconds.
+    /// Time until the response was ready, in milliseconds.
     duration_ms: u32,
 }
 
@@ -42,31 +42,31 @@ pub struct LogSummary {
 pub struct LogResponse {
     /// Always `log`.
     object: &'static str,
-    /// The id: the `x-request-id` of the answer.
+    /// The id, equal to the `x-request-id` header of the response.
     id: String,
-    /// When the request began.
+    /// Start of the request.
     created_at: String,
-    /// The path, without the query.
+    /// The path without the query.
     endpoint: String,
     /// The method.
     method: String,
-    /// The status of the answer.
+    /// The status of the response.
     response_status: u16,
-    /// What the client calls itself.
+    /// The `User-Agent` header of the request.
     #[salvo(schema(required = true))]
     user_agent: Option<String>,
-    /// The key it came with.
+    /// The API key of the request.
     api_key_id: String,
-    /// How long the answer took, in milliseconds.
+    /// Time until the response was ready, in milliseconds.
     duration_ms: u32,
-    /// What was asked, with `[redacted]` for what is not kept; null when there was no JSON, and
-    /// `{"truncated": true, "bytes": …}` when it was too large.
+    /// The body of the request, with `[redacted]` in place of secret fields. Null if it is not JSON, and
+    /// `{"truncated": true, "bytes": …}` if it is too large.
     request_body: JsonCopy,
-    /// What was answered, in the same way.
+    /// The body of the response, in the same form.
     response_body: JsonCopy,
 }
 
-/// A copy of a body: any JSON value, written as it is stored.
+/// Copy of a body: any JSON value, sent as it is stored.
 struct JsonCopy(Option<Box<RawValue>>);
 
 impl Serialize for JsonCopy {
@@ -83,7 +83,7 @@ impl ToSchema for JsonCopy {
 
 impl From<Option<String>> for JsonCopy {
     fn from(json: Option<String>) -> Self {
-        // What was stored is JSON; anything else would break the answer that holds it.
+        // A copy that is not JSON would make the whole response invalid, and becomes null.
         Self(json.and_then(|json| RawValue::from_string(json).ok()))
     }
 }
@@ -99,7 +99,7 @@ pub async fn list_logs(
     Ok(Json(List::of(page, LogSummary::from)))
 }
 
-/// Shows a request with what was asked and what was answered.
+/// Returns a request with its bodies.
 #[endpoint(tags("Logs"))]
 pub async fn get_log(logs: State<Logs>, caller: Caller, id: PathId<resource::Log>) -> ApiResult<Json<LogResponse>> {
     let found = logs.find(caller.team, id.0).await?;

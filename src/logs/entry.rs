@@ -1,4 +1,4 @@
-//! A request that was answered, on its way into the log.
+//! The entry of one request, before it is stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use super::store::{COPY_BYTES_MAX, LogRow, PreparedLog};
 use crate::base::id::{ApiKeyId, LogId, TeamId};
 use crate::store::Keyring;
 
-/// Bytes of a body that may wait in memory as it came. Of a larger one the copy is made at once.
+/// Largest body in bytes that waits in the queue unchanged. A larger one is copied and redacted before.
 pub const HELD_BYTES_MAX: usize = 64 << 10;
-/// Characters of a path that are kept.
+/// Characters of a path in the log. The rest is cut.
 const ENDPOINT_CHARS_MAX: usize = 1_024;
-/// Characters of a method that are kept; the API's own have six at most.
+/// Characters of a method in the log. The methods of the API have at most six.
 const METHOD_CHARS_MAX: usize = 16;
-/// Characters of a user agent that are kept.
+/// Characters of a user agent in the log.
 const USER_AGENT_CHARS_MAX: usize = 256;
-/// What an entry takes in memory beside its texts and bodies.
+/// Bytes of an entry in memory without its path and bodies.
 const ENTRY_BYTES: usize = 512;
 
-/// A body as a request hands it over.
+/// A body of a request or response.
 pub enum LoggedBody {
-    /// The bytes themselves, which the request shares.
+    /// The bytes, shared with the request.
     Held(Arc<dyn AsRef<[u8]> + Send + Sync>),
-    /// A copy that was made already.
+    /// The redacted copy.
     Copied(BodyCopy),
 }
 
@@ -45,29 +45,27 @@ impl LoggedBody {
     }
 }
 
-/// What is known of a request when it has been answered.
+/// A request and its response.
 pub struct LoggedRequest<'a> {
-    /// The request's id.
     pub id: LogId,
-    /// Whose key it came with.
+    /// The team of the API key.
     pub team: TeamId,
-    /// The key.
+    /// The API key.
     pub key: ApiKeyId,
-    /// The method.
     pub method: &'a str,
-    /// The path as it was given, without the query.
+    /// The path without the query, not decoded.
     pub path: &'a str,
     /// The `User-Agent` header.
     pub user_agent: Option<&'a [u8]>,
-    /// The status of the answer.
     pub status: u16,
-    /// How long the answer took.
+    /// Time until the response was ready.
     pub duration: Duration,
-    /// The body of the request, where there was one.
+    /// `None` if the request has no body.
     pub request_body: Option<LoggedBody>,
-    /// The body of the answer, where there was one.
+    /// `None` if the response has no body.
     pub response_body: Option<LoggedBody>,
-    /// The fields of the answer that are secret because of what was asked, beside those that always are.
+    /// Names of response fields to redact for this endpoint, in addition to the fields that are always
+    /// redacted.
     pub response_secrets: &'static [&'static str],
 }
 
@@ -79,11 +77,11 @@ pub(super) struct Entry {
     request_body: Option<LoggedBody>,
     response_body: Option<LoggedBody>,
     response_secrets: &'static [&'static str],
-    begun: PendingEntryGuard,
+    guard: PendingEntryGuard,
 }
 
 impl Entry {
-    pub(super) fn new(begun: PendingEntryGuard, answered: LoggedRequest<'_>) -> Self {
+    pub(super) fn new(guard: PendingEntryGuard, request: LoggedRequest<'_>) -> Self {
         let LoggedRequest {
             id,
             team,
@@ -96,7 +94,7 @@ impl Entry {
             request_body,
             response_body,
             response_secrets,
-        } = answered;
+        } = request;
         let user_agent = user_agent.map(|agent| cut(&String::from_utf8_lossy(agent), USER_AGENT_CHARS_MAX));
         let row = LogRow {
             method: cut(method, METHOD_CHARS_MAX),
@@ -106,26 +104,27 @@ impl Entry {
             duration_ms: u32::try_from(duration.as_millis()).unwrap_or(u32::MAX),
             user_agent: user_agent.filter(|agent| !agent.is_empty()),
         };
-        Self { id, team, row, request_body, response_body, response_secrets, begun }
+        Self { id, team, row, request_body, response_body, response_secrets, guard }
     }
 
-    /// Returns about how much memory it takes.
+    /// Returns the approximate size in memory.
     pub(super) fn bytes(&self) -> usize {
         let bodies = [&self.request_body, &self.response_body];
         let held: usize = bodies.into_iter().flatten().map(LoggedBody::bytes).sum();
         ENTRY_BYTES + self.row.endpoint.len() + held
     }
 
-    /// Makes the copies of the bodies and encodes what is written. It takes microseconds, and more
-    /// for large bodies: it belongs on a thread that may block.
+    /// Redacts and seals the bodies and encodes the row. Takes microseconds, or longer for large bodies:
+    /// call it on a blocking thread.
     pub(super) fn prepare(self, keyring: &Keyring) -> (PreparedLog, PendingEntryGuard) {
-        let Self { id, team, row, request_body, response_body, response_secrets, begun } = self;
+        let Self { id, team, row, request_body, response_body, response_secrets, guard } = self;
         let request = request_body.and_then(|body| body.into_json(&[]));
         let response = response_body.and_then(|body| body.into_json(response_secrets));
-        (PreparedLog::new(keyring, (team, id), &row, request, response), begun)
+        (PreparedLog::new(keyring, (team, id), &row, request, response), guard)
     }
 }
 
+/// Returns the first `chars_max` characters of a text, without control characters.
 fn cut(text: &str, chars_max: usize) -> String {
     text.chars().filter(|c| !c.is_control()).take(chars_max).collect()
 }

@@ -1,31 +1,31 @@
-//! What waits to be written: bounded by entries and by bytes, and what has no room is counted.
+//! Entries that wait for the worker, limited by number and bytes.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::entry::Entry;
 
-/// Entries that may wait: some tenths of a second of all that two cores answer.
+/// Entries in the queue: a few tenths of a second of requests at the full rate of two cores.
 pub(super) const ENTRIES_MAX: usize = 4_096;
-/// Bytes that the waiting entries may hold, their bodies among them.
+/// Bytes of the entries in the queue, with their bodies.
 pub(super) const BYTES_MAX: usize = 16 << 20;
-/// Entries that are written at once: as many as an accept that is committed with them does not notice.
+/// Entries in one batch: few enough not to delay an accept in the same commit.
 pub(super) const BATCH_MAX: usize = 64;
 
-/// What became of an entry, as far as the worker has to know.
+/// Result of adding an entry. It decides whether to notify the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pushed {
-    /// It is the first one that waits.
+    /// The queue was empty.
     First,
-    /// With it there are as many as are written at once.
+    /// The queue contains exactly one whole batch.
     Batch,
-    /// It waits behind others.
+    /// The queue contains another number of entries.
     Behind,
-    /// There was no room for it.
+    /// The queue was full, and the entry was dropped.
     Dropped,
 }
 
-/// The entries that wait.
+/// The queue of the log, oldest entry first.
 #[derive(Default)]
 pub(super) struct Queue(Mutex<Waiting>);
 
@@ -36,11 +36,12 @@ struct Waiting {
 }
 
 impl Queue {
+    /// Adds an entry, or drops it if the queue is full.
     pub(super) fn push(&self, entry: Entry) -> Pushed {
         let bytes = entry.bytes();
         let mut waiting = self.lock();
         if waiting.entries.len() >= ENTRIES_MAX || waiting.bytes + bytes > BYTES_MAX {
-            // The entry is freed after the lock.
+            // Releases the lock before the entry is freed.
             drop(waiting);
             return Pushed::Dropped;
         }
@@ -53,7 +54,7 @@ impl Queue {
         }
     }
 
-    /// Takes what is written at once, oldest first.
+    /// Removes and returns one batch, oldest entry first.
     pub(super) fn take(&self) -> Vec<Entry> {
         let mut waiting = self.lock();
         let count = waiting.entries.len().min(BATCH_MAX);

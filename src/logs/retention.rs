@@ -1,4 +1,4 @@
-//! How long requests stay in the log.
+//! Retention of the request log.
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{Id, LogId, TeamId};
@@ -7,10 +7,11 @@ use crate::store::{StoreError, WriteTx};
 use crate::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
 use crate::teams;
 
-/// Rows removed in one transaction.
+/// Rows deleted in one transaction.
 const PAGE_ROWS: usize = 1_000;
 
-/// Removes the requests that began before `before_ms`. A sweep costs what it removes.
+/// Deletes the requests that started before `before_ms`. The cost depends only on the number of deleted
+/// rows.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -21,10 +22,11 @@ pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), Stor
     Ok(())
 }
 
-/// `until` is kept when it is there: no id that was drawn is the first of its millisecond.
+/// Deletes the requests of a team up to `until`. `until` is the lowest id of its millisecond, and no
+/// request has that id.
 async fn purge_team(context: &Context, team: TeamId, until: LogId) -> Result<(), StoreError> {
     loop {
-        // The copies go first: what is left of a sweep that was cut off is found by its row.
+        // The copies are deleted before the rows: after an interruption, the rows still lead to the copies.
         let remove = move |tx: &WriteTx<'_>| {
             let (from, to) = ((team, Id::MIN), (team, until));
             let copies = tx.delete_range(&REQUEST_LOG_BODIES, &from, &to, PAGE_ROWS)?;
@@ -77,14 +79,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_older_goes_with_its_copies_and_the_rest_stays() {
+    async fn old_requests_are_deleted_with_their_copies_and_newer_ones_stay() {
         let (_directory, context) = Context::temporary();
         record(&context, PAGE_ROWS + 5).await;
         context.clock.advance(Duration::from_secs(60));
-        let kept_from = context.now_ms();
+        let before_ms = context.now_ms();
         record(&context, 3).await;
 
-        purge_team(&context, TEAM, LogId::first_at(kept_from)).await.unwrap();
+        purge_team(&context, TEAM, LogId::first_at(before_ms)).await.unwrap();
 
         let (from, to) = ((TEAM, Id::MIN), (TEAM, Id::MAX));
         assert_eq!(count(&context, &REQUEST_LOGS, &from, &to), 3);

@@ -1,4 +1,4 @@
-//! Reading the log.
+//! Reads of the log.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// Returns the logs of the instance that `context` belongs to.
+    /// Creates the logs of the instance of `context`.
     pub fn new(context: Context, log: Arc<RequestLog>) -> Self {
         Self { context, log }
     }
 
-    /// Returns a page of the team's requests, newest first: those that were answered before the call
-    /// among them.
+    /// Returns a page of the team's requests, newest first. Includes each request whose response was sent
+    /// before the call.
     ///
     /// # Errors
     /// [`PageError`].
@@ -35,7 +35,8 @@ impl Logs {
             .await
     }
 
-    /// Returns the team's request of that id, with the copies of its bodies.
+    /// Returns a request of the team with the copies of its bodies. Includes each request whose response
+    /// was sent before the call.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -13,7 +13,7 @@ fn copy(text: &str) -> String {
 }
 
 #[test]
-fn what_is_secret_is_gone_at_any_depth_and_the_rest_stands_as_it_was() {
+fn secret_fields_are_redacted_at_any_depth_and_all_others_are_copied() {
     for (text, expected) in [
         (r#"{ "from" : "a" , "html" : "<p>" }"#, r#"{"from":"a","html":"[redacted]"}"#),
         (r#"[{"text":"x"},{"text":"y","to":["b"]}]"#, r#"[{"text":"[redacted]"},{"text":"[redacted]","to":["b"]}]"#),
@@ -39,7 +39,7 @@ fn what_is_secret_is_gone_at_any_depth_and_the_rest_stands_as_it_was() {
 }
 
 #[test]
-fn a_text_can_have_secrets_of_its_own() {
+fn additional_names_are_redacted() {
     let text = r#"{"url":"https://example.com/t","\u0075rl":1,"urls":["a"],"token":"b","deep":[{"URL":{}}]}"#;
 
     let copy = redact_also(text.as_bytes(), BYTES_MAX, &["url"]);
@@ -49,7 +49,7 @@ fn a_text_can_have_secrets_of_its_own() {
 }
 
 #[test]
-fn what_is_not_json_leaves_nothing() {
+fn a_body_that_is_not_json_has_no_copy() {
     let deep = "[".repeat(100_000);
     let too_deep = format!("{}1{}", "[".repeat(128), "]".repeat(128));
     for text in [
@@ -96,7 +96,7 @@ fn what_is_not_json_leaves_nothing() {
 }
 
 #[test]
-fn a_copy_that_passes_its_bound_is_a_marker_and_secrets_do_not_count() {
+fn a_copy_above_the_limit_becomes_a_marker_and_secrets_do_not_count() {
     let secret = format!("{{\"html\":\"{}\",\"to\":\"a\"}}", "x".repeat(1 << 20));
     assert_eq!(redact(secret.as_bytes(), 40), BodyCopy::Json(r#"{"html":"[redacted]","to":"a"}"#.into()));
 
@@ -112,7 +112,7 @@ fn a_copy_that_passes_its_bound_is_a_marker_and_secrets_do_not_count() {
 }
 
 #[test]
-fn a_string_ends_where_its_quote_is_wherever_that_falls() {
+fn a_string_of_any_length_ends_at_its_quote() {
     for length in 0..100 {
         for text in ["x".repeat(length), format!("{}\\\"", "x".repeat(length)), "\u{e9}".repeat(length)] {
             let json = format!("[\"{text}\",1]");
@@ -121,7 +121,7 @@ fn a_string_ends_where_its_quote_is_wherever_that_falls() {
     }
 }
 
-/// What a secret value is made of, and nothing else.
+/// Text that only secret values contain.
 const MARK: &str = "Zq9sEcReT";
 
 fn name() -> impl Strategy<Value = String> {
@@ -150,7 +150,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts the mark at the end of every text under a secret name.
+/// Appends the mark to every text under a secret name.
 fn marked(value: Value, secret: bool) -> Value {
     match value {
         Value::String(text) if secret => format!("{text}{MARK}").into(),
@@ -166,7 +166,7 @@ fn marked(value: Value, secret: bool) -> Value {
     }
 }
 
-/// Redacts the slow way.
+/// Redacts a decoded value.
 fn expected(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(expected).collect(),
@@ -181,7 +181,7 @@ fn expected(value: &Value) -> Value {
     }
 }
 
-/// Writes every letter of every name as an escape.
+/// Encodes a value with every letter of every name as an escape.
 fn escaped(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("[{}]", items.iter().map(escaped).collect::<Vec<_>>().join(" , ")),
@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn no_copy_passes_its_bound(value in value(), bytes_max in 0_usize..200) {
+    fn no_copy_exceeds_its_limit(value in value(), bytes_max in 0_usize..200) {
         let text = value.to_string();
 
         match redact(text.as_bytes(), bytes_max) {
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_comes_is_json_or_nothing(bytes in "[\\[\\]{}\",:\\\\a-f0-9u.eE+ \\x00-\\x7f-]{0,40}") {
+    fn a_copy_exists_exactly_for_valid_json(bytes in "[\\[\\]{}\",:\\\\a-f0-9u.eE+ \\x00-\\x7f-]{0,40}") {
         let read = serde_json::from_slice::<Value>(bytes.as_bytes());
 
         match redact(bytes.as_bytes(), BYTES_MAX) {
