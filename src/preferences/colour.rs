@@ -1,19 +1,19 @@
-//! Colours and how well one is read on another. Pure.
+//! Colours and their contrast. Pure.
 //!
-//! A colour is moved in OKLCH, where a step of lightness looks like one and the hue stays what it
-//! was; contrast is the one of WCAG 2.2, from relative luminance.
+//! Lightness and chroma are changed in OKLab, whose steps of lightness look equal and keep the hue. Contrast
+//! is the contrast ratio of WCAG 2.2, from relative luminance.
 
 use std::fmt;
 
-/// WCAG 2.2 §1.4.3, level AA: text on its ground.
+/// Minimum contrast of text on its background (WCAG 2.2 §1.4.3, level AA).
 pub(super) const TEXT_CONTRAST_MIN: f64 = 4.5;
-/// WCAG 2.2 §1.4.11: the parts of a control on what is next to them.
+/// Minimum contrast of the parts of a control with adjacent colours (WCAG 2.2 §1.4.11).
 pub(super) const CONTROL_CONTRAST_MIN: f64 = 3.0;
 
-/// Lightness is moved by a hundredth at a time.
+/// Number of steps of lightness from black to white.
 const LIGHTNESS_STEPS: u8 = 100;
 
-/// A colour of sRGB, without transparency.
+/// An opaque sRGB colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colour {
     red: u8,
@@ -21,10 +21,10 @@ pub struct Colour {
     blue: u8,
 }
 
-/// A colour by what the eye tells apart: lightness 0 to 1, and two axes of hue whose distance from
-/// the middle is the chroma.
+/// A colour in OKLab: lightness from 0 to 1, and two axes of hue. The distance from the origin of the axes is
+/// the chroma.
 #[derive(Clone, Copy, Debug)]
-struct Perceived {
+struct Oklab {
     lightness: f64,
     a: f64,
     b: f64,
@@ -38,10 +38,11 @@ impl Colour {
         Self { red, green, blue }
     }
 
-    /// Reads `#rrggbb` in either case, and nothing else: what is read is written into a style sheet.
+    /// Parses `#rrggbb`, ignoring case. Accepts no other form, because the colour is written into a style
+    /// sheet.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('#')?;
-        // `from_str_radix` would take a sign.
+        // `from_str_radix` accepts a sign.
         if digits.len() != 6 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }
@@ -61,21 +62,25 @@ impl Colour {
         (one.max(two) + 0.05) / (one.min(two) + 0.05)
     }
 
-    /// Returns the lowest contrast with any of the grounds.
-    pub fn contrast_on(self, grounds: &[Self]) -> f64 {
-        grounds.iter().map(|ground| self.contrast(*ground)).fold(f64::INFINITY, f64::min)
+    /// Returns the lowest contrast with any of the backgrounds.
+    pub fn contrast_on(self, backgrounds: &[Self]) -> f64 {
+        backgrounds.iter().map(|background| self.contrast(*background)).fold(f64::INFINITY, f64::min)
     }
 
-    /// Returns black or white, whichever is read better on every one of the grounds. On a single
-    /// ground the better one always has a contrast of 4.58 or more.
-    pub fn pole_of(grounds: &[Self]) -> Self {
-        if Self::BLACK.contrast_on(grounds) >= Self::WHITE.contrast_on(grounds) { Self::BLACK } else { Self::WHITE }
+    /// Returns black or white: the one with the higher contrast on all of the backgrounds. On a single
+    /// background, its contrast is at least 4.58.
+    pub fn black_or_white_on(backgrounds: &[Self]) -> Self {
+        if Self::BLACK.contrast_on(backgrounds) >= Self::WHITE.contrast_on(backgrounds) {
+            Self::BLACK
+        } else {
+            Self::WHITE
+        }
     }
 
-    /// Returns the colour itself where it has that contrast with every ground; else the nearest in
-    /// lightness that does; else black or white.
-    pub fn readable_on(self, grounds: &[Self], contrast_min: f64) -> Self {
-        let is_readable = |colour: &Self| colour.contrast_on(grounds) >= contrast_min;
+    /// Returns the colour if it has this contrast with every background. Otherwise returns the colour with
+    /// the nearest lightness that has it, or black or white if no lightness has it.
+    pub fn readable_on(self, backgrounds: &[Self], contrast_min: f64) -> Self {
+        let is_readable = |colour: &Self| colour.contrast_on(backgrounds) >= contrast_min;
         if is_readable(&self) {
             return self;
         }
@@ -86,25 +91,25 @@ impl Colour {
             .filter(|lightness| (0.0..=1.0).contains(lightness))
             .map(|lightness| self.with_lightness(lightness))
             .find(is_readable)
-            .unwrap_or_else(|| Self::pole_of(grounds))
+            .unwrap_or_else(|| Self::black_or_white_on(backgrounds))
     }
 
-    /// Returns the colour with `share` of another in it: 0 none, 1 nothing else.
+    /// Returns a mix of two colours. A `share` of 0 returns `self`, a `share` of 1 returns `other`.
     pub fn mixed(self, other: Self, share: f64) -> Self {
         let mix = |one: u8, two: u8| to_byte(f64::from(one) * (1.0 - share) + f64::from(two) * share);
         Self::new(mix(self.red, other.red), mix(self.green, other.green), mix(self.blue, other.blue))
     }
 
-    /// Returns how light the colour looks, 0 to 1.
+    /// Returns the OKLab lightness, from 0 to 1.
     pub fn lightness(self) -> f64 {
-        self.perceived().lightness
+        self.to_oklab().lightness
     }
 
-    /// Returns the colour of the same hue that looks that light. Chroma is given up where sRGB has
-    /// no such colour.
+    /// Returns the colour of the same hue with this OKLab lightness. Reduces the chroma if sRGB has no such
+    /// colour.
     pub fn with_lightness(self, lightness: f64) -> Self {
-        let Perceived { lightness: _, a, b } = self.perceived();
-        let at = |share: f64| Perceived { lightness, a: a * share, b: b * share };
+        let Oklab { lightness: _, a, b } = self.to_oklab();
+        let at = |share: f64| Oklab { lightness, a: a * share, b: b * share };
         if let Some(colour) = at(1.0).to_colour() {
             return colour;
         }
@@ -120,15 +125,15 @@ impl Colour {
         at(inside).to_colour().unwrap_or(if lightness < 0.5 { Self::BLACK } else { Self::WHITE })
     }
 
-    /// Returns the colour with at most that chroma (0 is grey, the strongest colours have 0.3).
+    /// Returns the colour with at most this chroma: 0 is grey, and the most saturated colours have 0.3.
     pub fn with_chroma_at_most(self, chroma_max: f64) -> Self {
-        let Perceived { lightness, a, b } = self.perceived();
+        let Oklab { lightness, a, b } = self.to_oklab();
         let chroma = a.hypot(b);
         if chroma <= chroma_max {
             return self;
         }
         let share = chroma_max / chroma;
-        Perceived { lightness, a: a * share, b: b * share }.to_colour().unwrap_or(self)
+        Oklab { lightness, a: a * share, b: b * share }.to_colour().unwrap_or(self)
     }
 
     fn linear(self) -> [f64; 3] {
@@ -138,13 +143,13 @@ impl Colour {
         })
     }
 
-    /// From sRGB to OKLab (B. Ottosson, "A perceptual color space for image processing", 2020).
-    fn perceived(self) -> Perceived {
+    /// Converts sRGB to OKLab (B. Ottosson, "A perceptual color space for image processing", 2020).
+    fn to_oklab(self) -> Oklab {
         let [red, green, blue] = self.linear();
         let long = (0.412_221_470_8 * red + 0.536_332_536_3 * green + 0.051_445_992_9 * blue).cbrt();
         let medium = (0.211_903_498_2 * red + 0.680_699_545_1 * green + 0.107_396_956_6 * blue).cbrt();
         let short = (0.088_302_461_9 * red + 0.281_718_837_6 * green + 0.629_978_700_5 * blue).cbrt();
-        Perceived {
+        Oklab {
             lightness: 0.210_454_255_3 * long + 0.793_617_785_0 * medium - 0.004_072_046_8 * short,
             a: 1.977_998_495_1 * long - 2.428_592_205_0 * medium + 0.450_593_709_9 * short,
             b: 0.025_904_037_1 * long + 0.782_771_766_2 * medium - 0.808_675_766_0 * short,
@@ -152,10 +157,10 @@ impl Colour {
     }
 }
 
-impl Perceived {
-    /// Returns the colour of sRGB; `None` where there is none.
+impl Oklab {
+    /// Returns the sRGB colour; `None` if the colour is outside sRGB.
     fn to_colour(self) -> Option<Colour> {
-        /// Half a byte's step beyond the edge still rounds to the edge.
+        /// Tolerance of the sRGB range: half the step of one byte, which rounds to the limit.
         const EDGE: f64 = 0.002;
 
         let Self { lightness, a, b } = self;
@@ -180,7 +185,7 @@ impl Perceived {
 }
 
 fn to_byte(value: f64) -> u8 {
-    // A cast of a float saturates.
+    // A cast from float to integer saturates.
     value.round() as u8
 }
 
@@ -202,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn only_six_digits_after_a_hash_are_a_colour() {
+    fn only_a_hash_and_six_digits_are_a_colour() {
         assert_eq!(Colour::parse("#0aF1c3"), Some(Colour::new(10, 241, 195)));
         for text in [
             "",
@@ -227,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn contrast_is_what_others_compute() {
+    fn contrast_equals_published_ratios() {
         for (one, two, ratio) in [
             ("#000000", "#ffffff", 21.0),
             ("#777777", "#ffffff", 4.48),
@@ -242,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_colour_that_is_read_well_stays_and_another_keeps_its_hue() {
+    fn a_readable_colour_is_unchanged_and_another_keeps_its_hue() {
         let white = [Colour::WHITE];
         let blue = colour("#3b5bdb");
         assert_eq!(blue.readable_on(&white, TEXT_CONTRAST_MIN), blue);
@@ -250,19 +255,19 @@ mod tests {
         let yellow = colour("#ffd400").readable_on(&white, CONTROL_CONTRAST_MIN);
 
         assert!(yellow.red > yellow.green && yellow.green > yellow.blue, "{yellow}");
-        assert!(yellow.contrast(Colour::WHITE) < 3.3, "{yellow} is no darker than it has to be");
+        assert!(yellow.contrast(Colour::WHITE) < 3.3, "{yellow} is darker than necessary");
     }
 
     proptest! {
         #[test]
-        fn every_colour_reads_back(red: u8, green: u8, blue: u8) {
+        fn every_displayed_colour_is_parsed(red: u8, green: u8, blue: u8) {
             let colour = Colour::new(red, green, blue);
 
             prop_assert_eq!(Colour::parse(&colour.to_string()), Some(colour));
         }
 
         #[test]
-        fn a_colour_at_its_own_lightness_is_itself(red: u8, green: u8, blue: u8) {
+        fn a_colour_at_its_own_lightness_is_unchanged(red: u8, green: u8, blue: u8) {
             let colour = Colour::new(red, green, blue);
 
             let again = colour.with_lightness(colour.lightness());
@@ -273,23 +278,23 @@ mod tests {
         }
 
         #[test]
-        fn black_or_white_is_text_on_every_ground(red: u8, green: u8, blue: u8) {
-            let ground = [Colour::new(red, green, blue)];
+        fn black_or_white_is_readable_on_every_background(red: u8, green: u8, blue: u8) {
+            let background = [Colour::new(red, green, blue)];
 
-            prop_assert!(Colour::pole_of(&ground).contrast_on(&ground) >= TEXT_CONTRAST_MIN);
+            prop_assert!(Colour::black_or_white_on(&background).contrast_on(&background) >= TEXT_CONTRAST_MIN);
         }
 
         #[test]
-        fn what_is_made_readable_on_one_ground_is(red: u8, green: u8, blue: u8, ground: [u8; 3]) {
-            let ground = [Colour::new(ground[0], ground[1], ground[2])];
+        fn every_colour_is_made_readable_on_one_background(red: u8, green: u8, blue: u8, background: [u8; 3]) {
+            let background = [Colour::new(background[0], background[1], background[2])];
 
-            let text = Colour::new(red, green, blue).readable_on(&ground, TEXT_CONTRAST_MIN);
+            let text = Colour::new(red, green, blue).readable_on(&background, TEXT_CONTRAST_MIN);
 
-            prop_assert!(text.contrast_on(&ground) >= TEXT_CONTRAST_MIN, "{} on {}", text, ground[0]);
+            prop_assert!(text.contrast_on(&background) >= TEXT_CONTRAST_MIN, "{} on {}", text, background[0]);
         }
 
         #[test]
-        fn no_text_panics_the_reader(text in ".{0,12}|#.{0,8}") {
+        fn no_text_panics_the_parser(text in ".{0,12}|#.{0,8}") {
             let _ = Colour::parse(&text);
         }
     }

@@ -1,7 +1,7 @@
-//! The html around what a page says, without JavaScript and without a request to anywhere.
+//! The HTML document around the content of a page, without JavaScript and without external requests.
 //!
-//! The style stands inside the page, colours of the team included, allowed by its hash: nothing else
-//! has to be served, and the page works below any path that a proxy puts it under.
+//! The style sheet, with the colours of the team, is inline. The security policy allows it by its hash. The
+//! page needs no other file, so that it works under any path of a proxy.
 
 use std::fmt::Write as _;
 
@@ -15,23 +15,23 @@ use super::theme::Theme;
 
 const STYLE: &str = include_str!("../../assets/preferences/page.css");
 
-/// A page with what a browser may do with it.
+/// An HTML page with its security policy.
 #[derive(Debug)]
 pub(super) struct HtmlPage {
     pub(super) html: String,
-    /// The `Content-Security-Policy`.
+    /// Value of the `Content-Security-Policy` header.
     pub(super) policy: String,
-    /// The language it is written in.
+    /// Language of the page (RFC 5646).
     pub(super) language: &'static str,
 }
 
-/// Returns the page of every link that leads nowhere, whatever the reason.
-pub(super) fn unknown(strings: &'static Strings) -> HtmlPage {
+/// Returns the page of an invalid link. It is the same for every reason.
+pub(super) fn unknown_link(strings: &'static Strings) -> HtmlPage {
     plain(strings, strings.unknown, &[strings.unknown_why, strings.unknown_next])
 }
 
-/// Returns the page of a failure on our side.
-pub(super) fn failed(strings: &'static Strings) -> HtmlPage {
+/// Returns the page of a request that could not be processed.
+pub(super) fn failure(strings: &'static Strings) -> HtmlPage {
     plain(strings, strings.failed, &[strings.failed_next])
 }
 
@@ -43,7 +43,7 @@ fn plain(strings: &'static Strings, title: &str, sentences: &[&str]) -> HtmlPage
     document(strings, title, None, &Theme::default(), &main)
 }
 
-/// Returns a page of that title; `main` is html, title and brand are text.
+/// Returns a page. `main` is HTML; `title` and `brand` are plain text.
 pub(super) fn document(
     strings: &'static Strings,
     title: &str,
@@ -73,8 +73,9 @@ pub(super) fn document(
     HtmlPage { html, policy: policy(&style, theme), language: strings.tag }
 }
 
-/// Returns what the browser may do with a page: show it with its style, and post its forms back. A
-/// redirect after a form counts as its target, so that the team's own has to be named.
+/// Returns the security policy of a page. It allows the style sheet and forms that post to this server.
+/// Browsers apply `form-action` to redirects as well, so that it also lists the origin of the team's redirect
+/// URL.
 fn policy(style: &str, theme: &Theme) -> String {
     let hash = STANDARD.encode(Sha256::digest(style.as_bytes()));
     let target = theme.redirect.as_ref().map_or_else(String::new, |url| format!(" {}", url.origin()));
@@ -91,7 +92,7 @@ mod tests {
     use crate::preferences::strings::ENGLISH;
 
     #[test]
-    fn the_policy_allows_the_style_of_the_page_and_the_redirect_of_the_team_alone() {
+    fn the_policy_allows_only_the_style_of_the_page_and_the_redirect_of_the_team() {
         let redirect = RedirectUrl::parse("https://example.com:8443/bye");
         for (theme, form_action) in
             [(Theme::default(), "'self'"), (Theme { redirect, ..Theme::default() }, "'self' https://example.com:8443")]
@@ -105,13 +106,14 @@ mod tests {
             assert!(policy.contains(&format!("style-src 'sha256-{hash}';")));
             assert!(policy.contains(&format!("form-action {form_action};")), "{policy}");
             assert!(!html.contains("style=\""));
-            // A browser reads CR LF as LF before it hashes.
+            // A browser converts CR LF to LF before it computes the hash.
             assert!(!style.contains('\r'));
         }
     }
+
     #[test]
-    fn a_page_of_nobody_names_nobody() {
-        for page in [unknown(&ENGLISH), failed(&ENGLISH)] {
+    fn a_page_without_a_team_has_no_brand() {
+        for page in [unknown_link(&ENGLISH), failure(&ENGLISH)] {
             assert!(!page.html.contains("<header>"), "{}", page.html);
             assert!(page.html.contains("name=\"robots\" content=\"noindex, nofollow\""));
         }

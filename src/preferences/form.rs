@@ -1,64 +1,64 @@
-//! What a request to a link asks for, read from its body. Pure.
+//! Parses the body of a POST request to a link. Pure.
 
 use crate::base::id::TopicId;
 
-/// Bytes of a body that are looked at: a form with the 500 topics that a page can list, all of them
-/// checked, takes 43,000, and a mail program sends some two hundred.
+/// Longest body that is parsed, in bytes. A form with 500 topics, the most that a page can list, and all
+/// boxes checked has 43,000 bytes. A mail program sends about 200.
 pub(super) const BODY_BYTES_MAX: usize = 64 << 10;
-/// Fields of a form that are looked at: two for each of those topics, and a few.
+/// Most fields of a form: two for each of the 500 topics, and a few more.
 const FIELDS_MAX: usize = 1_100;
 
-/// How much of a body was read.
+/// Part of a body that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyExtent {
-    /// All there is.
+    /// The complete body.
     Whole,
-    /// Its start: it was too long, too slow, or broken off.
+    /// The start of the body. The rest was too long, too slow, or cut off.
     Start,
 }
 
-/// What is asked for.
+/// Action that a body requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FormAction {
-    /// A mail program unsubscribes for its owner and wants no page (RFC 8058 §3.2).
+    /// One-click unsubscribe by a mail program, which expects no page (RFC 8058 §3.2).
     OneClick,
-    /// The button of what the link is about.
+    /// The unsubscribe button of the link's own scope.
     Unsubscribe,
-    /// The button of everything.
+    /// The button that unsubscribes from everything.
     UnsubscribeFromEverything,
-    /// The choices.
+    /// The button that saves the choices.
     Save(Choices),
-    /// Takes back what this visit changed, by its sealed token.
+    /// The undo button, with its sealed token.
     Undo(String),
-    /// It cannot be told, so that nothing may change.
-    Unclear,
+    /// An incomplete form, or a form with too many fields. It must change nothing.
+    Invalid,
 }
 
-/// What a form with boxes says.
+/// Content of the form with a box for each topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choices {
-    /// The topics that the page showed: what its reader decided about.
+    /// Topics that the page listed. The recipient decides about these only.
     pub(super) shown: Vec<TopicId>,
-    /// Those whose boxes are checked.
+    /// Topics with checked boxes.
     pub(super) checked: Vec<TopicId>,
 }
 
-/// Returns what a body asks for.
+/// Returns the action that a body requests.
 ///
-/// A mail program is known by the pair of RFC 8058 §3.1 in either of the encodings it names, whatever
-/// the request says of its type and however much of it has come. A person's browser sends a form,
-/// which must be whole: a missing end would read as boxes that are not checked.
-pub(super) fn action(body: &[u8], extent: BodyExtent) -> FormAction {
+/// A body with the key and value of RFC 8058 §3.1, in either of its two encodings, is from a mail
+/// program. This ignores the content type and does not need the whole body. The form of a browser must
+/// be whole: a missing end would count as boxes that are not checked.
+pub(super) fn parse_action(body: &[u8], extent: BodyExtent) -> FormAction {
     if has_one_click_pair(body) {
         return FormAction::OneClick;
     }
     if extent == BodyExtent::Start {
-        return FormAction::Unclear;
+        return FormAction::Invalid;
     }
     let fields: Vec<(String, String)> =
         body.split(|byte| *byte == b'&').take(FIELDS_MAX + 1).filter_map(field).collect();
     if fields.len() > FIELDS_MAX {
-        return FormAction::Unclear;
+        return FormAction::Invalid;
     }
     let value = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
     if let Some(sealed) = value("undo") {
@@ -73,7 +73,7 @@ pub(super) fn action(body: &[u8], extent: BodyExtent) -> FormAction {
     }
     match value("unsubscribe") {
         Some("everything") => FormAction::UnsubscribeFromEverything,
-        // A post without any of our fields comes from a program that knows the header field alone.
+        // A body without the fields of the page is from a program that knows only the header field.
         _ => FormAction::Unsubscribe,
     }
 }
@@ -85,8 +85,8 @@ fn has_one_click_pair(body: &[u8]) -> bool {
     find(body, name).and_then(|at| find(&body[at + name.len()..], b"One-Click")).is_some()
 }
 
-/// Reads one field of a url-encoded form. Bytes that are no text are replaced: no name and no value
-/// of ours has any.
+/// Parses one field of a URL-encoded form. Bytes that are not UTF-8 become U+FFFD, which no name or value
+/// of the page contains.
 fn field(pair: &[u8]) -> Option<(String, String)> {
     if pair.is_empty() {
         return None;
@@ -98,6 +98,7 @@ fn field(pair: &[u8]) -> Option<(String, String)> {
     Some((decode(name), decode(value)))
 }
 
+/// Decodes `+` and percent escapes. An invalid escape is left unchanged.
 pub(super) fn decode(text: &[u8]) -> String {
     let digit =
         |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());
@@ -126,12 +127,12 @@ mod tests {
     use crate::base::id::Id;
     use crate::topics::TOPICS_MAX;
 
-    fn whole(body: &str) -> FormAction {
-        action(body.as_bytes(), BodyExtent::Whole)
+    fn parse_whole(body: &str) -> FormAction {
+        parse_action(body.as_bytes(), BodyExtent::Whole)
     }
 
     #[test]
-    fn a_mail_program_is_known_by_the_pair_in_either_encoding_and_from_the_start_alone() {
+    fn the_one_click_pair_is_found_in_both_encodings_and_in_an_incomplete_body() {
         let multipart =
             "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--\r\n";
         for body in [
@@ -140,53 +141,53 @@ mod tests {
             "x=1&List-Unsubscribe=One-Click\r\n",
             multipart,
         ] {
-            assert_eq!(whole(body), FormAction::OneClick, "{body}");
+            assert_eq!(parse_whole(body), FormAction::OneClick, "{body}");
             assert_eq!(action(body.as_bytes(), BodyExtent::Start), FormAction::OneClick, "{body}");
         }
         for body in ["", "List-Unsubscribe=", "One-Click=List-Unsubscribe", "{}", "unsubscribe=topic", "x=1"] {
-            assert_eq!(whole(body), FormAction::Unsubscribe, "{body}");
-            assert_eq!(action(body.as_bytes(), BodyExtent::Start), FormAction::Unclear, "{body}");
+            assert_eq!(parse_whole(body), FormAction::Unsubscribe, "{body}");
+            assert_eq!(action(body.as_bytes(), BodyExtent::Start), FormAction::Invalid, "{body}");
         }
     }
 
     #[test]
-    fn the_buttons_of_the_page_are_told_apart() {
-        assert_eq!(whole("unsubscribe=everything"), FormAction::UnsubscribeFromEverything);
-        assert_eq!(whole("undo=AbC-_1"), FormAction::Undo("AbC-_1".into()));
-        assert_eq!(whole("prefs=1"), FormAction::Save(Choices::default()));
+    fn each_button_of_the_page_has_its_own_action() {
+        assert_eq!(parse_whole("unsubscribe=everything"), FormAction::UnsubscribeFromEverything);
+        assert_eq!(parse_whole("undo=AbC-_1"), FormAction::Undo("AbC-_1".into()));
+        assert_eq!(parse_whole("prefs=1"), FormAction::Save(Choices::default()));
     }
 
     #[test]
-    fn the_topics_are_read_and_what_is_no_id_is_left_out() {
+    fn topics_are_parsed_and_invalid_ids_are_ignored() {
         let (low, high) = (TopicId::MIN, TopicId::MAX);
         let encoded = high.to_string().replace('-', "%2D");
         let body = format!("topic={low}&prefs=1&topic=x&shown={encoded}&topic=&other={low}&topic={encoded}&shown=x");
 
-        assert_eq!(whole(&body), FormAction::Save(Choices { shown: vec![high], checked: vec![low, high] }));
-        assert_eq!(action(body.as_bytes(), BodyExtent::Start), FormAction::Unclear);
+        assert_eq!(parse_whole(&body), FormAction::Save(Choices { shown: vec![high], checked: vec![low, high] }));
+        assert_eq!(action(body.as_bytes(), BodyExtent::Start), FormAction::Invalid);
     }
 
     #[test]
-    fn the_longest_page_with_every_box_checked_is_read() {
+    fn the_longest_form_with_every_box_checked_is_parsed() {
         let id = TopicId::MAX;
         let body = format!("prefs=1{}", format!("&shown={id}&topic={id}").repeat(TOPICS_MAX));
 
         assert!(body.len() <= BODY_BYTES_MAX);
         assert_eq!(
-            whole(&body),
+            parse_whole(&body),
             FormAction::Save(Choices { shown: vec![id; TOPICS_MAX], checked: vec![id; TOPICS_MAX] })
         );
     }
 
     #[test]
-    fn a_form_of_too_many_fields_changes_nothing() {
+    fn a_form_with_too_many_fields_is_invalid() {
         let body = format!("prefs=1{}", "&topic=x".repeat(FIELDS_MAX));
 
-        assert_eq!(whole(&body), FormAction::Unclear);
+        assert_eq!(parse_whole(&body), FormAction::Invalid);
     }
 
     #[test]
-    fn percent_signs_that_encode_nothing_stay() {
+    fn invalid_percent_escapes_are_unchanged() {
         for (text, decoded) in
             [("a+b%20c", "a b c"), ("%", "%"), ("%2", "%2"), ("%zz%41", "%zzA"), ("%c3%a4", "ä"), ("%ff", "\u{fffd}")]
         {
@@ -196,16 +197,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_body_panics_the_reader(body in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = (action(&body, BodyExtent::Whole), action(&body, BodyExtent::Start));
+        fn no_body_panics_the_parser(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = (parse_action(&body, BodyExtent::Whole), parse_action(&body, BodyExtent::Start));
         }
 
         #[test]
-        fn every_id_reads_back(topics in proptest::collection::vec(any::<[u8; 16]>(), 0..20)) {
+        fn every_topic_id_is_parsed(topics in proptest::collection::vec(any::<[u8; 16]>(), 0..20)) {
             let topics: Vec<TopicId> = topics.into_iter().map(Id::from_bytes).collect();
             let body = topics.iter().fold("prefs=1".to_owned(), |body, topic| format!("{body}&shown={topic}&topic={topic}"));
 
-            prop_assert_eq!(whole(&body), FormAction::Save(Choices { shown: topics.clone(), checked: topics }));
+            prop_assert_eq!(parse_whole(&body), FormAction::Save(Choices { shown: topics.clone(), checked: topics }));
         }
     }
 }

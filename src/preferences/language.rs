@@ -1,19 +1,19 @@
-//! Which language a reader gets, from what their browser says. Pure.
+//! Selects the language of the page from the `Accept-Language` header. Pure.
 
 use super::strings::{ENGLISH, LANGUAGES, Strings};
 
-/// Bytes of the header that are looked at; a browser sends some fifty.
+/// Number of header bytes that are parsed. A browser sends about 50.
 const HEADER_BYTES_MAX: usize = 1_024;
-/// Ranges that are looked at.
+/// Number of language ranges that are parsed.
 const RANGES_MAX: usize = 32;
-/// The highest weight, in thousandths.
+/// Highest weight, in thousandths.
 const WEIGHT_MAX: u16 = 1_000;
 
-/// Returns the sentences for an `Accept-Language` header (RFC 9110 §12.5.4): the language of the
-/// highest weight, the first of equals; English where there is none of ours.
+/// Returns the sentences for an `Accept-Language` header (RFC 9110 §12.5.4): the available language of the
+/// highest weight, the first of several with equal weight. Returns English if no language is available.
 ///
-/// A range matches by its language alone (`de-AT` is `de`), which is RFC 4647's lookup for a table
-/// without regions. Whatever cannot be read is left out.
+/// Only the language of a range is compared, so that `de-AT` matches `de`. This is the lookup of RFC 4647
+/// §3.4 for a list of languages without regions. An invalid range is ignored.
 pub(super) fn negotiate(header: &str) -> &'static Strings {
     let mut end = header.len().min(HEADER_BYTES_MAX);
     while !header.is_char_boundary(end) {
@@ -21,7 +21,7 @@ pub(super) fn negotiate(header: &str) -> &'static Strings {
     }
     let mut best: Option<(u16, &'static Strings)> = None;
     for range in header[..end].split(',').take(RANGES_MAX) {
-        let Some((strings, weight)) = wanted(range) else { continue };
+        let Some((strings, weight)) = parse_range(range) else { continue };
         if weight > 0 && best.is_none_or(|(highest, _)| weight > highest) {
             best = Some((weight, strings));
         }
@@ -29,8 +29,8 @@ pub(super) fn negotiate(header: &str) -> &'static Strings {
     best.map_or(&ENGLISH, |(_, strings)| strings)
 }
 
-/// Reads one range with its weight; `None` for what is none or of no language here.
-fn wanted(range: &str) -> Option<(&'static Strings, u16)> {
+/// Parses one language range with its weight; `None` if it is invalid or its language is not available.
+fn parse_range(range: &str) -> Option<(&'static Strings, u16)> {
     let mut parts = range.split(';').map(str::trim);
     let language = parts.next()?.split('-').next()?;
     let strings = if language == "*" {
@@ -51,7 +51,7 @@ fn wanted(range: &str) -> Option<(&'static Strings, u16)> {
     parts.next().is_none().then_some((strings, weight))
 }
 
-/// Reads a weight (RFC 9110 §12.4.2): `0` or `1`, with up to three digits after a point.
+/// Parses a weight (RFC 9110 §12.4.2): `0` or `1`, with up to three digits after a point.
 fn weight(text: &str) -> Option<u16> {
     let (whole, digits) = text.split_once('.').unwrap_or((text, ""));
     if digits.len() > 3 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_language_of_the_highest_weight_is_spoken() {
+    fn the_language_of_the_highest_weight_is_used() {
         for (header, tag) in [
             ("", "en"),
             ("de", "de"),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_left_out() {
+    fn an_invalid_range_is_ignored() {
         for header in [
             "de;q=1.1",
             "de;q=2",
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_start_of_a_header_is_looked_at() {
+    fn only_the_start_of_a_header_is_parsed() {
         let late = format!("{}de", "ja,".repeat(RANGES_MAX));
         let long = format!("{},de", "x".repeat(HEADER_BYTES_MAX));
         let split = format!("{}äde", "x".repeat(HEADER_BYTES_MAX - 1));
@@ -135,12 +135,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_header_panics_the_reader(header in ".{0,200}|[a-z*;q=0-9.,-]{0,2000}") {
+        fn no_header_panics_the_parser(header in ".{0,200}|[a-z*;q=0-9.,-]{0,2000}") {
             let _ = negotiate(&header);
         }
 
         #[test]
-        fn weights_read_as_they_are_written(weight in 0_u16..=1000) {
+        fn every_weight_is_parsed(weight in 0_u16..=1000) {
             let text = format!("{}.{:03}", weight / 1000, weight % 1000);
 
             prop_assert_eq!(super::weight(&text), Some(weight));

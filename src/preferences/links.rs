@@ -1,5 +1,5 @@
-//! Unsubscribe links: whether they can work, where they stand in a body, and the header fields that
-//! let a mail program unsubscribe by itself.
+//! Unsubscribe links: the check that recipients can open them, the placeholders in a body, and the header
+//! fields for one-click unsubscribe.
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -8,74 +8,75 @@ use std::sync::Arc;
 use super::token::UnsubscribeToken;
 use crate::store::Keyring;
 
-/// Placeholders in the parts of one email. Each may grow into some hundred bytes, per recipient.
+/// Most placeholders in both parts of one email. Each becomes a link of a few hundred bytes, for each
+/// recipient.
 pub const PLACEHOLDERS_MAX: usize = 100;
 
 const OPEN: &str = "{{{";
-/// What stands for the link in a body; the second is the name that the compatible API gives it.
+/// Placeholders of the link in a body. The second has the name that the compatible API uses.
 const PLACEHOLDERS: [&str; 2] = ["{{{UNSUBSCRIBE_URL}}}", "{{{RESEND_UNSUBSCRIBE_URL}}}"];
 
-/// Who can get what the instance sends.
+/// People who can get the emails of this instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkAudience {
-    /// Whoever uses this machine: everything ends in the built-in mailbox.
+    /// Users of this machine: all emails are captured in the built-in mailbox.
     Captured,
-    /// Anyone.
+    /// Any recipient.
     Delivered,
 }
 
-/// What an operator sets that links depend on.
+/// Settings of the operator that links depend on.
 #[derive(Clone, Debug)]
 pub struct LinkSettings {
-    /// The base of every generated link, without a slash at its end.
+    /// Base URL of every generated link, without a trailing slash.
     pub public_url: String,
-    /// Who can get the links.
+    /// People who can get the links.
     pub reach: LinkAudience,
 }
 
 impl LinkSettings {
-    /// Returns whether whoever gets a link can open it: not when it leads to the machine of its
-    /// reader and the reader is somewhere else.
+    /// Returns whether recipients can open a link. They cannot if the public URL is a loopback address and
+    /// emails leave this machine.
     pub fn links_work(&self) -> bool {
         self.reach == LinkAudience::Captured || !is_loopback(&self.public_url)
     }
 
-    /// Returns what may be said of one-click unsubscribing.
+    /// Returns the header fields that the settings allow.
     fn header_form(&self) -> HeaderForm {
-        // RFC 8058 §3.1 asks for an https target. In the built-in mailbox the pair is shown for any
-        // target, because it is there to be looked at and followed on the machine itself.
+        // RFC 8058 §3.1 requires an https target. Captured emails have the pair with any target, because
+        // developers inspect and use it on the machine itself.
         if self.reach == LinkAudience::Captured || self.public_url.starts_with("https://") {
             HeaderForm::Pair
         } else {
-            HeaderForm::LinkAlone
+            HeaderForm::LinkOnly
         }
     }
 }
 
-/// Which header fields are generated.
+/// Header fields that are generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeaderForm {
     /// `List-Unsubscribe` and `List-Unsubscribe-Post`.
     Pair,
-    /// `List-Unsubscribe`, for people to follow (RFC 2369 §3.2).
-    LinkAlone,
+    /// `List-Unsubscribe` only, for people to open (RFC 2369 §3.2).
+    LinkOnly,
 }
 
-/// Why an email under a topic is refused.
+/// Reason why an email under a topic is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkError {
-    /// It needs a link, and recipients could not open this public address.
+    /// The email needs a link, and recipients cannot open this public URL.
     Loopback(String),
-    /// Its parts hold more placeholders than are filled in.
+    /// The parts contain more than [`PLACEHOLDERS_MAX`] placeholders.
     TooManyPlaceholders,
 }
 
-/// Where the unsubscribe pair of an email comes from.
+/// Origin of the unsubscribe pair of an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairOrigin {
-    /// The caller gave one, which stands.
+    /// The caller gave a pair, which is sent unchanged.
     Caller,
-    /// It is generated.
+    /// The server generates the pair.
     Generated,
 }
 
@@ -92,24 +93,25 @@ impl Links {
         Self { keyring, settings: Arc::new(settings) }
     }
 
-    /// Checks an email under a topic before it is accepted: what needs a link can have one.
+    /// Checks the links of an email under a topic before it is accepted.
     ///
     /// # Errors
-    /// [`LinkError`].
+    /// [`LinkError::TooManyPlaceholders`] if the parts have more than [`PLACEHOLDERS_MAX`];
+    /// [`LinkError::Loopback`] if the email needs a link that recipients cannot open.
     pub fn check(&self, html: Option<&str>, text: Option<&str>, pair: PairOrigin) -> Result<(), LinkError> {
         let placeholders: usize = [html, text].into_iter().flatten().map(count_placeholders).sum();
         if placeholders > PLACEHOLDERS_MAX {
             return Err(LinkError::TooManyPlaceholders);
         }
         let needs_link = pair == PairOrigin::Generated || placeholders > 0;
-        if needs_link { self.check_reach().map_err(LinkError::Loopback) } else { Ok(()) }
+        if needs_link { self.check_reachable().map_err(LinkError::Loopback) } else { Ok(()) }
     }
 
-    /// Checks that whoever gets a link can open it.
+    /// Checks that recipients can open links.
     ///
     /// # Errors
-    /// The public address, when it leads them home.
-    pub fn check_reach(&self) -> Result<(), String> {
+    /// The public URL, if it is a loopback address and emails leave this machine.
+    pub fn check_reachable(&self) -> Result<(), String> {
         if self.settings.links_work() { Ok(()) } else { Err(self.settings.public_url.clone()) }
     }
 
@@ -128,23 +130,23 @@ pub struct UnsubscribeLink {
 }
 
 impl UnsubscribeLink {
-    /// Returns the address of the page.
+    /// Returns the URL of the preference page.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Puts the link in place of the placeholders of an html part, escaped as the value of an
-    /// attribute. What is put in is not looked at again.
+    /// Replaces the placeholders of an HTML part with the link, escaped for an attribute value. The inserted
+    /// text is not searched for placeholders.
     pub fn fill_html(&self, html: String) -> String {
         fill(html, &escape_html(&self.url))
     }
 
-    /// Puts the link in place of the placeholders of a text part.
+    /// Replaces the placeholders of a text part with the link.
     pub fn fill_text(&self, text: String) -> String {
         fill(text, &self.url)
     }
 
-    /// Returns the header fields that name the link.
+    /// Returns the header fields that contain the link.
     pub fn headers(&self) -> Vec<(String, String)> {
         let mut headers = vec![("List-Unsubscribe".to_owned(), format!("<{}>", self.url))];
         if self.form == HeaderForm::Pair {
@@ -154,7 +156,7 @@ impl UnsubscribeLink {
     }
 }
 
-/// Returns the text before the next placeholder and the text after it.
+/// Returns the text before and after the first placeholder; `None` if there is no placeholder.
 fn split_at_placeholder(text: &str) -> Option<(&str, &str)> {
     let mut from = 0;
     while let Some(at) = text[from..].find(OPEN).map(|at| from + at) {
@@ -191,7 +193,7 @@ fn fill(text: String, link: &str) -> String {
     filled
 }
 
-/// Returns the text as it may stand between tags and in a quoted attribute.
+/// Escapes text for use between tags and in a quoted attribute.
 pub(super) fn escape_html(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {
         return Cow::Borrowed(text);
@@ -210,21 +212,21 @@ pub(super) fn escape_html(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Returns whether a base URL leads every reader to their own machine.
+/// Returns whether the host of a URL is a loopback or unspecified address, or a localhost name.
 fn is_loopback(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split('/').next().unwrap_or_default();
     if let Some((ip, _)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return ip
-            .parse::<Ipv6Addr>()
-            .is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified() || ip.to_ipv4_mapped().is_some_and(leads_home));
+        return ip.parse::<Ipv6Addr>().is_ok_and(|ip| {
+            ip.is_loopback() || ip.is_unspecified() || ip.to_ipv4_mapped().is_some_and(is_loopback_ipv4)
+        });
     }
     let host = authority.split(':').next().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
     // RFC 6761 §6.3: localhost and every name below it.
-    host == "localhost" || host.ends_with(".localhost") || host.parse().is_ok_and(leads_home)
+    host == "localhost" || host.ends_with(".localhost") || host.parse().is_ok_and(is_loopback_ipv4)
 }
 
-fn leads_home(ip: Ipv4Addr) -> bool {
+fn is_loopback_ipv4(ip: Ipv4Addr) -> bool {
     ip.is_loopback() || ip.is_unspecified()
 }
 
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_names_the_recipient_below_the_public_address() {
+    fn a_link_is_the_public_url_and_the_token_of_the_recipient() {
         let links = links("https://mail.example.com/base", LinkAudience::Delivered);
         let address = EmailAddress::parse("ada@example.com").unwrap();
         let token = UnsubscribeToken::of_topic(Id::MIN, Id::MAX, address);
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn both_placeholders_are_filled_in_and_nothing_else() {
+    fn only_the_two_placeholders_are_replaced() {
         let link = link("https://m.test/u?a=1&b=2");
         for (body, html, text) in [
             ("{{{UNSUBSCRIBE_URL}}}", "https://m.test/u?a=1&amp;b=2", "https://m.test/u?a=1&b=2"),
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_filled_in_is_not_looked_at_again() {
+    fn inserted_text_is_not_searched_for_placeholders() {
         let link = link("{{{UNSUBSCRIBE_URL}}}");
 
         let filled = link.fill_text("{{{{{{UNSUBSCRIBE_URL}}}UNSUBSCRIBE_URL}}}".to_owned());
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pair_needs_https_once_mail_leaves_the_machine() {
+    fn the_pair_requires_https_unless_emails_are_captured() {
         for (public_url, reach, names) in [
             ("https://m.test", LinkAudience::Delivered, &["List-Unsubscribe", "List-Unsubscribe-Post"][..]),
             ("http://m.test", LinkAudience::Delivered, &["List-Unsubscribe"]),
@@ -305,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_link_is_refused_where_nobody_could_open_it() {
+    fn an_email_is_refused_if_its_recipients_cannot_open_its_link() {
         let with_link = Some("{{{UNSUBSCRIBE_URL}}}");
         let loopback = || Err(LinkError::Loopback("http://localhost:8787".into()));
         for (public_url, reach, text, pair, checked) in [
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_have_a_bound_over_both_parts() {
+    fn the_placeholder_limit_applies_to_both_parts_together() {
         let links = links("https://m.test", LinkAudience::Delivered);
         let half = PLACEHOLDERS[0].repeat(PLACEHOLDERS_MAX / 2);
         let more = format!("{half}{}", PLACEHOLDERS[1]);
@@ -332,8 +334,8 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_leads_home_is_known_in_every_spelling() {
-        for (url, home) in [
+    fn a_loopback_host_is_detected_in_every_spelling() {
+        for (url, loopback) in [
             ("http://127.0.0.1:8787", true),
             ("http://127.9.8.7", true),
             ("http://0.0.0.0:80/base", true),
@@ -348,13 +350,13 @@ mod tests {
             ("http://192.0.2.1:8787", false),
             ("http://[2001:db8::1]:8787", false),
         ] {
-            assert_eq!(is_loopback(url), home, "{url}");
+            assert_eq!(is_loopback(url), loopback, "{url}");
         }
     }
 
     proptest! {
         #[test]
-        fn filling_in_is_the_plain_replacement(
+        fn filling_equals_a_plain_string_replacement(
             parts in proptest::collection::vec("[{}a]{0,5}|\\{\\{\\{UNSUBSCRIBE_URL\\}\\}\\}", 0..8),
         ) {
             let body = parts.concat();

@@ -1,24 +1,34 @@
-//! What recipients decide about the mail they get: the link of every email under a topic, the page
-//! behind it, and how a team makes that page its own.
+//! Unsubscribe links, the preference page behind them, and the theme that a team gives the page.
 //!
-//! Life cycle of a link: accepting an email checks that its links can work ([`Links::check`]);
-//! composing makes one per recipient ([`Links::link`]), sets it where the bodies name it and into
-//! the header; the recipient, or the mail program for them, follows it (`api/`); the token says
-//! whose choices about what are read and recorded (`opt_out.rs`). A link to everything is made for
-//! a contact on request ([`Preferences::link_to`]).
+//! Data flow: accepting an email under a topic calls [`Links::check`]. Composing the message calls
+//! [`Links::link`] for each recipient and puts the link into the bodies and the header. A request to
+//! the link arrives in `api/`. The token in the link names the team, the scope and the address;
+//! [`Preferences`] reads or records the choices of that address. [`Preferences::link_to`] makes a link
+//! to all choices of a contact on request.
 //!
-//! Reading order: `token.rs` (what a link names, sealed), `links.rs` (addresses, placeholders, header
-//! fields), `view.rs` (what a link leads to), `undo.rs` (what a visit can take back), `opt_out.rs`
-//! (recording choices); `theme.rs`, `colour.rs`, `palette.rs` and `redirect.rs` (how the page looks),
-//! `store.rs` (themes on disk); `strings.rs` and `language.rs` (what it says), `page.rs` and
-//! `document.rs` (html), `form.rs` (what a post asks for), `api/` (the routes).
+//! Reading order:
 //!
-//! Invariants: following a link changes nothing, posting to it opts out, and doing so again changes
-//! nothing more; only the visit that opted out takes that back, and a choice about a topic is made
-//! anew; a token names an address and never a contact, so that it outlives the contact; a
-//! token that this instance did not make is told from no other; no opt-in is recorded that its
-//! recipient did not post; whatever colours a team chose, what is shown meets WCAG AA. Not here: the
-//! suppression list and the contacts' choices themselves, and whether they let a send through.
+//! - `token.rs`: the sealed content of a link. `links.rs`: addresses, placeholders and header fields.
+//! - `view.rs`: the data of the page. `undo.rs`: the token that undoes an opt-out. `opt_out.rs`: reads
+//!   and records choices.
+//! - `theme.rs`, `colour.rs`, `palette.rs`, `redirect.rs`: settings of the theme and the colours that
+//!   follow from them. `store.rs`: theme rows.
+//! - `strings.rs`: the sentences of the page. `language.rs`: selects the language. `page.rs` and
+//!   `document.rs`: the HTML. `form.rs`: parses the body of a POST request. `api/`: the routes.
+//!
+//! Invariants:
+//!
+//! - GET and HEAD requests to a link change nothing.
+//! - A POST request opts out. A repeated opt-out changes nothing.
+//! - Only the link that recorded an opt-out can undo it, within one hour. After that, a recipient can
+//!   opt in to a topic through its box on the page.
+//! - A token contains an address and no contact id, so that the link works after the contact is deleted.
+//! - The response to a token of another instance is the same as to any other invalid token.
+//! - An opt-in is recorded only if the recipient posts it.
+//! - The page meets WCAG AA with every combination of team colours.
+//!
+//! The suppression list is in `suppressions`. The choices of contacts, and the decision whether an
+//! email may be sent, are in `contacts`.
 
 pub(crate) mod api;
 
@@ -46,4 +56,4 @@ pub use redirect::RedirectUrl;
 pub use store::{ThemeRow, change_theme, reset_theme, theme_of};
 pub use theme::{Theme, ThemeError, ThemeTexts};
 pub use token::{Scope, UnsubscribeToken};
-pub use view::{About, ConsentState, Done, ListedTopic, View};
+pub use view::{ConsentState, ListedTopic, PageView, ScopeView, UndoableOptOut};

@@ -1,12 +1,12 @@
-//! Reading and recording what recipients choose.
+//! Reads and records the choices of recipients.
 
 use super::form::Choices;
 use super::links::Links;
 use super::redirect::RedirectUrl;
 use super::store;
 use super::token::{Scope, UnsubscribeToken};
-use super::undo::{Received, Subject, Undo};
-use super::view::{self, ConsentState, LinkRecipient, ListedTopic, View};
+use super::undo::{OptOutScope, SubscribedBy, Undo};
+use super::view::{self, ConsentState, LinkRecipient, ListedTopic, PageView};
 use crate::base::address::EmailAddress;
 use crate::base::id::{TeamId, TopicId};
 use crate::contacts::{self, WriteResult};
@@ -16,41 +16,41 @@ use crate::store::{StoreError, WriteTx};
 use crate::suppressions::{self, AddResult, Origin, SuppressionCause};
 use crate::topics::Subscription;
 
-/// What to opt out of.
+/// Requested scope of an opt-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptOut {
-    /// What the link is about.
-    OfLink,
-    /// Everything.
-    OfEverything,
+    /// The scope of the link.
+    LinkScope,
+    /// All marketing email of the team.
+    Everything,
 }
 
-/// An opt-out on record.
+/// A recorded opt-out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptedOut {
-    /// The sealed token that takes it back; none when it was on record before.
+    /// The sealed token that undoes it; `None` if the recipient did not receive these emails before.
     pub undo: Option<String>,
-    /// Where the team leads who has unsubscribed.
+    /// URL that the team redirects to after an opt-out.
     pub redirect: Option<RedirectUrl>,
 }
 
-/// Why a link to somebody's choices cannot be made.
+/// Reason why a preferences link cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkToError {
-    /// Recipients could not open this public address.
+    /// Recipients cannot open this public URL.
     Loopback(String),
-    /// What is on record does not read as an address.
+    /// The stored text is not a valid address.
     Address,
 }
 
-/// The choices behind the links.
+/// Service for the choices of recipients.
 pub struct Preferences {
     context: Context,
     links: Links,
 }
 
 impl Preferences {
-    /// Wires the use cases of links.
+    /// Returns the service for the store of `context`.
     pub fn new(context: Context, links: Links) -> Self {
         Self { context, links }
     }
@@ -59,26 +59,26 @@ impl Preferences {
         UnsubscribeToken::open(token, &self.context.keyring)
     }
 
-    /// Returns what a link leads to; `None` when its token is none of ours, or its team is gone. `done`
-    /// is the sealed token of what the visit has just done.
+    /// Returns the page data of a link; `None` if the token is invalid or the team is deleted. `sealed_undo`
+    /// is the sealed undo token of an opt-out. An invalid undo token is ignored.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn find(&self, token: &str, done: Option<&str>) -> Result<Option<View>, StoreError> {
+    pub async fn find(&self, token: &str, sealed_undo: Option<&str>) -> Result<Option<PageView>, StoreError> {
         let Some(token) = self.open(token) else { return Ok(None) };
-        let done = done.and_then(|sealed| {
+        let undo = sealed_undo.and_then(|sealed| {
             let undo = Undo::open(sealed, &token, &self.context.keyring, self.context.now_ms())?;
             Some((undo, sealed.to_owned()))
         });
-        self.context.store.read(move |tx| view::load(tx, &token, done)).await
+        self.context.store.read(move |tx| view::load(tx, &token, undo)).await
     }
 
-    /// Records the opt-out of a link, once however often it is asked for; `None` as in
-    /// [`Preferences::find`], and then nothing is recorded.
+    /// Records an opt-out; a repeated request changes nothing. Returns `None`, and records nothing, if
+    /// [`Preferences::find`] returns `None`.
     ///
-    /// It is the contact's explicit choice about the topic, or its opt-out of everything. An address
-    /// without a contact joins the suppression list instead; one that is listed keeps that row, and
-    /// the opt-out with it.
+    /// If the address has a contact, the opt-out is the contact's choice for the topic, or its opt-out of
+    /// all marketing email. Otherwise the address is added to the suppression list. An existing entry
+    /// keeps its origin and stores the opt-out.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -94,16 +94,16 @@ impl Preferences {
             .store
             .write(move |tx| {
                 let Some(recipient) = LinkRecipient::find(tx, &token)? else { return Ok(None) };
-                let undo = record(tx, &context, &token, &recipient, opt_out, source)?;
+                let undo = record_opt_out(tx, &context, &token, &recipient, opt_out, source)?;
                 let undo = undo.map(|undo| undo.seal(&token, &context.keyring, context.now_ms()));
                 Ok(Some(OptedOut { undo, redirect: store::theme_of(tx, token.team)?.redirect }))
             })
             .await
     }
 
-    /// Records a choice about every topic that the page showed and still lists: to receive those that
-    /// are checked, and no others of them. One that became public since is not decided about. Returns
-    /// whether the link leads anywhere.
+    /// Records a choice for every topic that the page showed and still lists: opt-in if its box is checked,
+    /// else opt-out. A topic that became public since is unchanged. Returns `false` if the token is
+    /// invalid or the team is deleted.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -114,7 +114,7 @@ impl Preferences {
             let Some(recipient) = LinkRecipient::find(tx, &token)? else { return Ok(false) };
             let Some((contact, _)) = recipient.contact else { return Ok(true) };
             let Choices { shown, checked } = &choices;
-            let choose = |topic: ListedTopic| {
+            let choice = |topic: ListedTopic| {
                 if checked.contains(&topic.id) {
                     Some((topic.id, Subscription::OptIn))
                 } else {
@@ -122,15 +122,15 @@ impl Preferences {
                 }
             };
             let choices: Vec<(TopicId, Subscription)> =
-                recipient.topics(tx, &token)?.into_iter().filter_map(choose).collect();
+                recipient.topics(tx, &token)?.into_iter().filter_map(choice).collect();
             contacts::set_topics(tx, &context, token.team, contact, &choices, ChangeSource::HostedPage)?;
             Ok(true)
         };
         self.context.store.write(write).await
     }
 
-    /// Takes back what the visit of that sealed token has done. Returns whether there was anything to
-    /// take back; `None` as in [`Preferences::find`].
+    /// Undoes the opt-out of a sealed undo token. Returns whether it changed anything; `None` if the link's
+    /// token is invalid or the team is deleted.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -141,25 +141,25 @@ impl Preferences {
         let write = move |tx: &WriteTx<'_>| {
             let Some(recipient) = LinkRecipient::find(tx, &token)? else { return Ok(None) };
             let Some(undo) = undo else { return Ok(Some(false)) };
-            take_back(tx, &context, &token, &recipient, undo).map(Some)
+            apply_undo(tx, &context, &token, &recipient, undo).map(Some)
         };
         self.context.store.write(write).await
     }
 
-    /// Returns the address of the page with all of a recipient's choices.
+    /// Returns the URL of the page with all choices of a recipient.
     ///
     /// # Errors
     /// [`LinkToError`].
     pub fn link_to(&self, team: TeamId, email: &str) -> Result<String, LinkToError> {
-        self.links.check_reach().map_err(LinkToError::Loopback)?;
+        self.links.check_reachable().map_err(LinkToError::Loopback)?;
         let address = EmailAddress::parse(email).map_err(|_| LinkToError::Address)?;
         Ok(self.links.link(&UnsubscribeToken::of_everything(team, address)).url().to_owned())
     }
 }
 
-/// Writes an opt-out down where it belongs. Returns how to take it back, when anything is other than
-/// before.
-fn record(
+/// Records an opt-out with the contact or in the suppression list. Returns its undo; `None` if the
+/// recipient did not receive these emails before.
+fn record_opt_out(
     tx: &WriteTx<'_>,
     context: &Context,
     token: &UnsubscribeToken,
@@ -168,34 +168,34 @@ fn record(
     source: ChangeSource,
 ) -> Result<Option<Undo>, StoreError> {
     let topic = match (opt_out, token.scope) {
-        (OptOut::OfLink, Scope::Topic(topic)) => Some(topic),
-        (OptOut::OfLink, Scope::Everything) | (OptOut::OfEverything, _) => None,
+        (OptOut::LinkScope, Scope::Topic(topic)) => Some(topic),
+        (OptOut::LinkScope, Scope::Everything) | (OptOut::Everything, _) => None,
     };
-    let Some((contact, standing)) = recipient.contact else {
-        let subject = if topic.is_some() { Subject::Topic } else { Subject::Everything };
+    let Some((contact, consent)) = recipient.contact else {
+        let scope = if topic.is_some() { OptOutScope::Topic } else { OptOutScope::Everything };
         let cause = SuppressionCause::listed(Origin::Unsubscribe, source);
         return Ok(match suppressions::add(tx, context, token.team, &token.address, cause)? {
-            AddResult::New(id) | AddResult::OptedOut(id) => Some(Undo::Suppression(subject, id)),
+            AddResult::New(id) | AddResult::OptedOut(id) => Some(Undo::Suppression(scope, id)),
             AddResult::Raised(_) | AddResult::Listed(_) => None,
         });
     };
     Ok(match topic {
         Some(topic) => {
-            // Only what the contact received before is given back: an opt-in nobody had is no undo.
-            let received = recipient.receives_topic(tx, token.team)?;
+            // A contact that did not receive the topic gets no undo: it would be a new opt-in.
+            let subscribed_by = recipient.topic_subscribed_by(tx, token.team)?;
             let choice = [(topic, Subscription::OptOut)];
             contacts::set_topics(tx, context, token.team, contact, &choice, source)?;
-            received.map(Undo::Choice)
+            subscribed_by.map(Undo::Choice)
         }
         None => {
             contacts::set_subscription(tx, context, token.team, contact, Subscription::OptOut, source)?;
-            (standing == ConsentState::Receives).then_some(Undo::Everything)
+            (consent == ConsentState::Receives).then_some(Undo::Everything)
         }
     })
 }
 
-/// Gives back what an opt-out took, as it was before. Returns whether there was anything to give back.
-fn take_back(
+/// Restores the state before an opt-out. Returns whether anything changed.
+fn apply_undo(
     tx: &WriteTx<'_>,
     context: &Context,
     token: &UnsubscribeToken,
@@ -207,17 +207,17 @@ fn take_back(
         (Undo::Suppression(_, id), ..) => {
             return suppressions::lift_opt_out(tx, context, team, &recipient.hash, Some(id), source);
         }
-        (Undo::Choice(received), Scope::Topic(topic), Some((contact, _))) => {
-            let before = match received {
-                Received::ByChoice => Some(Subscription::OptIn),
-                Received::ByDefault => None,
+        (Undo::Choice(subscribed_by), Scope::Topic(topic), Some((contact, _))) => {
+            let before = match subscribed_by {
+                SubscribedBy::Choice => Some(Subscription::OptIn),
+                SubscribedBy::Default => None,
             };
             contacts::undo_topic_opt_out(tx, context, team, contact, topic, before, source)?
         }
         (Undo::Everything, _, Some((contact, _))) => {
             contacts::set_subscription(tx, context, team, contact, Subscription::OptIn, source)?
         }
-        // The contact is gone, and its opt-out with it; or the token is of another kind of link.
+        // The contact is deleted together with its opt-out, or the undo is for a link of another scope.
         (Undo::Choice(_), Scope::Everything, _) | (Undo::Choice(_) | Undo::Everything, _, None) => {
             WriteResult::Unchanged
         }

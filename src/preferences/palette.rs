@@ -1,13 +1,14 @@
-//! Every colour of a page, from the three that a team gives. Pure.
+//! All colours of a page, derived from the three colours of a team. Pure.
 //!
-//! Each is derived for both colour schemes, and moved until it meets WCAG AA on whatever it stands.
+//! Each colour is derived for both colour schemes. Its lightness is changed until its contrast with every
+//! background it appears on meets WCAG AA.
 
 use super::colour::{CONTROL_CONTRAST_MIN, Colour, TEXT_CONTRAST_MIN};
 
-/// The contrast that white text keeps on a raised surface of a dark page.
+/// Minimum contrast of white with a surface that is lighter than a dark page.
 const RAISED_CONTRAST_MIN: f64 = 7.0;
 
-/// The three colours that everything else follows from.
+/// The three colours that all other colours are derived from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Base {
     pub(super) background: Colour,
@@ -16,22 +17,22 @@ pub(super) struct Base {
 }
 
 impl Base {
-    /// The colours of a page nobody set: near black on near white.
-    pub(super) const OWN: Self = Self {
+    /// Colours of a page without a theme: near black on near white.
+    pub(super) const DEFAULT: Self = Self {
         background: Colour::new(0xfc, 0xfc, 0xfd),
         text: Colour::new(0x16, 0x18, 0x1d),
         accent: Colour::new(0x16, 0x18, 0x1d),
     };
 
-    /// Returns the colours of the dark scheme: those of a page that is dark already, else the same
-    /// hues on a dark ground.
+    /// Returns the colours of the dark scheme. Colours with a dark background are unchanged. Other colours
+    /// keep their hues on a dark background.
     pub(super) fn dark(self) -> Self {
-        if Colour::pole_of(&[self.background]) == Colour::WHITE {
+        if Colour::black_or_white_on(&[self.background]) == Colour::WHITE {
             return self;
         }
         let background = self.background.with_chroma_at_most(0.015).with_lightness(0.16);
         let text = self.text.with_chroma_at_most(0.02).with_lightness(0.96);
-        // An accent too dark for the ground is mirrored: as light as it was dark.
+        // If the accent has too little contrast with the dark background, its lightness is mirrored.
         let accent = if self.accent.contrast(background) >= CONTROL_CONTRAST_MIN {
             self.accent
         } else {
@@ -41,26 +42,23 @@ impl Base {
     }
 }
 
-/// Every colour of the page in one scheme.
+/// All colours of the page in one scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Palette {
-    /// The ground of the page.
     pub background: Colour,
-    /// The ground of what stands on it.
+    /// Background of the content area.
     pub surface: Colour,
-    /// Text.
     pub text: Colour,
-    /// Text of less weight.
+    /// Secondary text.
     pub muted: Colour,
-    /// Links.
     pub link: Colour,
-    /// Hairlines that separate and mean nothing.
+    /// Decorative separator lines.
     pub line: Colour,
-    /// The edges of controls.
+    /// Borders of controls.
     pub border: Colour,
-    /// The main button, a checked box, the ring around what has the focus.
+    /// The main button, a checked box, and the outline of the focused element.
     pub accent: Colour,
-    /// Text on it.
+    /// Text on the accent colour.
     pub on_accent: Colour,
     /// The main button under the pointer.
     pub accent_hover: Colour,
@@ -69,33 +67,33 @@ pub struct Palette {
 impl Palette {
     pub(super) fn of(base: Base) -> Self {
         let Base { background, text, accent } = base;
-        let pole = Colour::pole_of(&[background]);
-        let surface = if pole == Colour::BLACK {
-            // Lighter than the ground, so that what is read on the ground is read here.
+        let contrasting = Colour::black_or_white_on(&[background]);
+        let surface = if contrasting == Colour::BLACK {
+            // Lighter than the background, so that dark text is readable on both.
             background.mixed(Colour::WHITE, 0.6)
         } else {
             let raised = background.mixed(Colour::WHITE, 0.05);
             if raised.contrast(Colour::WHITE) >= RAISED_CONTRAST_MIN { raised } else { background }
         };
-        let grounds = [background, surface];
-        let text = text.readable_on(&grounds, TEXT_CONTRAST_MIN);
-        let muted = text.mixed(background, 0.3).readable_on(&grounds, TEXT_CONTRAST_MIN);
+        let backgrounds = [background, surface];
+        let text = text.readable_on(&backgrounds, TEXT_CONTRAST_MIN);
+        let muted = text.mixed(background, 0.3).readable_on(&backgrounds, TEXT_CONTRAST_MIN);
         let line = background.mixed(text, 0.12);
-        let border = background.mixed(text, 0.45).readable_on(&grounds, CONTROL_CONTRAST_MIN);
-        let link = accent.readable_on(&grounds, TEXT_CONTRAST_MIN);
-        let accent = accent.readable_on(&grounds, CONTROL_CONTRAST_MIN);
-        let on_accent = Colour::pole_of(&[accent]);
-        let away = if on_accent == Colour::WHITE { Colour::BLACK } else { Colour::WHITE };
-        let hover = accent.mixed(away, 0.12);
-        // A dark accent on a dark page would sink into it.
-        let accent_hover = if hover.contrast_on(&grounds) >= CONTROL_CONTRAST_MIN { hover } else { accent };
+        let border = background.mixed(text, 0.45).readable_on(&backgrounds, CONTROL_CONTRAST_MIN);
+        let link = accent.readable_on(&backgrounds, TEXT_CONTRAST_MIN);
+        let accent = accent.readable_on(&backgrounds, CONTROL_CONTRAST_MIN);
+        let on_accent = Colour::black_or_white_on(&[accent]);
+        let opposite = if on_accent == Colour::WHITE { Colour::BLACK } else { Colour::WHITE };
+        let hover = accent.mixed(opposite, 0.12);
+        // On a dark page, the hover colour of a dark accent may have too little contrast.
+        let accent_hover = if hover.contrast_on(&backgrounds) >= CONTROL_CONTRAST_MIN { hover } else { accent };
         Self { background, surface, text, muted, link, line, border, accent, on_accent, accent_hover }
     }
 
-    /// Returns the custom properties of the style sheet.
+    /// Returns the custom properties for the style sheet.
     pub(super) fn properties(&self) -> String {
         let Self { background, surface, text, muted, link, line, border, accent, on_accent, accent_hover } = self;
-        let scheme = if Colour::pole_of(&[*background]) == Colour::BLACK { "light" } else { "dark" };
+        let scheme = if Colour::black_or_white_on(&[*background]) == Colour::BLACK { "light" } else { "dark" };
         format!(
             "color-scheme:{scheme};--background:{background};--surface:{surface};--text:{text};--muted:{muted};\
              --link:{link};--line:{line};--border:{border};--accent:{accent};--on-accent:{on_accent};\
@@ -110,18 +108,18 @@ mod tests {
 
     use super::*;
 
-    /// Every pair of colours that stand on each other, with the contrast they need.
+    /// Returns the contrast of each colour with its backgrounds, and the minimum contrast.
     fn pairs(palette: &Palette) -> Vec<(&'static str, f64, f64)> {
         let Palette { background, surface, text, muted, link, line: _, border, accent, on_accent, accent_hover } =
             *palette;
-        let grounds = [background, surface];
+        let backgrounds = [background, surface];
         vec![
-            ("text", text.contrast_on(&grounds), TEXT_CONTRAST_MIN),
-            ("muted text", muted.contrast_on(&grounds), TEXT_CONTRAST_MIN),
-            ("link", link.contrast_on(&grounds), TEXT_CONTRAST_MIN),
-            ("edge of a control", border.contrast_on(&grounds), CONTROL_CONTRAST_MIN),
-            ("button", accent.contrast_on(&grounds), CONTROL_CONTRAST_MIN),
-            ("button under the pointer", accent_hover.contrast_on(&grounds), CONTROL_CONTRAST_MIN),
+            ("text", text.contrast_on(&backgrounds), TEXT_CONTRAST_MIN),
+            ("muted text", muted.contrast_on(&backgrounds), TEXT_CONTRAST_MIN),
+            ("link", link.contrast_on(&backgrounds), TEXT_CONTRAST_MIN),
+            ("edge of a control", border.contrast_on(&backgrounds), CONTROL_CONTRAST_MIN),
+            ("button", accent.contrast_on(&backgrounds), CONTROL_CONTRAST_MIN),
+            ("button under the pointer", accent_hover.contrast_on(&backgrounds), CONTROL_CONTRAST_MIN),
             ("text of the button", on_accent.contrast(accent), TEXT_CONTRAST_MIN),
             ("text of the button under the pointer", on_accent.contrast(accent_hover), TEXT_CONTRAST_MIN),
         ]
@@ -133,16 +131,16 @@ mod tests {
     }
 
     #[test]
-    fn a_dark_page_is_the_same_in_both_schemes_and_a_light_one_turns_dark() {
-        let night = base("#101418", "#e0e0e0", "#8da2fb");
-        assert_eq!(night.dark(), night);
-        assert!(Palette::of(night).properties().starts_with("color-scheme:dark;"));
+    fn a_dark_page_is_the_same_in_both_schemes_and_a_light_page_becomes_dark() {
+        let dark_theme = base("#101418", "#e0e0e0", "#8da2fb");
+        assert_eq!(dark_theme.dark(), dark_theme);
+        assert!(Palette::of(dark_theme).properties().starts_with("color-scheme:dark;"));
 
-        let day = Palette::of(base("#fff4e0", "#33261a", "#1e3a8a").dark());
+        let light_theme = Palette::of(base("#fff4e0", "#33261a", "#1e3a8a").dark());
 
-        assert_eq!(Colour::pole_of(&[day.background]), Colour::WHITE);
-        assert!(day.background.contrast(Colour::WHITE) > 15.0, "{}", day.background);
-        assert!(day.accent.lightness() > 0.6, "{} is no longer navy", day.accent);
+        assert_eq!(Colour::black_or_white_on(&[light_theme.background]), Colour::WHITE);
+        assert!(light_theme.background.contrast(Colour::WHITE) > 15.0, "{}", light_theme.background);
+        assert!(light_theme.accent.lightness() > 0.6, "{} is no longer navy", light_theme.accent);
     }
 
     fn any_colour() -> impl Strategy<Value = Colour> {
@@ -152,24 +150,26 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
         #[test]
-        fn every_pair_meets_aa_whatever_the_team_chose(
+        fn every_palette_meets_wcag_aa(
             background in any_colour(), text in any_colour(), accent in any_colour(),
         ) {
             let base = Base { background, text, accent };
 
             for palette in [Palette::of(base), Palette::of(base.dark())] {
-                for (what, contrast, contrast_min) in pairs(&palette) {
-                    prop_assert!(contrast >= contrast_min, "{}: {} in {:?}", what, contrast, palette);
+                for (pair, contrast, contrast_min) in pairs(&palette) {
+                    prop_assert!(contrast >= contrast_min, "{}: {} in {:?}", pair, contrast, palette);
                 }
             }
         }
 
         #[test]
-        fn the_schemes_are_as_light_and_as_dark_as_they_say(background in any_colour(), text in any_colour()) {
-            let base = Base { background, text, ..Base::OWN };
+        fn the_light_scheme_keeps_the_background_and_the_dark_scheme_is_dark(
+            background in any_colour(), text in any_colour(),
+        ) {
+            let base = Base { background, text, ..Base::DEFAULT };
 
             prop_assert_eq!(Palette::of(base).background, background);
-            prop_assert_eq!(Colour::pole_of(&[base.dark().background]), Colour::WHITE);
+            prop_assert_eq!(Colour::black_or_white_on(&[base.dark().background]), Colour::WHITE);
         }
     }
 }

@@ -1,19 +1,19 @@
-//! Where a recipient is led after unsubscribing: a URL that a team gave. Pure.
+//! The URL that a team redirects recipients to after an opt-out. Pure.
 
-/// The longest URL, in bytes.
+/// Longest URL, in bytes.
 const BYTES_MAX: usize = 2_000;
 
-/// An http or https URL that can stand in a header field.
+/// An http or https URL that is safe in a header field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedirectUrl {
     url: String,
-    /// Where its scheme, host and port end.
+    /// Length of scheme, host and port, in bytes.
     origin_end: usize,
 }
 
 impl RedirectUrl {
-    /// Reads an absolute http or https URL of plain ASCII. A host of other letters is written as
-    /// its A-label, and a user name is refused: it is how a link pretends to lead somewhere else.
+    /// Parses an absolute http or https URL in ASCII. An internationalized host must be given as its
+    /// A-label. A user name is refused, because phishing links use it to imitate another host.
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() > BYTES_MAX
             || !text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte))
@@ -34,7 +34,7 @@ impl RedirectUrl {
             None => {
                 let (host, port) =
                     authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
-                // What is written into a security policy: nothing that could end or widen it.
+                // The host is written into a security policy. No character may end or widen the policy.
                 if !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte)) {
                     return None;
                 }
@@ -51,12 +51,11 @@ impl RedirectUrl {
         Some(Self { origin_end: scheme.len() + authority.len(), url: text.to_owned() })
     }
 
-    /// Returns the URL.
     pub fn as_str(&self) -> &str {
         &self.url
     }
 
-    /// Returns its scheme, host and port.
+    /// Returns the scheme, host and port.
     pub fn origin(&self) -> &str {
         &self.url[..self.origin_end]
     }
@@ -69,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_absolute_web_address_is_a_redirect_and_nothing_else_is() {
+    fn only_an_absolute_web_url_is_a_redirect() {
         for (text, origin) in [
             ("https://example.com", "https://example.com"),
             ("https://example.com/bye?a=1&b=%20#x", "https://example.com"),
@@ -78,7 +77,7 @@ mod tests {
             ("http://[2001:db8::1]:80/x", "http://[2001:db8::1]:80"),
             ("https://example.com?x", "https://example.com"),
         ] {
-            let url = RedirectUrl::parse(text).unwrap_or_else(|| panic!("{text} is one"));
+            let url = RedirectUrl::parse(text).unwrap_or_else(|| panic!("{text} is refused"));
             assert_eq!((url.as_str(), url.origin()), (text, origin));
         }
         for text in [
@@ -117,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_read_can_stand_in_a_policy(text in "https?://.{0,40}|https?://[a-z;:@ ,*'.-]{0,20}/.{0,10}") {
+        fn every_accepted_url_is_safe_in_a_policy(text in "https?://.{0,40}|https?://[a-z;:@ ,*'.-]{0,20}/.{0,10}") {
             if let Some(url) = RedirectUrl::parse(&text) {
                 let rest = url.origin().split_once("://").unwrap().1;
                 prop_assert!(!rest.is_empty());

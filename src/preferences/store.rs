@@ -1,4 +1,4 @@
-//! The rows of themes. What is read is checked again: it is about to stand in a page.
+//! Theme rows. Each field is validated again when it is read, because it is written into a page.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::store::{Reads, Row, StoreError, WriteTx};
 use crate::tables::PREFERENCE_THEMES;
 
-/// A theme on disk, as text.
+/// Stored theme of a team, as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThemeRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,26 +36,26 @@ impl From<&Theme> for ThemeRow {
 }
 
 impl From<ThemeRow> for Theme {
-    /// What breaks a rule of today is left out.
+    /// Leaves out each field that breaks a current rule.
     fn from(row: ThemeRow) -> Self {
-        fn read<T>(stored: Option<String>, rule: impl Fn(&str) -> Result<Option<T>, ThemeError>) -> Option<T> {
+        fn validated<T>(stored: Option<String>, rule: impl Fn(&str) -> Result<Option<T>, ThemeError>) -> Option<T> {
             rule(&stored?).ok().flatten()
         }
 
         let ThemeRow { brand, message, success, redirect, background, text, accent } = row;
         Self {
-            brand: read(brand, theme::brand),
-            message: read(message, theme::message),
-            success: read(success, theme::message),
-            redirect: read(redirect, theme::redirect),
-            background: read(background, theme::colour),
-            text: read(text, theme::colour),
-            accent: read(accent, theme::colour),
+            brand: validated(brand, theme::brand),
+            message: validated(message, theme::message),
+            success: validated(success, theme::message),
+            redirect: validated(redirect, theme::redirect),
+            background: validated(background, theme::colour),
+            text: validated(text, theme::colour),
+            accent: validated(accent, theme::colour),
         }
     }
 }
 
-/// Returns the theme of a team; the page's own where none is set.
+/// Returns the theme of a team; the default theme if the team has none.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -63,10 +63,11 @@ pub fn theme_of(tx: &impl Reads, team: TeamId) -> Result<Theme, StoreError> {
     Ok(tx.get(&PREFERENCE_THEMES, &(team,))?.map_or_else(Theme::default, Theme::from))
 }
 
-/// Changes the theme of a team by what is said of it. Returns the theme as it is then.
+/// Applies `texts` to the theme of a team, and returns the new theme.
 ///
 /// # Errors
-/// The inner ones as [`Theme::with`], and then nothing changes; [`StoreError`].
+/// The inner error is that of [`Theme::with`]; the theme is then unchanged. The outer error is
+/// [`StoreError`].
 pub async fn change_theme(
     context: &Context,
     team: TeamId,
@@ -82,7 +83,7 @@ pub async fn change_theme(
     context.store.write(write).await
 }
 
-/// Gives a team the page's own look back.
+/// Resets the theme of a team to the default theme.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -90,7 +91,7 @@ pub async fn reset_theme(context: &Context, team: TeamId) -> Result<(), StoreErr
     context.store.write(move |tx| put_theme(tx, team, &Theme::default())).await
 }
 
-/// Writes the theme of a team. One that sets nothing has no row.
+/// Stores the theme of a team. The default theme has no row.
 fn put_theme(tx: &WriteTx<'_>, team: TeamId, theme: &Theme) -> Result<(), StoreError> {
     if *theme == Theme::default() {
         tx.delete(&PREFERENCE_THEMES, &(team,))?;
@@ -109,7 +110,7 @@ mod tests {
     const TEAM: TeamId = Id::MIN;
 
     #[tokio::test]
-    async fn a_theme_reads_back_and_one_that_sets_nothing_leaves_no_row() {
+    async fn a_theme_is_stored_and_the_default_theme_has_no_row() {
         let (_directory, context) = Context::temporary();
         let theme = Theme {
             brand: Some("Acme".into()),
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_longer_keeps_a_rule_is_left_out_of_the_page() {
+    fn a_field_that_breaks_a_rule_is_left_out() {
         let row = ThemeRow {
             brand: Some("Acme".into()),
             message: Some("x".repeat(501)),

@@ -1,13 +1,13 @@
-//! Every sentence of the page, in every language: one table.
+//! All sentences of the page in all languages.
 //!
-//! A slot may name `{address}`, `{topic}` and `{brand}`; every language names the same ones in it.
-//! Sentences are plain text: they are escaped when they are filled.
+//! A sentence may contain the placeholders `{address}`, `{topic}` and `{brand}`; it contains the same ones in
+//! every language. Sentences are plain text and are escaped when the placeholders are replaced.
 
 use std::borrow::Cow;
 
 use super::links::escape_html;
 
-/// Which way a language is written.
+/// Writing direction of a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     LeftToRight,
@@ -24,23 +24,23 @@ impl Direction {
 /// The sentences of one language.
 #[derive(Debug)]
 pub(super) struct Strings {
-    /// The language (RFC 5646), as `lang` and `Content-Language` name it.
+    /// Language tag (RFC 5646), for `lang` and `Content-Language`.
     pub(super) tag: &'static str,
     pub(super) direction: Direction,
-    /// Heading of the page that a topic's link leads to.
+    /// Heading of the page of a topic link.
     pub(super) ask_topic: &'static str,
     pub(super) receives_topic: &'static str,
     pub(super) unsubscribe_topic: &'static str,
-    /// The same for a topic that has been deleted, and has no name any more.
+    /// Heading for a deleted topic, whose name is not stored any more.
     pub(super) ask_these: &'static str,
     pub(super) unsubscribe_these: &'static str,
-    /// Heading of the page where there is nothing to choose from.
+    /// Heading of a page without topics.
     pub(super) ask_everything: &'static str,
     pub(super) receives_everything: &'static str,
     pub(super) unsubscribe_everything: &'static str,
     pub(super) everything_note: &'static str,
     pub(super) nothing_yet: &'static str,
-    /// Heading of the page with choices, and the link that leads back to it.
+    /// Heading of the page with choices, and text of the link to that page.
     pub(super) preferences: &'static str,
     pub(super) choose: &'static str,
     pub(super) topics: &'static str,
@@ -52,11 +52,11 @@ pub(super) struct Strings {
     pub(super) unsubscribed_everything: &'static str,
     pub(super) undo: &'static str,
     pub(super) subscribed_again: &'static str,
-    /// Heading of the page of every link that leads nowhere.
+    /// Heading of the page of an invalid link.
     pub(super) unknown: &'static str,
     pub(super) unknown_why: &'static str,
     pub(super) unknown_next: &'static str,
-    /// Heading of the page of a failure on our side.
+    /// Heading of the page of a request that could not be processed.
     pub(super) failed: &'static str,
     pub(super) failed_next: &'static str,
 }
@@ -254,10 +254,10 @@ pub(super) static DUTCH: Strings = Strings {
     failed_next: "Er is niets veranderd. Probeer het zo dadelijk opnieuw.",
 };
 
-/// Every language, the one for everybody else first.
+/// All languages. The default language is first.
 pub(super) static LANGUAGES: [&Strings; 6] = [&ENGLISH, &GERMAN, &FRENCH, &SPANISH, &PORTUGUESE, &DUTCH];
 
-/// What a sentence is filled with.
+/// Values of the placeholders.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Values<'a> {
     pub(super) address: &'a str,
@@ -275,20 +275,20 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns a sentence as plain text, such as for a title.
+    /// Returns a sentence as plain text, for example for a title.
     pub(super) fn text(&self, sentence: &str) -> String {
         fill(sentence, |name| self.of(name).map(Cow::Borrowed), Cow::Borrowed)
     }
 
-    /// Returns a sentence as html. Values are set apart, because a name of one direction may stand
-    /// in a sentence of the other.
+    /// Returns a sentence as HTML. Values are in `bdi` elements, because the writing direction of a name may
+    /// differ from that of the sentence.
     pub(super) fn html(&self, sentence: &str) -> String {
         let value = |name: &str| self.of(name).map(|value| Cow::Owned(format!("<bdi>{}</bdi>", escape_html(value))));
         fill(sentence, value, escape_html)
     }
 }
 
-/// Puts values in place of placeholders. What was put in is not looked at again.
+/// Replaces placeholders with values. The values are not searched for placeholders.
 fn fill<'a>(
     sentence: &'a str,
     value: impl Fn(&str) -> Option<Cow<'a, str>>,
@@ -317,12 +317,12 @@ fn fill<'a>(
 mod tests {
     use super::*;
 
-    /// Every slot with its name. A field that is added has to be listed here.
-    fn slots(strings: &Strings) -> Vec<(&'static str, &'static str)> {
+    /// Returns every sentence with the name of its field. A new field must be added here.
+    fn sentences(strings: &Strings) -> Vec<(&'static str, &'static str)> {
         macro_rules! listed {
-            ($($slot:ident),+ $(,)?) => {{
-                let Strings { tag: _, direction: _, $($slot),+ } = strings;
-                vec![$((stringify!($slot), *$slot)),+]
+            ($($field:ident),+ $(,)?) => {{
+                let Strings { tag: _, direction: _, $($field),+ } = strings;
+                vec![$((stringify!($field), *$field)),+]
             }};
         }
         listed!(
@@ -363,19 +363,19 @@ mod tests {
     }
 
     #[test]
-    fn every_language_fills_every_slot_and_keeps_its_placeholders() {
-        let english = slots(&ENGLISH);
+    fn every_language_has_every_sentence_with_the_same_placeholders() {
+        let english = sentences(&ENGLISH);
         for strings in LANGUAGES {
-            for ((slot, sentence), (_, original)) in slots(strings).into_iter().zip(&english) {
+            for ((field, sentence), (_, original)) in sentences(strings).into_iter().zip(&english) {
                 let tag = strings.tag;
-                assert!(!sentence.trim().is_empty(), "{tag} has no {slot}");
-                assert_eq!(sentence.trim(), sentence, "{tag} {slot}");
-                assert!(!sentence.contains("  "), "{tag} {slot}: {sentence}");
-                assert_eq!(placeholders(sentence), placeholders(original), "{tag} {slot}");
-                assert_eq!(sentence.matches('{').count(), placeholders(sentence).len(), "{tag} {slot}");
+                assert!(!sentence.trim().is_empty(), "{tag} has no {field}");
+                assert_eq!(sentence.trim(), sentence, "{tag} {field}");
+                assert!(!sentence.contains("  "), "{tag} {field}: {sentence}");
+                assert_eq!(placeholders(sentence), placeholders(original), "{tag} {field}");
+                assert_eq!(sentence.matches('{').count(), placeholders(sentence).len(), "{tag} {field}");
                 assert!(placeholders(sentence).iter().all(|name| Values::default().of(name).is_some()));
                 if tag != "en" {
-                    assert_ne!(sentence, *original, "{tag} {slot} is English");
+                    assert_ne!(sentence, *original, "{tag} {field} is English");
                 }
             }
         }
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_text_and_are_not_looked_at_again() {
+    fn values_are_escaped_and_not_searched_for_placeholders() {
         let values = Values { address: "{topic}", topic: "<b>&{brand}", brand: "\"{x}'" };
 
         let html = values.html("{address} & {topic} {unknown} {brand} {");

@@ -1,6 +1,6 @@
-//! How a team's preference page looks and what it says: brand, three texts, three colours. Pure.
+//! The theme of a team's preference page: brand, two messages, redirect URL and three colours. Pure.
 //!
-//! What the team gave is kept as it was given; `palette.rs` makes of it what is shown.
+//! The settings are stored as the team gave them. `palette.rs` derives the displayed colours.
 
 use std::fmt;
 
@@ -10,38 +10,36 @@ use super::colour::Colour;
 use super::palette::{Base, Palette};
 use super::redirect::RedirectUrl;
 
-/// The longest brand, in characters: as long as a team's name.
+/// Longest brand, in characters; the same as of a team name.
 pub(super) const BRAND_CHARS_MAX: usize = 80;
-/// The longest message, in characters.
+/// Longest message, in characters.
 pub(super) const MESSAGE_CHARS_MAX: usize = 500;
 
-/// What a team set. What it did not is the page's own.
+/// Theme settings of a team. A field that is `None` has the default of the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Theme {
-    /// The name at the top; the team's when none is set.
+    /// Name at the top; by default the name of the team.
     pub brand: Option<String>,
-    /// Stands above what the page asks.
+    /// Text above the question of the page.
     pub message: Option<String>,
-    /// Stands under the news that the recipient is unsubscribed.
+    /// Text below the confirmation of an opt-out.
     pub success: Option<String>,
-    /// Where a recipient is led who has unsubscribed; the page itself when none is set.
+    /// URL that recipients are redirected to after an opt-out; by default the page itself.
     pub redirect: Option<RedirectUrl>,
-    /// The ground of the page.
     pub background: Option<Colour>,
-    /// Its text.
     pub text: Option<Colour>,
-    /// Its buttons and links.
+    /// Colour of buttons and links.
     pub accent: Option<Colour>,
 }
 
-/// Why something is no part of a theme.
+/// Reason why a theme setting is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThemeError {
     /// The brand is too long or has control characters.
     Brand,
     /// A message is too long or has control characters other than line breaks.
     Message,
-    /// The redirect is no http or https URL.
+    /// The redirect is not an http or https URL.
     Redirect,
     /// A colour is not `#rrggbb`.
     Colour,
@@ -109,28 +107,29 @@ pub(super) fn colour(text: &str) -> Result<Option<Colour>, ThemeError> {
     Colour::parse(text).map(Some).ok_or(ThemeError::Colour)
 }
 
-/// What is said of a theme, as text. What is not said stays; an empty text takes the page's own.
+/// Theme settings as text. In a change, `None` leaves the setting unchanged, and an empty text resets it to
+/// the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ThemeTexts {
-    /// The name at the top.
+    /// Name at the top.
     pub brand: Option<String>,
-    /// Stands above what the page asks.
+    /// Text above the question of the page.
     pub message: Option<String>,
-    /// Stands under the news that the recipient is unsubscribed.
+    /// Text below the confirmation of an opt-out.
     pub success: Option<String>,
-    /// Where a recipient is led who has unsubscribed.
+    /// URL that recipients are redirected to after an opt-out.
     pub redirect: Option<String>,
-    /// The ground of the page, `#rrggbb`.
+    /// Background colour, `#rrggbb`.
     pub background: Option<String>,
-    /// Its text, `#rrggbb`.
+    /// Text colour, `#rrggbb`.
     pub text: Option<String>,
-    /// Its buttons and links, `#rrggbb`.
+    /// Colour of buttons and links, `#rrggbb`.
     pub accent: Option<String>,
 }
 
 impl Theme {
-    /// Returns what the team set, as text.
+    /// Returns the settings as text.
     pub fn texts(&self) -> ThemeTexts {
         let Self { brand, message, success, redirect, background, text, accent } = self;
         let colour = |colour: &Option<Colour>| colour.map(|colour| colour.to_string());
@@ -145,29 +144,29 @@ impl Theme {
         }
     }
 
-    /// Returns the theme with what is said of it.
+    /// Returns the theme with the settings of `texts` applied.
     ///
     /// # Errors
-    /// The name of the text that breaks a rule, and the rule.
+    /// The name of the first invalid setting, and the reason.
     pub fn with(self, texts: &ThemeTexts) -> Result<Self, (&'static str, ThemeError)> {
-        fn said<T>(
+        fn changed<T>(
             name: &'static str,
-            stays: Option<T>,
-            said: Option<&String>,
+            current: Option<T>,
+            text: Option<&String>,
             rule: impl Fn(&str) -> Result<Option<T>, ThemeError>,
         ) -> Result<Option<T>, (&'static str, ThemeError)> {
-            said.map_or(Ok(stays), |text| rule(text).map_err(|error| (name, error)))
+            text.map_or(Ok(current), |text| rule(text).map_err(|error| (name, error)))
         }
 
         let ThemeTexts { brand, message, success, redirect, background, text, accent } = texts;
         Ok(Self {
-            brand: said("brand", self.brand, brand.as_ref(), self::brand)?,
-            message: said("message", self.message, message.as_ref(), self::message)?,
-            success: said("success", self.success, success.as_ref(), self::message)?,
-            redirect: said("redirect", self.redirect, redirect.as_ref(), self::redirect)?,
-            background: said("background", self.background, background.as_ref(), colour)?,
-            text: said("text", self.text, text.as_ref(), colour)?,
-            accent: said("accent", self.accent, accent.as_ref(), colour)?,
+            brand: changed("brand", self.brand, brand.as_ref(), self::brand)?,
+            message: changed("message", self.message, message.as_ref(), self::message)?,
+            success: changed("success", self.success, success.as_ref(), self::message)?,
+            redirect: changed("redirect", self.redirect, redirect.as_ref(), self::redirect)?,
+            background: changed("background", self.background, background.as_ref(), colour)?,
+            text: changed("text", self.text, text.as_ref(), colour)?,
+            accent: changed("accent", self.accent, accent.as_ref(), colour)?,
         })
     }
 }
@@ -175,23 +174,23 @@ impl Theme {
 impl Theme {
     fn base(&self) -> Base {
         Base {
-            background: self.background.unwrap_or(Base::OWN.background),
-            text: self.text.unwrap_or(Base::OWN.text),
-            accent: self.accent.unwrap_or(Base::OWN.accent),
+            background: self.background.unwrap_or(Base::DEFAULT.background),
+            text: self.text.unwrap_or(Base::DEFAULT.text),
+            accent: self.accent.unwrap_or(Base::DEFAULT.accent),
         }
     }
 
-    /// Returns the colours as they are shown by default.
+    /// Returns the colours of the light scheme, which is the default.
     pub fn light(&self) -> Palette {
         Palette::of(self.base())
     }
 
-    /// Returns the colours as they are shown to whoever prefers a dark page.
+    /// Returns the colours of the dark scheme.
     pub fn dark(&self) -> Palette {
         Palette::of(self.base().dark())
     }
 
-    /// Returns the part of the style sheet that names the colours.
+    /// Returns the part of the style sheet that defines the colours.
     pub fn style(&self) -> String {
         format!(
             ":root{{{}}}\n@media (prefers-color-scheme:dark){{:root{{{}}}}}\n",
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_that_are_read_well_are_shown_as_given() {
+    fn readable_colours_are_unchanged() {
         for theme in [Theme::default(), theme("#ffffff", "#1a1a1a", "#3b5bdb"), theme("#0b0c0e", "#f1f2f4", "#8da2fb")]
         {
             let base = theme.base();
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_of_a_theme_is_refused() {
+    fn invalid_settings_are_refused() {
         assert_eq!(brand(" Acme "), Ok(Some("Acme".into())));
         assert_eq!(brand("  "), Ok(None));
         assert_eq!(brand(&"x".repeat(81)), Err(ThemeError::Brand));
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_style_names_colours_and_nothing_else() {
+    fn a_style_contains_only_colours() {
         let style = theme("#ffffff", "#000000", "#ff0000").style();
 
         let allowed = |c: char| c.is_ascii_alphanumeric() || " #:;-(){}@\n".contains(c);

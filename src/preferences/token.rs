@@ -1,7 +1,7 @@
 //! The token of a link: team, topic and address, or team and address, sealed.
 //!
-//! Sealing hides the address from whoever reads links in passing, and proves that this instance made
-//! the token. There is no expiry: an opt-out must work for as long as the email lies in a mailbox.
+//! Sealing hides the address from people who see the link, and proves that this instance made the token.
+//! A token does not expire: the opt-out must work as long as the recipient keeps the email.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,19 +10,19 @@ use crate::base::address::EmailAddress;
 use crate::base::id::{TeamId, TopicId};
 use crate::store::Keyring;
 
-/// What the sealed bytes are bound to.
-const PLACE: &[u8] = b"unsubscribe token";
-/// The first byte of the plain text: a link about one topic. It can never change for links already
-/// sent; a link about something else begins with another.
+/// Associated data of the sealed token.
+const ASSOCIATED_DATA: &[u8] = b"unsubscribe token";
+/// First byte of the plain text of a token for one topic. It must never change, because sent links contain
+/// it. A token with another layout has another first byte.
 const TOPIC_V1: u8 = 1;
-/// A link about everything that the team sends. It can never change either.
+/// First byte of a token for all marketing email of the team. It must never change.
 const EVERYTHING_V1: u8 = 2;
 const ID_BYTES: usize = 16;
-/// The longest token that is looked at. An address has at most 254 bytes (RFC 5321 §4.5.3.1.3), so
-/// that none is longer: 29 bytes of sealing, 33 before the address, in base64.
+/// Length of the longest token in base64: 29 bytes of sealing, 33 bytes before the address, and an address
+/// of at most 254 bytes (RFC 5321 §4.5.3.1.3).
 const CHARS_MAX: usize = (29_usize + 1 + 2 * ID_BYTES + 254).div_ceil(3) * 4;
 
-/// What a link is about.
+/// Scope of a link: the emails that it opts out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// One topic.
@@ -31,14 +31,13 @@ pub enum Scope {
     Everything,
 }
 
-/// Whose choices about what a link is for.
+/// Content of a link: a recipient and the emails they can opt out of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsubscribeToken {
     /// The team that sent the email.
     pub team: TeamId,
-    /// What may be opted out of.
     pub scope: Scope,
-    /// The recipient.
+    /// Address of the recipient.
     pub address: EmailAddress,
 }
 
@@ -53,9 +52,9 @@ impl UnsubscribeToken {
         Self { team, scope: Scope::Everything, address }
     }
 
-    /// Returns the token's text: URL-safe, some 120 characters, different at every call.
+    /// Returns the sealed token in URL-safe base64, about 120 characters. The text differs at every call.
     pub fn seal(&self, keyring: &Keyring) -> String {
-        URL_SAFE_NO_PAD.encode(keyring.seal(PLACE, &self.to_bytes()))
+        URL_SAFE_NO_PAD.encode(keyring.seal(ASSOCIATED_DATA, &self.to_bytes()))
     }
 
     /// Returns the plain bytes, the same at every call.
@@ -74,15 +73,15 @@ impl UnsubscribeToken {
         plain
     }
 
-    /// Reads what [`UnsubscribeToken::seal`] wrote with the same keys; `None` for every other text.
+    /// Opens a token that [`UnsubscribeToken::seal`] made with the same keys; `None` for any other text.
     ///
-    /// Cost: bounded by the longest token, whatever the length of `text`.
+    /// The cost is bounded by the longest token and does not depend on the length of `text`.
     pub fn open(text: &str, keyring: &Keyring) -> Option<Self> {
         if text.len() > CHARS_MAX {
             return None;
         }
         let sealed = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let plain = keyring.open_sealed(PLACE, &sealed).ok()?;
+        let plain = keyring.open_sealed(ASSOCIATED_DATA, &sealed).ok()?;
         let (version, rest) = plain.split_first()?;
         let (team, rest) = rest.split_first_chunk::<ID_BYTES>()?;
         let (scope, address) = match *version {
@@ -107,7 +106,7 @@ mod tests {
     use super::*;
     use crate::base::id::Id;
 
-    /// For the many cases of a property: making a key file waits for the disk.
+    /// Shared by the cases of the property tests, because creating a key file waits for the disk.
     static KEYRING: LazyLock<Keyring> = LazyLock::new(keyring);
 
     fn keyring() -> Keyring {
@@ -146,37 +145,37 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_elsewhere_or_for_something_else_is_no_token() {
-        let (ours, theirs) = (keyring(), keyring());
-        let sealed = |place: &[u8], plain: &[u8]| URL_SAFE_NO_PAD.encode(ours.seal(place, plain));
+    fn a_token_of_other_keys_or_with_another_content_does_not_open() {
+        let (keyring, other_keys) = (keyring(), self::keyring());
+        let sealed = |data: &[u8], plain: &[u8]| URL_SAFE_NO_PAD.encode(keyring.seal(data, plain));
         let body = [[0; 32].as_slice(), b"ada@example.com"].concat();
         let versioned = |version: u8| [[version].as_slice(), &body].concat();
 
-        assert!(UnsubscribeToken::open(&sealed(PLACE, &versioned(TOPIC_V1)), &ours).is_some());
+        assert!(UnsubscribeToken::open(&sealed(ASSOCIATED_DATA, &versioned(TOPIC_V1)), &keyring).is_some());
         let everything = [[EVERYTHING_V1].as_slice(), &[0; 16], b"ada@example.com"].concat();
-        assert!(UnsubscribeToken::open(&sealed(PLACE, &everything), &ours).is_some());
+        assert!(UnsubscribeToken::open(&sealed(ASSOCIATED_DATA, &everything), &keyring).is_some());
         for other in [
-            token("ada@example.com").seal(&theirs),
+            token("ada@example.com").seal(&other_keys),
             sealed(b"bodies", &versioned(TOPIC_V1)),
-            sealed(PLACE, &versioned(3)),
-            sealed(PLACE, &[]),
-            sealed(PLACE, &[TOPIC_V1; 33]),
-            sealed(PLACE, &[EVERYTHING_V1; 17]),
-            // The id of a topic is no start of an address.
-            sealed(PLACE, &versioned(EVERYTHING_V1)),
-            sealed(PLACE, &[[TOPIC_V1].as_slice(), &[0; 32], b"Ada <ada@example.com>"].concat()),
-            sealed(PLACE, &[[TOPIC_V1].as_slice(), &[0; 32], b"\xff@example.com"].concat()),
-            format!("{}=", token("ada@example.com").seal(&ours)),
+            sealed(ASSOCIATED_DATA, &versioned(3)),
+            sealed(ASSOCIATED_DATA, &[]),
+            sealed(ASSOCIATED_DATA, &[TOPIC_V1; 33]),
+            sealed(ASSOCIATED_DATA, &[EVERYTHING_V1; 17]),
+            // The id of a topic is not part of a valid address.
+            sealed(ASSOCIATED_DATA, &versioned(EVERYTHING_V1)),
+            sealed(ASSOCIATED_DATA, &[[TOPIC_V1].as_slice(), &[0; 32], b"Ada <ada@example.com>"].concat()),
+            sealed(ASSOCIATED_DATA, &[[TOPIC_V1].as_slice(), &[0; 32], b"\xff@example.com"].concat()),
+            format!("{}=", token("ada@example.com").seal(&keyring)),
             "A".repeat(10_000_000),
             String::new(),
         ] {
-            assert_eq!(UnsubscribeToken::open(&other, &ours), None, "{other:.60}");
+            assert_eq!(UnsubscribeToken::open(&other, &keyring), None, "{other:.60}");
         }
     }
 
     proptest! {
         #[test]
-        fn every_token_reads_back(team: [u8; 16], topic: [u8; 16], local in "[a-zA-Z0-9äøλ+_-]{1,30}") {
+        fn every_sealed_token_opens(team: [u8; 16], topic: [u8; 16], local in "[a-zA-Z0-9äøλ+_-]{1,30}") {
             let address = EmailAddress::parse(&format!("{local}@example.com")).unwrap();
             let team = Id::from_bytes(team);
             for token in [
@@ -188,7 +187,7 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_letter_breaks_the_token(at in 0_usize..103, letter in "[A-Za-z0-9_-]") {
+        fn a_token_with_a_changed_letter_does_not_open(at in 0_usize..103, letter in "[A-Za-z0-9_-]") {
             let sealed = token("ada@example.com").seal(&KEYRING);
             let mut forged = sealed.clone();
             forged.replace_range(at..=at, &letter);

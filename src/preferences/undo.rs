@@ -1,8 +1,8 @@
-//! What a visit changed, sealed into its page, so that the same visit can take it back.
+//! The undo token: an opt-out, sealed into the page that confirms it.
 //!
-//! The token is of use with the link it was made for alone, and for an hour: it undoes a slip of the
-//! hand. A change of mind about a topic goes through the choices of the page; about everything, through
-//! the team: a link in an old email is no consent.
+//! The token is valid for one hour and only with the link that recorded the opt-out. It is for opt-outs by
+//! mistake. After an hour, the recipient can opt in to a topic through the choices of the page. Only the
+//! team can undo an opt-out of everything: a link in an old email is not consent.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,104 +12,106 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::SuppressionId;
 use crate::store::Keyring;
 
-/// How long a visit lasts.
-const VISIT_MS: i64 = 60 * 60 * 1000;
-/// What the sealed bytes are bound to, with the bytes of the link's token.
-const PLACE: &[u8] = b"undo token";
-/// Sealing adds 29 bytes to the 26 of the longest token, in base64.
+/// Time for which an undo token is valid.
+const UNDO_VALID_MS: i64 = 60 * 60 * 1000;
+/// Prefix of the associated data. The bytes of the link's token follow.
+const ASSOCIATED_DATA: &[u8] = b"undo token";
+/// Length of the longest token: sealing adds 29 bytes to the plain text, and base64 encodes the sum.
 const CHARS_MAX: usize = (29_usize + PLAIN_BYTES_MAX).div_ceil(3) * 4;
+/// Version, kind, expiry and suppression id.
 const PLAIN_BYTES_MAX: usize = 1 + 1 + 8 + 16;
-/// The first byte of the plain text.
+/// First byte of the plain text.
 const VERSION: u8 = 1;
-/// The second: what is taken back. The last two are followed by the id of an entry.
+// Second byte of the plain text: the kind of undo. After the expiry, the last two kinds have the id of a
+// suppression entry.
 const CHOICE: u8 = 1;
 const EVERYTHING: u8 = 2;
 const NO_CHOICE: u8 = 3;
 const TOPIC_ENTRY: u8 = 4;
 const EVERYTHING_ENTRY: u8 = 5;
 
-/// What was opted out of.
+/// Scope of an opt-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(super) enum OptOutScope {
     /// The topic of the link.
     Topic,
     /// All marketing email of the team.
     Everything,
 }
 
-/// Why a contact received a topic.
+/// Reason why a contact received a topic before the opt-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Received {
-    /// It had chosen it.
-    ByChoice,
-    /// It had not chosen, and the topic's default said so.
-    ByDefault,
+pub(super) enum SubscribedBy {
+    /// The contact had opted in.
+    Choice,
+    /// The contact had no choice, and the default of the topic was opt-in.
+    Default,
 }
 
-/// An opt-out that can be taken back, by where it was written down.
+/// An opt-out that can be undone, by the row that stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Undo {
-    /// With the contact, as its choice about the link's topic, which it received before.
-    Choice(Received),
-    /// With the contact, which is out of everything.
+    /// The contact's choice for the link's topic, with the reason why it received the topic before.
+    Choice(SubscribedBy),
+    /// The contact's opt-out of all marketing email.
     Everything,
-    /// In an entry of the suppression list, which the visit added or found.
-    Suppression(Subject, SuppressionId),
+    /// A suppression entry that the opt-out created or updated.
+    Suppression(OptOutScope, SuppressionId),
 }
 
 impl Undo {
-    /// Returns what was opted out of.
-    pub(super) fn subject(self) -> Subject {
+    /// Returns the scope of the opt-out.
+    pub(super) fn scope(self) -> OptOutScope {
         match self {
-            Self::Choice(_) => Subject::Topic,
-            Self::Everything => Subject::Everything,
-            Self::Suppression(subject, _) => subject,
+            Self::Choice(_) => OptOutScope::Topic,
+            Self::Everything => OptOutScope::Everything,
+            Self::Suppression(scope, _) => scope,
         }
     }
 
-    /// Returns the token's text, for a visit that goes on from `now_ms`.
+    /// Returns the sealed token in base64, valid for one hour from `now_ms`.
     pub(super) fn seal(self, token: &UnsubscribeToken, keyring: &Keyring, now_ms: TimestampMs) -> String {
         let (kind, entry) = match self {
-            Self::Choice(Received::ByChoice) => (CHOICE, None),
-            Self::Choice(Received::ByDefault) => (NO_CHOICE, None),
+            Self::Choice(SubscribedBy::Choice) => (CHOICE, None),
+            Self::Choice(SubscribedBy::Default) => (NO_CHOICE, None),
             Self::Everything => (EVERYTHING, None),
-            Self::Suppression(Subject::Topic, id) => (TOPIC_ENTRY, Some(id)),
-            Self::Suppression(Subject::Everything, id) => (EVERYTHING_ENTRY, Some(id)),
+            Self::Suppression(OptOutScope::Topic, id) => (TOPIC_ENTRY, Some(id)),
+            Self::Suppression(OptOutScope::Everything, id) => (EVERYTHING_ENTRY, Some(id)),
         };
         let mut plain = Vec::with_capacity(PLAIN_BYTES_MAX);
         plain.extend_from_slice(&[VERSION, kind]);
-        plain.extend_from_slice(&(now_ms.saturating_add(VISIT_MS)).to_be_bytes());
+        plain.extend_from_slice(&(now_ms.saturating_add(UNDO_VALID_MS)).to_be_bytes());
         if let Some(id) = entry {
             plain.extend_from_slice(id.as_bytes());
         }
-        URL_SAFE_NO_PAD.encode(keyring.seal(&place(token), &plain))
+        URL_SAFE_NO_PAD.encode(keyring.seal(&associated_data(token), &plain))
     }
 
-    /// Reads what [`Undo::seal`] wrote for the same link within the last hour; `None` for every other
+    /// Opens a token that [`Undo::seal`] made for the same link within the last hour; `None` for any other
     /// text.
     pub(super) fn open(text: &str, token: &UnsubscribeToken, keyring: &Keyring, now_ms: TimestampMs) -> Option<Self> {
         if text.len() > CHARS_MAX {
             return None;
         }
         let sealed = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let plain = keyring.open_sealed(&place(token), &sealed).ok()?;
+        let plain = keyring.open_sealed(&associated_data(token), &sealed).ok()?;
         let (&[VERSION, kind], rest) = plain.split_first_chunk::<2>()? else { return None };
-        let (ends_ms, entry) = rest.split_first_chunk::<8>()?;
+        let (expires_ms, entry) = rest.split_first_chunk::<8>()?;
         let entry = || Some(SuppressionId::from_bytes(entry.try_into().ok()?));
         let undo = match (kind, rest.len()) {
-            (CHOICE, 8) => Self::Choice(Received::ByChoice),
-            (NO_CHOICE, 8) => Self::Choice(Received::ByDefault),
+            (CHOICE, 8) => Self::Choice(SubscribedBy::Choice),
+            (NO_CHOICE, 8) => Self::Choice(SubscribedBy::Default),
             (EVERYTHING, 8) => Self::Everything,
-            (TOPIC_ENTRY, _) => Self::Suppression(Subject::Topic, entry()?),
-            (EVERYTHING_ENTRY, _) => Self::Suppression(Subject::Everything, entry()?),
+            (TOPIC_ENTRY, _) => Self::Suppression(OptOutScope::Topic, entry()?),
+            (EVERYTHING_ENTRY, _) => Self::Suppression(OptOutScope::Everything, entry()?),
             _ => return None,
         };
-        (now_ms < TimestampMs::from_be_bytes(*ends_ms)).then_some(undo)
+        (now_ms < TimestampMs::from_be_bytes(*expires_ms)).then_some(undo)
     }
 }
 
-fn place(token: &UnsubscribeToken) -> Vec<u8> {
-    [PLACE, &token.to_bytes()].concat()
+fn associated_data(token: &UnsubscribeToken) -> Vec<u8> {
+    [ASSOCIATED_DATA, &token.to_bytes()].concat()
 }
 
 #[cfg(test)]
@@ -130,23 +132,23 @@ mod tests {
     }
 
     #[test]
-    fn an_undo_reads_back_with_its_own_link_within_the_hour() {
+    fn an_undo_token_opens_with_its_own_link_within_one_hour() {
         let (keyring, other_keys) = (keyring(), self::keyring());
         let link = token(Id::MIN, "ada@example.com");
         for undo in [
-            Undo::Choice(Received::ByChoice),
-            Undo::Choice(Received::ByDefault),
+            Undo::Choice(SubscribedBy::Choice),
+            Undo::Choice(SubscribedBy::Default),
             Undo::Everything,
-            Undo::Suppression(Subject::Topic, Id::MAX),
-            Undo::Suppression(Subject::Everything, Id::MIN),
+            Undo::Suppression(OptOutScope::Topic, Id::MAX),
+            Undo::Suppression(OptOutScope::Everything, Id::MIN),
         ] {
             let sealed = undo.seal(&link, &keyring, NOW_MS);
 
             assert!(sealed.len() <= CHARS_MAX);
             let open = |token: &UnsubscribeToken, keyring, now_ms| Undo::open(&sealed, token, keyring, now_ms);
             assert_eq!(open(&link, &keyring, NOW_MS), Some(undo));
-            assert_eq!(open(&link, &keyring, NOW_MS + VISIT_MS - 1), Some(undo));
-            assert_eq!(open(&link, &keyring, NOW_MS + VISIT_MS), None);
+            assert_eq!(open(&link, &keyring, NOW_MS + UNDO_VALID_MS - 1), Some(undo));
+            assert_eq!(open(&link, &keyring, NOW_MS + UNDO_VALID_MS), None);
             assert_eq!(open(&link, &other_keys, NOW_MS), None);
             assert_eq!(open(&token(Id::MAX, "ada@example.com"), &keyring, NOW_MS), None);
             assert_eq!(open(&token(Id::MIN, "bob@example.com"), &keyring, NOW_MS), None);
@@ -154,10 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sealed_as_an_undo_is_none() {
+    fn an_invalid_undo_token_does_not_open() {
         let keyring = keyring();
         let link = token(Id::MIN, "ada@example.com");
-        let sealed = |plain: &[u8]| URL_SAFE_NO_PAD.encode(keyring.seal(&place(&link), plain));
+        let sealed = |plain: &[u8]| URL_SAFE_NO_PAD.encode(keyring.seal(&associated_data(&link), plain));
         let body = |kind: u8| [[VERSION, kind].as_slice(), &TimestampMs::MAX.to_be_bytes()].concat();
 
         assert!(Undo::open(&sealed(&body(1)), &link, &keyring, NOW_MS).is_some());

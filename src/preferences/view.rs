@@ -1,9 +1,9 @@
-//! What a link leads to: who its recipient is to the team, and where they stand.
+//! The data of the preference page: the recipient of a link and their consent.
 
 use super::store;
 use super::theme::Theme;
 use super::token::{Scope, UnsubscribeToken};
-use super::undo::{Received, Subject, Undo};
+use super::undo::{OptOutScope, SubscribedBy, Undo};
 use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, TeamId, TopicId};
 use crate::contacts;
@@ -13,77 +13,73 @@ use crate::tables::AddressHash;
 use crate::topics::{Subscription, Topic, Visibility};
 use crate::{teams, topics};
 
-/// Where a recipient stands with a topic, or with everything.
+/// Consent of a recipient to a topic, or to all marketing email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsentState {
-    /// Nothing is recorded against sending.
+    /// No opt-out is recorded.
     Receives,
     /// An opt-out is recorded.
     OptedOut,
 }
 
-/// What a link is about, as the page shows it.
+/// Scope of a link, as the page shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum About {
+pub enum ScopeView {
     /// One topic.
     Topic {
-        /// Its name; none once it has been deleted.
+        /// Name of the topic; `None` if the topic is deleted.
         name: Option<String>,
-        /// Where the recipient stands with it.
-        standing: ConsentState,
+        /// Consent to the topic.
+        consent: ConsentState,
     },
-    /// Everything.
+    /// All marketing email of the team.
     Everything,
 }
 
 /// A topic that the page lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedTopic {
-    /// Its id.
     pub id: TopicId,
-    /// Its name.
     pub name: String,
-    /// What the team says of it.
     pub description: Option<String>,
-    /// Whether the recipient receives it: as they chose, else as its default says.
+    /// The choice of the recipient, or the default of the topic without one.
     pub subscription: Subscription,
 }
 
-/// What the visit has just done, and can take back.
+/// An opt-out that the page can undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// Whether it opted out of everything, or of the link's topic.
-    pub(super) subject: Subject,
-    /// The sealed token that takes it back.
+pub struct UndoableOptOut {
+    /// Scope of the opt-out.
+    pub(super) scope: OptOutScope,
+    /// The sealed token that undoes it.
     pub(super) undo: String,
 }
 
-/// What a link leads to.
+/// Data of the preference page behind a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
-    /// The recipient.
+pub struct PageView {
+    /// Address of the recipient.
     pub address: EmailAddress,
-    /// Who writes to them: the theme's brand, else the team's name.
+    /// Name of the sender: the brand of the theme, or the name of the team without one.
     pub brand: String,
-    /// How the page looks.
     pub theme: Theme,
-    /// What the link is about.
-    pub about: About,
-    /// Where the recipient stands with everything.
+    /// Scope of the link.
+    pub scope: ScopeView,
+    /// Consent to all marketing email of the team.
     pub everything: ConsentState,
-    /// The public topics, oldest first, where the recipient has choices: a contact, whose link is
-    /// about no private topic.
+    /// All public topics, oldest first. Empty if the recipient is not a contact, or if the link is for a
+    /// private topic.
     pub topics: Vec<ListedTopic>,
-    /// What the visit has just done.
-    pub done: Option<Done>,
+    /// The opt-out that the page can undo.
+    pub undoable: Option<UndoableOptOut>,
 }
 
-impl View {
-    /// Returns where the recipient stands with what the link is about.
+impl PageView {
+    /// Returns the consent to the scope of the link.
     pub(super) fn consent_state(&self) -> ConsentState {
-        match self.about {
-            About::Topic { standing: ConsentState::OptedOut, .. } => ConsentState::OptedOut,
-            About::Topic { .. } | About::Everything => self.everything,
+        match self.scope {
+            ScopeView::Topic { consent: ConsentState::OptedOut, .. } => ConsentState::OptedOut,
+            ScopeView::Topic { .. } | ScopeView::Everything => self.everything,
         }
     }
 }
@@ -93,23 +89,23 @@ pub(super) struct LinkRecipient {
     pub(super) hash: AddressHash,
     /// The contact of the address, and whether it opted out of everything.
     pub(super) contact: Option<(ContactId, ConsentState)>,
-    /// Whether the suppression list keeps an opt-out of the address, whatever else lists it.
+    /// Whether the suppression list stores an opt-out of the address, in an entry of any origin.
     pub(super) listed_opt_out: bool,
     /// The link's own topic.
     pub(super) topic: Option<LinkTopic>,
 }
 
-/// The topic that a link is about. Its links outlive it, in mail that is on its way and in mail that
-/// was delivered: an opt-out is taken whether the topic is still there or not.
+/// Topic of a link. Links in queued and delivered emails stay valid after the topic is deleted, and still
+/// record opt-outs.
 pub(super) struct LinkTopic {
     pub(super) id: TopicId,
-    /// What the team says of it; none once it has been deleted.
+    /// `None` if the topic is deleted.
     pub(super) topic: Option<Topic>,
 }
 
 impl LinkTopic {
-    /// Returns what holds for whoever never chose. Of a deleted topic they receive what was accepted
-    /// for them.
+    /// Returns the subscription of recipients without a choice. They still receive emails that were
+    /// accepted under a deleted topic.
     fn default_subscription(&self) -> Subscription {
         self.topic.as_ref().map_or(Subscription::OptIn, |topic| topic.default_subscription)
     }
@@ -120,7 +116,7 @@ impl LinkTopic {
 }
 
 impl LinkRecipient {
-    /// Finds who a token is about; `None` when its team is gone.
+    /// Returns the recipient of a token; `None` if the team is deleted.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -139,26 +135,30 @@ impl LinkRecipient {
         Ok(Some(Self { hash, contact, listed_opt_out, topic }))
     }
 
-    /// Returns where the recipient stands with everything. What lists an address without an opt-out
-    /// is the team's affair, and not shown.
+    /// Returns the consent to all marketing email. A suppression entry without an opt-out, such as of a
+    /// bounce, is not shown to the recipient.
     pub(super) fn everything(&self) -> ConsentState {
-        let opted_out = self.contact.is_some_and(|(_, standing)| standing == ConsentState::OptedOut);
+        let opted_out = self.contact.is_some_and(|(_, consent)| consent == ConsentState::OptedOut);
         if opted_out || self.listed_opt_out { ConsentState::OptedOut } else { ConsentState::Receives }
     }
 
-    /// Returns why the contact receives the link's own topic; `None` when it does not.
+    /// Returns the reason why the contact receives the link's own topic; `None` if it does not.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(super) fn receives_topic(&self, tx: &impl Reads, team: TeamId) -> Result<Option<Received>, StoreError> {
+    pub(super) fn topic_subscribed_by(
+        &self,
+        tx: &impl Reads,
+        team: TeamId,
+    ) -> Result<Option<SubscribedBy>, StoreError> {
         let (Some((contact, _)), Some(topic)) = (self.contact, &self.topic) else { return Ok(None) };
-        let chosen = chosen(&contacts::choices_of(tx, team, contact)?, topic.id);
+        let chosen = choice_for(&contacts::choices_of(tx, team, contact)?, topic.id);
         let subscription = Subscription::effective(chosen, topic.default_subscription());
-        let received = if chosen.is_some() { Received::ByChoice } else { Received::ByDefault };
-        Ok((subscription == Subscription::OptIn).then_some(received))
+        let subscribed_by = if chosen.is_some() { SubscribedBy::Choice } else { SubscribedBy::Default };
+        Ok((subscription == Subscription::OptIn).then_some(subscribed_by))
     }
 
-    /// Returns the topics that the page lists, with what the recipient receives.
+    /// Returns the topics that the page lists, with the recipient's subscriptions.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -172,60 +172,62 @@ impl LinkRecipient {
             topics::all(tx, token.team)?.into_iter().rev().filter(|topic| topic.visibility == Visibility::Public);
         let listed = listed.map(|topic| {
             let Topic { id, name, description, default_subscription, .. } = topic;
-            let subscription = Subscription::effective(chosen(&choices, id), default_subscription);
+            let subscription = Subscription::effective(choice_for(&choices, id), default_subscription);
             ListedTopic { id, name, description, subscription }
         });
         Ok(listed.collect())
     }
 }
 
-/// Returns what is chosen about a topic.
-fn chosen(choices: &[(TopicId, Subscription)], topic: TopicId) -> Option<Subscription> {
+/// Returns the contact's choice for a topic.
+fn choice_for(choices: &[(TopicId, Subscription)], topic: TopicId) -> Option<Subscription> {
     choices.iter().find(|(id, _)| *id == topic).map(|(_, subscription)| *subscription)
 }
 
-/// Returns what a token leads to, for a visit that has just done `done`; `None` when its team is gone.
+/// Returns the page data of a token; `None` if the team is deleted. `undo` is an opened undo token with
+/// its sealed text. It is ignored if the opt-out does not exist any more.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(super) fn load(
     tx: &impl Reads,
     token: &UnsubscribeToken,
-    done: Option<(Undo, String)>,
-) -> Result<Option<View>, StoreError> {
+    undo: Option<(Undo, String)>,
+) -> Result<Option<PageView>, StoreError> {
     let Some(team) = teams::find(tx, token.team)? else { return Ok(None) };
     let Some(recipient) = LinkRecipient::find(tx, token)? else { return Ok(None) };
     let theme = store::theme_of(tx, token.team)?;
     let everything = recipient.everything();
     let topics = recipient.topics(tx, token)?;
-    let about = match &recipient.topic {
-        None => About::Everything,
+    let scope = match &recipient.topic {
+        None => ScopeView::Everything,
         Some(LinkTopic { id, topic }) => {
-            // The topic's default is nobody's word, so that it does not answer what the link asks.
+            // The default of the topic is not a choice of the recipient, so that it is not an opt-out.
             let opted_out = contacts::has_opted_out(tx, token.team, &recipient.hash, *id)?;
-            let standing = if opted_out || everything == ConsentState::OptedOut {
+            let consent = if opted_out || everything == ConsentState::OptedOut {
                 ConsentState::OptedOut
             } else {
                 ConsentState::Receives
             };
-            About::Topic { name: topic.as_ref().map(|topic| topic.name.clone()), standing }
+            ScopeView::Topic { name: topic.as_ref().map(|topic| topic.name.clone()), consent }
         }
     };
-    // What has been taken back elsewhere since is not done any more.
-    let still_so = |undo: &Undo| match (undo, &about) {
-        (Undo::Choice(_), About::Topic { standing, .. }) => *standing == ConsentState::OptedOut,
-        (Undo::Choice(_), About::Everything) => false,
+    // Another request may have undone the opt-out since.
+    let is_opted_out = |undo: &Undo| match (undo, &scope) {
+        (Undo::Choice(_), ScopeView::Topic { consent, .. }) => *consent == ConsentState::OptedOut,
+        (Undo::Choice(_), ScopeView::Everything) => false,
         (Undo::Everything | Undo::Suppression(..), _) => everything == ConsentState::OptedOut,
     };
-    let done =
-        done.filter(|(undo, _)| still_so(undo)).map(|(undo, sealed)| Done { subject: undo.subject(), undo: sealed });
-    Ok(Some(View {
+    let undoable = undo
+        .filter(|(undo, _)| is_opted_out(undo))
+        .map(|(undo, sealed)| UndoableOptOut { scope: undo.scope(), undo: sealed });
+    Ok(Some(PageView {
         address: token.address.clone(),
         brand: theme.brand.clone().unwrap_or(team.name),
         theme,
-        about,
+        scope,
         everything,
         topics,
-        done,
+        undoable,
     }))
 }

@@ -1,5 +1,5 @@
-//! `POST /contacts/{id}/preferences-link`: the page of a contact's choices, for whoever has a place of
-//! their own to link to it from.
+//! `POST /contacts/{id}/preferences-link`: makes a link to the preference page of a contact, for use on
+//! the caller's own pages.
 
 use salvo::Writer;
 use salvo::oapi::{ToSchema, endpoint};
@@ -11,7 +11,7 @@ use crate::base::id::resource;
 use crate::contacts::{Contacts, IncludedFields};
 use crate::http::{ApiError, ApiResult, Created, PathIdOrEmail, State};
 
-/// Where a contact makes its choices.
+/// A link to the preference page of a contact.
 #[derive(Debug, Serialize, ToSchema)]
 #[salvo(schema(name = PreferencesLink))]
 pub(crate) struct PreferencesLinkResponse {
@@ -19,13 +19,14 @@ pub(crate) struct PreferencesLinkResponse {
     object: &'static str,
     /// The contact's id.
     contact: String,
-    /// The page. The address does not expire, and whoever has it can make the contact's choices.
+    /// URL of the preference page. It does not expire, and a person who has it can change the choices of
+    /// the contact.
     url: String,
 }
 
-/// Makes a link to the page where a contact chooses what it receives.
+/// Creates a link to the page where a contact chooses the emails it receives.
 ///
-/// The link names the contact's address and does not expire.
+/// The link contains the address of the contact in encrypted form and does not expire.
 #[endpoint(tags("Contacts"))]
 pub async fn create_preferences_link(
     contacts: State<Contacts>,

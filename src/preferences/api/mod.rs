@@ -1,7 +1,8 @@
-//! The routes of links.
+//! The routes of preference links.
 //!
-//! `page.rs` `/unsubscribe/{token}`, for recipients: no key, no JSON, and no part of the API's
-//! description; `link.rs` the call that makes such a link for a contact.
+//! - `page.rs`: `/unsubscribe/{token}`, for recipients. It takes no API key, returns no JSON, and is not
+//!   in the OpenAPI document.
+//! - `link.rs`: the API call that makes a link for a contact.
 
 mod link;
 mod page;

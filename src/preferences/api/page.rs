@@ -1,7 +1,7 @@
-//! `/unsubscribe/{token}`: pages for recipients.
+//! `/unsubscribe/{token}`: the preference page for recipients.
 //!
-//! Mail filters follow links, so that GET and HEAD change nothing. A browser's post is answered with
-//! a 303 back to the page, which then shows what has come of it: reloading posts nothing twice.
+//! GET and HEAD change nothing, because mail filters follow links. A POST request of a browser gets a
+//! 303 redirect to the page, which shows the result. Reloading the page does not post again.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use salvo::{Request, Response, Writer, handler};
 use tracing::error;
 
 use super::super::document::{self, HtmlPage};
-use super::super::form::{BODY_BYTES_MAX, BodyExtent, FormAction, action};
+use super::super::form::{BODY_BYTES_MAX, BodyExtent, FormAction, parse_action};
 use super::super::language;
 use super::super::page::{self, PageNotice};
 use super::super::strings::Strings;
@@ -24,112 +24,113 @@ use crate::events::ChangeSource;
 use crate::http::State;
 use crate::store::StoreError;
 
-/// How long a body is waited for.
-const BODY_WITHIN: Duration = Duration::from_secs(10);
+/// Longest time for reading a request body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Shows what the link is about.
+/// Shows the preference page of a link.
 #[handler]
 pub(crate) async fn show_unsubscribe(req: &mut Request, res: &mut Response, preferences: State<Preferences>) {
     let strings = strings(req);
     let query = req.uri().query().unwrap_or_default();
-    let done = query.strip_prefix("done=");
+    let sealed_undo = query.strip_prefix("done=");
     let notice = match query {
         "saved=1" => Some(PageNotice::Saved),
         "undone=1" => Some(PageNotice::SubscribedAgain),
         _ => None,
     };
-    match preferences.find(token(req), done).await {
-        Ok(Some(view)) => write_page(res, StatusCode::OK, page::of_view(&view, notice, strings)),
-        Ok(None) => write_page(res, StatusCode::NOT_FOUND, document::unknown(strings)),
+    match preferences.find(token(req), sealed_undo).await {
+        Ok(Some(view)) => write_page(res, StatusCode::OK, page::render(&view, notice, strings)),
+        Ok(None) => write_page(res, StatusCode::NOT_FOUND, document::unknown_link(strings)),
         Err(error) => write_failure(res, &error, strings),
     }
 }
 
-/// What is answered to a post.
-enum Answer {
-    /// A program reads it (RFC 8058 §3.2).
+/// Reply to a POST request.
+enum PostReply {
+    /// 200 with a text body, for a mail program (RFC 8058 §3.2).
     Ok,
-    /// A browser goes there; relative to the page, whatever path a proxy puts it under.
+    /// 303 to this URL. A URL of the page itself is relative, so that it works under any path of a
+    /// proxy.
     SeeOther(String),
-    /// The link leads nowhere.
-    Unknown,
-    /// It cannot be told what was asked, and nothing has changed.
-    Unclear,
+    /// 404: the token is invalid, or its team is deleted.
+    UnknownLink,
+    /// 400: the form is invalid. Nothing has changed.
+    InvalidForm,
 }
 
-/// Does what is asked for.
+/// Performs the action of a posted form.
 #[handler]
 pub(crate) async fn unsubscribe(req: &mut Request, res: &mut Response, preferences: State<Preferences>) {
     let strings = strings(req);
     let action = read_action(req).await;
-    match answer(&preferences, token(req), action).await {
-        Ok(Answer::Ok) => {
-            // RFC 8058 §3.1: no redirect; the answer is read by a program.
+    match perform(&preferences, token(req), action).await {
+        Ok(PostReply::Ok) => {
+            // RFC 8058 §3.1: no redirect; a program reads the reply.
             res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
             write_privacy(res);
             res.body("OK\n");
         }
-        Ok(Answer::SeeOther(location)) => {
+        Ok(PostReply::SeeOther(location)) => {
             res.status_code(StatusCode::SEE_OTHER);
             let location = HeaderValue::from_str(&location).expect("a redirect is printable ASCII");
             res.headers_mut().insert(LOCATION, location);
             write_privacy(res);
         }
-        Ok(Answer::Unknown) => write_page(res, StatusCode::NOT_FOUND, document::unknown(strings)),
-        Ok(Answer::Unclear) => write_page(res, StatusCode::BAD_REQUEST, document::failed(strings)),
+        Ok(PostReply::UnknownLink) => write_page(res, StatusCode::NOT_FOUND, document::unknown_link(strings)),
+        Ok(PostReply::InvalidForm) => write_page(res, StatusCode::BAD_REQUEST, document::failure(strings)),
         Err(error) => write_failure(res, &error, strings),
     }
 }
 
-async fn answer(preferences: &Preferences, token: &str, action: FormAction) -> Result<Answer, StoreError> {
+async fn perform(preferences: &Preferences, token: &str, action: FormAction) -> Result<PostReply, StoreError> {
     let opt_out = match action {
         FormAction::OneClick => {
-            let opted_out = preferences.opt_out(token, OptOut::OfLink, ChangeSource::OneClick).await?;
-            return Ok(opted_out.map_or(Answer::Unknown, |_| Answer::Ok));
+            let opted_out = preferences.opt_out(token, OptOut::LinkScope, ChangeSource::OneClick).await?;
+            return Ok(opted_out.map_or(PostReply::UnknownLink, |_| PostReply::Ok));
         }
-        FormAction::Unsubscribe => OptOut::OfLink,
-        FormAction::UnsubscribeFromEverything => OptOut::OfEverything,
+        FormAction::Unsubscribe => OptOut::LinkScope,
+        FormAction::UnsubscribeFromEverything => OptOut::Everything,
         FormAction::Save(choices) => {
             let is_known = preferences.save(token, choices).await?;
-            return Ok(if is_known { see("saved=1") } else { Answer::Unknown });
+            return Ok(if is_known { redirect_to_page("saved=1") } else { PostReply::UnknownLink });
         }
         FormAction::Undo(sealed) => {
             return Ok(match preferences.undo(token, &sealed).await? {
-                Some(true) => see("undone=1"),
-                Some(false) => see(""),
-                None => Answer::Unknown,
+                Some(true) => redirect_to_page("undone=1"),
+                Some(false) => redirect_to_page(""),
+                None => PostReply::UnknownLink,
             });
         }
-        FormAction::Unclear => return Ok(Answer::Unclear),
+        FormAction::Invalid => return Ok(PostReply::InvalidForm),
     };
     let Some(opted_out) = preferences.opt_out(token, opt_out, ChangeSource::HostedPage).await? else {
-        return Ok(Answer::Unknown);
+        return Ok(PostReply::UnknownLink);
     };
     Ok(match (opted_out.redirect, opted_out.undo) {
-        (Some(url), _) => Answer::SeeOther(url.as_str().to_owned()),
-        (None, Some(undo)) => see(&format!("done={undo}")),
-        (None, None) => see(""),
+        (Some(url), _) => PostReply::SeeOther(url.as_str().to_owned()),
+        (None, Some(undo)) => redirect_to_page(&format!("done={undo}")),
+        (None, None) => redirect_to_page(""),
     })
 }
 
-/// Leads back to the page.
-fn see(query: &str) -> Answer {
-    Answer::SeeOther(format!("?{query}"))
+/// Returns a redirect to the page itself with this query.
+fn redirect_to_page(query: &str) -> PostReply {
+    PostReply::SeeOther(format!("?{query}"))
 }
 
 fn token(req: &Request) -> &str {
     req.params().get("token").map_or("", String::as_str)
 }
 
-/// Returns the sentences in the language that the browser asks for.
+/// Returns the sentences in the language of the `Accept-Language` header.
 fn strings(req: &Request) -> &'static Strings {
-    // RFC 9110 §5.3: lines of one name are one list. A line that is no text says nothing.
+    // RFC 9110 §5.3: several lines of one field name form one list. A line that is not ASCII is ignored.
     let lines = req.headers().get_all(ACCEPT_LANGUAGE).iter();
-    let asked: Vec<&str> = lines.filter_map(|value| value.to_str().ok()).collect();
-    language::negotiate(&asked.join(","))
+    let ranges: Vec<&str> = lines.filter_map(|value| value.to_str().ok()).collect();
+    language::negotiate(&ranges.join(","))
 }
 
-/// Reads the start of the body, and what it asks for.
+/// Reads up to [`BODY_BYTES_MAX`] bytes of the body and parses its action.
 async fn read_action(req: &mut Request) -> FormAction {
     let mut body = req.take_body();
     let mut read = Vec::new();
@@ -149,9 +150,9 @@ async fn read_action(req: &mut Request) -> FormAction {
             }
         }
     };
-    // What has come by then may say enough.
-    let extent = tokio::time::timeout(BODY_WITHIN, reading).await.unwrap_or(BodyExtent::Start);
-    action(&read, extent)
+    // The bytes received before the timeout may contain the one-click pair.
+    let extent = tokio::time::timeout(BODY_TIMEOUT, reading).await.unwrap_or(BodyExtent::Start);
+    parse_action(&read, extent)
 }
 
 fn write_page(res: &mut Response, status: StatusCode, page: HtmlPage) {
@@ -167,7 +168,8 @@ fn write_page(res: &mut Response, status: StatusCode, page: HtmlPage) {
     res.body(html);
 }
 
-/// The address of the page is a secret: it goes into no other site's log, no cache and no index.
+/// Writes headers that keep the URL of the page out of other sites' logs, caches and search indexes. The
+/// URL is a secret.
 fn write_privacy(res: &mut Response) {
     let headers = res.headers_mut();
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
@@ -177,10 +179,10 @@ fn write_privacy(res: &mut Response) {
 }
 
 fn write_failure(res: &mut Response, error: &StoreError, strings: &'static Strings) {
-    error!(%error, "an unsubscribe link could not be answered: {error}");
+    error!(%error, "could not process a request to an unsubscribe link: {error}");
     let status = match error {
         StoreError::Closed => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    write_page(res, status, document::failed(strings));
+    write_page(res, status, document::failure(strings));
 }
