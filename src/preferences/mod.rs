@@ -2,7 +2,7 @@
 //!
 //! Data flow: accepting an email under a topic calls [`Links::check`]. Composing the message calls
 //! [`Links::link`] for each recipient and puts the link into the bodies and the header. A request to
-//! the link arrives in `api/`. The token in the link names the team, the scope and the address;
+//! the link arrives in `api/`. The token in the link contains the team, the scope and the address;
 //! [`Preferences`] reads or records the choices of that address. [`Preferences::link_to`] makes a link
 //! to all choices of a contact on request.
 //!
@@ -19,9 +19,9 @@
 //! Invariants:
 //!
 //! - GET and HEAD requests to a link change nothing.
-//! - A POST request opts out. A repeated opt-out changes nothing.
-//! - Only the link that recorded an opt-out can undo it, within one hour. After that, a recipient can
-//!   opt in to a topic through its box on the page.
+//! - A POST request without the fields of the page opts out. A repeated opt-out changes nothing.
+//! - An opt-out can be undone for one hour, only with the token in the page that confirms it. After that,
+//!   a recipient can opt in to a topic through its box on the page.
 //! - A token contains an address and no contact id, so that the link works after the contact is deleted.
 //! - The response to a token of another instance is the same as to any other invalid token.
 //! - An opt-in is recorded only if the recipient posts it.
