@@ -28,7 +28,8 @@ pub enum OptOut {
 /// A recorded opt-out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptedOut {
-    /// The sealed token that undoes it; `None` if the recipient did not receive these emails before.
+    /// The sealed token that undoes it; `None` if the opt-out was recorded before, or if the contact did not
+    /// receive the topic.
     pub undo: Option<String>,
     /// URL that the team redirects to after an opt-out.
     pub redirect: Option<RedirectUrl>,
@@ -157,8 +158,8 @@ impl Preferences {
     }
 }
 
-/// Records an opt-out with the contact or in the suppression list. Returns its undo; `None` if the
-/// recipient did not receive these emails before.
+/// Records an opt-out with the contact or in the suppression list. Returns its undo; `None` if
+/// the opt-out was recorded before, or if the contact did not receive the topic.
 fn record_opt_out(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -181,7 +182,7 @@ fn record_opt_out(
     };
     Ok(match topic {
         Some(topic) => {
-            // A contact that did not receive the topic gets no undo: it would be a new opt-in.
+            // A contact that did not receive the topic gets no undo: an undo would be a new opt-in.
             let subscribed_by = recipient.topic_subscribed_by(tx, token.team)?;
             let choice = [(topic, Subscription::OptOut)];
             contacts::set_topics(tx, context, token.team, contact, &choice, source)?;
