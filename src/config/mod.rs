@@ -194,11 +194,11 @@ impl Config {
 
     /// Returns the settings of generated links, for a server that is bound to an address.
     pub fn link_settings(&self, bound: SocketAddr) -> LinkSettings {
-        let reach = match self.delivery {
+        let audience = match self.delivery {
             DeliveryConfig::Capture => LinkAudience::Captured,
             DeliveryConfig::Direct | DeliveryConfig::Relay(_) => LinkAudience::Delivered,
         };
-        LinkSettings { public_url: self.public_url(bound), reach }
+        LinkSettings { public_url: self.public_url(bound), audience }
     }
 }
 

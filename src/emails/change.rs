@@ -215,7 +215,7 @@ mod tests {
     async fn a_deleted_email_goes_at_once_or_with_its_last_delivery() {
         let (_directory, context) = Context::temporary();
         let idempotency = Arc::new(Idempotency::new(context.clone()));
-        let settings = LinkSettings { public_url: "http://localhost".into(), reach: LinkAudience::Captured };
+        let settings = LinkSettings { public_url: "http://localhost".into(), audience: LinkAudience::Captured };
         let links = Links::new(context.keyring.clone(), settings);
         let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, TaskTracker::new(), links);
         let settled = put(&context, RecipientState::Settled).await;

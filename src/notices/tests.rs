@@ -70,7 +70,7 @@ impl Fixture {
     async fn worker(&self, from: Option<&str>) -> NoticeWorker {
         let idempotency = Arc::new(Idempotency::new(self.context.clone()));
         idempotency.load().await.unwrap();
-        let settings = LinkSettings { public_url: "http://localhost".into(), reach: LinkAudience::Captured };
+        let settings = LinkSettings { public_url: "http://localhost".into(), audience: LinkAudience::Captured };
         let links = Links::new(self.context.keyring.clone(), settings);
         let (notifier, tasks) = (QueueNotifier::default(), TaskTracker::new());
         let emails = Emails::new(self.context.clone(), notifier, idempotency, tasks, links);

@@ -31,21 +31,21 @@ pub struct LinkSettings {
     /// Base URL of every generated link, without a trailing slash.
     pub public_url: String,
     /// People who can get the links.
-    pub reach: LinkAudience,
+    pub audience: LinkAudience,
 }
 
 impl LinkSettings {
     /// Returns whether recipients can open a link. They cannot if the public URL is a loopback address and
     /// emails leave this machine.
     pub fn links_work(&self) -> bool {
-        self.reach == LinkAudience::Captured || !is_loopback(&self.public_url)
+        self.audience == LinkAudience::Captured || !is_loopback(&self.public_url)
     }
 
     /// Returns the header fields that the settings allow.
     fn header_form(&self) -> HeaderForm {
         // RFC 8058 §3.1 requires an https target. Captured emails have the pair with any target, because
         // developers inspect and use it on the machine itself.
-        if self.reach == LinkAudience::Captured || self.public_url.starts_with("https://") {
+        if self.audience == LinkAudience::Captured || self.public_url.starts_with("https://") {
             HeaderForm::Pair
         } else {
             HeaderForm::LinkOnly
@@ -238,10 +238,10 @@ mod tests {
     use crate::base::address::EmailAddress;
     use crate::base::id::Id;
 
-    fn links(public_url: &str, reach: LinkAudience) -> Links {
+    fn links(public_url: &str, audience: LinkAudience) -> Links {
         let directory = tempfile::tempdir().unwrap();
         let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
-        Links::new(keyring, LinkSettings { public_url: public_url.to_owned(), reach })
+        Links::new(keyring, LinkSettings { public_url: public_url.to_owned(), audience })
     }
 
     fn link(url: &str) -> UnsubscribeLink {
@@ -292,12 +292,12 @@ mod tests {
 
     #[test]
     fn the_pair_requires_https_unless_emails_are_captured() {
-        for (public_url, reach, names) in [
+        for (public_url, audience, names) in [
             ("https://m.test", LinkAudience::Delivered, &["List-Unsubscribe", "List-Unsubscribe-Post"][..]),
             ("http://m.test", LinkAudience::Delivered, &["List-Unsubscribe"]),
             ("http://127.0.0.1:8787", LinkAudience::Captured, &["List-Unsubscribe", "List-Unsubscribe-Post"]),
         ] {
-            let form = links(public_url, reach).settings.header_form();
+            let form = links(public_url, audience).settings.header_form();
 
             let headers = UnsubscribeLink { url: format!("{public_url}/u"), form }.headers();
 
@@ -310,14 +310,18 @@ mod tests {
     fn an_email_is_refused_if_its_recipients_cannot_open_its_link() {
         let with_link = Some("{{{UNSUBSCRIBE_URL}}}");
         let loopback = || Err(LinkError::Loopback("http://localhost:8787".into()));
-        for (public_url, reach, text, pair, checked) in [
+        for (public_url, audience, text, pair, checked) in [
             ("http://localhost:8787", LinkAudience::Delivered, None, PairOrigin::Generated, loopback()),
             ("http://localhost:8787", LinkAudience::Delivered, with_link, PairOrigin::Caller, loopback()),
             ("http://localhost:8787", LinkAudience::Delivered, Some("Hello"), PairOrigin::Caller, Ok(())),
             ("http://localhost:8787", LinkAudience::Captured, with_link, PairOrigin::Generated, Ok(())),
             ("http://m.test", LinkAudience::Delivered, with_link, PairOrigin::Generated, Ok(())),
         ] {
-            assert_eq!(links(public_url, reach).check(None, text, pair), checked, "{public_url} {reach:?} {text:?}");
+            assert_eq!(
+                links(public_url, audience).check(None, text, pair),
+                checked,
+                "{public_url} {audience:?} {text:?}"
+            );
         }
     }
 
