@@ -1,35 +1,34 @@
-//! The transaction that accepts emails: what the store says about each of them, then every row of
-//! all of them.
+//! The transaction that accepts emails. It checks every email against the store, then writes the
+//! rows of all of them.
 //!
-//! It reads the sender's domain, the topic, the suppressions and the opt-outs, and writes the
-//! emails, their content, their places in the queue, the idempotency row and the usage count, or
-//! nothing.
+//! It reads the sender's domain, the topic, the suppressions and the opt-outs. It writes the
+//! emails, their content, their queue rows, the idempotency row and the usage count, or nothing.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::idempotency::ReservationRow;
-use super::model::bare;
-use super::prepare::{EncodedEmail, PreparedEmail, SenderDomainCache};
+use super::model::{RecipientKind, bare};
+use super::precompute::SenderDomainCache;
+use super::prepare::PreparedEmail;
 use super::send::{SendBatchError, SendError, Sender};
 use super::store::EmailRow;
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::TeamId;
 use crate::context::Context;
-use crate::delivery::Due;
+use crate::delivery::{Class, Due, DueKey, DueRow, simulated};
+use crate::domains::SenderDomainRow;
 use crate::store::{StoreError, WriteTx};
 use crate::suppressions::{self, SendKind};
 use crate::tables::AddressHash;
 use crate::topics::{self, SendTopic, Subscription};
 use crate::{contacts, domains, usage};
 
-/// Why nothing was accepted.
+/// Why no email was accepted.
 #[derive(Debug)]
 pub(super) enum AcceptError {
-    /// What the store holds refuses an email.
+    /// One email is refused.
     Item(SendBatchError),
-    /// The store failed.
     Store(StoreError),
 }
 
@@ -39,44 +38,51 @@ impl From<StoreError> for AcceptError {
     }
 }
 
-/// The emails of one request and what accepts them.
+/// The emails of one request, with the input of their transaction.
 pub(super) struct AcceptTransaction {
     pub(super) context: Context,
     pub(super) senders: Arc<SenderDomainCache>,
     pub(super) sender: Sender,
     pub(super) now: TimestampMs,
-    pub(super) prepared: Vec<PreparedEmail>,
+    pub(super) emails: Vec<PreparedEmail>,
     pub(super) key_row: Option<ReservationRow>,
 }
 
+/// The result of the checks of one email.
+struct Accepted {
+    domain: SenderDomainRow,
+    /// Indexes of the recipients that the email is not sent to.
+    blocked: Vec<usize>,
+}
+
 impl AcceptTransaction {
-    /// Returns what became due, for the delivery engine.
+    /// Checks all emails, then stores them. Returns the queued groups, for the delivery engine.
     pub(super) fn apply(&self, tx: &WriteTx<'_>) -> Result<Vec<Due>, AcceptError> {
-        // Every check of every email comes before the first write: a refusal costs nothing.
-        let mut drafts = Vec::with_capacity(self.prepared.len());
-        for (index, email) in self.prepared.iter().enumerate() {
-            let draft = self.check(tx, email).map_err(|error| match error {
+        // All checks run before the first write: a failure after a write makes the writer repeat its group.
+        let mut accepted = Vec::with_capacity(self.emails.len());
+        for (index, email) in self.emails.iter().enumerate() {
+            accepted.push(self.check(tx, email).map_err(|error| match error {
                 SendError::Store(error) => AcceptError::Store(error),
                 error => AcceptError::Item(SendBatchError { index, error }),
-            })?;
-            drafts.push(draft);
+            })?);
         }
-        let mut queued = Vec::with_capacity(self.prepared.len());
-        for (email, draft) in self.prepared.iter().zip(drafts) {
-            email.put(tx, &self.context, self.sender.team, &draft)?;
-            queued.extend(draft.queued());
+        let mut queued = Vec::with_capacity(self.emails.len());
+        for (email, Accepted { domain, blocked }) in self.emails.iter().zip(accepted) {
+            let rows = self.senders.rows(self.sender.team, email, domain, &blocked);
+            queued.extend(rows.put(tx, &self.context, self.sender.team, email)?);
+            email.content.put_content(tx, email.id)?;
+            for (number, attachment) in (0..).zip(&email.attachments) {
+                attachment.put_attachment(tx, email.id, number)?;
+            }
         }
         if let Some(key_row) = &self.key_row {
             key_row.put(tx)?;
         }
-        let emails = self.prepared.len() as u64;
-        usage::count(tx, self.sender.team, self.now, emails)?;
+        usage::count(tx, self.sender.team, self.now, self.emails.len() as u64)?;
         Ok(queued)
     }
 
-    /// Checks an email against what the store holds; returns what is to be written of it, without
-    /// the recipients that may not be written to.
-    fn check<'e>(&self, tx: &WriteTx<'_>, email: &'e PreparedEmail) -> Result<Cow<'e, EncodedEmail>, SendError> {
+    fn check(&self, tx: &WriteTx<'_>, email: &PreparedEmail) -> Result<Accepted, SendError> {
         let team = self.sender.team;
         let domain = domains::find_sender_hashed(tx, team, &email.sender_hash)?
             .filter(|domain| domain.verified)
@@ -84,30 +90,79 @@ impl AcceptTransaction {
         if self.sender.domain.is_some_and(|scope| scope != domain.id) {
             return Err(SendError::KeyOfAnotherDomain);
         }
-        let topic = match email.topic() {
+        let topic = match email.row.topic {
             Some(id) => Some(topics::find_for_send(tx, team, id)?.ok_or(SendError::TopicNotFound)?),
             None => None,
         };
         email.link.clone().map_err(SendError::Link)?;
         let mut blocked = Vec::new();
-        for (index, hash) in email.recipients.iter().enumerate() {
-            let may_receive = match hash {
-                Some(hash) => may_write_to(tx, team, hash, topic)?,
+        let mut is_to_left = false;
+        for (index, (hash, recipient)) in email.recipients.iter().zip(&email.row.recipients).enumerate() {
+            let is_deliverable = match hash {
+                Some(hash) => is_deliverable(tx, team, hash, topic)?,
                 None => false,
             };
-            if !may_receive {
+            if is_deliverable {
+                is_to_left |= recipient.kind == RecipientKind::To;
+            } else {
                 blocked.push(index);
             }
         }
-        if !email.reaches_anybody(&blocked) {
-            return Err(SendError::AllRecipientsSuppressed);
-        }
-        Ok(email.draft(&self.senders, team, domain, &blocked))
+        if is_to_left { Ok(Accepted { domain, blocked }) } else { Err(SendError::AllRecipientsSuppressed) }
     }
 }
 
-/// Returns whether the team may write to an address: it is not suppressed, and has not opted out.
-fn may_write_to(
+/// Returns the row of an email and its queue rows for a domain, without the recipients of the
+/// `blocked` indexes.
+pub(super) fn queue_rows(
+    team: TeamId,
+    email: &PreparedEmail,
+    domain: SenderDomainRow,
+    blocked: &[usize],
+) -> (EmailRow, Vec<(Due, DueRow)>) {
+    let mut row = EmailRow { domain: domain.id, ..email.row.clone() };
+    let mut index = 0..;
+    row.recipients.retain(|_| index.next().is_some_and(|index| !blocked.contains(&index)));
+    let due_ms = row.scheduled_ms.unwrap_or(row.created_ms);
+    let groups = assign_groups(&mut row, domain);
+    let queue_row = |(group, destination)| {
+        let due = DueRow::fresh(team, destination, due_ms);
+        (Due::new(DueKey { due_ms, class: Class::Transactional, email: email.id, group }, &due), due)
+    };
+    let queued = groups.into_iter().map(queue_row).collect();
+    (row, queued)
+}
+
+/// Numbers the recipient groups of an email; returns the number and the destination of each group.
+///
+/// Under a topic or with tracking, each recipient is a group, because its message has its own
+/// tokens. Otherwise the recipients of one destination are a group.
+fn assign_groups(row: &mut EmailRow, domain: SenderDomainRow) -> Vec<(u16, String)> {
+    let is_personal = row.topic.is_some() || domain.tracked;
+    let mut groups: Vec<(u16, String)> = Vec::new();
+    for recipient in &mut row.recipients {
+        let destination = destination_of(&recipient.mailbox);
+        let shared = groups.iter().find(|(_, other)| !is_personal && other == destination).map(|(group, _)| *group);
+        recipient.group = shared.unwrap_or_else(|| {
+            let group = u16::try_from(groups.len()).expect("an email has at most 50 recipients");
+            groups.push((group, destination.to_owned()));
+            group
+        });
+    }
+    groups
+}
+
+/// Returns the domain of a recipient, or [`simulated::DESTINATION`] for a simulated recipient.
+fn destination_of(mailbox: &str) -> &str {
+    let address = bare(mailbox);
+    if simulated::outcome(address).is_some() {
+        return simulated::DESTINATION;
+    }
+    address.rsplit_once('@').map_or("", |(_, domain)| domain)
+}
+
+/// Returns whether an address is neither suppressed nor opted out of `topic`.
+fn is_deliverable(
     tx: &WriteTx<'_>,
     team: TeamId,
     hash: &AddressHash,
@@ -123,9 +178,10 @@ fn may_write_to(
     }
 }
 
-/// Returns those of an email's recipients (indexes into its row) whom the team may still write to.
-/// What people chose about a topic outlives it; of one that has been deleted, those who never chose
-/// receive what was accepted for them.
+/// Returns the indexes of `recipients` that can still be sent to: not suppressed, and not opted out.
+///
+/// Topic choices stay valid after the topic is deleted. Recipients without a choice still receive
+/// emails that were accepted under the deleted topic.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -142,12 +198,12 @@ pub(crate) fn still_deliverable(
         }
         None => None,
     };
-    let mut wanted = Vec::with_capacity(recipients.len());
+    let mut deliverable = Vec::with_capacity(recipients.len());
     for index in recipients {
         let Ok(address) = EmailAddress::parse(bare(&row.recipients[*index].mailbox)) else { continue };
-        if may_write_to(tx, team, &address.identity_hash(), topic)? {
-            wanted.push(*index);
+        if is_deliverable(tx, team, &address.identity_hash(), topic)? {
+            deliverable.push(*index);
         }
     }
-    Ok(wanted)
+    Ok(deliverable)
 }

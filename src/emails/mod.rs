@@ -26,6 +26,7 @@ mod event_recorder;
 mod excerpt;
 mod idempotency;
 mod model;
+mod precompute;
 mod prepare;
 mod read;
 mod retention;

@@ -11,7 +11,8 @@ use tokio_util::task::TaskTracker;
 use super::accept::{AcceptError, AcceptTransaction};
 use super::idempotency::{Idempotency, IdempotentRequest, IdempotentResponse, KeyConflict, Reservation, Reserved};
 use super::model::SendEmail;
-use super::prepare::{PreparedEmail, SenderDomainCache};
+use super::precompute::SenderDomainCache;
+use super::prepare::PreparedEmail;
 use crate::api_keys::Caller;
 use crate::base::blocking;
 use crate::base::clock::TimestampMs;
@@ -188,13 +189,13 @@ impl Emails {
         reservation: Option<Reservation>,
     ) -> Result<(IdempotentResponse, Option<Reservation>), SendBatchError> {
         let now = self.context.now_ms();
-        let prepared = self.prepare(sender, emails, now).await;
-        let answer = IdempotentResponse { emails: prepared.iter().map(|email| email.id).collect(), refused };
+        let emails = self.prepare(sender, emails, now).await;
+        let answer = IdempotentResponse { emails: emails.iter().map(|email| email.id).collect(), refused };
         let key_row = reservation.as_ref().map(|reservation| reservation.row(self.context.id(), &answer));
-        let bytes = prepared.iter().map(PreparedEmail::bytes).sum();
+        let bytes = emails.iter().map(PreparedEmail::bytes).sum();
         let (context, senders) = (self.context.clone(), Arc::clone(&self.senders));
-        let group = AcceptTransaction { context, senders, sender, now, prepared, key_row };
-        let accepted = self.context.store.write_sized(bytes, move |tx| group.apply(tx)).await;
+        let accept = AcceptTransaction { context, senders, sender, now, emails, key_row };
+        let accepted = self.context.store.write_sized(bytes, move |tx| accept.apply(tx)).await;
         match accepted {
             Ok(queued) => {
                 self.bell.groups_queued(queued);
@@ -208,7 +209,11 @@ impl Emails {
     async fn prepare(&self, sender: Sender, emails: Vec<SendEmail>, now: TimestampMs) -> Vec<PreparedEmail> {
         let bytes: usize = emails.iter().map(content_bytes).sum();
         let (context, links, senders) = (self.context.clone(), self.links.clone(), Arc::clone(&self.senders));
-        let prepare = move |email| PreparedEmail::new(&context, &links, &senders, sender, email, now);
+        let prepare = move |email| {
+            let mut email = PreparedEmail::new(&context, &links, sender, email, now);
+            email.precomputed = senders.precompute(sender.team, &email);
+            email
+        };
         blocking::run_sized(bytes, move || emails.into_iter().map(prepare).collect()).await
     }
 }
