@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{Notify, broadcast};
 
 use crate::base::id::{EventId, TeamId};
+use crate::base::sync;
 
 /// Announcements of its team that a slow listener may lag behind before it loses some: a request that
 /// imports a thousand contacts announces them all at once.
@@ -140,7 +141,7 @@ impl EventBus {
     }
 
     fn live(&self) -> MutexGuard<'_, HashMap<TeamId, broadcast::Sender<BusMessage>>> {
-        self.0.live.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.0.live)
     }
 }
 

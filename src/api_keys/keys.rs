@@ -1,7 +1,7 @@
 //! The use cases of API keys. Every request's question, whose key, is answered from the cache.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -13,9 +13,10 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, DomainId, Id, TeamId};
 use crate::base::one_line::one_line;
 use crate::base::random;
+use crate::base::sync;
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, StoreError, WriteTx, from_store_error};
 use crate::tables::{API_KEY_USES, API_KEYS};
 
 /// Uses within one minute count as one, so that a busy key writes a row a minute.
@@ -33,11 +34,7 @@ pub enum CreateKeyError {
     Store(StoreError),
 }
 
-impl From<StoreError> for CreateKeyError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(CreateKeyError);
 
 /// Function that returns whether a team has a domain. Passed in, because domains depend on API keys.
 pub type DomainExists = fn(&WriteTx<'_>, TeamId, DomainId) -> Result<bool, StoreError>;
@@ -77,16 +74,16 @@ impl ApiKeys {
 
     /// Returns whose token this is, and remembers that it was used.
     pub fn authenticate(&self, token: &Token) -> Option<Caller> {
-        let caller = self.cache.read().unwrap_or_else(PoisonError::into_inner).caller(&token.hash())?;
+        let caller = sync::read(&self.cache).caller(&token.hash())?;
         let minute = self.context.now_ms().div_euclid(USE_RESOLUTION_MS) * USE_RESOLUTION_MS;
-        self.uses.lock().unwrap_or_else(PoisonError::into_inner).insert((caller.team, caller.key), minute);
+        sync::lock(&self.uses).insert((caller.team, caller.key), minute);
         Some(caller)
     }
 
     /// Returns what is cancelled once the caller's key is revoked, for answers that go on: a request is
     /// asked for its key at its beginning alone.
     pub fn revocation(&self, caller: &Caller) -> CancellationToken {
-        self.cache.read().unwrap_or_else(PoisonError::into_inner).revocation(caller)
+        sync::read(&self.cache).revocation(caller)
     }
 
     /// Makes a key with a token of its own; the token is in this answer and nowhere else.
@@ -215,7 +212,7 @@ impl ApiKeys {
         let changed = self.tasks.spawn(async move {
             let _turn = changing.lock().await;
             let committed = commit.await?;
-            follow(&mut cache.write().unwrap_or_else(PoisonError::into_inner), &committed);
+            follow(&mut sync::write(&cache), &committed);
             Ok(committed)
         });
         changed.await.unwrap_or_else(|_| Err(StoreError::Panicked.into()))
@@ -226,7 +223,7 @@ impl ApiKeys {
     /// # Errors
     /// [`StoreError`].
     pub async fn flush_uses(&self) -> Result<(), StoreError> {
-        let uses = std::mem::take(&mut *self.uses.lock().unwrap_or_else(PoisonError::into_inner));
+        let uses = std::mem::take(&mut *sync::lock(&self.uses));
         if uses.is_empty() {
             return Ok(());
         }

@@ -19,3 +19,4 @@ pub(crate) mod one_line;
 pub mod patch;
 pub mod random;
 pub mod signature;
+pub mod sync;

@@ -6,7 +6,7 @@ use crate::base::id::{ContactPropertyId, TeamId};
 use crate::base::patch::Patch;
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, is_full, page};
-use crate::store::{Reads as _, StoreError};
+use crate::store::{Reads as _, StoreError, from_store_error};
 use crate::tables::CONTACT_PROPERTIES;
 
 /// Error of creating a property.
@@ -31,17 +31,7 @@ pub enum UpdatePropertyError {
     Store(StoreError),
 }
 
-impl From<StoreError> for CreatePropertyError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<StoreError> for UpdatePropertyError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(CreatePropertyError, UpdatePropertyError);
 
 /// The contact properties of all teams.
 pub struct ContactProperties {

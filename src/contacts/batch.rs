@@ -11,7 +11,7 @@ use crate::base::id::{ContactId, TeamId};
 use crate::contact_properties::{self, Definitions};
 use crate::context::Context;
 use crate::events::ChangeSource;
-use crate::store::{Reads, StoreError, WriteTx};
+use crate::store::{Reads, StoreError, WriteTx, from_store_error};
 use crate::tables::AddressHash;
 
 /// Maximum number of contacts in one batch.
@@ -95,11 +95,7 @@ pub enum ContactBatchError {
     Store(StoreError),
 }
 
-impl From<StoreError> for ContactBatchError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(ContactBatchError);
 
 /// A batch with hashed addresses, ready for its transaction.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use crate::contact_properties;
 use crate::context::Context;
 use crate::events::ChangeSource;
 use crate::store::page::{Page, PageQuery, page};
-use crate::store::{Reads, StoreError, WriteTx};
+use crate::store::{Reads, StoreError, WriteTx, from_store_error};
 use crate::tables::CONTACTS;
 
 /// Id or address of a contact.
@@ -34,11 +34,7 @@ pub enum WriteError {
     Store(StoreError),
 }
 
-impl From<StoreError> for WriteError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(WriteError);
 
 /// Contacts to remove, all by id or all by address.
 #[derive(Clone, Debug)]

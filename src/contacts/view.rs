@@ -8,7 +8,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, TeamId};
 use crate::contact_properties::{self, Definitions, PropertyValue};
 use crate::store::page::PageError;
-use crate::store::{Reads, StoreError};
+use crate::store::{Reads, StoreError, from_store_error};
 use crate::topics::{self, Subscription, Topic};
 
 /// Maximum size of a response about contacts, in bytes. Twenty contacts of any size fit: the default
@@ -31,11 +31,7 @@ pub enum ShowError {
     Store(StoreError),
 }
 
-impl From<StoreError> for ShowError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(ShowError);
 
 impl From<PageError> for ShowError {
     fn from(error: PageError) -> Self {

@@ -3,7 +3,7 @@
 //! One dispatcher task (`dispatcher.rs`) loads groups and starts workers (`worker.rs`). The table is
 //! the queue. The groups in memory are a cache of it and are loaded again after a restart.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -21,6 +21,7 @@ use super::return_path::ReturnPaths;
 use super::settle::{Settlement, settle};
 use super::smtp::{Timeouts, TlsConfigs};
 use super::transport::Transport;
+use crate::base::sync;
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
 use crate::emails::EmailRow;
@@ -164,6 +165,6 @@ impl Engine {
     }
 
     pub(super) fn lanes(&self) -> MutexGuard<'_, Lanes> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.lanes)
     }
 }

@@ -5,10 +5,11 @@
 //! are found in the table at start (`queue::recover`).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::queue::Claimed;
 use crate::base::id::EmailId;
+use crate::base::sync;
 
 type LeaseKey = (EmailId, u16);
 
@@ -76,7 +77,7 @@ impl LeaseTracker {
     }
 
     fn lock(&self) -> MutexGuard<'_, Leases> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.0)
     }
 }
 

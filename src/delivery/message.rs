@@ -13,7 +13,7 @@ use crate::emails::{self, EmailContent, EmailRow, RecipientKind, message_id};
 use crate::mime::dkim::{self, Signature};
 use crate::mime::{self, Message, MimeAttachment, MimeMailbox};
 use crate::preferences::{Links, UnsubscribeToken};
-use crate::store::{ReadTx, StoreError};
+use crate::store::{ReadTx, StoreError, from_store_error};
 
 /// A composed message with its envelope.
 pub(super) struct Composed {
@@ -36,11 +36,7 @@ pub(super) enum MessageError {
     Store(StoreError),
 }
 
-impl From<StoreError> for MessageError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(MessageError);
 
 /// Composes and signs the message of a claimed group.
 pub(super) fn compose(

@@ -1,6 +1,6 @@
 //! Notifications from the writers of the queue to the dispatcher.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
@@ -67,6 +67,6 @@ impl QueueNotifier {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, PendingGroups> {
-        self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.0.pending)
     }
 }

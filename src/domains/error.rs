@@ -5,7 +5,7 @@ use std::fmt;
 use super::model::NAME_CHARS_MIN;
 use crate::base::address::DomainName;
 use crate::mime::dkim::KeyError;
-use crate::store::StoreError;
+use crate::store::{StoreError, from_store_error};
 
 /// Reason why a domain cannot be added.
 #[derive(Debug)]
@@ -65,11 +65,7 @@ impl fmt::Display for CreateDomainError {
     }
 }
 
-impl From<StoreError> for CreateDomainError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(CreateDomainError);
 
 impl From<DomainRule> for CreateDomainError {
     fn from(rule: DomainRule) -> Self {
@@ -77,11 +73,7 @@ impl From<DomainRule> for CreateDomainError {
     }
 }
 
-impl From<StoreError> for UpdateDomainError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(UpdateDomainError);
 
 impl From<DomainRule> for UpdateDomainError {
     fn from(rule: DomainRule) -> Self {

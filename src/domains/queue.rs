@@ -2,12 +2,13 @@
 //! domains from their rows.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use tokio::sync::Notify;
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, TeamId};
+use crate::base::sync;
 
 /// Maximum number of queued domains. Further domains are checked by a sweep.
 const QUEUE_MAX: usize = 1_024;

@@ -1,12 +1,13 @@
 //! DKIM keys of a domain: generation, sealed storage, and a cache of opened keys for signing.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::records::SELECTOR_CHARS;
 use super::store::{self, DkimKeyRow, DomainRow};
 use crate::base::id::{DomainId, TeamId};
 use crate::base::random;
+use crate::base::sync;
 use crate::mime::dkim::{Algorithm, KeyError, SigningKey};
 use crate::store::{Keyring, Reads, StoreError};
 
@@ -125,7 +126,7 @@ impl SigningKeyCache {
     }
 
     fn cached(&self, team: TeamId, id: DomainId) -> Option<Arc<SigningKeys>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner).get(&(team, id)).cloned()
+        sync::lock(&self.keys).get(&(team, id)).cloned()
     }
 
     fn insert(&self, team: TeamId, id: DomainId, opened: Option<Arc<SigningKeys>>) {

@@ -18,7 +18,7 @@ use crate::base::id::TeamId;
 use crate::context::Context;
 use crate::delivery::{Class, Due, DueKey, DueRow, simulated};
 use crate::domains::SenderDomainRow;
-use crate::store::{StoreError, WriteTx};
+use crate::store::{StoreError, WriteTx, from_store_error};
 use crate::suppressions::{self, SendKind};
 use crate::tables::AddressHash;
 use crate::topics::{self, SendTopic, Subscription};
@@ -32,11 +32,7 @@ pub(super) enum AcceptError {
     Store(StoreError),
 }
 
-impl From<StoreError> for AcceptError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(AcceptError);
 
 /// The emails of one request, with the input of their transaction.
 pub(super) struct AcceptTransaction {

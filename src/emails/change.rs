@@ -11,7 +11,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
 use crate::delivery::{Class, DueKey};
 use crate::events::{Detail, EmailEventKind, Event};
-use crate::store::{Reads, StoreError, WriteTx};
+use crate::store::{Reads, StoreError, WriteTx, from_store_error};
 use crate::tables::{DUE, EMAILS};
 
 /// Why an email cannot be changed.
@@ -25,11 +25,7 @@ pub enum ChangeEmailError {
     Store(StoreError),
 }
 
-impl From<StoreError> for ChangeEmailError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(ChangeEmailError);
 
 impl Emails {
     /// Moves a scheduled email to another time.

@@ -5,7 +5,7 @@
 //! key before it is looked at and settles it after the commit; one that is refused frees it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::store::IdempotencyRow;
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{EmailId, Id, IdempotencyId, TeamId};
+use crate::base::sync::lock;
 use crate::context::Context;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::IDEMPOTENCY;
@@ -288,10 +289,6 @@ fn read_page(tx: &impl Reads, from: StoredKey) -> Result<Vec<(StoredKey, Idempot
 fn next_id<R>(id: Id<R>) -> Id<R> {
     let above = u128::from_be_bytes(*id.as_bytes()).saturating_add(1);
     Id::from_bytes(above.to_be_bytes())
-}
-
-fn lock(keys: &Mutex<Keys>) -> MutexGuard<'_, Keys> {
-    keys.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

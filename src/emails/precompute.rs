@@ -6,13 +6,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::accept::queue_rows;
 use super::model::bare;
 use super::prepare::PreparedEmail;
 use super::store::EmailRow;
 use crate::base::id::TeamId;
+use crate::base::sync;
 use crate::context::Context;
 use crate::delivery::{Due, DueRow};
 use crate::domains::SenderDomainRow;
@@ -59,7 +60,7 @@ impl SenderDomainCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, Domains> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.0)
     }
 }
 

@@ -6,7 +6,7 @@ use super::store::{EmailRow, has_content, read_attachment, read_content};
 use crate::base::id::{AttachmentId, EmailId, TeamId};
 use crate::events::{self, Event};
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{Reads, StoreError};
+use crate::store::{Reads, StoreError, from_store_error};
 use crate::tables::EMAILS;
 
 /// An email with everything that is kept of it.
@@ -35,11 +35,7 @@ pub enum ReadAttachmentError {
     Store(StoreError),
 }
 
-impl From<StoreError> for ReadAttachmentError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(ReadAttachmentError);
 
 impl Emails {
     /// Returns a page of the team's emails, newest first.

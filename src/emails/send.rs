@@ -20,7 +20,7 @@ use crate::base::id::{ApiKeyId, DomainId, EmailId, TeamId};
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
 use crate::preferences::{LinkError, Links};
-use crate::store::StoreError;
+use crate::store::{StoreError, from_store_error};
 
 /// Why an email is refused by what the store holds.
 #[derive(Debug)]
@@ -41,11 +41,7 @@ pub enum SendError {
     Store(StoreError),
 }
 
-impl From<StoreError> for SendError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(SendError);
 
 impl From<KeyConflict> for SendError {
     fn from(conflict: KeyConflict) -> Self {

@@ -9,6 +9,7 @@ use super::pages::{self, PageScan, StepResult};
 use super::stages::Stage;
 use super::store::{self, ErasureKey, ErasureRow, ErasureTarget};
 use crate::base::id::TeamId;
+use crate::base::sync;
 use crate::context::Context;
 use crate::logs::{PendingEntries, PendingSnapshot};
 use crate::store::{ReadTx, Reads as _, StoreError, WriteTx};

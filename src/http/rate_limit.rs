@@ -1,13 +1,14 @@
 //! How many requests a key makes in a second, and the headers that say so.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use salvo::Response;
 use salvo::http::HeaderValue;
 
 use crate::base::clock::Clock;
 use crate::base::id::ApiKeyId;
+use crate::base::sync;
 
 /// The window in milliseconds; `ratelimit-policy` names it in seconds.
 const WINDOW_MS: i64 = 1_000;
@@ -52,7 +53,7 @@ impl RateLimiter {
             return RateLimit::Admitted(self.untouched());
         }
         let window = self.clock.now_ms().div_euclid(WINDOW_MS);
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut windows = sync::lock(&self.windows);
         let (since, used) = windows.entry(key).or_insert((window, 0));
         if *since != window {
             (*since, *used) = (window, 0);

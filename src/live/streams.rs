@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::filter::TypeFilter;
 use super::stream::EventStream;
 use crate::base::id::TeamId;
+use crate::base::sync::lock;
 use crate::event_bus::EventBus;
 
 /// Open streams of all teams. A browser has one stream for each window.
@@ -98,10 +99,6 @@ impl Drop for StreamPermit {
             }
         }
     }
-}
-
-fn lock(open: &Mutex<HashMap<TeamId, usize>>) -> MutexGuard<'_, HashMap<TeamId, usize>> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! An erasure scans the log once, up to an entry. Before the scan, it waits until the log contains each
 //! request in progress: such a request can have read the address.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;

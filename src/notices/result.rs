@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::base::address::{AddressError, DomainName};
 use crate::emails::{KeyConflict, SendError};
-use crate::store::StoreError;
+use crate::store::{StoreError, from_store_error};
 
 /// Reason why the owners could not be notified.
 #[derive(Debug)]
@@ -44,11 +44,7 @@ impl fmt::Display for NotifyError {
     }
 }
 
-impl From<StoreError> for NotifyError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(NotifyError);
 
 /// Result of a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The worker: logs each notice and sends it to the owners by email.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -13,6 +13,7 @@ use super::store::NoticeRow;
 use crate::base::address::{DomainName, Mailbox};
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{Id, NoticeId, TeamId};
+use crate::base::sync;
 use crate::context::Context;
 use crate::emails::headers::CustomHeaders;
 use crate::emails::{Emails, IdempotentRequest, Recipient, RecipientKind, SendEmail, SendError, Sender};

@@ -1,6 +1,6 @@
 //! Errors of the use cases.
 
-use crate::store::StoreError;
+use crate::store::{StoreError, from_store_error};
 
 /// Error of creating a segment.
 #[derive(Debug)]

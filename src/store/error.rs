@@ -64,6 +64,18 @@ pub fn skip_corrupt<T>(read: Result<T, StoreError>, what: impl Display) -> Resul
     }
 }
 
+/// Implements `From<StoreError>` for error types that have a variant `Store(StoreError)`.
+macro_rules! from_store_error {
+    ($($error:ty),+ $(,)?) => { $(
+        impl From<$crate::store::StoreError> for $error {
+            fn from(error: $crate::store::StoreError) -> Self {
+                Self::Store(error)
+            }
+        }
+    )+ };
+}
+pub(crate) use from_store_error;
+
 macro_rules! from_engine {
     ($($error:ty),+ $(,)?) => { $(
         impl From<$error> for StoreError {
@@ -166,8 +178,4 @@ impl std::fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-impl From<StoreError> for OpenError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(OpenError);

@@ -6,12 +6,14 @@ use std::io::{self, Read, Seek as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tracing::info;
 
 use super::OpenError;
+
+use crate::base::sync;
 
 /// How often the progress of a repair is told: a large file takes seconds and thousands of pages.
 const LOG_INTERVAL: Duration = Duration::from_millis(500);
@@ -41,7 +43,7 @@ pub(super) fn open(path: &Path, cache_bytes: usize) -> Result<redb::Database, Op
     let started = crate::base::clock::monotonic();
     let told = Mutex::new(Duration::ZERO);
     open_watched(path, cache_bytes, move |progress| {
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = sync::lock(&told);
         if started.elapsed() >= *told + LOG_INTERVAL {
             *told = started.elapsed();
             info!("checking the store after a crash: {:.0} %", progress * 100.0);

@@ -35,12 +35,13 @@ mod value;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 pub use chunks::{Chunks, read_chunks};
+pub(crate) use error::from_store_error;
 pub use error::{OpenError, StoreError, skip_corrupt};
 pub use fields::{RawValue, RowFields};
 pub use hash::{NameHash, name_hash};
@@ -57,6 +58,7 @@ use queue::WriteQueue;
 use writer::Writer;
 
 use crate::base::blocking;
+use crate::base::sync;
 
 /// The file's name inside the data directory.
 pub const FILE_NAME: &str = "ringmail.redb";
@@ -166,7 +168,7 @@ impl Store {
     /// As [`Store::read`].
     pub fn read_now<T, E: From<StoreError>>(&self, work: impl FnOnce(&ReadTx) -> Result<T, E>) -> Result<T, E> {
         let tx = {
-            let database = self.0.database.read().unwrap_or_else(PoisonError::into_inner);
+            let database = sync::read(&self.0.database);
             let Some(database) = database.as_deref() else { return Err(StoreError::Closed.into()) };
             ReadTx::begin(database)?
         };
@@ -255,7 +257,7 @@ impl Store {
         let store = self.clone();
         blocking::run(move || {
             store.0.writer.stop();
-            store.0.database.write().unwrap_or_else(PoisonError::into_inner).take();
+            sync::write(&store.0.database).take();
         })
         .await;
     }

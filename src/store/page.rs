@@ -1,6 +1,6 @@
 //! Pages: newest first, by id, from a cursor that the list itself returned.
 
-use super::StoreError;
+use super::error::{StoreError, from_store_error};
 use super::key::{Key, KeyPart};
 use super::transaction::{NEXT, Order, Reads, STOP, Stored, Table};
 use super::value::Value;
@@ -57,11 +57,7 @@ pub enum PageError {
     Store(StoreError),
 }
 
-impl From<StoreError> for PageError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(PageError);
 
 /// Reads a page of a table keyed by team and id. `row` may leave a row out by answering `None`.
 /// The cost is that of the rows on the page and of those left out between them, whatever the size

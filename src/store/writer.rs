@@ -23,6 +23,7 @@ use super::file::panic_message;
 use super::queue::{QueuedCommand, Queues, Typed, WAITING_MAX, WriteQueue};
 use super::transaction::WriteTx;
 use crate::base::clock::monotonic;
+use crate::base::sync;
 
 /// How long the store is idle before one small commit makes the file quick to open after a crash.
 const IDLE_BEFORE_QUICK_REPAIR: Duration = Duration::from_millis(100);
@@ -40,7 +41,7 @@ struct Shared {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.queues)
     }
 
     fn fail(&self, failure: &StoreError) {
@@ -128,7 +129,7 @@ impl Writer {
     pub(super) fn stop(&self) {
         self.shared.lock().close();
         self.shared.wake.notify_one();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = sync::lock(&self.thread).take();
         // A command may own the last handle of the store: it is then dropped on this very thread,
         // which ends by itself.
         if let Some(thread) = thread

@@ -6,7 +6,7 @@ use crate::base::id::{TeamId, TopicId};
 use crate::base::patch::Patch;
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, is_full, page};
-use crate::store::{Reads as _, StoreError};
+use crate::store::{Reads as _, StoreError, from_store_error};
 use crate::tables::TOPICS;
 
 /// Error of creating a topic.
@@ -38,23 +38,7 @@ pub enum DeleteTopicError {
     Store(StoreError),
 }
 
-impl From<StoreError> for CreateTopicError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<StoreError> for UpdateTopicError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<StoreError> for DeleteTopicError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(CreateTopicError, UpdateTopicError, DeleteTopicError);
 
 /// The topics of all teams.
 pub struct Topics {

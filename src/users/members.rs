@@ -6,7 +6,7 @@ use crate::base::address::EmailAddress;
 use crate::base::id::{Id, TeamId, UserId};
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, from_store_error};
 use crate::tables::MEMBERSHIPS;
 use crate::teams;
 
@@ -20,11 +20,7 @@ pub enum AddError {
     Store(StoreError),
 }
 
-impl From<StoreError> for AddError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(AddError);
 
 /// Error of [`change_role`] and [`remove`].
 #[derive(Debug)]
@@ -36,11 +32,7 @@ pub enum MembershipError {
     Store(StoreError),
 }
 
-impl From<StoreError> for MembershipError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(MembershipError);
 
 /// Adds a user to a team. Creates the user if the address is new. The default role is owner if the team
 /// has no owner, and member otherwise.

@@ -1,8 +1,8 @@
 //! Why a use case of webhooks cannot be done.
 
 use crate::events::EventType;
-use crate::store::StoreError;
 use crate::store::page::PageError;
+use crate::store::{StoreError, from_store_error};
 
 /// Why an endpoint cannot be added.
 #[derive(Debug)]
@@ -72,15 +72,6 @@ pub enum TestWebhookError {
     Store(StoreError),
 }
 
-macro_rules! from_store_error {
-    ($($error:ty),+ $(,)?) => { $(
-        impl From<StoreError> for $error {
-            fn from(error: StoreError) -> Self {
-                Self::Store(error)
-            }
-        }
-    )+ };
-}
 from_store_error!(
     CreateWebhookError,
     UpdateWebhookError,

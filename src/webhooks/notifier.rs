@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
 use crate::base::id::{WebhookDeliveryId, WebhookId};
+use crate::base::sync::lock;
 
 /// Endpoints that wait for the dispatcher to look at them; beyond this it looks at all of them.
 const PENDING_MAX: usize = 1_000;
@@ -151,10 +152,6 @@ impl Drop for LaneRegistration {
             watched.remove(&self.webhook);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

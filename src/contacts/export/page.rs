@@ -70,11 +70,7 @@ pub enum ExportError {
     Store(StoreError),
 }
 
-impl From<StoreError> for ExportError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(ExportError);
 
 impl fmt::Display for ExportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

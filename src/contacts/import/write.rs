@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::events::ChangeSource;
 use crate::segments;
 use crate::store::page::{Cursor, PageError, PageQuery};
-use crate::store::{Reads, StoreError};
+use crate::store::{Reads, StoreError, from_store_error};
 use crate::topics::{self, Subscription};
 
 /// Maximum number of default segments, and of default topics.
@@ -51,11 +51,7 @@ pub enum ImportError {
     Store(StoreError),
 }
 
-impl From<StoreError> for ImportError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(ImportError);
 
 impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,7 +5,7 @@
 //! whose response it has received.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -19,6 +19,7 @@ use super::queue::{BATCH_MAX, ENTRIES_MAX, Pushed, Queue};
 use super::store::PreparedLog;
 use crate::base::blocking;
 use crate::base::clock::monotonic;
+use crate::base::sync;
 use crate::context::Context;
 use crate::store::{StoreError, WriteTx};
 

@@ -18,12 +18,14 @@ mod pages;
 use std::future::Future;
 use std::path::Path;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Waker};
 
 use tempfile::TempDir;
 
 use super::*;
+
+use crate::base::sync;
 
 /// A command of these tests refuses, or the store fails.
 #[derive(Debug)]
@@ -32,11 +34,7 @@ enum TestError {
     Store(StoreError),
 }
 
-impl From<StoreError> for TestError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
+from_store_error!(TestError);
 
 type TestResult<T = ()> = Result<T, TestError>;
 
@@ -105,7 +103,7 @@ impl<'a> Held<'a> {
         let answer = queued(store.write(move |_| {
             entered.send(()).unwrap();
             // A sender dropped by a failing test opens too.
-            let _ = opened.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let _ = sync::lock(&opened).recv();
             Ok(())
         }));
         has_entered.recv().unwrap();
