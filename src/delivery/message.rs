@@ -9,7 +9,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::TopicId;
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
-use crate::emails::{self, EmailContent, EmailRow, RecipientKind, message_id};
+use crate::emails::{self, EmailContent, EmailRow, RecipientKind, StoredMailbox, message_id};
 use crate::mime::dkim::{self, Signature};
 use crate::mime::{self, Message, MimeAttachment, MimeMailbox};
 use crate::preferences::{Links, UnsubscribeToken};
@@ -105,7 +105,7 @@ fn with_link(
     topic: TopicId,
 ) -> Result<EmailContent, MessageError> {
     let Some(index) = claimed.recipients.first() else { return Ok(content) };
-    let mailbox = Mailbox::parse(&claimed.row.recipients[*index].mailbox).map_err(|error| invalid(&error))?;
+    let mailbox = parsed(&claimed.row.recipients[*index].mailbox)?;
     let token = UnsubscribeToken::of_topic(claimed.due.team, topic, mailbox.address().clone());
     let link = links.link(&token);
     let EmailContent { html, text, mut headers } = content;

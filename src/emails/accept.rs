@@ -7,12 +7,11 @@
 use std::sync::Arc;
 
 use super::idempotency::ReservationRow;
-use super::model::{RecipientKind, bare};
+use super::model::RecipientKind;
 use super::precompute::SenderDomainCache;
 use super::prepare::PreparedEmail;
 use super::send::{SendBatchError, SendError, Sender};
-use super::store::EmailRow;
-use crate::base::address::EmailAddress;
+use super::store::{EmailRow, StoredMailbox};
 use crate::base::clock::TimestampMs;
 use crate::base::id::TeamId;
 use crate::context::Context;
@@ -149,12 +148,11 @@ fn assign_groups(row: &mut EmailRow, domain: SenderDomainRow) -> Vec<(u16, Strin
 }
 
 /// Returns the domain of a recipient, or [`simulated::DESTINATION`] for a simulated recipient.
-fn destination_of(mailbox: &str) -> &str {
-    let address = bare(mailbox);
-    if simulated::outcome(address).is_some() {
+fn destination_of(mailbox: &StoredMailbox) -> &str {
+    if simulated::outcome(&mailbox.bare()).is_some() {
         return simulated::DESTINATION;
     }
-    address.rsplit_once('@').map_or("", |(_, domain)| domain)
+    mailbox.address().map_or("", |address| address.domain().as_str())
 }
 
 /// Returns whether an address is neither suppressed nor opted out of `topic`.
@@ -196,7 +194,7 @@ pub(crate) fn still_deliverable(
     };
     let mut deliverable = Vec::with_capacity(recipients.len());
     for index in recipients {
-        let Ok(address) = EmailAddress::parse(bare(&row.recipients[*index].mailbox)) else { continue };
+        let Some(address) = row.recipients[*index].mailbox.address() else { continue };
         if is_deliverable(tx, team, &address.identity_hash(), topic)? {
             deliverable.push(*index);
         }

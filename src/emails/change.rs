@@ -2,7 +2,7 @@
 //! transaction with the queue, so that it wins or loses against a send that begins, never half.
 
 use super::event_recorder;
-use super::model::{LastEvent, bare};
+use super::model::LastEvent;
 use super::read::visible;
 use super::retention::{delete_email, is_settled};
 use super::send::Emails;
@@ -66,7 +66,7 @@ impl Emails {
             .write(move |tx| {
                 let mut row = scheduled(tx, team, id)?;
                 cancel_queued(tx, id, &mut row)?;
-                let recipients = row.recipients.iter().map(|recipient| bare(&recipient.mailbox).to_owned()).collect();
+                let recipients = row.recipients.iter().map(|recipient| recipient.mailbox.bare()).collect();
                 let event =
                     Event { kind: EmailEventKind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
                 event_recorder::record(tx, &context, team, id, &row, event)?;

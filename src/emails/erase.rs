@@ -2,7 +2,7 @@
 
 use super::model::AttachmentInfo;
 use super::retention::is_settled;
-use super::store::{EmailRow, RecipientRow, delete_content_rows, has_content};
+use super::store::{EmailRow, RecipientRow, StoredMailbox, delete_content_rows, has_content};
 use crate::base::address::AddressSet;
 use crate::base::id::{EmailId, TeamId};
 use crate::events::ERASED;
@@ -73,7 +73,7 @@ pub(crate) fn erase(
 
 /// Returns the row without the addresses; `None` if it contains none of them.
 fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
-    let mailbox = |text: &str| addresses.contains(text);
+    let is_meant = |mailbox: &StoredMailbox| mailbox.address().is_some_and(|it| addresses.contains_address(it));
     let mention = |text: &str| addresses.is_mentioned_in(text);
     let EmailRow {
         created_ms: _,
@@ -92,9 +92,9 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
         last_event: _,
         hidden: _,
     } = row;
-    let is_clean = !mailbox(from)
-        && !recipients.iter().any(|recipient| mailbox(&recipient.mailbox))
-        && !reply_to.iter().any(|text| mailbox(text))
+    let is_clean = !is_meant(from)
+        && !recipients.iter().any(|recipient| is_meant(&recipient.mailbox))
+        && !reply_to.iter().any(is_meant)
         && !mention(subject)
         && !attachments.iter().any(|info| mention(&info.filename));
     if is_clean {
@@ -102,19 +102,16 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
     }
     let put = |is_match: bool, text: &str| if is_match { ERASED.to_owned() } else { text.to_owned() };
     Some(EmailRow {
-        from: put(mailbox(from), from),
+        from: mailbox(from),
         recipients: recipients
             .iter()
-            .map(|recipient| RecipientRow {
-                mailbox: put(mailbox(&recipient.mailbox), &recipient.mailbox),
-                ..recipient.clone()
-            })
+            .map(|recipient| RecipientRow { mailbox: mailbox(&recipient.mailbox), ..recipient.clone() })
             .collect(),
-        reply_to: reply_to.iter().map(|text| put(mailbox(text), text)).collect(),
-        subject: put(mention(subject), subject),
+        reply_to: reply_to.iter().map(mailbox).collect(),
+        subject: text(subject),
         attachments: attachments
             .iter()
-            .map(|info| AttachmentInfo { filename: put(mention(&info.filename), &info.filename), ..info.clone() })
+            .map(|info| AttachmentInfo { filename: text(&info.filename), ..info.clone() })
             .collect(),
         ..row.clone()
     })

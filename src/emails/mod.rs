@@ -40,14 +40,13 @@ pub(crate) use erase::{EmailErasure, erase, is_erased_or_mentions, mentions};
 pub(crate) use event_recorder::put_headers;
 pub(crate) use event_recorder::{EventRecorder, record};
 pub use idempotency::{Idempotency, IdempotentRequest, IdempotentResponse, IdempotentRoute, KeyConflict};
-pub(crate) use model::bare;
 pub use model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SendEmail};
 pub use read::EmailDetails;
 pub(crate) use read::find_of_teams;
 pub(crate) use retention::is_settled;
 pub use retention::purge;
 pub use send::{Emails, SendBatchError, SendError, Sender};
-pub use store::{EmailRow, IdempotencyRow, RecipientRow, RecipientState};
+pub use store::{EmailRow, IdempotencyRow, RecipientRow, RecipientState, StoredMailbox};
 pub(crate) use store::{read_attachment, read_content};
 
 use crate::base::id::EmailId;
@@ -59,9 +58,9 @@ pub struct EmailLimits {
     pub attachment_bytes_max: u64,
 }
 
-/// Returns the `Message-ID` of an email without its brackets: the same in every attempt and for
-/// every recipient, so that a repeat can be told.
-pub(crate) fn message_id(id: EmailId, from: &str) -> String {
-    let domain = bare(from).rsplit_once('@').map_or("localhost", |(_, domain)| domain);
+/// Returns the `Message-ID` of an email without its brackets. All attempts and recipients share it,
+/// so that a receiving server can detect a duplicate.
+pub(crate) fn message_id(id: EmailId, from: &StoredMailbox) -> String {
+    let domain = from.address().map_or("localhost", |address| address.domain().as_str());
     format!("{id}@{domain}")
 }

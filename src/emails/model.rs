@@ -149,14 +149,6 @@ pub struct EmailContent {
     pub headers: Vec<(String, String)>,
 }
 
-/// Returns the bare address of a stored mailbox.
-pub(crate) fn bare(mailbox: &str) -> &str {
-    match mailbox.strip_suffix('>').and_then(|mailbox| mailbox.rsplit_once('<')) {
-        Some((_, address)) => address,
-        None => mailbox,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

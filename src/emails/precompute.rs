@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
 use super::accept::queue_rows;
-use super::model::bare;
 use super::prepare::PreparedEmail;
 use super::store::EmailRow;
 use crate::base::id::TeamId;
@@ -79,7 +78,7 @@ impl EncodedEmail {
     fn new(team: TeamId, email: &PreparedEmail, domain: SenderDomainRow, blocked: &[usize]) -> Self {
         let (row, groups) = queue_rows(team, email, domain, blocked);
         let scheduled = email.event_data.as_ref().and_then(|data| {
-            let recipients = row.recipients.iter().map(|recipient| bare(&recipient.mailbox).to_owned()).collect();
+            let recipients = row.recipients.iter().map(|recipient| recipient.mailbox.bare()).collect();
             let event =
                 Event { kind: EmailEventKind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None };
             PreparedEvent::new(team, event, data)

@@ -73,20 +73,21 @@ impl PreparedEmail {
                 content_type: attachment.content_type().to_owned(),
             })
             .collect();
+        let sender_domain = from.address().domain().as_str().to_owned();
         let queued = |Recipient { kind, mailbox }: &Recipient| RecipientRow {
             kind: *kind,
-            mailbox: mailbox.to_string(),
+            mailbox: mailbox.clone().into(),
             group: 0,
             state: RecipientState::Waiting { due_ms },
             last_event,
         };
         let row = EmailRow {
             created_ms: now,
-            from: from.to_string(),
+            from: from.into(),
             domain: DomainId::MIN,
             key: sender.key,
             recipients: recipients.iter().map(queued).collect(),
-            reply_to: reply_to.iter().map(ToString::to_string).collect(),
+            reply_to: reply_to.into_iter().map(Into::into).collect(),
             subject,
             tags: tags.iter().map(|tag| (tag.name().to_owned(), tag.value().to_owned())).collect(),
             topic,
@@ -96,7 +97,6 @@ impl PreparedEmail {
             last_event,
             hidden: false,
         };
-        let sender_domain = from.address().domain().as_str().to_owned();
         Self {
             id,
             sender_hash: name_hash(&sender_domain),

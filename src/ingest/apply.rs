@@ -18,14 +18,13 @@ use std::collections::btree_map::Entry;
 use super::model::{DeliveryReport, FallbackRecipient, RecipientReport, ReportedOutcome};
 use super::resolve::{Evidence, ResolvedEmail, resolve_reports};
 use super::store::{DedupKey, insert_dedup_key};
-use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
 use crate::base::signature::WebhookSecret;
 use crate::context::Context;
 use crate::delivery::{ReturnPaths, simulated};
-use crate::emails::{self, EmailRow, LastEvent, RecipientRow, RecipientState, bare};
-use crate::events::{self, BounceType, Detail, ERASED, EmailEventKind, Event};
+use crate::emails::{self, EmailRow, LastEvent, RecipientRow, RecipientState};
+use crate::events::{self, BounceType, Detail, EmailEventKind, Event};
 use crate::store::{StoreError, WriteTx};
 use crate::suppressions::{self, SuppressionCause};
 
@@ -184,7 +183,7 @@ impl OpenEmail {
         let (index, recipient) =
             named.or_else(|| (fallback == FallbackRecipient::OnlyRecipient).then(only).flatten())?;
         let mailbox = &recipient.mailbox;
-        let is_real = mailbox != ERASED && simulated::outcome(bare(mailbox)).is_none();
+        let is_real = !mailbox.is_erased() && simulated::outcome(&mailbox.bare()).is_none();
         is_real.then_some(index)
     }
 
@@ -259,9 +258,9 @@ impl OpenEmail {
         self.row.last_event.advance(last_event);
         self.changed = true;
         if let Some(cause) = cause
-            && let Ok(address) = EmailAddress::parse(&address)
+            && let Some(address) = self.row.recipients[index].mailbox.address()
         {
-            suppressions::add(tx, context, self.team, &address, cause)?;
+            suppressions::add(tx, context, self.team, address, cause)?;
         }
         let at_ms = self.time_of(finding, context.now_ms());
         let event = Event { kind, at_ms, recipients: vec![address], detail };

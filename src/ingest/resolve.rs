@@ -164,9 +164,10 @@ fn emails_per_read(teams: usize, gets_max: usize) -> usize {
 
 /// Returns the approximate size of the encoded row of an email in bytes.
 fn row_bytes(row: &EmailRow) -> usize {
-    let recipients: usize = row.recipients.iter().map(|recipient| recipient.mailbox.len() + RECIPIENT_BYTES).sum();
+    let recipients: usize =
+        row.recipients.iter().map(|recipient| recipient.mailbox.to_string().len() + RECIPIENT_BYTES).sum();
     let tags: usize = row.tags.iter().map(|(name, value)| name.len() + value.len()).sum();
-    row.from.len() + row.subject.len() + recipients + tags + ROW_BYTES
+    row.from.to_string().len() + row.subject.len() + recipients + tags + ROW_BYTES
 }
 
 #[cfg(test)]

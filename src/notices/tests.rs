@@ -101,7 +101,7 @@ impl Fixture {
         let mut recipients = Vec::new();
         let read = self.context.store.read_now::<_, StoreError>(|tx| {
             tx.scan(&EMAILS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, row| {
-                recipients.extend(row.decode()?.recipients.into_iter().map(|recipient| recipient.mailbox));
+                recipients.extend(row.decode()?.recipients.into_iter().map(|recipient| recipient.mailbox.to_string()));
                 NEXT
             })
         });

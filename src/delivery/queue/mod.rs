@@ -7,7 +7,7 @@ use super::rows::{Class, DueRow, LeaseRow};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
-use crate::emails::{self, EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState, bare};
+use crate::emails::{self, EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
 use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{DUE, EMAILS, LEASES};
@@ -117,7 +117,7 @@ pub(super) struct Claimed {
 impl Claimed {
     /// Returns the bare addresses of the group's recipients.
     pub(super) fn addresses(&self) -> Vec<String> {
-        self.recipients.iter().map(|index| bare(&self.row.recipients[*index].mailbox).to_owned()).collect()
+        self.recipients.iter().map(|index| self.row.recipients[*index].mailbox.bare()).collect()
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
             recipient.state = RecipientState::InFlight;
             if recipient.last_event < LastEvent::Sent {
                 recipient.last_event = LastEvent::Sent;
-                newly_sent.push(bare(&recipient.mailbox).to_owned());
+                newly_sent.push(recipient.mailbox.bare());
             }
         }
         row.last_event.advance(LastEvent::Sent);

@@ -11,7 +11,7 @@ use crate::base::id::EmailId;
 use crate::emails::model::{AttachmentInfo, RecipientKind};
 use crate::emails::read::EmailDetails;
 use crate::emails::store::EmailRow;
-use crate::emails::{IdempotentResponse, bare, message_id};
+use crate::emails::{IdempotentResponse, StoredMailbox, message_id};
 
 /// The id of an accepted email.
 #[derive(Serialize, ToSchema)]
@@ -129,11 +129,11 @@ impl EmailSummary {
             object: "email",
             id: id.to_string(),
             message_id: format!("<{}>", message_id(id, &row.from)),
-            from: row.from.clone(),
-            to: row.line(RecipientKind::To),
-            cc: some(row.line(RecipientKind::Cc)),
-            bcc: some(row.line(RecipientKind::Bcc)),
-            reply_to: some(row.reply_to.clone()),
+            from: row.from.to_string(),
+            to: texts(row.mailboxes(RecipientKind::To)),
+            cc: some(texts(row.mailboxes(RecipientKind::Cc))),
+            bcc: some(texts(row.mailboxes(RecipientKind::Bcc))),
+            reply_to: some(texts(&row.reply_to)),
             subject: row.subject.clone(),
             created_at: to_iso(row.created_ms),
             scheduled_at: row.scheduled_ms.map(to_iso),
@@ -210,7 +210,7 @@ impl From<EmailDetails> for EmailResponse {
                 .recipients
                 .into_iter()
                 .map(|recipient| RecipientResponse {
-                    email: bare(&recipient.mailbox).to_owned(),
+                    email: recipient.mailbox.bare(),
                     last_event: recipient.last_event.as_str(),
                 })
                 .collect(),
@@ -269,7 +269,11 @@ impl AttachmentResponse {
     }
 }
 
-/// Absent lists read back as null.
+fn texts<'a>(mailboxes: impl IntoIterator<Item = &'a StoredMailbox>) -> Vec<String> {
+    mailboxes.into_iter().map(ToString::to_string).collect()
+}
+
+/// Returns `None`, which is `null` in JSON, for an empty list.
 fn some(list: Vec<String>) -> Option<Vec<String>> {
     (!list.is_empty()).then_some(list)
 }

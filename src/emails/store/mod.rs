@@ -1,8 +1,10 @@
 //! The rows of emails: the small meta row, the content, the attachments.
 
 mod content;
+mod mailbox;
 mod rows;
 
 pub(super) use content::{StoredBlob, delete_content, delete_content_rows, has_content, seal_attachment, seal_content};
 pub(crate) use content::{read_attachment, read_content};
+pub use mailbox::StoredMailbox;
 pub use rows::{EmailRow, IdempotencyRow, RecipientRow, RecipientState};

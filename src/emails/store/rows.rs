@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::mailbox::StoredMailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, DomainId, EmailId, TeamId, TopicId};
 use crate::emails::model::{AttachmentInfo, LastEvent, RecipientKind};
@@ -13,7 +14,7 @@ pub struct EmailRow {
     /// When it was accepted.
     pub created_ms: TimestampMs,
     /// The sender as it reads back.
-    pub from: String,
+    pub from: StoredMailbox,
     /// The sender's domain.
     pub domain: DomainId,
     /// The key it was sent with; none from the command line.
@@ -23,7 +24,7 @@ pub struct EmailRow {
     pub recipients: Vec<RecipientRow>,
     /// Where answers go.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reply_to: Vec<String>,
+    pub reply_to: Vec<StoredMailbox>,
     /// The subject.
     pub subject: String,
     /// The caller's labels.
@@ -55,7 +56,7 @@ pub struct RecipientRow {
     /// Where it stands in the header.
     pub kind: RecipientKind,
     /// Who it is, as it reads back.
-    pub mailbox: String,
+    pub mailbox: StoredMailbox,
     /// Which recipients share its transaction.
     pub group: u16,
     /// How far its delivery has come.
@@ -99,10 +100,9 @@ pub struct IdempotencyRow {
 impl Row for IdempotencyRow {}
 
 impl EmailRow {
-    /// Returns the mailboxes of one header line, in their order.
-    pub fn line(&self, kind: RecipientKind) -> Vec<String> {
-        let of_kind = self.recipients.iter().filter(|recipient| recipient.kind == kind);
-        of_kind.map(|recipient| recipient.mailbox.clone()).collect()
+    /// Returns the mailboxes of one header field, in their order.
+    pub fn mailboxes(&self, kind: RecipientKind) -> impl Iterator<Item = &StoredMailbox> {
+        self.recipients.iter().filter(move |recipient| recipient.kind == kind).map(|recipient| &recipient.mailbox)
     }
 }
 
@@ -133,6 +133,6 @@ impl EmailRow {
 impl RecipientRow {
     /// Returns a recipient in `To`.
     pub(crate) fn example(mailbox: &str, state: RecipientState, last_event: LastEvent) -> Self {
-        Self { kind: RecipientKind::To, mailbox: mailbox.to_owned(), group: 0, state, last_event }
+        Self { kind: RecipientKind::To, mailbox: mailbox.into(), group: 0, state, last_event }
     }
 }

@@ -106,5 +106,5 @@ fn email_row(context: &Context, id: EmailId) -> EmailRow {
 }
 
 fn mailboxes(context: &Context, id: EmailId) -> Vec<String> {
-    email_row(context, id).recipients.into_iter().map(|recipient| recipient.mailbox).collect()
+    email_row(context, id).recipients.into_iter().map(|recipient| recipient.mailbox.to_string()).collect()
 }

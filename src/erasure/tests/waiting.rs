@@ -87,7 +87,7 @@ pub(super) async fn report(context: &Context, id: EmailId, kind: EmailEventKind,
     let reporting = context.clone();
     write(context, move |tx| {
         let mut row = tx.get(&EMAILS, &(TEAM, id))?.unwrap();
-        let mailbox = row.recipients[0].mailbox.clone();
+        let mailbox = row.recipients[0].mailbox.to_string();
         suppressions::add(tx, &reporting, TEAM, &address(&mailbox), cause)?;
         let event = Event { kind, at_ms: 0, recipients: vec![mailbox], detail: Detail::None };
         emails::record(tx, &reporting, TEAM, id, &row, event)?;
