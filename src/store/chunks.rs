@@ -1,24 +1,24 @@
-//! Bytes of any length in rows of bounded size: bodies, attachments and captured messages.
+//! Values of any length in rows of bounded size: bodies, attachments and captured messages.
 //!
-//! A chunked value lies under consecutive numbers from 0, the last part of its key. It is cut
-//! ahead of the transaction, so that the writer thread only copies bytes.
+//! The chunks of a value have consecutive numbers from 0, in the last part of their keys. The value
+//! is split before the transaction, so that the writer thread only copies bytes.
 
 use super::StoreError;
 use super::key::Key;
 use super::transaction::{NEXT, Order, Reads, Table, WriteTx};
 use super::value::{Blob, Encoded};
 
-/// Bytes in one chunk. A read of one never holds more than this in a page run.
+/// Maximum size of a chunk, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Bytes cut into chunks, ready to be written.
+/// A value split into chunks, ready to be stored.
 #[derive(Clone, Debug)]
 pub struct Chunks {
     chunks: Vec<Encoded<Blob>>,
 }
 
 impl Chunks {
-    /// Cuts `bytes`. What fits into one chunk is not copied; no bytes are one empty chunk.
+    /// Splits `bytes`. A value that fits into one chunk is not copied. An empty value is one empty chunk.
     pub fn of(bytes: Vec<u8>) -> Self {
         if bytes.len() <= CHUNK_BYTES {
             return Self { chunks: vec![Encoded::blob(bytes)] };
@@ -26,12 +26,12 @@ impl Chunks {
         Self { chunks: bytes.chunks(CHUNK_BYTES).map(|chunk| Encoded::blob(chunk.to_vec())).collect() }
     }
 
-    /// Returns how many bytes all chunks take on disk.
+    /// Returns the size of all chunks, in bytes.
     pub fn bytes(&self) -> usize {
         self.chunks.iter().map(Encoded::len).sum()
     }
 
-    /// Writes the chunks; `key` returns the key of the chunk of a number.
+    /// Stores the chunks; `key` returns the key of a chunk number.
     ///
     /// # Errors
     /// As [`WriteTx::put`].
@@ -48,10 +48,10 @@ impl Chunks {
     }
 }
 
-/// Joins the chunks under `key`; `None` when there are none.
+/// Reads and joins the chunks under `key`; `None` without a chunk.
 ///
 /// # Errors
-/// [`StoreError`] when the file cannot be read.
+/// [`StoreError`] if the file cannot be read.
 pub fn read_chunks<K: Key>(
     tx: &impl Reads,
     table: &Table<K, Blob>,
@@ -73,7 +73,7 @@ mod tests {
     use crate::tables::CAPTURED_MESSAGES;
 
     #[tokio::test]
-    async fn bytes_of_any_length_come_back_as_they_were() {
+    async fn a_value_of_any_length_reads_back_unchanged() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(&OpenOptions {
             directory: directory.path().into(),

@@ -1,4 +1,4 @@
-//! What can go wrong below the use cases. None of it is the caller's doing.
+//! Failures of the store. The caller of the API causes none of them.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use tracing::error;
 pub enum StoreError {
     /// The engine failed: the disk, the file, or a transaction.
     Engine(Arc<redb::Error>),
-    /// Stored bytes are not what their table says.
+    /// Stored bytes cannot be decoded or opened.
     Corrupt(String),
-    /// A command panicked; the group was replayed without it.
+    /// A command panicked. The other commands of its group are not affected.
     Panicked,
     /// The store has been shut down.
     Closed,
@@ -35,14 +35,13 @@ impl std::error::Error for StoreError {}
 impl StoreError {
     fn from_engine(error: redb::Error) -> Self {
         match error {
-            // A read that was under way when the store was closed.
+            // The store was closed during a read.
             redb::Error::DatabaseClosed => Self::Closed,
             error => Self::Engine(Arc::new(error)),
         }
     }
 
-    /// Returns whether the engine, having failed a transaction with this, refuses every later one
-    /// until it is opened again.
+    /// Returns whether the engine rejects every transaction after this error, until it is opened again.
     pub(super) fn is_final(&self) -> bool {
         matches!(self, Self::Engine(error) if !matches!(**error, redb::Error::TransactionPoisoned))
     }
@@ -87,10 +86,10 @@ macro_rules! from_engine {
 }
 from_engine!(redb::StorageError, redb::TableError, redb::TransactionError, redb::CommitError, redb::SetDurabilityError,);
 
-/// Why a store could not be opened; each sentence names what helps.
+/// Failure to open a store. `Display` names the next step.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The directory could not be made or written.
+    /// The directory could not be created or written.
     Directory(PathBuf, std::io::Error),
     /// Another process has the file open.
     InUse(PathBuf),
@@ -98,28 +97,26 @@ pub enum OpenError {
     Newer { path: PathBuf, found: u32, known: u32 },
     /// The file belongs to the other command (`dev` or `serve`).
     OtherKind { path: PathBuf, found: super::StoreKind },
-    /// The master key does not fit or cannot be read.
+    /// The master key file is missing, unreadable or invalid.
     MasterKey(PathBuf, String),
-    /// The snapshot before a migration could not be made.
+    /// The snapshot before a migration could not be written.
     Snapshot(PathBuf, std::io::Error),
-    /// A migration failed; those before it have been made.
+    /// A migration failed. The earlier ones are committed.
     Migration {
-        /// The file.
         path: PathBuf,
-        /// The schema the failed step leads to.
+        /// The schema version after the failed step.
         to: u32,
-        /// What the step does.
+        /// Description of the step.
         name: &'static str,
-        /// Why it failed.
         error: StoreError,
-        /// The file as it was before the first step.
+        /// Copy of the file before the first step.
         snapshot: PathBuf,
     },
-    /// The file is no store, or its bytes are damaged.
+    /// The file is not a store or is damaged.
     Damaged(PathBuf, String),
-    /// The engine refused the file.
+    /// Another error of the engine.
     Engine(PathBuf, Box<redb::Error>),
-    /// A first transaction failed.
+    /// A transaction during the opening failed.
     Store(StoreError),
 }
 
@@ -154,13 +151,13 @@ impl std::fmt::Display for OpenError {
             ),
             Self::Snapshot(path, error) => write!(
                 f,
-                "cannot write the snapshot {} that goes before a migration ({error}); \
+                "cannot write the snapshot {} that is made before a migration ({error}); \
                  free some space or make the directory writable, then start again",
                 path.display()
             ),
             Self::Migration { path, to, name, error, snapshot } => write!(
                 f,
-                "{} could not be brought to schema {to}, {name} ({error}); the file as it was lies at {}",
+                "{} could not be migrated to schema {to}, {name} ({error}); a copy of the file before the migration is at {}",
                 path.display(),
                 snapshot.display()
             ),

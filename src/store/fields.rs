@@ -1,11 +1,11 @@
-//! Rows read without being decoded: their fields by name, their texts borrowed.
+//! Fields of rows without decoding the rows: by name, with borrowed texts.
 //!
-//! A scan that looks at a few fields of a million rows has no time to build a million rows. This
-//! reads MessagePack as `value.rs` writes it and steps over what nobody asked for.
+//! A scan over a million rows that needs a few fields of each is too slow if it decodes every row.
+//! This module reads the MessagePack that `value.rs` writes and skips the other fields.
 
 use super::StoreError;
 
-/// The fields of a row, or of a map inside one, in the order they were written.
+/// Iterator over the fields of a row, or of a map in a row, in stored order.
 #[derive(Clone, Copy, Debug)]
 pub struct RowFields<'a> {
     bytes: &'a [u8],
@@ -17,11 +17,11 @@ pub struct RowFields<'a> {
 pub struct RawValue<'a>(&'a [u8]);
 
 impl<'a> RowFields<'a> {
-    /// Reads the fields of a row after its version byte.
+    /// Reads the fields of a row. `bytes` starts after the version byte.
     pub(super) fn of_map(bytes: &'a [u8]) -> Result<Self, StoreError> {
         match head(bytes) {
             Some((Head::Map(left), bytes)) => Ok(Self { bytes, left }),
-            _ => Err(corrupt("a map is none")),
+            _ => Err(corrupt("expected a map")),
         }
     }
 
@@ -35,13 +35,13 @@ impl<'a> RowFields<'a> {
 }
 
 impl<'a> Iterator for RowFields<'a> {
-    /// The bytes of the field's name, and its value.
+    /// Name of the field, as bytes, and its value.
     type Item = Result<(&'a [u8], RawValue<'a>), StoreError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
-        let read = self.read().ok_or_else(|| corrupt("a field is cut off"));
+        let read = self.read().ok_or_else(|| corrupt("a field is truncated"));
         if read.is_err() {
             self.left = 0;
         }
@@ -50,25 +50,25 @@ impl<'a> Iterator for RowFields<'a> {
 }
 
 impl<'a> RawValue<'a> {
-    /// Returns whether the value is there without being anything.
+    /// Returns whether the value is nil.
     pub fn is_nil(self) -> bool {
         self.0 == [NIL]
     }
 
-    /// Returns the text that the value is.
+    /// Returns the value as text.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when it is none.
+    /// [`StoreError::Corrupt`] if the value is not a text.
     #[inline]
     pub fn text(self) -> Result<&'a str, StoreError> {
-        let (text, _) = split_text(self.0).ok_or_else(|| corrupt("a text is none"))?;
-        std::str::from_utf8(text).map_err(|_| corrupt("a text is no UTF-8"))
+        let (text, _) = split_text(self.0).ok_or_else(|| corrupt("expected a text"))?;
+        std::str::from_utf8(text).map_err(|_| corrupt("a text is not UTF-8"))
     }
 
-    /// Returns the fields of the map that the value is.
+    /// Returns the fields of the value, which is a map.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when it is none.
+    /// [`StoreError::Corrupt`] if the value is not a map.
     pub fn fields(self) -> Result<RowFields<'a>, StoreError> {
         RowFields::of_map(self.0)
     }
@@ -81,20 +81,20 @@ fn corrupt(what: &str) -> StoreError {
 
 const NIL: u8 = 0xc0;
 
-/// What a value begins with that does not say all in its first byte.
+/// Header of a value whose first byte does not give its size.
 enum Head {
-    /// Text of so many bytes.
+    /// Text, with its length in bytes.
     Text(usize),
-    /// Bytes of so many.
+    /// Binary, with its length in bytes.
     Blob(usize),
-    /// So many values.
+    /// Array, with its number of values.
     Array(usize),
-    /// So many pairs of values.
+    /// Map, with its number of pairs.
     Map(usize),
 }
 
-/// How many bytes the values take whose first byte tells, by that byte: numbers, nil, truth values
-/// and texts of up to 31 bytes. Zero where it does not tell.
+/// Size in bytes of a value, by its first byte: numbers, nil, booleans and texts of up to 31 bytes.
+/// Zero if the first byte does not give the size.
 const SHORT: [u8; 256] = {
     let mut short = [0; 256];
     let mut marker = 0;
@@ -113,8 +113,8 @@ const SHORT: [u8; 256] = {
     short
 };
 
-/// Reads what a value begins with, and returns what follows. The format is the MessagePack
-/// specification's, without its extension types, which no row holds.
+/// Reads the header of a value and returns the bytes after it; `None` if it has none. Rows contain no
+/// extension types of MessagePack, so that they are not read.
 fn head(bytes: &[u8]) -> Option<(Head, &[u8])> {
     let (&marker, rest) = bytes.split_first()?;
     let low = usize::from(marker & 0x0f);
@@ -134,7 +134,7 @@ fn head(bytes: &[u8]) -> Option<(Head, &[u8])> {
     Some((head, rest))
 }
 
-/// Splits a text, without what says that it is one, from what follows it.
+/// Splits a text, without its header, from the bytes after it; `None` if the value is not a text.
 #[inline]
 fn split_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&marker, rest) = bytes.split_first()?;
@@ -147,7 +147,8 @@ fn split_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// Steps over a value with everything in it. Each round takes a byte at least, so the bytes bound it.
+/// Returns the bytes after a value, which can be nested. Each iteration consumes at least one byte, so
+/// that the length of `bytes` bounds their number.
 #[inline]
 fn after_value(mut bytes: &[u8]) -> Option<&[u8]> {
     let mut left = 1_usize;
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
     use crate::store::{Row, Value as _};
 
-    /// One of everything a row can hold.
+    /// A row with a field of each type.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     struct Sample {
         flag: bool,
@@ -228,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_a_row_holds_is_found_by_name(row in sample()) {
+        fn each_field_of_a_row_is_found_by_name(row in sample()) {
             let bytes = row.to_bytes();
             let fields = fields(&bytes).unwrap();
             let field = |name: &str| fields.iter().find(|(found, _)| found == name).unwrap().1;
@@ -246,7 +247,7 @@ mod tests {
         }
 
         #[test]
-        fn a_row_that_is_cut_off_is_corrupt(row in sample(), cut in any::<proptest::sample::Index>()) {
+        fn a_truncated_row_is_corrupt(row in sample(), cut in any::<proptest::sample::Index>()) {
             let bytes = row.to_bytes();
 
             prop_assert!(fields(&bytes[..1 + cut.index(bytes.len() - 1)]).is_err());

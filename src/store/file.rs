@@ -1,4 +1,4 @@
-//! The file behind the store: its directory, its lock, and its repair after a crash.
+//! The file of the store: its directory, its lock, and its repair after a crash.
 
 use std::any::Any;
 use std::fs;
@@ -12,17 +12,18 @@ use std::time::Duration;
 use tracing::info;
 
 use super::OpenError;
-
 use crate::base::sync;
 
-/// How often the progress of a repair is told: a large file takes seconds and thousands of pages.
+/// Interval between log lines about the progress of a repair. A large file has thousands of pages and
+/// takes seconds.
 const LOG_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The engine's page, and the bytes by which it knows a file of its own.
+/// Page size of the engine.
 const PAGE_BYTES: usize = 4096;
+/// Length of the magic number at the start of the engine's files.
 const MAGIC_BYTES: usize = 9;
 
-/// Makes the data directory, for its owner alone, when it does not exist.
+/// Creates the data directory with mode 0700 if it does not exist.
 pub(super) fn make_directory(directory: &Path) -> io::Result<()> {
     if directory.is_dir() {
         return Ok(());
@@ -31,27 +32,26 @@ pub(super) fn make_directory(directory: &Path) -> io::Result<()> {
     sync_parent(directory)
 }
 
-/// Makes the entry of `path` in its directory durable: a file whose name is lost with the power
-/// is as lost as one that was never written.
+/// Syncs the directory of `path`, so that the name of the file survives a power failure.
 pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Opens the file, and repairs it when the last process that had it open was killed.
+/// Opens the file, and repairs it if the last process that opened it was killed.
 pub(super) fn open(path: &Path, cache_bytes: usize) -> Result<redb::Database, OpenError> {
     let started = crate::base::clock::monotonic();
-    let told = Mutex::new(Duration::ZERO);
+    let logged_at = Mutex::new(Duration::ZERO);
     open_watched(path, cache_bytes, move |progress| {
-        let mut told = sync::lock(&told);
-        if started.elapsed() >= *told + LOG_INTERVAL {
-            *told = started.elapsed();
+        let mut logged_at = sync::lock(&logged_at);
+        if started.elapsed() >= *logged_at + LOG_INTERVAL {
+            *logged_at = started.elapsed();
             info!("checking the store after a crash: {:.0} %", progress * 100.0);
         }
     })
 }
 
-/// As [`open`]; `repairing` is called with the part that is done, and only when there is a repair.
+/// As [`open`]. During a repair, calls `repairing` with the completed fraction.
 pub(super) fn open_watched(
     path: &Path,
     cache_bytes: usize,
@@ -78,10 +78,10 @@ pub(super) fn open_watched(
     })
 }
 
-/// Empties a file whose making was cut off: the engine would take it for no file of its own, for
-/// good, though nothing was ever written to it.
+/// Truncates a file whose creation was interrupted. The engine would reject it permanently, although
+/// no commit was ever written to it.
 fn clear_unfinished(file: &fs::File) -> io::Result<()> {
-    // Whoever holds the file is making it at this moment, and the engine will say that it is in use.
+    // If another process has the lock, it is creating the file now. The engine then reports that the file is in use.
     if file.metadata()?.len() == 0 || !is_unfinished(file)? || file.try_lock().is_err() {
         return Ok(());
     }
@@ -90,8 +90,8 @@ fn clear_unfinished(file: &fs::File) -> io::Result<()> {
     if is_unfinished(file)? { file.set_len(0) } else { Ok(()) }
 }
 
-/// Returns whether bytes are those of a file whose making was cut off. The engine writes its magic
-/// number last, after a sync, and by then has written nothing but the first page.
+/// Returns whether bytes are those of a file whose creation was interrupted. The engine writes its magic
+/// number last, after a sync. Until then it has written only the first page.
 pub(super) fn is_unfinished(mut bytes: impl Read) -> io::Result<bool> {
     let mut page = Vec::with_capacity(PAGE_BYTES);
     bytes.by_ref().take(PAGE_BYTES as u64).read_to_end(&mut page)?;
@@ -105,8 +105,8 @@ pub(super) fn is_unfinished(mut bytes: impl Read) -> io::Result<bool> {
     Ok(blank)
 }
 
-/// Opens the file without the right to write, so that a look changes no byte of it; `None` when
-/// that cannot be done: there is no file, it needs a repair, or another process has it open.
+/// Opens the file read-only, so that no byte of it changes; `None` if there is no file, it needs a
+/// repair, or another process has it open.
 pub(super) fn open_read_only(path: &Path) -> Option<redb::ReadOnlyDatabase> {
     if !fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0) {
         return None;
@@ -114,7 +114,7 @@ pub(super) fn open_read_only(path: &Path) -> Option<redb::ReadOnlyDatabase> {
     guarded(path, || redb::Database::builder().set_cache_size(1 << 20).open_read_only(path)).ok()
 }
 
-/// Copies the closed file to `target`, whole or not at all.
+/// Copies the closed file to `target` atomically.
 pub(super) fn copy(path: &Path, target: &Path) -> io::Result<()> {
     let beside = target.with_extension("redb.new");
     let copied = fs::copy(path, &beside)
@@ -122,14 +122,14 @@ pub(super) fn copy(path: &Path, target: &Path) -> io::Result<()> {
         .and_then(|()| fs::rename(&beside, target))
         .and_then(|()| sync_parent(target));
     if copied.is_err() {
-        // A part of a copy would keep what little space there is.
+        // The disk may be full, so that a partial copy must not stay.
         let _ = fs::remove_file(&beside);
     }
     copied
 }
 
-/// Runs an open of the engine. It checks most of what it reads; bytes that break an assumption of
-/// it all the same are damage too, and no reason to end without a sentence.
+/// Runs an open of the engine. The engine checks most bytes that it reads. A panic about the others is
+/// reported as damage, so that the process ends with an error message.
 pub(super) fn guarded<T>(path: &Path, open: impl FnOnce() -> Result<T, redb::DatabaseError>) -> Result<T, OpenError> {
     match catch_unwind(AssertUnwindSafe(open)) {
         Ok(Ok(database)) => Ok(database),
@@ -142,7 +142,7 @@ fn refusal(path: PathBuf, error: redb::DatabaseError) -> OpenError {
     match error {
         redb::DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(path),
         redb::DatabaseError::Storage(redb::StorageError::Corrupted(what)) => OpenError::Damaged(path, what),
-        // What the engine answers to a file that does not begin as its own do, or ends too early.
+        // Error of the engine for a file without its magic number, or one that is too short.
         redb::DatabaseError::Storage(redb::StorageError::Io(error))
             if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
         {
@@ -153,7 +153,7 @@ fn refusal(path: PathBuf, error: redb::DatabaseError) -> OpenError {
     }
 }
 
-/// Returns what a panic said.
+/// Returns the message of a panic.
 pub(super) fn panic_message(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
@@ -167,18 +167,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parent_of_a_bare_name_is_the_working_directory() {
+    fn the_parent_of_a_file_name_is_the_working_directory() {
         assert!(sync_parent(Path::new("master.key")).is_ok());
         assert!(sync_parent(Path::new("/master.key")).is_ok());
         assert!(sync_parent(Path::new("no/such/directory/master.key")).is_err());
     }
 
     #[test]
-    fn a_copy_that_fails_leaves_nothing_behind() {
+    fn a_failed_copy_leaves_no_file() {
         let directory = tempfile::tempdir().unwrap();
         let from = directory.path().join("from");
         fs::write(&from, "bytes").unwrap();
-        // A rename never puts a file in the place of a directory.
+        // A rename does not replace a directory by a file.
         let target = directory.path().join("target.redb");
         fs::create_dir(&target).unwrap();
 

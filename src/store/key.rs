@@ -1,30 +1,29 @@
-//! Keys: tuples of fixed-width parts, most general first, stored so that byte order is the order
-//! of the parts.
+//! Keys: tuples of parts of fixed width. The order of the stored bytes is the order of the tuples.
 
 use crate::base::id::Id;
 
-/// The widest key there is room for, in bytes.
+/// Maximum width of a key, in bytes.
 const KEY_BYTES_MAX: usize = 64;
 
-/// One part of a key. Its bytes sort as its values do and are always `WIDTH` long.
+/// One part of a key. The order of the bytes is the order of the values.
 pub trait KeyPart: Sized {
-    /// How many bytes the part takes.
+    /// Width of the part, in bytes.
     const WIDTH: usize;
-    /// Writes the part into `out`, which is `WIDTH` long.
+    /// Writes the part to `out`, which is `WIDTH` bytes long.
     fn write(&self, out: &mut [u8]);
-    /// Reads the part from `bytes`, which is `WIDTH` long.
+    /// Reads the part from `bytes`, which are `WIDTH` bytes long.
     fn read(bytes: &[u8]) -> Self;
 }
 
-/// A whole key: one part, or a tuple of them.
+/// A complete key: a tuple of parts.
 pub trait Key: Sized {
     /// Returns the key's bytes.
     fn to_bytes(&self) -> KeyBytes;
-    /// Reads a key back; `None` when the length is not this key's.
+    /// Decodes a key; `None` if the length is not that of this key.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 }
 
-/// The bytes of a key, without an allocation.
+/// The bytes of a key, stored inline.
 #[derive(Clone, Debug)]
 pub struct KeyBytes {
     bytes: [u8; KEY_BYTES_MAX],
@@ -103,7 +102,7 @@ macro_rules! tuple_keys {
                 Some(($({
                     let (part, tail) = rest.split_at($part::WIDTH);
                     rest = tail;
-                    let _ = rest; // the last part leaves nothing to split
+                    let _ = rest; // The last part leaves an empty rest.
                     $part::read(part)
                 },)+))
             }

@@ -1,4 +1,4 @@
-//! The store's own tables: the schema version and kind of the file, and its boot epoch.
+//! Tables of the store itself: the schema version and kind of the file, and its boot epoch.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,19 +7,19 @@ use super::key::{Key, KeyBytes};
 use super::transaction::Table;
 use super::value::Row;
 
-/// The schema version and kind of the file. One row, written at creation and by migrations.
+/// Schema version and kind of the file. One row, written at creation and by migrations.
 pub const META: Table<MetaKey, MetaRow> = Table::new("meta-1");
-/// The boot epoch. One row, raised at every start.
+/// Boot epoch. One row, incremented at each opening.
 pub const EPOCH: Table<MetaKey, EpochRow> = Table::new("epoch-1");
 
-/// Names a row of the store's own tables. The numbers can never change.
+/// Key of a row in the tables of the store. The numbers on disk must never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaKey(u8);
 
 impl MetaKey {
-    /// The schema version and kind.
+    /// Key of the row in [`META`].
     pub const SCHEMA: Self = Self(0);
-    /// The boot epoch.
+    /// Key of the row in [`EPOCH`].
     pub const EPOCH: Self = Self(1);
 }
 
@@ -33,20 +33,20 @@ impl Key for MetaKey {
     }
 }
 
-/// The schema version and kind of the file.
+/// Schema version and kind of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MetaRow {
-    /// The schema the rows follow.
+    /// Schema version of the rows.
     pub schema: u32,
-    /// Which command the file belongs to.
+    /// Command that the file belongs to.
     pub kind: StoreKind,
 }
 impl Row for MetaRow {}
 
-/// The boot epoch.
+/// Boot epoch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EpochRow {
-    /// How many times the store has been opened.
+    /// Number of times the store has been opened.
     pub epoch: u32,
 }
 impl Row for EpochRow {}

@@ -1,9 +1,7 @@
-//! The store: one redb file behind two doors.
+//! The store: one redb file with concurrent reads and one writer thread.
 //!
-//! [`Store::read`] gives a consistent view on a thread that may block; [`Store::write`] queues a
-//! command for the one writer thread and answers after the commit that contains it. Everything a
-//! fact implies is written by the command that writes the fact, so a kill at any line leaves
-//! either all of it or none.
+//! [`Store::read`] runs a closure over a consistent view, on a thread that may block. [`Store::write`]
+//! queues a command for the writer thread and returns after the commit that contains it.
 //!
 //! Reading order: `tables.rs` (every table), `key.rs`, `hash.rs` and `value.rs` (how keys and values
 //! lie on disk), `fields.rs` (rows read without being decoded), `transaction.rs` (get, scan, put,
@@ -12,8 +10,12 @@
 //! wait), `writer.rs` (group commit), `seal.rs` (encryption at rest), `file.rs` (opening and repair),
 //! `opening.rs` (store and key together), `migrations/` (schema versions), `error.rs`.
 //!
-//! Invariants: no redb type leaves this folder; a row is read and written by its own noun's
-//! `store.rs` alone; nothing here knows what a row means.
+//! Invariants:
+//! - One command writes a fact and everything that follows from it, so that a kill leaves all of it
+//!   or nothing.
+//! - No redb type leaves this folder.
+//! - A row is read and written only by the `store.rs` of its folder.
+//! - This folder does not depend on the meaning of rows.
 
 pub mod meta;
 pub mod migrations;
@@ -60,16 +62,16 @@ use writer::Writer;
 use crate::base::blocking;
 use crate::base::sync;
 
-/// The file's name inside the data directory.
+/// Name of the file in the data directory.
 pub const FILE_NAME: &str = "ringmail.redb";
-/// Reads that run at once. Two cores gain nothing from more, and each pins its view of the file.
+/// Maximum number of concurrent reads. More do not help on two cores, and each pins a view of the file.
 const READS_MAX: usize = 16;
 
-/// Which command a store belongs to; neither opens the other's.
+/// Command that a store belongs to. The other command refuses to open it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreKind {
-    /// `ringmail serve`: real mail.
+    /// `ringmail serve`: real email.
     Serve,
     /// `ringmail dev`: development and tests.
     Dev,
@@ -84,23 +86,23 @@ impl std::fmt::Display for StoreKind {
     }
 }
 
-/// How a store is opened.
+/// Options of [`Store::open`].
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// The data directory; made when it does not exist.
+    /// The data directory. Created if it does not exist.
     pub directory: PathBuf,
-    /// Which command opens it.
+    /// Command that opens the store.
     pub kind: StoreKind,
-    /// Bytes of pages kept in memory.
+    /// Size of the page cache.
     pub cache_bytes: usize,
 }
 
-/// The two doors of the store. Cheap to clone.
+/// Handle of the open store. Cheap to clone.
 #[derive(Clone)]
 pub struct Store(Arc<StoreInner>);
 
 struct StoreInner {
-    /// `None` once the store is closed. Reads hold the lock only to begin.
+    /// `None` after the store is closed. A read holds the lock only while it opens its view.
     database: RwLock<Option<Arc<redb::Database>>>,
     writer: Writer,
     reads: Arc<Semaphore>,
@@ -115,11 +117,10 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the store of a data directory, migrates it when it is older, and begins a new boot
-    /// epoch. Blocks; call it before the runtime serves anything.
+    /// Opens the store of a data directory, migrates an older one, and starts a new boot epoch. Blocks.
     ///
     /// # Errors
-    /// [`OpenError`], whose sentence names what would help.
+    /// [`OpenError`]; its text names the next step.
     pub fn open(options: &OpenOptions) -> Result<Self, OpenError> {
         let path = options.directory.join(FILE_NAME);
         file::make_directory(&options.directory)
@@ -141,28 +142,29 @@ impl Store {
     }
 
     /// Runs `work` over a consistent view of the store, on a thread that may block. Keep it under
-    /// 1,000 rows or 200 ms: a view that stays open stops the file from reusing space.
+    /// 1,000 rows or 200 ms: the file cannot reuse space while a view is open. If the returned future
+    /// is dropped, `work` still runs to its end.
     ///
     /// # Errors
-    /// What `work` answers, and [`StoreError`] when the view cannot be opened.
+    /// The error of `work`, or [`StoreError`] if the view cannot be opened.
     pub async fn read<T, E>(&self, work: impl FnOnce(&ReadTx) -> Result<T, E> + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let Ok(place) = Arc::clone(&self.0.reads).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&self.0.reads).acquire_owned().await else {
             return Err(StoreError::Closed.into());
         };
         let store = self.clone();
         blocking::run(move || {
-            // The place is the thread's: it stays taken when the caller has gone away.
-            let _place = place;
+            // The thread owns the permit, because the caller may drop its future before the read ends.
+            let _permit = permit;
             store.read_now(work)
         })
         .await
     }
 
-    /// Runs `work` over a consistent view on the calling thread, which must be one that may block.
+    /// Runs `work` over a consistent view on the calling thread. Blocks.
     ///
     /// # Errors
     /// As [`Store::read`].
@@ -175,12 +177,14 @@ impl Store {
         work(&tx)
     }
 
-    /// Applies `work` inside a write transaction and answers after the commit. `work` may run more
-    /// than once and must validate before it writes: failing after a write costs the whole group
-    /// a second run.
+    /// Applies `work` in a write transaction and returns after the commit. If the returned future is
+    /// dropped after the command is queued, the command is still committed.
+    ///
+    /// `work` must validate before it writes: if it fails after a write, the whole group runs again.
+    /// It may therefore run more than once.
     ///
     /// # Errors
-    /// What `work` answers, and [`StoreError`] when the commit fails.
+    /// The error of `work`, or [`StoreError`] if the commit fails.
     pub async fn write<T, E>(&self, work: impl Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
@@ -189,7 +193,7 @@ impl Store {
         self.write_sized(1_024, work).await
     }
 
-    /// As [`Store::write`], for a command that stores about `bytes` of payload.
+    /// As [`Store::write`], for a command that stores approximately `bytes` bytes.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -205,7 +209,7 @@ impl Store {
         self.0.writer.run(WriteQueue::Foreground, bytes, work).await
     }
 
-    /// As [`Store::write`], in the lane of our own bulk work, which never keeps a request waiting.
+    /// As [`Store::write`], in the bulk queue, for background work that must not delay requests.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -217,7 +221,7 @@ impl Store {
         self.write_bulk_sized(1_024, work).await
     }
 
-    /// As [`Store::write_bulk`], for a command that stores about `bytes` of payload.
+    /// As [`Store::write_bulk`], for a command that stores approximately `bytes` bytes.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -233,26 +237,25 @@ impl Store {
         self.0.writer.run(WriteQueue::Bulk, bytes, work).await
     }
 
-    /// Returns the number of this boot, one higher at every start: what leases are held under.
+    /// Returns the boot epoch, which is incremented at each opening. Leases of other epochs are void.
     pub fn epoch(&self) -> u32 {
         self.0.epoch
     }
 
-    /// Returns the file's path.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Waits until the engine has failed in a way that only a restart mends, and says why: after
-    /// an I/O error it refuses everything, because what lies on the disk is no longer certain.
-    /// Never answers while the store works.
+    /// Waits until the engine fails permanently, and returns the error. After an I/O error the engine
+    /// rejects every transaction until the store is opened again. Pending while the store works.
     pub async fn failed(&self) -> StoreError {
         self.0.writer.failed().await
     }
 
-    /// Commits what waits, makes the next open instant, and closes the file, which another process
-    /// may open from then on. Later calls of either door answer [`StoreError::Closed`], and so do
-    /// reads still under way once they need the file.
+    /// Commits the queued commands and closes the file, so that another process can open it without a
+    /// repair. Later reads and writes return [`StoreError::Closed`], and so do running reads when they
+    /// access the file.
     pub async fn close(&self) {
         let store = self.clone();
         blocking::run(move || {

@@ -1,4 +1,4 @@
-//! Opening the store of a data directory together with the key that it was sealed with.
+//! Opening of the store together with its master key.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,13 +8,13 @@ use super::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
 use crate::base::blocking;
 use crate::base::clock::monotonic;
 
-/// How long a store in use is waited for.
+/// Maximum time to wait for a store that another process has open.
 const IN_USE_MAX: Duration = Duration::from_secs(3);
-/// The pause between two attempts at it.
+/// Pause between two attempts.
 const IN_USE_PAUSE: Duration = Duration::from_millis(50);
 
-/// Opens the store and its key, and waits for a moment where the store is in use: a verb of the
-/// command line holds it while no server runs.
+/// Opens the store and its master key. If another process has the store open, retries for up to
+/// [`IN_USE_MAX`]: a command of the command line opens the store while no server runs.
 pub(crate) async fn open_in_time(options: OpenOptions, key_file: PathBuf) -> Result<(Store, Keyring), OpenError> {
     let started = monotonic();
     loop {
@@ -26,8 +26,8 @@ pub(crate) async fn open_in_time(options: OpenOptions, key_file: PathBuf) -> Res
     }
 }
 
-/// Opens the store and its key. The key comes first, so that a start that is cut off between the
-/// two leaves a key without a store, which the next start uses, and never a store without a key.
+/// Opens the store and its master key. The key is created first. If a start is interrupted between the
+/// two, a key without a store remains, which the next start uses, and never a store without a key.
 fn open(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), OpenError> {
     let path = options.directory.join(FILE_NAME);
     if path.is_file() {
@@ -45,7 +45,7 @@ mod tests {
     use crate::store::StoreKind;
 
     #[tokio::test]
-    async fn a_store_that_is_held_for_a_moment_is_waited_for() {
+    async fn opening_waits_for_a_store_that_is_briefly_in_use() {
         let directory = tempfile::tempdir().unwrap();
         let key_file = directory.path().join("master.key");
         let options =

@@ -1,4 +1,4 @@
-//! Pages: newest first, by id, from a cursor that the list itself returned.
+//! Pages of lists: newest first, by id, from a cursor that the list returned.
 
 use super::error::{StoreError, from_store_error};
 use super::key::{Key, KeyPart};
@@ -6,23 +6,23 @@ use super::transaction::{NEXT, Order, Reads, STOP, Stored, Table};
 use super::value::Value;
 use crate::base::id::{Id, TeamId};
 
-/// Where a page begins.
+/// Start of a page.
 #[derive(Debug)]
 pub enum Cursor<I> {
     /// The newest row.
     Newest,
-    /// The rows older than this one.
+    /// The rows older than this row.
     After(I),
-    /// The rows newer than this one.
+    /// The rows newer than this row.
     Before(I),
 }
 
-/// What page is wanted.
+/// Size and start of a page.
 #[derive(Debug)]
 pub struct PageQuery<I> {
-    /// How many rows, at most.
+    /// Maximum number of rows.
     pub limit: usize,
-    /// Where it begins.
+    /// Start of the page.
     pub cursor: Cursor<I>,
 }
 
@@ -42,29 +42,27 @@ impl<I: Copy> Clone for PageQuery<I> {
 /// One page, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<T> {
-    /// The rows.
+    /// Rows, newest first.
     pub rows: Vec<T>,
-    /// Whether there are more in the direction the page was read.
+    /// Whether there are more rows in the direction of the page.
     pub has_more: bool,
 }
 
-/// Why there is no page.
+/// Failure to read a page.
 #[derive(Debug)]
 pub enum PageError {
-    /// The cursor is no row of this list.
+    /// The cursor is not a row of the list.
     UnknownCursor,
-    /// The store failed.
     Store(StoreError),
 }
 
 from_store_error!(PageError);
 
-/// Reads a page of a table keyed by team and id. `row` may leave a row out by answering `None`.
-/// The cost is that of the rows on the page and of those left out between them, whatever the size
-/// of the table.
+/// Reads a page of a table keyed by team and id. If `row` returns `None`, the row is omitted. The cost
+/// is that of the rows on the page and the omitted rows between them.
 ///
 /// # Errors
-/// [`PageError::UnknownCursor`] when the cursor is not a row of the team, or one that is left out; [`StoreError`].
+/// [`PageError::UnknownCursor`] if the cursor is not a row of the team or is omitted; [`StoreError`].
 pub fn page<R, V: Value, T>(
     tx: &impl Reads,
     table: &Table<(TeamId, Id<R>), V>,
@@ -78,7 +76,7 @@ where
     page_between(tx, table, |id| (team, id), |(_, id)| id, query, row)
 }
 
-/// As [`page`], of an index keyed by team, one part more and id: the rows under that part alone.
+/// As [`page`], of an index keyed by team, `part` and id. Reads only the rows of `part`.
 ///
 /// # Errors
 /// As [`page`].
@@ -93,7 +91,7 @@ pub fn page_under<R, P: KeyPart + Copy, V: Value, T>(
     page_between(tx, table, |id| (team, part, id), |(_, _, id)| id, query, row)
 }
 
-/// As [`page`], of a table keyed by id alone.
+/// As [`page`], of a table keyed by id.
 ///
 /// # Errors
 /// As [`page`].
@@ -119,12 +117,12 @@ fn page_between<R, K: Key, V: Value, T>(
         Cursor::After(id) | Cursor::Before(id) => Some(id),
     };
     if let Some(cursor) = cursor {
-        let mut shown = false;
+        let mut is_listed = false;
         tx.scan(table, &key(cursor), &key(cursor), Order::Ascending, |at, stored| {
-            shown = row(id(at), stored)?.is_some();
+            is_listed = row(id(at), stored)?.is_some();
             STOP
         })?;
-        if !shown {
+        if !is_listed {
             return Err(PageError::UnknownCursor);
         }
     }
@@ -140,12 +138,12 @@ fn page_between<R, K: Key, V: Value, T>(
         if cursor == Some(id) {
             return NEXT;
         }
-        let Some(shown) = row(id, stored)? else { return NEXT };
+        let Some(listed) = row(id, stored)? else { return NEXT };
         if rows.len() == query.limit {
             has_more = true;
             return STOP;
         }
-        rows.push(shown);
+        rows.push(listed);
         NEXT
     })?;
     if order == Order::Ascending {
@@ -154,8 +152,8 @@ fn page_between<R, K: Key, V: Value, T>(
     Ok(Page { rows, has_more })
 }
 
-/// Returns whether a team has `rows_max` rows of a table keyed by team and id, or more. Of a table that
-/// is bounded by the same number the cost is that of its rows.
+/// Returns whether a team has at least `rows_max` rows in a table keyed by team and id. Reads up to
+/// `rows_max` rows.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -176,20 +174,20 @@ where
     Ok(count >= rows_max)
 }
 
-/// Cuts a page out of a short list that lies in one row, in the list's own order.
+/// Returns a page of a short list that is stored in one row, in the order of the list.
 ///
 /// # Errors
-/// [`PageError::UnknownCursor`] when the cursor is no item of the list.
+/// [`PageError::UnknownCursor`] if the cursor is not an item of the list.
 pub fn page_of<R, T>(items: Vec<T>, query: PageQuery<Id<R>>, id: impl Fn(&T) -> Id<R>) -> Result<Page<T>, PageError> {
-    let place = |cursor: Id<R>| items.iter().position(|item| id(item) == cursor).ok_or(PageError::UnknownCursor);
+    let position = |cursor: Id<R>| items.iter().position(|item| id(item) == cursor).ok_or(PageError::UnknownCursor);
     let (from, to, has_more) = match query.cursor {
         Cursor::Newest => (0, query.limit.min(items.len()), items.len() > query.limit),
         Cursor::After(cursor) => {
-            let from = place(cursor)? + 1;
+            let from = position(cursor)? + 1;
             (from, (from + query.limit).min(items.len()), items.len() > from + query.limit)
         }
         Cursor::Before(cursor) => {
-            let to = place(cursor)?;
+            let to = position(cursor)?;
             (to.saturating_sub(query.limit), to, to > query.limit)
         }
     };
@@ -201,7 +199,7 @@ mod tests {
     use super::*;
     use crate::base::id::EmailId;
 
-    fn cut(query: PageQuery<EmailId>) -> (Vec<u8>, bool) {
+    fn page_items(query: PageQuery<EmailId>) -> (Vec<u8>, bool) {
         let items: Vec<u8> = vec![1, 2, 3, 4, 5];
         let page = page_of(items, query, |item| Id::from_bytes([*item; 16])).unwrap();
         (page.rows, page.has_more)
@@ -211,16 +209,16 @@ mod tests {
     fn a_short_list_is_paged_both_ways() {
         let at = |item: u8| Id::from_bytes([item; 16]);
 
-        assert_eq!(cut(PageQuery { limit: 2, cursor: Cursor::Newest }), (vec![1, 2], true));
-        assert_eq!(cut(PageQuery { limit: 5, cursor: Cursor::Newest }), (vec![1, 2, 3, 4, 5], false));
-        assert_eq!(cut(PageQuery { limit: 2, cursor: Cursor::After(at(3)) }), (vec![4, 5], false));
-        assert_eq!(cut(PageQuery { limit: 2, cursor: Cursor::After(at(2)) }), (vec![3, 4], true));
-        assert_eq!(cut(PageQuery { limit: 2, cursor: Cursor::Before(at(4)) }), (vec![2, 3], true));
-        assert_eq!(cut(PageQuery { limit: 2, cursor: Cursor::Before(at(3)) }), (vec![1, 2], false));
+        assert_eq!(page_items(PageQuery { limit: 2, cursor: Cursor::Newest }), (vec![1, 2], true));
+        assert_eq!(page_items(PageQuery { limit: 5, cursor: Cursor::Newest }), (vec![1, 2, 3, 4, 5], false));
+        assert_eq!(page_items(PageQuery { limit: 2, cursor: Cursor::After(at(3)) }), (vec![4, 5], false));
+        assert_eq!(page_items(PageQuery { limit: 2, cursor: Cursor::After(at(2)) }), (vec![3, 4], true));
+        assert_eq!(page_items(PageQuery { limit: 2, cursor: Cursor::Before(at(4)) }), (vec![2, 3], true));
+        assert_eq!(page_items(PageQuery { limit: 2, cursor: Cursor::Before(at(3)) }), (vec![1, 2], false));
     }
 
     #[test]
-    fn a_cursor_from_elsewhere_is_refused() {
+    fn a_cursor_of_another_list_is_rejected() {
         let query = PageQuery { limit: 2, cursor: Cursor::After(Id::from_bytes([9; 16])) };
 
         let page = page_of(vec![1_u8], query, |item| EmailId::from_bytes([*item; 16]));

@@ -1,4 +1,4 @@
-//! Commands that wait for the writer: two lanes, their bounds, and how a group is taken from them.
+//! The two write queues: their bounds, and the selection of the next group of commands.
 
 use std::collections::VecDeque;
 
@@ -7,51 +7,51 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use super::StoreError;
 use super::transaction::WriteTx;
 
-/// Commands that may wait per lane. At the pace of one commit per millisecond a full lane is a
-/// few tenths of a second of work; more would only hide an overload from callers.
+/// Commands per queue. At one commit per millisecond, a full queue is a few tenths of a second of
+/// work. A longer queue would hide an overload from callers.
 pub const WAITING_MAX: usize = 4_096;
-/// Foreground commands in one commit.
+/// Maximum number of foreground commands in one commit.
 const GROUP_MAX: usize = 512;
-/// Bulk commands that ride along in one commit, so that an accept never waits long behind them.
+/// Maximum number of bulk commands in one commit. Small, because accepts wait for them.
 const GROUP_BULK_MAX: usize = 64;
-/// Payload bytes of foreground commands in one commit.
+/// Payload bytes of foreground commands after which a commit takes no further one.
 const GROUP_BYTES_MAX: usize = 4 << 20;
-/// Payload bytes of bulk commands in one commit. They are counted on their own: a steady stream of
-/// large accepts would leave them no room, and outcomes must reach the disk under any load.
+/// Payload bytes of bulk commands after which a commit takes no further one. Counted separately, because
+/// outcomes of deliveries must be stored even while large accepts fill every commit.
 const GROUP_BULK_BYTES_MAX: usize = 1 << 20;
 
-/// Which queue a command waits in.
+/// The queue of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteQueue {
-    /// Somebody waits for the answer: accepts and every other request.
+    /// Commands of requests, whose callers wait: accepts and all others.
     Foreground,
-    /// Work of our own: leases, outcomes, retention, imports.
+    /// Background work of this server: leases, outcomes, retention, imports.
     Bulk,
 }
 
 /// A command that has been queued.
 pub(super) trait Command: Send {
-    /// Applies the command; `Err` when it refused or failed, and the answer is kept inside.
+    /// Applies the command and keeps its result; `Err` if it was rejected or failed.
     fn apply(&mut self, tx: &WriteTx<'_>) -> Result<(), ()>;
-    /// Answers the caller: with the outcome of `apply` after the commit, or with `failure`.
+    /// Sends the caller `failure`, or the result of `apply` if `failure` is `None`.
     fn answer(self: Box<Self>, failure: Option<StoreError>);
 }
 
-/// A command in its place.
+/// A command with its permit.
 pub(super) struct QueuedCommand {
     pub(super) command: Box<dyn Command>,
     bytes: usize,
-    /// Frees the command's place in the lane once it is answered.
-    _place: OwnedSemaphorePermit,
+    /// Permit of the queue, released when the caller is answered.
+    _permit: OwnedSemaphorePermit,
 }
 
 impl QueuedCommand {
-    pub(super) fn new(command: Box<dyn Command>, bytes: usize, place: OwnedSemaphorePermit) -> Self {
-        Self { command, bytes, _place: place }
+    pub(super) fn new(command: Box<dyn Command>, bytes: usize, permit: OwnedSemaphorePermit) -> Self {
+        Self { command, bytes, _permit: permit }
     }
 }
 
-/// The command of a caller, with what it answered.
+/// The closure of a caller, with its result.
 pub(super) struct Typed<F, T, E> {
     work: F,
     outcome: Option<Result<T, E>>,
@@ -83,17 +83,17 @@ where
             (None, Some(outcome)) => outcome,
             (None, None) => Err(StoreError::Closed.into()),
         };
-        // The caller may have gone away; what was committed stays committed.
+        // The caller may have dropped its future. The commit stays.
         let _ = self.answer.send(outcome);
     }
 }
 
-/// The two lanes.
+/// Both write queues.
 #[derive(Default)]
 pub(super) struct Queues {
     foreground: VecDeque<QueuedCommand>,
     bulk: VecDeque<QueuedCommand>,
-    /// Why nothing is queued any more.
+    /// Error for later commands, once the queues are closed.
     closed: Option<StoreError>,
 }
 
@@ -101,14 +101,14 @@ impl Queues {
     /// Queues a command.
     ///
     /// # Errors
-    /// Why nothing is queued any more.
-    pub(super) fn push(&mut self, lane: WriteQueue, waiting: QueuedCommand) -> Result<(), StoreError> {
+    /// The reason of the closing, if the queues are closed.
+    pub(super) fn push(&mut self, queue: WriteQueue, command: QueuedCommand) -> Result<(), StoreError> {
         if let Some(why) = &self.closed {
             return Err(why.clone());
         }
-        match lane {
-            WriteQueue::Foreground => self.foreground.push_back(waiting),
-            WriteQueue::Bulk => self.bulk.push_back(waiting),
+        match queue {
+            WriteQueue::Foreground => self.foreground.push_back(command),
+            WriteQueue::Bulk => self.bulk.push_back(command),
         }
         Ok(())
     }
@@ -121,18 +121,18 @@ impl Queues {
         self.closed.is_some()
     }
 
-    /// Queues nothing any more; what waits is still taken.
+    /// Rejects later commands. Queued commands are still applied.
     pub(super) fn close(&mut self) {
         self.closed.get_or_insert(StoreError::Closed);
     }
 
-    /// Queues nothing any more, and returns what waits unapplied.
+    /// Rejects later commands and removes the queued ones, which have not been applied.
     pub(super) fn abandon(&mut self, why: &StoreError) -> Vec<QueuedCommand> {
         self.closed = Some(why.clone());
         self.foreground.drain(..).chain(self.bulk.drain(..)).collect()
     }
 
-    /// Takes the next group, foreground first.
+    /// Removes the commands of the next commit, foreground first.
     pub(super) fn gather(&mut self) -> Vec<QueuedCommand> {
         let mut group = Vec::new();
         take_from(&mut self.foreground, GROUP_MAX, GROUP_BYTES_MAX, &mut group);
@@ -141,8 +141,8 @@ impl Queues {
     }
 }
 
-/// Moves commands into the group until one of the limits is reached. The first is always taken,
-/// whatever its size.
+/// Moves commands to `group` until one of the limits is reached. The first command is moved whatever
+/// its size.
 fn take_from(
     queue: &mut VecDeque<QueuedCommand>,
     commands_max: usize,
@@ -154,8 +154,8 @@ fn take_from(
         if bytes >= bytes_max {
             return;
         }
-        let Some(waiting) = queue.pop_front() else { return };
-        bytes += waiting.bytes;
-        group.push(waiting);
+        let Some(command) = queue.pop_front() else { return };
+        bytes += command.bytes;
+        group.push(command);
     }
 }

@@ -1,5 +1,7 @@
-//! Encryption at rest: message content, DKIM private keys and signing secrets under the
-//! instance's master key (AES-256-GCM, one random nonce a value, bound to where the value lies).
+//! Encryption at rest of message content, DKIM private keys and signing secrets.
+//!
+//! Values are sealed with AES-256-GCM under a key that is derived from the master key. Each value has
+//! a random nonce. The associated data identifies its row, so that a value opens only there.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,10 +17,10 @@ use crate::base::random;
 
 const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 12;
-/// The first byte of a sealed value. It can never change for values already sealed.
+/// First byte of a sealed value: its format. It must never change for stored values.
 const SEALED_V1: u8 = 1;
 
-/// The keys derived from the master key. `Debug` prints none of them.
+/// The keys derived from the master key. `Debug` does not print them.
 #[derive(Clone)]
 pub struct Keyring(Arc<Keys>);
 
@@ -36,26 +38,27 @@ impl std::fmt::Debug for Keyring {
 }
 
 impl Keyring {
-    /// Reads the master key file of a store that exists. A key made here would open nothing of it.
+    /// Reads the master key file of an existing store. Creates no file, because a new key could not open
+    /// the sealed values.
     ///
     /// # Errors
-    /// [`OpenError::MasterKey`] when the file is not there, cannot be read, or is not 32 bytes.
+    /// [`OpenError::MasterKey`] if the file does not exist, cannot be read, or is not 32 bytes long.
     pub fn open_existing(path: &Path) -> Result<Self, OpenError> {
         if path.is_file() {
             return Self::open(path);
         }
-        Err(OpenError::MasterKey(path.into(), "it is not there, and the store was sealed with it".into()))
+        Err(OpenError::MasterKey(path.into(), "the file does not exist, and the store is sealed with it".into()))
     }
 
-    /// Reads the master key file, or makes it (mode 0600) when there is none.
+    /// Reads the master key file, or creates it with mode 0600 if it does not exist.
     ///
     /// # Errors
-    /// [`OpenError::MasterKey`] when the file cannot be read, made, or is not 32 bytes.
+    /// [`OpenError::MasterKey`] if the file cannot be read or created, or is not 32 bytes long.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let refuse = |why: String| OpenError::MasterKey(PathBuf::from(path), why);
         let master = match fs::read(path) {
             Ok(bytes) => <[u8; KEY_BYTES]>::try_from(bytes.as_slice())
-                .map_err(|_| refuse(format!("it holds {} bytes where 32 are needed", bytes.len())))?,
+                .map_err(|_| refuse(format!("the file has {} bytes instead of 32", bytes.len())))?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let master = random::bytes();
                 write_private(path, &master).map_err(|error| refuse(error.to_string()))?;
@@ -77,19 +80,19 @@ impl Keyring {
         }))
     }
 
-    /// Returns how many sealed values have been opened: nothing else tells what work was left out.
+    /// Returns the number of values opened so far, so that a test can prove that a value was not opened.
     #[cfg(test)]
     pub(crate) fn opened(&self) -> usize {
         self.0.opened.load(std::sync::atomic::Ordering::SeqCst)
     }
 
-    /// Derives 32 bytes for another purpose; a different label gives unrelated bytes (RFC 5869).
+    /// Derives a key for another purpose (RFC 5869). Different labels give independent keys.
     pub fn derive(&self, label: &[u8]) -> [u8; 32] {
         derive(&self.0.master, label)
     }
 
-    /// Encrypts `plain`; `place` is the table and key it will lie under and must be given to open it.
-    pub fn seal(&self, place: &[u8], plain: &[u8]) -> Vec<u8> {
+    /// Encrypts `plain`. Opening it requires the same associated data.
+    pub fn seal(&self, associated_data: &[u8], plain: &[u8]) -> Vec<u8> {
         let nonce: [u8; NONCE_BYTES] = random::bytes();
         let mut sealed = Vec::with_capacity(1 + NONCE_BYTES + plain.len() + AES_256_GCM.tag_len());
         sealed.push(SEALED_V1);
@@ -100,7 +103,7 @@ impl Keyring {
             .content
             .seal_in_place_separate_tag(
                 Nonce::assume_unique_for_key(nonce),
-                Aad::from(place),
+                Aad::from(associated_data),
                 &mut sealed[1 + NONCE_BYTES..],
             )
             .expect("a value is far shorter than AES-GCM's limit");
@@ -108,19 +111,20 @@ impl Keyring {
         sealed
     }
 
-    /// Decrypts what [`Keyring::seal`] made for the same place.
+    /// Decrypts a value of [`Keyring::seal`].
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when the key, the place or the bytes are not those of the sealing.
-    pub fn open_sealed(&self, place: &[u8], sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
+    /// [`StoreError::Corrupt`] if the key, the associated data or the bytes differ.
+    pub fn open_sealed(&self, associated_data: &[u8], sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
         #[cfg(test)]
         self.0.opened.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-        let corrupt = || StoreError::Corrupt("a sealed value does not open; is this its master key?".into());
+        let corrupt = || StoreError::Corrupt("a sealed value cannot be opened with this master key".into());
         let Some((&SEALED_V1, rest)) = sealed.split_first() else { return Err(corrupt()) };
         let Some((nonce, sealed)) = rest.split_at_checked(NONCE_BYTES) else { return Err(corrupt()) };
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| corrupt())?;
         let mut plain = sealed.to_vec();
-        let opened = self.0.content.open_in_place(nonce, Aad::from(place), &mut plain).map_err(|_| corrupt())?.len();
+        let opened =
+            self.0.content.open_in_place(nonce, Aad::from(associated_data), &mut plain).map_err(|_| corrupt())?.len();
         plain.truncate(opened);
         Ok(plain)
     }
@@ -136,7 +140,7 @@ fn derive(master: &[u8; KEY_BYTES], label: &[u8]) -> [u8; 32] {
     derived
 }
 
-/// Writes a file that only its owner reads, whole or not at all.
+/// Writes a file with mode 0600 atomically.
 fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
 
@@ -153,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sealed_value_opens_in_its_place_alone() {
+    fn a_sealed_value_opens_only_with_its_associated_data() {
         let keyring = Keyring::from_master([7; 32]);
 
         let sealed = keyring.seal(b"bodies/1", b"hello");
@@ -166,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_master_key_file_is_made_once_and_only_its_owner_reads_it() {
+    fn the_master_key_file_is_created_once_and_readable_by_its_owner_only() {
         use std::os::unix::fs::PermissionsExt as _;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("master.key");
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_is_made_for_a_store_that_exists() {
+    fn no_key_is_created_for_an_existing_store() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("master.key");
 
@@ -189,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_master_key_of_another_length_is_refused() {
+    fn a_master_key_of_another_length_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("master.key");
         fs::write(&path, b"short").unwrap();

@@ -1,6 +1,5 @@
-//! Transactions: typed get, scan, put and delete over the engine. The engine is redb; none of its
-//! types leave this folder, so that another ordered key-value engine can stand behind the same
-//! two types.
+//! Transactions: typed get, scan, put and delete over redb. No redb type is public, so that another
+//! ordered key-value engine can replace it.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::{self, Display};
@@ -24,12 +23,12 @@ pub struct Table<K, V> {
 }
 
 impl<K, V> Table<K, V> {
-    /// Declares a table. Every declaration stands in `tables.rs`.
+    /// Declares a table. All declarations are in `tables.rs`.
     pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, types: PhantomData }
     }
 
-    /// Returns the table's name on disk.
+    /// Returns the name of the table on disk.
     pub const fn name(&self) -> &'static str {
         self.name
     }
@@ -39,16 +38,16 @@ impl<K, V> Table<K, V> {
     }
 }
 
-/// Which end of a range a scan begins at.
+/// Direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Lowest key first.
     Ascending,
-    /// Highest key first: the newest, for keys that end in an id.
+    /// Highest key first: the newest row, for keys that end in an id.
     Descending,
 }
 
-/// A value a scan has reached and not yet decoded.
+/// A value that a scan has read and not decoded.
 pub struct Stored<'a, V> {
     bytes: &'a [u8],
     value: PhantomData<fn() -> V>,
@@ -65,10 +64,10 @@ impl<V: Value> Stored<'_, V> {
 }
 
 impl<'a, V: Row> Stored<'a, V> {
-    /// Reads the row's fields without decoding it.
+    /// Returns the fields of the row without decoding it.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when the row is of another version.
+    /// [`StoreError::Corrupt`] if the row is of another version.
     pub fn fields(&self) -> Result<RowFields<'a>, StoreError> {
         RowFields::of_map(after_version::<V>(self.bytes)?)
     }
@@ -81,26 +80,26 @@ impl<'a> Stored<'a, Blob> {
     }
 }
 
-/// What a scan does after a row.
+/// Result of visiting a row: whether the scan continues.
 pub type Step = Result<ControlFlow<()>, StoreError>;
 
-/// Goes on to the next row of a scan.
+/// Continues a scan with the next row.
 pub const NEXT: Step = Ok(ControlFlow::Continue(()));
 /// Ends a scan.
 pub const STOP: Step = Ok(ControlFlow::Break(()));
 
-/// Reading, which both kinds of transaction can do.
+/// Read operations of both transaction types.
 pub trait Reads {
     /// Returns the value under `key`.
     ///
     /// # Errors
-    /// [`StoreError`] when the file cannot be read or the value is corrupt.
+    /// [`StoreError`] if the file cannot be read or the value is corrupt.
     fn get<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError>;
 
-    /// Calls `visit` with the rows whose keys lie in `from..=to`, until it stops.
+    /// Calls `visit` with the rows whose keys are in `from..=to`, until it stops.
     ///
     /// # Errors
-    /// [`StoreError`] when the file cannot be read, a key is corrupt, or `visit` fails.
+    /// [`StoreError`] if the file cannot be read, a key is corrupt, or `visit` fails.
     fn scan<K: Key, V: Value>(
         &self,
         table: &Table<K, V>,
@@ -129,7 +128,7 @@ pub trait Reads {
         })
     }
 
-    /// Returns the value under `key`; `None` if there is none or it is corrupt, which is logged.
+    /// Returns the value under `key`; `None` if it does not exist, or if it is corrupt, which is logged.
     ///
     /// # Errors
     /// [`StoreError`] if the file cannot be read.
@@ -140,7 +139,7 @@ pub trait Reads {
     /// Returns whether there is a value under `key`.
     ///
     /// # Errors
-    /// [`StoreError`] when the file cannot be read.
+    /// [`StoreError`] if the file cannot be read.
     fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError>;
 }
 
@@ -162,7 +161,7 @@ impl ReadTx {
         Ok(Self { transaction: database.begin_read()? })
     }
 
-    /// Opens a table; `None` when nothing was ever written to it.
+    /// Opens a table; `None` if no row was ever written to it.
     fn open<K, V>(&self, table: &Table<K, V>) -> Result<Option<redb::ReadOnlyTable<Bytes, Bytes>>, StoreError> {
         match self.transaction.open_table(table.definition()) {
             Ok(open) => Ok(Some(open)),
@@ -198,10 +197,10 @@ impl Reads for ReadTx {
 
 type OpenTable<'t> = Rc<RefCell<redb::Table<'t, Bytes, Bytes>>>;
 
-/// The one write transaction, shared by the commands of a group.
+/// The write transaction of a group of commands.
 ///
-/// Tables stay open for the whole group: opening one costs more than a put. While a scan runs, its
-/// visitor may read every table and write every other one.
+/// Tables stay open for the whole group, because opening a table costs more than a put. The visitor of
+/// a scan may read every table and write to every table except the scanned one.
 pub struct WriteTx<'t> {
     transaction: &'t redb::WriteTransaction,
     open: RefCell<Vec<(&'static str, OpenTable<'t>)>>,
@@ -209,7 +208,7 @@ pub struct WriteTx<'t> {
     after_commit: RefCell<Vec<AfterCommit>>,
 }
 
-/// What is done once the group has been committed.
+/// Callback that runs after the commit of a group.
 pub(super) type AfterCommit = Box<dyn FnOnce()>;
 
 impl<'t> WriteTx<'t> {
@@ -222,29 +221,29 @@ impl<'t> WriteTx<'t> {
         }
     }
 
-    /// Has something done on the writer's thread once the commit is durable, before the command is
-    /// answered: telling those who wait in memory. It is forgotten when the command fails. It may not
-    /// block, and nothing may depend on it: a kill can come between the commit and it.
-    pub fn after_commit(&self, act: impl FnOnce() + 'static) {
-        self.after_commit.borrow_mut().push(Box::new(act));
+    /// Registers a callback, such as an in-memory notification. It runs on the writer thread after the
+    /// commit and before the result of the command is sent. If the command fails, it does not run. It
+    /// must not block. A kill can prevent it, so that nothing may depend on it.
+    pub fn after_commit(&self, callback: impl FnOnce() + 'static) {
+        self.after_commit.borrow_mut().push(Box::new(callback));
     }
 
-    /// Returns how much is to be done after the commit: the mark of a command.
-    pub(super) fn acts(&self) -> usize {
+    /// Returns the number of registered callbacks.
+    pub(super) fn callbacks(&self) -> usize {
         self.after_commit.borrow().len()
     }
 
-    /// Forgets what commands after the mark wanted done.
-    pub(super) fn forget_acts(&self, mark: usize) {
-        self.after_commit.borrow_mut().truncate(mark);
+    /// Removes all callbacks except the first `count`.
+    pub(super) fn truncate_callbacks(&self, count: usize) {
+        self.after_commit.borrow_mut().truncate(count);
     }
 
-    /// Takes what is to be done after the commit.
-    pub(super) fn take_acts(&self) -> Vec<AfterCommit> {
+    /// Removes and returns all callbacks.
+    pub(super) fn take_callbacks(&self) -> Vec<AfterCommit> {
         self.after_commit.take()
     }
 
-    /// Returns how many puts and deletes have been made: the mark of a command that failed late.
+    /// Returns the number of puts and deletes so far, including failed ones.
     pub(super) fn writes(&self) -> u64 {
         self.writes.get()
     }
@@ -259,7 +258,7 @@ impl<'t> WriteTx<'t> {
         Ok(opened)
     }
 
-    /// Opens a table for a change, which is counted whether or not it succeeds.
+    /// Changes a table. Counts the change even if it fails.
     fn table_to_change<T>(
         &self,
         table: &Table<impl Sized, impl Sized>,
@@ -271,15 +270,15 @@ impl<'t> WriteTx<'t> {
         change(&mut open)
     }
 
-    /// Stores `value` under `key`, in place of what was there.
+    /// Stores `value` under `key`, and replaces an existing value.
     ///
     /// # Errors
-    /// [`StoreError`] when the file cannot be written.
+    /// [`StoreError`] if the file cannot be written.
     pub fn put<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K, value: &V) -> Result<(), StoreError> {
         self.put_bytes(table, key, &value.to_bytes())
     }
 
-    /// Stores a value that was encoded ahead of the transaction.
+    /// Stores a value that was encoded before the transaction.
     ///
     /// # Errors
     /// As [`WriteTx::put`].
@@ -294,18 +293,18 @@ impl<'t> WriteTx<'t> {
         })
     }
 
-    /// Removes what is under `key`; returns whether there was anything.
+    /// Deletes the value under `key`; returns whether there was one.
     ///
     /// # Errors
-    /// [`StoreError`] when the file cannot be written.
+    /// [`StoreError`] if the file cannot be written.
     pub fn delete<K: Key, V>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
         self.table_to_change(table, |open| Ok(open.remove(key.to_bytes().as_ref())?.is_some()))
     }
 
-    /// Removes up to `rows_max` rows whose keys lie in `from..=to`; returns how many there were.
+    /// Deletes up to `rows_max` rows whose keys are in `from..=to`; returns their number.
     ///
     /// # Errors
-    /// [`StoreError`] when the file cannot be written.
+    /// [`StoreError`] if the file cannot be written.
     pub fn delete_range<K: Key, V>(
         &self,
         table: &Table<K, V>,

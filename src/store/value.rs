@@ -1,27 +1,27 @@
-//! Values: rows as named MessagePack maps behind one version byte, and raw bytes.
+//! Values of tables: rows (a version byte and a MessagePack map with field names), and raw bytes.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::StoreError;
 
-/// What a table holds beside its keys.
+/// Value type of a table.
 pub trait Value: Sized {
     /// Returns the stored bytes.
     fn to_bytes(&self) -> Vec<u8>;
-    /// Reads the stored bytes back.
+    /// Decodes the stored bytes.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when the bytes are not of this type and version.
+    /// [`StoreError::Corrupt`] if the bytes are not of this type and version.
     fn from_bytes(bytes: &[u8]) -> Result<Self, StoreError>;
 }
 
-/// A row: a struct whose fields are stored by name, so that fields can be added and reordered.
+/// A row: a struct whose fields are stored with their names, so that fields can be added and reordered.
 ///
-/// A field added later carries `#[serde(default)]`; a change that old rows cannot be read under
-/// raises `VERSION` and brings a migration.
+/// A field added later needs `#[serde(default)]`. A change that cannot decode old rows needs a higher
+/// `VERSION` and a migration.
 pub trait Row: Serialize + DeserializeOwned {
-    /// The version byte before the map. It can never change for rows already written.
+    /// Version byte before the map. It must never change for stored rows.
     const VERSION: u8 = 1;
 }
 
@@ -29,7 +29,7 @@ impl<T: Row> Value for T {
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(256);
         bytes.push(T::VERSION);
-        rmp_serde::encode::write_named(&mut bytes, self).expect("a row writes into memory");
+        rmp_serde::encode::write_named(&mut bytes, self).expect("encoding into memory does not fail");
         bytes
     }
 
@@ -38,7 +38,10 @@ impl<T: Row> Value for T {
     }
 }
 
-/// Returns the map of a row that is of the version of `T`.
+/// Returns the bytes after the version byte.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] if the version is not that of `T`.
 pub(super) fn after_version<T: Row>(bytes: &[u8]) -> Result<&[u8], StoreError> {
     match bytes.split_first() {
         Some((version, row)) if *version == T::VERSION => Ok(row),
@@ -57,7 +60,7 @@ impl Value for () {
     }
 }
 
-/// Bytes stored as they are: chunks of bodies, attachments and captured messages.
+/// Raw bytes: chunks of bodies, attachments and captured messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob(pub Vec<u8>);
 
@@ -71,7 +74,7 @@ impl Value for Blob {
     }
 }
 
-/// A value encoded ahead of its transaction, so that the writer thread only copies it.
+/// A value encoded before its transaction, so that the writer thread only copies the bytes.
 #[derive(Clone, Debug)]
 pub struct Encoded<V> {
     pub(super) bytes: Vec<u8>,
@@ -86,7 +89,7 @@ impl<V: Value> Encoded<V> {
 }
 
 impl Encoded<Blob> {
-    /// Takes the bytes of a blob without copying them.
+    /// Wraps the bytes of a blob without copying them.
     pub fn blob(bytes: Vec<u8>) -> Self {
         Self { bytes, value: std::marker::PhantomData }
     }
@@ -94,19 +97,19 @@ impl Encoded<Blob> {
 
 #[cfg(test)]
 impl<V> Encoded<V> {
-    /// Returns bytes that no table reads.
+    /// Returns bytes that no row type decodes.
     pub(crate) fn unreadable() -> Self {
         Self { bytes: vec![0xff; 8], value: std::marker::PhantomData }
     }
 }
 
 impl<V> Encoded<V> {
-    /// Returns how many bytes the value takes on disk.
+    /// Returns the size of the encoded value, in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Returns whether the value takes no bytes.
+    /// Returns whether the encoded value has no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -133,14 +136,14 @@ mod tests {
     impl Row for Second {}
 
     #[test]
-    fn a_row_written_before_a_field_existed_still_reads() {
+    fn a_row_without_a_later_field_is_decoded_with_its_default() {
         let bytes = First { name: "a".into() }.to_bytes();
 
         assert_eq!(Second::from_bytes(&bytes).unwrap(), Second { count: 0, name: "a".into() });
     }
 
     #[test]
-    fn a_row_of_another_version_and_an_empty_one_are_corrupt() {
+    fn a_row_of_another_version_and_an_empty_row_are_corrupt() {
         let mut bytes = First { name: "a".into() }.to_bytes();
         bytes[0] = 9;
 

@@ -1,14 +1,14 @@
-//! The one writer: a thread that owns the write transaction and commits whatever waits as one
-//! group.
+//! The writer thread: it applies the queued commands in one transaction and commits them as a group.
 //!
-//! No fixed window: while one commit is on its way to the disk the next group gathers by itself.
-//! A command is applied inside the group's transaction and answered after the commit. One that
-//! fails after it has written spoils the transaction, so the group is applied again without it;
-//! commands are therefore `Fn` and may run twice.
+//! There is no fixed delay: the next group collects in the queues while a commit is in progress. If a
+//! command fails after a write, the transaction is aborted and the group is applied again without it.
+//! Commands are therefore `Fn` and may run more than once.
 //!
-//! Invariants: an answer leaves after the commit that holds what it says, whatever happened to the
-//! caller meanwhile; a group whose commands wrote nothing costs no commit; every queued command is
-//! answered, even when the thread ends in a panic.
+//! Invariants:
+//! - The result of a command is sent after the commit that contains its writes, even if the caller
+//!   dropped its future.
+//! - A group without writes makes no commit.
+//! - Every queued command gets a result, even if the thread panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -25,17 +25,19 @@ use super::transaction::WriteTx;
 use crate::base::clock::monotonic;
 use crate::base::sync;
 
-/// How long the store is idle before one small commit makes the file quick to open after a crash.
+/// Idle time after which an empty commit with quick repair is made, so that the file opens fast after a
+/// crash.
 const IDLE_BEFORE_QUICK_REPAIR: Duration = Duration::from_millis(100);
-/// How often a busy store makes such a commit while its file is small.
+/// Interval of these commits while the store is busy and its file is small.
 const QUICK_REPAIR_EVERY: Duration = Duration::from_secs(20);
-/// Above this the allocator state in every such commit costs more than the repair it saves.
+/// File size above which a busy store makes no such commit: the allocator state that each one writes
+/// costs more than the repair that it avoids.
 const QUICK_REPAIR_FILE_BYTES_MAX: u64 = 2 << 30;
 
 struct Shared {
     queues: Mutex<Queues>,
     wake: Condvar,
-    /// Why the engine refuses everything from here on.
+    /// The first permanent failure of the engine.
     failure: watch::Sender<Option<StoreError>>,
 }
 
@@ -52,17 +54,17 @@ impl Shared {
         });
     }
 
-    /// Answers everything that waits with `failure`, and whatever is queued later too.
-    fn give_up(&self, failure: &StoreError) {
+    /// Fails all queued commands and all later ones with `failure`.
+    fn fail_all(&self, failure: &StoreError) {
         self.fail(failure);
         let abandoned = self.lock().abandon(failure);
-        for waiting in abandoned {
-            waiting.command.answer(Some(failure.clone()));
+        for queued in abandoned {
+            queued.command.answer(Some(failure.clone()));
         }
     }
 }
 
-/// The sending side of the writer thread.
+/// Handle of the writer thread.
 pub(super) struct Writer {
     shared: Arc<Shared>,
     foreground: Arc<Semaphore>,
@@ -75,15 +77,21 @@ impl Writer {
     pub(super) fn start(database: Arc<redb::Database>, file_bytes: impl Fn() -> u64 + Send + 'static) -> Self {
         let failure = watch::Sender::new(None);
         let shared = Arc::new(Shared { queues: Mutex::default(), wake: Condvar::new(), failure });
-        let gathering = Arc::clone(&shared);
+        let thread_shared = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || {
-                let shared = Arc::clone(&gathering);
-                let writing = Loop { database, shared, file_bytes, quick_at: monotonic(), unsettled: false };
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| writing.run())) {
-                    error!("the store's writer thread panicked: {}", panic_message(panic.as_ref()));
-                    gathering.give_up(&StoreError::Panicked);
+                let shared = Arc::clone(&thread_shared);
+                let writer = WriterLoop {
+                    database,
+                    shared,
+                    file_bytes,
+                    quick_repair_at: monotonic(),
+                    needs_quick_repair: false,
+                };
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| writer.run())) {
+                    error!("the writer thread of the store panicked: {}", panic_message(panic.as_ref()));
+                    thread_shared.fail_all(&StoreError::Panicked);
                 }
             })
             .expect("the operating system starts one more thread");
@@ -95,28 +103,29 @@ impl Writer {
         }
     }
 
-    /// Queues a command and waits for the commit that contains it.
-    pub(super) async fn run<F, T, E>(&self, lane: WriteQueue, bytes: usize, work: F) -> Result<T, E>
+    /// Queues a command and waits for the commit that contains it. Waits for a permit while the queue is
+    /// full.
+    pub(super) async fn run<F, T, E>(&self, queue: WriteQueue, bytes: usize, work: F) -> Result<T, E>
     where
         F: Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let places = match lane {
+        let permits = match queue {
             WriteQueue::Foreground => &self.foreground,
             WriteQueue::Bulk => &self.bulk,
         };
-        let Ok(place) = Arc::clone(places).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(permits).acquire_owned().await else {
             return Err(StoreError::Closed.into());
         };
         let (answer, answered) = oneshot::channel();
         let command = Box::new(Typed::new(work, answer));
-        self.shared.lock().push(lane, QueuedCommand::new(command, bytes, place))?;
+        self.shared.lock().push(queue, QueuedCommand::new(command, bytes, permit))?;
         self.shared.wake.notify_one();
         answered.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
     }
 
-    /// Waits for the failure after which the engine refuses everything.
+    /// Waits for the first permanent failure of the engine.
     pub(super) async fn failed(&self) -> StoreError {
         let mut failure = self.shared.failure.subscribe();
         match failure.wait_for(Option::is_some).await {
@@ -125,30 +134,31 @@ impl Writer {
         }
     }
 
-    /// Commits what waits, makes the file quick to open, and ends the thread.
+    /// Commits the queued commands, makes a commit with quick repair, and ends the thread. Blocks until then.
     pub(super) fn stop(&self) {
         self.shared.lock().close();
         self.shared.wake.notify_one();
         let thread = sync::lock(&self.thread).take();
-        // A command may own the last handle of the store: it is then dropped on this very thread,
-        // which ends by itself.
+        // If a command owns the last handle of the store, this runs on the writer thread, which cannot
+        // join itself.
         if let Some(thread) = thread
             && thread.thread().id() != thread::current().id()
             && thread.join().is_err()
         {
-            error!("the store's writer thread had panicked");
+            error!("the writer thread of the store panicked");
         }
     }
 }
 
-/// How a group's transaction ended.
+/// Result of the transaction of a group.
 enum Attempt {
     Committed,
-    /// No command wrote anything.
-    Nothing,
-    /// A command failed after it had written, or panicked: the transaction is void.
-    Spoiled {
-        by: usize,
+    /// No command wrote a row.
+    NoWrites,
+    /// A command failed after a write, or panicked.
+    Aborted {
+        /// Index of the command in the group.
+        index: usize,
         failure: Option<StoreError>,
     },
 }
@@ -159,31 +169,31 @@ enum Wake {
     Closed,
 }
 
-struct Loop<B> {
+struct WriterLoop<B> {
     database: Arc<redb::Database>,
     shared: Arc<Shared>,
     file_bytes: B,
-    quick_at: Instant,
-    /// Whether commits were made since the last one that is quick to repair.
-    unsettled: bool,
+    quick_repair_at: Instant,
+    /// Whether commits were made since the last commit with quick repair.
+    needs_quick_repair: bool,
 }
 
-impl<B: Fn() -> u64> Loop<B> {
+impl<B: Fn() -> u64> WriterLoop<B> {
     fn run(mut self) {
         loop {
             match self.next() {
                 Wake::Group(group) => {
-                    self.unsettled |= self.commit_group(group);
-                    if self.unsettled
-                        && self.quick_at.elapsed() >= QUICK_REPAIR_EVERY
+                    self.needs_quick_repair |= self.commit_group(group);
+                    if self.needs_quick_repair
+                        && self.quick_repair_at.elapsed() >= QUICK_REPAIR_EVERY
                         && (self.file_bytes)() < QUICK_REPAIR_FILE_BYTES_MAX
                     {
-                        self.settle();
+                        self.commit_quick_repair();
                     }
                 }
-                Wake::Idle => self.settle(),
+                Wake::Idle => self.commit_quick_repair(),
                 Wake::Closed => {
-                    self.settle();
+                    self.commit_quick_repair();
                     return;
                 }
             }
@@ -199,7 +209,7 @@ impl<B: Fn() -> u64> Loop<B> {
             if queues.is_closed() {
                 return Wake::Closed;
             }
-            if self.unsettled {
+            if self.needs_quick_repair {
                 let (waited, timeout) = self
                     .shared
                     .wake
@@ -215,15 +225,15 @@ impl<B: Fn() -> u64> Loop<B> {
         }
     }
 
-    /// Applies and commits a group, without those of its commands that spoil the transaction.
-    /// Returns whether there was anything to commit.
+    /// Applies and commits a group, without the commands that abort its transaction. Returns whether a
+    /// commit was made.
     fn commit_group(&self, mut group: Vec<QueuedCommand>) -> bool {
         while !group.is_empty() {
             match self.attempt(&mut group) {
-                Ok(Attempt::Spoiled { by, failure }) => group.remove(by).command.answer(failure),
+                Ok(Attempt::Aborted { index, failure }) => group.remove(index).command.answer(failure),
                 Ok(done) => {
-                    for waiting in group {
-                        waiting.command.answer(None);
+                    for queued in group {
+                        queued.command.answer(None);
                     }
                     return matches!(done, Attempt::Committed);
                 }
@@ -232,8 +242,8 @@ impl<B: Fn() -> u64> Loop<B> {
                     if failure.is_final() {
                         self.shared.fail(&failure);
                     }
-                    for waiting in group {
-                        waiting.command.answer(Some(failure.clone()));
+                    for queued in group {
+                        queued.command.answer(Some(failure.clone()));
                     }
                     return false;
                 }
@@ -242,64 +252,64 @@ impl<B: Fn() -> u64> Loop<B> {
         false
     }
 
-    /// Applies every command, and commits unless one of them spoiled the transaction.
+    /// Applies every command, and commits unless one of them aborts the transaction.
     fn attempt(&self, group: &mut [QueuedCommand]) -> Result<Attempt, StoreError> {
         let transaction = self.database.begin_write()?;
-        let (spoiled, writes, acts) = {
+        let (aborted, writes, callbacks) = {
             let tx = WriteTx::new(&transaction);
-            let mut spoiled = None;
-            for (index, waiting) in group.iter_mut().enumerate() {
-                let (before, acts) = (tx.writes(), tx.acts());
-                match catch_unwind(AssertUnwindSafe(|| waiting.command.apply(&tx))) {
+            let mut aborted = None;
+            for (index, queued) in group.iter_mut().enumerate() {
+                let (writes, callbacks) = (tx.writes(), tx.callbacks());
+                match catch_unwind(AssertUnwindSafe(|| queued.command.apply(&tx))) {
                     Ok(Ok(())) => {}
-                    Ok(Err(())) if tx.writes() == before => tx.forget_acts(acts),
+                    Ok(Err(())) if tx.writes() == writes => tx.truncate_callbacks(callbacks),
                     Ok(Err(())) => {
-                        spoiled = Some(Attempt::Spoiled { by: index, failure: None });
+                        aborted = Some(Attempt::Aborted { index, failure: None });
                         break;
                     }
                     Err(panic) => {
                         let what = panic_message(panic.as_ref());
                         error!("a store command panicked: {what}");
-                        spoiled = Some(Attempt::Spoiled { by: index, failure: Some(StoreError::Panicked) });
+                        aborted = Some(Attempt::Aborted { index, failure: Some(StoreError::Panicked) });
                         break;
                     }
                 }
             }
-            (spoiled, tx.writes(), tx.take_acts())
+            (aborted, tx.writes(), tx.take_callbacks())
         };
-        if let Some(spoiled) = spoiled {
+        if let Some(aborted) = aborted {
             transaction.abort()?;
-            return Ok(spoiled);
+            return Ok(aborted);
         }
         if writes == 0 {
             transaction.abort()?;
-            return Ok(Attempt::Nothing);
+            return Ok(Attempt::NoWrites);
         }
         transaction.commit()?;
-        for act in acts {
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(act)) {
-                error!("telling of a commit panicked: {}", panic_message(panic.as_ref()));
+        for callback in callbacks {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(callback)) {
+                error!("an after-commit callback panicked: {}", panic_message(panic.as_ref()));
             }
         }
         Ok(Attempt::Committed)
     }
 
-    /// Makes one small commit whose file opens in milliseconds after a crash.
-    fn settle(&mut self) {
-        if !self.unsettled {
+    /// Makes an empty commit with quick repair. After a crash, the file then opens in milliseconds.
+    fn commit_quick_repair(&mut self) {
+        if !self.needs_quick_repair {
             return;
         }
-        let settled = self.database.begin_write().map_err(StoreError::from).and_then(|mut transaction| {
+        let committed = self.database.begin_write().map_err(StoreError::from).and_then(|mut transaction| {
             transaction.set_quick_repair(true);
             transaction.commit().map_err(StoreError::from)
         });
-        if let Err(error) = settled {
-            info!(%error, "the store could not be settled: {error}");
+        if let Err(error) = committed {
+            info!(%error, "could not commit with quick repair: {error}");
             if error.is_final() {
                 self.shared.fail(&error);
             }
         }
-        self.unsettled = false;
-        self.quick_at = monotonic();
+        self.needs_quick_repair = false;
+        self.quick_repair_at = monotonic();
     }
 }

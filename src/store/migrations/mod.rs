@@ -1,8 +1,8 @@
-//! Schema versions: a file knows which it has, an older one is brought up to date after a
-//! snapshot, a newer one is refused.
+//! Schema versions. The file stores its version. An older file is migrated after a snapshot, and a
+//! newer file is rejected.
 //!
-//! A migration is one file here: a numbered, named function that returns how many rows it changed
-//! and that finds nothing left to do when it runs again. `ALL` lists them in order.
+//! A migration is one file in this folder: a numbered, named function that returns the number of
+//! rows it changed. It is idempotent. `ALL` lists the migrations in order.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use super::meta::{META, MetaKey, MetaRow};
 use super::transaction::{ReadTx, Reads as _, WriteTx};
 use super::{OpenError, OpenOptions, StoreError, StoreKind, file};
 
-/// The schema this program writes.
+/// Schema version that this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// One step from a schema version to the next.
 pub(super) struct Migration {
-    /// The version the step leads to.
+    /// Schema version after the step.
     pub(super) to: u32,
-    /// What the step does, for the log.
+    /// Description of the step, for the log.
     pub(super) name: &'static str,
-    /// Does it; returns how many rows changed.
+    /// Function that migrates the rows; returns the number of changed rows.
     pub(super) run: fn(&WriteTx<'_>) -> Result<u64, StoreError>,
 }
 
 /// Every migration, oldest first.
 pub(super) const ALL: &[Migration] = &[];
 
-/// Refuses a file that this program must not write, without changing a byte of it. What cannot be
-/// told without writing (the file needs a repair) is left to [`bring_up_to_date`].
+/// Rejects a file of a newer schema or of the other command without changing a byte of it. If the file
+/// needs a repair, it cannot be read without writing, and [`bring_up_to_date`] checks it later.
 pub(super) fn refuse_unfit(path: &Path, kind: StoreKind) -> Result<(), OpenError> {
     let Some(database) = file::open_read_only(path) else { return Ok(()) };
     let Some(meta) = read_meta(&database, path)? else { return Ok(()) };
@@ -47,7 +47,8 @@ fn refuse(meta: &MetaRow, path: &Path, kind: StoreKind, known: u32) -> Result<()
     Ok(())
 }
 
-/// Marks a fresh file, refuses a newer or foreign one, and migrates an older one.
+/// Writes the schema version to a new file, rejects a newer file or one of the other command, and
+/// migrates an older file.
 pub(super) fn bring_up_to_date(
     database: redb::Database,
     path: &Path,
@@ -71,10 +72,10 @@ pub(super) fn migrate(
     if meta.schema == known {
         return Ok(database);
     }
-    // The snapshot is a copy of the closed file, so that it is the very file the older program wrote.
+    // The snapshot copies the closed file, so that its bytes are those that the older program wrote.
     drop(database);
     let snapshot = snapshot(path, &options.directory, meta.schema)?;
-    info!("kept the store as it was before the migration at {}", snapshot.display());
+    info!("saved the store before the migration to {}", snapshot.display());
     let database = file::open(path, options.cache_bytes)?;
     for migration in migrations.iter().filter(|migration| migration.to > meta.schema) {
         let rows = commit(&database, |tx| {
@@ -94,7 +95,7 @@ pub(super) fn migrate(
     Ok(database)
 }
 
-/// Raises the boot epoch and returns it: leases of an older one are void.
+/// Increments the boot epoch and returns it. Leases of an older epoch are void.
 pub(super) fn begin_epoch(database: &Arc<redb::Database>) -> Result<u32, OpenError> {
     let epoch = commit(database, |tx| {
         let epoch = tx.get(&super::meta::EPOCH, &MetaKey::EPOCH)?.map_or(1, |row| row.epoch.wrapping_add(1));
@@ -112,8 +113,8 @@ fn read_meta(database: &impl redb::ReadableDatabase, path: &Path) -> Result<Opti
     }
 }
 
-/// Commits one command before the writer thread exists. The commit is quick to repair, so that a
-/// kill right after a start does not cost the next one.
+/// Commits one command before the writer thread exists. The commit enables quick repair, so that a
+/// kill after this start does not delay the next start.
 fn commit<T>(
     database: &redb::Database,
     work: impl FnOnce(&WriteTx<'_>) -> Result<T, StoreError>,

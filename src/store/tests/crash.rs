@@ -1,13 +1,13 @@
-//! Kills at every operation on the disk, with the operations since the last sync kept, dropped or
-//! scattered: what is opened afterwards holds every acknowledged write and no half of another.
+//! Kills at every operation on the disk. The operations since the last sync are kept, dropped or
+//! applied in part. The reopened store must contain every acknowledged write and no partial command.
 
 use super::disk::{Cuts, Disk, Op, Unsynced};
 use super::*;
 
-/// How many rows the commands of these tests leave standing.
+/// Number of rows that remain after each command.
 const STANDING: u64 = 12;
 
-/// The `number`th command: a row, its index entry, and the removal of an older pair.
+/// Applies command `number`: inserts a row and its index entry, and deletes an older pair.
 fn step(tx: &WriteTx<'_>, number: u64) -> TestResult {
     tx.put(&LEFT, &(number,), &row(number))?;
     tx.put(&RIGHT, &((number % 5) as u16, number), &blob("index"))?;
@@ -18,13 +18,13 @@ fn step(tx: &WriteTx<'_>, number: u64) -> TestResult {
     Ok(())
 }
 
-/// Rows of every size from a few bytes to several pages, so that the file grows on the way.
+/// Returns a row of a few bytes to several pages, so that the file grows during the test.
 fn row(number: u64) -> Blob {
     Blob(vec![number as u8; (number as usize * 7_919) % 30_000])
 }
 
-/// Returns the number of the last command whose effects are there, having checked that they are
-/// there whole and alone.
+/// Returns the number of the last command in the store. Asserts that the store has all effects of the
+/// commands up to it and no others.
 fn last_step(store: &Store) -> u64 {
     let (rows, entries) = store
         .read_now::<_, StoreError>(|tx| {
@@ -43,19 +43,19 @@ fn last_step(store: &Store) -> u64 {
         .unwrap();
     let last = rows.last().map_or(0, |(key, _)| *key);
     let standing = (last + 1).saturating_sub(STANDING).max(1)..=last;
-    assert!(rows.iter().map(|(key, _)| *key).eq(standing.clone()), "rows up to {last} have holes");
+    assert!(rows.iter().map(|(key, _)| *key).eq(standing.clone()), "rows up to {last} are missing");
     assert!(rows.iter().all(|(key, stored)| *stored == row(*key)), "a row up to {last} is damaged");
     assert!(entries.into_iter().eq(standing.map(|key| (key, (key % 5) as u16))), "the index differs from the rows");
     last
 }
 
-/// A life of the store and what was promised during it.
+/// Recorded operations of a store, with the acknowledged commands.
 struct Life {
     start: Vec<u8>,
     log: Vec<Op>,
-    /// At each place of the log: how many commands had been acknowledged.
+    /// Positions in the log with the number of commands acknowledged by then.
     acknowledged: Vec<(usize, u64)>,
-    /// The numbers at which a commit ended.
+    /// Numbers of the commands that are last in their commits.
     ends: Vec<u64>,
 }
 
@@ -65,14 +65,15 @@ impl Life {
     }
 }
 
-/// Runs groups of commands, with refused and late-failing ones between, until the store is closed.
+/// Runs groups of commands, including rejected ones and ones that fail after a write, then closes the
+/// store.
 async fn live(disk: &Disk) -> Life {
     let start = disk.image();
     let store = disk.open_store().unwrap();
     let mut number = last_step(&store);
     let (mut acknowledged, mut ends) = (vec![(0, number)], vec![number]);
     for group in [1_u64, 1, 6, 2, 1, 9, 1, 3] {
-        let held = Held::hold(&store);
+        let blocked = BlockedWriter::block(&store);
         let mut calls = Vec::new();
         for _ in 0..group {
             number += 1;
@@ -81,7 +82,7 @@ async fn live(disk: &Disk) -> Life {
         }
         let refused = queued(store.write::<(), _>(|_| Err(TestError::Refused)));
         let late = queued(store.write_bulk(move |tx| step(tx, 1_000_000).and(Err::<(), _>(TestError::Refused))));
-        held.release().await;
+        blocked.release().await;
         for call in calls {
             call.await.unwrap();
         }
@@ -107,7 +108,7 @@ fn check_cut(life: &Life, cuts: &Cuts<'_>, place: usize, unsynced: Unsynced) -> 
     let last = last_step(&store);
     let least = life.acknowledged_at(place);
     assert!(last >= least, "cut before operation {place}, {unsynced:?}: {last} of {least} acknowledged");
-    assert!(life.ends.contains(&last), "cut before operation {place}, {unsynced:?}: {last} is half a commit");
+    assert!(life.ends.contains(&last), "cut before operation {place}, {unsynced:?}: {last} is inside a commit");
     disk
 }
 
@@ -117,7 +118,7 @@ fn ways(place: usize) -> [Unsynced; 4] {
 }
 
 #[tokio::test]
-async fn every_acknowledged_write_survives_a_kill_at_any_operation() {
+async fn every_acknowledged_write_survives_a_kill_at_each_operation() {
     let disk = Disk::default();
     let first = live(&disk).await;
     let second = live(&disk).await;
@@ -134,7 +135,7 @@ async fn every_acknowledged_write_survives_a_kill_at_any_operation() {
 }
 
 #[tokio::test]
-async fn a_kill_during_the_repair_after_a_kill_loses_nothing_either() {
+async fn a_kill_during_a_repair_loses_no_acknowledged_write() {
     let disk = Disk::default();
     live(&disk).await;
     let life = live(&disk).await;

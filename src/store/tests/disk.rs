@@ -1,12 +1,12 @@
-//! A disk in memory: it records every operation, fails when told to, and tells what a power cut
-//! would have left.
+//! A simulated disk: it records every operation, fails on request, and computes the bytes that a power
+//! failure would leave.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::*;
 
-/// The unit a real disk writes whole or not at all.
+/// Unit that a real disk writes atomically, in bytes.
 const SECTOR_BYTES: usize = 512;
 
 #[derive(Clone, Debug)]
@@ -21,13 +21,13 @@ struct State {
     image: Vec<u8>,
     log: Vec<Op>,
     syncs: usize,
-    /// Writes and resizes that still succeed; `None` is all of them.
+    /// Number of further writes and resizes that succeed; `None` if all succeed.
     healthy_ops: Option<usize>,
-    /// Whether the next sync panics, as a broken assumption of the engine would.
+    /// Whether the next sync panics, to simulate a failed assertion of the engine.
     panics: bool,
 }
 
-/// Cheap to clone; the clones are the same disk.
+/// Handle of a simulated disk. Clones share the disk.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disk(Arc<Mutex<State>>);
 
@@ -52,12 +52,12 @@ impl Disk {
         self.state().image.clone()
     }
 
-    /// Returns the operations since the disk was made and forgets them.
+    /// Removes and returns the recorded operations.
     pub(super) fn take_log(&self) -> Vec<Op> {
         std::mem::take(&mut self.state().log)
     }
 
-    /// Lets `ops` more operations succeed; those after it find the disk full.
+    /// Lets `ops` more operations succeed. Later ones fail, as on a full disk.
     pub(super) fn fill_after(&self, ops: usize) {
         self.state().healthy_ops = Some(ops);
     }
@@ -70,7 +70,7 @@ impl Disk {
         self.state().healthy_ops = None;
     }
 
-    /// Opens the store that lies on this disk, as a start of the program does.
+    /// Opens the store on this disk, as the program does at its start.
     pub(super) fn open_store(&self) -> Result<Store, OpenError> {
         let path = PathBuf::from("in memory");
         let options = OpenOptions { directory: path.clone(), kind: StoreKind::Dev, cache_bytes: 4 << 20 };
@@ -98,20 +98,20 @@ fn apply(image: &mut Vec<u8>, op: &Op) {
     }
 }
 
-/// Which operations after the last sync reached the disk when the power went.
+/// Operations after the last sync that reached the disk before the power failure.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unsynced {
     Dropped,
     Kept,
-    /// Any of them, some in part, chosen by this seed.
+    /// Random ones, some in part, selected by this seed.
     Some(u64),
 }
 
-/// Walks along a recorded log and tells, at each place, what a cut there leaves.
+/// Computes the bytes that a power failure leaves at each position of a recorded log.
 pub(super) struct Cuts<'a> {
     log: &'a [Op],
     durable: Vec<u8>,
-    /// The operations before this place are durable.
+    /// Number of the first operations that are durable.
     synced: usize,
     place: usize,
 }
@@ -121,7 +121,7 @@ impl<'a> Cuts<'a> {
         Self { log, durable: start, synced: 0, place: 0 }
     }
 
-    /// Moves to the cut before operation `place`, which is not before the last one.
+    /// Moves forward to the power failure before operation `place`.
     pub(super) fn go_to(&mut self, place: usize) {
         for at in self.place..place {
             if matches!(self.log[at], Op::Sync) {
@@ -141,7 +141,7 @@ impl<'a> Cuts<'a> {
             Unsynced::Dropped | Unsynced::Kept => 1,
         };
         let mut draw = |below: usize| {
-            // Xorshift (Marsaglia 2003): the same cut on every run.
+            // Xorshift (Marsaglia 2003): the same result in every run.
             chance ^= chance << 13;
             chance ^= chance >> 7;
             chance ^= chance << 17;

@@ -1,4 +1,4 @@
-//! A disk that fails: callers are told, the process can know, and a restart finds every
+//! Failing disks: callers get an error, [`Store::failed`] returns it, and a restart finds every
 //! acknowledged write.
 
 use super::disk::Disk;
@@ -9,7 +9,7 @@ fn put(key: u64) -> impl Fn(&WriteTx<'_>) -> TestResult + Send + 'static {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_to_callers_and_costs_no_acknowledged_write() {
+async fn callers_get_the_error_of_a_full_disk_and_no_acknowledged_write_is_lost() {
     for healthy_ops in 0..12 {
         let disk = Disk::default();
         let store = disk.open_store().unwrap();
@@ -24,15 +24,15 @@ async fn a_full_disk_is_told_to_callers_and_costs_no_acknowledged_write() {
                 Err(refused) => break refused,
             }
         };
-        let told = store.failed().await;
+        let failure = store.failed().await;
         disk.mend();
         let later = store.write(put(500)).await;
         store.close().await;
 
         assert!(matches!(refused, TestError::Store(StoreError::Engine(_))), "{refused:?}");
-        assert!(matches!(told, StoreError::Engine(_)), "{told:?}");
+        assert!(matches!(failure, StoreError::Engine(_)), "{failure:?}");
         assert!(matches!(later, Err(TestError::Store(StoreError::Engine(_)))), "{later:?}");
-        // The write that was refused may have reached the disk, but only whole.
+        // The failed write may be on the disk, but only completely.
         let keys = left_keys(&disk.open_store().unwrap());
         let least: Vec<u64> = (1..=acknowledged).collect();
         assert!(keys == least || keys == [least, vec![acknowledged + 1]].concat(), "{acknowledged}: {keys:?}");
@@ -40,7 +40,7 @@ async fn a_full_disk_is_told_to_callers_and_costs_no_acknowledged_write() {
 }
 
 #[tokio::test]
-async fn a_disk_that_is_full_at_a_start_is_told_and_harms_nothing() {
+async fn opening_fails_on_a_full_disk_and_changes_nothing() {
     for is_fresh in [true, false] {
         let image = if is_fresh {
             Vec::new()
@@ -48,19 +48,19 @@ async fn a_disk_that_is_full_at_a_start_is_told_and_harms_nothing() {
             let disk = Disk::default();
             let store = disk.open_store().unwrap();
             store.write(put(1)).await.unwrap();
-            // As a kill leaves it, so that the start has the most to write.
+            // The state after a kill, so that the opening writes as much as possible.
             disk.image()
         };
         let mut starts = 0;
         loop {
             let disk = Disk::holding(image.clone());
             disk.fill_after(starts);
-            let told = disk.open_store();
+            let opened = disk.open_store();
             disk.mend();
-            if told.is_ok() {
+            if opened.is_ok() {
                 break;
             }
-            drop(told);
+            drop(opened);
             starts += 1;
             let keys = left_keys(&disk.open_store().unwrap());
             assert_eq!(keys.len(), usize::from(!is_fresh), "full after {starts} operations");
@@ -70,31 +70,31 @@ async fn a_disk_that_is_full_at_a_start_is_told_and_harms_nothing() {
 }
 
 #[tokio::test]
-async fn a_disk_that_fails_in_an_idle_moment_is_told_too() {
+async fn a_failure_while_the_store_is_idle_is_reported() {
     let disk = Disk::default();
     let store = disk.open_store().unwrap();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
     let answer = queued(store.write(put(1)));
-    held.release().await;
+    blocked.release().await;
     answer.await.unwrap();
 
     disk.fill_after(0);
-    let told = store.failed().await;
+    let failure = store.failed().await;
 
-    assert!(matches!(told, StoreError::Engine(_)), "{told:?}");
+    assert!(matches!(failure, StoreError::Engine(_)), "{failure:?}");
     assert_eq!(left_keys(&Disk::holding(disk.image()).open_store().unwrap()), [1]);
 }
 
 #[tokio::test]
-async fn a_panic_below_the_writer_answers_everyone() {
+async fn all_callers_get_an_error_if_the_engine_panics() {
     let disk = Disk::default();
     let store = disk.open_store().unwrap();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
     let in_the_group = queued(store.write(put(1)));
     let later_calls: Vec<_> = (2..2_000).map(|key| queued(store.write_sized(1 << 20, put(key)))).collect();
 
     disk.panic_at_sync();
-    held.release().await;
+    blocked.release().await;
 
     assert!(matches!(in_the_group.await, Err(TestError::Store(StoreError::Closed | StoreError::Panicked))));
     for call in later_calls {

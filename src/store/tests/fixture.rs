@@ -1,7 +1,7 @@
-//! A store as schema 1 wrote it, one row at least in every table: every later program opens it and
-//! reads the same.
+//! A store of schema 1 with at least one row in every table. Every later version must open it and read
+//! the same rows.
 //!
-//! `tests/fixtures/store/README.md` says how the file is written.
+//! `tests/fixtures/store/README.md` describes how to write the file.
 
 use std::collections::BTreeSet;
 use std::{env, fs};
@@ -18,11 +18,11 @@ use crate::mime::dkim::{Algorithm, SigningKey};
 use crate::tables::*;
 use crate::{domains, emails};
 
-/// Set to write the fixture again, until its schema is released.
+/// Environment variable that makes the test write the fixture again. Only until the schema is released.
 const WRITE: &str = "RINGMAIL_WRITE_FIXTURES";
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/store/schema-1.redb.zst");
 const MASTER_KEY: [u8; 32] = [7; 32];
-/// The fixture is far smaller, decompressed too.
+/// Bound of the decompressed fixture, which is far smaller.
 const FIXTURE_BYTES_MAX: usize = 16 << 20;
 
 const TEAM: TeamId = TeamId::from_bytes(id_bytes(1));
@@ -31,12 +31,12 @@ const AT_MS: i64 = 1_767_604_353_456;
 const HASH: [u8; 32] = [9; 32];
 const SELECTORS: [&str; 2] = ["rm-a-rsa", "rm-a-ed"];
 
-/// A version 7 id drawn at [`AT_MS`].
+/// Returns a version 7 id whose timestamp is [`AT_MS`].
 const fn id_bytes(number: u8) -> [u8; 16] {
     [0x01, 0x9b, 0x8d, 0x6d, 0xf9, 0xb0, 0x70, 0, 0x80, 0, 0, 0, 0, 0, 0, number]
 }
 
-/// The id of a number, as text.
+/// Returns the id of a number as text.
 fn id(number: u8) -> String {
     Id::<()>::from_bytes(id_bytes(number)).to_string()
 }
@@ -45,17 +45,17 @@ fn raw<R>(number: u8) -> Id<R> {
     Id::from_bytes(id_bytes(number))
 }
 
-/// Either side of the fixture: its writer and its reader.
+/// The writer or the reader of the fixture.
 trait Visit {
     fn row<K: Key, R: Row>(&mut self, table: &Table<K, R>, key: &K, row: Json);
-    /// A row that says all in its key.
+    /// Visits a row without a value.
     fn mark<K: Key>(&mut self, table: &Table<K, ()>, key: &K);
     fn sealed<K: Key>(&mut self, table: &Table<K, Blob>, key: &K, place: &[u8], plain: &[u8]);
-    /// Returns the fields of a DKIM key that are drawn when it is made.
+    /// Returns the random fields of a DKIM key.
     fn drawn(&mut self, selector: &str, algorithm: Algorithm) -> Json;
 }
 
-/// Names every row. What stands here is what schema 1 wrote, and never changes once it is released.
+/// Visits every row of the fixture. The rows must not change after schema 1 is released.
 fn visit_all(visit: &mut impl Visit) {
     visit.row(&META, &MetaKey::SCHEMA, json!({ "kind": "serve" }));
     visit.row(&TEAMS, &(TEAM,), json!({ "name": "Example", "created_ms": AT_MS }));
@@ -391,7 +391,7 @@ impl Visit for Reader<'_> {
         self.tables.insert(table.name());
         let found = self.tx.get(table, key).unwrap().unwrap_or_else(|| panic!("{} lacks {row}", table.name()));
         let found = serde_json::to_value(&found).unwrap();
-        assert!(says(&found, &row), "{}: {found} does not say {row}", table.name());
+        assert!(contains_json(&found, &row), "{}: {found} does not contain {row}", table.name());
     }
 
     fn mark<K: Key>(&mut self, table: &Table<K, ()>, key: &K) {
@@ -410,15 +410,15 @@ impl Visit for Reader<'_> {
     }
 }
 
-/// Returns whether `found` says everything that `expected` does; it may say more, in fields that
-/// came later.
-fn says(found: &Json, expected: &Json) -> bool {
+/// Returns whether `found` has all values of `expected`. It may have more, in later fields.
+fn contains_json(found: &Json, expected: &Json) -> bool {
     match (found, expected) {
         (Json::Object(found), Json::Object(expected)) => {
-            expected.iter().all(|(name, value)| found.get(name).is_some_and(|found| says(found, value)))
+            expected.iter().all(|(name, value)| found.get(name).is_some_and(|found| contains_json(found, value)))
         }
         (Json::Array(found), Json::Array(expected)) => {
-            found.len() == expected.len() && found.iter().zip(expected).all(|(found, expected)| says(found, expected))
+            found.len() == expected.len()
+                && found.iter().zip(expected).all(|(found, expected)| contains_json(found, expected))
         }
         (found, expected) => found == expected,
     }
@@ -476,7 +476,7 @@ async fn the_store_that_schema_1_wrote_reads_as_it_was() {
             Ok(reader.tables)
         })
         .unwrap();
-    // Tables that a later schema adds are proven by its own fixture.
+    // The fixture of a later schema tests the tables that it adds.
     assert_eq!(tables, NAMES.iter().copied().collect());
     let clock = Clock::manual(AT_MS);
     let mailbox = CaptureMailbox::new(Context::new(store, clock, keyring));
@@ -503,7 +503,7 @@ fn every_table_is_listed_once_under_a_versioned_name() {
 }
 
 #[test]
-fn the_ids_of_the_fixture_were_drawn_at_its_time() {
+fn the_ids_of_the_fixture_have_its_timestamp() {
     assert_eq!(EMAIL.created_ms(), AT_MS);
     assert_eq!(raw::<crate::base::id::resource::Event>(60), EventId::from_bytes(id_bytes(60)));
 }

@@ -1,4 +1,4 @@
-//! Migrations: once, in order, after a snapshot, and again after a kill between two of them.
+//! Migrations run once, in order, after a snapshot, and continue after a kill between two of them.
 
 use std::cell::RefCell;
 use std::fs;
@@ -7,14 +7,14 @@ use super::meta::{META, MetaKey, MetaRow};
 use super::migrations::{Migration, migrate};
 use super::*;
 
-/// The steps of an imagined schema 4, each of which notes that it ran.
+/// Migrations to a schema 4 of these tests. Each one records that it ran.
 const STEPS: &[Migration] = &[
     Migration { to: 2, name: "number the rows", run: |tx| note(tx, 2) },
     Migration { to: 3, name: "name the rows", run: |tx| note(tx, 3) },
     Migration { to: 4, name: "file the rows", run: |tx| note(tx, 4) },
 ];
 
-/// Adds to the list of steps that ran, which the row under 0 holds.
+/// Adds a step to the list of completed steps, which is the row under key 0.
 fn note(tx: &WriteTx<'_>, step: u8) -> Result<u64, StoreError> {
     let Blob(mut ran) = tx.get(&LEFT, &(0,))?.unwrap_or(Blob(Vec::new()));
     ran.push(step);
@@ -27,7 +27,7 @@ fn ran(database: &redb::Database) -> (Option<Vec<u8>>, u32) {
     (ran, tx.get(&META, &MetaKey::SCHEMA).unwrap().unwrap().schema)
 }
 
-/// Returns a closed store of schema 1 and the way to open it as another program does.
+/// Returns a closed store of schema 1, and a function that opens it as another version would.
 async fn of_schema_1() -> (TempDir, impl Fn(u32, &[Migration]) -> Result<redb::Database, OpenError>) {
     let (directory, store) = fresh();
     let meta = MetaRow { schema: 1, kind: StoreKind::Dev };
@@ -51,7 +51,7 @@ async fn the_steps_run_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn a_file_of_a_release_between_takes_the_steps_it_lacks() {
+async fn a_file_of_an_intermediate_schema_takes_the_later_steps() {
     let (_directory, open) = of_schema_1().await;
 
     assert_eq!(ran(&open(2, &STEPS[..1]).unwrap()), (Some(vec![2]), 2));
@@ -59,7 +59,7 @@ async fn a_file_of_a_release_between_takes_the_steps_it_lacks() {
 }
 
 #[tokio::test]
-async fn a_fresh_file_needs_no_step() {
+async fn a_new_file_needs_no_step() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(FILE_NAME);
 
@@ -70,7 +70,7 @@ async fn a_fresh_file_needs_no_step() {
 }
 
 #[tokio::test]
-async fn the_snapshot_is_the_file_as_the_older_program_left_it() {
+async fn the_snapshot_is_the_file_before_the_migration() {
     let (directory, open) = of_schema_1().await;
     let snapshot = directory.path().join("backups/before-migration-from-schema-1.redb");
     thread_local!(static SNAPSHOT: RefCell<PathBuf> = RefCell::default());
@@ -90,9 +90,9 @@ async fn the_snapshot_is_the_file_as_the_older_program_left_it() {
 }
 
 #[tokio::test]
-async fn a_snapshot_that_cannot_be_made_stops_before_any_step() {
+async fn a_failed_snapshot_stops_before_the_first_step() {
     let (directory, open) = of_schema_1().await;
-    // What root, too, cannot do: make a directory where a file is.
+    // Even root cannot create a directory at the path of a file.
     fs::write(directory.path().join("backups"), "").unwrap();
 
     let refused = open(4, STEPS).map(drop).unwrap_err();
@@ -104,7 +104,7 @@ async fn a_snapshot_that_cannot_be_made_stops_before_any_step() {
 }
 
 #[tokio::test]
-async fn a_step_that_fails_keeps_the_steps_before_it_and_is_run_again() {
+async fn a_failed_step_keeps_the_earlier_steps_and_runs_again() {
     let (directory, open) = of_schema_1().await;
     let failing = [
         Migration { to: 2, name: "number the rows", run: |tx| note(tx, 2) },
@@ -121,8 +121,8 @@ async fn a_step_that_fails_keeps_the_steps_before_it_and_is_run_again() {
     assert_eq!(
         refused.to_string(),
         format!(
-            "{} could not be brought to schema 3, fail (store: corrupt data: a row of a test); \
-             the file as it was lies at {}",
+            "{} could not be migrated to schema 3, fail (store: corrupt data: a row of a test); \
+             a copy of the file before the migration is at {}",
             directory.path().join(FILE_NAME).display(),
             snapshot.display()
         )
@@ -133,7 +133,7 @@ async fn a_step_that_fails_keeps_the_steps_before_it_and_is_run_again() {
 }
 
 #[test]
-fn the_list_of_migrations_leads_to_the_schema_of_this_program() {
+fn the_last_migration_leads_to_the_current_schema() {
     let mut at = 1;
     for migration in migrations::ALL {
         at += 1;

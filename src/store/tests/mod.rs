@@ -1,19 +1,20 @@
-//! The store under ordinary use, refusals, failing disks and kills.
+//! Tests of the store: commands, rejected commands, failing disks and kills.
 //!
-//! Reading order: `disk.rs` (a disk in memory that records, fails and is cut off), `doors.rs` (one
-//! command), `lanes.rs` (many), `model.rs` (any), `crash.rs` (kills at every operation),
-//! `failures.rs` (a disk that fails), `pages.rs`, `opening.rs`, `migrating.rs`, `fixture.rs`.
+//! Reading order: `disk.rs` (a simulated disk that records operations, fails and loses power),
+//! `commands.rs` (one command), `queues.rs` (many commands), `model.rs` (random commands), `crash.rs`
+//! (kills at every operation), `failures.rs` (a failing disk), `pages.rs`, `opening.rs`,
+//! `migrating.rs`, `fixture.rs`.
 
+mod commands;
 mod crash;
 mod disk;
-mod doors;
 mod failures;
 mod fixture;
-mod lanes;
 mod migrating;
 mod model;
 mod opening;
 mod pages;
+mod queues;
 
 use std::future::Future;
 use std::path::Path;
@@ -25,9 +26,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-use crate::base::sync;
-
-/// A command of these tests refuses, or the store fails.
+/// Error of a command in these tests.
 #[derive(Debug)]
 enum TestError {
     Refused,
@@ -49,7 +48,7 @@ fn options(directory: &Path) -> OpenOptions {
     OpenOptions { directory: directory.into(), kind: StoreKind::Dev, cache_bytes: 4 << 20 }
 }
 
-/// A store in a directory of its own.
+/// Opens a store in a temporary directory.
 fn fresh() -> (TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&options(directory.path())).unwrap();
@@ -72,16 +71,16 @@ fn left_keys(store: &Store) -> Vec<u64> {
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = TestResult<T>> + 'a>>;
 
-/// Returns a call that has not been polled. Tokio's budget is lifted: without that, a test that
-/// polls hundreds of calls by hand would be told to wait where a caller of its own would not.
+/// Returns a call that has not been polled. The call has no Tokio budget: with it, a test that polls
+/// hundreds of calls would get `Pending` where a separate task would not.
 fn call<'a, T>(call: impl Future<Output = TestResult<T>> + 'a) -> Answer<'a, T> {
     Box::pin(tokio::task::unconstrained(call))
 }
 
-/// Polls a call once, so that its command is queued, or waits for a place, in the order of the test.
+/// Polls a call once, so that its command is queued, or waits for a permit, in the order of the test.
 fn queued<'a, T>(unpolled: impl Future<Output = TestResult<T>> + 'a) -> Answer<'a, T> {
     let mut call = call(unpolled);
-    assert!(is_pending(&mut call), "a call answers before its commit");
+    assert!(is_pending(&mut call), "a call returns before its commit");
     call
 }
 
@@ -89,20 +88,20 @@ fn is_pending<T>(call: &mut (impl Future<Output = T> + Unpin)) -> bool {
     matches!(pin!(call).poll(&mut Context::from_waker(Waker::noop())), Poll::Pending)
 }
 
-/// The writer, held inside a command: what is queued meanwhile goes into the groups after it.
-struct Held<'a> {
+/// The writer thread, blocked inside a command. Later commands are applied in later groups.
+struct BlockedWriter<'a> {
     open: mpsc::Sender<()>,
     answer: Answer<'a, ()>,
 }
 
-impl<'a> Held<'a> {
-    fn hold(store: &'a Store) -> Self {
+impl<'a> BlockedWriter<'a> {
+    fn block(store: &'a Store) -> Self {
         let (entered, has_entered) = mpsc::channel();
         let (open, opened) = mpsc::channel();
         let opened = Mutex::new(opened);
         let answer = queued(store.write(move |_| {
             entered.send(()).unwrap();
-            // A sender dropped by a failing test opens too.
+            // If a failing test drops the sender, `recv` returns as well.
             let _ = sync::lock(&opened).recv();
             Ok(())
         }));
@@ -110,8 +109,8 @@ impl<'a> Held<'a> {
         Self { open, answer }
     }
 
-    /// Gives up the answer; what is returned releases the writer when it is dropped.
-    fn forget(self) -> mpsc::Sender<()> {
+    /// Drops the call. Dropping the returned sender unblocks the writer.
+    fn abandon(self) -> mpsc::Sender<()> {
         self.open
     }
 
@@ -121,7 +120,7 @@ impl<'a> Held<'a> {
     }
 }
 
-/// What happened, in order, as commands and tests noted it.
+/// Log of the actions of commands and tests, in order.
 #[derive(Clone, Default)]
 struct Notes<T>(Arc<Mutex<Vec<T>>>);
 
@@ -135,14 +134,14 @@ impl<T: Clone> Notes<T> {
     }
 }
 
-/// Waits for a condition that another thread brings about.
+/// Waits up to 30 s until `met` returns a value.
 fn until<T>(what: &str, mut met: impl FnMut() -> Option<T>) -> T {
     let started = crate::base::clock::monotonic();
     loop {
         if let Some(met) = met() {
             return met;
         }
-        assert!(started.elapsed() < std::time::Duration::from_secs(30), "waited in vain for {what}");
+        assert!(started.elapsed() < std::time::Duration::from_secs(30), "timed out waiting for {what}");
         std::thread::yield_now();
     }
 }

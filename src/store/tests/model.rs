@@ -1,5 +1,5 @@
-//! Any commands in any groups, some refused late, with the store closed and opened between them,
-//! against two ordered maps.
+//! Random commands in random groups, some rejected after a write, with the store reopened between
+//! them. The results are compared with those of two ordered maps.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::disk::Disk;
 use super::*;
 
-/// Keys are few, so that operations meet.
+/// Number of keys. Small, so that operations use the same keys.
 const KEYS: u64 = 24;
 const SHELVES: u16 = 3;
 
@@ -28,9 +28,9 @@ enum Action {
     Scan { which: Which, from: u64, to: u64, order: Order, rows_max: usize },
 }
 
-/// What an action told.
+/// Result of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
+enum ActionResult {
     Nothing,
     Row(Option<Vec<u8>>),
     Rows(Vec<(u64, Vec<u8>)>),
@@ -51,7 +51,7 @@ struct Command {
 
 #[derive(Clone, Debug)]
 enum Episode {
-    /// Commands that wait together.
+    /// Commands that are queued together.
     Group(Vec<Command>),
     Reopen,
 }
@@ -61,7 +61,7 @@ fn which() -> impl Strategy<Value = Which> {
 }
 
 fn value() -> impl Strategy<Value = Vec<u8>> {
-    // Some are larger than a page, and some larger than several.
+    // Some are larger than one page, and some larger than several.
     prop_oneof![9 => 0_usize..40, 1 => 3_000_usize..20_000]
         .prop_flat_map(|len| any::<u8>().prop_map(move |byte| vec![byte; len]))
 }
@@ -91,26 +91,28 @@ fn episodes() -> impl Strategy<Value = Vec<Episode>> {
     vec(prop_oneof![5 => vec(command(), 1..6).prop_map(Episode::Group), 1 => Just(Episode::Reopen)], 1..10)
 }
 
-fn act(tx: &WriteTx<'_>, action: &Action) -> Result<Told, StoreError> {
+fn act(tx: &WriteTx<'_>, action: &Action) -> Result<ActionResult, StoreError> {
     match *action {
         Action::Put(Which::Left, key, ref value) => {
-            tx.put(&LEFT, &(key,), &Blob(value.clone())).map(|()| Told::Nothing)
+            tx.put(&LEFT, &(key,), &Blob(value.clone())).map(|()| ActionResult::Nothing)
         }
         Action::Put(Which::Right(shelf), key, ref value) => {
-            tx.put_encoded(&RIGHT, &(shelf, key), &Encoded::blob(value.clone())).map(|()| Told::Nothing)
+            tx.put_encoded(&RIGHT, &(shelf, key), &Encoded::blob(value.clone())).map(|()| ActionResult::Nothing)
         }
-        Action::Delete(Which::Left, key) => tx.delete(&LEFT, &(key,)).map(|was| Told::Removed(was.into())),
+        Action::Delete(Which::Left, key) => tx.delete(&LEFT, &(key,)).map(|was| ActionResult::Removed(was.into())),
         Action::Delete(Which::Right(shelf), key) => {
-            tx.delete(&RIGHT, &(shelf, key)).map(|was| Told::Removed(was.into()))
+            tx.delete(&RIGHT, &(shelf, key)).map(|was| ActionResult::Removed(was.into()))
         }
         Action::DeleteRange { which: Which::Left, from, to, rows_max } => {
-            tx.delete_range(&LEFT, &(from,), &(to,), rows_max).map(Told::Removed)
+            tx.delete_range(&LEFT, &(from,), &(to,), rows_max).map(ActionResult::Removed)
         }
         Action::DeleteRange { which: Which::Right(shelf), from, to, rows_max } => {
-            tx.delete_range(&RIGHT, &(shelf, from), &(shelf, to), rows_max).map(Told::Removed)
+            tx.delete_range(&RIGHT, &(shelf, from), &(shelf, to), rows_max).map(ActionResult::Removed)
         }
-        Action::Get(which, key) => get(tx, which, key).map(Told::Row),
-        Action::Scan { which, from, to, order, rows_max } => scan(tx, which, from, to, order, rows_max).map(Told::Rows),
+        Action::Get(which, key) => get(tx, which, key).map(ActionResult::Row),
+        Action::Scan { which, from, to, order, rows_max } => {
+            scan(tx, which, from, to, order, rows_max).map(ActionResult::Rows)
+        }
     }
 }
 
@@ -144,7 +146,7 @@ fn scan(
     Ok(rows)
 }
 
-/// What the store should hold.
+/// Expected rows of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Model {
     left: BTreeMap<u64, Vec<u8>>,
@@ -177,41 +179,41 @@ impl Model {
         removed.is_some().into()
     }
 
-    fn act(&mut self, action: &Action) -> Told {
+    fn act(&mut self, action: &Action) -> ActionResult {
         match *action {
             Action::Put(Which::Left, key, ref value) => {
                 self.left.insert(key, value.clone());
-                Told::Nothing
+                ActionResult::Nothing
             }
             Action::Put(Which::Right(shelf), key, ref value) => {
                 self.right.insert((shelf, key), value.clone());
-                Told::Nothing
+                ActionResult::Nothing
             }
-            Action::Delete(which, key) => Told::Removed(self.remove(which, key)),
+            Action::Delete(which, key) => ActionResult::Removed(self.remove(which, key)),
             Action::DeleteRange { which, from, to, rows_max } => {
                 let keys = self.keys(which, from, to);
-                Told::Removed(keys.into_iter().take(rows_max).map(|key| self.remove(which, key)).sum())
+                ActionResult::Removed(keys.into_iter().take(rows_max).map(|key| self.remove(which, key)).sum())
             }
-            Action::Get(which, key) => Told::Row(self.row(which, key)),
+            Action::Get(which, key) => ActionResult::Row(self.row(which, key)),
             Action::Scan { which, from, to, order, rows_max } => {
                 let mut keys = self.keys(which, from, to);
                 if order == Order::Descending {
                     keys.reverse();
                 }
                 let rows = keys.into_iter().take(rows_max);
-                Told::Rows(rows.map(|key| (key, self.row(which, key).unwrap_or_default())).collect())
+                ActionResult::Rows(rows.map(|key| (key, self.row(which, key).unwrap_or_default())).collect())
             }
         }
     }
 
-    /// Returns what a command tells, and keeps its effects unless it is refused.
-    fn command(&mut self, command: &Command) -> Option<Vec<Told>> {
+    /// Returns the results of a command, and applies it unless it is rejected.
+    fn command(&mut self, command: &Command) -> Option<Vec<ActionResult>> {
         let mut after = self.clone();
-        let told = command.actions.iter().map(|action| after.act(action)).collect();
+        let results = command.actions.iter().map(|action| after.act(action)).collect();
         match command.ending {
             Ending::Kept => {
                 *self = after;
-                Some(told)
+                Some(results)
             }
             Ending::Refused => None,
         }
@@ -232,31 +234,31 @@ impl Model {
     }
 }
 
-async fn run_group(store: &Store, group: &[Command]) -> Vec<Option<Vec<Told>>> {
-    let held = Held::hold(store);
+async fn run_group(store: &Store, group: &[Command]) -> Vec<Option<Vec<ActionResult>>> {
+    let blocked = BlockedWriter::block(store);
     let calls: Vec<_> = group
         .iter()
         .map(|command| {
             let command = command.clone();
             queued(store.write(move |tx| {
-                let told = command.actions.iter().map(|action| act(tx, action)).collect::<Result<Vec<_>, _>>()?;
+                let results = command.actions.iter().map(|action| act(tx, action)).collect::<Result<Vec<_>, _>>()?;
                 match command.ending {
-                    Ending::Kept => Ok(told),
+                    Ending::Kept => Ok(results),
                     Ending::Refused => Err(TestError::Refused),
                 }
             }))
         })
         .collect();
-    held.release().await;
-    let mut told = Vec::new();
+    blocked.release().await;
+    let mut results = Vec::new();
     for call in calls {
-        told.push(match call.await {
-            Ok(told) => Some(told),
+        results.push(match call.await {
+            Ok(results) => Some(results),
             Err(TestError::Refused) => None,
             Err(TestError::Store(error)) => panic!("the store failed: {error}"),
         });
     }
-    told
+    results
 }
 
 proptest! {

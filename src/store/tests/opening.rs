@@ -1,4 +1,4 @@
-//! Opening: the file in use, foreign, newer, damaged, and left behind by a kill.
+//! Opening of files that are in use, of the other command, newer, damaged, or left by a kill.
 
 use std::cell::Cell;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,15 +10,15 @@ use super::disk::Disk;
 use super::meta::{META, MetaKey, MetaRow};
 use super::*;
 
-/// Names the directory to the child process of [`a_second_process_is_told_that_the_store_is_in_use`].
+/// Environment variable that passes the directory to the child process of [`a_second_process_reports_that_the_store_is_in_use`].
 const IN_CHILD: &str = "RINGMAIL_TEST_STORE_IN_USE";
 
-fn sentence(directory: &Path) -> String {
+fn open_error(directory: &Path) -> String {
     Store::open(&options(directory)).map(drop).unwrap_err().to_string()
 }
 
-/// Opens a file and returns whether that took a repair.
-fn takes_repair(path: &Path) -> bool {
+/// Opens a file and returns whether it was repaired.
+fn is_repaired(path: &Path) -> bool {
     let repaired = Rc::new(Cell::new(false));
     let seen = Rc::clone(&repaired);
     drop(file::open_watched(path, 4 << 20, move |_| seen.set(true)).unwrap());
@@ -26,9 +26,9 @@ fn takes_repair(path: &Path) -> bool {
 }
 
 #[tokio::test]
-async fn a_second_process_is_told_that_the_store_is_in_use() {
+async fn a_second_process_reports_that_the_store_is_in_use() {
     if let Ok(directory) = env::var(IN_CHILD) {
-        println!("{}", sentence(Path::new(&directory)));
+        println!("{}", open_error(Path::new(&directory)));
         return;
     }
     let (directory, store) = fresh();
@@ -38,22 +38,22 @@ async fn a_second_process_is_told_that_the_store_is_in_use() {
         path.display()
     );
 
-    let this = "store::tests::opening::a_second_process_is_told_that_the_store_is_in_use";
+    let this = "store::tests::opening::a_second_process_reports_that_the_store_is_in_use";
     let child = Command::new(env::current_exe().unwrap())
         .args([this, "--exact", "--nocapture"])
         .env(IN_CHILD, directory.path())
         .output()
         .unwrap();
-    let told = String::from_utf8(child.stdout).unwrap();
-    assert!(told.contains(&expected), "{told}");
-    assert_eq!(sentence(directory.path()), expected);
+    let output = String::from_utf8(child.stdout).unwrap();
+    assert!(output.contains(&expected), "{output}");
+    assert_eq!(open_error(directory.path()), expected);
 
     store.close().await;
     assert!(Store::open(&options(directory.path())).is_ok());
 }
 
 #[tokio::test]
-async fn the_epoch_grows_at_every_start() {
+async fn the_epoch_is_incremented_at_each_opening() {
     let directory = tempfile::tempdir().unwrap();
     let mut epochs = Vec::new();
 
@@ -62,7 +62,7 @@ async fn the_epoch_grows_at_every_start() {
         epochs.push(store.epoch());
         store.close().await;
     }
-    // Dropped without a close, as a task that panics leaves it.
+    // Dropped without a close, as after a panic of a task.
     drop(Store::open(&options(directory.path())).unwrap());
     epochs.push(Store::open(&options(directory.path())).unwrap().epoch());
 
@@ -70,7 +70,7 @@ async fn the_epoch_grows_at_every_start() {
 }
 
 #[tokio::test]
-async fn a_newer_file_is_refused_and_left_as_it_was() {
+async fn a_newer_file_is_rejected_and_unchanged() {
     let (directory, store) = fresh();
     let newer = MetaRow { schema: migrations::SCHEMA_VERSION + 1, kind: StoreKind::Dev };
     store.write::<_, StoreError>(move |tx| tx.put(&META, &MetaKey::SCHEMA, &newer)).await.unwrap();
@@ -94,7 +94,7 @@ async fn a_newer_file_is_refused_and_left_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_newer_file_that_a_kill_left_is_refused_too() {
+async fn a_newer_file_is_rejected_after_a_kill() {
     let (directory, store) = fresh();
     let newer = MetaRow { schema: 99, kind: StoreKind::Dev };
     store.write::<_, StoreError>(move |tx| tx.put(&META, &MetaKey::SCHEMA, &newer)).await.unwrap();
@@ -108,7 +108,7 @@ async fn a_newer_file_that_a_kill_left_is_refused_too() {
 }
 
 #[tokio::test]
-async fn a_file_of_the_other_command_is_refused_and_left_as_it_was() {
+async fn a_file_of_the_other_command_is_rejected_and_unchanged() {
     let (directory, store) = fresh();
     store.close().await;
     let path = directory.path().join(FILE_NAME);
@@ -126,31 +126,31 @@ async fn a_file_of_the_other_command_is_refused_and_left_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_directory_that_cannot_be_written_is_named() {
+async fn the_error_names_a_directory_that_cannot_be_written() {
     let directory = tempfile::tempdir().unwrap();
-    // What root, too, cannot do: make a directory where a file is.
+    // Even root cannot create a directory at the path of a file.
     fs::write(directory.path().join("file"), "").unwrap();
     let inside = directory.path().join("file/data");
 
-    let told = sentence(&inside);
+    let message = open_error(&inside);
 
-    assert!(told.starts_with(&format!("cannot write to the data directory {}", inside.display())), "{told}");
-    assert!(told.ends_with("choose another with --data-dir"), "{told}");
+    assert!(message.starts_with(&format!("cannot write to the data directory {}", inside.display())), "{message}");
+    assert!(message.ends_with("choose another with --data-dir"), "{message}");
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_written_is_named() {
+async fn the_error_names_a_file_that_cannot_be_written() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join(FILE_NAME)).unwrap();
 
-    let told = sentence(directory.path());
+    let message = open_error(directory.path());
 
-    assert!(told.contains(&directory.path().join(FILE_NAME).display().to_string()), "{told}");
-    assert!(told.contains("--data-dir"), "{told}");
+    assert!(message.contains(&directory.path().join(FILE_NAME).display().to_string()), "{message}");
+    assert!(message.contains("--data-dir"), "{message}");
 }
 
 #[tokio::test]
-async fn the_directory_and_the_file_are_their_owners_alone() {
+async fn only_the_owner_can_access_the_directory_and_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("new/data");
 
@@ -162,7 +162,7 @@ async fn the_directory_and_the_file_are_their_owners_alone() {
 }
 
 #[test]
-fn a_file_whose_making_was_cut_off_is_made_again() {
+fn a_file_whose_creation_was_interrupted_is_created_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(FILE_NAME);
     let mut unfinished = vec![0; 1 << 20];
@@ -175,25 +175,25 @@ fn a_file_whose_making_was_cut_off_is_made_again() {
 }
 
 #[test]
-fn a_file_that_is_no_store_is_refused_and_left_as_it_was() {
+fn a_file_that_is_not_a_store_is_rejected_and_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(FILE_NAME);
-    // The last would be an unfinished file, had it nothing after its first page.
+    // The last one is not an unfinished file, because it has a byte after its first page.
     let almost_blank = [vec![0; 8_191], vec![1]].concat();
     for bytes in [&b"SQLite format 3\0"[..], b"redb", &[7; 9_000], &almost_blank] {
         fs::write(&path, bytes).unwrap();
 
-        let told = sentence(directory.path());
+        let message = open_error(directory.path());
 
         let expected = format!("{} is not a Ringmail store or is damaged", path.display());
-        assert!(told.starts_with(&expected), "{told}");
-        assert!(told.ends_with("restore a backup, or choose another directory with --data-dir"), "{told}");
+        assert!(message.starts_with(&expected), "{message}");
+        assert!(message.ends_with("restore a backup, or choose another directory with --data-dir"), "{message}");
         assert_eq!(fs::read(&path).unwrap(), bytes);
     }
 }
 
 #[tokio::test]
-async fn a_damaged_file_gives_a_sentence_or_opens_but_never_panics() {
+async fn a_damaged_file_is_rejected_or_opens_without_a_panic() {
     let disk = Disk::default();
     let store = disk.open_store().unwrap();
     for key in 0..40 {
@@ -208,7 +208,7 @@ async fn a_damaged_file_gives_a_sentence_or_opens_but_never_panics() {
     for whole in [&killed, &closed] {
         let mut attempt = |bytes: &[u8]| match Disk::holding(bytes.to_vec()).open_store() {
             Ok(store) => {
-                // What was damaged may be a page that only a read meets.
+                // The damaged page may be one that only a read accesses.
                 let _ = store.read_now::<_, StoreError>(|tx| tx.get(&LEFT, &(1,)));
                 opened += 1;
             }
@@ -217,7 +217,7 @@ async fn a_damaged_file_gives_a_sentence_or_opens_but_never_panics() {
                 refused += 1;
             }
         };
-        // Every byte of the header, then one in each sector that holds anything.
+        // Every byte of the header, then one in each sector that is not empty.
         for at in (0..320).chain((320..whole.len()).step_by(512).filter(|at| whole[*at] != 0)) {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x55;
@@ -232,24 +232,24 @@ async fn a_damaged_file_gives_a_sentence_or_opens_but_never_panics() {
 }
 
 #[tokio::test]
-async fn a_kill_of_an_idle_store_costs_the_next_start_no_repair() {
+async fn an_idle_store_needs_no_repair_after_a_kill() {
     let (directory, store) = fresh();
     let copies = tempfile::tempdir().unwrap();
     let copy = copies.path().join("copy.redb");
     let left_behind = || fs::copy(directory.path().join(FILE_NAME), &copy).unwrap();
 
     left_behind();
-    assert!(!takes_repair(&copy), "a store that was only opened is quick to open again");
+    assert!(!is_repaired(&copy), "a store without writes needs no repair");
 
-    // Under load there is a repair: the price of fast commits. The writer is held, so that it
-    // cannot be idle between the commit and the copy.
-    let first = Held::hold(&store);
+    // Under load a repair is needed, because commits without quick repair are faster. The writer is
+    // blocked, so that it is not idle between the commit and the copy.
+    let first = BlockedWriter::block(&store);
     let write = queued(store.write::<(), TestError>(|tx| Ok(tx.put(&LEFT, &(1,), &blob("row"))?)));
     let entered = Notes::default();
     let noted = entered.clone();
     let (open, opened) = mpsc::channel::<()>();
     let opened = Mutex::new(opened);
-    // More bytes than a group takes, so that the command after it is in the next group.
+    // More bytes than the bound of a group, so that the next command is in the next group.
     let full = queued(store.write_sized::<(), TestError>(8 << 20, |_| Ok(())));
     let second = queued(store.write::<(), TestError>(move |_| {
         noted.add(());
@@ -261,12 +261,12 @@ async fn a_kill_of_an_idle_store_costs_the_next_start_no_repair() {
     full.await.unwrap();
     until("the next command", || entered.all().pop());
     left_behind();
-    assert!(takes_repair(&copy), "a kill under load takes a repair");
+    assert!(is_repaired(&copy), "no repair after a kill under load");
 
     drop(open);
     second.await.unwrap();
     until("an idle moment", || {
         left_behind();
-        (!takes_repair(&copy)).then_some(())
+        (!is_repaired(&copy)).then_some(())
     });
 }

@@ -1,4 +1,4 @@
-//! Pages over generated rows: each row once, in both directions, whatever is hidden.
+//! Pages over generated rows: each row that is not hidden once, in both directions.
 
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
@@ -11,10 +11,10 @@ use crate::base::id::{EmailId, TeamId};
 const LIST: Table<(TeamId, EmailId), Blob> = Table::new("list-1");
 const OURS: TeamId = TeamId::from_bytes([7; 16]);
 
-/// The teams whose rows lie before and after ours.
+/// Teams whose rows are before and after those of the tested team.
 const THEIRS: [TeamId; 2] = [TeamId::from_bytes([6; 16]), TeamId::from_bytes([8; 16])];
 
-/// An id of a millisecond; a few milliseconds hold many.
+/// Returns an id of a millisecond. Ids share a few milliseconds.
 fn id(ms: u8, tail: u8) -> EmailId {
     let mut bytes = [0; 16];
     bytes[5] = ms;
@@ -30,7 +30,7 @@ fn read(tx: &impl Reads, limit: usize, cursor: Cursor<EmailId>) -> Result<Page<E
     page(tx, &LIST, OURS, PageQuery { limit, cursor }, |id, row| Ok((!is_hidden(&row.decode()?)).then_some(id)))
 }
 
-/// Walks from the newest to the oldest.
+/// Reads all pages from the newest row to the oldest.
 fn walk_after(tx: &impl Reads, limit: usize, pages_max: usize) -> Vec<Page<EmailId>> {
     let mut pages = vec![read(tx, limit, Cursor::Newest).unwrap()];
     while pages.len() < pages_max
@@ -42,7 +42,7 @@ fn walk_after(tx: &impl Reads, limit: usize, pages_max: usize) -> Vec<Page<Email
     pages
 }
 
-/// Walks back from a row to the newest.
+/// Reads all pages from a row to the newest.
 fn walk_before(tx: &impl Reads, from: EmailId, limit: usize, pages_max: usize) -> Vec<Page<EmailId>> {
     let mut pages = vec![read(tx, limit, Cursor::Before(from)).unwrap()];
     while pages.len() < pages_max
@@ -117,7 +117,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn a_cursor_of_another_team_or_of_none_is_unknown() {
+async fn a_cursor_of_another_team_or_of_no_row_is_unknown() {
     let store = Disk::default().open_store().unwrap();
     store
         .write::<_, StoreError>(|tx| {

@@ -1,4 +1,4 @@
-//! One command at a time: what an answer means, and what becomes of a call nobody waits for.
+//! One command at a time: its result, and calls whose futures are dropped.
 
 use super::disk::Disk;
 use super::*;
@@ -8,7 +8,7 @@ fn put(key: u64) -> impl Fn(&WriteTx<'_>) -> TestResult + Send + 'static {
 }
 
 #[tokio::test]
-async fn a_write_is_visible_after_its_answer() {
+async fn a_write_is_visible_after_its_call_returns() {
     let (_directory, store) = fresh();
 
     store.write(put(1)).await.unwrap();
@@ -20,7 +20,7 @@ async fn a_write_is_visible_after_its_answer() {
 }
 
 #[tokio::test]
-async fn a_view_does_not_move_while_it_is_read() {
+async fn a_view_does_not_change_during_a_read() {
     let (_directory, store) = fresh();
     store.write(put(1)).await.unwrap();
     let (viewing, is_viewing) = mpsc::channel();
@@ -45,7 +45,7 @@ async fn a_view_does_not_move_while_it_is_read() {
 }
 
 #[tokio::test]
-async fn a_refused_command_writes_nothing() {
+async fn a_rejected_command_writes_nothing() {
     let (_directory, store) = fresh();
 
     let before = store.write::<(), _>(|_| Err(TestError::Refused)).await;
@@ -63,15 +63,15 @@ async fn a_refused_command_writes_nothing() {
 }
 
 #[tokio::test]
-async fn commands_that_write_nothing_cost_no_commit() {
+async fn commands_without_writes_make_no_commit() {
     let disk = Disk::default();
     let store = disk.open_store().unwrap();
     store.write(put(1)).await.unwrap();
     let before = disk.syncs();
-    until("the commit that makes the next open quick", || (disk.syncs() > before).then_some(()));
+    until("the commit with quick repair", || (disk.syncs() > before).then_some(()));
     let before = until("the end of that commit", || {
-        let held = store.read_now::<_, StoreError>(|_| Ok(disk.ops())).unwrap();
-        (disk.ops() == held).then_some(disk.syncs())
+        let ops = store.read_now::<_, StoreError>(|_| Ok(disk.ops())).unwrap();
+        (disk.ops() == ops).then_some(disk.syncs())
     });
 
     let found = store.write(|tx| Ok::<_, TestError>(tx.contains(&LEFT, &(1,))?)).await.unwrap();
@@ -83,23 +83,23 @@ async fn commands_that_write_nothing_cost_no_commit() {
 }
 
 #[tokio::test]
-async fn a_command_reads_what_it_and_those_before_it_wrote() {
+async fn a_command_reads_its_own_writes_and_earlier_ones() {
     let (_directory, store) = fresh();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
 
     let first = queued(store.write(put(1)));
     let second = queued(store.write(|tx| {
         put(2)(tx)?;
         Ok((tx.contains(&LEFT, &(1,))?, tx.contains(&LEFT, &(2,))?, tx.contains(&LEFT, &(3,))?))
     }));
-    held.release().await;
+    blocked.release().await;
 
     first.await.unwrap();
     assert_eq!(second.await.unwrap(), (true, true, false));
 }
 
 #[tokio::test]
-async fn a_visitor_of_a_scan_reads_every_table_and_writes_the_others() {
+async fn a_visitor_of_a_scan_reads_every_table_and_writes_to_the_others() {
     let (_directory, store) = fresh();
     for key in 1..=3 {
         store.write(put(key)).await.unwrap();
@@ -162,13 +162,13 @@ async fn a_range_that_ends_before_it_begins_is_empty() {
 }
 
 #[tokio::test]
-async fn a_command_is_committed_though_its_caller_has_gone() {
+async fn a_command_is_committed_after_its_call_is_dropped() {
     let (directory, store) = fresh();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
 
     drop(queued(store.write(put(1))));
     drop(queued(store.write_bulk(put(2))));
-    held.release().await;
+    blocked.release().await;
     store.close().await;
 
     let store = Store::open(&options(directory.path())).unwrap();
@@ -176,7 +176,7 @@ async fn a_command_is_committed_though_its_caller_has_gone() {
 }
 
 #[tokio::test]
-async fn a_closed_store_answers_closed_at_every_door() {
+async fn every_call_of_a_closed_store_returns_closed() {
     let (_directory, store) = fresh();
 
     store.close().await;
@@ -190,51 +190,51 @@ async fn a_closed_store_answers_closed_at_every_door() {
 }
 
 #[tokio::test]
-async fn closing_commits_what_waits_and_refuses_what_comes_later() {
+async fn closing_commits_queued_commands_and_rejects_later_ones() {
     let (directory, store) = fresh();
-    let held = Held::hold(&store);
-    let waiting = queued(store.write(put(1)));
+    let blocked = BlockedWriter::block(&store);
+    let earlier = queued(store.write(put(1)));
 
     let mut closing = Box::pin(store.close());
     assert!(is_pending(&mut closing));
-    let late = until("the refusal of a later command", || {
+    let late = until("the rejection of a later command", || {
         let mut late: Answer<'_, ()> = call(store.write(|_| Ok(())));
         match pin!(&mut late).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => Some(answer),
             Poll::Pending => None,
         }
     });
-    held.release().await;
+    blocked.release().await;
     closing.await;
 
-    waiting.await.unwrap();
+    earlier.await.unwrap();
     assert!(matches!(late, Err(TestError::Store(StoreError::Closed))));
     assert_eq!(left_keys(&Store::open(&options(directory.path())).unwrap()), [1]);
 }
 
 #[tokio::test]
-async fn closing_frees_the_file_though_a_read_is_under_way() {
+async fn closing_releases_the_file_during_a_read() {
     let (directory, store) = fresh();
     store.write(put(1)).await.unwrap();
     let (viewing, is_viewing) = mpsc::channel();
-    let (go_on, goes_on) = mpsc::channel::<()>();
+    let (resume, resumed) = mpsc::channel::<()>();
 
     let (late, keys) = tokio::join!(
         store.read::<_, TestError>(move |tx| {
             viewing.send(()).unwrap();
-            goes_on.recv().unwrap();
+            resumed.recv().unwrap();
             Ok(tx.get(&LEFT, &(1,))?)
         }),
         async {
             crate::base::blocking::run(move || is_viewing.recv().unwrap()).await;
             store.close().await;
             let again = Store::open(&options(directory.path())).unwrap();
-            go_on.send(()).unwrap();
+            resume.send(()).unwrap();
             left_keys(&again)
         }
     );
 
-    // What lies in memory may still be read; the file may not.
+    // The read can use cached pages; it cannot access the file.
     assert!(matches!(late, Ok(Some(_)) | Err(TestError::Store(StoreError::Closed))));
     assert_eq!(keys, [1]);
 }
@@ -242,14 +242,14 @@ async fn closing_frees_the_file_though_a_read_is_under_way() {
 #[tokio::test]
 async fn the_last_handle_may_be_dropped_inside_a_command() {
     let (directory, store) = fresh();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
     let owned = store.clone();
 
     drop(queued(store.write(move |tx| {
         let _ = owned.path();
         put(1)(tx)
     })));
-    let open = held.forget();
+    let open = blocked.abandon();
     drop(store);
     drop(open);
 
@@ -258,16 +258,16 @@ async fn the_last_handle_may_be_dropped_inside_a_command() {
 }
 
 #[tokio::test]
-async fn a_read_keeps_its_place_though_its_caller_has_gone() {
+async fn a_read_keeps_its_permit_after_its_call_is_dropped() {
     let (_directory, store) = fresh();
-    let (go_on, goes_on) = mpsc::channel::<()>();
-    let goes_on = Arc::new(Mutex::new(goes_on));
+    let (resume, resumed) = mpsc::channel::<()>();
+    let resumed = Arc::new(Mutex::new(resumed));
     let (reading, is_reading) = mpsc::channel();
     for _ in 0..READS_MAX {
-        let (reading, goes_on) = (reading.clone(), Arc::clone(&goes_on));
+        let (reading, resumed) = (reading.clone(), Arc::clone(&resumed));
         drop(queued(store.read(move |_| {
             reading.send(()).unwrap();
-            let _ = goes_on.lock().unwrap().recv();
+            let _ = resumed.lock().unwrap().recv();
             Ok(())
         })));
     }
@@ -275,7 +275,7 @@ async fn a_read_keeps_its_place_though_its_caller_has_gone() {
 
     let mut another = queued(store.read(|_| Ok(())));
     let waits = store.0.reads.available_permits() == 0 && is_pending(&mut another);
-    drop(go_on);
+    drop(resume);
 
     assert!(waits);
     another.await.unwrap();

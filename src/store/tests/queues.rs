@@ -1,8 +1,8 @@
-//! Many commands: groups, the two lanes, their capacity and their order.
+//! Many commands: groups, the two queues, their capacity and their order.
 
 use super::*;
 
-/// A command that notes that it was applied and writes a row.
+/// A command that adds `key` to `notes` and writes a row.
 fn noting(notes: &Notes<u64>, key: u64) -> impl Fn(&WriteTx<'_>) -> TestResult + Send + 'static {
     let notes = notes.clone();
     move |tx| {
@@ -12,10 +12,10 @@ fn noting(notes: &Notes<u64>, key: u64) -> impl Fn(&WriteTx<'_>) -> TestResult +
 }
 
 #[tokio::test]
-async fn a_command_that_fails_after_it_has_written_spoils_no_other() {
+async fn a_command_that_fails_after_a_write_does_not_affect_others() {
     let (_directory, store) = fresh();
     let notes = Notes::default();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
 
     let first = queued(store.write(noting(&notes, 1)));
     let wrong = noting(&notes, 2);
@@ -27,7 +27,7 @@ async fn a_command_that_fails_after_it_has_written_spoils_no_other() {
         panic!("a command of a test panics");
     }));
     let last = queued(store.write_bulk(noting(&notes, 5)));
-    held.release().await;
+    blocked.release().await;
 
     first.await.unwrap();
     assert!(matches!(wrong.await, Err(TestError::Refused)));
@@ -35,7 +35,7 @@ async fn a_command_that_fails_after_it_has_written_spoils_no_other() {
     assert!(matches!(panicking.await, Err(TestError::Store(StoreError::Panicked))));
     last.await.unwrap();
     assert_eq!(left_keys(&store), [1, 3, 5]);
-    // Up to the first failure, then without it up to the second, then without both.
+    // First run up to the first failure, second run without that command, third run without both.
     assert_eq!(notes.all(), [1, 2, 1, 3, 4, 1, 3, 5]);
 }
 
@@ -43,12 +43,12 @@ async fn a_command_that_fails_after_it_has_written_spoils_no_other() {
 async fn a_command_that_panics_before_it_writes_fails_alone() {
     let (_directory, store) = fresh();
     let notes = Notes::default();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
 
     let first = queued(store.write(noting(&notes, 1)));
     let panicking = queued(store.write::<(), TestError>(|_| panic!("a command of a test panics")));
     let last = queued(store.write(noting(&notes, 2)));
-    held.release().await;
+    blocked.release().await;
 
     first.await.unwrap();
     assert!(matches!(panicking.await, Err(TestError::Store(StoreError::Panicked))));
@@ -57,15 +57,15 @@ async fn a_command_that_panics_before_it_writes_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_refusal_costs_the_group_no_second_run() {
+async fn a_rejection_without_writes_causes_no_second_run() {
     let (_directory, store) = fresh();
     let notes = Notes::default();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
 
     let first = queued(store.write(noting(&notes, 1)));
     let refused = queued(store.write::<(), _>(|_| Err(TestError::Refused)));
     let last = queued(store.write(noting(&notes, 2)));
-    held.release().await;
+    blocked.release().await;
 
     first.await.unwrap();
     assert!(matches!(refused.await, Err(TestError::Refused)));
@@ -74,10 +74,10 @@ async fn a_refusal_costs_the_group_no_second_run() {
 }
 
 #[tokio::test]
-async fn a_group_of_failures_alone_leaves_the_store_as_it_was() {
+async fn a_group_of_failed_commands_leaves_the_store_unchanged() {
     let (_directory, store) = fresh();
     let notes = Notes::default();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
 
     let failing: Vec<_> = (0..3)
         .map(|key| {
@@ -85,7 +85,7 @@ async fn a_group_of_failures_alone_leaves_the_store_as_it_was() {
             queued(store.write::<(), _>(move |tx| wrong(tx).and(Err(TestError::Refused))))
         })
         .collect();
-    held.release().await;
+    blocked.release().await;
     for failed in failing {
         assert!(matches!(failed.await, Err(TestError::Refused)));
     }
@@ -95,19 +95,19 @@ async fn a_group_of_failures_alone_leaves_the_store_as_it_was() {
 }
 
 #[tokio::test]
-async fn commands_of_a_lane_keep_their_order() {
+async fn commands_of_a_queue_keep_their_order() {
     let (_directory, store) = fresh();
     let notes = Notes::default();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
 
-    // More than one group of either lane.
+    // More than one group of each queue.
     let calls: Vec<_> = (0..1_200)
         .map(|key| {
             let command = noting(&notes, key);
             if key % 10 == 0 { queued(store.write_bulk(command)) } else { queued(store.write(command)) }
         })
         .collect();
-    held.release().await;
+    blocked.release().await;
     for call in calls {
         call.await.unwrap();
     }
@@ -121,25 +121,25 @@ async fn commands_of_a_lane_keep_their_order() {
 async fn large_accepts_do_not_starve_bulk_work() {
     let (_directory, store) = fresh();
     let notes = Notes::default();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
 
     let large: Vec<_> = (0..20).map(|key| queued(store.write_sized(8 << 20, noting(&notes, key)))).collect();
     let bulk = queued(store.write_bulk(noting(&notes, 100)));
-    held.release().await;
+    blocked.release().await;
     bulk.await.unwrap();
     for call in large {
         call.await.unwrap();
     }
 
-    // Each large command fills a group by itself; the first group takes the bulk command along.
+    // Each large command fills a group. The first group also contains the bulk command.
     assert_eq!(notes.all()[..3], [0, 100, 1]);
 }
 
 #[tokio::test]
-async fn a_pile_of_bulk_work_keeps_an_accept_waiting_for_one_small_group_at_most() {
+async fn an_accept_waits_for_at_most_one_small_group_of_bulk_commands() {
     let (_directory, store) = fresh();
     let notes = Notes::default();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
     let (entered, has_entered) = mpsc::channel();
     let (open, opened) = mpsc::channel::<()>();
     let opened = Mutex::new(opened);
@@ -151,7 +151,7 @@ async fn a_pile_of_bulk_work_keeps_an_accept_waiting_for_one_small_group_at_most
     }));
     let pile: Vec<_> = (1..1_000).map(|key| queued(store.write_bulk(noting(&notes, key)))).collect();
 
-    held.release().await;
+    blocked.release().await;
     has_entered.recv().unwrap();
     let accept = queued(store.write(noting(&notes, 5_000)));
     drop(open);
@@ -166,19 +166,19 @@ async fn a_pile_of_bulk_work_keeps_an_accept_waiting_for_one_small_group_at_most
 }
 
 #[tokio::test]
-async fn a_full_lane_makes_callers_wait_and_loses_nothing() {
+async fn callers_wait_for_a_full_queue_and_no_command_is_lost() {
     let (directory, store) = fresh();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
     let put = |key: u64| move |tx: &WriteTx<'_>| Ok::<_, TestError>(tx.put(&LEFT, &(key,), &blob("row"))?);
 
-    // The command that holds the writer has a place too.
+    // The command that blocks the writer has a permit too.
     let mut calls: Vec<_> = (1..WAITING_MAX as u64).map(|key| queued(store.write(put(key)))).collect();
     let waits = queued(store.write(put(10_000)));
     let gives_up = queued(store.write(put(10_001)));
     let bulk = queued(store.write_bulk(put(20_000)));
     drop(gives_up);
     drop(calls.pop());
-    held.release().await;
+    blocked.release().await;
     for call in calls {
         call.await.unwrap();
     }
@@ -187,25 +187,25 @@ async fn a_full_lane_makes_callers_wait_and_loses_nothing() {
     store.close().await;
 
     let keys = left_keys(&Store::open(&options(directory.path())).unwrap());
-    // The caller that gave up had not been given a place; the one dropped later had one.
+    // `gives_up` had no permit when it was dropped. The call from `calls` had one.
     let expected: Vec<u64> = (1..WAITING_MAX as u64).chain([10_000, 20_000]).collect();
     assert_eq!(keys, expected);
 }
 
 #[tokio::test]
-async fn a_caller_who_waits_for_a_place_when_the_store_closes_is_told_so() {
+async fn a_caller_that_waits_for_a_permit_gets_closed_when_the_store_closes() {
     let (_directory, store) = fresh();
-    let held = Held::hold(&store);
+    let blocked = BlockedWriter::block(&store);
     let calls: Vec<_> = (1..WAITING_MAX).map(|_| queued(store.write(|_| Ok(())))).collect();
     let waits = queued(store.write(|_| Ok(())));
 
     let mut closing = Box::pin(store.close());
     assert!(is_pending(&mut closing));
-    until("the store to refuse commands", || {
+    until("the store to reject commands", || {
         let mut late: Answer<'_, ()> = call(store.write_bulk(|_| Ok(())));
         (!is_pending(&mut late)).then_some(())
     });
-    held.release().await;
+    blocked.release().await;
     closing.await;
 
     for call in calls {
