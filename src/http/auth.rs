@@ -1,4 +1,4 @@
-//! Who calls, may they, and how often: the checks between a matched route and its handler.
+//! Authentication, permission and rate limit: the checks between a matched route and its handler.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::recording::KnownCaller;
 use super::state::service;
 use crate::api_keys::{ApiKeys, Caller, Permission, Token};
 
-/// Checks the key (401, 403), its permission (403) and its rate (429), in that order.
+/// Checks the key (401, 403), its permission (403) and its rate limit (429), in this order.
 #[handler]
 pub(crate) async fn authenticate(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
     match admit(req, depot) {
@@ -72,8 +72,8 @@ fn bearer(req: &Request) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Returns whether a sending key may make the call: what changes something under `/emails`, but
-/// neither the reads nor the deletion.
+/// Returns whether a key with the sending permission can make the request: it writes under `/emails`,
+/// except for deletion.
 fn is_sending(method: &Method, path: &str) -> bool {
     let path = path.trim_start_matches('/');
     let under_emails = path == "emails" || path.starts_with("emails/");
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sending_key_sends_reschedules_and_cancels_and_nothing_else() {
+    fn a_sending_key_can_only_send_reschedule_and_cancel() {
         for (method, path, allowed) in [
             (Method::POST, "/emails", true),
             (Method::POST, "//emails/", true),

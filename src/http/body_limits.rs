@@ -1,11 +1,10 @@
-//! Taking in a request body: its size, its share of the memory of all bodies, its pace.
+//! Limits of request bodies: their size, the memory of all bodies together, and their rate.
 //!
-//! A body takes its share of a common budget before its bytes are kept, and keeps it until its
-//! request ends. So that nobody holds a share by standing still, a body may not pause for long and
-//! must keep up a least rate; one that does not is answered like one that broke off.
+//! A body reserves a part of a shared memory budget before its bytes are stored, and releases it when
+//! its request ends. A body must not pause for long and must have a minimum rate, so that a slow client
+//! does not hold its part of the budget. A slow body gets the same response as an incomplete one.
 //!
-//! Bodies that prove themselves by a signature have a budget of their own, because whoever sends them
-//! is not known before they have been read.
+//! Signed bodies have a separate budget, because their sender is unknown until they are read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,34 +15,34 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::{ApiError, ErrorCode};
 
-/// Bytes set aside for a body on the strength of its announcement alone.
+/// Maximum number of bytes that `Content-Length` reserves before they arrive.
 const RESERVED_BYTES_MAX: usize = 64 << 10;
-/// Bytes of all signed bodies being read or worked on at once: a few of the largest.
+/// Budget of all signed bodies, in bytes: a few of the largest.
 const SIGNED_IN_FLIGHT_BYTES_MAX: usize = 16 << 20;
 
-/// What bodies may cost.
+/// Limits of request bodies.
 #[derive(Debug)]
 pub struct BodyLimits {
-    /// Bytes of a body on the routes that take emails.
+    /// Maximum size of a body on the routes that accept emails.
     pub email_bytes_max: usize,
-    /// Bytes of a body on every other route.
+    /// Maximum size of a body on all other routes.
     pub other_bytes_max: usize,
-    /// How slowly a body may come.
+    /// Minimum rate of a body.
     pub pace: BodyPace,
-    /// Bytes of all bodies being read or worked on at once.
+    /// Budget of unsigned bodies, one permit a byte.
     in_flight: Arc<Semaphore>,
-    /// The same of signed bodies.
+    /// Budget of signed bodies, one permit a byte.
     signed_in_flight: Arc<Semaphore>,
 }
 
-/// How slowly a body may come.
+/// Minimum rate of a body.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyPace {
-    /// How long nothing may come.
+    /// Maximum pause between two chunks.
     pub pause_max: Duration,
-    /// How far the whole may lie behind the least rate.
+    /// Time that every body may take in addition to the minimum rate.
     pub lag_max: Duration,
-    /// The least rate: how long these bytes may take.
+    /// Minimum rate: a number of bytes and their maximum time.
     pub bytes_a_second: u32,
 }
 
@@ -54,7 +53,7 @@ impl Default for BodyPace {
 }
 
 impl BodyPace {
-    /// Returns how long `bytes` may take in all.
+    /// Returns the maximum time of a body of `bytes` bytes.
     fn time_for(self, bytes: usize) -> Duration {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let rate = u64::from(self.bytes_a_second.max(1));
@@ -63,7 +62,7 @@ impl BodyPace {
 }
 
 impl BodyLimits {
-    /// Returns limits with a common budget of `in_flight_bytes_max`.
+    /// Returns limits with a budget of `in_flight_bytes_max` bytes for unsigned bodies.
     pub fn new(email_bytes_max: usize, other_bytes_max: usize, in_flight_bytes_max: usize) -> Self {
         let in_flight = Arc::new(Semaphore::new(in_flight_bytes_max.min(Semaphore::MAX_PERMITS)));
         let signed_in_flight = Arc::new(Semaphore::new(SIGNED_IN_FLIGHT_BYTES_MAX));
@@ -73,8 +72,8 @@ impl BodyLimits {
     /// Reads a body of up to `bytes_max`.
     ///
     /// # Errors
-    /// 413 when it is larger; 503 when the budget is spent; 400 when it breaks off or comes too
-    /// slowly. The compatible table of errors has no 408.
+    /// 413 if the body is larger; 503 if the budget is used up; 400 if the body is incomplete or too
+    /// slow. The error table of the compatible API has no 408.
     pub(super) async fn read(&self, body: &mut ReqBody, bytes_max: usize) -> Result<(Vec<u8>, BudgetShare), ApiError> {
         self.read_within(&self.in_flight, body, bytes_max).await
     }
@@ -130,7 +129,7 @@ impl BodyLimits {
     }
 }
 
-/// A body's share of the budget, given back when it is dropped.
+/// Part of the budget that a body has reserved, released on drop.
 #[derive(Debug)]
 pub(super) struct BudgetShare(OwnedSemaphorePermit);
 
@@ -183,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers with the length of the body it took in.
+    /// Handler that returns the length of the body.
     struct Counted(Arc<BodyLimits>);
 
     #[async_trait]
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn signed_bodies_take_nothing_from_the_others() {
+    async fn signed_bodies_do_not_use_the_budget_of_others() {
         let limits = limits(BodyPace::default());
         let body = |bytes: usize| ReqBody::Once(vec![b' '; bytes].into());
         let mut shares = Vec::new();
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_pauses_gives_its_share_back() {
+    async fn a_body_that_pauses_releases_its_budget() {
         let pace = BodyPace { pause_max: Duration::from_millis(20), ..BodyPace::default() };
         let (tasks, limits) = (TaskTracker::new(), limits(pace));
         let mut stream = connect(&tasks, &limits).await;
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_trickles_is_cut_off_however_short_its_pauses() {
+    async fn a_body_below_the_minimum_rate_is_rejected() {
         let pace = BodyPace { lag_max: Duration::from_millis(50), ..BodyPace::default() };
         let (tasks, limits) = (TaskTracker::new(), limits(pace));
         let mut stream = connect(&tasks, &limits).await;
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_announcement_alone_takes_little_of_the_budget() {
+    async fn a_large_content_length_reserves_little_of_the_budget() {
         let (tasks, limits) = (TaskTracker::new(), limits(BodyPace::default()));
         let mut stream = connect(&tasks, &limits).await;
         let mut other = connect(&tasks, &limits).await;

@@ -1,5 +1,5 @@
-//! Lists in request bodies: an array never makes more items than its rule accepts, so that a body
-//! of a few megabytes cannot become gigabytes of them.
+//! Bounded arrays in request bodies. No more items are decoded than the rule accepts, so that a body of
+//! a few megabytes cannot become gigabytes of items.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,7 +8,7 @@ use salvo::oapi::{Array, Components, RefOr, Schema, ToSchema};
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// At most `MAX` items of a JSON array; a longer one is refused where its next item begins.
+/// At most `MAX` items of a JSON array. A longer array is rejected at its first excess item.
 #[derive(Debug)]
 pub struct AtMost<const MAX: usize, T>(pub Vec<T>);
 
@@ -32,10 +32,10 @@ impl<'de, const MAX: usize, T: Deserialize<'de>> Visitor<'de> for Items<MAX, T> 
     }
 }
 
-/// Reads the items of an array, and refuses one that has more than `items_max`.
+/// Reads the items of an array.
 ///
 /// # Errors
-/// The deserializer's own, and a sentence that names the limit.
+/// The error of the deserializer, or one that names the limit if there are more than `items_max` items.
 pub fn read_at_most<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(
     mut seq: A,
     items_max: usize,
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_read_up_to_its_bound_and_refused_beyond() {
+    fn a_list_beyond_its_bound_is_rejected() {
         let fits: AtMost<2, u8> = serde_json::from_str("[1, 2]").unwrap();
         let error = serde_json::from_str::<AtMost<2, u8>>("[1, 2, 3]").unwrap_err();
 

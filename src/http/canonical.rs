@@ -1,5 +1,5 @@
-//! A hash of what a JSON text means: key order, white space, escapes and nulls do not count, so
-//! that an SDK's retry, which writes its body anew, is the same request.
+//! Canonical hash of a JSON text. It ignores key order, white space, escapes and nulls, so that the
+//! retry of an SDK, which encodes its body again, is the same request.
 
 use std::fmt;
 
@@ -8,10 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 type Hash = [u8; 32];
 
-/// Returns the hash of a JSON text; `None` when it is not JSON.
+/// Returns the hash of a JSON text; `None` if it is not JSON.
 ///
-/// Every value hashes to 32 bytes as it streams by, so that a large attachment is never held a
-/// second time.
+/// Hashes each value while it is parsed, so that a large attachment is not copied.
 pub fn hash(json: &[u8]) -> Option<Hash> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let hash = Canonical.deserialize(&mut deserializer).ok()?;
@@ -19,7 +18,7 @@ pub fn hash(json: &[u8]) -> Option<Hash> {
     Some(hash.unwrap_or_default())
 }
 
-/// Hashes one value; a null has no hash.
+/// Visitor that hashes one value; `None` for null.
 struct Canonical;
 
 fn tagged(tag: u8, bytes: &[u8]) -> Hash {
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_space_escapes_and_nulls_do_not_count() {
+    fn order_space_escapes_and_nulls_are_ignored() {
         let one = hash(br#"{"a": "x", "b": [1, {"c": true}]}"#);
 
         assert_eq!(one, hash(br#"{"b":[1,{"c":true,"d":null}],"a":"\u0078"}"#));
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn values_places_and_types_count() {
+    fn values_positions_and_types_change_the_hash() {
         let texts: [&[u8]; 9] =
             [b"{}", b"[]", b"\"\"", b"[1,2]", b"[2,1]", b"[[1],2]", b"{\"a\":1}", b"{\"a\":\"1\"}", b"{\"b\":1}"];
         for (index, left) in texts.iter().enumerate() {
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_has_no_hash() {
+    fn a_text_that_is_not_json_has_no_hash() {
         assert_eq!(hash(b"{"), None);
         assert_eq!(hash(b"1 2"), None);
     }

@@ -1,8 +1,8 @@
-//! What connections may cost: how many there are at once, and how long one may be waited for.
+//! Limits of connections: their number and their timeouts.
 //!
-//! One clock runs while a request is awaited, from the end of the last answer to the end of the next
-//! head. It is as long as reverse proxies keep a connection they mean to use again (nginx: 60
-//! seconds), because a request that meets a closing connection is lost, and a POST is not sent again.
+//! One timeout covers the time from the end of a response to the end of the next request head. It is
+//! longer than the idle timeout of reverse proxies (nginx: 60 seconds): a request on a connection that
+//! the server closes is lost, and proxies do not repeat a POST.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use salvo::Server;
 use salvo::conn::Acceptor;
 use salvo::fuse::FuseConfig;
 
-/// The bounds of connections. What a request's body may cost is the affair of `body_limits.rs`.
+/// Limits of connections. `body_limits.rs` has those of request bodies.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
-    /// Connections at once; the next ones wait to be accepted.
+    /// Maximum number of open connections. Further ones wait to be accepted.
     pub connections_max: usize,
-    /// How long a client may take to send the head of a request, or to begin one.
+    /// Timeout from the end of a response, or the start of the connection, to the end of a request head.
     pub request_wait_max: Duration,
-    /// How long a client may take nothing of its answer.
+    /// Timeout for a client that does not read its response.
     pub answer_stall_max: Duration,
 }
 
@@ -32,7 +32,7 @@ impl Default for ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// Returns a server that keeps to the limits.
+    /// Returns a server with these limits.
     pub fn server<A: Acceptor + Send>(self, acceptor: A) -> Server<A> {
         let fuse = FuseConfig::default()
             .with_http1_header_timeout(self.request_wait_max)
@@ -56,15 +56,15 @@ mod tests {
 
     use super::*;
 
-    /// How long a test waits for what the limits bring about.
+    /// Timeout of the tests.
     const WITHIN: Duration = Duration::from_secs(20);
     const REQUEST: &[u8] = b"GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
 
-    /// How long `/stream` is silent.
+    /// Pause of `/stream`.
     const SILENCE: Duration = Duration::from_millis(800);
 
-    /// Counts requests, and answers `/large` with more than the buffers of a connection hold, and
-    /// `/stream` with a silence in the middle.
+    /// Handler that counts requests. `/large` returns more than the buffers of a connection hold, and
+    /// `/stream` pauses in the middle of its response.
     #[derive(Clone, Default)]
     struct Counted(Arc<AtomicUsize>, TaskTracker);
 
@@ -114,31 +114,31 @@ mod tests {
         }
     }
 
-    /// Reads the answer to [`REQUEST`], whose body is one dot.
-    async fn answered(stream: &mut TcpStream) {
+    /// Reads the response to [`REQUEST`], whose body is one dot.
+    async fn read_response(stream: &mut TcpStream) {
         let mut read = Vec::new();
         while !read.ends_with(b"\r\n\r\n.") {
-            let count = timeout(WITHIN, stream.read_buf(&mut read)).await.expect("an answer comes").unwrap();
-            assert!(count > 0, "the answer broke off: {:?}", String::from_utf8_lossy(&read));
+            let count = timeout(WITHIN, stream.read_buf(&mut read)).await.expect("no response").unwrap();
+            assert!(count > 0, "the response is incomplete: {:?}", String::from_utf8_lossy(&read));
         }
     }
 
-    /// Waits until the server closes, and returns how many bytes came before that.
+    /// Waits until the server closes the connection, and returns the number of bytes received before.
     async fn closed(stream: &mut TcpStream) -> usize {
         let mut read = Vec::new();
-        // A close with unread bytes in it arrives as a reset.
-        let _ = timeout(WITHIN, stream.read_to_end(&mut read)).await.expect("the server closes");
+        // If the server has unread bytes when it closes, the client gets a reset.
+        let _ = timeout(WITHIN, stream.read_to_end(&mut read)).await.expect("the server did not close the connection");
         read.len()
     }
 
     #[tokio::test]
-    async fn a_client_that_sends_no_head_or_half_of_one_is_disconnected() {
+    async fn a_client_without_a_complete_request_head_is_disconnected() {
         let limits = ConnectionLimits { request_wait_max: Duration::from_millis(500), ..ConnectionLimits::default() };
         let served = Served::within(limits).await;
         let mut silent = served.sent(b"").await;
         let mut halting = served.sent(&REQUEST[..20]).await;
         let mut idle = served.sent(REQUEST).await;
-        answered(&mut idle).await;
+        read_response(&mut idle).await;
 
         assert_eq!(closed(&mut silent).await, 0);
         assert_eq!(closed(&mut halting).await, 0);
@@ -147,22 +147,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_beyond_the_limit_waits_until_another_has_ended() {
+    async fn a_connection_beyond_the_limit_waits_until_another_ends() {
         let served = Served::within(ConnectionLimits { connections_max: 1, ..ConnectionLimits::default() }).await;
         let mut first = served.sent(REQUEST).await;
-        answered(&mut first).await;
+        read_response(&mut first).await;
         let mut second = served.sent(REQUEST).await;
 
         first.write_all(REQUEST).await.unwrap();
-        answered(&mut first).await;
+        read_response(&mut first).await;
         assert_eq!(served.requests(), 2);
         drop(first);
 
-        answered(&mut second).await;
+        read_response(&mut second).await;
     }
 
     #[tokio::test]
-    async fn a_stream_that_is_silent_for_longer_than_the_limits_goes_on() {
+    async fn a_stream_that_pauses_longer_than_the_timeouts_continues() {
         let brief = SILENCE / 4;
         let limits =
             ConnectionLimits { request_wait_max: brief, answer_stall_max: brief, ..ConnectionLimits::default() };
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_nobody_takes_is_given_up() {
+    async fn a_response_that_is_not_read_is_aborted() {
         let answer_stall_max = Duration::from_millis(100);
         let limits = ConnectionLimits { connections_max: 1, answer_stall_max, ..ConnectionLimits::default() };
         let served = Served::within(limits).await;
@@ -185,6 +185,6 @@ mod tests {
 
         let mut next = served.sent(REQUEST).await;
 
-        answered(&mut next).await;
+        read_response(&mut next).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The part of a request that nobody read.
+//! The unread rest of a request body.
 
 use std::time::Duration;
 
@@ -8,41 +8,41 @@ use salvo::http::header::EXPECT;
 
 use super::body_limits::next_bytes;
 
-/// Bytes of a refused body that are read to their end all the same.
+/// Maximum number of bytes that are read and discarded.
 const DISCARDED_BYTES_MAX: u64 = 128 << 20;
-/// How long that reading may take.
+/// Maximum time of the reading.
 const DISCARDING_MAX: Duration = Duration::from_secs(10);
 
-/// What became of the part of a body that nobody wanted.
+/// State of the request body after [`discard_rest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rest {
-    /// There is nothing left.
+pub(super) enum BodyRest {
+    /// The body has been read to its end.
     Read,
-    /// There is more to come, so that the connection cannot be used again.
-    Coming,
+    /// A part of the body is unread, so that the connection cannot be reused.
+    Unread,
 }
 
-/// Reads what is left of a request's body and keeps nothing of it. A client that is still sending
-/// when its connection closes may never see the answer.
-pub(super) async fn discard_rest(req: &mut Request) -> Rest {
-    // A client that waits to be asked for its body is answered without asking.
+/// Reads and discards the rest of a request body. If the server closes the connection while a client
+/// sends, the client may not receive the response.
+pub(super) async fn discard_rest(req: &mut Request) -> BodyRest {
+    // The client of `Expect: 100-continue` gets the response instead of the `100 Continue`.
     let asks_first = req.headers().contains_key(EXPECT);
     let body = req.body_mut();
     if body.is_end_stream() {
-        return Rest::Read;
+        return BodyRest::Read;
     }
     if asks_first || body.size_hint().lower() > DISCARDED_BYTES_MAX {
-        return Rest::Coming;
+        return BodyRest::Unread;
     }
     let discarding = async {
         let mut discarded = 0;
         while let Ok(Some(bytes)) = next_bytes(body, DISCARDING_MAX).await {
             discarded += bytes.as_ref().len() as u64;
             if discarded > DISCARDED_BYTES_MAX {
-                return Rest::Coming;
+                return BodyRest::Unread;
             }
         }
-        if body.is_end_stream() { Rest::Read } else { Rest::Coming }
+        if body.is_end_stream() { BodyRest::Read } else { BodyRest::Unread }
     };
-    tokio::time::timeout(DISCARDING_MAX, discarding).await.unwrap_or(Rest::Coming)
+    tokio::time::timeout(DISCARDING_MAX, discarding).await.unwrap_or(BodyRest::Unread)
 }

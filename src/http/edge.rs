@@ -1,5 +1,5 @@
-//! What happens around every request, matched or not: its id, its span, the rate-limit headers,
-//! CORS, and the shape of the answers salvo would give itself.
+//! Handling of every request, with or without a matching route: its id, its span, the rate limit
+//! headers, CORS, and the shape of the error responses that salvo creates.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use salvo::http::{HeaderValue, Method, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait, handler};
 use tracing::Instrument as _;
 
-use super::discard::{Rest, discard_rest};
+use super::discard::{BodyRest, discard_rest};
 use super::error::{ApiError, ErrorCode};
 use super::rate_limit::{RateLimitState, RateLimiter};
 use crate::base::id::{IdSource, LogId};
 
-/// Gives a request its id, its services and the headers of its answer.
+/// Handler that adds the id and the services to a request and the headers to its response.
 pub(crate) struct Edge<S> {
     pub(crate) services: Arc<S>,
     pub(crate) limiter: Arc<RateLimiter>,
@@ -30,10 +30,9 @@ pub(crate) struct Edge<S> {
 impl<S: Send + Sync + 'static> Handler for Edge<S> {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let id: LogId = self.ids.draw();
-        let span =
-            tracing::info_span!("request", request.id = %id, method = %req.method(), path = &*shown(req.uri().path()));
+        let span = tracing::info_span!("request", request.id = %id, method = %req.method(), path = &*redacted_path(req.uri().path()));
         depot.insert_typed(Arc::clone(&self.services));
-        // The request log keeps the request under its id.
+        // The request log stores the request under this id.
         depot.insert_typed(id);
         self.cors.write_headers(req, res);
         if self.cors.is_preflight(req) {
@@ -44,10 +43,10 @@ impl<S: Send + Sync + 'static> Handler for Edge<S> {
         } else {
             ctrl.call_next(req, depot, res).instrument(span).await;
         }
-        if discard_rest(req).await == Rest::Coming {
+        if discard_rest(req).await == BodyRest::Unread {
             res.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        let state = depot.get_typed::<RateLimitState>().copied().unwrap_or_else(|_| self.limiter.untouched());
+        let state = depot.get_typed::<RateLimitState>().copied().unwrap_or_else(|_| self.limiter.unused());
         state.write_headers(res);
         if let Ok(value) = HeaderValue::try_from(id.to_string()) {
             res.headers_mut().insert("x-request-id", value);
@@ -55,9 +54,9 @@ impl<S: Send + Sync + 'static> Handler for Edge<S> {
     }
 }
 
-/// Returns a path as the log may show it: an unsubscribe token opts its recipient out, and an address
-/// would stay there when it is erased.
-fn shown(path: &str) -> Cow<'_, str> {
+/// Returns the path for the log, without unsubscribe tokens and addresses. A token opts its recipient
+/// out, and an erasure does not change the log.
+fn redacted_path(path: &str) -> Cow<'_, str> {
     const AT_SIGNS: [&str; 2] = ["@", "%40"];
     let is_address = |segment: &str| AT_SIGNS.iter().any(|sign| segment.contains(sign));
     if path.trim_start_matches('/').starts_with("unsubscribe/") {
@@ -71,10 +70,10 @@ fn shown(path: &str) -> Cow<'_, str> {
     Cow::Owned(segments.join("/"))
 }
 
-/// Which origins' pages may call the API from a browser.
+/// Origins of web pages that can call the API from a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cors {
-    /// None: no header is sent.
+    /// No origin. No CORS header is sent.
     Off,
     /// Every origin.
     Any,
@@ -83,7 +82,7 @@ pub enum Cors {
 }
 
 impl Cors {
-    /// Reads the setting: nothing, `*`, or origins separated by commas.
+    /// Parses the setting: an empty text, `*`, or origins separated by commas.
     pub fn parse(setting: &str) -> Self {
         let origins: Vec<String> = setting
             .split(',')
@@ -137,7 +136,7 @@ impl Cors {
     }
 }
 
-/// Gives the answers that salvo would make itself the shape of every other error.
+/// Renders the error responses that salvo creates as [`ApiError`]s.
 #[handler]
 pub(crate) async fn shape_errors(req: &mut Request, _depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
     let status = res.status_code.unwrap_or(StatusCode::NOT_FOUND);
@@ -165,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_the_log_shows_no_address_and_no_token() {
+    fn a_logged_path_has_no_address_and_no_token() {
         for (path, expected) in [
             ("/contacts/ada@example.com", "/contacts/[address]"),
             ("/contacts/ada%40example.com/topics", "/contacts/[address]/topics"),
@@ -176,7 +175,7 @@ mod tests {
             ("/unsubscribe/abc", "/unsubscribe/…"),
             ("//unsubscribe/abc@d", "/unsubscribe/…"),
         ] {
-            assert_eq!(shown(path), expected, "{path}");
+            assert_eq!(redacted_path(path), expected, "{path}");
         }
     }
 }

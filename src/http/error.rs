@@ -1,4 +1,4 @@
-//! The errors a client can see: one table of codes, one wire shape.
+//! The errors of the API: the table of codes and the response body.
 
 use salvo::http::header::{CONTENT_TYPE, USER_AGENT};
 use salvo::http::{HeaderValue, StatusCode};
@@ -32,7 +32,7 @@ macro_rules! error_codes {
                 match self { $(Self::$variant => $name),+ }
             }
 
-            /// Returns when the code is answered.
+            /// Returns the cause of the code, for the OpenAPI document.
             pub const fn when(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($when),+)),+ }
             }
@@ -47,7 +47,7 @@ error_codes! {
     InvalidIdempotencyKey = 400 "invalid_idempotency_key";
     /// There is no bearer token.
     MissingApiKey = 401 "missing_api_key";
-    /// A report about delivery is not signed with the instance's secret, or not lately.
+    /// A delivery report is not signed with the secret of the instance, or its signature is too old.
     InvalidSignature = 401 "invalid_signature";
     /// The key is unknown, revoked or malformed.
     InvalidApiKey = 403 "invalid_api_key";
@@ -91,24 +91,24 @@ error_codes! {
     DailyQuotaExceeded = 429 "daily_quota_exceeded";
     /// The month's volume is spent; never on a self-hosted instance.
     MonthlyQuotaExceeded = 429 "monthly_quota_exceeded";
-    /// Something failed that is not the caller's doing.
+    /// Something failed on the server.
     InternalServerError = 500 "internal_server_error";
-    /// The instance is out of a resource for the moment; try again.
+    /// The instance is out of a resource temporarily. Try again.
     ServiceUnavailable = 503 "service_unavailable";
 }
 
-/// An error as a client sees it: a code and a sentence to act on.
+/// Error of the API: a code and a message that names the next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError {
     /// The code.
     pub code: ErrorCode,
-    /// What was wrong, which field, and what would be accepted.
+    /// The problem, the field, and the accepted values.
     pub message: String,
-    /// Seconds until the request is worth repeating.
+    /// Value of `Retry-After`, in seconds.
     pub retry_after_s: Option<u32>,
 }
 
-/// What an endpoint answers.
+/// Result of a handler.
 pub type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
@@ -122,29 +122,29 @@ impl ApiError {
         Self::new(ErrorCode::Validation, message)
     }
 
-    /// Returns the 422 of a required field that is absent.
+    /// Returns the 422 for an absent required field.
     pub fn missing_field(field: &str) -> Self {
         Self::new(ErrorCode::MissingRequiredField, format!("Missing `{field}` field."))
     }
 
-    /// Returns the 404 of a resource, named with a capital: `Email not found`.
+    /// Returns the 404 for a resource: `Email not found`. `thing` starts with a capital.
     pub fn not_found(thing: &str) -> Self {
         Self::new(ErrorCode::NotFound, format!("{thing} not found"))
     }
 
-    /// Returns the 503 of a resource that is spent for the moment.
+    /// Returns a 503.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self { retry_after_s: Some(1), ..Self::new(ErrorCode::ServiceUnavailable, message) }
     }
 
-    /// Returns the same error with `prefix` before its message, as batches answer it.
+    /// Returns the error with `prefix` before its message, for items of batches.
     #[must_use]
     pub fn prefixed(self, prefix: &str) -> Self {
         Self { message: format!("{prefix}{}", self.message), ..self }
     }
 }
 
-/// Logs the cause and shows the client an opaque sentence.
+/// Logs the cause. The message for the client does not contain it.
 impl From<StoreError> for ApiError {
     fn from(cause: StoreError) -> Self {
         match cause {
@@ -180,7 +180,7 @@ pub(crate) struct ErrorBody {
     status_code: u16,
     /// The name of the error.
     name: &'static str,
-    /// What was wrong and what would be accepted.
+    /// The problem and the accepted values.
     message: String,
 }
 
@@ -196,14 +196,13 @@ impl ApiError {
         ErrorBody { status_code: self.code.status(), name: self.code.name(), message: self.message.clone() }
     }
 
-    /// Writes the error into `res`.
+    /// Writes the error to `res`.
     pub(crate) fn render(&self, req: &Request, res: &mut Response) {
         res.status_code(StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
         if let Some(seconds) = self.retry_after_s {
             res.headers_mut().insert("retry-after", HeaderValue::from(seconds));
         }
-        // The PHP SDK knows its own error names alone and takes any other body for success, unless
-        // it has an `error` key.
+        // The PHP SDK treats a body with an unknown error name as success, unless it has an `error` key.
         let bytes = if is_php_sdk(req) {
             serde_json::to_vec(&PhpErrorBody { body: self.body(), error: self.body() })
         } else {

@@ -1,4 +1,4 @@
-//! Lists: the query parameters every list takes and the shape every list answers.
+//! Lists: the query parameters and the response of all lists.
 
 use salvo::extract::Metadata;
 use salvo::oapi::{BasicType, Components, EndpointArgRegister, KnownFormat, Object, Operation, SchemaFormat, ToSchema};
@@ -10,12 +10,12 @@ use super::query::{declare_query, query_value};
 use crate::base::id::Id;
 use crate::store::page::{Cursor, Page, PageQuery};
 
-/// Rows on a page when the caller does not say.
+/// Default number of rows on a page.
 pub(crate) const LIMIT_DEFAULT: usize = 20;
-/// Rows on a page at most.
+/// Maximum number of rows on a page.
 pub(crate) const LIMIT_MAX: usize = 100;
 
-/// The page a caller asked for.
+/// Query parameters that select a page.
 pub struct ListQuery<R>(pub PageQuery<Id<R>>);
 
 impl<'ex, R: 'static> Extractible<'ex> for ListQuery<R> {
@@ -77,7 +77,7 @@ pub struct List<T: ToSchema + 'static> {
 }
 
 impl<T: ToSchema + 'static> List<T> {
-    /// Shows a page.
+    /// Converts a page; `show` converts a row.
     pub fn of<Row>(page: Page<Row>, show: impl FnMut(Row) -> T) -> Self {
         Self { object: "list", has_more: page.has_more, data: page.rows.into_iter().map(show).collect() }
     }

@@ -1,9 +1,18 @@
-//! The HTTP edge: what every endpoint shares. salvo lives here and in the nouns' `api.rs` alone.
+//! The HTTP layer: the parts that all endpoints share.
 //!
-//! A connection keeps to `connections.rs`. A request passes `edge.rs` (id, span, headers, CORS), then the matched route's checks in order:
-//! `recording.rs` (handing it to the request log afterwards), `auth.rs` (key, permission, rate), `query.rs` (unknown parameters), the extractors of the
-//! handler (`path.rs`, `list.rs`, `body.rs` after `body_limits.rs`), the handler. Errors of every origin leave in one
-//! shape (`error.rs`). `router.rs` is the list of the whole surface; `openapi.rs` its description.
+//! Data flow: `connections.rs` bounds the connection. Every request passes `edge.rs` (id, span, headers,
+//! CORS), then the checks of its route in this order: `recording.rs` (request log), `auth.rs` (key,
+//! permission, rate limit), `query.rs` (unknown parameters), the extractors of the handler, the handler.
+//!
+//! Files in reading order: `connections.rs`, `edge.rs`, `discard.rs` (unread request bodies),
+//! `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`; the extractors `path.rs`, `list.rs`,
+//! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`,
+//! `strict_json.rs`, `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body);
+//! the responses `respond.rs` and `error.rs`; `openapi.rs`. The routes are in `src/app/router.rs`.
+//!
+//! Invariants:
+//! - Only this folder, `src/app`, `src/dashboard` and the `api` modules of other folders use salvo.
+//! - Every error response has the same shape, including the responses that salvo creates.
 
 pub mod body;
 pub mod canonical;

@@ -1,4 +1,4 @@
-//! The description of the API, made from the handlers' own types.
+//! The OpenAPI document, generated from the types of the handlers.
 
 use std::sync::{Arc, Once};
 
@@ -15,10 +15,10 @@ use salvo::{Depot, Request, Response, Router, Writer, async_trait, handler};
 use super::error::ApiResult;
 use super::state::State;
 
-/// The version of the described API, whatever the program's own.
+/// Version of the API, independent of the version of the program.
 const API_VERSION: &str = "1.0.0";
 
-/// The OpenAPI document in JSON, as it is served.
+/// The OpenAPI document, encoded as JSON.
 pub(crate) struct OpenApiJson(Vec<u8>);
 
 impl OpenApiJson {
@@ -36,7 +36,7 @@ pub(crate) fn describe(router: &Router) -> OpenApi {
     let info = Info::new("Ringmail", API_VERSION).description(about).license(License::new("Apache-2.0"));
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer).description("An API key: `rm_…`."));
     static NAMES: Once = Once::new();
-    // The names of generic types would hold angle brackets, which no name of a component may.
+    // The names of generic types contain angle brackets, which are invalid in names of components.
     NAMES.call_once(|| naming::set_namer(FlexNamer::new().short_mode(true).generic_delimiter("Of", "")));
     let mut document = OpenApi::with_info(info).add_security_scheme("bearer", bearer).merge_router(router);
     for operation in document.paths.values_mut().flat_map(|path| path.operations.values_mut()) {
@@ -48,12 +48,12 @@ pub(crate) fn describe(router: &Router) -> OpenApi {
     document
 }
 
-/// Returns a handler's name without its modules: `send_email`.
+/// Returns the name of a handler without its modules, such as `send_email`.
 fn short_name(path: &str) -> String {
     path.rsplit(['.', ':']).next().unwrap_or(path).to_owned()
 }
 
-/// The description on the wire.
+/// Response with the OpenAPI document.
 pub(super) struct OpenApiDocument(Arc<OpenApiJson>);
 
 #[async_trait]
@@ -80,20 +80,20 @@ pub(crate) async fn get_description(rendered: State<OpenApiJson>) -> ApiResult<O
     Ok(OpenApiDocument(Arc::clone(&rendered)))
 }
 
-/// Answers that the server takes requests.
+/// Returns that the server is running.
 #[handler]
 pub(crate) async fn health(res: &mut Response) {
     res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
     res.body(r#"{"ok":true}"#);
 }
 
-/// Answers as for any method that a path has not.
+/// Returns the error of a method that the path does not support.
 #[handler]
 pub(crate) async fn wrong_method(res: &mut Response) {
     res.status_code(StatusCode::METHOD_NOT_ALLOWED);
 }
 
-/// Answers as for any path that does not exist.
+/// Returns the error of an unknown path.
 #[handler]
 pub(crate) async fn unknown(res: &mut Response) {
     res.status_code(StatusCode::NOT_FOUND);

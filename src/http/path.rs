@@ -1,6 +1,6 @@
-//! Ids in paths, and addresses in their place.
+//! Path parameters: ids, and ids or addresses.
 //!
-//! The router has read the escapes of a path once, part by part, and a `+` is a plus.
+//! The router has decoded the percent escapes of each segment once. A `+` stays a plus sign.
 
 use salvo::extract::Metadata;
 use salvo::oapi::{BasicType, Object};
@@ -13,7 +13,7 @@ use super::error::ApiError;
 use crate::base::id::Id;
 use crate::base::id_or_email::{IdOrEmail, IdOrEmailError};
 
-/// An id from the path, named as the handler's argument is.
+/// Extractor of an id from the path. The name of the parameter is that of the handler's argument.
 pub struct PathId<R>(pub Id<R>);
 
 impl<'ex, R: 'static> Extractible<'ex> for PathId<R> {
@@ -43,7 +43,8 @@ impl<R> EndpointArgRegister for PathId<R> {
     }
 }
 
-/// An id or an email address from the path, named as the handler's argument is.
+/// Extractor of an id or an email address from the path. The name of the parameter is that of the
+/// handler's argument.
 pub struct PathIdOrEmail<R>(pub IdOrEmail<R>);
 
 impl<'ex, R: 'static> Extractible<'ex> for PathIdOrEmail<R> {

@@ -1,5 +1,4 @@
-//! Query parameters: each is read and declared here, and one that its route does not declare is
-//! refused.
+//! Query parameters: reading, declaration, and rejection of undeclared ones.
 
 use std::collections::HashMap;
 
@@ -9,10 +8,10 @@ use salvo::{Depot, FlowCtrl, Request, Response, handler};
 use super::error::ApiError;
 use super::state::service;
 
-/// Returns the one value of a query parameter.
+/// Returns the value of a query parameter; `None` if it is absent.
 ///
 /// # Errors
-/// 422 when it is given more than once.
+/// 422 if it is given more than once.
 pub fn query_value<'r>(req: &'r Request, name: &str) -> Result<Option<&'r str>, ApiError> {
     match req.queries().get_vec(name).map(Vec::as_slice) {
         None | Some([]) => Ok(None),
@@ -21,7 +20,7 @@ pub fn query_value<'r>(req: &'r Request, name: &str) -> Result<Option<&'r str>, 
     }
 }
 
-/// Declares a query parameter that may be left out.
+/// Declares an optional query parameter.
 pub fn declare_query(operation: &mut Operation, name: &str, about: &str, schema: Object) {
     let parameter =
         Parameter::new(name).location(ParameterIn::Query).required(Required::False).description(about).schema(schema);
@@ -32,7 +31,7 @@ pub fn declare_query(operation: &mut Operation, name: &str, about: &str, schema:
 pub(crate) struct QueryParameters(HashMap<(String, String), Vec<String>>);
 
 impl QueryParameters {
-    /// Reads the parameters off the API's description.
+    /// Returns the parameters that an OpenAPI document declares.
     pub(crate) fn of(document: &OpenApi) -> Self {
         let mut routes = HashMap::new();
         for (path, item) in document.paths.iter() {
@@ -69,7 +68,7 @@ fn method_name(method: &PathItemType) -> &'static str {
     }
 }
 
-/// Refuses a request that carries a query parameter its route does not have.
+/// Rejects a request with a query parameter that its route does not declare.
 #[handler]
 pub(crate) async fn refuse_unknown(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
     if req.uri().query().is_none_or(str::is_empty) {

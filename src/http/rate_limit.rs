@@ -1,4 +1,4 @@
-//! How many requests a key makes in a second, and the headers that say so.
+//! The rate limit of API keys and its response headers.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,13 +10,13 @@ use crate::base::clock::Clock;
 use crate::base::id::ApiKeyId;
 use crate::base::sync;
 
-/// The window in milliseconds; `ratelimit-policy` names it in seconds.
+/// Length of a window in milliseconds. The `ratelimit-policy` header has it in seconds.
 const WINDOW_MS: i64 = 1_000;
 
-/// What the headers of an answer say.
+/// Values of the rate limit headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitState {
-    /// Requests a window; 0 when the limit is off.
+    /// Requests per window; 0 if the limit is off.
     pub limit: u32,
     /// Requests left in this window.
     pub remaining: u32,
@@ -24,33 +24,33 @@ pub struct RateLimitState {
     pub reset_s: u32,
 }
 
-/// Whether a request may go on.
+/// Decision about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateLimit {
-    /// It may.
+    /// The request is accepted.
     Admitted(RateLimitState),
-    /// It came too soon.
+    /// The request exceeds the limit.
     Refused(RateLimitState),
 }
 
-/// Counts requests by key in windows of one second.
+/// Counter of requests per key in windows of one second.
 pub struct RateLimiter {
     limit: u32,
     clock: Clock,
-    /// The window and the requests in it. One entry a key in use.
+    /// Current window and its number of requests, per key. One entry for each key in use.
     windows: Mutex<HashMap<ApiKeyId, (i64, u32)>>,
 }
 
 impl RateLimiter {
-    /// Returns a limiter of `limit` requests per second and key; 0 switches it off.
+    /// Returns a limiter of `limit` requests per second and key; 0 turns it off.
     pub fn new(limit: u32, clock: Clock) -> Self {
         Self { limit, clock, windows: Mutex::default() }
     }
 
-    /// Counts a request of the key.
+    /// Counts a request of a key.
     pub fn admit(&self, key: ApiKeyId) -> RateLimit {
         if self.limit == 0 {
-            return RateLimit::Admitted(self.untouched());
+            return RateLimit::Admitted(self.unused());
         }
         let window = self.clock.now_ms().div_euclid(WINDOW_MS);
         let mut windows = sync::lock(&self.windows);
@@ -65,14 +65,14 @@ impl RateLimiter {
         RateLimit::Admitted(RateLimitState { limit: self.limit, remaining: self.limit - *used, reset_s: 1 })
     }
 
-    /// Returns what an answer without a key says: the limit, of which nothing is used.
-    pub fn untouched(&self) -> RateLimitState {
+    /// Returns the state of a response without a key: the full limit.
+    pub fn unused(&self) -> RateLimitState {
         RateLimitState { limit: self.limit, remaining: self.limit, reset_s: 1 }
     }
 }
 
 impl RateLimitState {
-    /// Writes the headers of the draft the SDKs read: plain integers and one policy.
+    /// Writes the headers in the form of the draft that the SDKs read: integers and one policy.
     pub(crate) fn write_headers(self, res: &mut Response) {
         if self.limit == 0 {
             return;
@@ -94,7 +94,7 @@ mod tests {
     use crate::base::id::Id;
 
     #[test]
-    fn a_key_gets_its_limit_a_second_and_another_key_its_own() {
+    fn each_key_has_its_own_limit_per_second() {
         let clock = Clock::manual(1_000_000);
         let limiter = RateLimiter::new(2, clock.clone());
 

@@ -1,8 +1,7 @@
-//! The hoop around the routes behind a key that hands each request to the request log: who asked what,
-//! what was answered, and how long that took.
+//! Recording of authenticated requests in the request log: caller, request, response and duration.
 //!
-//! It adds no read and no copy to a request: small bodies are shared with the log, which redacts them
-//! later; of a large one the copy is made where it is read anyway, off the runtime's threads.
+//! Recording does not delay a request. Small bodies are shared with the log, which redacts them later.
+//! A large body is copied where it is parsed, on a blocking thread.
 
 use std::sync::Arc;
 
@@ -15,36 +14,36 @@ use crate::base::clock::monotonic;
 use crate::base::id::LogId;
 use crate::logs::{BodyCopy, HELD_BYTES_MAX, LoggedBody, LoggedRequest, RequestLog};
 
-/// Method, matched path, and the fields of the answer that are secret there and nowhere else.
+/// Method, matched path, and the response fields that are secret only on this route.
 const SECRETS_OF_ANSWERS: &[(&str, &str, &[&str])] = &[
-    // The link holds a token that never expires, and opens its page to everyone who has it.
+    // The link contains a token that does not expire and gives access to the page.
     ("POST", "contacts/{id}/preferences-link", &["url"]),
 ];
 
-/// Hands requests to the log.
+/// Handler that adds requests to the log.
 pub(crate) struct RequestRecorder(pub(crate) Arc<RequestLog>);
 
-/// Whose request it is, known before it is known whether the key may do what it asks.
+/// Caller of a request, set before its permission is checked.
 #[derive(Clone, Copy)]
 pub(super) struct KnownCaller(pub(super) Caller);
 
-/// What of the request's body goes to the log. It stands in the depot while the request is recorded.
+/// Body of the request for the log, in the depot.
 #[derive(Default)]
 struct RequestBody(Option<LoggedBody>);
 
-/// In which form a request's body goes to the log.
+/// Form in which the log stores a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyCapture {
-    /// Not at all.
+    /// The log does not store the body.
     Nothing,
-    /// Its bytes, shared.
+    /// The log shares the bytes of the body.
     Bytes,
-    /// A copy that is made at once, because the body is large.
+    /// A redacted copy, made immediately because the body is large.
     Copy,
 }
 
-/// Returns in which form the log wants a body of `bytes`.
-pub(super) fn form_of(depot: &Depot, bytes: usize) -> BodyCapture {
+/// Returns the form for a body of `bytes` bytes.
+pub(super) fn capture_of(depot: &Depot, bytes: usize) -> BodyCapture {
     match depot.get_typed::<RequestBody>() {
         Err(_) => BodyCapture::Nothing,
         Ok(_) if bytes <= HELD_BYTES_MAX => BodyCapture::Bytes,
@@ -52,8 +51,8 @@ pub(super) fn form_of(depot: &Depot, bytes: usize) -> BodyCapture {
     }
 }
 
-/// Keeps a request's body for the log.
-pub(super) fn keep(depot: &mut Depot, body: LoggedBody) {
+/// Stores the body of a request in the depot, for the log.
+pub(super) fn put_body(depot: &mut Depot, body: LoggedBody) {
     if let Ok(slot) = depot.get_typed_mut::<RequestBody>() {
         slot.0 = Some(body);
     }
@@ -87,7 +86,7 @@ impl Handler for RequestRecorder {
     }
 }
 
-/// Returns the fields that are secret in the answers of a route.
+/// Returns the secret fields in the responses of a route.
 fn secrets_of(method: &str, matched_path: &str) -> &'static [&'static str] {
     SECRETS_OF_ANSWERS
         .iter()
@@ -95,13 +94,14 @@ fn secrets_of(method: &str, matched_path: &str) -> &'static [&'static str] {
         .map_or(&[], |(_, _, fields)| fields)
 }
 
-/// Returns the status the answer leaves with: one that no handler set follows from its body.
+/// Returns the status of the response. If no handler set one, it depends on the body.
 fn status_of(res: &Response) -> StatusCode {
     let follows = if res.body.is_none() { StatusCode::NOT_FOUND } else { StatusCode::OK };
     res.status_code.unwrap_or(follows)
 }
 
-/// Shares the body of the answer with the log; a large one is only counted, and a stream is none.
+/// Returns the body of the response for the log: shared if it is small, only its size if it is large;
+/// `None` for a stream.
 fn body_of(res: &Response) -> Option<LoggedBody> {
     let bytes = res.body.size().and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes > 0)?;
     if bytes > HELD_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! Successful answers.
+//! Successful responses.
 
 use salvo::http::StatusCode;
 use salvo::oapi::{Components, Content, EndpointOutRegister, Operation, RefOr, Response as ResponseDoc, ToSchema};
@@ -6,7 +6,7 @@ use salvo::writing::Json;
 use salvo::{Depot, Request, Response, Writer, async_trait};
 use serde::Serialize;
 
-/// A 201 with a JSON object: what most creates answer.
+/// A 201 response with a JSON object.
 pub struct Created<T>(pub T);
 
 #[async_trait]

@@ -18,7 +18,7 @@ pub trait Service: Send + Sync + Sized + 'static {
     fn find(depot: &Depot) -> Option<&Arc<Self>>;
 }
 
-/// A service as a handler's argument.
+/// Extractor of a service.
 pub struct State<T>(Arc<T>);
 
 impl<T> Deref for State<T> {

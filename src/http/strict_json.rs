@@ -1,6 +1,6 @@
-//! Reads JSON as the API means it: an object is an object, never the positional array that derived
-//! types also take; and the echoes of SDKs are left out of the outermost objects, while every other
-//! unknown field is refused.
+//! A deserializer with the rules of the API. A struct is read only from an object, not from the array
+//! that derived types also accept. In the outermost objects, it skips the fields that SDKs add. All other
+//! unknown fields are rejected.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer as _, MapAccess, SeqAccess, Visitor,
 };
 
-/// A deserializer that hands everything on but what this file is about.
+/// Deserializer that delegates to `inner`, except for the rules of this module.
 pub(super) struct StrictDeserializer<'t, D> {
     inner: D,
-    /// Fields that are left out of the outermost object, or of the objects of an outermost array.
-    left_out: &'t [&'t str],
+    /// Fields that are skipped in the outermost object, or in the objects of an outermost array.
+    skipped: &'t [&'t str],
 }
 
 impl<'t, D> StrictDeserializer<'t, D> {
-    pub(super) fn new(inner: D, left_out: &'t [&'t str]) -> Self {
-        Self { inner, left_out }
+    pub(super) fn new(inner: D, skipped: &'t [&'t str]) -> Self {
+        Self { inner, skipped }
     }
 }
 
 macro_rules! hand_on {
     ($($method:ident($($name:ident: $type:ty),*);)+) => { $(
         fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, D::Error> {
-            self.inner.$method($($name,)* Nested { visitor, left_out: self.left_out })
+            self.inner.$method($($name,)* Nested { visitor, skipped: self.skipped })
         }
     )+ };
 }
@@ -71,7 +71,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictDeserializer<'_, D> 
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.inner.deserialize_struct(name, fields, Object { visitor, left_out: self.left_out })
+        self.inner.deserialize_struct(name, fields, Object { visitor, skipped: self.skipped })
     }
 
     fn is_human_readable(&self) -> bool {
@@ -79,10 +79,10 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictDeserializer<'_, D> 
     }
 }
 
-/// Takes an object; every other value meets the refusals that a visitor begins with.
+/// Visitor that accepts only an object. The default methods reject other values.
 struct Object<'t, V> {
     visitor: V,
-    left_out: &'t [&'t str],
+    skipped: &'t [&'t str],
 }
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Object<'_, V> {
@@ -93,14 +93,14 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Object<'_, V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        self.visitor.visit_map(Fields { map, left_out: self.left_out })
+        self.visitor.visit_map(Fields { map, skipped: self.skipped })
     }
 }
 
-/// Takes whatever the visitor takes, and reads what lies inside in the same way.
+/// Visitor that accepts the same values as `visitor` and reads nested values with the same rules.
 struct Nested<'t, V> {
     visitor: V,
-    left_out: &'t [&'t str],
+    skipped: &'t [&'t str],
 }
 
 macro_rules! take {
@@ -142,19 +142,19 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Nested<'_, V> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.visitor.visit_some(StrictDeserializer { inner, left_out: self.left_out })
+        self.visitor.visit_some(StrictDeserializer { inner, skipped: self.skipped })
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.visitor.visit_newtype_struct(StrictDeserializer { inner, left_out: self.left_out })
+        self.visitor.visit_newtype_struct(StrictDeserializer { inner, skipped: self.skipped })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {
-        self.visitor.visit_seq(Items { seq, left_out: self.left_out })
+        self.visitor.visit_seq(Items { seq, skipped: self.skipped })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        self.visitor.visit_map(Fields { map, left_out: self.left_out })
+        self.visitor.visit_map(Fields { map, skipped: self.skipped })
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<V::Value, A::Error> {
@@ -164,18 +164,18 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Nested<'_, V> {
 
 struct Fields<'t, A> {
     map: A,
-    left_out: &'t [&'t str],
+    skipped: &'t [&'t str],
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
-        if self.left_out.is_empty() {
+        if self.skipped.is_empty() {
             return self.map.next_key_seed(seed);
         }
         while let Some(key) = self.map.next_key::<String>()? {
-            if !self.left_out.contains(&key.as_str()) {
+            if !self.skipped.contains(&key.as_str()) {
                 return seed.deserialize(key.into_deserializer()).map(Some);
             }
             self.map.next_value::<IgnoredJson>()?;
@@ -184,7 +184,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<'_, A> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        self.map.next_value_seed(Inside { seed, left_out: &[] })
+        self.map.next_value_seed(Inside { seed, skipped: &[] })
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -194,14 +194,14 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<'_, A> {
 
 struct Items<'t, A> {
     seq: A,
-    left_out: &'t [&'t str],
+    skipped: &'t [&'t str],
 }
 
 impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Items<'_, A> {
     type Error = A::Error;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
-        self.seq.next_element_seed(Inside { seed, left_out: self.left_out })
+        self.seq.next_element_seed(Inside { seed, skipped: self.skipped })
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -211,34 +211,33 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Items<'_, A> {
 
 struct Inside<'t, S> {
     seed: S,
-    left_out: &'t [&'t str],
+    skipped: &'t [&'t str],
 }
 
 impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Inside<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
-        self.seed.deserialize(StrictDeserializer { inner, left_out: self.left_out })
+        self.seed.deserialize(StrictDeserializer { inner, skipped: self.skipped })
     }
 }
 
-/// Any JSON value, read whole and kept not at all: a field that is left out, or that is only there
-/// to be refused.
+/// Any JSON value, parsed and discarded: a skipped field, or one that is rejected in any case.
 ///
-/// Its text is held to the rules of every other (depth, escapes, numbers), which serde's own way of
-/// ignoring a value is not; and it takes no memory, which a JSON value would.
+/// The value must follow the same rules as other values (depth, escapes, numbers), unlike serde's
+/// `IgnoredAny`. It needs no memory, unlike a JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IgnoredJson;
 
 impl<'de> Deserialize<'de> for IgnoredJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnythingVisitor)
+        deserializer.deserialize_any(IgnoredJsonVisitor)
     }
 }
 
-struct AnythingVisitor;
+struct IgnoredJsonVisitor;
 
-impl<'de> Visitor<'de> for AnythingVisitor {
+impl<'de> Visitor<'de> for IgnoredJsonVisitor {
     type Value = IgnoredJson;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

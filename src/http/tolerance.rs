@@ -1,17 +1,17 @@
-//! Fields that official SDKs echo into bodies where they mean nothing: left out, route by route,
-//! while every other unknown field is refused.
+//! Fields that official SDKs add to bodies without effect. They are skipped on these routes. All other
+//! unknown fields are rejected.
 
-/// What SDKs echo into an email, sent alone or in a batch.
+/// Fields that SDKs add to an email, alone or in a batch.
 const EMAIL_ECHOES: &[&str] = &["created_at"];
-/// The same for each email of a batch, which is read by itself.
+/// Fields that SDKs add to each email of a batch.
 pub(crate) const EMAIL_ITEM_ECHOES: &[&str] = EMAIL_ECHOES;
 
-/// What SDKs echo into a contact: alone, in a batch, or under the older name of a segment.
+/// Fields that SDKs add to a contact: alone, in a batch, or under the deprecated name of a segment.
 const CONTACT_ECHOES: &[&str] = &["audience_id", "segment_id"];
-/// The same for each contact of a batch, which is read by itself.
+/// Fields that SDKs add to each contact of a batch.
 pub(crate) const CONTACT_ITEM_ECHOES: &[&str] = CONTACT_ECHOES;
 
-/// Method, matched path, and the fields that are left out.
+/// Method, matched path, and the skipped fields.
 const TOLERATED: &[(&str, &str, &[&str])] = &[
     ("POST", "emails", EMAIL_ECHOES),
     ("PATCH", "emails/{id}", &["id", "email_id"]),
@@ -28,7 +28,7 @@ const TOLERATED: &[(&str, &str, &[&str])] = &[
     ("PATCH", "webhooks/{id}", &["webhook_id"]),
 ];
 
-/// Returns the fields that are left out of the bodies of a route.
+/// Returns the skipped fields of the bodies of a route.
 pub(crate) fn of_route(method: &str, matched_path: &str) -> &'static [&'static str] {
     TOLERATED
         .iter()

@@ -1,4 +1,4 @@
-//! What one invalid item means for the others of a batch.
+//! Validation mode of batches.
 
 use salvo::extract::Metadata;
 use salvo::oapi::{BasicType, Components, EndpointArgRegister, Object, Operation, Parameter, ParameterIn, Required};
@@ -9,7 +9,7 @@ use super::error::ApiError;
 /// The `x-batch-validation` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchValidation {
-    /// One invalid item refuses the batch.
+    /// One invalid item rejects the batch.
     Strict,
     /// Valid items are accepted.
     Permissive,

@@ -1,8 +1,9 @@
-//! Request bodies, once `body_limits.rs` has taken them in: the one place for JSON, null, unknown, duplicate and missing fields.
+//! Decoding of request bodies that `body_limits.rs` has read: JSON, and null, unknown, duplicate and missing
+//! fields.
 //!
 //! A request type derives `Deserialize` with `deny_unknown_fields` and makes every field an
 //! `Option`, so that `null` equals absent; its `parse` turns an absent required field into
-//! `missing_required_field`. Duplicate keys are refused by the derive itself.
+//! `missing_required_field`. The derive rejects duplicate keys.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -24,37 +25,37 @@ use super::tolerance;
 use crate::base::blocking;
 use crate::logs::{self, COPY_BYTES_MAX, LoggedBody};
 
-/// The longest part of an error in a body that is repeated to the caller, in characters.
+/// Maximum length of a parser error in a response, in characters.
 const DETAIL_CHARS_MAX: usize = 300;
-/// The longest path of a field that is repeated to the caller, in characters.
+/// Maximum length of a field path in a response, in characters.
 const PATH_CHARS_MAX: usize = 100;
 
-/// How large the body of a request type may be.
+/// Size limit of a request type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodySize {
-    /// Carries attachments.
+    /// The limit of emails, which have attachments.
     Email,
-    /// Carries fields.
+    /// The limit of all other bodies.
     Other,
 }
 
-/// Whether there has to be a body.
+/// Whether a body is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyPresence {
-    /// There has to be one.
+    /// A body is required.
     Required,
-    /// None is as good as an empty object.
+    /// An absent body equals an empty object.
     Optional,
 }
 
-/// A type that is read from a request body.
+/// Type that is parsed from a request body.
 pub trait FromBody: ToSchema + Send + Sized + 'static {
-    /// How large the body may be.
+    /// Size limit of the body.
     const SIZE: BodySize;
-    /// Whether there has to be one, for the description; reading it decides.
+    /// Whether the OpenAPI document declares the body as required.
     const PRESENCE: BodyPresence = BodyPresence::Required;
 
-    /// Reads the body, leaving out the fields that are tolerated on its route.
+    /// Parses the body and skips the top-level fields of `tolerated`.
     ///
     /// # Errors
     /// As [`parse`].
@@ -63,7 +64,7 @@ pub trait FromBody: ToSchema + Send + Sized + 'static {
 
 /// A request body that is one JSON object.
 pub trait JsonBody: DeserializeOwned + ToSchema + Send + 'static {
-    /// How large the body may be.
+    /// Size limit of the body.
     const SIZE: BodySize = BodySize::Other;
 }
 
@@ -75,10 +76,10 @@ impl<T: JsonBody> FromBody for T {
     }
 }
 
-/// A request body that has been read and has the shape of `T`; its rules are checked by `T::parse`.
+/// Extractor of a request body that decodes to `T`. `T::parse` checks its rules.
 pub struct Body<T> {
     value: T,
-    /// Shared with the request log while the request lasts.
+    /// Shared with the request log.
     raw: Arc<Vec<u8>>,
 }
 
@@ -88,7 +89,7 @@ impl<T> Body<T> {
         self.value
     }
 
-    /// Returns the value and the bytes it was read from.
+    /// Returns the value and its encoded bytes.
     pub fn into_parts(self) -> (T, Arc<Vec<u8>>) {
         (self.value, self.raw)
     }
@@ -115,13 +116,13 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
             BodySize::Other => limits.other_bytes_max,
         };
         let (raw, share) = limits.read(req.body_mut(), bytes_max).await?;
-        // Kept until the request ends.
+        // The depot holds the reservation until the request ends.
         depot.insert_typed(share);
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
         let raw = Arc::new(raw);
-        let form = recording::form_of(depot, raw.len());
+        let form = recording::capture_of(depot, raw.len());
         if form == BodyCapture::Bytes {
-            recording::keep(depot, LoggedBody::Held(Arc::<Vec<u8>>::clone(&raw)));
+            recording::put_body(depot, LoggedBody::Held(Arc::<Vec<u8>>::clone(&raw)));
         }
         let (copy, value) = blocking::run_sized(raw.len(), move || {
             let copy = (form == BodyCapture::Copy).then(|| logs::redact(&raw, COPY_BYTES_MAX));
@@ -129,17 +130,17 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
         })
         .await;
         if let Some(copy) = copy {
-            recording::keep(depot, LoggedBody::Copied(copy));
+            recording::put_body(depot, LoggedBody::Copied(copy));
         }
         value
     }
 }
 
-/// Takes in a body of up to `bytes_max` as its bytes: what is signed is judged before it is parsed. It
-/// counts against a budget of its own.
+/// Reads a signed body of up to `bytes_max` bytes without parsing it, because its signature is checked
+/// first. Signed bodies have their own budget.
 ///
 /// # Errors
-/// As a body that is parsed: 413, 503 or 400.
+/// As [`BodyLimits::read`]: 413, 503 or 400.
 pub(crate) async fn read_signed_body(
     req: &mut Request,
     depot: &mut Depot,
@@ -147,46 +148,46 @@ pub(crate) async fn read_signed_body(
 ) -> Result<Vec<u8>, ApiError> {
     let limits: Arc<BodyLimits> = service(depot)?;
     let (raw, share) = limits.read_signed(req.body_mut(), bytes_max).await?;
-    // Kept until the request ends.
+    // The depot holds the reservation until the request ends.
     depot.insert_typed(share);
     Ok(raw)
 }
 
-/// Reads `raw` as a `T`, leaving out the top-level fields of `tolerated`.
+/// Parses `raw` as a `T` and skips the top-level fields of `tolerated`.
 ///
 /// # Errors
-/// 400 when `raw` is no JSON; 422 that names the field when it is not of `T`'s shape.
+/// 400 if `raw` is not JSON; 422 that names the field if it does not decode to `T`.
 pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, ApiError> {
     let mut json = serde_json::Deserializer::from_slice(raw);
     let mut track = serde_path_to_error::Track::new();
     let reader = StrictDeserializer::new(&mut json, tolerated);
     let value = T::deserialize(serde_path_to_error::Deserializer::new(reader, &mut track));
-    let value = value.map_err(|error| refuse(&error, &track.path().to_string()))?;
-    json.end().map_err(|error| refuse(&error, "."))?;
+    let value = value.map_err(|error| api_error(&error, &track.path().to_string()))?;
+    json.end().map_err(|error| api_error(&error, "."))?;
     Ok(value)
 }
 
-/// Reads `raw` as an array of 1 to `items_max` items and returns the text of each, still to be read.
+/// Parses `raw` as an array of 1 to `items_max` items and returns the JSON text of each item.
 ///
 /// # Errors
-/// 400 when `raw` is no JSON; 422 that says how many `items` are accepted.
+/// 400 if `raw` is not JSON; 422 with the accepted number of items. `items` is their plural noun.
 pub fn parse_items(raw: &[u8], items_max: usize, items: &str) -> Result<Vec<Box<RawValue>>, ApiError> {
     let mut json = serde_json::Deserializer::from_slice(raw);
     let read = json.deserialize_seq(Items { items_max }).and_then(|read| json.end().map(|()| read));
-    let (kept, count) = read.map_err(|error| match error.classify() {
+    let (texts, count) = read.map_err(|error| match error.classify() {
         serde_json::error::Category::Data => {
             ApiError::validation(format!("Invalid request body: expected an array of 1 to {items_max} {items}."))
         }
-        _ => refuse(&error, "."),
+        _ => api_error(&error, "."),
     })?;
     if !(1..=items_max).contains(&count) {
         let message = format!("Invalid request body: it holds {count} {items}; 1 to {items_max} are accepted.");
         return Err(ApiError::validation(message));
     }
-    Ok(kept)
+    Ok(texts)
 }
 
-/// Keeps up to `items_max` items of an array and counts the others.
+/// Visitor that returns up to `items_max` items of an array and their total number.
 struct Items {
     items_max: usize,
 }
@@ -199,22 +200,22 @@ impl<'de> Visitor<'de> for Items {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut kept = Vec::new();
-        while kept.len() < self.items_max {
+        let mut items = Vec::new();
+        while items.len() < self.items_max {
             match seq.next_element()? {
-                Some(item) => kept.push(item),
+                Some(item) => items.push(item),
                 None => break,
             }
         }
-        let mut count = kept.len();
+        let mut count = items.len();
         while seq.next_element::<IgnoredAny>()?.is_some() {
             count += 1;
         }
-        Ok((kept, count))
+        Ok((items, count))
     }
 }
 
-fn refuse(error: &serde_json::Error, path: &str) -> ApiError {
+fn api_error(error: &serde_json::Error, path: &str) -> ApiError {
     use serde_json::error::Category;
 
     let detail = if is_secret(path) { detail_without_value(error) } else { detail(error) };
@@ -232,33 +233,33 @@ fn refuse(error: &serde_json::Error, path: &str) -> ApiError {
     }
 }
 
-/// Returns whether a path leads into a field that the request log leaves out: the answer is logged too.
+/// Returns whether a path contains a field that the request log omits. The log also has the response.
 fn is_secret(path: &str) -> bool {
     path.split(['.', '[']).any(logs::is_secret_field)
 }
 
-/// Returns the parser's sentence without the value that it is about. The types' own sentences repeat
-/// none.
+/// Returns the message of the parser without the rejected value. Messages of the request types do not
+/// contain values.
 fn detail_without_value(error: &serde_json::Error) -> String {
-    const REPEATING: [&str; 3] = ["invalid type", "invalid value", "unknown variant"];
-    let sentence = sentence(error);
-    let Some(begins) = REPEATING.iter().find(|begins| sentence.starts_with(**begins)) else {
-        return bounded(&sentence);
+    const WITH_VALUE: [&str; 3] = ["invalid type", "invalid value", "unknown variant"];
+    let message = parser_message(error);
+    let Some(begins) = WITH_VALUE.iter().find(|begins| message.starts_with(**begins)) else {
+        return bounded(&message);
     };
-    // What is expected stands last, in words of the types alone.
-    match sentence.rsplit_once(", expected ") {
+    // The expected type is at the end, in text that only depends on the types.
+    match message.rsplit_once(", expected ") {
         Some((_, expected)) => bounded(&format!("{begins}, expected {expected}")),
         None => (*begins).to_owned(),
     }
 }
 
-/// Returns the parser's sentence, bounded.
+/// Returns the bounded message of the parser.
 fn detail(error: &serde_json::Error) -> String {
-    bounded(&sentence(error))
+    bounded(&parser_message(error))
 }
 
-/// Returns the parser's sentence, without its position when that is all it adds.
-fn sentence(error: &serde_json::Error) -> String {
+/// Returns the message of the parser, without the position if the JSON is valid.
+fn parser_message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     match error.classify() {
@@ -267,8 +268,8 @@ fn sentence(error: &serde_json::Error) -> String {
     }
 }
 
-fn bounded(sentence: &str) -> String {
-    sentence.chars().filter(|c| !c.is_control()).take(DETAIL_CHARS_MAX).collect()
+fn bounded(message: &str) -> String {
+    message.chars().filter(|c| !c.is_control()).take(DETAIL_CHARS_MAX).collect()
 }
 
 impl<T: FromBody> EndpointArgRegister for Body<T> {

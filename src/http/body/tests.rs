@@ -16,7 +16,7 @@ struct Inner {
     count: u32,
 }
 
-fn refused(raw: &str) -> (u16, String) {
+fn status_and_message(raw: &str) -> (u16, String) {
     let error = parse::<Sample>(raw.as_bytes(), &[]).unwrap_err();
     (error.code.status(), error.message)
 }
@@ -29,7 +29,7 @@ fn null_equals_absent() {
 }
 
 #[test]
-fn every_refusal_names_the_field_and_what_would_be_accepted() {
+fn every_error_names_the_field_and_the_accepted_values() {
     for (raw, status, message) in [
         (r#"{"nam": 1}"#, 422, "Invalid `nam` field: unknown field `nam`, expected `name` or `inner`."),
         (r#"{"name": "a", "name": "b"}"#, 422, "Invalid request body: duplicate field `name`."),
@@ -41,15 +41,15 @@ fn every_refusal_names_the_field_and_what_would_be_accepted() {
         ("", 400, "The request body is not valid JSON: EOF while parsing a value at line 1 column 0."),
         (r#"{"name": "a"} x"#, 400, "The request body is not valid JSON: trailing characters at line 1 column 15."),
     ] {
-        assert_eq!(refused(raw), (status, message.to_owned()), "{raw}");
+        assert_eq!(status_and_message(raw), (status, message.to_owned()), "{raw}");
     }
 }
 
 #[test]
-fn no_refusal_repeats_what_the_log_leaves_out() {
+fn no_error_contains_a_value_that_the_log_omits() {
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "only refusals are read")]
+    #[expect(dead_code, reason = "only errors are read")]
     struct Secrets {
         html: Option<String>,
         attachments: Option<Vec<Attachment>>,
@@ -58,7 +58,7 @@ fn no_refusal_repeats_what_the_log_leaves_out() {
     }
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "only refusals are read")]
+    #[expect(dead_code, reason = "only errors are read")]
     struct Attachment {
         filename: String,
     }
@@ -92,7 +92,7 @@ fn broken_and_hostile_bytes_are_malformed_json() {
 }
 
 #[test]
-fn tolerated_fields_are_left_out_and_others_still_refused() {
+fn tolerated_fields_are_skipped_and_others_rejected() {
     let sample: Sample = parse(br#"{"id": {"any": [1]}, "name": "a"}"#, &["id"]).unwrap();
 
     assert_eq!(sample.name.as_deref(), Some("a"));
@@ -102,7 +102,7 @@ fn tolerated_fields_are_left_out_and_others_still_refused() {
 }
 
 #[test]
-fn a_field_that_is_left_out_is_json_all_the_same() {
+fn a_skipped_field_must_be_valid_json() {
     for value in ["[".repeat(1_000), "\"\\ud800\"".to_owned(), "1e999".to_owned(), "{\"a\":}".to_owned()] {
         let error = parse::<Sample>(format!("{{\"id\":{value}}}").as_bytes(), &["id"]).unwrap_err();
 
